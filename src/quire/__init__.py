@@ -1,0 +1,1 @@
+"""Quire turns piles of documents into reviewed, structured data with language models."""

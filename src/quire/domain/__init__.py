@@ -1,0 +1,1 @@
+"""The nouns: frozen values and their rules, with no input or output of any kind."""

@@ -1,0 +1,97 @@
+"""Documents and blocks: one ingested input, and its smallest addressable pieces. Both immutable."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from quire.domain.data import Json
+from quire.domain.ids import BlockId, DocumentId, block_uid
+
+
+class BlockType(StrEnum):
+    """What a piece of a document is."""
+
+    HEADING = "heading"
+    PARAGRAPH = "paragraph"
+    LIST_ITEM = "list_item"
+    CODE_BLOCK = "code_block"
+    TABLE = "table"
+    FIGURE = "figure"
+    CAPTION = "caption"
+    FOOTNOTE = "footnote"
+    DIVIDER = "divider"
+    HTML_BLOCK = "html_block"
+    DEFINITION = "definition"
+    CHECKBOX = "checkbox"
+    FORM_REGION = "form_region"
+    KEY_VALUE_REGION = "key_value_region"
+    PAGE_HEADER = "page_header"
+    PAGE_FOOTER = "page_footer"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """One piece of a document, before the ledger has given it a key."""
+
+    index: int
+    type: BlockType
+    content: str  # the exact source slice where the format allows
+    locator: Json  # an object with `type` and where the piece stands in the source
+    headings: tuple[str, ...] = ()  # the titles above it, outermost first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """One source read to the end of its identity; its blocks may still be streaming."""
+
+    source_uid: str
+    source_type: str  # md, txt, csv, jsonl
+    source_filesize: int
+    source_total_characters: int | None  # None where the source is not text
+    source_locator: str  # where it was read from
+    title: str
+    conv_uid: str
+    parsing_tool: str  # name and version
+    representation_type: str
+    blocks: Iterable[Block] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One ingested input as the ledger keeps it."""
+
+    id: DocumentId
+    source_uid: str
+    source_type: str
+    source_filesize: int
+    source_total_characters: int | None
+    source_locator: str
+    title: str
+    uploaded_at: datetime
+    conv_uid: str
+    conv_parsing_tool: str
+    conv_representation_type: str
+    conv_total_blocks: int
+    conv_block_type_freq: dict[str, int]
+    conv_total_characters: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredBlock:
+    """A block as the ledger keeps it."""
+
+    id: BlockId
+    document_id: DocumentId
+    conv_uid: str
+    index: int
+    type: str
+    content: str
+    locator: Json
+    headings: tuple[str, ...]
+
+    @property
+    def uid(self) -> str:
+        """The block's name outside the ledger."""
+        return block_uid(self.conv_uid, self.index)

@@ -1,0 +1,126 @@
+"""Everything that can go wrong, by who has to act.
+
+Error
+├── UsageError            the caller: exit 2
+│   ├── NotFound
+│   ├── SettingsInvalid
+│   ├── SchemaInvalid     carries every mistake at once
+│   ├── SourceUnreadable
+│   ├── UnknownModel
+│   ├── IllegalMove
+│   └── Conflict
+├── ProviderError         the dispatcher: carries a remedy
+│   └── Undecodable       the response is kept, and read again by a mended decoder
+├── OutOfFunds            the owner: a hold says what is missing
+└── LedgerError           the operator: exit 3
+    ├── LedgerUnavailable   may pass by itself: wait and try again
+    └── NewerLedger
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Error(Exception):
+    """Quire could not go on."""
+
+    def __init__(self, message: str = "") -> None:
+        """Say what happened, then what to do; the class docstring is the default."""
+        super().__init__(message or (type(self).__doc__ or "").strip())
+
+
+class UsageError(Error):
+    """The call cannot be carried out as it was given."""
+
+
+class NotFound(UsageError):
+    """There is nothing by that name."""
+
+
+class SettingsInvalid(UsageError):
+    """A setting has a value that cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One thing wrong with a file, and where."""
+
+    pointer: str  # JSON pointer; "" is the whole
+    message: str
+
+    def __str__(self) -> str:
+        """Show as one line."""
+        return f"{self.pointer or '/'}: {self.message}"
+
+
+class SchemaInvalid(UsageError):
+    """The schema breaks the user-schema contract."""
+
+    def __init__(self, name: str, mistakes: Sequence[Mistake]) -> None:
+        """Keep every mistake, so that one pass over the file mends them all."""
+        self.mistakes = tuple(mistakes)
+        lines = "".join(f"\n  {mistake}" for mistake in self.mistakes)
+        noun = "mistake" if len(self.mistakes) == 1 else "mistakes"
+        super().__init__(f"{name}: {len(self.mistakes)} {noun}{lines}")
+
+
+class SourceUnreadable(UsageError):
+    """The file cannot be read as a document."""
+
+
+class UnknownModel(UsageError):
+    """No such model in the catalog."""
+
+
+class IllegalMove(UsageError):
+    """The lifecycle does not allow that move from where things stand."""
+
+
+class Conflict(UsageError):
+    """That name already means something else."""
+
+
+class Remedy(StrEnum):
+    """What can be done about a provider's error."""
+
+    RETRY = "retry"  # the same call again, soon
+    WAIT = "wait"  # the same call again, when the provider says
+    SPLIT = "split"  # the call is too large, or one of its tasks is the culprit
+    FIX_REQUEST = "fix_request"  # nobody's call of this form can work
+    FIX_ACCOUNT = "fix_account"  # a key, its rights or its credit
+    LOST = "lost"  # nobody knows whether the call was carried out
+
+
+class ProviderError(Error):
+    """The provider did not answer the call."""
+
+    def __init__(self, message: str, *, remedy: Remedy, retry_after: float | None = None) -> None:
+        """Say what came back, what can be done, and how long to wait if the provider said so."""
+        super().__init__(message)
+        self.remedy = remedy
+        self.retry_after = retry_after
+
+
+class Undecodable(ProviderError):
+    """The response could not be read; it is kept, and is read again when the decoder is mended."""
+
+    def __init__(self, message: str) -> None:
+        """Say what about the response was unreadable."""
+        super().__init__(message, remedy=Remedy.FIX_REQUEST)
+
+
+class OutOfFunds(Error):
+    """The budget does not cover the next call; raise it to go on."""
+
+
+class LedgerError(Error):
+    """The ledger could not be used."""
+
+
+class LedgerUnavailable(LedgerError):
+    """The database did not answer; nothing is lost, and the same step can be tried again."""
+
+
+class NewerLedger(LedgerError):
+    """This ledger was written by a newer Quire; upgrade this one."""

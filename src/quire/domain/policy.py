@@ -1,0 +1,41 @@
+"""Policy: how a run may spend and behave; every value remembers which layer it came from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+from quire.domain.data import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """The built-in values; the layers above replace some of them."""
+
+    pack_size: int | None = None  # tasks per call; None = the class cap of the schema
+    packing: bool = True  # False = one task per call
+    estimated_output_per_task: int = 250  # the floor of the output estimate, in tokens
+    max_tries: int = 3  # wrong answers of its own before a task fails
+    max_calls: int = 12  # answered calls a task may ride in before it fails
+    repair_after_failures: int = 2
+    concurrency: int = 16  # direct calls in flight
+    call_timeout: float = 120.0  # seconds before a call counts as lost
+    temperature: float | None = None
+    max_tokens: int | None = None
+    ledger: str = "lean"  # lean = bodies are rendered again; full = bodies are stored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourcedPolicy:
+    """A policy, with the layer each value came from; snapshotted into the run."""
+
+    policy: Policy
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Json]:
+        """Each value with its source, as stored and as shown."""
+        return {
+            each.name: {
+                "value": getattr(self.policy, each.name),
+                "source": self.sources.get(each.name, "built-in"),
+            }
+            for each in fields(Policy)
+        }

@@ -1,0 +1,1 @@
+"""Results become files and rows that other tools read as they are."""

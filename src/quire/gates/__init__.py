@@ -1,0 +1,1 @@
+"""Pure judgement: a response becomes a verdict for each task."""

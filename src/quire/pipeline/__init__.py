@@ -1,0 +1,1 @@
+"""The verbs: each one short synchronous transaction of read, decide, write."""

@@ -1,0 +1,1 @@
+"""Recipe files and Python objects become checked recipes and schemas."""

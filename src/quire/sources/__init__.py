@@ -1,0 +1,1 @@
+"""Bytes become documents and blocks, one file a format."""
