@@ -1,1 +1,36 @@
 """Quire turns piles of documents into reviewed, structured data with language models."""
+
+from typing import TYPE_CHECKING, Any
+
+from quire.domain.version import VERSION
+
+if TYPE_CHECKING:
+    from quire.domain.errors import Error, LedgerError, ProviderError, UsageError
+    from quire.engine import Engine, Ingestion, RunHandle
+    from quire.engine import open_engine as open
+
+__version__ = VERSION
+
+__all__ = [
+    "Engine",
+    "Error",
+    "Ingestion",
+    "LedgerError",
+    "ProviderError",
+    "RunHandle",
+    "UsageError",
+    "__version__",
+    "open",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is asked for: `quire --help` must not load a database."""
+    if name not in __all__:
+        raise AttributeError(f"module 'quire' has no attribute {name!r}")
+    from quire import engine
+    from quire.domain import errors
+
+    if name == "open":
+        return engine.open_engine
+    return getattr(engine, name, None) or getattr(errors, name)

@@ -55,4 +55,4 @@ def fingerprint(*parts: str | bytes | int) -> bytes:
 def slug(text: str) -> str:
     """Turn a title into a schema ref; empty where nothing usable is left."""
     kept = re.sub(r"_+", "_", re.sub(r"[^a-z0-9_-]+", "_", text.lower())).strip("_")
-    return kept.lstrip("-")[:64]
+    return kept.lstrip("-_")[:64]

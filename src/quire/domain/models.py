@@ -1,8 +1,9 @@
 """What is known of a model: its window, its prices, the parameters and usage of a call to it."""
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
-from quire.domain.data import Json
+from quire.domain.data import Json, JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,16 @@ class ModelFacts:
     max_output: int
     price: Price
     note: str = ""
+
+    def as_json(self) -> dict[str, Json]:
+        """All of it, for the run's snapshot."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, facts: JsonObject) -> "ModelFacts":
+        """Read a snapshot back."""
+        values: dict[str, Any] = dict(facts)
+        return cls(**{**values, "price": Price(**values["price"])})
 
     @property
     def provider(self) -> str:

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from quire.domain.data import JsonObject
-from quire.domain.ids import AttemptId
+from quire.domain.errors import ProviderError
+from quire.domain.ids import AttemptId, LaneId, RequestId, RunId, StageId, TaskId, WorkerId
 from quire.domain.models import Params, Usage
 
 
@@ -46,3 +48,120 @@ class Reply:
     stop: Stop
     usage: Usage
     reasoning: str = ""
+
+
+class NewRequest(NamedTuple):
+    """A packed and rendered request about to be queued."""
+
+    id: RequestId
+    lane_id: LaneId
+    kind: str
+    prefix_hash: bytes
+    payload_hash: bytes
+    render_version: int
+    tasks: int
+    content_bytes: int
+    max_output: int
+    reserve: int
+    body: str | None
+
+
+class NewMember(NamedTuple):
+    """A task's place in a new request."""
+
+    request_id: RequestId
+    ordinal: int
+    task_id: TaskId
+    wire_id: str
+    version: int
+
+
+class Queued(NamedTuple):
+    """A request as a claim takes it."""
+
+    id: RequestId
+    lane_id: LaneId
+    payload_hash: bytes
+    render_version: int
+    tasks: int
+    max_output: int
+    reserve: int
+    sent: int  # this sending included
+    lost: int  # sendings nobody knows the end of
+    body: str | None
+
+
+class NewAttempt(NamedTuple):
+    """One sending about to happen."""
+
+    id: AttemptId
+    request_id: RequestId
+    no: int
+    worker_id: WorkerId
+    provider: str
+    model: str
+    params: str
+    sent_at: int
+    reserved: int
+
+
+class Answer(NamedTuple):
+    """What came back for one attempt, on its way into the ledger."""
+
+    attempt_id: AttemptId
+    run_id: RunId
+    stage_id: StageId
+    raw: bytes
+    reply: Reply | None  # None where the decoder could not read it
+    decoder_version: int
+    cost: int  # micro-dollars; the reservation where the usage could not be read
+    problem: str = ""  # why the decoder could not read it
+
+
+class CallFailure(NamedTuple):
+    """A call that brought no answer."""
+
+    attempt_id: AttemptId
+    error: ProviderError
+    jitter: float  # drawn from [0, 1) by the caller
+
+
+class AttemptRow(NamedTuple):
+    """An attempt with where it belongs."""
+
+    id: AttemptId
+    request_id: RequestId
+    no: int
+    state: str
+    reserved: int
+    lane_id: LaneId
+    run_id: RunId
+    stage_id: StageId
+    request_state: str
+    tasks: int
+    sent: int
+
+
+class Answered(NamedTuple):
+    """An answered attempt, ready to be judged."""
+
+    attempt_id: AttemptId
+    request_id: RequestId
+    no: int
+    run_id: RunId
+    stage_id: StageId
+    lane_id: LaneId
+    request_state: str
+    sent: int
+    tasks: int
+    max_output: int
+    text: str
+    stop: Stop
+
+
+class Sample(NamedTuple):
+    """What an answered request taught about output size."""
+
+    output_tokens: int
+    tasks: int
+    content_bytes: int  # of all its tasks, as JSON strings

@@ -1,0 +1,55 @@
+# Everything a contributor runs. Needs only make and a Python of 3.11 or newer.
+
+BIN := .venv/bin
+PYTHON := $(BIN)/python
+TYPED := src tests scripts $(if $(wildcard benchmarks/*.py),benchmarks)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test soak check fix bench docs postgres
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+demo: .venv/installed  ## see Quire work: ingest, plan, run and export the examples
+	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/demo.sh
+
+test: .venv/installed check postgres  ## every check and test, on SQLite and a real PostgreSQL
+	$(PYTHON) -m pytest -n 2 -m "not soak"
+
+soak: .venv/installed postgres  ## the big numbers and the kill storms; takes long
+	$(PYTHON) -m pytest -m soak
+
+check: .venv/installed  ## lint, format, types and import contracts
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy $(TYPED)
+	$(BIN)/lint-imports --no-logo
+
+fix: .venv/installed  ## mend what can be mended by itself, then format
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: .venv/installed postgres  ## ratios, measured side by side on this machine
+	@for file in $(wildcard benchmarks/bench_*.py); do \
+	    name=$$(basename "$$file" .py); echo "== $$name"; \
+	    $(PYTHON) -m "benchmarks.$$name" || exit 1; \
+	done
+	$(if $(wildcard benchmarks/bench_*.py),,@echo "No benchmarks yet.")
+
+docs: .venv/installed  ## redraw the pages that are made from the code
+	$(PYTHON) scripts/draw_states.py > docs/states.md.new
+	@mv docs/states.md.new docs/states.md
+
+postgres: .venv/installed  # find or install PostgreSQL once, before test processes want it at the same time
+	@$(PYTHON) -m tests.postgres
+
+.venv/installed: requirements.txt pyproject.toml
+	@if ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	    python=$$(scripts/find_python) || exit 1; \
+	    echo "Setting up .venv with $$python"; \
+	    "$$python" -m venv --clear .venv || exit 1; \
+	fi
+	@echo "Installing the pinned packages into .venv"
+	@$(PYTHON) -m pip install -qq --disable-pip-version-check --require-hashes -r requirements.txt
+	@$(PYTHON) -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@

@@ -1,0 +1,158 @@
+"""The courier: claims queued requests, sends them, and records what comes back, in groups."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime
+
+from quire.dispatch.outside import Outside, Threads
+from quire.domain.errors import ProviderError, Remedy, Undecodable
+from quire.domain.ids import LaneId, WorkerId
+from quire.domain.money import cost
+from quire.domain.requests import Answer, CallFailure
+from quire.domain.runs import Lane
+from quire.ledger.ledger import Ledger
+from quire.pipeline.claim import Outgoing, claim
+from quire.pipeline.contexts import Contexts
+from quire.pipeline.prepare import prepare
+from quire.pipeline.record import record_answers, record_failures
+from quire.providers.protocol import Provider
+
+
+class Courier:
+    """Carries one worker's direct calls."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        contexts: Contexts,
+        provider_for: Callable[[str], Provider],
+        outside: Outside,
+        threads: Threads,
+    ) -> None:
+        """Start with nothing in flight."""
+        self._ledger = ledger
+        self._contexts = contexts
+        self._provider_for = provider_for
+        self._outside = outside
+        self._threads = threads
+        self._in_flight: Counter[str] = Counter()  # by model
+        self._answers: list[Answer] = []
+        self._failures: list[CallFailure] = []
+        self._last_lane = LaneId(0)
+        self._sends: set[asyncio.Task[None]] = set()
+        self.returned = asyncio.Event()  # set when a call came back
+
+    @property
+    def in_flight(self) -> int:
+        """Calls that are out."""
+        return self._in_flight.total()
+
+    @property
+    def unrecorded(self) -> int:
+        """Calls that came back and are not in the ledger yet."""
+        return len(self._answers) + len(self._failures)
+
+    async def send_more(self, group: asyncio.TaskGroup, worker: WorkerId, now: datetime) -> int:
+        """Prepare, claim and send as much as there is room for; returns how many calls went out."""
+        outgoing = await self._threads.run(self._take, worker, now)
+        self._outside.reach("after_claim")
+        for each in outgoing:
+            self._in_flight[each.context.facts.name] += 1
+            task = group.create_task(self._send(each))
+            self._sends.add(task)
+            task.add_done_callback(self._sends.discard)
+        return len(outgoing)
+
+    async def record(self, now: datetime) -> int:
+        """Store what came back; it stays here until the ledger has it."""
+        answers, failures = self._answers[:], self._failures[:]
+        if not answers and not failures:
+            return 0
+        self._outside.reach("before_record")
+        await self._threads.run(self._store, answers, failures, now)
+        del self._answers[: len(answers)], self._failures[: len(failures)]
+        self._outside.reach("after_record")
+        return len(answers) + len(failures)
+
+    def abandon(self) -> None:
+        """Wait no longer for what is in flight."""
+        for task in self._sends:
+            task.cancel()
+
+    def _store(self, answers: list[Answer], failures: list[CallFailure], now: datetime) -> None:
+        with self._ledger.transaction() as tx:
+            record_answers(tx, answers, now)
+            record_failures(tx, self._contexts, failures, now)
+
+    def _take(self, worker: WorkerId, now: datetime) -> list[Outgoing]:
+        """Fill the queues and claim, lane by lane, a fair share of the room each."""
+        with self._ledger.transaction() as tx:
+            lanes = self._in_turn(tx.requests.open_lanes(now))
+            shares = Counter(lane.model for lane in lanes)
+            outgoing: list[Outgoing] = []
+            taken: Counter[str] = Counter()
+            for lane in lanes:
+                context = self._contexts.of_lane(tx, lane)
+                most = context.policy.concurrency
+                room = most - self._in_flight[lane.model] - taken[lane.model]
+                share = min(room, -(-most // shares[lane.model]))
+                if share <= 0 or room < _worth(most):
+                    continue
+                prepare(tx, self._contexts, context, most, now)
+                claimed = claim(tx, context, worker, share, now)
+                taken[lane.model] += len(claimed)
+                outgoing.extend(claimed)
+                if claimed:
+                    self._last_lane = lane.id
+        return outgoing
+
+    def _in_turn(self, lanes: list[Lane]) -> list[Lane]:
+        """Begin after the lane served last, so that a big run does not starve a small one."""
+        later = [lane for lane in lanes if lane.id > self._last_lane]
+        return later + [lane for lane in lanes if lane.id <= self._last_lane]
+
+    async def _send(self, outgoing: Outgoing) -> None:
+        call, context = outgoing.call, outgoing.context
+        try:
+            provider = self._provider_for(context.facts.provider)
+            async with asyncio.timeout(context.policy.call_timeout):
+                raw = await provider.send(call)
+            self._outside.reach("after_send")
+            self._answers.append(_answer(outgoing, provider, raw))
+        except ProviderError as error:
+            self._fail(outgoing, error)
+        except TimeoutError:
+            seconds = context.policy.call_timeout
+            self._fail(outgoing, _lost(f"no answer within {seconds:g} s"))
+        except asyncio.CancelledError:
+            self._fail(outgoing, _lost("interrupted before the answer came"))
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a vendor's code raises, the call may have been paid
+            self._fail(outgoing, _lost(f"{type(error).__name__}: {error}"))
+        finally:
+            self._in_flight[context.facts.name] -= 1
+            self.returned.set()
+
+    def _fail(self, outgoing: Outgoing, error: ProviderError) -> None:
+        self._failures.append(CallFailure(outgoing.call.attempt_id, error, self._outside.jitter()))
+
+
+def _worth(most: int) -> int:
+    """Claim in groups: a transaction for every single call would cost more than the calls."""
+    return max(1, most // 4)
+
+
+def _lost(message: str) -> ProviderError:
+    return ProviderError(message, remedy=Remedy.LOST)
+
+
+def _answer(outgoing: Outgoing, provider: Provider, raw: bytes) -> Answer:
+    context = outgoing.context
+    head = (outgoing.call.attempt_id, context.run_id, context.stage_id, raw)
+    try:
+        reply = provider.decode(raw)
+    except Undecodable as error:
+        return Answer(*head, None, provider.decoder_version, outgoing.reserved, str(error))
+    price = cost(reply.usage, context.facts.price)
+    return Answer(*head, reply, provider.decoder_version, price)

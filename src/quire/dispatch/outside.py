@@ -1,0 +1,85 @@
+"""The outside: the clock, chance, sleep and threads enter here and nowhere else."""
+
+import asyncio
+import os
+import random
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# Where a process may die; a test kills it at each, and everything must still come right.
+POINTS = (
+    "after_start",
+    "after_expand",
+    "after_prepare",
+    "after_claim",
+    "after_send",
+    "before_record",
+    "after_record",
+    "before_settle",
+    "after_settle",
+    "after_rescue",
+)
+
+
+class Outside:
+    """The real world; a test may put another in its place."""
+
+    def now(self) -> datetime:
+        """The present moment, in UTC."""
+        return datetime.now(UTC)  # noqa: TID251 - the one place where the clock is read
+
+    def jitter(self) -> float:
+        """A number from [0, 1), so that those who wait do not all come back at once."""
+        return random.random()  # noqa: S311 - spreads load, guards nothing
+
+    async def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        await asyncio.sleep(seconds)
+
+    def reach(self, point: str) -> None:
+        """Pass a point where a process may die."""
+
+
+class Threads:
+    """One thread for the ledger: verbs are synchronous and the loop must not wait for a disk."""
+
+    def __init__(self) -> None:
+        """Start without a thread; the first call makes it."""
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="quire-ledger")
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Carry out a synchronous function beside the loop."""
+        loop = asyncio.get_running_loop()
+        if kwargs:
+            return await loop.run_in_executor(self._executor, lambda: function(*args, **kwargs))
+        return await loop.run_in_executor(self._executor, function, *args)
+
+    def close(self) -> None:
+        """Let the thread end."""
+        self._executor.shutdown(wait=False)
+
+
+def host_name() -> str:
+    """Name this machine and its process namespace: process ids mean something only inside it."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot}/{os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return os.uname().nodename
+
+
+def process_alive(pid: int) -> bool:
+    """Whether a process of this host still exists."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,82 @@
+"""The sweeper: keeps the lease, takes over from the dead, expands and ends runs."""
+
+import os
+from datetime import datetime, timedelta
+
+from quire.dispatch.outside import Outside, Threads, host_name, process_alive
+from quire.domain.ids import WorkerId
+from quire.domain.version import VERSION
+from quire.ledger.ledger import Ledger, Transaction
+from quire.pipeline.advance import advance
+from quire.pipeline.contexts import Contexts
+from quire.pipeline.record import lose
+from quire.pipeline.rescue import rescue
+
+
+class Sweeper:
+    """Keeps one worker alive in the ledger, and the ledger free of stalls."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        contexts: Contexts,
+        outside: Outside,
+        threads: Threads,
+        lease: float,
+    ) -> None:
+        """Start unregistered."""
+        self._ledger = ledger
+        self._contexts = contexts
+        self._outside = outside
+        self._threads = threads
+        self._lease = timedelta(seconds=lease)
+        self._host = host_name()
+        self._next_beat: datetime | None = None
+        self.worker = WorkerId(0)
+
+    async def begin(self, now: datetime) -> None:
+        """Register, and take over at once from workers of this host that have died."""
+        await self._threads.run(self._begin, now)
+        self._outside.reach("after_start")
+
+    async def step(self, now: datetime) -> int:
+        """Keep the lease, rescue, expand, close; returns how much moved."""
+        if self._next_beat is None or now >= self._next_beat:
+            await self._threads.run(self._keep_alive, now)
+            self._outside.reach("after_rescue")
+        moved = await self._threads.run(self._advance, now)
+        if moved:
+            self._outside.reach("after_expand")
+        return moved
+
+    async def end(self, now: datetime) -> int:
+        """Sign off; what is still out is lost, and goes again. Returns how many calls that are."""
+        return await self._threads.run(self._end, now)
+
+    def _begin(self, now: datetime) -> None:
+        with self._ledger.transaction() as tx:
+            self.worker = tx.workers.add(self._host, os.getpid(), VERSION, now)
+            rescue(tx, self._lease, now, self._dead(tx))
+        self._next_beat = now + self._lease / 3
+
+    def _keep_alive(self, now: datetime) -> None:
+        with self._ledger.transaction() as tx:
+            if not tx.workers.beat(self.worker, now):  # declared dead while we were stuck
+                self.worker = tx.workers.add(self._host, os.getpid(), VERSION, now)
+            rescue(tx, self._lease, now, self._dead(tx))
+        self._next_beat = now + self._lease / 3
+
+    def _dead(self, tx: Transaction) -> list[WorkerId]:
+        neighbours = tx.workers.neighbours(self._host)
+        return [worker for worker, pid in neighbours if not process_alive(pid)]
+
+    def _advance(self, now: datetime) -> int:
+        with self._ledger.transaction() as tx:
+            advanced = advance(tx, self._contexts, now)
+        return advanced.expanded + len(advanced.ended)
+
+    def _end(self, now: datetime) -> int:
+        with self._ledger.transaction() as tx:
+            lost = lose(tx, tx.attempts.open_of([self.worker]), "interrupted", now)
+            tx.workers.end([self.worker], now)
+        return lost

@@ -1,0 +1,169 @@
+"""The worker: one process's round of courier, settler and sweeper, until there is nothing to do."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from quire.dispatch.courier import Courier
+from quire.dispatch.outside import Outside, Threads
+from quire.dispatch.settler import Settler
+from quire.dispatch.sweeper import Sweeper
+from quire.domain.errors import Error, LedgerUnavailable
+from quire.ledger.ledger import Ledger
+from quire.pipeline.contexts import Contexts
+from quire.providers.protocol import Provider
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSettings:
+    """How a worker waits."""
+
+    lease: float = 30.0  # seconds without a heartbeat until others take over
+    grace: float = 10.0  # seconds that calls in flight may take when we are asked to stop
+    idle: float = 0.25  # seconds between looks when there is nothing to do
+    sweep: float = 0.25  # seconds between sweeps when there is
+
+
+class Worker:
+    """Works on every run of the workspace until told to stop, or until a condition holds."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        provider_for: Callable[[str], Provider],
+        outside: Outside,
+        settings: WorkerSettings,
+        tell: Callable[[str], None] = lambda message: None,
+    ) -> None:
+        """Wire the loops together."""
+        self._ledger = ledger
+        self._outside = outside
+        self._settings = settings
+        self._tell = tell
+        self._threads = Threads()
+        contexts = Contexts()
+        self.courier = Courier(ledger, contexts, provider_for, outside, self._threads)
+        self.settler = Settler(ledger, contexts, outside, self._threads, provider_for)
+        self.sweeper = Sweeper(ledger, contexts, outside, self._threads, settings.lease)
+        self._stopping = False
+        self.interrupted = False
+        self._next_sweep: datetime | None = None
+
+    def stop(self) -> None:
+        """Claim nothing more; finish what is out."""
+        self._stopping = True
+        self.courier.returned.set()
+
+    async def run(self, done: Callable[[], bool], *, signals: bool = False) -> None:
+        """Work until `done` says so or somebody asks to stop; what is out is waited for."""
+        failure: Error | None = None
+        with self._interruptible() if signals else nullcontext():
+            async with asyncio.TaskGroup() as group:
+                try:
+                    await self._patiently(lambda: self.sweeper.begin(self._outside.now()))
+                    await self._work(group, done)
+                except Error as error:  # raised below: the group would wrap it
+                    failure = error
+                await self._wait_for_calls()
+                self.courier.abandon()
+            try:
+                await self._finish()
+            except Error as error:
+                failure = failure or error
+        self._threads.close()
+        if failure is not None:
+            raise failure
+
+    async def step(self, group: asyncio.TaskGroup, now: datetime) -> int:
+        """One round: record, settle, sweep when due, send; returns how much was done."""
+        moved = await self.courier.record(now)
+        moved += await self.settler.step(now)
+        if moved == 0 or self._next_sweep is None or now >= self._next_sweep:
+            moved += await self.sweeper.step(now)
+            self._next_sweep = now + timedelta(seconds=self._settings.sweep)
+        if not self._stopping:
+            moved += await self.courier.send_more(group, self.sweeper.worker, now)
+        return moved
+
+    async def _work(self, group: asyncio.TaskGroup, done: Callable[[], bool]) -> None:
+        look_at: datetime | None = None
+        while not self._stopping:
+            now = self._outside.now()
+            self.courier.returned.clear()
+            moved = await self._patiently(lambda: self.step(group, self._outside.now()))
+            if moved == 0 or look_at is None or now >= look_at:
+                if await self._patiently(lambda: self._threads.run(done)):
+                    return
+                look_at = now + timedelta(seconds=self._settings.idle)
+            if moved == 0:
+                await self._rest()
+
+    async def _rest(self) -> None:
+        """Wait for a call to come back, or with none out for news from another process."""
+        if self.courier.in_flight == 0:
+            await self._threads.run(self._ledger.wait, self._settings.idle)
+            return
+        try:
+            async with asyncio.timeout(self._settings.idle):
+                await self.courier.returned.wait()
+        except TimeoutError:
+            pass
+
+    async def _wait_for_calls(self) -> None:
+        """Give calls in flight their grace, recording as they come."""
+        deadline = self._outside.now() + timedelta(seconds=self._settings.grace)
+        while self.courier.in_flight and self._outside.now() < deadline:
+            try:
+                async with asyncio.timeout(0.1):
+                    self.courier.returned.clear()
+                    await self.courier.returned.wait()
+            except TimeoutError:
+                continue
+
+    async def _finish(self) -> None:
+        """Record and judge the last answers, and sign off."""
+        await self.courier.record(self._outside.now())
+        while await self.settler.step(self._outside.now()):
+            pass
+        await self.sweeper.step(self._outside.now())
+        await self.sweeper.end(self._outside.now())
+
+    async def _patiently(self, step: Callable[[], Awaitable[T]]) -> T:
+        """Try a step until the ledger answers: what came back stays in memory meanwhile."""
+        wait = 0.1
+        while True:
+            try:
+                return await step()
+            except LedgerUnavailable as error:
+                if self._stopping:
+                    raise
+                self._tell(f"{error}; nothing is lost, trying again")
+                await self._outside.sleep(wait)
+                wait = min(wait * 2, 5.0)
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """The first Ctrl-C stops cleanly, the second at once."""
+        loop = asyncio.get_running_loop()
+
+        def interrupted() -> None:
+            if self._stopping:
+                os._exit(130)
+            self.interrupted = True
+            self._tell("stopping: waiting for the calls in flight (Ctrl-C again to leave at once)")
+            self.stop()
+
+        for each in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(each, interrupted)
+        try:
+            yield
+        finally:
+            for each in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(each)

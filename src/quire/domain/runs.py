@@ -1,0 +1,123 @@
+"""Runs: one recipe version over one set of inputs, how it stands, and why it does not go on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from quire.domain.data import JsonObject
+from quire.domain.ids import LaneId, RunId, StageId
+
+
+class HoldKind(StrEnum):
+    """Why a run does not go on; each is lifted by its own cure."""
+
+    USER = "user"
+    FUNDS = "funds"
+    CREDENTIAL = "credential"
+    STOP_AFTER = "stop_after"
+    FAILURES = "failures"
+    UNKNOWN_SUBMIT = "unknown_submit"
+    UNDECODABLE = "undecodable"
+
+
+class Hold(NamedTuple):
+    """A reason why a run does not go on."""
+
+    kind: HoldKind
+    detail: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A run as the ledger keeps it; recipe, model and policy are what it was told at the start."""
+
+    id: RunId
+    recipe: JsonObject
+    model: JsonObject
+    policy: JsonObject
+    state: str
+    task_limit: int | None
+    cancel_asked_at: datetime | None
+    early_judged_at: datetime | None
+    created_at: datetime
+    ended_at: datetime | None
+
+
+class Wishes(NamedTuple):
+    """What people want of a running run, read often."""
+
+    run_id: RunId
+    task_limit: int | None
+    cancelling: bool
+    early_judged: bool
+
+
+class RunStage(NamedTuple):
+    """A stage of a run, and how far it has been expanded."""
+
+    id: StageId
+    run_id: RunId
+    name: str
+    state: str
+    cursor_document: int
+    cursor_block: int
+    expanded: int
+
+
+class Lane(NamedTuple):
+    """A queue of requests that travel alike."""
+
+    id: LaneId
+    run_id: RunId
+    stage_id: StageId
+    model: str
+
+
+class Event(NamedTuple):
+    """A line of history worth telling a person."""
+
+    at: datetime
+    kind: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a run is, from its tallies."""
+
+    run_id: RunId
+    state: str
+    total: int  # blocks in the run's inputs
+    expanded: int  # tasks made of them so far
+    counts: Mapping[str, int]  # tasks by state
+    packs: int = 0  # requests prepared
+    packed_tasks: int = 0  # tasks in them
+    splits: int = 0
+    calls: int = 0  # answered
+    resent: int = 0  # calls that had to be sent again
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost: int = 0  # micro-dollars, from usage
+    presumed: int = 0  # micro-dollars, of calls whose outcome is unknown
+    holds: tuple[Hold, ...] = ()
+    task_limit: int | None = None
+    cancelling: bool = False
+
+    @property
+    def done(self) -> int:
+        """Tasks with an accepted answer."""
+        return self.counts.get("done", 0)
+
+    @property
+    def failed(self) -> int:
+        """Tasks that were given up."""
+        return self.counts.get("failed", 0)
+
+    @property
+    def out(self) -> int:
+        """Tasks packed into a request that is queued or in flight."""
+        return self.counts.get("packed", 0)

@@ -1,0 +1,3 @@
+"""The version of this Quire, as workers sign with it."""
+
+VERSION = "0.1.0"

@@ -1,0 +1,289 @@
+"""Engine: ingest, plan, run, steer, look and export, over one ledger."""
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from quire.dispatch.outside import Outside
+from quire.dispatch.worker import Worker, WorkerSettings
+from quire.domain.data import Json
+from quire.domain.documents import Document
+from quire.domain.errors import NotFound, SourceUnreadable, UsageError
+from quire.domain.ids import DocumentId, RunId
+from quire.domain.recipes import Schema
+from quire.domain.runs import Progress, Run
+from quire.engine.looking import Looking
+from quire.engine.loop import run_loop
+from quire.engine.ordering import Ask, ask, find_schema, keep_schema, read_schema_source
+from quire.engine.run import RunHandle
+from quire.export.jsonl import write_jsonl
+from quire.export.rows import flat_rows
+from quire.ledger.ledger import Ledger
+from quire.pipeline import control
+from quire.pipeline.ingest import Ingested, ingest
+from quire.pipeline.progress import at_rest, progress, reasons
+from quire.pipeline.purge import Purged, purge
+from quire.pipeline.start import Order, start
+from quire.plan.forecasting import Forecast, forecast
+from quire.providers.registry import Providers
+from quire.settings import Settings
+from quire.sources.finding import find_sources
+from quire.sources.reading import read_source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingestion:
+    """What became of the sources of one call."""
+
+    documents: tuple[Ingested, ...]
+    refused: tuple[str, ...] = ()  # one line each: the file and the reason
+    skipped: int = 0  # files in folders that are of no type we read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """What a run would take, before anything is spent."""
+
+    ask: Ask
+    forecast: Forecast
+
+
+class Engine:
+    """One ledger and all that can be done with it; the composition root."""
+
+    def __init__(self, settings: Settings, ledger: Ledger, outside: Outside | None = None) -> None:
+        """Wire the parts together."""
+        self.settings = settings
+        self.ledger = ledger
+        self.look = Looking(ledger)
+        self._outside = outside or Outside()
+        self.providers = Providers(settings.faults)
+
+    def __enter__(self) -> "Engine":
+        """Use as a context, closed at its end."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the ledger."""
+        self.ledger.close()
+
+    def ingest(
+        self,
+        *paths: str | Path,
+        text_column: str | None = None,
+        key_column: str | None = None,
+        watch: Callable[[Path], None] | None = None,
+    ) -> Ingestion:
+        """Read files, folders and globs; a bad one is refused with a line, the rest go in."""
+        found = find_sources([os.fspath(path) for path in paths])
+        documents: list[Ingested] = []
+        refused = list(found.refused)
+        for path in found.paths:
+            if watch:
+                watch(path)
+            try:
+                parsed = read_source(path, text_column=text_column, key_column=key_column)
+                with self.ledger.transaction() as tx:
+                    documents.append(ingest(tx, parsed, self._outside.now()))
+            except SourceUnreadable as error:
+                refused.append(str(error))
+        return Ingestion(documents=tuple(documents), refused=tuple(refused), skipped=found.skipped)
+
+    def documents(self) -> list[Document]:
+        """Every document in the ledger."""
+        with self.ledger.snapshot() as tx:
+            return tx.documents.all()
+
+    def add_schema(self, source: Any, ref: str | None = None) -> Schema:
+        """Keep a schema under its name; the same one again is a no-op."""
+        schema = read_schema_source(source, ref)
+        with self.ledger.transaction() as tx:
+            kept = keep_schema(tx, schema)
+            if kept is None:
+                tx.schemas.add(schema, self._outside.now())
+        return kept or schema
+
+    def schemas(self) -> list[Schema]:
+        """Every kept schema."""
+        with self.ledger.snapshot() as tx:
+            return tx.schemas.all()
+
+    def plan(
+        self, *, schema: Any, model: str | None = None, over: Any = None, **policy: Json
+    ) -> Planned:
+        """Forecast requests, tokens and dollars; spends nothing."""
+        asked = self._ask(schema, model, policy)
+        with self.ledger.snapshot() as tx:
+            inputs = [document for document, _ in self._inputs(over)]
+            told = forecast(
+                tx.documents.sizes(inputs), asked.recipe.stages[0], asked.facts, asked.policy.policy
+            )
+        return Planned(ask=asked, forecast=told)
+
+    def run(
+        self,
+        *,
+        schema: Any,
+        model: str | None = None,
+        over: Any = None,
+        limit: int | None = None,
+        new: bool = False,
+        **policy: Json,
+    ) -> RunHandle:
+        """Start a run, or go on with the unfinished one of the same order; `wait` does the work."""
+        asked = self._ask(schema, model, policy)
+        order = Order(
+            recipe=asked.recipe,
+            facts=asked.facts,
+            policy=asked.policy,
+            inputs=self._inputs(over),
+            task_limit=limit,
+            new=new,
+        )
+        with self.ledger.transaction() as tx:
+            started = start(tx, order, self._outside.now())
+        return RunHandle(self, started.run_id, goes_on=started.goes_on)
+
+    def get(self, run: int) -> RunHandle:
+        """A run by its number."""
+        with self.ledger.snapshot() as tx:
+            if tx.runs.get(RunId(run)) is None:
+                raise NotFound(f"there is no run {run}; `quire runs` lists them")
+        return RunHandle(self, RunId(run), goes_on=True)
+
+    def runs(self, limit: int = 20) -> list[Run]:
+        """The newest runs first."""
+        with self.ledger.snapshot() as tx:
+            return tx.runs.newest(limit)
+
+    def progress(self, run: RunId) -> Progress:
+        """How far a run is."""
+        with self.ledger.snapshot() as tx:
+            return progress(tx, run)
+
+    def why(self, run: RunId) -> list[str]:
+        """Why a run does not move, if it does not."""
+        with self.ledger.snapshot() as tx:
+            lease = timedelta(seconds=self.settings.lease)
+            return reasons(tx, progress(tx, run), self._outside.now(), lease)
+
+    def drive(
+        self,
+        run: RunId,
+        watch: Callable[[Progress], None] | None = None,
+        *,
+        signals: bool = False,
+        tell: Callable[[str], None] = lambda message: None,
+    ) -> Progress:
+        """Work in this process until a run is at rest."""
+
+        def done() -> bool:
+            now = self.progress(run)
+            if watch:
+                watch(now)
+            return at_rest(now)
+
+        self.work(done, signals=signals, tell=tell)
+        return self.progress(run)
+
+    def work(
+        self,
+        done: Callable[[], bool] = lambda: False,
+        *,
+        signals: bool = False,
+        tell: Callable[[str], None] = lambda message: None,
+    ) -> bool:
+        """Be a worker for every run of the workspace; true if it was interrupted."""
+        settings = WorkerSettings(lease=self.settings.lease, grace=self.settings.grace)
+
+        async def work() -> bool:
+            worker = Worker(self.ledger, self.providers.get, self._outside, settings, tell)
+            try:
+                await worker.run(done, signals=signals)
+            finally:
+                await self.providers.close()
+            return worker.interrupted
+
+        return run_loop(work)
+
+    def pause(self, run: RunId, command: str | None = None) -> bool:
+        """Send nothing more for a run."""
+        with self.ledger.transaction() as tx:
+            return control.pause(tx, run, self._outside.now(), command)
+
+    def resume(self, run: RunId, command: str | None = None) -> bool:
+        """Let a run go on."""
+        with self.ledger.transaction() as tx:
+            return control.resume(tx, run, self._outside.now(), command)
+
+    def cancel(self, run: RunId, command: str | None = None) -> bool:
+        """Ask for a run's end."""
+        with self.ledger.transaction() as tx:
+            return control.cancel(tx, run, self._outside.now(), command)
+
+    def retry(self, run: RunId, command: str | None = None) -> int:
+        """Owe a run's failed tasks again."""
+        with self.ledger.transaction() as tx:
+            return control.retry(tx, run, self._outside.now(), command)
+
+    def rows(self, run: RunId, only: str = "all") -> list[dict[str, Json]]:
+        """A run's results as flat rows."""
+        return flat_rows(self.ledger, run, only)
+
+    def export(self, run: RunId, path: str, only: str = "all") -> int:
+        """Write a run's results as JSON lines."""
+        return write_jsonl(self.ledger, run, path, only)
+
+    def purge(self, name: str) -> tuple[Document, Purged]:
+        """Erase a document with its prompts, responses and results."""
+        with self.ledger.transaction() as tx:
+            found = tx.documents.match(name)
+            if not found:
+                raise NotFound(f"there is no document {name!r}; `quire documents` lists them")
+            if len(found) > 1:
+                titles = ", ".join(f"{each.id} ({each.title})" for each in found)
+                raise UsageError(f"{name!r} means several documents: {titles}; give the number")
+            purged = purge(tx, found[0].id, self._outside.now())
+        self.ledger.scrub()
+        return found[0], purged
+
+    def _ask(self, schema: Any, model: str | None, policy: dict[str, Json]) -> Ask:
+        return ask(self.settings, self._schema(schema), model, policy)
+
+    def _schema(self, source: Any) -> Schema:
+        """A kept schema by name; a file, mapping or class is kept on the way."""
+        if isinstance(source, Schema):
+            return source
+        is_file = isinstance(source, Path) or (isinstance(source, str) and Path(source).is_file())
+        if isinstance(source, str) and not is_file:
+            with self.ledger.snapshot() as tx:
+                return find_schema(tx, source)
+        return self.add_schema(source)
+
+    def _inputs(
+        self, over: "Ingestion | Iterable[DocumentId] | None"
+    ) -> list[tuple[DocumentId, str]]:
+        """The documents a run is over, each with its fingerprint; all of them by default."""
+        with self.ledger.snapshot() as tx:
+            names = tx.documents.names()
+        if over is not None:
+            wanted = _document_ids(over)
+            names = [each for each in names if each[0] in wanted]
+        if not names:
+            raise UsageError("there is nothing to ask about: `quire ingest` documents first")
+        return names
+
+
+def _document_ids(over: "Ingestion | Iterable[DocumentId]") -> set[DocumentId]:
+    if isinstance(over, Ingestion):
+        if not over.documents and over.refused:
+            raise UsageError(f"nothing was ingested: {over.refused[0]}")
+        return {each.document_id for each in over.documents}
+    return set(over)

@@ -1,0 +1,129 @@
+"""Looking: what people ask the ledger: failures, prompts, requests with all that became of them."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from quire.domain.errors import NotFound
+from quire.domain.ids import RequestId, RunId, TaskId
+from quire.domain.runs import Event
+from quire.domain.tasks import Failure, TaskView
+from quire.ledger.ledger import Ledger, Transaction
+from quire.ledger.tables.views import AttemptView, MemberView, RequestLine, RequestView
+from quire.pipeline.contexts import Contexts, StageContext
+from quire.plan.rendering import Item, user_text
+
+FAILURES = 10_000  # looked at, at most
+
+
+class FailureGroup(NamedTuple):
+    """Failures of one cause."""
+
+    cause: str
+    failures: list[Failure]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptView:
+    """Exactly what is or would be sent about a task."""
+
+    task: TaskView
+    request_id: RequestId | None  # None: never sent yet; shown as it would go alone
+    model: str
+    system: str
+    user: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangeView:
+    """One request with its text, attempts, responses and tasks."""
+
+    request: RequestView
+    system: str
+    user: str | None  # None once purged
+    attempts: list[AttemptView]
+    members: list[MemberView]
+
+
+class Looking:
+    """Read-only views of a ledger."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        """Look at one ledger."""
+        self._ledger = ledger
+        self._contexts = Contexts()
+
+    def failures(self, run: RunId) -> list[FailureGroup]:
+        """Failed tasks grouped by cause, the commonest first."""
+        groups: dict[str, list[Failure]] = defaultdict(list)
+        with self._ledger.snapshot() as tx:
+            for stage in tx.runs.stages(run):
+                for failure in tx.tasks.failures(stage.id, FAILURES):
+                    groups[failure.error].append(failure)
+        ordered = sorted(groups.items(), key=lambda each: -len(each[1]))
+        return [FailureGroup(cause, failures) for cause, failures in ordered]
+
+    def events(self, run: RunId, limit: int = 50) -> list[Event]:
+        """A run's history."""
+        with self._ledger.snapshot() as tx:
+            return tx.events.of_run(run, limit)
+
+    def requests(self, run: RunId, after: int = 0, limit: int = 100) -> list[RequestLine]:
+        """A page of a run's requests."""
+        with self._ledger.snapshot() as tx:
+            return tx.views.requests(run, after, limit)
+
+    def prompt(self, task: TaskId) -> PromptView:
+        """Show what was last sent about a task, or what would be."""
+        with self._ledger.snapshot() as tx:
+            view = tx.tasks.view(task)
+            if view is None:
+                raise NotFound(f"there is no task {task}; `quire failures RUN` shows some numbers")
+            context = self._contexts.of_stage(tx, RunId(view.run_id), view.stage_id)
+            if view.request_id is not None:
+                user = _sent_text(tx, context, view.request_id)
+            else:
+                user = _alone(tx, context, task)
+        return PromptView(
+            task=view,
+            request_id=view.request_id,
+            model=context.facts.name,
+            system=context.prefix.system,
+            user=user or "(purged)",
+        )
+
+    def exchange(self, request: RequestId) -> ExchangeView:
+        """One request and all that became of it."""
+        with self._ledger.snapshot() as tx:
+            view = tx.views.request(request)
+            if view is None:
+                raise NotFound(f"there is no request {request}; `quire ledger RUN` lists them")
+            context = self._contexts.of_stage(tx, view.run_id, view.stage_id)
+            return ExchangeView(
+                request=view,
+                system=context.prefix.system,
+                user=_sent_text(tx, context, request),
+                attempts=tx.views.attempts(request),
+                members=tx.views.members(request),
+            )
+
+
+def _sent_text(tx: Transaction, context: StageContext, request: RequestId) -> str | None:
+    """Render a request again; None once one of its blocks was purged."""
+    contents = tx.requests.contents([request])
+    items = [
+        Item(each.block_index, each.block_type, each.content)
+        for each in contents
+        if each.content is not None
+    ]
+    if len(items) < len(contents):
+        return None
+    return user_text(context.stage.prompt, request, items)
+
+
+def _alone(tx: Transaction, context: StageContext, task: TaskId) -> str | None:
+    ready = tx.tasks.content(task)
+    if ready is None:
+        return None
+    item = Item(ready.block_index, ready.block_type, ready.content)
+    return user_text(context.stage.prompt, 0, [item])

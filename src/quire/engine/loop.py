@@ -1,0 +1,28 @@
+"""The event loop: started for a synchronous caller, also where one runs already."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+
+def run_loop(work: Callable[[], Coroutine[Any, Any, bool]]) -> bool:
+    """Run a coroutine to its end; in a notebook, whose loop is busy with us, on another thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work())
+    outcome: list[bool | BaseException] = []
+
+    def target() -> None:
+        try:
+            outcome.append(asyncio.run(work()))
+        except BaseException as error:  # noqa: BLE001 - carried to the caller's thread
+            outcome.append(error)
+
+    thread = threading.Thread(target=target)
+    thread.start()
+    thread.join()
+    if isinstance(outcome[0], BaseException):
+        raise outcome[0]
+    return outcome[0]

@@ -1,0 +1,40 @@
+"""Opening: settings and a ledger become an engine."""
+
+import os
+from dataclasses import fields as fields_of
+from dataclasses import replace
+from pathlib import Path
+
+from quire.dispatch.outside import Outside
+from quire.domain.ids import WorkspaceId
+from quire.domain.policy import Policy
+from quire.engine.engine import Engine
+from quire.ledger.ledger import open_ledger
+from quire.settings import read_settings
+
+POLICY_NAMES = tuple(each.name for each in fields_of(Policy))
+
+
+def open_engine(
+    url: str | None = None,
+    *,
+    workspace: str | None = None,
+    faults: str | None = None,
+    must_exist: bool = False,
+    outside: Outside | None = None,
+) -> Engine:
+    """Open a ledger: a file or `postgresql://…`, by default the one that quire.toml names."""
+    settings = read_settings(Path.cwd(), os.environ, POLICY_NAMES)
+    settings = replace(
+        settings,
+        ledger=url or settings.ledger,
+        workspace=workspace or settings.workspace,
+        faults=settings.faults if faults is None else faults,
+    )
+    ledger = open_ledger(
+        settings.ledger,
+        workspace=WorkspaceId(settings.workspace),
+        durable=settings.durable,
+        must_exist=must_exist,
+    )
+    return Engine(settings, ledger, outside)

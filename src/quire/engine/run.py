@@ -1,0 +1,57 @@
+"""A run in hand: wait for it, look at it, steer it, take its rows."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from quire.domain.data import Json
+from quire.domain.ids import RunId
+from quire.domain.runs import Progress
+
+if TYPE_CHECKING:
+    from quire.engine.engine import Engine
+
+
+class RunHandle:
+    """One run of an engine's ledger."""
+
+    def __init__(self, engine: "Engine", run: RunId, *, goes_on: bool) -> None:
+        """Refer to a run by its key."""
+        self._engine = engine
+        self.id = run
+        self.goes_on = goes_on  # the same order was unfinished, and is gone on with
+
+    def __repr__(self) -> str:
+        """Say which run, and how it stands."""
+        return f"<quire run {self.id}: {self.progress().state}>"
+
+    def wait(self, watch: Callable[[Progress], None] | None = None) -> Progress:
+        """Work on it in this process until there is nothing more to do; safe to interrupt."""
+        return self._engine.drive(self.id, watch)
+
+    def progress(self) -> Progress:
+        """How far it is."""
+        return self._engine.progress(self.id)
+
+    def rows(self, only: str = "all") -> list[dict[str, Json]]:
+        """One flat mapping a block, in order, with the schema's fields as columns."""
+        return self._engine.rows(self.id, only)
+
+    def export(self, path: str, only: str = "all") -> int:
+        """Write JSON lines; returns how many."""
+        return self._engine.export(self.id, path, only)
+
+    def pause(self) -> bool:
+        """Send nothing more until `resume`."""
+        return self._engine.pause(self.id)
+
+    def resume(self) -> bool:
+        """Go on."""
+        return self._engine.resume(self.id)
+
+    def cancel(self) -> bool:
+        """Ask for the end."""
+        return self._engine.cancel(self.id)
+
+    def retry(self) -> int:
+        """Owe failed tasks again; returns how many."""
+        return self._engine.retry(self.id)

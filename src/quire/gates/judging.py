@@ -1,0 +1,63 @@
+"""The JSON gate: one whole response becomes exactly one verdict for each task that was asked."""
+
+from collections.abc import Sequence
+
+from quire.domain.requests import Stop
+from quire.domain.results import Blame, Judged, Judgement, Verdict
+from quire.gates.mapping import map_records
+from quire.gates.parsing import parse_records
+from quire.gates.shape import Shape
+
+GATE_VERSION = "json/1"  # raised when the same response would be judged differently
+_LONGEST_QUOTE = 200
+_SKIPPED = "model skipped this block"
+_CUT_OFF = "answer was cut off"
+
+
+def judge(
+    text: str, stop: Stop, expected: Sequence[str], shape: Shape, nested: bool = False
+) -> Judged:
+    """Judge a response; why the model stopped is read before what it wrote."""
+    truncated = stop is Stop.LENGTH
+    if stop is Stop.REFUSAL:
+        return _nobody(expected, _refusal_reason(text))
+    if not text.strip():
+        return _nobody(expected, _CUT_OFF if truncated else "empty answer", truncated=truncated)
+    parsed = parse_records(text)
+    if not parsed.records and not parsed.complete:
+        return _nobody(expected, _CUT_OFF if truncated else parsed.problem, truncated=truncated)
+    mapped = map_records(parsed.records, expected, nested=nested, unwrap="data" not in shape.fields)
+    missing = _lost(_CUT_OFF if truncated else parsed.problem or _SKIPPED)
+    verdicts: dict[str, Verdict] = {}
+    for uid in expected:
+        data = mapped.fields.get(uid)
+        if data is None:
+            verdicts[uid] = mapped.refused.get(uid, missing)
+            continue
+        problems = shape.problems(data)
+        verdicts[uid] = (
+            Verdict(Judgement.RETRY, None, problems)
+            if problems
+            else Verdict(Judgement.ACCEPT, data)
+        )
+    return Judged(
+        verdicts=verdicts,
+        strangers=mapped.strangers,
+        duplicates=mapped.duplicates,
+        truncated=truncated,
+    )
+
+
+def _nobody(expected: Sequence[str], reason: str, *, truncated: bool = False) -> Judged:
+    return Judged(verdicts=dict.fromkeys(expected, _lost(reason)), truncated=truncated)
+
+
+def _lost(reason: str) -> Verdict:
+    return Verdict(Judgement.RETRY, None, (reason,), Blame.PACK)
+
+
+def _refusal_reason(text: str) -> str:
+    quote = " ".join(text.split())
+    if len(quote) > _LONGEST_QUOTE:
+        quote = quote[: _LONGEST_QUOTE - 1] + "…"
+    return f"model refused: {quote}" if quote else "model refused"

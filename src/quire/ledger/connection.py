@@ -1,0 +1,70 @@
+"""What both databases offer the tables: named statements, for one set of values or many rows."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+Row = tuple[Any, ...]  # a row as a driver returns it; becomes a domain value in `tables`
+
+
+class Connection(Protocol):
+    """One open transaction on one database."""
+
+    def run(self, name: str, /, **values: object) -> list[Row]:
+        """Carry out a statement and return its rows, if it has any."""
+        ...
+
+    def change(self, name: str, /, **values: object) -> int:
+        """Carry out a statement and return how many rows it touched."""
+        ...
+
+    def many(self, name: str, rows: Sequence[Row]) -> int:
+        """Carry out a statement for each row; returns how many rows it touched."""
+        ...
+
+    def bulk(self, name: str, rows: Sequence[Row]) -> None:
+        """Insert many rows the fastest way there is."""
+        ...
+
+    def stream(self, name: str, /, **values: object) -> Iterator[Row]:
+        """Read rows one by one, without holding them all."""
+        ...
+
+    def take_ids(self, table: str, count: int) -> Sequence[int]:
+        """Set aside new keys for a table, ascending."""
+        ...
+
+    def notify(self) -> None:
+        """Wake those who wait, once this transaction is committed."""
+        ...
+
+
+class Database(Protocol):
+    """One database: transactions, migrations, and waiting for news."""
+
+    dialect: str
+    url: str
+
+    def transaction(self) -> AbstractContextManager[Connection]:
+        """Open a transaction that may write; commits at the end, rolls back on an error."""
+        ...
+
+    def snapshot(self) -> AbstractContextManager[Connection]:
+        """Open a transaction that only reads and sees one moment."""
+        ...
+
+    def migrate(self, scripts: dict[int, str]) -> None:
+        """Bring the tables up to date, one process at a time; refuse a newer ledger."""
+        ...
+
+    def wait(self, seconds: float) -> None:
+        """Wait for news from another process, at most this long."""
+        ...
+
+    def scrub(self) -> None:
+        """Overwrite what deleted rows left behind on disk."""
+        ...
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        ...

@@ -1,0 +1,110 @@
+"""The ledger: open it, and work in transactions whose tables speak domain values."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from quire.domain.errors import LedgerError
+from quire.domain.ids import LOCAL, WorkspaceId
+from quire.ledger.connection import Connection, Database
+from quire.ledger.sqlite import SqliteDatabase
+from quire.ledger.statements import migrations
+from quire.ledger.tables.attempts import Attempts
+from quire.ledger.tables.documents import Documents
+from quire.ledger.tables.holds import Events, Holds
+from quire.ledger.tables.purges import Purges
+from quire.ledger.tables.requests import Requests
+from quire.ledger.tables.results import Results
+from quire.ledger.tables.runs import Runs
+from quire.ledger.tables.schemas import Schemas
+from quire.ledger.tables.tallies import Tallies
+from quire.ledger.tables.tasks import Tasks
+from quire.ledger.tables.views import Views
+from quire.ledger.tables.workers import Workers
+
+
+class Transaction:
+    """One transaction, with a table for each noun."""
+
+    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
+        """Give every table the same connection and workspace."""
+        self.documents = Documents(connection, workspace)
+        self.schemas = Schemas(connection, workspace)
+        self.runs = Runs(connection, workspace)
+        self.holds = Holds(connection)
+        self.events = Events(connection, workspace)
+        self.tallies = Tallies(connection, workspace)
+        self.tasks = Tasks(connection, workspace, self.tallies)
+        self.requests = Requests(connection, workspace)
+        self.attempts = Attempts(connection, workspace)
+        self.results = Results(connection, workspace)
+        self.workers = Workers(connection)
+        self.purges = Purges(connection, workspace)
+        self.views = Views(connection, workspace)
+        self.notify = connection.notify
+
+
+class Ledger:
+    """The durable truth of one workspace."""
+
+    def __init__(self, database: Database, workspace: WorkspaceId = LOCAL) -> None:
+        """Use a database whose tables are up to date."""
+        self._database = database
+        self.workspace = workspace
+        self.url = database.url
+        self.dialect = database.dialect
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Read, decide, write; all of it or nothing."""
+        with self._database.transaction() as connection:
+            yield Transaction(connection, self.workspace)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Transaction]:
+        """Read one moment, in nobody's way."""
+        with self._database.snapshot() as connection:
+            yield Transaction(connection, self.workspace)
+
+    def wait(self, seconds: float) -> None:
+        """Wait for news from another process, at most this long."""
+        self._database.wait(seconds)
+
+    def scrub(self) -> None:
+        """Overwrite what deleted rows left behind on disk."""
+        self._database.scrub()
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._database.close()
+
+
+def open_ledger(
+    url: str,
+    *,
+    workspace: WorkspaceId = LOCAL,
+    durable: bool = True,
+    must_exist: bool = False,
+) -> Ledger:
+    """Open a file or a `postgresql://` address, and bring its tables up to date."""
+    database: Database
+    if url.startswith(("postgresql://", "postgres://")):
+        database = _postgres(url)
+    else:
+        path = url.removeprefix("sqlite:///")
+        database = SqliteDatabase(path, durable=durable, must_exist=must_exist)
+    try:
+        database.migrate(migrations(database.dialect))
+    except BaseException:
+        database.close()
+        raise
+    return Ledger(database, workspace)
+
+
+def _postgres(url: str) -> Database:
+    try:
+        from quire.ledger.postgres import PostgresDatabase  # an optional extra
+    except ImportError:
+        raise LedgerError(
+            "PostgreSQL needs the extra `postgres`: pip install 'quire[postgres]'"
+        ) from None
+    return PostgresDatabase(url)

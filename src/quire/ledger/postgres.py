@@ -1,0 +1,188 @@
+"""PostgreSQL: many workers on many machines share one ledger."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import psycopg_pool
+
+from quire.domain.errors import LedgerError, LedgerUnavailable, NewerLedger
+from quire.ledger.connection import Row
+from quire.ledger.statements import Statement, load
+
+CHANNEL = "quire"
+MIGRATION_LOCK = 7_183_047  # any number, the same in every process
+MAX_CONNECTIONS = 6
+CONNECT_SECONDS = 10.0
+
+_RETRYABLE = (
+    psycopg.errors.SerializationFailure,
+    psycopg.errors.DeadlockDetected,
+    psycopg.errors.AdminShutdown,
+    psycopg.errors.DiskFull,
+)
+
+
+class PostgresConnection:
+    """A transaction on PostgreSQL."""
+
+    def __init__(self, raw: "psycopg.Connection[Row]", statements: dict[str, Statement]) -> None:
+        """Use an open connection."""
+        self._raw = raw
+        self._statements = statements
+
+    def run(self, name: str, /, **values: object) -> list[Row]:
+        """Carry out a statement and return its rows, if it has any."""
+        cursor = self._raw.execute(self._text(name), _bound(values))
+        return cursor.fetchall() if cursor.description else []
+
+    def change(self, name: str, /, **values: object) -> int:
+        """Carry out a statement and return how many rows it touched."""
+        return self._raw.execute(self._text(name), _bound(values)).rowcount
+
+    def many(self, name: str, rows: Sequence[Row]) -> int:
+        """Carry out a statement for all rows at once, one array a column."""
+        if not rows:
+            return 0
+        columns = self._statements[name].columns
+        values = dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True))
+        return self._raw.execute(self._text(name), values).rowcount
+
+    def bulk(self, name: str, rows: Sequence[Row]) -> None:
+        """Insert many rows with COPY."""
+        if not rows:
+            return
+        with (
+            self._raw.cursor() as cursor,
+            cursor.copy(self._statements[name].copy) as copy,
+        ):
+            for row in rows:
+                copy.write_row(row)
+
+    def stream(self, name: str, /, **values: object) -> Iterator[Row]:
+        """Read rows through a cursor that lives in the server."""
+        with self._raw.cursor(name=f"stream_{name}") as cursor:
+            cursor.itersize = 2000
+            yield from cursor.execute(self._text(name), _bound(values))
+
+    def take_ids(self, table: str, count: int) -> Sequence[int]:
+        """Set keys aside from the table's sequence."""
+        if count == 0:
+            return []
+        return [row[0] for row in self.run("next_ids", sequence=f"{table}_id_seq", count=count)]
+
+    def notify(self) -> None:
+        """Wake those who wait, once this transaction is committed."""
+        self._raw.execute(f"NOTIFY {CHANNEL}")
+
+    def _text(self, name: str) -> str:
+        # every text comes from a file of this package: no value is ever put into one
+        return self._statements[name].text
+
+
+class PostgresDatabase:
+    """One database, through a small pool."""
+
+    dialect = "postgres"
+
+    def __init__(self, url: str) -> None:
+        """Connect, or say why not."""
+        self.url = url
+        self._statements = load(self.dialect)
+        self._listening: psycopg.Connection[Row] | None = None
+        self._listen_lock = threading.Lock()
+        with _translated(url):
+            psycopg.connect(url, connect_timeout=int(CONNECT_SECONDS)).close()
+            self._pool = psycopg_pool.ConnectionPool(
+                url,
+                min_size=1,
+                max_size=MAX_CONNECTIONS,
+                timeout=CONNECT_SECONDS,
+                check=psycopg_pool.ConnectionPool.check_connection,
+                open=True,
+            )
+
+    @contextmanager
+    def transaction(self) -> Iterator[PostgresConnection]:
+        """Write; commits at the end, rolls back on an error."""
+        with _translated(self.url), self._pool.connection() as raw, raw.transaction():
+            yield PostgresConnection(raw, self._statements)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[PostgresConnection]:
+        """Read one moment."""
+        with _translated(self.url), self._pool.connection() as raw, raw.transaction():
+            raw.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield PostgresConnection(raw, self._statements)
+
+    def migrate(self, scripts: dict[int, str]) -> None:
+        """Bring the tables up to date, one process at a time; refuse a newer ledger."""
+        newest = max(scripts)
+        with _translated(self.url), self._pool.connection() as raw, raw.transaction():
+            raw.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
+            raw.execute("CREATE TABLE IF NOT EXISTS quire_version (version BIGINT NOT NULL)")
+            row = raw.execute("SELECT coalesce(max(version), 0) FROM quire_version").fetchone()
+            version = row[0] if row else 0
+            if version > newest:
+                raise NewerLedger(
+                    f"this ledger was written by a newer Quire (version {version}, this one"
+                    f" knows {newest}); upgrade Quire to use it"
+                )
+            for number in range(version + 1, newest + 1):
+                raw.execute(scripts[number])
+                raw.execute("INSERT INTO quire_version VALUES (%s)", (number,))
+
+    def wait(self, seconds: float) -> None:
+        """Wait for a notification; without a connection, just wait."""
+        try:
+            with self._listen_lock:
+                if self._listening is None or self._listening.closed:
+                    self._listening = psycopg.connect(self.url, autocommit=True)
+                    self._listening.execute(f"LISTEN {CHANNEL}")
+                for _ in self._listening.notifies(timeout=seconds, stop_after=1):
+                    pass
+        except psycopg.Error:
+            threading.Event().wait(min(seconds, 0.5))
+
+    def scrub(self) -> None:
+        """Rewrite the tables that held documents, so that no dead row keeps their text."""
+        with _translated(self.url), self._pool.connection() as raw:
+            raw.autocommit = True
+            try:
+                raw.execute("VACUUM (FULL) blocks, responses, results, requests, documents, tasks")
+            finally:
+                raw.autocommit = False
+
+    def close(self) -> None:
+        """Close the pool and the listener."""
+        self._pool.close()
+        if self._listening is not None:
+            self._listening.close()
+
+
+def _bound(values: dict[str, object]) -> dict[str, Any]:
+    return {
+        name: list(value) if isinstance(value, (tuple, range)) else value
+        for name, value in values.items()
+    }
+
+
+@contextmanager
+def _translated(url: str) -> Iterator[None]:
+    where = url.rpartition("@")[2] or url  # never the password
+    try:
+        yield
+    except psycopg.errors.IntegrityError:
+        raise
+    except (psycopg_pool.PoolTimeout, psycopg.InterfaceError, *_RETRYABLE) as error:
+        raise LedgerUnavailable(f"PostgreSQL at {where}: {_first_line(error)}") from error
+    except psycopg.OperationalError as error:
+        raise LedgerUnavailable(f"PostgreSQL at {where}: {_first_line(error)}") from error
+    except psycopg.Error as error:
+        raise LedgerError(f"PostgreSQL at {where}: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,37 @@
+-- name: claim_requests
+-- A materialised CTE: `IN (SELECT … SKIP LOCKED LIMIT n)` may be carried out more than once and claim too much.
+WITH picked AS MATERIALIZED (
+    SELECT id FROM requests WHERE lane_id = :lane AND state = :source AND not_before <= :now
+    ORDER BY id LIMIT :limit FOR UPDATE SKIP LOCKED)
+UPDATE requests SET state = :target, sent = sent + 1 FROM picked WHERE requests.id = picked.id
+RETURNING requests.id, lane_id, payload_hash, render_version, tasks, max_output, reserve, sent, lost, body
+
+-- name: answered_attempts
+-- Stored answers that nobody has judged yet; another settler's are skipped.
+SELECT a.id, a.request_id, a.no, l.run_id, l.stage_id, l.id, q.state, q.sent, q.tasks, q.max_output, p.decoded, p.codec, p.stop
+FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
+JOIN responses p ON p.attempt_id = a.id
+WHERE a.state = 'answered' AND p.decoded IS NOT NULL ORDER BY a.id LIMIT :limit FOR UPDATE OF a SKIP LOCKED
+
+-- name: ready_tasks
+-- As on SQLite, and another worker's tasks are skipped.
+SELECT t.id, t.version, t.calls, t.pack_cap, t.output_floor, b.json_bytes, b.block_index, b.block_type, b.content
+FROM tasks t JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
+WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'ready'
+  AND NOT EXISTS (
+    SELECT 1 FROM request_tasks rt JOIN requests r ON r.id = rt.request_id
+    WHERE rt.task_id = t.id AND rt.version = t.version AND r.state IN ('queued', 'out'))
+ORDER BY t.id LIMIT :limit FOR UPDATE OF t SKIP LOCKED
+
+-- name: members
+-- The members of some requests, locked in key order so that two settlers cannot deadlock.
+SELECT rt.request_id, rt.ordinal, rt.wire_id, rt.version, t.id, t.stage_id, t.state, t.version, t.tries, t.calls, t.pack_cap
+FROM request_tasks rt JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace
+WHERE rt.request_id IN (:ids...) ORDER BY t.id, rt.request_id FOR UPDATE OF t
+
+-- name: lock_stage
+-- The stage's cursor, taken for this transaction: two workers never expand the same part.
+SELECT id, run_id, name, state, cursor_document, cursor_block, expanded FROM stages WHERE id = :id FOR UPDATE
+
+-- name: next_ids
+SELECT nextval(CAST(:sequence AS regclass)) FROM generate_series(1, :count)

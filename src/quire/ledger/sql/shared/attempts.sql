@@ -1,0 +1,74 @@
+-- name: add_attempts
+-- rows: id int, request_id int, no int, worker_id int, provider text, model text, params text, sent_at int, reserved int, state text
+INSERT INTO attempts (id, request_id, no, worker_id, provider, model, params, sent_at, reserved, state)
+SELECT rows.id, rows.request_id, rows.no, rows.worker_id, rows.provider, rows.model, rows.params, rows.sent_at, rows.reserved, rows.state FROM rows
+
+-- name: move_attempts
+UPDATE attempts SET state = :target WHERE id IN (:ids...) AND state = :source RETURNING id, reserved
+
+-- name: end_attempts
+-- How an attempt without an answer ended.
+-- rows: id int, ended_at int, error text, cost int, cost_basis text
+UPDATE attempts SET ended_at = rows.ended_at, error = rows.error, cost = rows.cost, cost_basis = rows.cost_basis
+FROM rows WHERE attempts.id = rows.id
+
+-- name: count_usage
+-- What an answered attempt used and cost.
+-- rows: id int, ended_at int, input int, output int, cached int, short int, long int, reasoning int, cost int
+UPDATE attempts SET ended_at = rows.ended_at, input_tokens = rows.input, output_tokens = rows.output,
+    cached_tokens = rows.cached, written_short_tokens = rows.short, written_long_tokens = rows.long,
+    reasoning_tokens = rows.reasoning, cost = rows.cost, cost_basis = 'usage', error = NULL
+FROM rows WHERE attempts.id = rows.id
+
+-- name: add_responses
+-- rows: attempt_id int, raw bytes, decoded bytes, reasoning bytes, codec text, decoder_version int, stop text, stored_at int
+INSERT INTO responses (attempt_id, raw, decoded, reasoning, codec, decoder_version, stop, stored_at)
+SELECT rows.attempt_id, rows.raw, rows.decoded, rows.reasoning, rows.codec, rows.decoder_version, rows.stop, rows.stored_at FROM rows
+
+-- name: redecode_response
+UPDATE responses SET decoded = :decoded, reasoning = :reasoning, decoder_version = :version, stop = :stop
+WHERE attempt_id = :id
+
+-- name: undecoded
+-- Responses that an older decoder could not read.
+SELECT a.id, a.provider, p.raw, p.codec, l.run_id
+FROM attempts a JOIN responses p ON p.attempt_id = a.id
+JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id
+WHERE l.workspace_id = :workspace AND a.state = 'answered' AND p.decoded IS NULL AND p.raw IS NOT NULL AND p.decoder_version < :version
+ORDER BY a.id LIMIT :limit
+
+-- name: attempts_by_id
+SELECT a.id, a.request_id, a.no, a.state, a.reserved, l.id, l.run_id, l.stage_id, q.state, q.tasks, q.sent
+FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id
+WHERE l.workspace_id = :workspace AND a.id IN (:ids...) ORDER BY a.id
+
+-- name: open_attempts_of_workers
+SELECT a.id, a.request_id, a.no, a.state, a.reserved, l.id, l.run_id, l.stage_id, q.state, q.tasks, q.sent
+FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id
+WHERE l.workspace_id = :workspace AND a.worker_id IN (:workers...) AND a.state = 'open' ORDER BY a.id
+
+-- name: unknown_attempts
+SELECT a.id, a.reserved FROM attempts a
+WHERE a.state = 'unknown' AND a.ended_at <= :before ORDER BY a.id LIMIT :limit
+
+-- name: output_samples
+-- Output sizes of the lane's last answers that ended by themselves.
+SELECT a.output_tokens, q.tasks, q.content_bytes
+FROM requests q JOIN attempts a ON a.request_id = q.id JOIN responses p ON p.attempt_id = a.id
+WHERE q.lane_id = :lane AND q.state = 'closed' AND a.state = 'settled' AND p.stop = 'end'
+ORDER BY q.id DESC LIMIT :limit
+
+-- name: attempts_of_request
+SELECT a.id, a.no, a.state, a.provider, a.model, a.params, a.sent_at, a.ended_at, a.input_tokens, a.output_tokens, a.cached_tokens,
+    a.reserved, a.cost, a.cost_basis, a.error, p.raw, p.decoded, p.reasoning, p.codec, p.stop
+FROM attempts a LEFT JOIN responses p ON p.attempt_id = a.id WHERE a.request_id = :id ORDER BY a.no
+
+-- name: spend_of_run
+-- Spend as the attempts themselves say it: the truth the tallies must equal.
+SELECT coalesce(CAST(sum(CASE WHEN a.cost_basis = 'usage' THEN a.cost ELSE 0 END) AS INTEGER), 0),
+    coalesce(CAST(sum(CASE WHEN a.state IN ('unknown', 'written_off') THEN a.reserved ELSE 0 END) AS INTEGER), 0)
+FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id
+WHERE l.workspace_id = :workspace AND l.run_id = :run
+
+-- name: response_codec
+SELECT codec, stored_at FROM responses WHERE attempt_id = :id

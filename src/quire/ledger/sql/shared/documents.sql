@@ -1,0 +1,53 @@
+-- name: find_document
+-- The document of this conversion, if it is here already.
+SELECT id FROM documents WHERE workspace_id = :workspace AND conv_uid = :conv_uid
+
+-- name: add_documents
+-- rows: id int, workspace_id text, source_uid text, source_type text, source_filesize int, source_total_characters int, source_locator text, title text, uploaded_at int, conv_uid text, conv_parsing_tool text, conv_representation_type text, conv_total_blocks int, conv_block_type_freq text, conv_total_characters int
+INSERT INTO documents (id, workspace_id, source_uid, source_type, source_filesize, source_total_characters, source_locator, title, uploaded_at, conv_uid, conv_parsing_tool, conv_representation_type, conv_total_blocks, conv_block_type_freq, conv_total_characters)
+SELECT rows.id, rows.workspace_id, rows.source_uid, rows.source_type, rows.source_filesize, rows.source_total_characters, rows.source_locator, rows.title, rows.uploaded_at, rows.conv_uid, rows.conv_parsing_tool, rows.conv_representation_type, rows.conv_total_blocks, rows.conv_block_type_freq, rows.conv_total_characters FROM rows
+
+-- name: count_document
+-- What was learnt of a document while its blocks streamed in.
+UPDATE documents SET conv_total_blocks = :blocks, conv_block_type_freq = :freq, conv_total_characters = :characters
+WHERE workspace_id = :workspace AND id = :id
+
+-- name: list_documents
+-- Every document that is still here, oldest first.
+SELECT id, source_uid, source_type, source_filesize, source_total_characters, source_locator, title, uploaded_at, conv_uid, conv_parsing_tool, conv_representation_type, conv_total_blocks, conv_block_type_freq, conv_total_characters
+FROM documents WHERE workspace_id = :workspace AND purged_at IS NULL ORDER BY id
+
+-- name: document_names
+-- Keys and fingerprints only: what a run's inputs are named by.
+SELECT id, conv_uid FROM documents WHERE workspace_id = :workspace AND purged_at IS NULL ORDER BY id
+
+-- name: match_documents
+-- Documents by title, locator, key, or the start of a fingerprint.
+SELECT id, source_uid, source_type, source_filesize, source_total_characters, source_locator, title, uploaded_at, conv_uid, conv_parsing_tool, conv_representation_type, conv_total_blocks, conv_block_type_freq, conv_total_characters
+FROM documents
+WHERE workspace_id = :workspace AND purged_at IS NULL
+  AND (CAST(id AS TEXT) = :name OR title = :name OR source_locator = :name OR conv_uid LIKE :start OR source_uid LIKE :start)
+ORDER BY id LIMIT 3
+
+-- name: add_blocks
+-- rows: id int, workspace_id text, document_id int, block_index int, block_type text, locator text, headings text, content text, content_hash bytes, json_bytes int
+INSERT INTO blocks (id, workspace_id, document_id, block_index, block_type, locator, headings, content, content_hash, json_bytes)
+SELECT rows.id, rows.workspace_id, rows.document_id, rows.block_index, rows.block_type, rows.locator, rows.headings, rows.content, rows.content_hash, rows.json_bytes FROM rows
+
+-- name: block_sizes
+-- The size of every block of some documents, in subject order: all a forecast needs.
+SELECT b.json_bytes FROM blocks b JOIN documents d ON d.id = b.document_id
+WHERE d.workspace_id = :workspace AND b.workspace_id = :workspace AND d.id IN (:documents...)
+ORDER BY d.id, b.block_index
+
+-- name: count_blocks
+SELECT coalesce(CAST(sum(conv_total_blocks) AS INTEGER), 0) FROM documents
+WHERE workspace_id = :workspace AND id IN (:documents...)
+
+-- name: subjects_after
+-- The next blocks of a run's inputs, in order, after a document ordinal and a block index.
+SELECT rd.ordinal, b.block_index, b.id, b.content_hash
+FROM run_documents rd JOIN blocks b ON b.document_id = rd.document_id AND b.workspace_id = :workspace
+WHERE rd.run_id = :run AND rd.ordinal >= :ordinal
+  AND b.block_index > CASE WHEN rd.ordinal = :ordinal THEN CAST(:index AS INTEGER) ELSE -1 END
+ORDER BY rd.ordinal, b.block_index LIMIT :limit

@@ -1,0 +1,104 @@
+-- name: add_lane
+INSERT INTO lanes (workspace_id, run_id, stage_id, model, route) VALUES (:workspace, :run, :stage, :model, 'direct')
+RETURNING id
+
+-- name: open_lanes
+-- Lanes that may send now: their run goes on, nobody holds it, the provider did not ask to wait.
+SELECT l.id, l.run_id, l.stage_id, l.model
+FROM runs r JOIN lanes l ON l.run_id = r.id JOIN stages s ON s.id = l.stage_id
+WHERE r.workspace_id = :workspace AND r.state = 'running' AND r.cancel_asked_at IS NULL
+  AND s.state IN ('expanding', 'open') AND l.next_at <= :now
+  AND NOT EXISTS (SELECT 1 FROM holds h WHERE h.run_id = r.id)
+ORDER BY l.id
+
+-- name: lanes_of_run
+SELECT id, run_id, stage_id, model FROM lanes WHERE workspace_id = :workspace AND run_id = :run ORDER BY id
+
+-- name: next_lane_moment
+-- When the next waiting lane or queued request of a run may go.
+SELECT min(CASE WHEN l.next_at > q.not_before THEN l.next_at ELSE q.not_before END)
+FROM lanes l JOIN requests q ON q.lane_id = l.id AND q.state = 'queued'
+WHERE l.workspace_id = :workspace AND l.run_id = :run
+
+-- name: delay_lane
+UPDATE lanes SET next_at = :until WHERE workspace_id = :workspace AND id = :id AND next_at < :until
+
+-- name: queued_in_lane
+SELECT count(*) FROM (SELECT 1 FROM requests WHERE lane_id = :lane AND state = 'queued' LIMIT :limit) AS some
+
+-- name: add_prefix
+INSERT INTO prefixes (hash, system, output_schema) VALUES (:hash, :system, :output_schema) ON CONFLICT DO NOTHING
+
+-- name: add_requests
+-- rows: id int, lane_id int, kind text, prefix_hash bytes, payload_hash bytes, render_version int, tasks int, content_bytes int, max_output int, reserve int, body text, state text
+INSERT INTO requests (id, lane_id, kind, prefix_hash, payload_hash, render_version, tasks, content_bytes, max_output, reserve, body, state)
+SELECT rows.id, rows.lane_id, rows.kind, rows.prefix_hash, rows.payload_hash, rows.render_version, rows.tasks, rows.content_bytes, rows.max_output, rows.reserve, rows.body, rows.state FROM rows
+
+-- name: add_members
+-- rows: request_id int, ordinal int, task_id int, wire_id text, version int
+INSERT INTO request_tasks (request_id, ordinal, task_id, wire_id, version)
+SELECT rows.request_id, rows.ordinal, rows.task_id, rows.wire_id, rows.version FROM rows
+
+-- name: move_requests
+UPDATE requests SET state = :target WHERE id IN (:ids...) AND state = :source RETURNING id
+
+-- name: delay_requests
+-- rows: id int, not_before int
+UPDATE requests SET not_before = rows.not_before FROM rows WHERE requests.id = rows.id
+
+-- name: count_losses
+UPDATE requests SET lost = lost + 1 WHERE id IN (:ids...)
+
+-- name: members_content
+-- The members of some requests with what rendering needs.
+SELECT rt.request_id, rt.wire_id, t.id, t.state, CASE WHEN t.version = rt.version THEN 1 ELSE 0 END, t.calls, b.block_index, b.block_type, b.content
+FROM request_tasks rt JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace
+LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
+WHERE rt.request_id IN (:ids...) ORDER BY rt.request_id, rt.ordinal
+
+-- name: members
+-- The members of some requests as they stand now.
+SELECT rt.request_id, rt.ordinal, rt.wire_id, rt.version, t.id, t.stage_id, t.state, t.version, t.tries, t.calls, t.pack_cap
+FROM request_tasks rt JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace
+WHERE rt.request_id IN (:ids...) ORDER BY rt.request_id, rt.ordinal
+
+-- name: carried_elsewhere
+-- Which of these tasks ride, at their current version, in a live request other than these.
+SELECT DISTINCT rt.task_id FROM request_tasks rt
+JOIN requests r ON r.id = rt.request_id JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace
+WHERE rt.task_id IN (:tasks...) AND r.state IN ('queued', 'out') AND rt.version = t.version
+  AND NOT (rt.request_id IN (:requests...))
+
+-- name: accept_members
+-- All members of requests whose every answer was accepted.
+UPDATE request_tasks SET verdict = 'accept' WHERE request_id IN (:ids...)
+
+-- name: judge_members
+-- rows: request_id int, ordinal int, verdict text, reasons text
+UPDATE request_tasks SET verdict = rows.verdict, reasons = rows.reasons
+FROM rows WHERE request_tasks.request_id = rows.request_id AND request_tasks.ordinal = rows.ordinal
+
+-- name: queued_of_run
+SELECT q.id FROM requests q JOIN lanes l ON l.id = q.lane_id
+WHERE l.workspace_id = :workspace AND l.run_id = :run AND q.state = 'queued' ORDER BY q.id LIMIT :limit
+
+-- name: stale_renders
+-- Unsent requests of an older rendering.
+SELECT q.id FROM requests q JOIN lanes l ON l.id = q.lane_id
+WHERE l.workspace_id = :workspace AND l.id = :lane AND q.state = 'queued' AND q.render_version <> :version AND q.body IS NULL
+
+-- name: list_requests
+SELECT q.id, q.kind, q.tasks, q.max_output, q.state, q.sent, q.purged_at,
+    (SELECT count(*) FROM request_tasks rt WHERE rt.request_id = q.id AND rt.verdict = 'accept'),
+    (SELECT coalesce(CAST(sum(a.cost) AS INTEGER), 0) FROM attempts a WHERE a.request_id = q.id)
+FROM requests q JOIN lanes l ON l.id = q.lane_id
+WHERE l.workspace_id = :workspace AND l.run_id = :run AND q.id > :after ORDER BY q.id LIMIT :limit
+
+-- name: get_request
+SELECT q.id, l.run_id, l.stage_id, q.kind, q.tasks, q.max_output, q.state, q.sent, q.payload_hash, q.body, q.purged_at
+FROM requests q JOIN lanes l ON l.id = q.lane_id WHERE l.workspace_id = :workspace AND q.id = :id
+
+-- name: verdicts_of_request
+SELECT rt.ordinal, rt.wire_id, rt.task_id, rt.version, t.state, rt.verdict, rt.reasons
+FROM request_tasks rt JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace
+WHERE rt.request_id = :id ORDER BY rt.ordinal

@@ -1,0 +1,82 @@
+-- name: add_run
+INSERT INTO runs (workspace_id, run_key, recipe, model, policy, state, task_limit, created_at)
+VALUES (:workspace, :key, :recipe, :model, :policy, :state, :task_limit, :now) RETURNING id
+
+-- name: add_run_documents
+-- rows: run_id int, ordinal int, document_id int
+INSERT INTO run_documents (run_id, ordinal, document_id)
+SELECT rows.run_id, rows.ordinal, rows.document_id FROM rows
+
+-- name: unfinished_run
+-- The newest run of the same key that still owes something: the same command goes on with it.
+SELECT id FROM runs WHERE workspace_id = :workspace AND run_key = :key AND state = 'running' ORDER BY id DESC LIMIT 1
+
+-- name: get_run
+SELECT id, recipe, model, policy, state, task_limit, cancel_asked_at, early_judged_at, created_at, ended_at
+FROM runs WHERE workspace_id = :workspace AND id = :id
+
+-- name: list_runs
+SELECT id, recipe, model, policy, state, task_limit, cancel_asked_at, early_judged_at, created_at, ended_at
+FROM runs WHERE workspace_id = :workspace ORDER BY id DESC LIMIT :limit
+
+-- name: running_wishes
+-- What is wanted of every running run.
+SELECT id, task_limit, CASE WHEN cancel_asked_at IS NULL THEN 0 ELSE 1 END, CASE WHEN early_judged_at IS NULL THEN 0 ELSE 1 END
+FROM runs WHERE workspace_id = :workspace AND state = 'running' ORDER BY id
+
+-- name: lock_run
+-- Take the run's row, so that two commands on one run happen one after the other.
+UPDATE runs SET run_key = run_key WHERE workspace_id = :workspace AND id = :id
+
+-- name: move_runs
+UPDATE runs SET state = :target, ended_at = :ended_at
+WHERE workspace_id = :workspace AND id IN (:ids...) AND state = :source RETURNING id
+
+-- name: limit_run
+UPDATE runs SET task_limit = :task_limit WHERE workspace_id = :workspace AND id = :id
+
+-- name: ask_cancel
+UPDATE runs SET cancel_asked_at = :at WHERE workspace_id = :workspace AND id = :id
+
+-- name: mark_early_judged
+UPDATE runs SET early_judged_at = :now WHERE workspace_id = :workspace AND id = :id AND early_judged_at IS NULL
+
+-- name: run_inputs
+SELECT count(*), coalesce(CAST(sum(d.conv_total_blocks) AS INTEGER), 0)
+FROM run_documents rd JOIN documents d ON d.id = rd.document_id AND d.workspace_id = :workspace
+WHERE rd.run_id = :run
+
+-- name: add_stage
+INSERT INTO stages (run_id, name, state) VALUES (:run, :name, :state) RETURNING id
+
+-- name: stages_of_run
+SELECT id, run_id, name, state, cursor_document, cursor_block, expanded FROM stages WHERE run_id = :run ORDER BY id
+
+-- name: lock_stage
+-- The stage's cursor, taken for this transaction: two workers never expand the same part.
+SELECT id, run_id, name, state, cursor_document, cursor_block, expanded FROM stages WHERE id = :id
+
+-- name: move_stages
+UPDATE stages SET state = :target WHERE id IN (:ids...) AND state = :source RETURNING id
+
+-- name: set_stage_cursor
+UPDATE stages SET cursor_document = :ordinal, cursor_block = :index, expanded = expanded + :added WHERE id = :id
+
+-- name: add_hold
+INSERT INTO holds (run_id, kind, detail, since) VALUES (:run, :kind, :detail, :now) ON CONFLICT DO NOTHING
+
+-- name: holds_of_run
+SELECT kind, detail, since FROM holds WHERE run_id = :run ORDER BY kind
+
+-- name: lift_holds
+DELETE FROM holds WHERE run_id = :run AND kind IN (:kinds...)
+
+-- name: add_command
+INSERT INTO commands (workspace_id, id, run_id, name, at) VALUES (:workspace, :id, :run, :name, :now)
+ON CONFLICT DO NOTHING
+
+-- name: add_event
+INSERT INTO events (workspace_id, run_id, at, kind, detail) VALUES (:workspace, :run, :now, :kind, :detail)
+
+-- name: events_of_run
+SELECT at, kind, detail FROM events WHERE workspace_id = :workspace AND run_id = :run ORDER BY id DESC LIMIT :limit

@@ -1,0 +1,61 @@
+-- name: add_tasks
+-- rows: id int, workspace_id text, run_id int, stage_id int, block_id int, subject_hash bytes, question_hash bytes, state text
+INSERT INTO tasks (id, workspace_id, run_id, stage_id, block_id, subject_hash, question_hash, state)
+SELECT rows.id, rows.workspace_id, rows.run_id, rows.stage_id, rows.block_id, rows.subject_hash, rows.question_hash, rows.state FROM rows
+
+-- name: ready_tasks
+-- What may be packed, in subject order: ready, and no live request carries this version.
+SELECT t.id, t.version, t.calls, t.pack_cap, t.output_floor, b.json_bytes, b.block_index, b.block_type, b.content
+FROM tasks t JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
+WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'ready'
+  AND NOT EXISTS (
+    SELECT 1 FROM request_tasks rt JOIN requests r ON r.id = rt.request_id
+    WHERE rt.task_id = t.id AND rt.version = t.version AND r.state IN ('queued', 'out'))
+ORDER BY t.id LIMIT :limit
+
+-- name: move_tasks
+-- The one way a task changes state.
+UPDATE tasks SET state = :target
+WHERE workspace_id = :workspace AND id IN (:ids...) AND state = :source RETURNING stage_id
+
+-- name: count_calls
+UPDATE tasks SET calls = calls + 1 WHERE workspace_id = :workspace AND id IN (:ids...)
+
+-- name: note_tasks
+-- What a wrong or lost answer taught about each task.
+-- rows: id int, tries int, pack_cap int, output_floor int, error text
+UPDATE tasks SET tries = rows.tries, pack_cap = rows.pack_cap,
+    output_floor = CASE WHEN rows.output_floor > tasks.output_floor THEN rows.output_floor ELSE tasks.output_floor END,
+    error = rows.error
+FROM rows WHERE tasks.id = rows.id
+
+-- name: move_stage_tasks
+-- All tasks of a stage in one state at once.
+UPDATE tasks SET state = :target WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source
+
+-- name: grant_tasks
+-- Failed (or cancelled) tasks go again with fresh tries and calls; what they learnt about packs stays.
+UPDATE tasks SET state = :target, tries = 0, calls = 0
+WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source
+
+-- name: failures_of_stage
+SELECT t.id, coalesce(d.conv_uid || ':' || CAST(b.block_index AS TEXT), '(purged)'), coalesce(d.title, ''), t.tries, coalesce(t.error, '')
+FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
+LEFT JOIN documents d ON d.id = b.document_id AND d.workspace_id = :workspace
+WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'failed' ORDER BY t.id LIMIT :limit
+
+-- name: get_task
+SELECT t.id, t.run_id, t.stage_id, coalesce(d.conv_uid || ':' || CAST(b.block_index AS TEXT), '(purged)'), t.state, t.tries, t.calls, t.error,
+    (SELECT max(rt.request_id) FROM request_tasks rt WHERE rt.task_id = t.id)
+FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
+LEFT JOIN documents d ON d.id = b.document_id AND d.workspace_id = :workspace
+WHERE t.workspace_id = :workspace AND t.id = :id
+
+-- name: task_content
+-- One task as prepare would read it, whatever its state.
+SELECT t.id, t.version, t.calls, t.pack_cap, t.output_floor, b.json_bytes, b.block_index, b.block_type, b.content
+FROM tasks t JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
+WHERE t.workspace_id = :workspace AND t.id = :id
+
+-- name: task_of_block
+SELECT id FROM tasks WHERE workspace_id = :workspace AND stage_id = :stage AND block_id = :block

@@ -1,0 +1,18 @@
+-- name: add_worker
+INSERT INTO workers (host, pid, version, started_at, seen_at) VALUES (:host, :pid, :version, :now, :now) RETURNING id
+
+-- name: beat_worker
+UPDATE workers SET seen_at = :now WHERE id = :id AND ended_at IS NULL
+
+-- name: end_workers
+UPDATE workers SET ended_at = :now WHERE id IN (:ids...) AND ended_at IS NULL
+
+-- name: silent_workers
+SELECT id FROM workers WHERE ended_at IS NULL AND seen_at < :before ORDER BY id
+
+-- name: neighbours
+-- Workers said to be alive on one host.
+SELECT id, pid FROM workers WHERE ended_at IS NULL AND host = :host ORDER BY id
+
+-- name: live_workers
+SELECT count(*) FROM workers WHERE ended_at IS NULL AND seen_at >= :since

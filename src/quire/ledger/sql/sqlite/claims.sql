@@ -1,0 +1,28 @@
+-- name: claim_requests
+-- The oldest sendable requests of a lane. SQLite has one writer, so no row needs a lock of its own.
+UPDATE requests SET state = :target, sent = sent + 1
+WHERE state = :source AND id IN (
+    SELECT id FROM requests WHERE lane_id = :lane AND state = 'queued' AND not_before <= :now ORDER BY id LIMIT :limit)
+RETURNING id, lane_id, payload_hash, render_version, tasks, max_output, reserve, sent, lost, body
+
+-- name: answered_attempts
+-- Stored answers that nobody has judged yet.
+SELECT a.id, a.request_id, a.no, l.run_id, l.stage_id, l.id, q.state, q.sent, q.tasks, q.max_output, p.decoded, p.codec, p.stop
+FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
+JOIN responses p ON p.attempt_id = a.id
+WHERE a.state = 'answered' AND p.decoded IS NOT NULL ORDER BY a.id LIMIT :limit
+
+-- name: last_documents_id
+SELECT coalesce(max(id), 0) FROM documents -- every workspace: keys are shared
+
+-- name: last_blocks_id
+SELECT coalesce(max(id), 0) FROM blocks -- every workspace: keys are shared
+
+-- name: last_tasks_id
+SELECT coalesce(max(id), 0) FROM tasks -- every workspace: keys are shared
+
+-- name: last_requests_id
+SELECT coalesce(max(id), 0) FROM requests
+
+-- name: last_attempts_id
+SELECT coalesce(max(id), 0) FROM attempts

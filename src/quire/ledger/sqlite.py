@@ -1,0 +1,186 @@
+"""SQLite: one file, many processes, one writer at a time."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import orjson
+
+from quire.domain.errors import LedgerError, LedgerUnavailable, NewerLedger
+from quire.ledger.connection import Row
+from quire.ledger.statements import Statement, load
+
+BUSY_SECONDS = 30  # how long a writer waits for another process's transaction
+
+_REMEDIES = {
+    "database is locked": "another process has kept the ledger busy; try again",
+    "database or disk is full": "the disk is full; free some space and it goes on",
+    "readonly database": "the ledger is read-only; give this user write access to it",
+    "unable to open database file": "it cannot be opened; does its folder exist, and is it yours?",
+    "file is not a database": "this file is not a Quire ledger",
+    "disk I/O error": "the disk failed or is full; check it and try again",
+}
+_MAY_PASS = ("database is locked", "database or disk is full", "disk I/O error")
+
+
+class SqliteConnection:
+    """A transaction on SQLite."""
+
+    def __init__(self, raw: sqlite3.Connection, statements: dict[str, Statement]) -> None:
+        """Use an open connection."""
+        self._raw = raw
+        self._statements = statements
+
+    def run(self, name: str, /, **values: object) -> list[Row]:
+        """Carry out a statement and return its rows, if it has any."""
+        return self._raw.execute(self._statements[name].text, _bound(values)).fetchall()
+
+    def change(self, name: str, /, **values: object) -> int:
+        """Carry out a statement and return how many rows it touched."""
+        return self._raw.execute(self._statements[name].text, _bound(values)).rowcount
+
+    def many(self, name: str, rows: Sequence[Row]) -> int:
+        """Carry out a statement for each row; returns how many rows it touched."""
+        return self._raw.executemany(self._statements[name].text, rows).rowcount if rows else 0
+
+    def bulk(self, name: str, rows: Sequence[Row]) -> None:
+        """Insert many rows: on SQLite the ordinary way is the fastest."""
+        self.many(name, rows)
+
+    def stream(self, name: str, /, **values: object) -> Iterator[Row]:
+        """Read rows one by one."""
+        yield from self._raw.execute(self._statements[name].text, _bound(values))
+
+    def take_ids(self, table: str, count: int) -> Sequence[int]:
+        """Take the keys after the largest: safe, because a transaction is the only writer."""
+        last: int = self._raw.execute(self._statements[f"last_{table}_id"].text).fetchone()[0]
+        return range(last + 1, last + 1 + count)
+
+    def notify(self) -> None:
+        """Nothing to do: others look at the file often."""
+
+
+class SqliteDatabase:
+    """One ledger file; one writer connection and short-lived readers."""
+
+    dialect = "sqlite"
+
+    def __init__(self, path: str, *, durable: bool = True, must_exist: bool = False) -> None:
+        """Open or create the file; `durable` syncs every commit to disk."""
+        self.url = path
+        if must_exist and not Path(path).exists():
+            raise LedgerError(f"there is no ledger at {path}; `quire init` makes one here")
+        self._durable = durable
+        self._lock = threading.Lock()
+        self._statements = load(self.dialect)
+        with _translated(path):
+            self._writer = self._connect()
+            if self._writer.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                self._writer.execute("PRAGMA journal_mode = WAL")
+
+    @contextmanager
+    def transaction(self) -> Iterator[SqliteConnection]:
+        """Write under BEGIN IMMEDIATE: read-then-write never meets a lock error half-way."""
+        with self._lock, _translated(self.url):
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                yield SqliteConnection(self._writer, self._statements)
+                self._writer.execute("COMMIT")
+            except BaseException:
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def snapshot(self) -> Iterator[SqliteConnection]:
+        """Read on a connection of its own: readers never wait for the writer."""
+        with _translated(self.url):
+            reader = self._connect()
+            try:
+                reader.execute("BEGIN")
+                yield SqliteConnection(reader, self._statements)
+            finally:
+                reader.close()
+
+    def migrate(self, scripts: dict[int, str]) -> None:
+        """Bring the tables up to date, one process at a time; refuse a newer ledger."""
+        newest = max(scripts)
+        with _translated(self.url):
+            if self._version(newest) == newest:
+                return
+        with self._lock, _translated(self.url):
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                for number in range(self._version(newest) + 1, newest + 1):
+                    for statement in _statements_of(scripts[number]):
+                        self._writer.execute(statement)
+                self._writer.execute(f"PRAGMA user_version = {newest:d}")
+                self._writer.execute("COMMIT")
+            except BaseException:
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
+                raise
+
+    def wait(self, seconds: float) -> None:
+        """Look again after a moment."""
+        threading.Event().wait(min(seconds, 0.2))
+
+    def scrub(self) -> None:
+        """Fold the log into the file and truncate it; secure_delete has zeroed what was deleted."""
+        with self._lock, _translated(self.url):
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def close(self) -> None:
+        """Close the writer."""
+        self._writer.close()
+
+    def _version(self, newest: int) -> int:
+        version: int = self._writer.execute("PRAGMA user_version").fetchone()[0]
+        if version > newest:
+            raise NewerLedger(
+                f"{self.url} was written by a newer Quire (version {version}, this one knows"
+                f" {newest}); upgrade Quire to use it"
+            )
+        if version == 0 and self._writer.execute("SELECT 1 FROM sqlite_schema").fetchone():
+            raise LedgerError(f"{self.url} is a SQLite database, but not a Quire ledger")
+        return version
+
+    def _connect(self) -> sqlite3.Connection:
+        raw = sqlite3.connect(
+            self.url, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        raw.execute("PRAGMA foreign_keys = ON")
+        raw.execute("PRAGMA secure_delete = ON")
+        raw.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'NORMAL'}")
+        raw.execute("PRAGMA cache_size = -65536")
+        return raw
+
+
+def _bound(values: dict[str, object]) -> dict[str, object]:
+    for name, value in values.items():
+        if isinstance(value, (list, tuple)):
+            values[name] = orjson.dumps(value).decode()
+    return values
+
+
+def _statements_of(script: str) -> Iterator[str]:
+    """Split a script by hand: executescript() would commit between statements."""
+    lines = [line.split("--")[0].rstrip() for line in script.splitlines()]
+    for statement in "\n".join(lines).split(";"):
+        if statement.strip():
+            yield statement
+
+
+@contextmanager
+def _translated(path: str) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.IntegrityError:
+        raise
+    except sqlite3.DatabaseError as error:
+        message = str(error)
+        remedy = next((say for part, say in _REMEDIES.items() if part in message), message)
+        kind = LedgerUnavailable if any(part in message for part in _MAY_PASS) else LedgerError
+        raise kind(f"{path}: {remedy}") from error

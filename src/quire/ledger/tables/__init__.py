@@ -1,0 +1,1 @@
+"""Tables: rows become domain values here and nowhere else, one file a noun."""

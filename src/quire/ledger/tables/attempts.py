@@ -1,0 +1,185 @@
+"""Attempts and responses: every sending, and every paid answer as it came."""
+
+import zlib
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from quire.domain.ids import AttemptId, LaneId, RunId, WorkerId, WorkspaceId
+from quire.domain.requests import (
+    Answer,
+    Answered,
+    AttemptRow,
+    NewAttempt,
+    Reply,
+    Sample,
+    Stop,
+)
+from quire.domain.states import ATTEMPT
+from quire.ledger.connection import Connection, Row
+from quire.ledger.moments import to_micros
+from quire.ledger.tables.moving import move
+
+COMPRESS_FROM = 1024  # bytes; below this, compressing costs more than it saves
+
+
+class Ending(NamedTuple):
+    """How an attempt without an answer ended."""
+
+    id: AttemptId
+    error: str
+    cost: int | None
+    cost_basis: str | None
+
+
+class Undecoded(NamedTuple):
+    """A stored response that an older decoder could not read."""
+
+    attempt_id: AttemptId
+    provider: str
+    raw: bytes
+    run_id: RunId
+
+
+class Attempts:
+    """The workspace's attempts and their responses."""
+
+    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
+        """Work in one transaction, for one workspace."""
+        self._connection = connection
+        self._workspace = workspace
+
+    def take_ids(self, count: int) -> list[AttemptId]:
+        """Set keys aside."""
+        return [AttemptId(each) for each in self._connection.take_ids("attempts", count)]
+
+    def add(self, attempts: Sequence[NewAttempt]) -> None:
+        """Write the intent to send, before anything is sent."""
+        self._connection.many("add_attempts", [(*each, ATTEMPT.start) for each in attempts])
+
+    def move(
+        self, name: str, attempts: Sequence[AttemptId], sources: Iterable[str] | None = None
+    ) -> dict[AttemptId, str]:
+        """Make a move with every attempt that is where it starts; returns who moved, from where."""
+        if not attempts:
+            return {}
+        moved = move(self._connection, "move_attempts", ATTEMPT, name, sources, ids=attempts)
+        return {row[0]: source for source, rows in moved for row in rows}
+
+    def end(self, endings: Sequence[Ending], now: datetime) -> None:
+        """Note how attempts without an answer ended."""
+        at = to_micros(now)
+        rows = [(each.id, at, each.error, each.cost, each.cost_basis) for each in endings]
+        self._connection.many("end_attempts", rows)
+
+    def store(self, answers: Sequence[Answer], now: datetime) -> None:
+        """Keep paid answers, raw and decoded, with what they used and cost."""
+        at = to_micros(now)
+        self._connection.many("add_responses", [_stored(each, at) for each in answers])
+        used = [_used(each.attempt_id, each.reply, each.cost, at) for each in answers if each.reply]
+        self._connection.many("count_usage", used)
+        unread = [each for each in answers if not each.reply]
+        self.end(
+            [Ending(each.attempt_id, each.problem, each.cost, "presumed") for each in unread], now
+        )
+
+    def redecode(self, attempt: AttemptId, reply: Reply, version: int, cost: int) -> None:
+        """Put what a mended decoder read beside the raw response; the codec stays the raw one's."""
+        rows = self._connection.run("response_codec", id=attempt)
+        squeeze = zlib.compress if rows[0][0] == "zlib" else bytes
+        self._connection.change(
+            "redecode_response",
+            id=attempt,
+            decoded=squeeze(reply.text.encode()),
+            reasoning=squeeze(reply.reasoning.encode()) if reply.reasoning else None,
+            version=version,
+            stop=reply.stop.value,
+        )
+        self._connection.many("count_usage", [_used(attempt, reply, cost, rows[0][1])])
+
+    def undecoded(self, version: int, limit: int) -> list[Undecoded]:
+        """Responses that a decoder older than this version could not read."""
+        rows = self._run("undecoded", version=version, limit=limit)
+        return [
+            Undecoded(attempt, provider, expand(raw, codec) or b"", run)
+            for attempt, provider, raw, codec, run in rows
+        ]
+
+    def by_id(self, attempts: Sequence[AttemptId]) -> list[AttemptRow]:
+        """Some attempts with where they belong."""
+        return [AttemptRow._make(row) for row in self._run("attempts_by_id", ids=attempts)]
+
+    def open_of(self, workers: Sequence[WorkerId]) -> list[AttemptRow]:
+        """What some workers have out."""
+        rows = self._run("open_attempts_of_workers", workers=workers)
+        return [AttemptRow._make(row) for row in rows]
+
+    def unknown_since(self, before: datetime, limit: int) -> list[tuple[AttemptId, int]]:
+        """Lost attempts whose grace is over, with their reservations."""
+        rows = self._run("unknown_attempts", before=to_micros(before), limit=limit)
+        return [(row[0], row[1]) for row in rows]
+
+    def answered(self, limit: int) -> list[Answered]:
+        """Stored answers that nobody has judged yet, taken for this transaction."""
+        return [_answered(row) for row in self._run("answered_attempts", limit=limit)]
+
+    def samples(self, lane: LaneId, limit: int) -> list[Sample]:
+        """Output sizes of the lane's last answers that ended by themselves."""
+        rows = self._run("output_samples", lane=lane, limit=limit)
+        return [Sample._make(row) for row in rows]
+
+    def spend(self, run: RunId) -> tuple[int, int]:
+        """Known and presumed spend, from the attempts themselves."""
+        row = self._run("spend_of_run", run=run)[0]
+        return row[0], row[1]
+
+    def _run(self, name: str, /, **values: object) -> list[Row]:
+        return self._connection.run(name, workspace=self._workspace, **values)
+
+
+def expand(stored: bytes | None, codec: str) -> bytes | None:
+    """Read stored bytes back."""
+    return zlib.decompress(stored) if stored is not None and codec == "zlib" else stored
+
+
+def _stored(answer: Answer, at: int) -> Row:
+    reply = answer.reply
+    text = None if reply is None else reply.text.encode()
+    reasoning = reply.reasoning.encode() if reply and reply.reasoning else None
+    raw, codec = answer.raw, "plain"
+    if len(raw) >= COMPRESS_FROM:
+        codec, raw = "zlib", zlib.compress(raw, 1)
+        text = None if text is None else zlib.compress(text, 1)
+        reasoning = None if reasoning is None else zlib.compress(reasoning, 1)
+    stop = None if reply is None else reply.stop.value
+    return (
+        answer.attempt_id,
+        raw,
+        text,
+        reasoning,
+        codec,
+        answer.decoder_version,
+        stop,
+        at,
+    )
+
+
+def _used(attempt: AttemptId, reply: Reply, cost: int, at: int) -> Row:
+    usage = reply.usage
+    return (
+        attempt,
+        at,
+        usage.input,
+        usage.output,
+        usage.cached,
+        usage.written_short,
+        usage.written_long,
+        usage.reasoning,
+        cost,
+    )
+
+
+def _answered(row: Row) -> Answered:
+    *head, decoded, codec, stop = row
+    text = (expand(decoded, codec) or b"").decode()
+    return Answered._make((*head, text, Stop(stop)))

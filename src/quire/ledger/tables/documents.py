@@ -1,0 +1,140 @@
+"""Documents and blocks: what was ingested, immutable, named by content."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import orjson
+
+from quire.domain.documents import Document, Parsed
+from quire.domain.ids import DocumentId, RunId, WorkspaceId
+from quire.domain.tasks import Subject
+from quire.ledger.connection import Connection, Row
+from quire.ledger.moments import from_micros, to_micros
+
+
+class NewBlock(NamedTuple):
+    """A block on its way into the ledger."""
+
+    block_index: int
+    block_type: str
+    locator: str
+    headings: str
+    content: str
+    content_hash: bytes
+    json_bytes: int
+
+
+class Documents:
+    """Documents and their blocks."""
+
+    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
+        """Work in one transaction, for one workspace."""
+        self._connection = connection
+        self._workspace = workspace
+
+    def find(self, conv_uid: str) -> DocumentId | None:
+        """The document of this conversion, if it is here already."""
+        rows = self._connection.run("find_document", workspace=self._workspace, conv_uid=conv_uid)
+        return rows[0][0] if rows else None
+
+    def add(self, parsed: Parsed, now: datetime) -> DocumentId:
+        """Add a document whose blocks are still to come."""
+        document = DocumentId(self._connection.take_ids("documents", 1)[0])
+        row = (
+            document,
+            self._workspace,
+            parsed.source_uid,
+            parsed.source_type,
+            parsed.source_filesize,
+            parsed.source_total_characters,
+            parsed.source_locator,
+            parsed.title,
+            to_micros(now),
+            parsed.conv_uid,
+            parsed.parsing_tool,
+            parsed.representation_type,
+            0,
+            "{}",
+            0,
+        )
+        self._connection.many("add_documents", [row])
+        return document
+
+    def add_blocks(self, document: DocumentId, blocks: Sequence[NewBlock]) -> None:
+        """Add some of a document's blocks."""
+        ids = self._connection.take_ids("blocks", len(blocks))
+        self._connection.bulk(
+            "add_blocks",
+            [
+                (block_id, self._workspace, document, *block)
+                for block_id, block in zip(ids, blocks, strict=True)
+            ],
+        )
+
+    def set_counts(self, document: DocumentId, freq: dict[str, int], characters: int) -> None:
+        """Write down what was learnt while the blocks streamed in."""
+        self._connection.change(
+            "count_document",
+            workspace=self._workspace,
+            id=document,
+            blocks=sum(freq.values()),
+            freq=orjson.dumps(freq, option=orjson.OPT_SORT_KEYS).decode(),
+            characters=characters,
+        )
+
+    def all(self) -> list[Document]:
+        """Every document that is still here."""
+        return [_document(row) for row in self._run("list_documents")]
+
+    def names(self) -> list[tuple[DocumentId, str]]:
+        """Key and fingerprint of every document that is still here."""
+        return [(row[0], row[1]) for row in self._run("document_names")]
+
+    def match(self, name: str) -> list[Document]:
+        """Up to three documents by title, locator, key, or the start of a fingerprint."""
+        start = f"{name}%" if len(name) >= 6 and name.isalnum() else name
+        return [_document(row) for row in self._run("match_documents", name=name, start=start)]
+
+    def of_run(self, run: RunId) -> list[Document]:
+        """A run's inputs, in order."""
+        return [_document(row) for row in self._run("documents_of_run", run=run)]
+
+    def sizes(self, documents: Sequence[DocumentId]) -> Iterator[int]:
+        """The size of every block as a JSON string, in subject order."""
+        rows = self._connection.stream(
+            "block_sizes", workspace=self._workspace, documents=documents
+        )
+        return (row[0] for row in rows)
+
+    def count_blocks(self, documents: Sequence[DocumentId]) -> int:
+        """How many blocks these documents have."""
+        count: int = self._run("count_blocks", documents=documents)[0][0]
+        return count
+
+    def subjects(self, run: RunId, ordinal: int, index: int, limit: int) -> list[Subject]:
+        """The next blocks of a run's inputs after a place."""
+        rows = self._run("subjects_after", run=run, ordinal=ordinal, index=index, limit=limit)
+        return [Subject._make(row) for row in rows]
+
+    def _run(self, name: str, /, **values: object) -> list[Row]:
+        return self._connection.run(name, workspace=self._workspace, **values)
+
+
+def _document(row: Row) -> Document:
+    return Document(
+        id=row[0],
+        source_uid=row[1],
+        source_type=row[2],
+        source_filesize=row[3],
+        source_total_characters=row[4],
+        source_locator=row[5],
+        title=row[6],
+        uploaded_at=from_micros(row[7]),
+        conv_uid=row[8],
+        conv_parsing_tool=row[9],
+        conv_representation_type=row[10],
+        conv_total_blocks=row[11],
+        conv_block_type_freq=orjson.loads(row[12]),
+        conv_total_characters=row[13],
+    )

@@ -1,0 +1,33 @@
+"""The one way a row changes state: compare-and-set, source and target taken from the lifecycle."""
+
+from collections.abc import Iterable, Sequence
+
+from quire.domain.errors import IllegalMove
+from quire.domain.states import Lifecycle
+from quire.ledger.connection import Connection, Row
+
+
+def move(
+    connection: Connection,
+    statement: str,
+    lifecycle: Lifecycle,
+    name: str,
+    sources: Iterable[str] | None = None,
+    **values: object,
+) -> Iterable[tuple[str, list[Row]]]:
+    """Make a move from each allowed source state; yields what moved, source by source."""
+    target = lifecycle.targets[name]
+    for source in checked(lifecycle, name, sources):
+        yield source, connection.run(statement, target=target, source=source, **values)
+
+
+def checked(lifecycle: Lifecycle, name: str, sources: Iterable[str] | None) -> Sequence[str]:
+    """Take the move's own sources, or the caller's narrower ones if the lifecycle allows them."""
+    allowed = lifecycle.sources[name]
+    if sources is None:
+        return allowed
+    wanted = tuple(sources)
+    for source in wanted:
+        if source not in allowed:
+            raise IllegalMove(f"a {lifecycle.noun} cannot {name} when it is {source}")
+    return wanted

@@ -1,0 +1,136 @@
+"""Lanes, requests and their members: the calls, queued and out, and who rides in them."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from quire.domain.data import JsonObject, canonical_json
+from quire.domain.ids import LaneId, RequestId, RunId, StageId, TaskId, WorkspaceId
+from quire.domain.requests import NewMember, NewRequest, Queued
+from quire.domain.runs import Lane
+from quire.domain.states import REQUEST
+from quire.domain.tasks import Member, MemberContent
+from quire.ledger.connection import Connection, Row
+from quire.ledger.moments import maybe_moment, to_micros
+from quire.ledger.tables.moving import move
+
+
+class Requests:
+    """The workspace's lanes and requests."""
+
+    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
+        """Work in one transaction, for one workspace."""
+        self._connection = connection
+        self._workspace = workspace
+
+    def add_lane(self, run: RunId, stage: StageId, model: str) -> LaneId:
+        """Open a queue for a stage's direct calls to one model."""
+        return LaneId(self._run("add_lane", run=run, stage=stage, model=model)[0][0])
+
+    def open_lanes(self, now: datetime) -> list[Lane]:
+        """Lanes that may send now."""
+        return [Lane._make(row) for row in self._run("open_lanes", now=to_micros(now))]
+
+    def lanes_of_run(self, run: RunId) -> list[Lane]:
+        """A run's lanes, whether they may send or not."""
+        return [Lane._make(row) for row in self._run("lanes_of_run", run=run)]
+
+    def delay_lane(self, lane: LaneId, until: datetime) -> None:
+        """Let a whole lane wait, because the provider asked for it."""
+        self._change("delay_lane", id=lane, until=to_micros(until))
+
+    def next_moment(self, run: RunId) -> datetime | None:
+        """When the next queued request of a run may go; None if none is queued."""
+        return maybe_moment(self._run("next_lane_moment", run=run)[0][0])
+
+    def queued(self, lane: LaneId, limit: int) -> int:
+        """How many requests are queued in a lane, counted no further than the limit."""
+        count: int = self._run("queued_in_lane", lane=lane, limit=limit)[0][0]
+        return count
+
+    def add_prefix(self, digest: bytes, system: str, output_schema: JsonObject) -> None:
+        """Store a prefix once."""
+        self._change(
+            "add_prefix", hash=digest, system=system, output_schema=canonical_json(output_schema)
+        )
+
+    def take_ids(self, count: int) -> list[RequestId]:
+        """Set keys aside: wire ids are derived from them before the request is stored."""
+        return [RequestId(each) for each in self._connection.take_ids("requests", count)]
+
+    def add(self, requests: Sequence[NewRequest], members: Sequence[NewMember]) -> None:
+        """Queue packed requests."""
+        self._connection.many("add_requests", [(*each, REQUEST.start) for each in requests])
+        self._connection.many("add_members", members)
+
+    def claim(self, lane: LaneId, limit: int, now: datetime) -> list[Queued]:
+        """Take the oldest sendable requests of a lane, each by exactly one worker."""
+        claimed: list[Queued] = []
+        for _, rows in move(
+            self._connection,
+            "claim_requests",
+            REQUEST,
+            "claim",
+            lane=lane,
+            now=to_micros(now),
+            limit=limit,
+        ):
+            claimed.extend(Queued._make(row) for row in rows)
+        return sorted(claimed)
+
+    def move(
+        self, name: str, requests: Sequence[RequestId], sources: Iterable[str] | None = None
+    ) -> list[RequestId]:
+        """Make a move with every request that is where the move starts; returns who moved."""
+        if not requests:
+            return []
+        moved = move(self._connection, "move_requests", REQUEST, name, sources, ids=requests)
+        return [row[0] for _, rows in moved for row in rows]
+
+    def delay(self, moments: Sequence[tuple[RequestId, datetime]]) -> None:
+        """Let some requests wait."""
+        self._connection.many(
+            "delay_requests", [(request, to_micros(until)) for request, until in moments]
+        )
+
+    def count_losses(self, requests: Sequence[RequestId]) -> None:
+        """Count one more sending that nobody knows the end of."""
+        self._change("count_losses", ids=requests)
+
+    def members(self, requests: Sequence[RequestId]) -> list[Member]:
+        """The members of some requests as they stand now, taken for this transaction."""
+        return [Member._make(row) for row in self._run("members", ids=requests)]
+
+    def contents(self, requests: Sequence[RequestId]) -> list[MemberContent]:
+        """The members of some requests with what rendering needs."""
+        rows = self._run("members_content", ids=requests)
+        return [MemberContent._make(row) for row in rows]
+
+    def carried_elsewhere(
+        self, tasks: Sequence[TaskId], requests: Sequence[RequestId]
+    ) -> set[TaskId]:
+        """Which of these tasks also ride in a live request other than these."""
+        rows = self._run("carried_elsewhere", tasks=tasks, requests=requests)
+        return {row[0] for row in rows}
+
+    def accept_all(self, requests: Sequence[RequestId]) -> None:
+        """Note that every member's answer was accepted."""
+        if requests:
+            self._change("accept_members", ids=requests)
+
+    def judge(self, verdicts: Sequence[tuple[RequestId, int, str, str | None]]) -> None:
+        """Note each member's verdict, with reasons."""
+        self._connection.many("judge_members", verdicts)
+
+    def queued_of_run(self, run: RunId, limit: int) -> list[RequestId]:
+        """Unsent requests of a run."""
+        return [row[0] for row in self._run("queued_of_run", run=run, limit=limit)]
+
+    def outdated(self, lane: LaneId, render_version: int) -> list[RequestId]:
+        """Unsent requests that an older Quire rendered."""
+        return [row[0] for row in self._run("stale_renders", lane=lane, version=render_version)]
+
+    def _run(self, name: str, /, **values: object) -> list[Row]:
+        return self._connection.run(name, workspace=self._workspace, **values)
+
+    def _change(self, name: str, /, **values: object) -> int:
+        return self._connection.change(name, workspace=self._workspace, **values)

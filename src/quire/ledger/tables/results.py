@@ -1,0 +1,57 @@
+"""Results: the accepted data of one task, versioned, never overwritten."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from quire.domain.ids import AttemptId, DocumentId, RunId, StageId, TaskId, WorkspaceId
+from quire.ledger.connection import Connection
+from quire.ledger.moments import to_micros
+
+
+class NewResult(NamedTuple):
+    """An accepted answer on its way into the ledger."""
+
+    task_id: TaskId
+    version: int
+    attempt_id: AttemptId
+    gate_version: str
+    data: str  # JSON
+
+
+class ExportRow(NamedTuple):
+    """One block of a run's inputs, with its task and current result where there are any."""
+
+    document_id: DocumentId
+    block_index: int
+    block_type: str
+    locator: str
+    content: str
+    task_id: TaskId | None
+    state: str | None
+    error: str | None
+    tries: int | None
+    data: str | None
+    review_state: str | None
+    version: int | None
+
+
+class Results:
+    """The workspace's results."""
+
+    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
+        """Work in one transaction, for one workspace."""
+        self._connection = connection
+        self._workspace = workspace
+
+    def add(self, results: Sequence[NewResult], now: datetime) -> None:
+        """Keep accepted answers; a task that has a current one already breaks the transaction."""
+        at = to_micros(now)
+        self._connection.many("add_results", [(*each, at) for each in results])
+
+    def export(self, run: RunId, stage: StageId) -> Iterator[ExportRow]:
+        """Every block of a run's inputs in order, streamed."""
+        rows = self._connection.stream(
+            "export_rows", workspace=self._workspace, run=run, stage=stage
+        )
+        return map(ExportRow._make, rows)

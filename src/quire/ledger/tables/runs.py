@@ -1,0 +1,155 @@
+"""Runs and their stages: what was told, how it stands, and the wishes about it."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import orjson
+
+from quire.domain.data import JsonObject, canonical_json
+from quire.domain.ids import DocumentId, RunId, StageId, WorkspaceId
+from quire.domain.runs import Run, RunStage, Wishes
+from quire.domain.states import RUN, STAGE
+from quire.ledger.connection import Connection, Row
+from quire.ledger.moments import from_micros, maybe_moment, to_micros
+from quire.ledger.tables.moving import move
+
+
+class Runs:
+    """The workspace's runs."""
+
+    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
+        """Work in one transaction, for one workspace."""
+        self._connection = connection
+        self._workspace = workspace
+
+    def add(
+        self,
+        key: bytes,
+        told: tuple[JsonObject, JsonObject, JsonObject],
+        limit: int | None,
+        now: datetime,
+    ) -> RunId:
+        """Add a run with the recipe, model and policy it is told."""
+        recipe, model, policy = (canonical_json(each) for each in told)
+        rows = self._run(
+            "add_run",
+            key=key,
+            recipe=recipe,
+            model=model,
+            policy=policy,
+            state=RUN.start,
+            task_limit=limit,
+            now=to_micros(now),
+        )
+        return RunId(rows[0][0])
+
+    def add_inputs(self, run: RunId, documents: Sequence[DocumentId]) -> None:
+        """Fix the run's inputs and their order."""
+        rows = [(run, ordinal, document) for ordinal, document in enumerate(documents)]
+        self._connection.bulk("add_run_documents", rows)
+
+    def unfinished(self, key: bytes) -> RunId | None:
+        """The newest run of the same key that still owes something."""
+        rows = self._run("unfinished_run", key=key)
+        return rows[0][0] if rows else None
+
+    def get(self, run: RunId) -> Run | None:
+        """One run."""
+        rows = self._run("get_run", id=run)
+        return _run(rows[0]) if rows else None
+
+    def newest(self, limit: int) -> list[Run]:
+        """The newest runs first."""
+        return [_run(row) for row in self._run("list_runs", limit=limit)]
+
+    def wishes(self) -> list[Wishes]:
+        """What is wanted of every running run."""
+        return [
+            Wishes(row[0], row[1], bool(row[2]), bool(row[3]))
+            for row in self._run("running_wishes")
+        ]
+
+    def inputs(self, run: RunId) -> tuple[int, int]:
+        """How many documents and blocks a run is over."""
+        row = self._run("run_inputs", run=run)[0]
+        return row[0], row[1]
+
+    def lock(self, run: RunId) -> None:
+        """Let commands on this run happen one after the other."""
+        self._change("lock_run", id=run)
+
+    def move(self, name: str, run: RunId, now: datetime) -> bool:
+        """Make a move; says whether the run was where the move starts."""
+        ended = None if RUN.targets[name] == RUN.start else to_micros(now)
+        moved = move(
+            self._connection,
+            "move_runs",
+            RUN,
+            name,
+            ids=[run],
+            ended_at=ended,
+            workspace=self._workspace,
+        )
+        return any([rows for _, rows in moved])
+
+    def set_limit(self, run: RunId, limit: int | None) -> None:
+        """Wish for no more than so many tasks, or for all."""
+        self._change("limit_run", id=run, task_limit=limit)
+
+    def ask_cancel(self, run: RunId, at: datetime | None) -> None:
+        """Wish for the run to end, or take the wish back."""
+        self._change("ask_cancel", id=run, at=None if at is None else to_micros(at))
+
+    def mark_early_judged(self, run: RunId, now: datetime) -> bool:
+        """Note that the first tasks were looked at; true for the first who does."""
+        return self._change("mark_early_judged", id=run, now=to_micros(now)) > 0
+
+    def add_stage(self, run: RunId, name: str) -> StageId:
+        """Add a stage, waiting."""
+        return StageId(
+            self._connection.run("add_stage", run=run, name=name, state=STAGE.start)[0][0]
+        )
+
+    def stages(self, run: RunId) -> list[RunStage]:
+        """A run's stages, in order."""
+        return [RunStage._make(row) for row in self._connection.run("stages_of_run", run=run)]
+
+    def lock_stage(self, stage: StageId) -> RunStage:
+        """Take a stage's cursor for this transaction."""
+        return RunStage._make(self._connection.run("lock_stage", id=stage)[0])
+
+    def move_stage(self, name: str, stage: StageId, sources: Iterable[str] | None = None) -> bool:
+        """Make a move; says whether the stage was where the move starts."""
+        moved = move(self._connection, "move_stages", STAGE, name, sources, ids=[stage])
+        return any([rows for _, rows in moved])
+
+    def set_cursor(self, stage: StageId, ordinal: int, index: int, added: int) -> None:
+        """Note how far a stage has been expanded."""
+        self._connection.change(
+            "set_stage_cursor", id=stage, ordinal=ordinal, index=index, added=added
+        )
+
+    def command(self, command: str, run: RunId, name: str, now: datetime) -> bool:
+        """Note a command by the caller's own id; false if it was carried out before."""
+        return self._change("add_command", id=command, run=run, name=name, now=to_micros(now)) > 0
+
+    def _run(self, name: str, /, **values: object) -> list[Row]:
+        return self._connection.run(name, workspace=self._workspace, **values)
+
+    def _change(self, name: str, /, **values: object) -> int:
+        return self._connection.change(name, workspace=self._workspace, **values)
+
+
+def _run(row: Row) -> Run:
+    return Run(
+        id=row[0],
+        recipe=orjson.loads(row[1]),
+        model=orjson.loads(row[2]),
+        policy=orjson.loads(row[3]),
+        state=row[4],
+        task_limit=row[5],
+        cancel_asked_at=maybe_moment(row[6]),
+        early_judged_at=maybe_moment(row[7]),
+        created_at=from_micros(row[8]),
+        ended_at=maybe_moment(row[9]),
+    )

@@ -1,0 +1,53 @@
+"""Schemas: one name, one body, never changed."""
+
+from datetime import datetime
+
+import orjson
+
+from quire.domain.data import canonical_json
+from quire.domain.ids import WorkspaceId
+from quire.domain.recipes import Schema
+from quire.ledger.connection import Connection, Row
+from quire.ledger.moments import to_micros
+
+
+class Schemas:
+    """The workspace's schemas."""
+
+    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
+        """Work in one transaction, for one workspace."""
+        self._connection = connection
+        self._workspace = workspace
+
+    def by_ref(self, ref: str) -> Schema | None:
+        """The schema of this name."""
+        return _first(self._connection.run("schema_by_ref", workspace=self._workspace, ref=ref))
+
+    def by_uid(self, uid: str) -> Schema | None:
+        """The schema of this fingerprint."""
+        return _first(self._connection.run("schema_by_uid", workspace=self._workspace, uid=uid))
+
+    def all(self) -> list[Schema]:
+        """Every schema, by name."""
+        return [
+            _schema(row) for row in self._connection.run("list_schemas", workspace=self._workspace)
+        ]
+
+    def add(self, schema: Schema, now: datetime) -> None:
+        """Keep a schema."""
+        self._connection.change(
+            "add_schema",
+            workspace=self._workspace,
+            ref=schema.ref,
+            uid=schema.uid,
+            body=canonical_json(schema.body),
+            now=to_micros(now),
+        )
+
+
+def _first(rows: list[Row]) -> Schema | None:
+    return _schema(rows[0]) if rows else None
+
+
+def _schema(row: Row) -> Schema:
+    return Schema(ref=row[0], uid=row[1], body=orjson.loads(row[2]))

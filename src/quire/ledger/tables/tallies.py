@@ -1,0 +1,45 @@
+"""Tallies: append-only counts whose sum is the progress; no hot row in the way of settling."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from quire.domain.ids import RunId, StageId, WorkspaceId
+from quire.ledger.connection import Connection
+
+
+class Tallies:
+    """Counts by stage."""
+
+    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
+        """Work in one transaction, for one workspace."""
+        self._connection = connection
+        self._workspace = workspace
+
+    def add(self, stage: StageId, deltas: Mapping[str, int]) -> None:
+        """Append what changed."""
+        rows = [(stage, what, delta) for what, delta in deltas.items() if delta]
+        self._connection.many("add_tallies", rows)
+
+    def of_run(self, run: RunId) -> dict[str, int]:
+        """The sums of a run."""
+        return {row[0]: row[1] for row in self._connection.run("tallies_of_run", run=run)}
+
+    def of_stage(self, stage: StageId) -> dict[str, int]:
+        """The sums of a stage."""
+        return {row[0]: row[1] for row in self._connection.run("tallies_of_stage", stage=stage)}
+
+    def crowded(self, limit: int) -> list[StageId]:
+        """Stages with more rows than this."""
+        return [row[0] for row in self._connection.run("crowded_stages", limit=limit)]
+
+    def fold(self, stage: StageId) -> None:
+        """Replace a stage's rows by their sums."""
+        sums: Counter[str] = Counter()
+        for what, delta in self._connection.run("take_tallies", stage=stage):
+            sums[what] += delta
+        self.add(stage, sums)
+
+    def recount(self, stage: StageId) -> dict[str, int]:
+        """Count the tasks themselves: the truth the tallies must equal."""
+        rows = self._connection.run("recount_tasks", workspace=self._workspace, stage=stage)
+        return {row[0]: row[1] for row in rows}

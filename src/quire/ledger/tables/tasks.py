@@ -1,0 +1,115 @@
+"""Tasks: what is owed; every change of state appends its tally in the same transaction."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from quire.domain.ids import RunId, StageId, TaskId, WorkspaceId
+from quire.domain.states import TASK
+from quire.domain.tasks import Failure, NewTask, ReadyTask, TaskView
+from quire.ledger.connection import Connection, Row
+from quire.ledger.tables.moving import checked, move
+from quire.ledger.tables.tallies import Tallies
+
+
+class Note(NamedTuple):
+    """What a wrong or lost answer taught about a task."""
+
+    id: TaskId
+    tries: int
+    pack_cap: int
+    output_floor: int
+    error: str
+
+
+class Tasks:
+    """The workspace's tasks."""
+
+    def __init__(self, connection: Connection, workspace: WorkspaceId, tallies: Tallies) -> None:
+        """Work in one transaction, for one workspace."""
+        self._connection = connection
+        self._workspace = workspace
+        self._tallies = tallies
+
+    def add(self, run: RunId, stage: StageId, state: str, tasks: Sequence[NewTask]) -> None:
+        """Owe new answers; keys ascend in the order given, which is subject order."""
+        ids = self._connection.take_ids("tasks", len(tasks))
+        self._connection.bulk(
+            "add_tasks",
+            [
+                (task_id, self._workspace, run, stage, *task, state)
+                for task_id, task in zip(ids, tasks, strict=True)
+            ],
+        )
+        self._tallies.add(stage, {state: len(tasks)})
+
+    def ready(self, stage: StageId, limit: int) -> list[ReadyTask]:
+        """What may be packed, in subject order."""
+        return [ReadyTask._make(row) for row in self._run("ready_tasks", stage=stage, limit=limit)]
+
+    def move(self, name: str, tasks: Sequence[TaskId], sources: Iterable[str] | None = None) -> int:
+        """Make a move with every task that is where the move starts; returns how many moved."""
+        if not tasks:
+            return 0
+        moved = 0
+        for source, rows in move(
+            self._connection,
+            "move_tasks",
+            TASK,
+            name,
+            sources,
+            ids=tasks,
+            workspace=self._workspace,
+        ):
+            moved += len(rows)
+            self._tally(name, source, Counter(row[0] for row in rows))
+        return moved
+
+    def move_stage(self, name: str, stage: StageId, sources: Iterable[str] | None = None) -> int:
+        """Make a move with every task of a stage that is where the move starts."""
+        statement = "grant_tasks" if name == "retry" else "move_stage_tasks"
+        total = 0
+        for source in checked(TASK, name, sources):
+            moved = self._connection.change(
+                statement,
+                workspace=self._workspace,
+                stage=stage,
+                source=source,
+                target=TASK.targets[name],
+            )
+            self._tally(name, source, {stage: moved})
+            total += moved
+        return total
+
+    def count_calls(self, tasks: Sequence[TaskId]) -> None:
+        """Count one more answered call for each."""
+        if tasks:
+            self._connection.change("count_calls", workspace=self._workspace, ids=tasks)
+
+    def note(self, notes: Sequence[Note]) -> None:
+        """Write down what wrong or lost answers taught."""
+        self._connection.many("note_tasks", notes)
+
+    def failures(self, stage: StageId, limit: int) -> list[Failure]:
+        """Failed tasks, for people."""
+        rows = self._run("failures_of_stage", stage=stage, limit=limit)
+        return [Failure._make(row) for row in rows]
+
+    def view(self, task: TaskId) -> TaskView | None:
+        """One task, for people."""
+        rows = self._run("get_task", id=task)
+        return TaskView._make(rows[0]) if rows else None
+
+    def content(self, task: TaskId) -> ReadyTask | None:
+        """One task as prepare would read it; None once its block was purged."""
+        rows = self._run("task_content", id=task)
+        return ReadyTask._make(rows[0]) if rows else None
+
+    def _tally(
+        self, name: str, source: str, moved: "Counter[StageId] | dict[StageId, int]"
+    ) -> None:
+        for stage, count in moved.items():
+            self._tallies.add(stage, {source: -count, TASK.targets[name]: count})
+
+    def _run(self, name: str, /, **values: object) -> list[Row]:
+        return self._connection.run(name, workspace=self._workspace, **values)

@@ -1,0 +1,45 @@
+"""Workers: one heartbeat each, which is the lease of everything they have out."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from quire.domain.ids import WorkerId
+from quire.ledger.connection import Connection
+from quire.ledger.moments import to_micros
+
+
+class Workers:
+    """Everyone who sends."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Work in one transaction."""
+        self._connection = connection
+
+    def add(self, host: str, pid: int, version: str, now: datetime) -> WorkerId:
+        """Begin to work."""
+        rows = self._connection.run(
+            "add_worker", host=host, pid=pid, version=version, now=to_micros(now)
+        )
+        return WorkerId(rows[0][0])
+
+    def beat(self, worker: WorkerId, now: datetime) -> bool:
+        """Renew the lease; false if it was taken away in the meantime."""
+        return self._connection.change("beat_worker", id=worker, now=to_micros(now)) > 0
+
+    def end(self, workers: Sequence[WorkerId], now: datetime) -> None:
+        """Stop working, or declare dead."""
+        self._connection.change("end_workers", ids=workers, now=to_micros(now))
+
+    def silent(self, before: datetime) -> list[WorkerId]:
+        """Workers not heard of since then."""
+        rows = self._connection.run("silent_workers", before=to_micros(before))
+        return [row[0] for row in rows]
+
+    def neighbours(self, host: str) -> list[tuple[WorkerId, int]]:
+        """Workers said to be alive on a host, with their process ids."""
+        return [(row[0], row[1]) for row in self._connection.run("neighbours", host=host)]
+
+    def alive(self, since: datetime) -> int:
+        """How many workers were heard of since then."""
+        count: int = self._connection.run("live_workers", since=to_micros(since))[0][0]
+        return count

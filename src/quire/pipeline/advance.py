@@ -1,0 +1,128 @@
+"""Advance: stages expand into tasks and close when nothing is owed; runs end with the last."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from quire.domain.ids import RunId, StageId, fingerprint
+from quire.domain.runs import RunStage, Wishes
+from quire.domain.states import TASK_OPEN
+from quire.domain.tasks import NewTask
+from quire.gates.judging import GATE_VERSION
+from quire.ledger.ledger import Transaction
+from quire.pipeline.contexts import Contexts, StageContext
+from quire.pipeline.drop import drop
+from quire.plan.rendering import question_hash
+
+CHUNK = 5000  # tasks made in one transaction
+DROP_CHUNK = 1000
+CROWDED = 200  # tallies of one stage worth folding
+
+
+class Advanced(NamedTuple):
+    """What one sweep did."""
+
+    expanded: int
+    ended: tuple[RunId, ...]
+
+
+def advance(tx: Transaction, contexts: Contexts, now: datetime) -> Advanced:
+    """Move every running run on by one short step; twice at once is harmless."""
+    expanded, ended = 0, []
+    for wishes in tx.runs.wishes():
+        stages = tx.runs.stages(wishes.run_id)
+        if wishes.cancelling:
+            finished = _cancel(tx, wishes.run_id, stages, now)
+        else:
+            expanded += sum(
+                _expand(tx, contexts, wishes, each) for each in stages if each.state == "expanding"
+            )
+            finished = _finish(tx, wishes.run_id, stages, now)
+        if finished:
+            ended.append(wishes.run_id)
+    for stage in tx.tallies.crowded(CROWDED):
+        tx.tallies.fold(stage)
+    return Advanced(expanded, tuple(ended))
+
+
+def _expand(tx: Transaction, contexts: Contexts, wishes: Wishes, stage: RunStage) -> int:
+    """Owe answers for the next blocks; the cursor moves in the same transaction."""
+    stage = tx.runs.lock_stage(stage.id)
+    limit = CHUNK
+    if wishes.task_limit is not None:
+        limit = min(limit, wishes.task_limit - stage.expanded)
+    if stage.state != "expanding" or limit <= 0:
+        return 0
+    context = contexts.of_stage(tx, stage.run_id, stage.id)
+    subjects = tx.documents.subjects(stage.run_id, stage.cursor_document, stage.cursor_block, limit)
+    if subjects:
+        tasks = [
+            NewTask(
+                each.block_id,
+                _subject(context, each.block_id),
+                _question(context, each.content_hash),
+            )
+            for each in subjects
+        ]
+        tx.tasks.add(stage.run_id, stage.id, "ready", tasks)
+        last = subjects[-1]
+        tx.runs.set_cursor(stage.id, last.document_ordinal, last.block_index, len(tasks))
+    if len(subjects) < limit:
+        tx.runs.move_stage("seal", stage.id)
+    return len(subjects)
+
+
+def _subject(context: StageContext, block_id: int) -> bytes:
+    return fingerprint(context.stage.about, block_id)
+
+
+def _question(context: StageContext, content_hash: bytes) -> bytes:
+    return question_hash(
+        context.prefix.hash,
+        context.stage.prompt,
+        context.facts.name,
+        context.params,
+        GATE_VERSION,
+        content_hash,
+    )
+
+
+def _finish(tx: Transaction, run: RunId, stages: list[RunStage], now: datetime) -> bool:
+    """Close sealed stages that owe nothing; end the run with its last stage."""
+    for stage in stages:
+        if stage.state == "open" and _open_tasks(tx.tallies.of_stage(stage.id)) == 0:
+            tx.runs.move_stage("close", stage.id)
+    if any(stage.state != "closed" for stage in tx.runs.stages(run)):
+        return False
+    return _end(tx, run, "finish", now)
+
+
+def _cancel(tx: Transaction, run: RunId, stages: list[RunStage], now: datetime) -> bool:
+    """Let go of all that was not sent; the run is cancelled when nothing is out any more."""
+    while dropped := tx.requests.queued_of_run(run, DROP_CHUNK):
+        drop(tx, dropped)
+    for stage in stages:
+        tx.tasks.move_stage("cancel", stage.id)
+    if any(_open_tasks(tx.tallies.of_stage(stage.id)) for stage in stages):
+        return False
+    return _end(tx, run, "cancel", now)
+
+
+def _end(tx: Transaction, run: RunId, move: str, now: datetime) -> bool:
+    if not tx.runs.move(move, run, now):
+        return False
+    counts = tx.tallies.of_run(run)
+    detail = f"{counts.get('done', 0)} done, {counts.get('failed', 0)} failed"
+    tx.events.add(run, f"run_{move}", detail, now)
+    tx.notify()
+    return True
+
+
+def _open_tasks(counts: Mapping[str, int]) -> int:
+    return sum(counts.get(state, 0) for state in TASK_OPEN)
+
+
+def reopen(tx: Transaction, run: RunId, stage: StageId, now: datetime) -> None:
+    """Something is owed again: a closed stage and an ended run open in the same transaction."""
+    tx.runs.move_stage("reopen", stage)
+    tx.runs.move("reopen", run, now)

@@ -1,0 +1,97 @@
+"""Contexts: what a run was told at its start, read once and kept ready for every verb."""
+
+from dataclasses import dataclass
+
+from quire.domain.data import canonical_json
+from quire.domain.errors import NotFound
+from quire.domain.ids import LaneId, RunId, StageId
+from quire.domain.models import ModelFacts, Params
+from quire.domain.policy import Policy
+from quire.domain.recipes import Stage
+from quire.domain.runs import Lane
+from quire.gates.shape import Shape
+from quire.ledger.ledger import Transaction
+from quire.plan.rendering import Prefix, prefix, prefix_bytes
+from quire.plan.sizing import Budget, OutputShape, budget, output_shape, pack_cap, reserved_output
+from quire.recipes.policies import policy_from_json
+from quire.recipes.snapshots import recipe_from_json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageContext:
+    """One lane's stage with everything derived from it."""
+
+    run_id: RunId
+    stage_id: StageId
+    lane_id: LaneId
+    stage: Stage
+    policy: Policy
+    facts: ModelFacts
+    params: Params
+    prefix: Prefix
+    prefix_bytes: int  # system, wire schema and the stage's prompt
+    shape: Shape
+    output_shape: OutputShape
+    budget: Budget
+
+
+class Contexts:
+    """A worker's memory of what runs were told; snapshots never change, so it is never stale."""
+
+    def __init__(self) -> None:
+        """Start with nothing."""
+        self._by_stage: dict[StageId, StageContext] = {}
+        self.judged_early: set[RunId] = set()  # runs whose first tasks were looked at: for good
+
+    def of_lane(self, tx: Transaction, lane: Lane) -> StageContext:
+        """The context of a lane's stage."""
+        known = self._by_stage.get(lane.stage_id)
+        if known is None:
+            known = self._by_stage[lane.stage_id] = _read(tx, lane)
+        return known
+
+    def of_stage(self, tx: Transaction, run: RunId, stage: StageId) -> StageContext:
+        """The context of a stage."""
+        known = self._by_stage.get(stage)
+        if known is not None:
+            return known
+        lane = next(each for each in tx.requests.lanes_of_run(run) if each.stage_id == stage)
+        return self.of_lane(tx, lane)
+
+
+def _read(tx: Transaction, lane: Lane) -> StageContext:
+    run = tx.runs.get(lane.run_id)
+    if run is None:
+        raise NotFound(f"there is no run {lane.run_id}")
+    names = {stage.id: stage.name for stage in tx.runs.stages(run.id)}
+    recipe = recipe_from_json(run.recipe)
+    stage = next(each for each in recipe.stages if each.name == names[lane.stage_id])
+    policy = policy_from_json(run.policy).policy
+    facts = ModelFacts.from_json(run.model)
+    return build(lane, stage, policy, facts)
+
+
+def build(lane: Lane, stage: Stage, policy: Policy, facts: ModelFacts) -> StageContext:
+    """Derive everything that a stage's verbs need."""
+    head = prefix(stage)
+    prompt_bytes = len(stage.prompt.encode())
+    cap = pack_cap(stage, policy)
+    return StageContext(
+        run_id=lane.run_id,
+        stage_id=lane.stage_id,
+        lane_id=lane.id,
+        stage=stage,
+        policy=policy,
+        facts=facts,
+        params=stage.params,
+        prefix=head,
+        prefix_bytes=prefix_bytes(head) + prompt_bytes,
+        shape=Shape(stage.schema.record_schema),
+        output_shape=output_shape(stage.schema, policy.estimated_output_per_task),
+        budget=budget(facts, prefix_bytes(head), prompt_bytes, reserved_output(facts), cap),
+    )
+
+
+def params_text(params: Params) -> str:
+    """Parameters as an attempt remembers them."""
+    return canonical_json(params.as_json())

@@ -1,0 +1,141 @@
+"""Prepare: ready tasks become packed, rendered, queued requests, just in time."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import count
+
+from quire.domain.ids import RequestId
+from quire.domain.models import Usage
+from quire.domain.money import cost
+from quire.domain.requests import Kind, NewMember, NewRequest
+from quire.domain.runs import HoldKind
+from quire.domain.tasks import ReadyTask
+from quire.ledger.ledger import Transaction
+from quire.pipeline.contexts import Contexts, StageContext
+from quire.pipeline.drop import drop
+from quire.pipeline.params import sent_params
+from quire.plan.packing import Sized, pack
+from quire.plan.rendering import (
+    RENDER_VERSION,
+    Item,
+    item_bytes,
+    payload_hash,
+    user_text,
+    wire_id,
+)
+from quire.plan.sizing import bound_tokens, learn, max_tokens, output_estimate
+
+QUEUE_FACTOR = 4  # requests queued in a lane, per call in flight
+SAMPLES = 200  # settled attempts that output sizes are learnt from
+EARLY_TASKS = 50  # looked at before the rest is paid for
+EARLY_FAILED_PERCENT = 20
+
+
+def prepare(
+    tx: Transaction, contexts: Contexts, context: StageContext, in_flight: int, now: datetime
+) -> int:
+    """Keep a lane's queue filled; returns how many requests were added."""
+    queue = QUEUE_FACTOR * in_flight
+    queued = tx.requests.queued(context.lane_id, queue)
+    if queued > queue // 2:
+        return 0
+    drop(tx, tx.requests.outdated(context.lane_id, RENDER_VERSION))
+    slots = queue - queued
+    wanted = slots * context.budget.cap
+    room = min(wanted, _early_room(tx, contexts, context, now))
+    if room <= 0:
+        return 0
+    ready = tx.tasks.ready(context.stage_id, room)
+    packs = _packs(tx, context, ready, more=len(ready) == wanted)[:slots]
+    if packs:
+        _queue(tx, context, packs)
+    return len(packs)
+
+
+def _early_room(tx: Transaction, contexts: Contexts, context: StageContext, now: datetime) -> int:
+    """How many tasks may be packed: all, once the first ones were looked at and most were fine."""
+    run = context.run_id
+    if run in contexts.judged_early:
+        return 10**9
+    counts = tx.tallies.of_stage(context.stage_id)
+    failed, ended = counts.get("failed", 0), counts.get("failed", 0) + counts.get("done", 0)
+    if ended < EARLY_TASKS:
+        return EARLY_TASKS - counts.get("packed", 0)
+    contexts.judged_early.add(run)
+    if tx.runs.mark_early_judged(run, now) and failed * 100 > ended * EARLY_FAILED_PERCENT:
+        detail = (
+            f"{failed} of the first {ended} tasks failed; see `quire failures {run}`,"
+            f" then `quire resume {run}` to pay for the rest anyway"
+        )
+        tx.holds.add(run, HoldKind.FAILURES, detail, now)
+        tx.events.add(run, "held", detail, now)
+        return 0
+    return 10**9
+
+
+def _packs(
+    tx: Transaction, context: StageContext, ready: Sequence[ReadyTask], *, more: bool
+) -> list[list[tuple[ReadyTask, int]]]:
+    """Pack tasks, each with its output estimate; a last pack that more tasks could fill waits."""
+    learned = learn(tx.attempts.samples(context.lane_id, SAMPLES))
+    most = context.facts.max_output
+    estimates = [
+        output_estimate(context.output_shape, task.json_bytes, learned, most) for task in ready
+    ]
+    sized = (
+        Sized(place, bound_tokens(item_bytes(task.json_bytes)), estimate, task.pack_cap)
+        for place, task, estimate in zip(count(), ready, estimates, strict=False)
+    )
+    packs = [
+        [(ready[each.key], estimates[each.key]) for each in members]
+        for members in pack(sized, context.budget)
+    ]
+    return packs[:-1] if more and len(packs) > 1 else packs
+
+
+def _queue(
+    tx: Transaction, context: StageContext, packs: Sequence[Sequence[tuple[ReadyTask, int]]]
+) -> None:
+    requests: list[NewRequest] = []
+    members: list[NewMember] = []
+    for request, packed in zip(tx.requests.take_ids(len(packs)), packs, strict=True):
+        requests.append(_request(context, request, packed))
+        members.extend(
+            NewMember(request, ordinal, task.id, wire_id(request, ordinal), task.version)
+            for ordinal, (task, _) in enumerate(packed, 1)
+        )
+    tx.requests.add(requests, members)
+    tx.tasks.move("pack", [member.task_id for member in members])
+    tx.tallies.add(context.stage_id, {"packs": len(requests), "packed_tasks": len(members)})
+
+
+def _request(
+    context: StageContext, request: RequestId, packed: Sequence[tuple[ReadyTask, int]]
+) -> NewRequest:
+    stage, facts = context.stage, context.facts
+    tasks = [task for task, _ in packed]
+    user = user_text(stage.prompt, request, [Item(*task[6:]) for task in tasks])
+    limit = max_tokens(
+        [estimate for _, estimate in packed],
+        facts,
+        stage.max_tokens_per_block,
+        max(task.output_floor for task in tasks),
+    )
+    content_bytes = sum(task.json_bytes for task in tasks)
+    sent_bytes = context.prefix_bytes + sum(item_bytes(task.json_bytes) for task in tasks)
+    most = Usage(input=bound_tokens(sent_bytes), output=limit)
+    return NewRequest(
+        id=request,
+        lane_id=context.lane_id,
+        kind=Kind.ANSWER.value,
+        prefix_hash=context.prefix.hash,
+        payload_hash=payload_hash(
+            context.prefix.hash, user, sent_params(context.params, limit), facts.name
+        ),
+        render_version=RENDER_VERSION,
+        tasks=len(tasks),
+        content_bytes=content_bytes,
+        max_output=limit,
+        reserve=cost(most, facts.price),
+        body=user if context.policy.ledger == "full" else None,
+    )

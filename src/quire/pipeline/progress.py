@@ -1,0 +1,69 @@
+"""Progress: how far a run is, from its tallies, and why nothing moves when nothing moves."""
+
+from datetime import datetime, timedelta
+
+from quire.domain.errors import NotFound
+from quire.domain.ids import RunId
+from quire.domain.runs import Progress
+from quire.domain.states import TASK, TASK_OPEN
+from quire.ledger.ledger import Transaction
+
+
+def progress(tx: Transaction, run: RunId) -> Progress:
+    """Sum up a run."""
+    found = tx.runs.get(run)
+    if found is None:
+        raise NotFound(f"there is no run {run}; `quire runs` lists them")
+    sums = tx.tallies.of_run(run)
+    _, total = tx.runs.inputs(run)
+    return Progress(
+        run_id=run,
+        state=found.state,
+        total=total,
+        expanded=sum(stage.expanded for stage in tx.runs.stages(run)),
+        counts={state: sums[state] for state in TASK.states if sums.get(state)},
+        packs=sums.get("packs", 0),
+        packed_tasks=sums.get("packed_tasks", 0),
+        splits=sums.get("splits", 0),
+        calls=sums.get("calls", 0),
+        resent=sums.get("resent", 0),
+        input_tokens=sums.get("input_tokens", 0),
+        output_tokens=sums.get("output_tokens", 0),
+        cached_tokens=sums.get("cached_tokens", 0),
+        cost=sums.get("cost", 0),
+        presumed=sums.get("presumed", 0),
+        holds=tx.holds.of_run(run),
+        task_limit=found.task_limit,
+        cancelling=found.state == "running" and found.cancel_asked_at is not None,
+    )
+
+
+def at_rest(now: Progress) -> bool:
+    """Whether a worker can do nothing more for this run until somebody acts."""
+    if now.state != "running":
+        return True
+    if now.cancelling:
+        return False
+    if now.holds:
+        return now.out == 0
+    limited = now.task_limit is not None and now.expanded >= now.task_limit
+    return limited and not any(now.counts.get(state) for state in TASK_OPEN)
+
+
+def reasons(tx: Transaction, found: Progress, now: datetime, lease: timedelta) -> list[str]:
+    """Say why a run does not move; empty when it does, or when it has ended."""
+    if found.state != "running":
+        return []
+    said = [f"held ({hold.kind.value}): {hold.detail}" for hold in found.holds]
+    if found.cancelling:
+        said.append("being cancelled: waiting for the calls that are out")
+    limit = found.task_limit
+    if limit is not None and found.expanded >= limit and at_rest(found):
+        said.append(f"--limit {limit} is reached; run the same command without it to go on")
+    if not said and tx.workers.alive(now - lease) == 0:
+        said.append("no worker is running: `quire run` with the same options, or `quire work`")
+    moment = tx.requests.next_moment(found.run_id)
+    if not said and moment is not None and moment > now:
+        seconds = (moment - now).total_seconds()
+        said.append(f"the provider asked to wait: the next call goes in {seconds:.0f} s")
+    return said

@@ -1,0 +1,146 @@
+"""Record: what came back is stored before anything judges it; what went wrong finds its remedy."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from quire.domain.ids import StageId
+from quire.domain.requests import Answer, AttemptRow, CallFailure
+from quire.domain.runs import HoldKind
+from quire.ledger.ledger import Transaction
+from quire.ledger.tables.attempts import Ending
+from quire.ledger.tables.tasks import Note
+from quire.pipeline.contexts import Contexts
+from quire.pipeline.drop import give_back
+from quire.plan.retrying import (
+    Again,
+    GiveUp,
+    Hold,
+    Lose,
+    Owed,
+    Refuse,
+    Release,
+    Split,
+    after_error,
+    after_refused,
+)
+
+
+def record_answers(tx: Transaction, answers: Sequence[Answer], now: datetime) -> None:
+    """Store paid answers, raw; safe to run again after an uncertain commit."""
+    moved = tx.attempts.move("answer", [each.attempt_id for each in answers])
+    stored = [each for each in answers if each.attempt_id in moved]
+    tx.attempts.store(stored, now)
+    tallies: dict[StageId, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for answer in stored:
+        tally = tallies[answer.stage_id]
+        tally["calls"] += 1
+        if answer.reply is None:
+            tally["presumed"] += answer.cost
+            tx.holds.add(answer.run_id, HoldKind.UNDECODABLE, answer.problem, now)
+            continue
+        usage = answer.reply.usage
+        tally["input_tokens"] += usage.input_total
+        tally["cached_tokens"] += usage.cached
+        tally["output_tokens"] += usage.output
+        tally["cost"] += answer.cost
+    late = [each for each in moved if moved[each] != "open"]
+    for row in tx.attempts.by_id(late) if late else []:
+        tallies[row.stage_id]["presumed"] -= row.reserved  # it was counted when it was lost
+    for stage, deltas in tallies.items():
+        tx.tallies.add(stage, deltas)
+
+
+def record_failures(
+    tx: Transaction, contexts: Contexts, failures: Sequence[CallFailure], now: datetime
+) -> None:
+    """Apply the remedy of every call that brought no answer."""
+    rows = {row.id: row for row in tx.attempts.by_id([each.attempt_id for each in failures])}
+    for failure in failures:
+        row = rows.get(failure.attempt_id)
+        if row is not None and row.state == "open":
+            _remedy(tx, contexts, row, failure, now)
+
+
+def _remedy(
+    tx: Transaction, contexts: Contexts, row: AttemptRow, failure: CallFailure, now: datetime
+) -> None:
+    error = failure.error
+    remedied = after_error(error, row.tasks, row.no, failure.jitter)
+    match remedied:
+        case Release(delay=delay):
+            _end(tx, row, "refuse", str(error), now)
+            _send_again(tx, row, delay, now)
+            if error.retry_after is not None:
+                tx.requests.delay_lane(row.lane_id, now + timedelta(seconds=delay))
+        case Lose(delay=delay):
+            lose(tx, [row], str(error), now)
+            tx.requests.delay([(row.request_id, now + timedelta(seconds=delay))])
+        case Split(pack_cap=cap):
+            _end(tx, row, "refuse", str(error), now)
+            _split(tx, row, cap, str(error))
+        case Refuse(error=reason):
+            _end(tx, row, "refuse", reason, now)
+            _refused(tx, contexts, row, reason)
+        case Hold(kind=kind, detail=detail):
+            _end(tx, row, "refuse", str(error), now)
+            _send_again(tx, row, 0, now)
+            if tx.holds.add(row.run_id, HoldKind(kind), detail, now):
+                tx.events.add(row.run_id, "held", detail, now)
+        case never:
+            assert_never(never)
+
+
+def lose(tx: Transaction, rows: Sequence[AttemptRow], error: str, now: datetime) -> int:
+    """Nobody knows what became of these calls: presume their cost, let the requests go again."""
+    lost = tx.attempts.move("lose", [row.id for row in rows])
+    gone = [row for row in rows if row.id in lost]
+    tx.attempts.end([Ending(row.id, error, None, None) for row in gone], now)
+    tx.requests.move("release", [row.request_id for row in gone])
+    tx.requests.count_losses([row.request_id for row in gone])
+    for row in gone:
+        tx.tallies.add(row.stage_id, {"presumed": row.reserved, "resent": 1})
+    return len(gone)
+
+
+def _end(tx: Transaction, row: AttemptRow, move: str, error: str, now: datetime) -> None:
+    tx.attempts.move(move, [row.id])
+    tx.attempts.end([Ending(row.id, error, 0, "free")], now)
+
+
+def _send_again(tx: Transaction, row: AttemptRow, delay: float, now: datetime) -> None:
+    tx.requests.move("release", [row.request_id])
+    tx.requests.delay([(row.request_id, now + timedelta(seconds=delay))])
+    tx.tallies.add(row.stage_id, {"resent": 1})
+
+
+def _split(tx: Transaction, row: AttemptRow, cap: int, error: str) -> None:
+    tx.requests.move("close", [row.request_id])
+    members = tx.requests.members([row.request_id])
+    tx.tasks.note(
+        [
+            Note(each.task_id, each.tries, min(each.pack_cap or cap, cap), 0, error)
+            for each in members
+            if each.current
+        ]
+    )
+    give_back(tx, members, [row.request_id])
+    tx.tallies.add(row.stage_id, {"splits": 1})
+
+
+def _refused(tx: Transaction, contexts: Contexts, row: AttemptRow, reason: str) -> None:
+    tx.requests.move("close", [row.request_id])
+    policy = contexts.of_stage(tx, row.run_id, row.stage_id).policy
+    members = [each for each in tx.requests.members([row.request_id]) if each.current]
+    for each in members:
+        owed = Owed(tries=each.tries, calls=each.calls, pack_cap=each.pack_cap)
+        match after_refused(owed, reason, policy):
+            case Again(tries=tries, error=error):
+                tx.tasks.note([Note(each.task_id, tries, 1, 0, error)])
+                give_back(tx, [each], [row.request_id])
+            case GiveUp(tries=tries, error=error):
+                tx.tasks.note([Note(each.task_id, tries, each.pack_cap, 0, error)])
+                tx.tasks.move("give_up", [each.task_id], ["packed"])
+            case never:
+                assert_never(never)

@@ -1,0 +1,181 @@
+"""Settle: stored answers are judged, results accepted, and every task moved on."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import assert_never
+
+import orjson
+
+from quire.domain.data import Json
+from quire.domain.ids import RequestId, StageId, TaskId
+from quire.domain.requests import Answered
+from quire.domain.results import Judged
+from quire.domain.states import TASK
+from quire.domain.tasks import Member
+from quire.gates.judging import GATE_VERSION, judge
+from quire.ledger.ledger import Transaction
+from quire.ledger.tables.results import NewResult
+from quire.ledger.tables.tasks import Note
+from quire.pipeline.contexts import Contexts
+from quire.pipeline.drop import give_back
+from quire.plan.retrying import Accept, Again, GiveUp, Owed, Step, after_answer
+
+GROUP = 256  # attempts judged in one transaction
+
+
+class _Outcome:
+    """What one group of answers changes, gathered so that each statement runs once."""
+
+    def __init__(self) -> None:
+        self.results: list[NewResult] = []
+        self.accepted: dict[str, list[TaskId]] = defaultdict(list)  # by the state they were in
+        self.notes: list[Note] = []
+        self.going_again: list[Member] = []
+        self.given_up: dict[str, list[TaskId]] = defaultdict(list)
+        self.called: list[TaskId] = []
+        self.all_accepted: list[RequestId] = []
+        self.verdicts: list[tuple[RequestId, int, str, str | None]] = []
+        self.closing: list[RequestId] = []
+        self.dropping: list[RequestId] = []
+        self.splits: dict[StageId, int] = defaultdict(int)
+        self.taken: set[TaskId] = set()  # accepted in this very group
+
+
+def settle(tx: Transaction, contexts: Contexts, now: datetime, limit: int = GROUP) -> int:
+    """Judge answered attempts and move their tasks on; returns how many were settled."""
+    answered = tx.attempts.answered(limit)
+    if not answered:
+        return 0
+    members = _by_request(tx.requests.members(sorted({each.request_id for each in answered})))
+    outcome = _Outcome()
+    for each in answered:
+        _judge(tx, contexts, each, members.get(each.request_id, []), outcome)
+    _write(tx, outcome, now)
+    tx.attempts.move("settle", [each.attempt_id for each in answered])
+    return len(answered)
+
+
+def _by_request(members: Iterable[Member]) -> dict[RequestId, list[Member]]:
+    ordered = sorted(members)
+    return {key: list(group) for key, group in groupby(ordered, lambda each: each.request_id)}
+
+
+def _judge(
+    tx: Transaction,
+    contexts: Contexts,
+    answered: Answered,
+    members: Sequence[Member],
+    outcome: _Outcome,
+) -> None:
+    context = contexts.of_stage(tx, answered.run_id, answered.stage_id)
+    judged = judge(
+        answered.text,
+        answered.stop,
+        [each.wire_id for each in members],
+        context.shape,
+        context.prefix.nested,
+    )
+    waiting = {
+        each.wire_id: Owed(tries=each.tries, calls=each.calls + 1, pack_cap=each.pack_cap)
+        for each in members
+        if each.current and TASK.allows(each.state, "accept") and each.task_id not in outcome.taken
+    }
+    steps = after_answer(
+        judged,
+        waiting,
+        max_output=answered.max_output,
+        facts=context.facts,
+        policy=context.policy,
+    )
+    last = _end_request(answered, outcome)
+    _gather_verdicts(answered, members, judged, outcome)
+    for each in members:
+        step = steps.get(each.wire_id)
+        if step is not None:
+            _gather(answered, each, step, outcome, last=last)
+    if last and any(_shrinks(step, len(members)) for step in steps.values()):
+        outcome.splits[answered.stage_id] += 1
+
+
+def _shrinks(step: Step, pack: int) -> bool:
+    return isinstance(step, Again) and 0 < step.pack_cap < pack
+
+
+def _end_request(answered: Answered, outcome: _Outcome) -> bool:
+    """Say whether this was the request's last word; a later attempt of it may still be out."""
+    if answered.request_state == "queued":  # a late answer: what was queued need not be sent
+        outcome.dropping.append(answered.request_id)
+        return True
+    if answered.request_state == "out" and answered.no == answered.sent:
+        outcome.closing.append(answered.request_id)
+        return True
+    return False
+
+
+def _gather_verdicts(
+    answered: Answered, members: Sequence[Member], judged: Judged, outcome: _Outcome
+) -> None:
+    verdicts = [judged.verdicts[each.wire_id] for each in members]
+    if all(verdict.judgement == "accept" for verdict in verdicts):
+        outcome.all_accepted.append(answered.request_id)
+        return
+    outcome.verdicts.extend(
+        (
+            answered.request_id,
+            each.ordinal,
+            verdict.judgement.value,
+            "; ".join(verdict.reasons) or None,
+        )
+        for each, verdict in zip(members, verdicts, strict=True)
+    )
+
+
+def _gather(
+    answered: Answered, member: Member, step: Step, outcome: _Outcome, *, last: bool
+) -> None:
+    task = member.task_id
+    outcome.called.append(task)
+    match step:
+        case Accept(data=data):
+            outcome.taken.add(task)
+            outcome.accepted[member.state].append(task)
+            outcome.results.append(
+                NewResult(task, member.version, answered.attempt_id, GATE_VERSION, _text(data))
+            )
+        case Again(tries=tries, pack_cap=cap, output_floor=floor, error=error):
+            if last and member.state == "packed":
+                outcome.notes.append(Note(task, tries, cap, floor, error))
+                outcome.going_again.append(member)
+        case GiveUp(tries=tries, error=error):
+            if last and TASK.allows(member.state, "give_up"):
+                outcome.notes.append(Note(task, tries, member.pack_cap, 0, error))
+                outcome.given_up[member.state].append(task)
+        case never:
+            assert_never(never)
+
+
+def _write(tx: Transaction, outcome: _Outcome, now: datetime) -> None:
+    tx.requests.move("close", outcome.closing)
+    tx.requests.move("drop", outcome.dropping)
+    tx.requests.accept_all(outcome.all_accepted)
+    tx.requests.judge(outcome.verdicts)
+    tx.results.add(outcome.results, now)
+    tx.tasks.count_calls(outcome.called)
+    for state, tasks in outcome.accepted.items():
+        tx.tasks.move("accept", tasks, [state])
+    tx.tasks.note(outcome.notes)
+    for state, tasks in outcome.given_up.items():
+        tx.tasks.move("give_up", tasks, [state])
+    give_back(tx, outcome.going_again, [*outcome.closing, *outcome.dropping])
+    for stage, splits in outcome.splits.items():
+        tx.tallies.add(stage, {"splits": splits})
+
+
+def _text(data: Json) -> str:
+    try:
+        return orjson.dumps(data).decode()
+    except TypeError:  # an integer beyond 64 bits
+        return json.dumps(data, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,74 @@
+"""Start: an order becomes a run, or goes on with the unfinished run of the same order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from quire.domain.data import canonical_json
+from quire.domain.ids import DocumentId, RunId, fingerprint
+from quire.domain.models import ModelFacts
+from quire.domain.policy import SourcedPolicy
+from quire.domain.recipes import Recipe
+from quire.ledger.ledger import Transaction
+from quire.plan.rendering import prefix
+from quire.recipes.snapshots import recipe_to_json
+
+# How fast a run goes does not change what it asks: the same command goes on at another speed.
+OPERATIONAL = frozenset({"concurrency", "call_timeout", "ledger"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What a caller wants done."""
+
+    recipe: Recipe
+    facts: ModelFacts
+    policy: SourcedPolicy
+    inputs: Sequence[tuple[DocumentId, str]]  # each with its fingerprint
+    task_limit: int | None = None
+    new: bool = False  # start afresh even if the same order is unfinished
+
+
+class Started(NamedTuple):
+    """The run that carries out an order."""
+
+    run_id: RunId
+    goes_on: bool  # it had begun before
+
+
+def start(tx: Transaction, order: Order, now: datetime) -> Started:
+    """Begin a run, or go on with the newest unfinished one of the same order."""
+    key = run_key(order)
+    known = None if order.new else tx.runs.unfinished(key)
+    if known is not None:
+        tx.runs.set_limit(known, order.task_limit)
+        tx.notify()
+        return Started(known, goes_on=True)
+    told = (recipe_to_json(order.recipe), order.facts.as_json(), order.policy.as_json())
+    run = tx.runs.add(key, told, order.task_limit, now)
+    tx.runs.add_inputs(run, [document for document, _ in order.inputs])
+    for stage in order.recipe.stages:
+        head = prefix(stage)
+        tx.requests.add_prefix(head.hash, head.system, head.output_schema)
+        stage_id = tx.runs.add_stage(run, stage.name)
+        tx.requests.add_lane(run, stage_id, order.facts.name)
+        tx.runs.move_stage("expand", stage_id)
+    tx.events.add(run, "run_started", f"{order.recipe.name} with {order.facts.name}", now)
+    tx.notify()
+    return Started(run, goes_on=False)
+
+
+def run_key(order: Order) -> bytes:
+    """Name an order: two equal ones are the same run."""
+    policy = {
+        name: getattr(order.policy.policy, name)
+        for name in order.policy.as_json()
+        if name not in OPERATIONAL
+    }
+    return fingerprint(
+        canonical_json(recipe_to_json(order.recipe)),
+        order.facts.name,
+        canonical_json(policy),
+        *(conv_uid for _, conv_uid in order.inputs),
+    )

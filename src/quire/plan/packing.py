@@ -1,0 +1,43 @@
+"""Which tasks share a call: greedy, in order, over each task's own estimate."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from quire.plan.sizing import Budget
+
+
+class Sized(NamedTuple):
+    """One task as packing sees it; a tuple, because there are millions."""
+
+    key: int
+    input: int  # tokens of its rendered item, by the bound
+    output: int  # tokens its answer is expected to take
+    cap: int = 0  # the most tasks it may share a call with, itself included; 0 = no cap of its own
+
+
+def pack(items: Iterable[Sized], budget: Budget) -> Iterator[list[Sized]]:
+    """Fill one pack after the other, in order.
+
+    A pack closes when the next task would pass a budget or the smallest cap of those in it. In a
+    fixed order no other cut needs fewer packs, because any part of a fitting pack fits too. A task
+    that fits nowhere gets a pack of its own.
+    """
+    current: list[Sized] = []
+    taken_input = taken_output = 0
+    cap = budget.cap
+    for item in items:
+        _, item_input, item_output, item_cap = item
+        if item_cap and item_cap < cap:
+            cap = item_cap
+        taken_input += item_input
+        taken_output += item_output
+        if current and (
+            len(current) >= cap or taken_input > budget.input or taken_output > budget.output
+        ):
+            yield current
+            current = []
+            taken_input, taken_output = item_input, item_output
+            cap = min(item_cap, budget.cap) if item_cap else budget.cap
+        current.append(item)
+    if current:
+        yield current

@@ -1,0 +1,208 @@
+"""What happens next: after an answer was judged, and after a call went wrong."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias, assert_never
+
+from quire.domain.data import Json
+from quire.domain.errors import ProviderError, Remedy, Undecodable
+from quire.domain.models import ModelFacts
+from quire.domain.policy import Policy
+from quire.domain.results import Blame, Judged, Judgement, Verdict
+
+SHORTEST_DELAY = 0.05
+LONGEST_DELAY = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owed:
+    """Where a task stood when its call was answered."""
+
+    tries: int  # wrong answers of its own, so far
+    calls: int  # answered calls it rode in, this one included
+    pack_cap: int  # 0 = none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accept:
+    """The task has its answer."""
+
+    data: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Again:
+    """The task goes into another call."""
+
+    tries: int
+    pack_cap: int  # 0 = none
+    output_floor: int  # at least this max_tokens from now on; 0 leaves the floor as it was
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GiveUp:
+    """The task fails, with the last error kept."""
+
+    tries: int
+    error: str
+
+
+Step: TypeAlias = Accept | Again | GiveUp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """The same call goes out again after a delay; it was not carried out."""
+
+    delay: float  # seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lose:
+    """The same call goes out again after a delay; this attempt may still have been carried out."""
+
+    delay: float  # seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """The tasks go again in smaller company, at no cost in tries."""
+
+    pack_cap: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refuse:
+    """The call's only task was refused: `after_refused` says what that costs it."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """Nothing like this call can work until a person has acted."""
+
+    kind: str
+    detail: str
+
+
+Remedied: TypeAlias = Release | Lose | Split | Refuse | Hold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    """What the whole response means for each of its tasks."""
+
+    alone: bool  # the request carried one task
+    truncated: bool
+    may_grow: bool  # the model could write more than it was allowed to
+    halved: int  # the pack_cap for those that were lost in company
+    max_output: int  # of the model
+
+
+def after_answer(
+    judged: Judged,
+    owed: Mapping[str, Owed],
+    *,
+    max_output: int,
+    facts: ModelFacts,
+    policy: Policy,
+) -> dict[str, Step]:
+    """Decide for every task in `owed`, by wire id; leave out those that no longer wait for this.
+
+    `max_output` is what the request allowed the model to write.
+    """
+    lost = sum(
+        _lost_in_company(judged.verdicts[wire_id]) and each.calls < policy.max_calls
+        for wire_id, each in owed.items()
+    )
+    answer = _Answer(
+        alone=len(judged.verdicts) == 1,
+        truncated=judged.truncated,
+        may_grow=max_output < facts.max_output,
+        halved=_half(lost),
+        max_output=facts.max_output,
+    )
+    return {
+        wire_id: _step(judged.verdicts[wire_id], each, answer, policy)
+        for wire_id, each in owed.items()
+    }
+
+
+def after_error(error: ProviderError, tasks: int, attempt_no: int, jitter: float) -> Remedied:
+    """Decide about a call that brought no answer; `jitter` is drawn from [0, 1) by the caller."""
+    if isinstance(error, Undecodable):  # paid for and kept: asking again would pay twice
+        return Hold(kind="undecodable", detail=str(error))
+    match error.remedy:
+        case Remedy.RETRY | Remedy.WAIT:
+            return Release(delay=_delay(error, attempt_no, jitter))
+        case Remedy.LOST:
+            return Lose(delay=_delay(error, attempt_no, jitter))
+        case Remedy.SPLIT | Remedy.FIX_REQUEST:  # halving isolates the culprit of either
+            return Split(pack_cap=_half(tasks)) if tasks > 1 else Refuse(error=str(error))
+        case Remedy.FIX_ACCOUNT:
+            return Hold(kind="credential", detail=str(error))
+        case never:
+            assert_never(never)
+
+
+def after_refused(owed: Owed, error: str, policy: Policy) -> Again | GiveUp:
+    """Charge a try to a task whose own call was refused; it stays alone."""
+    again = Again(tries=owed.tries + 1, pack_cap=1, output_floor=0, error=error)
+    return _within_limits(again, owed, policy)
+
+
+def _step(verdict: Verdict, owed: Owed, answer: _Answer, policy: Policy) -> Step:
+    match verdict.judgement:
+        case Judgement.ACCEPT:
+            return Accept(data=verdict.data)
+        case Judgement.FAIL:
+            return GiveUp(tries=owed.tries + 1, error=_reason(verdict))
+        case Judgement.RETRY:
+            return _within_limits(_again(verdict, owed, answer), owed, policy)
+        case never:
+            assert_never(never)
+
+
+def _again(verdict: Verdict, owed: Owed, answer: _Answer) -> Again:
+    tries, pack_cap, output_floor = owed.tries + 1, owed.pack_cap, 0
+    if answer.alone and answer.truncated:
+        output_floor, pack_cap = answer.max_output, 1
+        if answer.may_grow:  # our limit was too low; that is not the task's fault
+            tries = owed.tries
+    elif verdict.blame is Blame.PACK and answer.alone:
+        pack_cap = 1  # whatever makes it fail alone would fail its company too
+    elif verdict.blame is Blame.PACK:
+        tries = owed.tries
+        pack_cap = min(owed.pack_cap or answer.halved, answer.halved)
+    return Again(tries=tries, pack_cap=pack_cap, output_floor=output_floor, error=_reason(verdict))
+
+
+def _within_limits(again: Again, owed: Owed, policy: Policy) -> Again | GiveUp:
+    if again.tries >= policy.max_tries:
+        noun = "try" if again.tries == 1 else "tries"
+        return GiveUp(tries=again.tries, error=f"{again.error} ({again.tries} {noun})")
+    if owed.calls >= policy.max_calls:
+        return GiveUp(
+            tries=again.tries, error=f"{again.error} (no acceptable answer in {owed.calls} calls)"
+        )
+    return again
+
+
+def _lost_in_company(verdict: Verdict) -> bool:
+    return verdict.judgement is Judgement.RETRY and verdict.blame is Blame.PACK
+
+
+def _half(tasks: int) -> int:
+    return max(1, -(-tasks // 2))
+
+
+def _reason(verdict: Verdict) -> str:
+    return "; ".join(verdict.reasons) or "no acceptable answer"
+
+
+def _delay(error: ProviderError, attempt_no: int, jitter: float) -> float:
+    if error.retry_after is not None:
+        return max(SHORTEST_DELAY, error.retry_after)
+    return max(SHORTEST_DELAY, jitter * min(LONGEST_DELAY, 2.0 ** min(attempt_no, 6)))

@@ -1,0 +1,127 @@
+"""The simulated provider: carries calls to the simulated model in this process, faults included."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import NoReturn
+
+import orjson
+
+from quire.domain.errors import ProviderError, Remedy, SettingsInvalid, Undecodable
+from quire.domain.ids import fingerprint
+from quire.domain.models import Usage
+from quire.domain.requests import Call, Reply, Stop
+from quire.providers.catalog import CATALOG
+from quire.simulated.faults import NO_FAULTS, Faults
+from quire.simulated.responding import Outcome, respond
+
+GARBAGE = b"\xff\xfe<html><body>simulated: this is no answer</body></html>"
+
+_REMEDIES = {
+    "key": (Remedy.FIX_ACCOUNT, "401: the key is not valid"),
+    "400": (Remedy.FIX_REQUEST, "400: the request is not valid"),
+    "413": (Remedy.SPLIT, "413: the request is too large"),
+    "429": (Remedy.WAIT, "429: too many requests"),
+    "500": (Remedy.RETRY, "500: the provider broke down"),
+    "drop": (Remedy.LOST, "the connection was dropped after the call was carried out"),
+}
+_STOPS = {each.value: each for each in Stop}
+
+
+class SimulatedProvider:
+    """Answers at once and for nothing; counts the calls that reach it, as a witness for tests."""
+
+    name = "simulated"
+    decoder_version = 1
+
+    def __init__(
+        self, faults: Faults = NO_FAULTS, log: Callable[[str], None] | None = None
+    ) -> None:
+        """Follow a fault script; its call log is opened now, so that a bad path is found now."""
+        self.faults = faults
+        self.calls = 0  # that reached the provider, whatever became of them
+        self.blocks = 0  # that these calls carried
+        self.carried_out = 0  # calls that a vendor would bill, lost answers included
+        self._log = log
+        self._log_file = _open_log(faults.log) if faults.log else None
+
+    async def send(self, call: Call) -> bytes:
+        """Answer one call, or fail it as the script says."""
+        facts = CATALOG.get(call.model)
+        outcome = respond(call, self.faults, facts.max_output if facts else None)
+        self._witness(call, outcome)
+        if outcome.fault == "hang":
+            await asyncio.Event().wait()
+        if self.faults.latency:
+            await asyncio.sleep(self.faults.latency)
+        if outcome.fault == "garbage":
+            return GARBAGE
+        if outcome.fault:
+            self._fail(outcome.fault)
+        return _body(call, outcome)
+
+    def decode(self, raw: bytes) -> Reply:
+        """Read a body that `send` returned; anything else is Undecodable."""
+        try:
+            body = orjson.loads(raw)
+            usage = body["usage"]
+            text, stop = body["text"], _STOPS[body["stop"]]
+            counts = (usage["input_tokens"], usage["output_tokens"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise Undecodable(f"the simulated response is not readable: {error!r}") from None
+        if not isinstance(text, str):
+            raise Undecodable("the simulated response has no text")
+        if any(type(count) is not int or count < 0 for count in counts):
+            raise Undecodable("the simulated response has no usable token counts")
+        return Reply(text=text, stop=stop, usage=Usage(input=counts[0], output=counts[1]))
+
+    async def close(self) -> None:
+        """Close the call log."""
+        if self._log_file is not None:
+            os.close(self._log_file)
+            self._log_file = None
+
+    def _witness(self, call: Call, outcome: Outcome) -> None:
+        """Put the call on record before anything answers it, so that a kill cannot hide it."""
+        self.calls += 1
+        self.blocks += len(outcome.blocks)
+        self.carried_out += outcome.fault in ("", "drop", "garbage")
+        if self._log is None and self._log_file is None:
+            return
+        contents = fingerprint(*sorted(block.content for block in outcome.blocks)).hex()
+        became = outcome.fault or outcome.stop.value
+        line = f"{call.attempt_id} {len(outcome.blocks)} {contents} {became}\n"
+        if self._log is not None:
+            self._log(line)
+        if self._log_file is not None:
+            os.write(self._log_file, line.encode())  # one write, so that processes do not mix
+
+    def _fail(self, fault: str) -> NoReturn:
+        remedy, message = _REMEDIES[fault]
+        wait = self.faults.retry_after if remedy is Remedy.WAIT else None
+        raise ProviderError(f"simulated {message}", remedy=remedy, retry_after=wait)
+
+
+def _open_log(path: str) -> int:
+    try:
+        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise SettingsInvalid(
+            f"simulated faults: the call log {path} cannot be written ({error.strerror}); "
+            "give log= another path"
+        ) from None
+
+
+def _body(call: Call, outcome: Outcome) -> bytes:
+    return orjson.dumps(
+        {
+            "model": call.model,
+            "text": outcome.text,
+            "stop": outcome.stop,
+            "usage": {
+                "input_tokens": outcome.usage.input,
+                "output_tokens": outcome.usage.output,
+            },
+            "simulated": True,
+        }
+    )

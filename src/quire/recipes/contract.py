@@ -1,0 +1,227 @@
+"""The user-schema contract: finds every mistake of a schema file, each with its JSON pointer."""
+
+from collections.abc import Callable, Iterator
+
+import jsonschema_rs
+
+from quire.domain.data import Json
+from quire.domain.errors import Mistake
+from quire.recipes.rules import PROMPT_RULES, is_whole, unknown
+
+TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
+DEEPEST = 20  # levels of nested fields; deeper ones are a generator's accident
+_RANGES = (("minLength", "maxLength"), ("minimum", "maximum"), ("minItems", "maxItems"))
+_MEANT_FOR = {  # keywords that other types ignore in silence
+    "minLength": ("string",),
+    "maxLength": ("string",),
+    "pattern": ("string",),
+    "format": ("string",),
+    "minimum": ("number", "integer"),
+    "maximum": ("number", "integer"),
+    "multipleOf": ("number", "integer"),
+    "items": ("array",),
+    "minItems": ("array",),
+    "maxItems": ("array",),
+    "properties": ("object",),
+    "required": ("object",),
+    "additionalProperties": ("object",),
+}
+
+
+def find_mistakes(body: Json) -> list[Mistake]:
+    """Check a whole schema file; an empty list means that it keeps the contract."""
+    if not isinstance(body, dict):
+        return [Mistake("", "a schema must be a JSON object")]
+    return list(_root_mistakes(body))
+
+
+def pointer(*steps: str | int) -> str:
+    """Join steps to a JSON pointer (RFC 6901)."""
+    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in steps)
+
+
+def _root_mistakes(body: dict[str, Json]) -> Iterator[Mistake]:
+    if body.get("type") != "object":
+        yield Mistake("/type", 'must be "object"')
+    if body.get("additionalProperties") is not False:
+        yield Mistake("/additionalProperties", "must be false")
+    if body.get("properties", {}) == {}:
+        yield Mistake("/properties", "must have at least one field")
+    for keyword, value in body.items():
+        check = _ROOT_KEYWORDS.get(keyword)
+        if check is None:
+            yield Mistake(pointer(keyword), unknown(keyword, _ROOT_KEYWORDS))
+        else:
+            yield from check(value, pointer(keyword))
+    yield from _unknown_required(body, "")
+
+
+def _prompt_config(config: Json, place: str) -> Iterator[Mistake]:
+    if not isinstance(config, dict):
+        yield Mistake(place, "must be an object")
+        return
+    for name, value in config.items():
+        if name not in PROMPT_RULES:
+            yield Mistake(place + pointer(name), unknown(name, PROMPT_RULES))
+        elif not PROMPT_RULES[name].allows(value):
+            yield Mistake(place + pointer(name), f"must be {PROMPT_RULES[name].wanted}")
+
+
+def _field_mistakes(field: Json, place: str) -> Iterator[Mistake]:
+    if not isinstance(field, dict):
+        yield Mistake(place, "must be an object that describes the field")
+        return
+    if place.count("/") > 2 * DEEPEST:
+        yield Mistake(place, f"is nested more than {DEEPEST} levels deep")
+        return
+    unsupported = [keyword for keyword in field if keyword not in _KEYWORDS]
+    for keyword in unsupported:
+        yield Mistake(
+            place + pointer(keyword),
+            f"keyword is not supported; supported are {', '.join(_KEYWORDS)}",
+        )
+    for keyword, value in field.items():
+        if keyword in _KEYWORDS:
+            yield from _KEYWORDS[keyword](value, place + pointer(keyword))
+    yield from _misplaced(field, place)
+    yield from _empty_ranges(field, place)
+    yield from _unknown_required(field, place)
+
+
+def _type(value: Json, place: str) -> Iterator[Mistake]:
+    names = value if isinstance(value, list) else [value]
+    if (
+        not names
+        or any(name not in TYPES for name in names)
+        or len(set(map(str, names))) < len(names)
+    ):
+        yield Mistake(place, f"must be one of {', '.join(TYPES)}, or a list of them")
+
+
+def _text(value: Json, place: str) -> Iterator[Mistake]:
+    if not isinstance(value, str):
+        yield Mistake(place, "must be text")
+
+
+def _anything(value: Json, place: str) -> Iterator[Mistake]:
+    yield from ()
+
+
+def _list(value: Json, place: str) -> Iterator[Mistake]:
+    if not isinstance(value, list):
+        yield Mistake(place, "must be a list")
+
+
+def _enum(value: Json, place: str) -> Iterator[Mistake]:
+    if not isinstance(value, list) or not value:
+        yield Mistake(place, "must be a list of at least one value")
+
+
+def _size(value: Json, place: str) -> Iterator[Mistake]:
+    if not isinstance(value, int) or not is_whole(value) or value < 0:
+        yield Mistake(place, "must be a whole number of at least 0")
+
+
+def _number(value: Json, place: str) -> Iterator[Mistake]:
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        yield Mistake(place, "must be a number")
+
+
+def _step(value: Json, place: str) -> Iterator[Mistake]:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or value <= 0:
+        yield Mistake(place, "must be a number above 0")
+
+
+def _pattern(value: Json, place: str) -> Iterator[Mistake]:
+    if not isinstance(value, str):
+        yield Mistake(place, "must be text")
+        return
+    try:
+        jsonschema_rs.validator_for({"pattern": value})
+    except ValueError:
+        yield Mistake(place, "is not a regular expression")
+
+
+def _properties(value: Json, place: str) -> Iterator[Mistake]:
+    if not isinstance(value, dict):
+        yield Mistake(place, "must be an object of fields")
+        return
+    for name, field in value.items():
+        yield from _field_mistakes(field, place + pointer(name))
+
+
+def _required(value: Json, place: str) -> Iterator[Mistake]:
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        yield Mistake(place, "must be a list of field names")
+
+
+def _additional(value: Json, place: str) -> Iterator[Mistake]:
+    if not isinstance(value, bool):
+        yield from _field_mistakes(value, place)
+
+
+_KEYWORDS: dict[str, Callable[[Json, str], Iterator[Mistake]]] = {
+    "type": _type,
+    "description": _text,
+    "title": _text,
+    "enum": _enum,
+    "const": _anything,
+    "default": _anything,
+    "examples": _list,
+    "minLength": _size,
+    "maxLength": _size,
+    "pattern": _pattern,
+    "format": _text,
+    "minimum": _number,
+    "maximum": _number,
+    "multipleOf": _step,
+    "items": _field_mistakes,
+    "minItems": _size,
+    "maxItems": _size,
+    "properties": _properties,
+    "required": _required,
+    "additionalProperties": _additional,
+}
+
+
+_ROOT_KEYWORDS: dict[str, Callable[[Json, str], Iterator[Mistake]]] = {
+    "type": _anything,  # these two have only one right value
+    "additionalProperties": _anything,
+    "properties": _properties,
+    "required": _required,
+    "description": _text,
+    "title": _text,
+    "examples": _list,
+    "$id": _text,
+    "$schema": _text,
+    "$comment": _text,
+    "prompt_config": _prompt_config,
+}
+
+
+def _misplaced(field: dict[str, Json], place: str) -> Iterator[Mistake]:
+    kind = field.get("type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    if any(each not in TYPES for each in kinds):
+        return  # without a usable type every keyword may have a meaning
+    for keyword, meant in _MEANT_FOR.items():
+        if keyword in field and not any(each in meant for each in kinds):
+            yield Mistake(place + pointer(keyword), f"is only for {' and '.join(meant)} fields")
+
+
+def _empty_ranges(field: dict[str, Json], place: str) -> Iterator[Mistake]:
+    for low, high in _RANGES:
+        least, most = field.get(low), field.get(high)
+        if isinstance(least, (int, float)) and isinstance(most, (int, float)) and least > most:
+            yield Mistake(place + pointer(low), f"is above {high}: no value could satisfy both")
+
+
+def _unknown_required(field: dict[str, Json], place: str) -> Iterator[Mistake]:
+    required, properties = field.get("required"), field.get("properties", {})
+    if not isinstance(required, list) or not isinstance(properties, dict):
+        return
+    for index, name in enumerate(required):
+        if isinstance(name, str) and name not in properties:
+            yield Mistake(place + pointer("required", index), f"no field is named {name!r}")
+        elif isinstance(name, str) and name in required[:index]:
+            yield Mistake(place + pointer("required", index), f"names {name!r} twice")

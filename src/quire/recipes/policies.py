@@ -1,0 +1,103 @@
+"""Layers of settings become one policy, in which every value remembers its layer."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import NamedTuple
+
+from quire.domain.data import Json
+from quire.domain.errors import SettingsInvalid
+from quire.domain.policy import Policy, SourcedPolicy
+from quire.domain.recipes import Schema
+from quire.recipes.rules import POLICY_ALIASES, POLICY_RULES, unknown
+
+ENVIRONMENT = "environment"  # the one layer whose values are all text
+_SWITCHES: dict[str, Json] = {"on": True, "off": False, "auto": True}
+_FRACTIONS = ("call_timeout", "temperature")
+
+
+class _Setting(NamedTuple):
+    name: str
+    value: Json
+    mistake: str
+
+
+def resolve(layers: Sequence[tuple[str, Mapping[str, Json]]]) -> SourcedPolicy:
+    """Merge layers, the most specific first; None in a layer means not given.
+
+    Every layer is checked in full, also where a more specific one decides.
+    """
+    values: dict[str, Json] = {}
+    sources: dict[str, str] = {}
+    mistakes: list[str] = []
+    for layer, given in layers:
+        for setting in _read_layer(layer, given):
+            if setting.mistake:
+                mistakes.append(f"{layer}: {setting.mistake}")
+            elif setting.name not in values:
+                values[setting.name] = setting.value
+                sources[setting.name] = layer
+    if mistakes:
+        raise SettingsInvalid("\n".join(mistakes))
+    return SourcedPolicy(policy=_policy(values), sources=sources)
+
+
+def schema_layer(schema: Schema) -> dict[str, Json]:
+    """Take the policy's part of what a schema says in its prompt_config."""
+    names = {*POLICY_RULES, *POLICY_ALIASES}
+    return {name: value for name, value in schema.prompt_config.items() if name in names}
+
+
+def policy_from_json(body: Mapping[str, Json]) -> SourcedPolicy:
+    """Read what `SourcedPolicy.as_json` wrote; values that this version lacks are left out."""
+    values: dict[str, Json] = {}
+    sources: dict[str, str] = {}
+    for each in fields(Policy):
+        entry = body.get(each.name)
+        if isinstance(entry, Mapping):
+            values[each.name] = entry["value"]
+            if entry["source"] != "built-in":
+                sources[each.name] = str(entry["source"])
+    return SourcedPolicy(policy=_policy(values), sources=sources)
+
+
+def _read_layer(layer: str, given: Mapping[str, Json]) -> Iterator[_Setting]:
+    seen: dict[str, str] = {}
+    for key, raw in given.items():
+        value = _from_text(raw) if layer == ENVIRONMENT and isinstance(raw, str) else raw
+        if value is None:
+            continue
+        name = POLICY_ALIASES.get(key, key)
+        rule = POLICY_RULES.get(name)
+        if rule is None:
+            problem = f"{key} {unknown(key, (*POLICY_RULES, *POLICY_ALIASES))}"
+        elif name in seen:
+            problem = f"{key} says the same as {seen[name]}; give one of them"
+        elif not rule.allows(value):
+            problem = f"{key} must be {rule.wanted}, not {json.dumps(raw, default=str)[:60]}"
+        else:
+            problem = ""
+        seen[name] = key
+        yield _Setting(name, _settled(name, value), problem)
+
+
+def _settled(name: str, value: Json) -> Json:
+    if name == "packing" and isinstance(value, str):
+        return _SWITCHES.get(value)
+    if name in _FRACTIONS and isinstance(value, int):
+        return float(value)
+    return value
+
+
+def _from_text(text: str) -> Json:
+    """Read an environment variable: a number or true/false where it looks like one."""
+    bare = text.strip()
+    try:
+        value: Json = json.loads(bare.lower())
+    except ValueError:
+        return bare or None
+    return value if isinstance(value, (bool, int, float)) else bare
+
+
+def _policy(values: Mapping[str, Json]) -> Policy:
+    return Policy(**values)  # type: ignore[arg-type]  # each value was checked by its rule

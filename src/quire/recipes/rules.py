@@ -1,0 +1,98 @@
+"""Rules for single settings: what a value may be, said so that a refusal can be understood."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from quire.domain.data import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What one setting may be."""
+
+    wanted: str  # follows "must be"
+    allows: Callable[[Json], bool]
+
+
+def is_whole(value: Json) -> bool:
+    """Tell integers from booleans, which Python counts among them."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def whole(least: int, most: int | None = None) -> Rule:
+    """Allow integers in a range."""
+    bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+    return Rule(
+        wanted=f"a whole number {bounds}",
+        allows=lambda value: (
+            isinstance(value, int)
+            and is_whole(value)
+            and least <= value
+            and (most is None or value <= most)
+        ),
+    )
+
+
+def number(least: float, most: float) -> Rule:
+    """Allow integers and fractions in a range."""
+    return Rule(
+        wanted=f"a number from {least:g} to {most:g}",
+        allows=lambda value: (
+            isinstance(value, (int, float))
+            and not isinstance(value, bool)
+            and least <= value <= most
+        ),
+    )
+
+
+def one_of(*choices: Json) -> Rule:
+    """Allow a few values; true is not 1."""
+    shown = [str(choice).lower() if isinstance(choice, bool) else str(choice) for choice in choices]
+    return Rule(
+        wanted=", ".join(shown[:-1]) + f" or {shown[-1]}",
+        allows=lambda value: any(type(value) is type(each) and value == each for each in choices),
+    )
+
+
+TEXT = Rule(
+    wanted="text that is not empty",
+    allows=lambda value: isinstance(value, str) and bool(value.strip()),
+)
+
+POLICY_ALIASES = {"batching_enabled": "packing", "max_attempts": "max_tries"}
+POLICY_RULES = {
+    "pack_size": whole(1, 25),
+    "packing": one_of(True, False, "on", "off", "auto"),
+    "estimated_output_per_task": whole(1, 1_000_000),
+    "max_tries": whole(1, 100),
+    "max_calls": whole(1, 1_000),
+    "repair_after_failures": whole(1, 100),
+    "concurrency": whole(1, 10_000),
+    "call_timeout": number(0.001, 86_400),
+    "temperature": number(0, 2),
+    "max_tokens": whole(1),
+    "ledger": one_of("lean", "full"),
+}
+
+_ASKING = ("pack_size", "packing", "estimated_output_per_task", "max_tries", "max_calls")
+PROMPT_RULES = {
+    "system_instructions": TEXT,
+    "per_block_prompt": TEXT,
+    "model": TEXT,
+    "temperature": POLICY_RULES["temperature"],
+    "max_tokens_per_block": whole(1),
+    "max_batch_size": whole(1),
+    "concurrency": POLICY_RULES["concurrency"],
+    **{name: POLICY_RULES[name] for name in _ASKING},
+    **{alias: POLICY_RULES[name] for alias, name in POLICY_ALIASES.items()},
+}
+
+
+def unknown(name: str, known: Iterable[str]) -> str:
+    """Say that a name means nothing here, and which one may have been meant."""
+    names = sorted(known)
+    near = get_close_matches(name, names, n=1)
+    if near:
+        return f"is not known; did you mean {near[0]}?"
+    return f"is not known; known are {', '.join(names)}"

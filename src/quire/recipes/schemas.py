@@ -1,0 +1,82 @@
+"""Schema files and bodies become checked schemas, with every mistake told at once."""
+
+import json
+import re
+from collections.abc import Mapping
+
+from quire.domain.data import Json
+from quire.domain.errors import Mistake, SchemaInvalid
+from quire.domain.ids import SCHEMA_REF, schema_uid, slug
+from quire.domain.recipes import Schema
+from quire.gates.shape import Shape
+from quire.recipes.contract import find_mistakes, pointer
+
+
+def load_schema(body: Json, *, name: str, ref: str | None = None) -> Schema:
+    """Check a schema's body; `name` is what its mistakes are reported under, such as its file."""
+    mistakes = find_mistakes(body)
+    if ref is not None and not SCHEMA_REF.fullmatch(ref):
+        mistakes.append(
+            Mistake("", f"ref {ref!r} must be at most 64 of a-z, 0-9, _ and -, not _ or - first")
+        )
+    if not mistakes:
+        mistakes.extend(_compile_mistakes(body))
+    if mistakes:
+        raise SchemaInvalid(name, mistakes)
+    assert isinstance(body, Mapping)
+    return Schema(ref=ref or _derive_ref(body), uid=schema_uid(body), body=body)
+
+
+def read_schema(text: bytes, name: str, ref: str | None = None) -> Schema:
+    """Read a schema file's bytes."""
+    if not text.strip():
+        raise SchemaInvalid(name, [Mistake("", "the file is empty")])
+    try:
+        decoded = text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SchemaInvalid(name, [Mistake("", f"not UTF-8 at byte {error.start}")]) from error
+    repeated: list[str] = []
+
+    def note_repeated(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+        names = [key for key, _ in pairs]
+        repeated.extend(key for key in dict.fromkeys(names) if names.count(key) > 1)
+        return dict(pairs)
+
+    def refuse_constant(constant: str) -> None:
+        raise ValueError(f"{constant} is not JSON")
+
+    try:
+        body: Json = json.loads(
+            decoded, object_pairs_hook=note_repeated, parse_constant=refuse_constant
+        )
+        _as_utf8(body)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise SchemaInvalid(name, [Mistake("", f"not JSON: {error.msg} at {where}")]) from error
+    except (ValueError, RecursionError) as error:
+        raise SchemaInvalid(name, [Mistake("", f"not usable JSON: {error}")]) from error
+    if repeated:
+        raise SchemaInvalid(name, [Mistake("", f"has the key {key!r} twice") for key in repeated])
+    return load_schema(body, name=name, ref=ref)
+
+
+def _derive_ref(body: Mapping[str, Json]) -> str:
+    given_id, title = body.get("$id"), body.get("title")
+    tail = re.split("[:/]", given_id)[-1] if isinstance(given_id, str) else ""
+    return slug(tail) or slug(title if isinstance(title, str) else "") or "schema"
+
+
+def _as_utf8(body: Json) -> None:
+    json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+
+
+def _compile_mistakes(body: Json) -> list[Mistake]:
+    assert isinstance(body, Mapping)
+    rules = {key: value for key, value in body.items() if key != "prompt_config"}
+    try:
+        _as_utf8(body)  # infinity and half surrogate pairs have no fingerprint
+        Shape(rules)
+    except (ValueError, TypeError, RecursionError) as error:
+        path = getattr(error, "instance_path", None) or ()
+        return [Mistake(pointer(*path), getattr(error, "message", None) or str(error))]
+    return []

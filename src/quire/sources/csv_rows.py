@@ -1,0 +1,75 @@
+"""CSV and TSV: one block a row, read as a stream so that a million rows need no memory."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import TextIOWrapper
+
+from quire.domain.data import Json, canonical_json
+from quire.domain.documents import Block, BlockType
+from quire.domain.errors import SourceUnreadable
+from quire.sources.scanning import Origin
+
+TOOL = "quire-csv/1"
+REPRESENTATION = "csv_bytes"
+LONGEST_FIELD = 1 << 24  # characters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CsvRows:
+    """The blocks of a CSV source; each time they are asked for, the source is read again."""
+
+    origin: Origin
+    delimiter: str
+    text_column: str | None
+    key_column: str | None
+
+    def __iter__(self) -> Iterator[Block]:
+        """Yield a block a row; a bad row is told with its line."""
+        # the limit is the process's, and only ever raised; its default of 131,072 is too short
+        csv.field_size_limit(max(LONGEST_FIELD, csv.field_size_limit()))
+        with TextIOWrapper(self.origin.open(), encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, delimiter=self.delimiter, strict=True)
+            try:
+                header = next(reader, [])
+                self._check_header(header)
+                yield from self._blocks(header, (row for row in reader if row), reader)
+            except csv.Error as error:
+                raise self._refusal(f"line {reader.line_num}: {error}") from error
+
+    def _blocks(
+        self, header: list[str], rows: Iterator[list[str]], reader: "csv._reader"
+    ) -> Iterator[Block]:
+        text = None if self.text_column is None else header.index(self.text_column)
+        key = None if self.key_column is None else header.index(self.key_column)
+        for index, row in enumerate(rows):
+            if len(row) != len(header):
+                raise self._refusal(
+                    f"line {reader.line_num}: {len(row)} fields, but the header has {len(header)}"
+                )
+            locator: dict[str, Json] = {"type": "row", "row": index + 1}
+            if key is not None:
+                locator["key"] = row[key]
+            content = row[text] if text is not None else _row_json(header, row)
+            yield Block(index=index, type=BlockType.OTHER, content=content, locator=locator)
+
+    def _check_header(self, header: Sequence[str]) -> None:
+        if not header:
+            raise self._refusal("has no header line")
+        if not all(name.strip() for name in header):
+            raise self._refusal("line 1: a column has no name")
+        for place, name in enumerate(header):
+            if name in header[:place]:
+                raise self._refusal(f"line 1: two columns are named {name!r}")
+        for wanted in (self.text_column, self.key_column):
+            if wanted is not None and wanted not in header:
+                raise self._refusal(
+                    f"has no column {wanted!r}; its columns are {', '.join(header)}"
+                )
+
+    def _refusal(self, reason: str) -> SourceUnreadable:
+        return SourceUnreadable(f"{self.origin.name}: {reason}")
+
+
+def _row_json(header: Sequence[str], row: Sequence[str]) -> str:
+    return canonical_json(dict(zip(header, row, strict=True)))

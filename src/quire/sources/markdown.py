@@ -1,0 +1,192 @@
+"""Markdown: one block a top-level node and one a list item, each an exact slice of the source.
+
+An item of a list is its own block at every depth: its slice ends where its first nested item
+starts, and text that an item resumes after a nested list is a list item of its own. So slices
+never overlap, and every line of a list is in exactly one of them.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from typing import NamedTuple
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markdown_it.tree import SyntaxTreeNode
+from mdit_py_plugins.deflist import deflist_plugin
+from mdit_py_plugins.footnote import footnote_plugin
+from mdit_py_plugins.front_matter import front_matter_plugin
+
+from quire.domain.documents import Block, BlockType
+from quire.sources.text import offset_range
+
+_RULES = 1  # raised when the same source would be cut differently
+TOOL = (
+    f"markdown-it-py/{version('markdown-it-py')}"
+    f";mdit-py-plugins/{version('mdit-py-plugins')};rules={_RULES}"
+)
+REPRESENTATION = "markdown_bytes"
+
+_NEWLINE = re.compile(r"\r\n?|\n")  # what markdown counts as the end of a line, and nothing else
+_CHECKBOX = re.compile(r"\[[ xX]\]\s")
+_TYPES = {
+    "heading": BlockType.HEADING,
+    "paragraph": BlockType.PARAGRAPH,
+    "fence": BlockType.CODE_BLOCK,
+    "code_block": BlockType.CODE_BLOCK,
+    "table": BlockType.TABLE,
+    "html_block": BlockType.HTML_BLOCK,
+    "hr": BlockType.DIVIDER,
+    "definition": BlockType.DEFINITION,
+    "footnote_reference": BlockType.FOOTNOTE,
+}
+
+
+class MarkdownParts(NamedTuple):
+    """A markdown source, cut up."""
+
+    title: str  # of the first top-level H1; empty if there is none
+    blocks: tuple[Block, ...]
+
+
+class _Piece(NamedTuple):
+    type: BlockType
+    first: int  # line
+    after: int  # the line that is no longer part of it
+    level: int = 0  # of a heading
+    title: str = ""
+
+
+def markdown_parts(text: str) -> MarkdownParts:
+    """Cut markdown into blocks, and find its title."""
+    starts = [0, *(found.end() for found in _NEWLINE.finditer(text)), len(text)]
+    title = ""
+    above: list[_Piece] = []  # the headings that the next piece stands under
+    blocks: list[Block] = []
+    for piece in _whole_pieces(_Parser().pieces(text), len(starts) - 1):
+        content = text[starts[piece.first] : starts[piece.after]].rstrip(" \t\r\n")
+        if piece.level:
+            above = [each for each in above if each.level < piece.level]
+            title = title or (piece.title if piece.level == 1 else "")
+        if content:
+            start = starts[piece.first]
+            block = Block(
+                index=len(blocks),
+                type=piece.type,
+                content=content,
+                locator=offset_range(start, start + len(content)),
+                headings=tuple(each.title for each in above),
+            )
+            blocks.append(block)
+        if piece.level:
+            above.append(piece)
+    return MarkdownParts(title, tuple(blocks))
+
+
+def _whole_pieces(pieces: Iterator[_Piece], lines: int) -> Iterator[_Piece]:
+    """Keep pieces apart and inside the text, whatever a plugin says about its lines."""
+    done = 0
+    for piece in sorted(pieces, key=lambda each: each.first):
+        first, after = max(piece.first, done), min(piece.after, lines)
+        if first < after:
+            done = after
+            yield piece._replace(first=first, after=after)
+
+
+class _Parser:
+    """Reads the block structure; inline text is looked into only where a type depends on it."""
+
+    def __init__(self) -> None:
+        self._parser = MarkdownIt("commonmark", {"inline_definitions": True})
+        self._parser.enable("table").use(deflist_plugin).use(front_matter_plugin)
+        self._parser.use(footnote_plugin, inline=False, move_to_end=False)
+        self._parser.core.ruler.enableOnly(["normalize", "block"])
+
+    def pieces(self, text: str) -> Iterator[_Piece]:
+        """Yield what the document consists of, top level first."""
+        for node in SyntaxTreeNode(self._parser.parse(text)).children:
+            if node.type in ("bullet_list", "ordered_list"):
+                yield from _list_pieces(node)
+            elif node.type == "dl":
+                yield from _definition_pieces(node)
+            elif node.map is not None:
+                yield self._piece(node)
+
+    def _piece(self, node: SyntaxTreeNode) -> _Piece:
+        first, after = _lines(node)
+        if node.type == "heading":
+            title = self._plain(node.children[0].content)
+            return _Piece(BlockType.HEADING, first, after, int(node.tag[1:]), title)
+        kind = _TYPES.get(node.type, BlockType.OTHER)
+        if node.type == "paragraph" and self._is_picture(node.children[0].content):
+            kind = BlockType.FIGURE
+        return _Piece(kind, first, after)
+
+    def _inline(self, content: str) -> list[Token]:
+        tokens: list[Token] = []
+        self._parser.inline.parse(content, self._parser, {}, tokens)
+        return tokens
+
+    def _plain(self, content: str) -> str:
+        return " ".join("".join(_words(self._inline(content))).split())
+
+    def _is_picture(self, content: str) -> bool:
+        if not content.startswith(("![", "[![")):
+            return False
+        tokens = [each for each in self._inline(content) if each.content.strip() or each.nesting]
+        shown = [each.type for each in tokens if each.type not in ("link_open", "link_close")]
+        return shown == ["image"]
+
+
+class _Lines(NamedTuple):
+    first: int
+    after: int
+
+
+def _lines(node: SyntaxTreeNode) -> _Lines:
+    assert node.map is not None
+    return _Lines(*node.map)
+
+
+def _words(tokens: Sequence[Token]) -> Iterator[str]:
+    for token in tokens:
+        if token.type in ("softbreak", "hardbreak"):
+            yield " "
+        elif token.type in ("text", "text_special", "code_inline", "image"):
+            yield token.content
+
+
+def _list_pieces(node: SyntaxTreeNode) -> Iterator[_Piece]:
+    cuts = dict(sorted(_cuts(node)))
+    starts = [*cuts, _lines(node).after]
+    for place, kind in enumerate(cuts.values()):
+        yield _Piece(kind, starts[place], starts[place + 1])
+
+
+def _cuts(node: SyntaxTreeNode) -> Iterator[tuple[int, BlockType]]:
+    """Yield the lines at which a list's slices start; of several on a line, the outermost last."""
+    for item in node.children:
+        resumes = False
+        for child in item.children:
+            if child.type in ("bullet_list", "ordered_list"):
+                yield from _cuts(child)
+                resumes = True
+            elif resumes and child.map is not None:
+                yield _lines(child).first, BlockType.LIST_ITEM
+                resumes = False
+        yield _lines(item).first, _item_type(item)
+
+
+def _item_type(item: SyntaxTreeNode) -> BlockType:
+    first = item.children[0] if item.children else None
+    if first is not None and first.type == "paragraph":
+        if _CHECKBOX.match(first.children[0].content + "\n"):
+            return BlockType.CHECKBOX
+    return BlockType.LIST_ITEM
+
+
+def _definition_pieces(node: SyntaxTreeNode) -> Iterator[_Piece]:
+    """Yield each term with its definitions."""
+    terms = [_lines(child).first for child in node.children if child.type == "dt"]
+    for first, after in zip(terms, [*terms[1:], _lines(node).after], strict=True):
+        yield _Piece(BlockType.DEFINITION, first, after)

@@ -1,0 +1,146 @@
+"""Files and bytes become parsed sources, or one clear line that says why not."""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+from quire.domain.documents import Block, Parsed
+from quire.domain.errors import SourceUnreadable
+from quire.sources import csv_rows, jsonl, markdown, text
+from quire.sources.formats import Format, format_of
+from quire.sources.scanning import BYTE_ORDER_MARK, Origin, Scan, scan
+
+LARGEST_TEXT = 64 << 20  # bytes of one md or txt file, which is read as a whole
+
+
+def read_source(
+    path: Path, *, text_column: str | None = None, key_column: str | None = None
+) -> Parsed:
+    """Read a file of a known type; rows are still streaming when this returns.
+
+    A bad row is raised as SourceUnreadable by the iteration over `blocks`, which can be repeated.
+    """
+    name = os.fsencode(path).decode(errors="replace")  # a name need not be UTF-8; ours must be
+    try:
+        form = format_of(path.suffix, name=name)
+        if not path.is_file():
+            reason = "is not a file" if path.exists() else "there is no such file"
+            raise SourceUnreadable(f"{name}: {reason}")
+        origin = Origin(
+            name=name,
+            title=os.fsencode(path.name).decode(errors="replace"),
+            open=lambda: path.open("rb"),
+            stamp=lambda: (path.stat().st_size, path.stat().st_mtime_ns),
+        )
+        return _read(origin, form, text_column, key_column)
+    except OSError as error:
+        raise SourceUnreadable(f"{name}: {error.strerror or error}") from error
+
+
+def read_bytes(
+    data: bytes,
+    source_type: str,
+    name: str,
+    *,
+    text_column: str | None = None,
+    key_column: str | None = None,
+) -> Parsed:
+    """Read bytes that are at hand, such as standard input; the type is named by its ending."""
+    origin = Origin(name=name, title=name, open=lambda: BytesIO(data), stamp=lambda: None)
+    return _read(origin, format_of(source_type, name=name), text_column, key_column)
+
+
+def _read(origin: Origin, form: Format, text_column: str | None, key_column: str | None) -> Parsed:
+    if form in (Format.MARKDOWN, Format.TEXT):
+        return _read_whole(origin, form)
+    columns = "".join(
+        f";{name}={value}"
+        for name, value in (("text", text_column), ("key", key_column))
+        if value is not None
+    )
+    if form is Format.JSONL:
+        tool, kind = jsonl.TOOL + columns, jsonl.REPRESENTATION
+        rows: Iterable[Block] = jsonl.JsonLines(
+            origin=origin, text_column=text_column, key_column=key_column
+        )
+    else:
+        tabs = form is Format.TSV
+        tool = csv_rows.TOOL + (";delimiter=tab" if tabs else "") + columns
+        kind = csv_rows.REPRESENTATION
+        rows = csv_rows.CsvRows(
+            origin=origin,
+            delimiter="\t" if tabs else ",",
+            text_column=text_column,
+            key_column=key_column,
+        )
+    stamp = origin.stamp()
+    scanned = scan(origin, form.source_type, tool, kind)
+    if next(iter(rows), None) is None:
+        raise SourceUnreadable(f"{origin.name}: has no rows")
+    same = _Unchanged(origin=origin, stamp=stamp, blocks=rows)
+    return _parsed(origin, form, scanned, tool, kind, origin.title, same)
+
+
+def _read_whole(origin: Origin, form: Format) -> Parsed:
+    with origin.open() as file:
+        raw = file.read(LARGEST_TEXT + 1)
+    if len(raw) > LARGEST_TEXT:
+        raise SourceUnreadable(f"{origin.name}: is larger than {LARGEST_TEXT >> 20} MiB")
+    at_hand = Origin(
+        name=origin.name, title=origin.title, open=lambda: BytesIO(raw), stamp=origin.stamp
+    )
+    reader = markdown if form is Format.MARKDOWN else text
+    tool, kind = reader.TOOL, reader.REPRESENTATION
+    scanned = scan(at_hand, form.source_type, tool, kind)
+    content = raw.decode().removeprefix(BYTE_ORDER_MARK)
+    title = ""
+    if form is Format.MARKDOWN:
+        title, blocks = markdown.markdown_parts(content)
+    else:
+        blocks = tuple(text.text_blocks(content))
+    if not blocks:
+        raise SourceUnreadable(f"{origin.name}: is empty: it holds only white space")
+    return _parsed(origin, form, scanned, tool, kind, title or origin.title, blocks)
+
+
+def _parsed(  # noqa: PLR0913 - the parts of one value, put together in one place
+    origin: Origin,
+    form: Format,
+    scanned: Scan,
+    tool: str,
+    kind: str,
+    title: str,
+    blocks: Iterable[Block],
+) -> Parsed:
+    return Parsed(
+        source_uid=scanned.source_uid,
+        source_type=form.source_type,
+        source_filesize=scanned.filesize,
+        source_total_characters=scanned.characters,
+        source_locator=origin.name,
+        title=title,
+        conv_uid=scanned.conv_uid,
+        parsing_tool=tool,
+        representation_type=kind,
+        blocks=blocks,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Unchanged:
+    """Streams blocks, and makes sure that they are of the bytes that were named."""
+
+    origin: Origin
+    stamp: object
+    blocks: Iterable[Block]
+
+    def __iter__(self) -> Iterator[Block]:
+        try:
+            yield from self.blocks
+            changed = self.origin.stamp() != self.stamp
+        except OSError as error:
+            raise SourceUnreadable(f"{self.origin.name}: {error.strerror or error}") from error
+        if changed:
+            raise SourceUnreadable(f"{self.origin.name}: was changed while it was read")

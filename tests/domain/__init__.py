@@ -1,0 +1,1 @@
+"""The nouns: identity, canonical data, money, lifecycles and errors."""

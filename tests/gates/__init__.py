@@ -1,0 +1,1 @@
+"""Judging answers, without any input or output."""

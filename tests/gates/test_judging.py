@@ -1,0 +1,133 @@
+"""The whole gate: a response and its stop become verdicts."""
+
+import json
+
+import pytest
+
+from quire.domain.data import Json
+from quire.domain.requests import Stop
+from quire.domain.results import Blame, Judged, Judgement
+from quire.gates.judging import judge
+from quire.gates.shape import Shape
+
+SHAPE = Shape(
+    {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {"x": {"type": "integer"}},
+        "required": ["x"],
+    }
+)
+
+
+def judged(text: str, stop: Stop = Stop.END) -> Judged:
+    """Judge for the ids a and b."""
+    return judge(text, stop, ["a", "b"], SHAPE, nested=False)
+
+
+def answer(*records: Json) -> str:
+    """Write the asked form."""
+    return json.dumps({"results": records})
+
+
+def test_good_records_are_accepted_with_their_fields() -> None:
+    result = judged(answer({"block_uid": "b", "x": 2}, {"block_uid": "a", "x": 1}))
+
+    assert {uid: verdict.data for uid, verdict in result.verdicts.items()} == {
+        "a": {"x": 1},
+        "b": {"x": 2},
+    }
+    assert all(each.judgement is Judgement.ACCEPT for each in result.verdicts.values())
+
+
+def test_wrong_fields_cost_their_own_task_and_nobody_else() -> None:
+    result = judged(answer({"block_uid": "a", "x": "one"}, {"block_uid": "b", "x": 2}))
+
+    assert result.verdicts["a"].judgement is Judgement.RETRY
+    assert result.verdicts["a"].blame is Blame.TASK
+    assert result.verdicts["a"].reasons == ('/x: "one" is not of type "integer"',)
+    assert result.verdicts["b"].judgement is Judgement.ACCEPT
+
+
+def test_a_skipped_block_goes_again_at_the_packs_expense() -> None:
+    result = judged(answer({"block_uid": "a", "x": 1}))
+
+    assert result.verdicts["b"].reasons == ("model skipped this block",)
+    assert result.verdicts["b"].blame is Blame.PACK
+
+
+def test_a_cut_answer_keeps_closed_records_and_sends_the_rest_again() -> None:
+    whole = answer({"block_uid": "a", "x": 1}, {"block_uid": "b", "x": 2})
+
+    result = judged(whole[: whole.index('"b"') + 10], Stop.LENGTH)
+
+    assert result.truncated
+    assert result.verdicts["a"].data == {"x": 1}
+    assert result.verdicts["b"].reasons == ("answer was cut off",)
+    assert result.verdicts["b"].blame is Blame.PACK
+
+
+@pytest.mark.parametrize("text", ["", "   ", '{"resu', "I will now"])
+def test_an_answer_cut_before_any_record_says_so_for_everyone(text: str) -> None:
+    result = judged(text, Stop.LENGTH)
+
+    assert result.truncated
+    assert {each.reasons for each in result.verdicts.values()} == {("answer was cut off",)}
+
+
+def test_the_stop_is_read_before_the_text() -> None:
+    result = judged(answer({"block_uid": "a", "x": 1}), Stop.REFUSAL)
+
+    assert all(each.judgement is Judgement.RETRY for each in result.verdicts.values())
+    assert result.verdicts["a"].reasons[0].startswith("model refused: ")
+    assert result.verdicts["a"].blame is Blame.PACK
+
+
+def test_a_refusals_text_is_clipped() -> None:
+    assert len(judged("I am sorry. " * 1_000, Stop.REFUSAL).verdicts["a"].reasons[0]) < 250
+
+
+def test_a_wordless_refusal_is_told_in_two_words() -> None:
+    assert judged("", Stop.REFUSAL).verdicts["a"].reasons == ("model refused",)
+
+
+def test_an_empty_answer_is_the_packs_fault() -> None:
+    verdict = judged(" \n").verdicts["b"]
+
+    assert verdict.reasons == ("empty answer",)
+    assert verdict.blame is Blame.PACK
+
+
+def test_an_answer_that_is_not_json_says_why_for_everyone() -> None:
+    result = judged("Certainly! The answer is 7.")
+
+    assert result.verdicts["a"] == result.verdicts["b"]
+    assert result.verdicts["a"].reasons[0].startswith("answer is not JSON: ")
+    assert result.verdicts["a"].blame is Blame.PACK
+
+
+def test_a_block_lost_behind_broken_json_says_what_broke() -> None:
+    result = judged('{"results":[{"block_uid":"a","x":1} and {"block_uid":"b","x":2}]}')
+
+    assert result.verdicts["a"].judgement is Judgement.ACCEPT
+    assert result.verdicts["b"].reasons[0].startswith("answer is not JSON: unexpected 'a'")
+
+
+def test_strangers_and_duplicates_are_counted() -> None:
+    mine: Json = {"block_uid": "a", "x": 1}
+
+    result = judged(answer(mine, mine, {"block_uid": "c", "x": 3}))
+
+    assert (result.strangers, result.duplicates) == (1, 1)
+
+
+def test_an_empty_list_of_results_skips_everyone() -> None:
+    assert judged(answer()).verdicts["a"].reasons == ("model skipped this block",)
+
+
+def test_a_schema_with_our_key_is_answered_inside_data() -> None:
+    gate = Shape({"type": "object", "properties": {"data": {"type": "integer"}}})
+
+    result = judge(answer({"block_uid": "a", "data": {"data": 7}}), Stop.END, ["a"], gate, True)
+
+    assert result.verdicts["a"].data == {"data": 7}

@@ -1,0 +1,1 @@
+"""The pure decisions: sizes, packs, texts, retries and forecasts."""

@@ -1,0 +1,265 @@
+"""A real PostgreSQL for tests and benchmarks: found or installed, started, and thrown away.
+
+`QUIRE_TEST_POSTGRES=postgresql://…` names a server to use instead; its user must be allowed to
+create databases. `python -m tests.postgres` makes sure that there is one, and says which.
+"""
+
+import os
+import pwd
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from fcntl import LOCK_EX, flock
+from pathlib import Path
+from secrets import randbelow
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import psycopg
+from psycopg.sql import SQL, Identifier
+
+ENVIRONMENT = "QUIRE_TEST_POSTGRES"
+SHARED = Path("/tmp")  # short enough for a socket's path, and open to the server's user
+SETTINGS = """
+listen_addresses = '127.0.0.1'
+port = {port}
+unix_socket_directories = '{folder}'
+max_connections = 100
+fsync = off                # the data is thrown away: nothing has to survive a power cut
+full_page_writes = off
+synchronous_commit = off
+"""
+
+
+class PostgresMissing(Exception):
+    """There is no PostgreSQL to test with, and none could be installed."""
+
+
+class Databases:
+    """A server reached by its URL, on which databases come and go."""
+
+    def __init__(self, url: str) -> None:
+        """Keep the URL of a database that is always there."""
+        self.url = url
+
+    def url_of(self, name: str) -> str:
+        """The URL of another database on the same server."""
+        parts = urlsplit(self.url)
+        return f"postgresql://{parts.netloc}/{name}" + (f"?{parts.query}" if parts.query else "")
+
+    def create_database(self, name: str) -> str:
+        """Create an empty database and return its URL."""
+        self._execute("CREATE DATABASE {} TEMPLATE template0", name)
+        return self.url_of(name)
+
+    def drop_database(self, name: str) -> None:
+        """Drop a database, whoever is still connected to it."""
+        self._execute("DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
+
+    @contextmanager
+    def database(self) -> Iterator[str]:
+        """Lend the URL of a fresh database, dropped afterwards."""
+        name = f"quire_{uuid4().hex[:12]}"
+        url = self.create_database(name)
+        try:
+            yield url
+        finally:
+            self.drop_database(name)
+
+    def _execute(self, statement: str, name: str) -> None:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(SQL(statement).format(Identifier(name)))
+
+
+class PostgresServer(Databases):
+    """A server of our own, which can be stopped and started again on the same port."""
+
+    def __init__(self, binaries: Path, folder: Path, user: str | None) -> None:
+        """Remember where the server lives and who runs it; `start` brings it up."""
+        self._binaries, self._folder, self._user = binaries, folder, user
+        self._port = _free_port()
+        super().__init__(f"postgresql://postgres@127.0.0.1:{self._port}/postgres")
+
+    def initialise(self) -> None:
+        """Make the data folder."""
+        how = ["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8"]
+        self._run("initdb", *how, "--no-sync", "--no-instructions")
+        with (self._folder / "data" / "postgresql.conf").open("a") as conf:
+            conf.write(SETTINGS.format(port=self._port, folder=self._folder))
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        self._run("pg_ctl", "start", "--wait", "--silent", "--log", str(self._folder / "log"))
+
+    def stop(self) -> None:
+        """Stop the server; whoever is connected is thrown out, what was committed stays."""
+        self._run("pg_ctl", "stop", "--wait", "--silent", "--mode=fast")
+
+    def sentinel(self) -> subprocess.Popen[bytes]:
+        """Start a process that removes everything once its input is closed, even by our death."""
+        pg_ctl, data = self._binaries / "pg_ctl", self._folder / "data"
+        stop = shlex.join([str(pg_ctl), "stop", "-s", "-w", "-m", "immediate", "-D", str(data)])
+        script = f"read -r _; {stop} 2>/dev/null; rm -rf {shlex.quote(str(self._folder))}"
+        return subprocess.Popen(
+            ["sh", "-c", script],
+            stdin=subprocess.PIPE,
+            user=self._user,
+            cwd="/",
+            start_new_session=True,  # an interrupt from the keyboard must not reach it
+        )
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [str(self._binaries / program), "--pgdata", str(self._folder / "data")]
+        done = subprocess.run(
+            [*command, *arguments],
+            user=self._user,
+            group=pwd.getpwnam(self._user).pw_gid if self._user else None,
+            extra_groups=[] if self._user else None,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            log = self._folder / "log"
+            history = log.read_text()[-2000:] if log.exists() else ""
+            raise RuntimeError(f"{program} {shlex.join(arguments)}: {done.stdout}{history}")
+
+
+@contextmanager
+def own_server() -> Iterator[PostgresServer]:
+    """Run a server of our own, whatever the environment says; for tests that stop it."""
+    binaries, user = ensure_binaries(), _server_user()
+    folder = Path(tempfile.mkdtemp(prefix="quire-pg-", dir=SHARED))
+    if user:
+        shutil.chown(folder, user)
+    server = PostgresServer(binaries, folder, user)
+    with server.sentinel() as sentinel:  # leaving closes its input and waits for it
+        server.initialise()
+        server.start()
+        yield server
+        assert sentinel.poll() is None, "the server was removed while it was in use"
+
+
+@contextmanager
+def postgres_server() -> Iterator[Databases]:
+    """Lend the server that the environment names, or else one of our own."""
+    named = os.environ.get(ENVIRONMENT)
+    if named:
+        yield Databases(named)
+        return
+    with own_server() as server:
+        yield server
+
+
+def ensure_binaries() -> Path:
+    """Find the folder with PostgreSQL's programs; as root, install it where there is none."""
+    found = find_binaries()
+    if found:
+        return found
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        raise PostgresMissing(
+            "The tests need PostgreSQL, and no initdb and pg_ctl were found. Either install it "
+            "(Debian, Ubuntu: `sudo apt-get install postgresql`; macOS: `brew install postgresql`) "
+            f"or set {ENVIRONMENT}=postgresql://user@host/database to a server that may be used."
+        )
+    with (SHARED / "quire-postgres-install.lock").open("w") as lock:
+        flock(lock, LOCK_EX)  # test processes start together; one installs, the others find
+        return find_binaries() or _install()
+
+
+def find_binaries() -> Path | None:
+    """Look where pg_config says, where Debian keeps them (newest first), then on PATH."""
+    folders: list[Path] = []
+    if shutil.which("pg_config"):
+        ask = ["pg_config", "--bindir"]
+        told = subprocess.run(ask, capture_output=True, text=True, check=False)
+        folders.append(Path(told.stdout.strip()))
+    debian = Path("/usr/lib/postgresql").glob("*/bin")
+    folders += sorted(debian, key=_version, reverse=True)
+    on_path = shutil.which("initdb")
+    if on_path:
+        folders.append(Path(on_path).resolve().parent)
+    return next((folder for folder in folders if _complete(folder)), None)
+
+
+def _version(folder: Path) -> float:
+    return float(folder.parent.name)
+
+
+def _complete(folder: Path) -> bool:
+    return all((folder / program).is_file() for program in ("initdb", "pg_ctl", "postgres"))
+
+
+def _install() -> Path:
+    sys.stderr.write("No PostgreSQL here: installing it with apt-get.\n")
+    with _no_services():
+        _apt("update", "-qq")
+        _apt("install", "-y", "-qq", "--no-install-recommends", "postgresql")
+    found = find_binaries()
+    if not found:
+        raise PostgresMissing("apt-get installed postgresql, but left no initdb and pg_ctl.")
+    return found
+
+
+def _apt(*arguments: str) -> None:
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    command = ["apt-get", "-o", "DPkg::Lock::Timeout=300", *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = "\n".join((done.stdout + done.stderr).splitlines()[-5:])
+        raise PostgresMissing(f"`{shlex.join(command)}` failed:\n{last}")
+
+
+@contextmanager
+def _no_services() -> Iterator[None]:
+    policy = Path("/usr/sbin/policy-rc.d")  # Debian asks it before starting a service
+    if policy.exists():
+        yield
+        return
+    policy.write_text("#!/bin/sh\nexit 101\n")
+    policy.chmod(0o755)
+    try:
+        yield
+    finally:
+        policy.unlink()
+
+
+def _server_user() -> str | None:
+    if os.geteuid() != 0:
+        return None
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return next(name for name in ("postgres", "nobody") if name in names)
+
+
+def _free_port() -> int:
+    while True:
+        port = 20_000 + randbelow(10_000)  # below those the system gives to outgoing connections
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Make sure that tests will have a PostgreSQL, and say which."""
+    if arguments:
+        sys.stderr.write("usage: python -m tests.postgres\n")
+        return 2
+    try:
+        where = os.environ.get(ENVIRONMENT) or ensure_binaries()
+    except PostgresMissing as missing:
+        sys.stderr.write(f"{missing}\n")
+        return 1
+    sys.stdout.write(f"PostgreSQL for the tests: {where}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""What every vendor file must do, and the catalog of models."""

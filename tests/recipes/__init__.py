@@ -1,0 +1,1 @@
+"""Schemas, policies and the built-in recipe."""

@@ -1,0 +1,1 @@
+"""The simulated model, called as plain functions."""

@@ -1,0 +1,160 @@
+"""The shape of the code: short files, short functions, plain names, and a pure core."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "quire"
+CODE = ("src", "tests", "benchmarks", "scripts")
+TEXT = (*CODE, "docs", "examples", ".ci")
+TEXT_ENDINGS = {".cfg", ".csv", ".json", ".jsonl", ".md", ".py", ".sh", ".sql", ".toml", ".txt", ""}
+
+PURE = ("domain", "plan", "gates", "simulated")
+NEVER_SWALLOWS = ("domain", "plan", "gates", "pipeline", "ledger")
+VAGUE = {"base", "common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
+
+HOSTS = re.compile("|".join((r"pypi\." "org", r"pythonhosted\." "org", r"pypi\." "python")))
+MACHINE_PATHS = re.compile(r"(?<![\w.~*-])/(?:root|home|Users|work|workspace|mnt|srv)/\w")
+
+
+def test_no_module_is_longer_than_300_lines() -> None:
+    long = [_name(path) for path in _modules(*CODE) if len(path.read_text().splitlines()) > 300]
+
+    assert long == []
+
+
+def test_no_function_is_longer_than_40_lines() -> None:
+    long = [
+        f"{_name(path)}:{node.lineno} {node.name}"
+        for path in _modules(*CODE)
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno + 1 > 40
+    ]
+
+    assert long == []
+
+
+def test_every_module_says_in_its_first_line_what_it_is_for() -> None:
+    silent = [_name(path) for path in _modules("src") if not _says_its_purpose(path)]
+
+    assert silent == []
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    vague = [
+        _name(path)
+        for path in _modules("src")
+        if VAGUE
+        & {part.strip("_").lower() for part in path.relative_to(ROOT).with_suffix("").parts}
+    ]
+
+    assert vague == []
+
+
+def test_the_core_neither_opens_files_nor_prints() -> None:
+    impure = [
+        f"{_name(path)}:{node.lineno}"
+        for path in _modules(*(f"src/quire/{package}" for package in PURE))
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in {"open", "print", "input"}
+    ]
+
+    assert impure == []
+
+
+def test_rules_verbs_and_the_ledger_never_swallow_every_error() -> None:
+    swallowing = [
+        f"{_name(path)}:{line}"
+        for path in _modules(*(f"src/quire/{package}" for package in NEVER_SWALLOWS))
+        for line in _swallows(path)
+    ]
+
+    assert swallowing == []
+
+
+def test_a_loop_swallows_every_error_at_most_once() -> None:
+    counts = {_name(path): len(_swallows(path)) for path in _modules("src/quire/dispatch")}
+
+    assert {name: count for name, count in counts.items() if count > 1} == {}
+
+
+def test_the_public_names_are_those_that_the_package_lists() -> None:
+    package = import_module("quire")
+    listed = list(getattr(package, "__all__", []))
+
+    assert sorted(listed) == sorted(_public_names(_tree(SOURCE / "__init__.py")))
+    assert [name for name in listed if not hasattr(package, name)] == []
+
+
+def test_no_file_names_a_package_registry_or_a_path_of_one_machine() -> None:
+    found = [
+        f"{_name(path)}: {match.group()}"
+        for path in _texts()
+        for pattern in (HOSTS, MACHINE_PATHS)
+        for match in pattern.finditer(path.read_text(errors="replace"))
+    ]
+
+    assert found == []
+
+
+def _modules(*folders: str) -> list[Path]:
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+def _texts() -> Iterator[Path]:
+    inside = (path for folder in TEXT for path in (ROOT / folder).rglob("*"))
+    for path in (*ROOT.glob("[!.]*"), *inside):
+        if path.is_file() and path.suffix in TEXT_ENDINGS and path.stat().st_size < 1_000_000:
+            yield path
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def _says_its_purpose(path: Path) -> bool:
+    first, *rest = (ast.get_docstring(_tree(path)) or "").split("\n")
+    return re.fullmatch(r"\S.+\.", first) is not None and (not rest or rest[0] == "")
+
+
+def _swallows(path: Path) -> list[int]:
+    """Lines of handlers that catch everything and do not raise it again."""
+    return [
+        node.lineno
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.ExceptHandler)
+        and _catches_everything(node.type)
+        and not (isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None)
+    ]
+
+
+def _catches_everything(caught: ast.expr | None) -> bool:
+    names: Iterable[ast.expr | None] = caught.elts if isinstance(caught, ast.Tuple) else [caught]
+    return any(
+        name is None or (isinstance(name, ast.Name) and name.id in {"Exception", "BaseException"})
+        for name in names
+    )
+
+
+def _public_names(tree: ast.Module) -> set[str]:
+    """Names that a package defines or takes from its own modules, wherever it does so."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "quire":
+            names.update(alias.asname or alias.name for alias in node.names)
+    names.update(
+        node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    )
+    return {name for name in names if not name.startswith("_")}
