@@ -1,4 +1,4 @@
-"""The fixed inputs of the exit criteria, and the examples, are what the benchmarks take them for."""
+"""The inputs of the exit criteria, and the examples, are what benchmarks take them for."""
 
 import json
 from pathlib import Path

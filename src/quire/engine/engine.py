@@ -84,7 +84,7 @@ class Engine:
         """Read files, folders and globs; a bad one is refused with a line, the rest go in."""
         found = find_sources([os.fspath(path) for path in paths])
         documents: list[Ingested] = []
-        refused = list(found.refused)
+        refused = list(found.problems)
         for path in found.paths:
             if watch:
                 watch(path)

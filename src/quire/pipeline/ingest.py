@@ -36,7 +36,7 @@ def ingest(tx: Transaction, parsed: Parsed, now: datetime) -> Ingested:
     types: Counter[str] = Counter()
     characters = 0
     for chunk in _chunks(parsed.blocks):
-        types.update(block.type for block in chunk)
+        types.update(block.type.value for block in chunk)
         characters += sum(len(block.content) for block in chunk)
         tx.documents.add_blocks(document, [_row(block) for block in chunk])
     if not types:

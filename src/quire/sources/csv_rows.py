@@ -4,6 +4,7 @@ import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import TextIOWrapper
+from typing import NamedTuple
 
 from quire.domain.data import Json, canonical_json
 from quire.domain.documents import Block, BlockType
@@ -13,6 +14,11 @@ from quire.sources.scanning import Origin
 TOOL = "quire-csv/1"
 REPRESENTATION = "csv_bytes"
 LONGEST_FIELD = 1 << 24  # characters
+
+
+class _Row(NamedTuple):
+    line: int
+    cells: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,27 +36,29 @@ class CsvRows:
         csv.field_size_limit(max(LONGEST_FIELD, csv.field_size_limit()))
         with TextIOWrapper(self.origin.open(), encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, delimiter=self.delimiter, strict=True)
+            rows = (_Row(reader.line_num, cells) for cells in reader if cells)
             try:
-                header = next(reader, [])
+                header = next(rows, _Row(0, [])).cells
                 self._check_header(header)
-                yield from self._blocks(header, (row for row in reader if row), reader)
+                yield from self._blocks(header, rows)
             except csv.Error as error:
                 raise self._refusal(f"line {reader.line_num}: {error}") from error
 
-    def _blocks(
-        self, header: list[str], rows: Iterator[list[str]], reader: "csv._reader"
-    ) -> Iterator[Block]:
+    def _blocks(self, header: list[str], rows: Iterator[_Row]) -> Iterator[Block]:
         text = None if self.text_column is None else header.index(self.text_column)
         key = None if self.key_column is None else header.index(self.key_column)
-        for index, row in enumerate(rows):
-            if len(row) != len(header):
+        for index, (line, cells) in enumerate(rows):
+            if len(cells) != len(header):
                 raise self._refusal(
-                    f"line {reader.line_num}: {len(row)} fields, but the header has {len(header)}"
+                    f"line {line}: {len(cells)} fields, but the header has {len(header)}"
                 )
             locator: dict[str, Json] = {"type": "row", "row": index + 1}
             if key is not None:
-                locator["key"] = row[key]
-            content = row[text] if text is not None else _row_json(header, row)
+                locator["key"] = cells[key]
+            if text is not None:
+                content = cells[text]
+            else:
+                content = canonical_json(dict(zip(header, cells, strict=True)))
             yield Block(index=index, type=BlockType.OTHER, content=content, locator=locator)
 
     def _check_header(self, header: Sequence[str]) -> None:
@@ -69,7 +77,3 @@ class CsvRows:
 
     def _refusal(self, reason: str) -> SourceUnreadable:
         return SourceUnreadable(f"{self.origin.name}: {reason}")
-
-
-def _row_json(header: Sequence[str], row: Sequence[str]) -> str:
-    return canonical_json(dict(zip(header, row, strict=True)))

@@ -179,10 +179,10 @@ def _cuts(node: SyntaxTreeNode) -> Iterator[tuple[int, BlockType]]:
 
 def _item_type(item: SyntaxTreeNode) -> BlockType:
     first = item.children[0] if item.children else None
-    if first is not None and first.type == "paragraph":
-        if _CHECKBOX.match(first.children[0].content + "\n"):
-            return BlockType.CHECKBOX
-    return BlockType.LIST_ITEM
+    if first is None or first.type != "paragraph":
+        return BlockType.LIST_ITEM
+    marked = _CHECKBOX.match(first.children[0].content + "\n")
+    return BlockType.CHECKBOX if marked else BlockType.LIST_ITEM
 
 
 def _definition_pieces(node: SyntaxTreeNode) -> Iterator[_Piece]:

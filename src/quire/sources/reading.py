@@ -10,7 +10,7 @@ from quire.domain.documents import Block, Parsed
 from quire.domain.errors import SourceUnreadable
 from quire.sources import csv_rows, jsonl, markdown, text
 from quire.sources.formats import Format, format_of
-from quire.sources.scanning import BYTE_ORDER_MARK, Origin, Scan, scan
+from quire.sources.scanning import BYTE_ORDER_MARK, Naming, Origin, Scan, scan
 
 LARGEST_TEXT = 64 << 20  # bytes of one md or txt file, which is read as a whole
 
@@ -55,19 +55,13 @@ def read_bytes(
 def _read(origin: Origin, form: Format, text_column: str | None, key_column: str | None) -> Parsed:
     if form in (Format.MARKDOWN, Format.TEXT):
         return _read_whole(origin, form)
-    columns = "".join(
-        f";{name}={value}"
-        for name, value in (("text", text_column), ("key", key_column))
-        if value is not None
-    )
+    rows: Iterable[Block]
     if form is Format.JSONL:
-        tool, kind = jsonl.TOOL + columns, jsonl.REPRESENTATION
-        rows: Iterable[Block] = jsonl.JsonLines(
-            origin=origin, text_column=text_column, key_column=key_column
-        )
+        tool, kind = jsonl.TOOL, jsonl.REPRESENTATION
+        rows = jsonl.JsonLines(origin=origin, text_column=text_column, key_column=key_column)
     else:
         tabs = form is Format.TSV
-        tool = csv_rows.TOOL + (";delimiter=tab" if tabs else "") + columns
+        tool = csv_rows.TOOL + (";delimiter=tab" if tabs else "")
         kind = csv_rows.REPRESENTATION
         rows = csv_rows.CsvRows(
             origin=origin,
@@ -75,12 +69,15 @@ def _read(origin: Origin, form: Format, text_column: str | None, key_column: str
             text_column=text_column,
             key_column=key_column,
         )
+    # other columns make other blocks, which need other names
+    tool += f";text={text_column}" if text_column is not None else ""
+    tool += f";key={key_column}" if key_column is not None else ""
     stamp = origin.stamp()
-    scanned = scan(origin, form.source_type, tool, kind)
+    scanned = scan(origin, Naming(form.source_type, tool, kind))
     if next(iter(rows), None) is None:
         raise SourceUnreadable(f"{origin.name}: has no rows")
     same = _Unchanged(origin=origin, stamp=stamp, blocks=rows)
-    return _parsed(origin, form, scanned, tool, kind, origin.title, same)
+    return _parsed(origin, scanned, origin.title, same)
 
 
 def _read_whole(origin: Origin, form: Format) -> Parsed:
@@ -92,8 +89,7 @@ def _read_whole(origin: Origin, form: Format) -> Parsed:
         name=origin.name, title=origin.title, open=lambda: BytesIO(raw), stamp=origin.stamp
     )
     reader = markdown if form is Format.MARKDOWN else text
-    tool, kind = reader.TOOL, reader.REPRESENTATION
-    scanned = scan(at_hand, form.source_type, tool, kind)
+    scanned = scan(at_hand, Naming(form.source_type, reader.TOOL, reader.REPRESENTATION))
     content = raw.decode().removeprefix(BYTE_ORDER_MARK)
     title = ""
     if form is Format.MARKDOWN:
@@ -102,28 +98,20 @@ def _read_whole(origin: Origin, form: Format) -> Parsed:
         blocks = tuple(text.text_blocks(content))
     if not blocks:
         raise SourceUnreadable(f"{origin.name}: is empty: it holds only white space")
-    return _parsed(origin, form, scanned, tool, kind, title or origin.title, blocks)
+    return _parsed(origin, scanned, title or origin.title, blocks)
 
 
-def _parsed(  # noqa: PLR0913 - the parts of one value, put together in one place
-    origin: Origin,
-    form: Format,
-    scanned: Scan,
-    tool: str,
-    kind: str,
-    title: str,
-    blocks: Iterable[Block],
-) -> Parsed:
+def _parsed(origin: Origin, scanned: Scan, title: str, blocks: Iterable[Block]) -> Parsed:
     return Parsed(
         source_uid=scanned.source_uid,
-        source_type=form.source_type,
+        source_type=scanned.naming.source_type,
         source_filesize=scanned.filesize,
         source_total_characters=scanned.characters,
         source_locator=origin.name,
         title=title,
         conv_uid=scanned.conv_uid,
-        parsing_tool=tool,
-        representation_type=kind,
+        parsing_tool=scanned.naming.parsing_tool,
+        representation_type=scanned.naming.representation_type,
         blocks=blocks,
     )
 

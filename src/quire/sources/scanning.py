@@ -22,19 +22,28 @@ class Origin:
     stamp: Callable[[], object]  # differs once the bytes may have changed
 
 
+class Naming(NamedTuple):
+    """What a source's names are made from besides its bytes."""
+
+    source_type: str
+    parsing_tool: str
+    representation_type: str
+
+
 class Scan(NamedTuple):
     """What one pass over the bytes tells; names equal those of `domain.ids`, without the memory."""
 
     source_uid: str
     conv_uid: str
+    naming: Naming
     filesize: int
     characters: int  # a byte order mark is not one
 
 
-def scan(origin: Origin, source_type: str, parsing_tool: str, representation_type: str) -> Scan:
+def scan(origin: Origin, naming: Naming) -> Scan:
     """Read everything once in constant memory; refuse what is empty, binary or not UTF-8."""
-    source = sha256(f"{source_type}\n".encode())
-    conversion = sha256(f"{parsing_tool}\n{representation_type}\n".encode())
+    source = sha256(f"{naming.source_type}\n".encode())
+    conversion = sha256(f"{naming.parsing_tool}\n{naming.representation_type}\n".encode())
     decoder = codecs.getincrementaldecoder("utf-8")()
     size = characters = 0
     first = ""
@@ -51,9 +60,8 @@ def scan(origin: Origin, source_type: str, parsing_tool: str, representation_typ
     _decode(origin.name, decoder, b"", size, final=True)
     if not size:
         raise SourceUnreadable(f"{origin.name}: is empty")
-    return Scan(
-        source.hexdigest(), conversion.hexdigest(), size, characters - (first == BYTE_ORDER_MARK)
-    )
+    characters -= first == BYTE_ORDER_MARK
+    return Scan(source.hexdigest(), conversion.hexdigest(), naming, size, characters)
 
 
 def _decode(

@@ -24,7 +24,7 @@ WHERE l.workspace_id = :workspace AND l.run_id = :run
 UPDATE lanes SET next_at = :until WHERE workspace_id = :workspace AND id = :id AND next_at < :until
 
 -- name: queued_in_lane
-SELECT count(*) FROM (SELECT 1 FROM requests WHERE lane_id = :lane AND state = 'queued' LIMIT :limit) AS some
+SELECT count(*) FROM (SELECT 1 FROM requests WHERE lane_id = :lane AND state = 'queued' LIMIT :limit) AS counted
 
 -- name: add_prefix
 INSERT INTO prefixes (hash, system, output_schema) VALUES (:hash, :system, :output_schema) ON CONFLICT DO NOTHING
