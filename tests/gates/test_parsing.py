@@ -164,6 +164,11 @@ def test_malformed_text_inside_a_record_ends_the_salvage() -> None:
     assert [record.value for record in parsed.records] == [{"block_uid": "a"}]
 
 
+def test_a_number_at_the_cut_may_be_half_a_number() -> None:
+    assert len(parse_records('[{"block_uid":"a"},12').records) == 1
+    assert len(parse_records('[{"block_uid":"a"},12,').records) == 2
+
+
 def test_integers_beyond_64_bits_stay_exact() -> None:
     parsed = parse_records('[{"block_uid":"a","x":123456789012345678901234567890}]')
 

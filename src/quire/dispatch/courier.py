@@ -11,9 +11,9 @@ from quire.domain.ids import LaneId, WorkerId
 from quire.domain.money import cost
 from quire.domain.requests import Answer, CallFailure
 from quire.domain.runs import Lane
-from quire.ledger.ledger import Ledger
+from quire.ledger.ledger import Ledger, Transaction
 from quire.pipeline.claim import Outgoing, claim
-from quire.pipeline.contexts import Contexts
+from quire.pipeline.contexts import Contexts, StageContext
 from quire.pipeline.prepare import prepare
 from quire.pipeline.record import record_answers, record_failures
 from quire.providers.protocol import Provider
@@ -59,9 +59,7 @@ class Courier:
         self._outside.reach("after_claim")
         for each in outgoing:
             self._in_flight[each.context.facts.name] += 1
-            task = group.create_task(self._send(each))
-            self._sends.add(task)
-            task.add_done_callback(self._sends.discard)
+            self._sends.add(group.create_task(self._send(each)))
         return len(outgoing)
 
     async def record(self, now: datetime) -> int:
@@ -77,7 +75,7 @@ class Courier:
 
     def abandon(self) -> None:
         """Wait no longer for what is in flight."""
-        for task in self._sends:
+        for task in list(self._sends):
             task.cancel()
 
     def _store(self, answers: list[Answer], failures: list[CallFailure], now: datetime) -> None:
@@ -86,11 +84,11 @@ class Courier:
             record_failures(tx, self._contexts, failures, now)
 
     def _take(self, worker: WorkerId, now: datetime) -> list[Outgoing]:
-        """Fill the queues and claim, lane by lane, a fair share of the room each."""
+        """Claim lane by lane, a fair share of the room each, filling the queues that run dry."""
+        outgoing: list[Outgoing] = []
         with self._ledger.transaction() as tx:
             lanes = self._in_turn(tx.requests.open_lanes(now))
             shares = Counter(lane.model for lane in lanes)
-            outgoing: list[Outgoing] = []
             taken: Counter[str] = Counter()
             for lane in lanes:
                 context = self._contexts.of_lane(tx, lane)
@@ -99,13 +97,23 @@ class Courier:
                 share = min(room, -(-most // shares[lane.model]))
                 if share <= 0 or room < _worth(most):
                     continue
-                prepare(tx, self._contexts, context, most, now)
-                claimed = claim(tx, context, worker, share, now)
+                claimed = self._claim(tx, context, worker, share, now)
                 taken[lane.model] += len(claimed)
                 outgoing.extend(claimed)
-                if claimed:
-                    self._last_lane = lane.id
         return outgoing
+
+    def _claim(
+        self, tx: Transaction, context: StageContext, worker: WorkerId, share: int, now: datetime
+    ) -> list[Outgoing]:
+        claimed = claim(tx, self._contexts, context, worker, share, now)
+        if len(claimed) < share:
+            most = context.policy.concurrency
+            if prepare(tx, self._contexts, context, most, now):
+                rest = share - len(claimed)
+                claimed += claim(tx, self._contexts, context, worker, rest, now)
+        if claimed:
+            self._last_lane = context.lane_id
+        return claimed
 
     def _in_turn(self, lanes: list[Lane]) -> list[Lane]:
         """Begin after the lane served last, so that a big run does not starve a small one."""
@@ -132,6 +140,8 @@ class Courier:
             self._fail(outgoing, _lost(f"{type(error).__name__}: {error}"))
         finally:
             self._in_flight[context.facts.name] -= 1
+            if (task := asyncio.current_task()) is not None:
+                self._sends.discard(task)
             self.returned.set()
 
     def _fail(self, outgoing: Outgoing, error: ProviderError) -> None:

@@ -4,15 +4,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.domain.ids import RunId, StageId, fingerprint
+from quire.domain.ids import BlockId, RunId, StageId
 from quire.domain.runs import RunStage, Wishes
 from quire.domain.states import TASK_OPEN
 from quire.domain.tasks import NewTask
-from quire.gates.judging import GATE_VERSION
 from quire.ledger.ledger import Transaction
-from quire.pipeline.contexts import Contexts, StageContext
+from quire.pipeline.contexts import Contexts
 from quire.pipeline.drop import drop
-from quire.plan.rendering import question_hash
+from quire.plan.rendering import task_question
 
 CHUNK = 5000  # tasks made in one transaction
 DROP_CHUNK = 1000
@@ -59,8 +58,8 @@ def _expand(tx: Transaction, contexts: Contexts, wishes: Wishes, stage: RunStage
         tasks = [
             NewTask(
                 each.block_id,
-                _subject(context, each.block_id),
-                _question(context, each.content_hash),
+                _subject(each.block_id),
+                task_question(context.question, each.content_hash),
             )
             for each in subjects
         ]
@@ -72,19 +71,9 @@ def _expand(tx: Transaction, contexts: Contexts, wishes: Wishes, stage: RunStage
     return len(subjects)
 
 
-def _subject(context: StageContext, block_id: int) -> bytes:
-    return fingerprint(context.stage.about, block_id)
-
-
-def _question(context: StageContext, content_hash: bytes) -> bytes:
-    return question_hash(
-        context.prefix.hash,
-        context.stage.prompt,
-        context.facts.name,
-        context.params,
-        GATE_VERSION,
-        content_hash,
-    )
+def _subject(block: BlockId) -> bytes:
+    """Name the subject inside its stage; ascending, so that the index grows at its end."""
+    return block.to_bytes(8, "big")
 
 
 def _finish(tx: Transaction, run: RunId, stages: list[RunStage], now: datetime) -> bool:

@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 from quire.domain.ids import AttemptId, RequestId, WorkerId
 from quire.domain.requests import Call, NewAttempt, Queued
-from quire.domain.tasks import MemberContent
 from quire.ledger.ledger import Transaction
 from quire.ledger.moments import to_micros
 from quire.ledger.tables.tasks import Note
-from quire.pipeline.contexts import StageContext, params_text
+from quire.pipeline.contexts import Contexts, StageContext, params_text
 from quire.pipeline.drop import drop
 from quire.pipeline.params import sent_params
 from quire.plan.rendering import Item, payload_hash, user_text
@@ -26,59 +25,72 @@ class Outgoing(NamedTuple):
 
 
 def claim(
-    tx: Transaction, context: StageContext, worker: WorkerId, limit: int, now: datetime
+    tx: Transaction,
+    contexts: Contexts,
+    context: StageContext,
+    worker: WorkerId,
+    limit: int,
+    now: datetime,
 ) -> list[Outgoing]:
     """Take up to `limit` sendable requests; the intent is stored before anything is sent."""
     queued = tx.requests.claim(context.lane_id, limit, now)
     if not queued:
         return []
-    contents = _by_request(tx, queued)
-    users: dict[RequestId, str] = {}
-    for request in queued:
-        user = _checked(context, request, contents.get(request.id, []))
-        if user is not None:
-            users[request.id] = user
-    _drop_unsendable(tx, context, [each for each in queued if each.id not in users])
-    sendable = [each for each in queued if each.id in users]
+    texts = _texts(tx, contexts, context, queued)
+    sendable = [each for each in queued if each.id in texts]
+    if len(sendable) < len(queued):
+        _drop_unsendable(tx, context, [each for each in queued if each.id not in texts])
     ids = tx.attempts.take_ids(len(sendable))
-    tx.attempts.add(
-        [
-            _attempt(context, each, attempt, worker, now)
-            for each, attempt in zip(sendable, ids, strict=True)
-        ]
-    )
+    pairs = list(zip(sendable, ids, strict=True))
+    tx.attempts.add([_attempt(context, each, attempt, worker, now) for each, attempt in pairs])
     return [
-        Outgoing(_call(context, each, attempt, users[each.id]), context, each.reserve)
-        for each, attempt in zip(sendable, ids, strict=True)
+        Outgoing(_call(context, each, attempt, texts[each.id]), context, each.reserve)
+        for each, attempt in pairs
     ]
 
 
-def _by_request(tx: Transaction, queued: Sequence[Queued]) -> dict[RequestId, list[MemberContent]]:
-    contents = tx.requests.contents([each.id for each in queued])
-    return {key: list(group) for key, group in groupby(contents, lambda each: each.request_id)}
+def _texts(
+    tx: Transaction, contexts: Contexts, context: StageContext, queued: Sequence[Queued]
+) -> dict[RequestId, str]:
+    """The texts to send; none where a member moved on or the text is not what was promised."""
+    most = context.policy.max_calls
+    waiting = tx.requests.sendable([each.id for each in queued], most)
+    standing = [each for each in queued if waiting.get(each.id) == each.tasks and each.lost < most]
+    texts = {each.id: text for each in standing if (text := _kept(contexts, each)) is not None}
+    texts |= _rendered(tx, context, [each.id for each in standing if each.id not in texts])
+    return {
+        each.id: texts[each.id]
+        for each in standing
+        if each.id in texts and _promised(context, each, texts[each.id])
+    }
 
 
-def _checked(
-    context: StageContext, request: Queued, members: Sequence[MemberContent]
-) -> str | None:
-    """The text to send, or None if a member moved on or the text is not what was promised."""
-    policy = context.policy
-    if request.lost >= policy.max_calls:
-        return None
-    items = [
-        Item(each.block_index, each.block_type, each.content)
-        for each in members
-        if each.state == "packed"
-        and each.current
-        and each.calls < policy.max_calls
-        and each.content is not None
-    ]
-    if len(items) != request.tasks:
-        return None
-    user = request.body or user_text(context.stage.prompt, request.id, items)
+def _kept(contexts: Contexts, request: Queued) -> str | None:
+    """The text as this worker prepared it, or as the ledger stores it in full."""
+    return contexts.rendered.pop(request.id, None) or request.body
+
+
+def _rendered(
+    tx: Transaction, context: StageContext, requests: Sequence[RequestId]
+) -> dict[RequestId, str]:
+    """Texts rendered again from the ledger."""
+    if not requests:
+        return {}
+    contents = tx.requests.contents(requests)
+    return {
+        request: user_text(
+            context.stage.prompt,
+            request,
+            [Item(each.block_index, each.block_type, each.content or "") for each in members],
+        )
+        for request, members in groupby(contents, lambda each: each.request_id)
+    }
+
+
+def _promised(context: StageContext, request: Queued, text: str) -> bool:
     params = sent_params(context.params, request.max_output)
-    digest = payload_hash(context.prefix.hash, user, params, context.facts.name)
-    return user if digest == request.payload_hash else None
+    digest = payload_hash(context.prefix.hash, text, params, context.facts.name)
+    return digest == request.payload_hash
 
 
 def _drop_unsendable(tx: Transaction, context: StageContext, requests: Sequence[Queued]) -> None:

@@ -1,17 +1,19 @@
 """Contexts: what a run was told at its start, read once and kept ready for every verb."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from quire.domain.data import canonical_json
 from quire.domain.errors import NotFound
-from quire.domain.ids import LaneId, RunId, StageId
+from quire.domain.ids import LaneId, RequestId, RunId, StageId
 from quire.domain.models import ModelFacts, Params
 from quire.domain.policy import Policy
 from quire.domain.recipes import Stage
 from quire.domain.runs import Lane
+from quire.gates.judging import GATE_VERSION
 from quire.gates.shape import Shape
 from quire.ledger.ledger import Transaction
-from quire.plan.rendering import Prefix, prefix, prefix_bytes
+from quire.plan.rendering import Prefix, prefix, prefix_bytes, stage_question
 from quire.plan.sizing import Budget, OutputShape, budget, output_shape, pack_cap, reserved_output
 from quire.recipes.policies import policy_from_json
 from quire.recipes.snapshots import recipe_from_json
@@ -33,6 +35,7 @@ class StageContext:
     shape: Shape
     output_shape: OutputShape
     budget: Budget
+    question: bytes  # the part of every task's question that the stage decides
 
 
 class Contexts:
@@ -42,6 +45,7 @@ class Contexts:
         """Start with nothing."""
         self._by_stage: dict[StageId, StageContext] = {}
         self.judged_early: set[RunId] = set()  # runs whose first tasks were looked at: for good
+        self.rendered: dict[RequestId, str] = {}  # texts prepared here and not claimed yet
 
     def of_lane(self, tx: Transaction, lane: Lane) -> StageContext:
         """The context of a lane's stage."""
@@ -89,9 +93,11 @@ def build(lane: Lane, stage: Stage, policy: Policy, facts: ModelFacts) -> StageC
         shape=Shape(stage.schema.record_schema),
         output_shape=output_shape(stage.schema, policy.estimated_output_per_task),
         budget=budget(facts, prefix_bytes(head), prompt_bytes, reserved_output(facts), cap),
+        question=stage_question(head.hash, stage.prompt, facts.name, stage.params, GATE_VERSION),
     )
 
 
+@lru_cache(maxsize=4096)
 def params_text(params: Params) -> str:
     """Parameters as an attempt remembers them."""
     return canonical_json(params.as_json())

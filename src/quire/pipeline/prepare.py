@@ -45,10 +45,12 @@ def prepare(
     room = min(wanted, _early_room(tx, contexts, context, now))
     if room <= 0:
         return 0
+    if len(contexts.rendered) > 4 * queue:  # texts whose requests another worker took
+        contexts.rendered.clear()
     ready = tx.tasks.ready(context.stage_id, room)
     packs = _packs(tx, context, ready, more=len(ready) == wanted)[:slots]
     if packs:
-        _queue(tx, context, packs)
+        _queue(tx, contexts, context, packs)
     return len(packs)
 
 
@@ -94,27 +96,34 @@ def _packs(
 
 
 def _queue(
-    tx: Transaction, context: StageContext, packs: Sequence[Sequence[tuple[ReadyTask, int]]]
+    tx: Transaction,
+    contexts: Contexts,
+    context: StageContext,
+    packs: Sequence[Sequence[tuple[ReadyTask, int]]],
 ) -> None:
     requests: list[NewRequest] = []
     members: list[NewMember] = []
     for request, packed in zip(tx.requests.take_ids(len(packs)), packs, strict=True):
-        requests.append(_request(context, request, packed))
+        requests.append(_request(contexts, context, request, packed))
         members.extend(
             NewMember(request, ordinal, task.id, wire_id(request, ordinal), task.version)
             for ordinal, (task, _) in enumerate(packed, 1)
         )
     tx.requests.add(requests, members)
-    tx.tasks.move("pack", [member.task_id for member in members])
+    tx.tasks.move_group("pack", context.stage_id, [member.task_id for member in members], "ready")
     tx.tallies.add(context.stage_id, {"packs": len(requests), "packed_tasks": len(members)})
 
 
 def _request(
-    context: StageContext, request: RequestId, packed: Sequence[tuple[ReadyTask, int]]
+    contexts: Contexts,
+    context: StageContext,
+    request: RequestId,
+    packed: Sequence[tuple[ReadyTask, int]],
 ) -> NewRequest:
     stage, facts = context.stage, context.facts
     tasks = [task for task, _ in packed]
     user = user_text(stage.prompt, request, [Item(*task[6:]) for task in tasks])
+    contexts.rendered[request] = user
     limit = max_tokens(
         [estimate for _, estimate in packed],
         facts,

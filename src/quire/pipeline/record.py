@@ -1,11 +1,11 @@
 """Record: what came back is stored before anything judges it; what went wrong finds its remedy."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from quire.domain.ids import StageId
+from quire.domain.ids import AttemptId, StageId
 from quire.domain.requests import Answer, AttemptRow, CallFailure
 from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Transaction
@@ -29,27 +29,34 @@ from quire.plan.retrying import (
 
 def record_answers(tx: Transaction, answers: Sequence[Answer], now: datetime) -> None:
     """Store paid answers, raw; safe to run again after an uncertain commit."""
-    moved = tx.attempts.move("answer", [each.attempt_id for each in answers])
-    stored = [each for each in answers if each.attempt_id in moved]
-    tx.attempts.store(stored, now)
-    tallies: dict[StageId, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    if not answers:
+        return
+    stored, late = answers, dict[AttemptId, str]()
+    if not tx.attempts.answer_open(answers, now):
+        moved = tx.attempts.move("answer", [each.attempt_id for each in answers])
+        stored = [each for each in answers if each.attempt_id in moved]
+        late = {attempt: source for attempt, source in moved.items() if source != "open"}
+        tx.attempts.store(stored, now)
+    tallies: dict[StageId, Counter[str]] = defaultdict(Counter)
     for answer in stored:
-        tally = tallies[answer.stage_id]
-        tally["calls"] += 1
-        if answer.reply is None:
-            tally["presumed"] += answer.cost
-            tx.holds.add(answer.run_id, HoldKind.UNDECODABLE, answer.problem, now)
-            continue
-        usage = answer.reply.usage
-        tally["input_tokens"] += usage.input_total
-        tally["cached_tokens"] += usage.cached
-        tally["output_tokens"] += usage.output
-        tally["cost"] += answer.cost
-    late = [each for each in moved if moved[each] != "open"]
-    for row in tx.attempts.by_id(late) if late else []:
+        _count(tx, answer, tallies[answer.stage_id], now)
+    for row in tx.attempts.by_id(list(late)) if late else []:
         tallies[row.stage_id]["presumed"] -= row.reserved  # it was counted when it was lost
     for stage, deltas in tallies.items():
         tx.tallies.add(stage, deltas)
+
+
+def _count(tx: Transaction, answer: Answer, tally: "Counter[str]", now: datetime) -> None:
+    tally["calls"] += 1
+    if answer.reply is None:
+        tally["presumed"] += answer.cost
+        tx.holds.add(answer.run_id, HoldKind.UNDECODABLE, answer.problem, now)
+        return
+    usage = answer.reply.usage
+    tally["input_tokens"] += usage.input_total
+    tally["cached_tokens"] += usage.cached
+    tally["output_tokens"] += usage.output
+    tally["cost"] += answer.cost
 
 
 def record_failures(

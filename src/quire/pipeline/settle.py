@@ -26,16 +26,19 @@ from quire.plan.retrying import Accept, Again, GiveUp, Owed, Step, after_answer
 GROUP = 256  # attempts judged in one transaction
 
 
+_Groups = dict[tuple[StageId, str], list[TaskId]]  # by stage and the state they were in
+
+
 class _Outcome:
     """What one group of answers changes, gathered so that each statement runs once."""
 
     def __init__(self) -> None:
         self.results: list[NewResult] = []
-        self.accepted: dict[str, list[TaskId]] = defaultdict(list)  # by the state they were in
+        self.accepted: _Groups = defaultdict(list)
         self.notes: list[Note] = []
         self.going_again: list[Member] = []
-        self.given_up: dict[str, list[TaskId]] = defaultdict(list)
-        self.called: list[TaskId] = []
+        self.given_up: _Groups = defaultdict(list)
+        self.called: list[TaskId] = []  # answered, and not moved by that
         self.all_accepted: list[RequestId] = []
         self.verdicts: list[tuple[RequestId, int, str, str | None]] = []
         self.closing: list[RequestId] = []
@@ -137,22 +140,23 @@ def _gather(
     answered: Answered, member: Member, step: Step, outcome: _Outcome, *, last: bool
 ) -> None:
     task = member.task_id
-    outcome.called.append(task)
     match step:
         case Accept(data=data):
             outcome.taken.add(task)
-            outcome.accepted[member.state].append(task)
+            outcome.accepted[member.stage_id, member.state].append(task)
             outcome.results.append(
                 NewResult(task, member.version, answered.attempt_id, GATE_VERSION, _text(data))
             )
         case Again(tries=tries, pack_cap=cap, output_floor=floor, error=error):
+            outcome.called.append(task)
             if last and member.state == "packed":
                 outcome.notes.append(Note(task, tries, cap, floor, error))
                 outcome.going_again.append(member)
         case GiveUp(tries=tries, error=error):
+            outcome.called.append(task)
             if last and TASK.allows(member.state, "give_up"):
                 outcome.notes.append(Note(task, tries, member.pack_cap, 0, error))
-                outcome.given_up[member.state].append(task)
+                outcome.given_up[member.stage_id, member.state].append(task)
         case never:
             assert_never(never)
 
@@ -164,11 +168,11 @@ def _write(tx: Transaction, outcome: _Outcome, now: datetime) -> None:
     tx.requests.judge(outcome.verdicts)
     tx.results.add(outcome.results, now)
     tx.tasks.count_calls(outcome.called)
-    for state, tasks in outcome.accepted.items():
-        tx.tasks.move("accept", tasks, [state])
+    for (stage, state), tasks in outcome.accepted.items():
+        tx.tasks.move_group("accept", stage, tasks, state, calls=1)
     tx.tasks.note(outcome.notes)
-    for state, tasks in outcome.given_up.items():
-        tx.tasks.move("give_up", tasks, [state])
+    for (stage, state), tasks in outcome.given_up.items():
+        tx.tasks.move_group("give_up", stage, tasks, state)
     give_back(tx, outcome.going_again, [*outcome.closing, *outcome.dropping])
     for stage, splits in outcome.splits.items():
         tx.tallies.add(stage, {"splits": splits})

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
@@ -13,6 +13,9 @@ from quire.domain.data import Json, JsonObject, canonical_json
 from quire.domain.ids import fingerprint
 from quire.domain.models import Params
 from quire.domain.recipes import Stage
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
 
 RENDER_VERSION = 1  # raised when the same pack would be rendered to other bytes
 
@@ -106,7 +109,9 @@ def item_bytes(content_json_bytes: int) -> int:
 
 def payload_hash(prefix_hash: bytes, user: str, params: Params, model: str) -> bytes:
     """Fingerprint a whole call, to check a body that is rendered again."""
-    return fingerprint(prefix_hash, user, _params_text(params), model)
+    digest = _payload_head(prefix_hash, params, model).copy()
+    digest.update(user.encode())
+    return digest.digest()[:16]
 
 
 def question_hash(
@@ -121,11 +126,30 @@ def question_hash(
 
     An output limit is left out: it depends on the company, and does not change the question.
     """
+    stage = stage_question(prefix_hash, prompt, model, params, gate_version)
+    return task_question(stage, content_hash)
+
+
+def stage_question(
+    prefix_hash: bytes, prompt: str, model: str, params: Params, gate_version: str | int
+) -> bytes:
+    """Fingerprint the part of the question that all tasks of a stage share."""
     asked = _question_params_text(params)
-    return fingerprint(prefix_hash, prompt, model, asked, gate_version, content_hash)
+    return fingerprint(prefix_hash, prompt, model, asked, gate_version)
+
+
+def task_question(stage_question: bytes, content_hash: bytes) -> bytes:
+    """Fingerprint one task's question; the first part has a fixed length, so joining is safe."""
+    return sha256(stage_question + content_hash).digest()[:16]
 
 
 # A stage has one set of parameters and millions of tasks.
+@lru_cache(maxsize=1024)
+def _payload_head(prefix_hash: bytes, params: Params, model: str) -> "_Hash":
+    head = fingerprint(prefix_hash, _params_text(params), model)
+    return sha256(head)  # of a fixed length, so that no text can be read as a part of it
+
+
 @lru_cache(maxsize=256)
 def _params_text(params: Params) -> str:
     # 1 and 1.0 are equal, to the cache too, so they must read alike.

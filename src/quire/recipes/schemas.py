@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 from quire.domain.data import Json
@@ -38,8 +39,8 @@ def read_schema(text: bytes, name: str, ref: str | None = None) -> Schema:
     repeated: list[str] = []
 
     def note_repeated(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-        names = [key for key, _ in pairs]
-        repeated.extend(key for key in dict.fromkeys(names) if names.count(key) > 1)
+        counts = Counter(key for key, _ in pairs)
+        repeated.extend(key for key, count in counts.items() if count > 1)
         return dict(pairs)
 
     def refuse_constant(constant: str) -> None:

@@ -72,6 +72,27 @@ class Attempts:
         rows = [(each.id, at, each.error, each.cost, each.cost_basis) for each in endings]
         self._connection.many("end_attempts", rows)
 
+    def answer_open(self, answers: Sequence[Answer], now: datetime) -> bool:
+        """Answer attempts that are all open and all readable; false (nothing done) if one is not."""
+        ids = [each.attempt_id for each in answers]
+        if any(each.reply is None for each in answers) or self._count_open(ids) < len(ids):
+            return False
+        at, target = to_micros(now), ATTEMPT.targets["answer"]
+        self._connection.many(
+            "answer_attempts",
+            [
+                (*_used(each.attempt_id, each.reply, each.cost, at), ATTEMPT.start, target)
+                for each in answers
+                if each.reply is not None
+            ],
+        )
+        self._connection.many("add_responses", [_stored(each, at) for each in answers])
+        return True
+
+    def _count_open(self, attempts: Sequence[AttemptId]) -> int:
+        count: int = self._run("count_open_attempts", ids=attempts)[0][0]
+        return count
+
     def store(self, answers: Sequence[Answer], now: datetime) -> None:
         """Keep paid answers, raw and decoded, with what they used and cost."""
         at = to_micros(now)

@@ -100,6 +100,11 @@ class Requests:
         """The members of some requests as they stand now, taken for this transaction."""
         return [Member._make(row) for row in self._run("members", ids=requests)]
 
+    def sendable(self, requests: Sequence[RequestId], most_calls: int) -> dict[RequestId, int]:
+        """How many members of each request still wait for just this answer."""
+        rows = self._run("sendable_members", ids=requests, most=most_calls)
+        return {row[0]: row[1] for row in rows}
+
     def contents(self, requests: Sequence[RequestId]) -> list[MemberContent]:
         """The members of some requests with what rendering needs."""
         rows = self._run("members_content", ids=requests)

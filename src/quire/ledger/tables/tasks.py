@@ -65,6 +65,24 @@ class Tasks:
             self._tally(name, source, Counter(row[0] for row in rows))
         return moved
 
+    def move_group(
+        self, name: str, stage: StageId, tasks: Sequence[TaskId], source: str, calls: int = 0
+    ) -> int:
+        """Make a move with tasks of one stage in one state: the fast way for the common paths."""
+        if not tasks:
+            return 0
+        (state,) = checked(TASK, name, [source])
+        moved = self._connection.change(
+            "move_group",
+            workspace=self._workspace,
+            ids=tasks,
+            source=state,
+            target=TASK.targets[name],
+            calls=calls,
+        )
+        self._tally(name, source, {stage: moved})
+        return moved
+
     def move_stage(self, name: str, stage: StageId, sources: Iterable[str] | None = None) -> int:
         """Make a move with every task of a stage that is where the move starts."""
         statement = "grant_tasks" if name == "retry" else "move_stage_tasks"

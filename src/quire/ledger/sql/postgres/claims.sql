@@ -35,3 +35,7 @@ SELECT id, run_id, name, state, cursor_document, cursor_block, expanded FROM sta
 
 -- name: next_ids
 SELECT nextval(CAST(:sequence AS regclass)) FROM generate_series(1, :count)
+
+-- name: count_open_attempts
+-- Locked, so that a rescuer cannot take them between the count and the move.
+SELECT count(*) FROM (SELECT 1 FROM attempts WHERE id IN (:ids...) AND state = 'open' FOR UPDATE) AS open_ones

@@ -12,6 +12,14 @@ UPDATE attempts SET state = :target WHERE id IN (:ids...) AND state = :source RE
 UPDATE attempts SET ended_at = rows.ended_at, error = rows.error, cost = rows.cost, cost_basis = rows.cost_basis
 FROM rows WHERE attempts.id = rows.id
 
+-- name: answer_attempts
+-- The common case of an answer: the attempt is open, and its move and its usage are one write.
+-- rows: id int, ended_at int, input int, output int, cached int, short int, long int, reasoning int, cost int, source text, target text
+UPDATE attempts SET state = rows.target, ended_at = rows.ended_at, input_tokens = rows.input, output_tokens = rows.output,
+    cached_tokens = rows.cached, written_short_tokens = rows.short, written_long_tokens = rows.long,
+    reasoning_tokens = rows.reasoning, cost = rows.cost, cost_basis = 'usage', error = NULL
+FROM rows WHERE attempts.id = rows.id AND attempts.state = rows.source
+
 -- name: count_usage
 -- What an answered attempt used and cost.
 -- rows: id int, ended_at int, input int, output int, cached int, short int, long int, reasoning int, cost int
@@ -72,3 +80,6 @@ WHERE l.workspace_id = :workspace AND l.run_id = :run
 
 -- name: response_codec
 SELECT codec, stored_at FROM responses WHERE attempt_id = :id
+
+-- name: count_open_attempts
+SELECT count(*) FROM attempts WHERE id IN (:ids...) AND state = 'open'

@@ -49,6 +49,12 @@ UPDATE requests SET not_before = rows.not_before FROM rows WHERE requests.id = r
 -- name: count_losses
 UPDATE requests SET lost = lost + 1 WHERE id IN (:ids...)
 
+-- name: sendable_members
+-- How many members of each request still wait for just this answer.
+SELECT rt.request_id, count(*) FROM request_tasks rt JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace
+WHERE rt.request_id IN (:ids...) AND t.state = 'packed' AND t.version = rt.version AND t.calls < :most
+GROUP BY rt.request_id
+
 -- name: members_content
 -- The members of some requests with what rendering needs.
 SELECT rt.request_id, rt.wire_id, t.id, t.state, CASE WHEN t.version = rt.version THEN 1 ELSE 0 END, t.calls, b.block_index, b.block_type, b.content

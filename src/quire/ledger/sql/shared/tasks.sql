@@ -18,6 +18,11 @@ ORDER BY t.id LIMIT :limit
 UPDATE tasks SET state = :target
 WHERE workspace_id = :workspace AND id IN (:ids...) AND state = :source RETURNING stage_id
 
+-- name: move_group
+-- Tasks of one stage that are all in one state; `calls` counts an answered call with the move.
+UPDATE tasks SET state = :target, calls = calls + :calls
+WHERE workspace_id = :workspace AND id IN (:ids...) AND state = :source
+
 -- name: count_calls
 UPDATE tasks SET calls = calls + 1 WHERE workspace_id = :workspace AND id IN (:ids...)
 

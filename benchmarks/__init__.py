@@ -1,0 +1,1 @@
+"""Benchmarks: ratios against a baseline run in the same process, never seconds alone."""

@@ -1,0 +1,1 @@
+"""Reading files: every format, and everything that can be wrong with one."""
