@@ -13,8 +13,7 @@ from quire.domain.requests import Answer, CallFailure
 from quire.domain.runs import Lane
 from quire.ledger.ledger import Ledger, Transaction
 from quire.pipeline.claim import Outgoing, claim
-from quire.pipeline.contexts import Contexts, StageContext
-from quire.pipeline.prepare import prepare
+from quire.pipeline.contexts import Contexts
 from quire.pipeline.record import record_answers, record_failures
 from quire.providers.protocol import Provider
 
@@ -37,6 +36,7 @@ class Courier:
         self._outside = outside
         self._threads = threads
         self._in_flight: Counter[str] = Counter()  # by model
+        self._most = 1  # the largest concurrency seen: what is worth a look at the queues
         self._answers: list[Answer] = []
         self._failures: list[CallFailure] = []
         self._last_lane = LaneId(0)
@@ -53,67 +53,69 @@ class Courier:
         """Calls that came back and are not in the ledger yet."""
         return len(self._answers) + len(self._failures)
 
-    async def send_more(self, group: asyncio.TaskGroup, worker: WorkerId, now: datetime) -> int:
-        """Prepare, claim and send as much as there is room for; returns how many calls went out."""
-        outgoing = await self._threads.run(self._take, worker, now)
-        self._outside.reach("after_claim")
-        for each in outgoing:
-            self._in_flight[each.context.facts.name] += 1
-            self._sends.add(group.create_task(self._send(each)))
-        return len(outgoing)
+    async def step(
+        self, group: asyncio.TaskGroup, worker: WorkerId, now: datetime, *, sending: bool = True
+    ) -> int:
+        """Store what came back and send the next calls; returns how many of both.
 
-    async def record(self, now: datetime) -> int:
-        """Store what came back; it stays here until the ledger has it."""
+        What came back stays in memory until the ledger has it, however often that takes.
+        """
         answers, failures = self._answers[:], self._failures[:]
-        if not answers and not failures:
+        room = sending and self._has_room()
+        if not answers and not failures and not room:
             return 0
         self._outside.reach("before_record")
-        await self._threads.run(self._store, answers, failures, now)
+        outgoing = await self._threads.run(
+            self._exchange, answers, failures, worker if room else None, now
+        )
         del self._answers[: len(answers)], self._failures[: len(failures)]
-        self._outside.reach("after_record")
-        return len(answers) + len(failures)
+        self._outside.reach("after_claim" if outgoing else "after_record")
+        for each in outgoing:
+            self._in_flight[each.context.facts.name] += 1
+            self._most = max(self._most, each.context.policy.concurrency)
+            self._sends.add(group.create_task(self._send(each)))
+        return len(answers) + len(failures) + len(outgoing)
+
+    def _has_room(self) -> bool:
+        return self.in_flight <= self._most - _worth(self._most)
 
     def abandon(self) -> None:
         """Wait no longer for what is in flight."""
         for task in list(self._sends):
             task.cancel()
 
-    def _store(self, answers: list[Answer], failures: list[CallFailure], now: datetime) -> None:
+    def _exchange(
+        self,
+        answers: list[Answer],
+        failures: list[CallFailure],
+        worker: WorkerId | None,
+        now: datetime,
+    ) -> list[Outgoing]:
+        """Record and claim in one transaction: the ledger syncs to disk once for both."""
         with self._ledger.transaction() as tx:
             record_answers(tx, answers, now)
             record_failures(tx, self._contexts, failures, now)
+            return [] if worker is None else self._claim(tx, worker, now)
 
-    def _take(self, worker: WorkerId, now: datetime) -> list[Outgoing]:
-        """Claim lane by lane, a fair share of the room each, filling the queues that run dry."""
+    def _claim(self, tx: Transaction, worker: WorkerId, now: datetime) -> list[Outgoing]:
+        """Claim lane by lane, a fair share of the room each."""
         outgoing: list[Outgoing] = []
-        with self._ledger.transaction() as tx:
-            lanes = self._in_turn(tx.requests.open_lanes(now))
-            shares = Counter(lane.model for lane in lanes)
-            taken: Counter[str] = Counter()
-            for lane in lanes:
-                context = self._contexts.of_lane(tx, lane)
-                most = context.policy.concurrency
-                room = most - self._in_flight[lane.model] - taken[lane.model]
-                share = min(room, -(-most // shares[lane.model]))
-                if share <= 0 or room < _worth(most):
-                    continue
-                claimed = self._claim(tx, context, worker, share, now)
-                taken[lane.model] += len(claimed)
-                outgoing.extend(claimed)
-        return outgoing
-
-    def _claim(
-        self, tx: Transaction, context: StageContext, worker: WorkerId, share: int, now: datetime
-    ) -> list[Outgoing]:
-        claimed = claim(tx, self._contexts, context, worker, share, now)
-        if len(claimed) < share:
+        lanes = self._in_turn(tx.requests.open_lanes(now))
+        shares = Counter(lane.model for lane in lanes)
+        taken: Counter[str] = Counter()
+        for lane in lanes:
+            context = self._contexts.of_lane(tx, lane)
             most = context.policy.concurrency
-            if prepare(tx, self._contexts, context, most, now):
-                rest = share - len(claimed)
-                claimed += claim(tx, self._contexts, context, worker, rest, now)
-        if claimed:
-            self._last_lane = context.lane_id
-        return claimed
+            room = most - self._in_flight[lane.model] - taken[lane.model]
+            share = min(room, -(-most // shares[lane.model]))
+            if share <= 0 or room < _worth(most):
+                continue
+            claimed = claim(tx, self._contexts, context, worker, share, now)
+            taken[lane.model] += len(claimed)
+            outgoing.extend(claimed)
+            if claimed:
+                self._last_lane = lane.id
+        return outgoing
 
     def _in_turn(self, lanes: list[Lane]) -> list[Lane]:
         """Begin after the lane served last, so that a big run does not starve a small one."""

@@ -1,4 +1,4 @@
-"""The settler: judges stored answers in groups, and reads again what an older decoder could not."""
+"""The settler: judges stored answers in groups, and packs what goes out next."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -9,6 +9,7 @@ from quire.domain.money import cost
 from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Ledger
 from quire.pipeline.contexts import Contexts
+from quire.pipeline.prepare import prepare
 from quire.pipeline.settle import settle
 from quire.providers.protocol import Provider
 
@@ -31,21 +32,25 @@ class Settler:
         self._threads = threads
         self._provider_for = provider_for
 
-    async def step(self, now: datetime) -> int:
-        """Judge one group of answers; returns how many."""
+    async def step(self, now: datetime, *, packing: bool = True) -> int:
+        """Judge one group of answers and refill the queues; returns how much was done."""
         self._outside.reach("before_settle")
-        settled = await self._threads.run(self._settle, now)
-        if settled:
+        moved = await self._threads.run(self._settle, now, packing)
+        if moved:
             self._outside.reach("after_settle")
-        return settled
+        return moved
 
     async def read_again(self, provider: str, now: datetime) -> int:
         """Try a newer decoder on responses that an older one could not read."""
         return await self._threads.run(self._read_again, provider, now)
 
-    def _settle(self, now: datetime) -> int:
+    def _settle(self, now: datetime, packing: bool) -> int:
+        """One transaction for both: the ledger syncs to disk once."""
         with self._ledger.transaction() as tx:
-            return settle(tx, self._contexts, now)
+            moved = settle(tx, self._contexts, now)
+            for lane in tx.requests.open_lanes(now) if packing else []:
+                moved += prepare(tx, self._contexts, self._contexts.of_lane(tx, lane), now)
+        return moved
 
     def _read_again(self, name: str, now: datetime) -> int:
         provider = self._provider_for(name)

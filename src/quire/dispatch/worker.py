@@ -73,23 +73,22 @@ class Worker:
                     failure = error
                 await self._wait_for_calls()
                 self.courier.abandon()
-            try:
-                await self._finish()
-            except Error as error:
-                failure = failure or error
+                try:
+                    await self._finish(group)
+                except Error as error:
+                    failure = failure or error
         self._threads.close()
         if failure is not None:
             raise failure
 
     async def step(self, group: asyncio.TaskGroup, now: datetime) -> int:
-        """One round: record, settle, sweep when due, send; returns how much was done."""
-        moved = await self.courier.record(now)
-        moved += await self.settler.step(now)
+        """One round: exchange, settle and pack, sweep when due; returns how much was done."""
+        going = not self._stopping
+        moved = await self.courier.step(group, self.sweeper.worker, now, sending=going)
+        moved += await self.settler.step(now, packing=going)
         if moved == 0 or self._next_sweep is None or now >= self._next_sweep:
             moved += await self.sweeper.step(now)
             self._next_sweep = now + timedelta(seconds=self._settings.sweep)
-        if not self._stopping:
-            moved += await self.courier.send_more(group, self.sweeper.worker, now)
         return moved
 
     async def _work(self, group: asyncio.TaskGroup, done: Callable[[], bool]) -> None:
@@ -98,7 +97,8 @@ class Worker:
             now = self._outside.now()
             self.courier.returned.clear()
             moved = await self._patiently(lambda: self.step(group, self._outside.now()))
-            if moved == 0 or look_at is None or now >= look_at:
+            idle = moved == 0 and self.courier.in_flight == 0
+            if idle or look_at is None or now >= look_at:
                 if await self._patiently(lambda: self._threads.run(done)):
                     return
                 look_at = now + timedelta(seconds=self._settings.idle)
@@ -127,12 +127,11 @@ class Worker:
             except TimeoutError:
                 continue
 
-    async def _finish(self) -> None:
+    async def _finish(self, group: asyncio.TaskGroup) -> None:
         """Record and judge the last answers, and sign off."""
-        await self.courier.record(self._outside.now())
-        while await self.settler.step(self._outside.now()):
+        self._stopping = True
+        while await self.step(group, self._outside.now()):
             pass
-        await self.sweeper.step(self._outside.now())
         await self.sweeper.end(self._outside.now())
 
     async def _patiently(self, step: Callable[[], Awaitable[T]]) -> T:

@@ -86,7 +86,7 @@ class Queued(NamedTuple):
     tasks: int
     max_output: int
     reserve: int
-    sent: int  # this sending included
+    sent: int  # attempts before this one
     lost: int  # sendings nobody knows the end of
     body: str | None
 

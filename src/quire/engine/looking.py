@@ -2,15 +2,23 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
 from typing import NamedTuple
 
+from quire.domain.data import JsonObject
 from quire.domain.errors import NotFound
 from quire.domain.ids import RequestId, RunId, TaskId
-from quire.domain.runs import Event
+from quire.domain.models import ModelFacts
+from quire.domain.recipes import Schema
+from quire.domain.runs import Event, Run
 from quire.domain.tasks import Failure, TaskView
+from quire.engine.ordering import find_schema
+from quire.export.rows import ExportedRow, exported, rows
 from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.views import AttemptView, MemberView, RequestLine, RequestView
 from quire.pipeline.contexts import Contexts, StageContext
+from quire.pipeline.progress import at_rest, progress
 from quire.plan.rendering import Item, user_text
 
 FAILURES = 10_000  # looked at, at most
@@ -21,6 +29,20 @@ class FailureGroup(NamedTuple):
 
     cause: str
     failures: list[Failure]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunHead:
+    """What a run was told at its start."""
+
+    id: RunId
+    state: str
+    schema: str
+    fields: tuple[str, ...]  # of the schema, in its own order
+    model: ModelFacts
+    policy: JsonObject  # each value with its source
+    started_at: datetime
+    ended_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +74,27 @@ class Looking:
         """Look at one ledger."""
         self._ledger = ledger
         self._contexts = Contexts()
+
+    def head(self, run: RunId) -> RunHead:
+        """What a run is about."""
+        with self._ledger.snapshot() as tx:
+            found, schema = exported(tx, run)
+        return _head(found, schema.ref, tuple(schema.properties))
+
+    def schema(self, name: str) -> Schema:
+        """A kept schema by its name, or by the start of its fingerprint."""
+        with self._ledger.snapshot() as tx:
+            return find_schema(tx, name)
+
+    def idle(self) -> bool:
+        """Whether every run is at rest, so that a worker has nothing to do until somebody acts."""
+        with self._ledger.snapshot() as tx:
+            return all(at_rest(progress(tx, each.run_id)) for each in tx.runs.wishes())
+
+    def sample(self, run: RunId, only: str, limit: int) -> list[ExportedRow]:
+        """A run's first rows, with their blocks."""
+        with self._ledger.snapshot() as tx:
+            return list(islice(rows(tx, run, only), limit))
 
     def failures(self, run: RunId) -> list[FailureGroup]:
         """Failed tasks grouped by cause, the commonest first."""
@@ -106,6 +149,19 @@ class Looking:
                 attempts=tx.views.attempts(request),
                 members=tx.views.members(request),
             )
+
+
+def _head(run: Run, schema: str, fields: tuple[str, ...]) -> RunHead:
+    return RunHead(
+        id=run.id,
+        state=run.state,
+        schema=schema,
+        fields=fields,
+        model=ModelFacts.from_json(run.model),
+        policy=run.policy,
+        started_at=run.created_at,
+        ended_at=run.ended_at,
+    )
 
 
 def _sent_text(tx: Transaction, context: StageContext, request: RequestId) -> str | None:

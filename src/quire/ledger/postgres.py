@@ -16,7 +16,12 @@ CHANNEL = "quire"
 MIGRATION_LOCK = 7_183_047  # any number, the same in every process
 MAX_CONNECTIONS = 6
 CONNECT_SECONDS = 10.0
+HOLD_TEXT = ("blocks", "documents", "requests", "request_tasks", "responses", "results", "tasks")
 
+_RACES = (  # another process wrote between our look and our write: the next look sees it
+    psycopg.errors.UniqueViolation,
+    psycopg.errors.ForeignKeyViolation,
+)
 _RETRYABLE = (
     psycopg.errors.SerializationFailure,
     psycopg.errors.DeadlockDetected,
@@ -151,7 +156,7 @@ class PostgresDatabase:
         with _translated(self.url), self._pool.connection() as raw:
             raw.autocommit = True
             try:
-                raw.execute("VACUUM (FULL) blocks, responses, results, requests, documents, tasks")
+                raw.execute(f"VACUUM (FULL) {', '.join(HOLD_TEXT)}")
             finally:
                 raw.autocommit = False
 
@@ -171,11 +176,14 @@ def _bound(values: dict[str, object]) -> dict[str, Any]:
 
 @contextmanager
 def _translated(url: str) -> Iterator[None]:
-    where = url.rpartition("@")[2] or url  # never the password
+    where = url.rpartition("@")[2].partition("?")[0]  # never the password
     try:
         yield
-    except psycopg.errors.IntegrityError:
-        raise
+    except _RACES as error:
+        raise LedgerUnavailable(
+            f"PostgreSQL at {where}: another process may have done the same just now; try again"
+            f" ({_first_line(error)})"
+        ) from error
     except (psycopg_pool.PoolTimeout, psycopg.InterfaceError, *_RETRYABLE) as error:
         raise LedgerUnavailable(f"PostgreSQL at {where}: {_first_line(error)}") from error
     except psycopg.OperationalError as error:

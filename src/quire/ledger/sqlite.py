@@ -12,6 +12,8 @@ from quire.domain.errors import LedgerError, LedgerUnavailable, NewerLedger
 from quire.ledger.connection import Row
 from quire.ledger.statements import Statement, load
 
+CHECKPOINT_PAGES = 8000  # of the log; a page that changed often is then copied once
+APPLICATION_ID = 0x51554952  # "QUIR": marks the file as ours, whatever its user_version
 BUSY_SECONDS = 30  # how long a writer waits for another process's transaction
 
 _REMEDIES = {
@@ -74,11 +76,17 @@ class SqliteDatabase:
             raise LedgerError(f"there is no ledger at {path}; `quire init` makes one here")
         self._durable = durable
         self._lock = threading.Lock()
+        self._readers: list[sqlite3.Connection] = []  # idle ones, kept for the next snapshot
         self._statements = load(self.dialect)
         with _translated(path):
             self._writer = self._connect()
-            if self._writer.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-                self._writer.execute("PRAGMA journal_mode = WAL")
+            try:
+                self._recognise()
+                if self._writer.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                    self._writer.execute("PRAGMA journal_mode = WAL")
+            except BaseException:
+                self._writer.close()
+                raise
 
     @contextmanager
     def transaction(self) -> Iterator[SqliteConnection]:
@@ -97,12 +105,14 @@ class SqliteDatabase:
     def snapshot(self) -> Iterator[SqliteConnection]:
         """Read on a connection of its own: readers never wait for the writer."""
         with _translated(self.url):
-            reader = self._connect()
+            reader = self._readers.pop() if self._readers else self._connect(query_only=True)
+            reader.execute("BEGIN")
             try:
-                reader.execute("BEGIN")
                 yield SqliteConnection(reader, self._statements)
             finally:
-                reader.close()
+                if reader.in_transaction:
+                    reader.execute("ROLLBACK")
+                self._readers.append(reader)
 
     def migrate(self, scripts: dict[int, str]) -> None:
         """Bring the tables up to date, one process at a time; refuse a newer ledger."""
@@ -116,6 +126,7 @@ class SqliteDatabase:
                 for number in range(self._version(newest) + 1, newest + 1):
                     for statement in _statements_of(scripts[number]):
                         self._writer.execute(statement)
+                self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
                 self._writer.execute(f"PRAGMA user_version = {newest:d}")
                 self._writer.execute("COMMIT")
             except BaseException:
@@ -128,13 +139,16 @@ class SqliteDatabase:
         threading.Event().wait(min(seconds, 0.2))
 
     def scrub(self) -> None:
-        """Fold the log into the file and truncate it; secure_delete has zeroed what was deleted."""
+        """Rewrite the file without its free space, fold the log into it and truncate that."""
         with self._lock, _translated(self.url):
+            self._writer.execute("VACUUM")
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def close(self) -> None:
-        """Close the writer."""
+        """Close every connection."""
         self._writer.close()
+        while self._readers:
+            self._readers.pop().close()
 
     def _version(self, newest: int) -> int:
         version: int = self._writer.execute("PRAGMA user_version").fetchone()[0]
@@ -143,25 +157,34 @@ class SqliteDatabase:
                 f"{self.url} was written by a newer Quire (version {version}, this one knows"
                 f" {newest}); upgrade Quire to use it"
             )
-        if version == 0 and self._writer.execute("SELECT 1 FROM sqlite_schema").fetchone():
-            raise LedgerError(f"{self.url} is a SQLite database, but not a Quire ledger")
         return version
 
-    def _connect(self) -> sqlite3.Connection:
+    def _recognise(self) -> None:
+        """Refuse somebody else's database before anything about it is changed."""
+        ours = self._writer.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
+        if not ours and self._writer.execute("SELECT 1 FROM sqlite_schema").fetchone():
+            raise LedgerError(f"{self.url} is a SQLite database, but not a Quire ledger")
+
+    def _connect(self, *, query_only: bool = False) -> sqlite3.Connection:
         raw = sqlite3.connect(
-            self.url, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            self.url,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
         )
         raw.execute("PRAGMA foreign_keys = ON")
-        raw.execute("PRAGMA secure_delete = ON")
+        raw.execute(f"PRAGMA query_only = {query_only:d}")
         raw.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'NORMAL'}")
         raw.execute("PRAGMA cache_size = -65536")
+        raw.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES:d}")
         return raw
 
 
 def _bound(values: dict[str, object]) -> dict[str, object]:
     for name, value in values.items():
-        if isinstance(value, (list, tuple)):
-            values[name] = orjson.dumps(value).decode()
+        if isinstance(value, (list, tuple, range)):
+            values[name] = orjson.dumps(list(value)).decode()
     return values
 
 
@@ -177,8 +200,8 @@ def _statements_of(script: str) -> Iterator[str]:
 def _translated(path: str) -> Iterator[None]:
     try:
         yield
-    except sqlite3.IntegrityError:
-        raise
+    except sqlite3.IntegrityError as error:
+        raise LedgerError(f"{path}: refused by the ledger's own rules: {error}") from error
     except sqlite3.DatabaseError as error:
         message = str(error)
         remedy = next((say for part, say in _REMEDIES.items() if part in message), message)

@@ -23,6 +23,7 @@ _ROWS = re.compile(r"^-- rows: (.+)$", re.MULTILINE)
 _LIST = re.compile(r"IN \(:(\w+)\.\.\.\)")
 _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
 _ROW_COLUMN = re.compile(r"\brows\.(\w+)")
+_INSERT_ROWS = re.compile(r"^(INSERT INTO \w+ \([^)]*\))\s+SELECT (.*) FROM rows$", re.DOTALL)
 _INSERT = re.compile(r"INSERT INTO (\w+) \(([^)]*)\)")
 
 
@@ -91,7 +92,7 @@ def _statement(name: str, text: str, dialect: str) -> Statement:
 def _for_sqlite(name: str, text: str, columns: tuple[str, ...]) -> Statement:
     text = _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", text)
     if columns:
-        text = text.replace("FROM rows", "")
+        text = _INSERT_ROWS.sub(r"\1 VALUES (\2)", text).replace("FROM rows", "")
         text = _ROW_COLUMN.sub(lambda found: f"?{columns.index(found[1]) + 1}", text)
     return Statement(name, text, columns)
 

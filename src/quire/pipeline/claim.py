@@ -112,7 +112,7 @@ def _attempt(
     return NewAttempt(
         id=attempt,
         request_id=request.id,
-        no=request.sent,
+        no=request.sent + 1,
         worker_id=worker,
         provider=context.facts.provider,
         model=context.facts.name,

@@ -31,13 +31,12 @@ EARLY_TASKS = 50  # looked at before the rest is paid for
 EARLY_FAILED_PERCENT = 20
 
 
-def prepare(
-    tx: Transaction, contexts: Contexts, context: StageContext, in_flight: int, now: datetime
-) -> int:
-    """Keep a lane's queue filled; returns how many requests were added."""
-    queue = QUEUE_FACTOR * in_flight
-    queued = tx.requests.queued(context.lane_id, queue)
-    if queued > queue // 2:
+def prepare(tx: Transaction, contexts: Contexts, context: StageContext, now: datetime) -> int:
+    """Refill a lane's queue when it runs low; returns how many requests were added."""
+    low = context.policy.concurrency
+    queue = QUEUE_FACTOR * low
+    queued = tx.requests.queued(context.lane_id, low)
+    if queued >= low:
         return 0
     drop(tx, tx.requests.outdated(context.lane_id, RENDER_VERSION))
     slots = queue - queued

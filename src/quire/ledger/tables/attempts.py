@@ -19,7 +19,9 @@ from quire.domain.states import ATTEMPT
 from quire.ledger.connection import Connection, Row
 from quire.ledger.moments import to_micros
 from quire.ledger.tables.moving import move
+from quire.ledger.texts import storable
 
+LOSSY = "replace"  # half a surrogate pair becomes "?": the raw response beside it is exact
 COMPRESS_FROM = 1024  # bytes; below this, compressing costs more than it saves
 
 
@@ -69,11 +71,11 @@ class Attempts:
     def end(self, endings: Sequence[Ending], now: datetime) -> None:
         """Note how attempts without an answer ended."""
         at = to_micros(now)
-        rows = [(each.id, at, each.error, each.cost, each.cost_basis) for each in endings]
+        rows = [(each.id, at, storable(each.error), *each[2:]) for each in endings]
         self._connection.many("end_attempts", rows)
 
     def answer_open(self, answers: Sequence[Answer], now: datetime) -> bool:
-        """Answer attempts that are all open and all readable; false (nothing done) if one is not."""
+        """Answer attempts that are all open and readable; false, and nothing done, if one is not."""
         ids = [each.attempt_id for each in answers]
         if any(each.reply is None for each in answers) or self._count_open(ids) < len(ids):
             return False
@@ -111,8 +113,8 @@ class Attempts:
         self._connection.change(
             "redecode_response",
             id=attempt,
-            decoded=squeeze(reply.text.encode()),
-            reasoning=squeeze(reply.reasoning.encode()) if reply.reasoning else None,
+            decoded=squeeze(reply.text.encode(errors=LOSSY)),
+            reasoning=squeeze(reply.reasoning.encode(errors=LOSSY)) if reply.reasoning else None,
             version=version,
             stop=reply.stop.value,
         )
@@ -131,13 +133,13 @@ class Attempts:
         return [AttemptRow._make(row) for row in self._run("attempts_by_id", ids=attempts)]
 
     def open_of(self, workers: Sequence[WorkerId]) -> list[AttemptRow]:
-        """What some workers have out."""
-        rows = self._run("open_attempts_of_workers", workers=workers)
+        """What some workers have out, in every workspace."""
+        rows = self._connection.run("open_attempts_of_workers", workers=workers)
         return [AttemptRow._make(row) for row in rows]
 
     def unknown_since(self, before: datetime, limit: int) -> list[tuple[AttemptId, int]]:
-        """Lost attempts whose grace is over, with their reservations."""
-        rows = self._run("unknown_attempts", before=to_micros(before), limit=limit)
+        """Lost attempts of every workspace whose grace is over, with their reservations."""
+        rows = self._connection.run("unknown_attempts", before=to_micros(before), limit=limit)
         return [(row[0], row[1]) for row in rows]
 
     def answered(self, limit: int) -> list[Answered]:
@@ -146,7 +148,7 @@ class Attempts:
 
     def samples(self, lane: LaneId, limit: int) -> list[Sample]:
         """Output sizes of the lane's last answers that ended by themselves."""
-        rows = self._run("output_samples", lane=lane, limit=limit)
+        rows = self._connection.run("output_samples", lane=lane, limit=limit)
         return [Sample._make(row) for row in rows]
 
     def spend(self, run: RunId) -> tuple[int, int]:
@@ -165,8 +167,8 @@ def expand(stored: bytes | None, codec: str) -> bytes | None:
 
 def _stored(answer: Answer, at: int) -> Row:
     reply = answer.reply
-    text = None if reply is None else reply.text.encode()
-    reasoning = reply.reasoning.encode() if reply and reply.reasoning else None
+    text = None if reply is None else reply.text.encode(errors=LOSSY)
+    reasoning = reply.reasoning.encode(errors=LOSSY) if reply and reply.reasoning else None
     raw, codec = answer.raw, "plain"
     if len(raw) >= COMPRESS_FROM:
         codec, raw = "zlib", zlib.compress(raw, 1)

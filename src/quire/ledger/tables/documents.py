@@ -93,7 +93,7 @@ class Documents:
 
     def match(self, name: str) -> list[Document]:
         """Up to three documents by title, locator, key, or the start of a fingerprint."""
-        start = f"{name}%" if len(name) >= 6 and name.isalnum() else name
+        start = f"{name}%" if len(name) >= 6 and name.isalnum() else ""  # no wildcards from outside
         return [_document(row) for row in self._run("match_documents", name=name, start=start)]
 
     def of_run(self, run: RunId) -> list[Document]:

@@ -7,6 +7,7 @@ from quire.domain.ids import RunId, WorkspaceId
 from quire.domain.runs import Event, Hold, HoldKind
 from quire.ledger.connection import Connection
 from quire.ledger.moments import from_micros, to_micros
+from quire.ledger.texts import storable
 
 
 class Holds:
@@ -19,7 +20,7 @@ class Holds:
     def add(self, run: RunId, kind: HoldKind, detail: str, now: datetime) -> bool:
         """Hold a run; false if it was held for that already."""
         added = self._connection.change(
-            "add_hold", run=run, kind=kind.value, detail=detail, now=to_micros(now)
+            "add_hold", run=run, kind=kind.value, detail=storable(detail), now=to_micros(now)
         )
         return added > 0
 
@@ -50,7 +51,7 @@ class Events:
             workspace=self._workspace,
             run=run,
             kind=kind,
-            detail=detail,
+            detail=storable(detail),
             now=to_micros(now),
         )
 

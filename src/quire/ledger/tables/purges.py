@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from quire.domain.ids import DocumentId, RequestId, TaskId, WorkspaceId
-from quire.ledger.connection import Connection
+from quire.ledger.connection import Connection, Row
 from quire.ledger.moments import to_micros
 
 
@@ -18,17 +18,13 @@ class Purges:
 
     def open_tasks(self, document: DocumentId) -> list[tuple[TaskId, str]]:
         """Tasks about the document that are still owed, with their states."""
-        rows = self._connection.run(
-            "purge_tasks_open", workspace=self._workspace, document=document
-        )
-        return [(row[0], row[1]) for row in rows]
+        return [(row[0], row[1]) for row in self._run("purge_tasks_open", document)]
 
     def requests(self, document: DocumentId) -> list[tuple[RequestId, str]]:
-        """Every request that ever carried a block of the document, with its state."""
-        rows = self._connection.run(
-            "requests_touching", workspace=self._workspace, document=document
-        )
-        return [(row[0], row[1]) for row in rows]
+        """Every request that ever carried a block of the document, with its state, all taken."""
+        self._run("requests_touching", document)  # requests before tasks, as everywhere
+        self._run("tasks_touching", document)  # from here on nobody packs them
+        return [(row[0], row[1]) for row in self._run("requests_touching", document)]
 
     def erase_exchanges(self, requests: Sequence[RequestId], now: datetime) -> None:
         """Erase what was sent and what came back."""
@@ -43,3 +39,6 @@ class Purges:
         self._connection.change(
             "purge_document", workspace=self._workspace, id=document, now=to_micros(now)
         )
+
+    def _run(self, name: str, document: DocumentId) -> list[Row]:
+        return self._connection.run(name, workspace=self._workspace, document=document)

@@ -12,6 +12,7 @@ from quire.domain.tasks import Member, MemberContent
 from quire.ledger.connection import Connection, Row
 from quire.ledger.moments import maybe_moment, to_micros
 from quire.ledger.tables.moving import move
+from quire.ledger.texts import storable
 
 
 class Requests:
@@ -64,18 +65,17 @@ class Requests:
 
     def claim(self, lane: LaneId, limit: int, now: datetime) -> list[Queued]:
         """Take the oldest sendable requests of a lane, each by exactly one worker."""
-        claimed: list[Queued] = []
-        for _, rows in move(
-            self._connection,
-            "claim_requests",
-            REQUEST,
-            "claim",
-            lane=lane,
-            now=to_micros(now),
-            limit=limit,
-        ):
-            claimed.extend(Queued._make(row) for row in rows)
-        return sorted(claimed)
+        rows = self._run("sendable_requests", lane=lane, now=to_micros(now), limit=limit)
+        claimed = [Queued._make(row) for row in rows]
+        if claimed:
+            (source,) = REQUEST.sources["claim"]
+            self._change(
+                "claim_requests",
+                ids=[each.id for each in claimed],
+                source=source,
+                target=REQUEST.targets["claim"],
+            )
+        return claimed
 
     def move(
         self, name: str, requests: Sequence[RequestId], sources: Iterable[str] | None = None
@@ -124,7 +124,8 @@ class Requests:
 
     def judge(self, verdicts: Sequence[tuple[RequestId, int, str, str | None]]) -> None:
         """Note each member's verdict, with reasons."""
-        self._connection.many("judge_members", verdicts)
+        rows = [(*each[:-1], each[-1] and storable(each[-1])) for each in verdicts]
+        self._connection.many("judge_members", rows)
 
     def queued_of_run(self, run: RunId, limit: int) -> list[RequestId]:
         """Unsent requests of a run."""

@@ -10,6 +10,7 @@ from quire.domain.tasks import Failure, NewTask, ReadyTask, TaskView
 from quire.ledger.connection import Connection, Row
 from quire.ledger.tables.moving import checked, move
 from quire.ledger.tables.tallies import Tallies
+from quire.ledger.texts import storable
 
 
 class Note(NamedTuple):
@@ -106,7 +107,8 @@ class Tasks:
 
     def note(self, notes: Sequence[Note]) -> None:
         """Write down what wrong or lost answers taught."""
-        self._connection.many("note_tasks", notes)
+        rows = [(*note[:-1], storable(note.error)) for note in notes]
+        self._connection.many("note_tasks", rows)
 
     def failures(self, stage: StageId, limit: int) -> list[Failure]:
         """Failed tasks, for people."""

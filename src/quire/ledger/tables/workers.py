@@ -31,7 +31,7 @@ class Workers:
         self._connection.change("end_workers", ids=workers, now=to_micros(now))
 
     def silent(self, before: datetime) -> list[WorkerId]:
-        """Workers not heard of since then."""
+        """Workers not heard of since then, and ended ones with calls still out."""
         rows = self._connection.run("silent_workers", before=to_micros(before))
         return [row[0] for row in rows]
 

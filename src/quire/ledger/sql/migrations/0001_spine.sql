@@ -164,7 +164,7 @@ CREATE TABLE requests (
     purged_at INTEGER
 ) STRICT;
 CREATE INDEX requests_queued ON requests (lane_id, id) WHERE state = 'queued';
-CREATE INDEX requests_lane ON requests (lane_id, id);
+CREATE INDEX requests_closed ON requests (lane_id, id) WHERE state = 'closed';  -- what sizes are learnt from
 CREATE UNIQUE INDEX requests_continuation ON requests (parent_attempt_id) WHERE kind = 'continuation';
 
 CREATE TABLE request_tasks (

@@ -1,17 +1,18 @@
--- name: claim_requests
--- A materialised CTE: `IN (SELECT … SKIP LOCKED LIMIT n)` may be carried out more than once and claim too much.
+-- name: sendable_requests
+-- Another worker's are skipped. Materialised: a plain subquery may be carried out more than once and lock too much.
 WITH picked AS MATERIALIZED (
-    SELECT id FROM requests WHERE lane_id = :lane AND state = :source AND not_before <= :now
+    SELECT id FROM requests WHERE lane_id = :lane AND state = 'queued' AND not_before <= :now
     ORDER BY id LIMIT :limit FOR UPDATE SKIP LOCKED)
-UPDATE requests SET state = :target, sent = sent + 1 FROM picked WHERE requests.id = picked.id
-RETURNING requests.id, lane_id, payload_hash, render_version, tasks, max_output, reserve, sent, lost, body
+SELECT q.id, q.lane_id, q.payload_hash, q.render_version, q.tasks, q.max_output, q.reserve, q.sent, q.lost, q.body
+FROM requests q JOIN picked ON picked.id = q.id ORDER BY q.id
 
 -- name: answered_attempts
--- Stored answers that nobody has judged yet; another settler's are skipped.
+-- Stored answers that nobody has judged yet; another settler's are skipped. The request is taken too: nobody may
+-- claim it while its late answer is judged, and everyone takes requests before tasks.
 SELECT a.id, a.request_id, a.no, l.run_id, l.stage_id, l.id, q.state, q.sent, q.tasks, q.max_output, p.decoded, p.codec, p.stop
 FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
 JOIN responses p ON p.attempt_id = a.id
-WHERE a.state = 'answered' AND p.decoded IS NOT NULL ORDER BY a.id LIMIT :limit FOR UPDATE OF a SKIP LOCKED
+WHERE a.state = 'answered' AND p.decoded IS NOT NULL ORDER BY a.id LIMIT :limit FOR UPDATE OF a, q SKIP LOCKED
 
 -- name: ready_tasks
 -- As on SQLite, and another worker's tasks are skipped.

@@ -51,20 +51,22 @@ FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.
 WHERE l.workspace_id = :workspace AND a.id IN (:ids...) ORDER BY a.id
 
 -- name: open_attempts_of_workers
+-- Of every workspace: a worker that is gone is ended once, for all that it had out.
 SELECT a.id, a.request_id, a.no, a.state, a.reserved, l.id, l.run_id, l.stage_id, q.state, q.tasks, q.sent
 FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id
-WHERE l.workspace_id = :workspace AND a.worker_id IN (:workers...) AND a.state = 'open' ORDER BY a.id
+WHERE a.worker_id IN (:workers...) AND a.state = 'open' ORDER BY a.id
 
 -- name: unknown_attempts
 SELECT a.id, a.reserved FROM attempts a
 WHERE a.state = 'unknown' AND a.ended_at <= :before ORDER BY a.id LIMIT :limit
 
 -- name: output_samples
--- Output sizes of the lane's last answers that ended by themselves.
+-- Output sizes of the lane's last requests, where the answer ended by itself. The limit is on the requests: where
+-- few answers end by themselves, the whole lane would be read for the rest.
 SELECT a.output_tokens, q.tasks, q.content_bytes
-FROM requests q JOIN attempts a ON a.request_id = q.id JOIN responses p ON p.attempt_id = a.id
-WHERE q.lane_id = :lane AND q.state = 'closed' AND a.state = 'settled' AND p.stop = 'end'
-ORDER BY q.id DESC LIMIT :limit
+FROM (SELECT id, tasks, content_bytes FROM requests WHERE lane_id = :lane AND state = 'closed' ORDER BY id DESC LIMIT :limit) AS q
+JOIN attempts a ON a.request_id = q.id JOIN responses p ON p.attempt_id = a.id
+WHERE a.state = 'settled' AND p.stop = 'end' ORDER BY q.id DESC
 
 -- name: attempts_of_request
 SELECT a.id, a.no, a.state, a.provider, a.model, a.params, a.sent_at, a.ended_at, a.input_tokens, a.output_tokens, a.cached_tokens,
@@ -74,7 +76,8 @@ FROM attempts a LEFT JOIN responses p ON p.attempt_id = a.id WHERE a.request_id 
 -- name: spend_of_run
 -- Spend as the attempts themselves say it: the truth the tallies must equal.
 SELECT coalesce(CAST(sum(CASE WHEN a.cost_basis = 'usage' THEN a.cost ELSE 0 END) AS INTEGER), 0),
-    coalesce(CAST(sum(CASE WHEN a.state IN ('unknown', 'written_off') THEN a.reserved ELSE 0 END) AS INTEGER), 0)
+    coalesce(CAST(sum(CASE WHEN a.state IN ('unknown', 'written_off') THEN a.reserved
+        WHEN a.cost_basis = 'presumed' THEN a.cost ELSE 0 END) AS INTEGER), 0)
 FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id
 WHERE l.workspace_id = :workspace AND l.run_id = :run
 

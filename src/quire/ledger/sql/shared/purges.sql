@@ -4,12 +4,19 @@ SELECT t.id, t.state FROM tasks t JOIN blocks b ON b.id = t.block_id AND b.works
 WHERE t.workspace_id = :workspace AND b.document_id = :document AND t.state IN ('waiting', 'ready', 'packed', 'proposed', 'blocked')
 ORDER BY t.id
 
+-- name: tasks_touching
+-- Every task about a document, taken for this transaction.
+SELECT t.id FROM tasks t JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
+WHERE t.workspace_id = :workspace AND b.document_id = :document ORDER BY t.id
+
 -- name: requests_touching
--- Every request that ever carried a block of a document.
-SELECT DISTINCT rt.request_id, q.state
-FROM blocks b JOIN tasks t ON t.block_id = b.id AND t.workspace_id = :workspace
-JOIN request_tasks rt ON rt.task_id = t.id JOIN requests q ON q.id = rt.request_id
-WHERE b.workspace_id = :workspace AND b.document_id = :document ORDER BY rt.request_id
+-- Every request that ever carried a block of a document, taken for this transaction.
+SELECT q.id, q.state FROM requests q
+WHERE q.id IN (
+    SELECT rt.request_id FROM blocks b JOIN tasks t ON t.block_id = b.id AND t.workspace_id = :workspace
+    JOIN request_tasks rt ON rt.task_id = t.id
+    WHERE b.workspace_id = :workspace AND b.document_id = :document)
+ORDER BY q.id
 
 -- name: purge_responses
 UPDATE responses SET raw = NULL, decoded = NULL, reasoning = NULL

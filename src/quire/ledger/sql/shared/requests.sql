@@ -42,6 +42,10 @@ SELECT rows.request_id, rows.ordinal, rows.task_id, rows.wire_id, rows.version F
 -- name: move_requests
 UPDATE requests SET state = :target WHERE id IN (:ids...) AND state = :source RETURNING id
 
+-- name: claim_requests
+-- What was just read goes out. Two plain statements are twice as fast on SQLite as one with RETURNING.
+UPDATE requests SET state = :target, sent = sent + 1 WHERE id IN (:ids...) AND state = :source
+
 -- name: delay_requests
 -- rows: id int, not_before int
 UPDATE requests SET not_before = rows.not_before FROM rows WHERE requests.id = rows.id

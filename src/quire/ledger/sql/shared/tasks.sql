@@ -61,6 +61,3 @@ WHERE t.workspace_id = :workspace AND t.id = :id
 SELECT t.id, t.version, t.calls, t.pack_cap, t.output_floor, b.json_bytes, b.block_index, b.block_type, b.content
 FROM tasks t JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 WHERE t.workspace_id = :workspace AND t.id = :id
-
--- name: task_of_block
-SELECT id FROM tasks WHERE workspace_id = :workspace AND stage_id = :stage AND block_id = :block

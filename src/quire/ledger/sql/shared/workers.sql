@@ -8,7 +8,10 @@ UPDATE workers SET seen_at = :now WHERE id = :id AND ended_at IS NULL
 UPDATE workers SET ended_at = :now WHERE id IN (:ids...) AND ended_at IS NULL
 
 -- name: silent_workers
-SELECT id FROM workers WHERE ended_at IS NULL AND seen_at < :before ORDER BY id
+-- Workers whose lease ran out, and ended ones that claimed at that very moment: nobody else answers for their calls.
+SELECT id FROM workers WHERE ended_at IS NULL AND seen_at < :before
+UNION SELECT w.id FROM attempts a JOIN workers w ON w.id = a.worker_id WHERE a.state = 'open' AND w.ended_at IS NOT NULL
+ORDER BY 1
 
 -- name: neighbours
 -- Workers said to be alive on one host.

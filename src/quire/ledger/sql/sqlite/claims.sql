@@ -1,9 +1,10 @@
--- name: claim_requests
--- The oldest sendable requests of a lane. SQLite has one writer, so no row needs a lock of its own.
-UPDATE requests SET state = :target, sent = sent + 1
-WHERE state = :source AND id IN (
-    SELECT id FROM requests WHERE lane_id = :lane AND state = 'queued' AND not_before <= :now ORDER BY id LIMIT :limit)
-RETURNING id, lane_id, payload_hash, render_version, tasks, max_output, reserve, sent, lost, body
+-- name: sendable_requests
+-- The oldest sendable requests of a lane; one whose late answer is here already is paid for and does not go again.
+-- SQLite has one writer, so no row needs a lock of its own.
+SELECT q.id, q.lane_id, q.payload_hash, q.render_version, q.tasks, q.max_output, q.reserve, q.sent, q.lost, q.body
+FROM requests q WHERE q.lane_id = :lane AND q.state = 'queued' AND q.not_before <= :now
+  AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.request_id = q.id AND a.state = 'answered')
+ORDER BY q.id LIMIT :limit
 
 -- name: answered_attempts
 -- Stored answers that nobody has judged yet.

@@ -1,0 +1,90 @@
+"""The commands in the order people meet them, each with an example for its --help."""
+
+from typing import Annotated
+
+import typer
+
+from quire.cli import documents, exchanges, looking, results, running, schemas, steering, working
+from quire.cli.edge import Commands
+from quire.cli.opening import Session
+from quire.cli.options import AsJson, LedgerUrl
+from quire.cli.printing import print_json, say
+from quire.domain.version import VERSION
+
+PREPARE, RUN, LOOK, STEER = "Prepare", "Run", "Look", "Steer"
+
+app = typer.Typer(
+    cls=Commands,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="First steps: quire init && quire ingest docs/ && quire schema add clauses.json"
+    " && quire run --schema clauses\n\n"
+    "RUN is a run's number, and means the newest run where it is left out. --ledger and --quiet"
+    " may also stand after the command. Exit codes: 0 done, 1 some failed or were refused,"
+    " 2 usage, 3 ledger, 4 held, 130 interrupted.",
+)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        say(f"quire {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def quire(
+    context: typer.Context,
+    ledger: LedgerUrl = None,
+    quiet: Annotated[
+        bool, typer.Option("-q", "--quiet", help="Print only what was asked for, and errors.")
+    ] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Piles of documents into reviewed, structured data with language models."""
+    context.obj = Session(ledger=ledger, quiet=quiet)
+
+
+def version(as_json: AsJson = False) -> None:
+    """Show the version."""
+    if as_json:
+        print_json({"version": VERSION})
+    else:
+        say(f"quire {VERSION}")
+
+
+_COMMANDS = (
+    (PREPARE, documents.init, "quire init --ledger postgresql://me@localhost/quire"),
+    (PREPARE, documents.ingest, "quire ingest docs/ '*.md' rows.csv --text-column body"),
+    (PREPARE, documents.documents, "quire documents --json"),
+    (RUN, running.plan, "quire plan --schema clauses --model simulated/small"),
+    (RUN, running.run, "quire run --schema clauses --model simulated/small --limit 20"),
+    (RUN, working.work, "quire work --workers 4 --until-idle"),
+    (LOOK, looking.runs, "quire runs"),
+    (LOOK, looking.status, "quire status 3 --policy"),
+    (LOOK, results.show, "quire show 3 --limit 5"),
+    (LOOK, results.export, "quire export 3 -o out.jsonl --only accepted"),
+    (LOOK, looking.failures, "quire failures 3"),
+    (LOOK, exchanges.prompt, "quire prompt 12"),
+    (LOOK, exchanges.ledger, "quire ledger 3 --request 7"),
+    (LOOK, looking.events, "quire events 3"),
+    (STEER, steering.pause, "quire pause 3"),
+    (STEER, steering.resume, "quire resume 3"),
+    (STEER, steering.cancel, "quire cancel 3"),
+    (STEER, steering.retry, "quire retry 3"),
+    (STEER, documents.purge, "quire purge lease.md --yes"),
+    (LOOK, version, "quire version"),
+)
+
+for panel, command, example in _COMMANDS:
+    app.command(rich_help_panel=panel, epilog=f"Example: {example}")(command)
+    if command is documents.documents:
+        app.add_typer(schemas.app, name="schema", rich_help_panel=PREPARE)
+
+
+def main() -> None:
+    """Carry out the command line of this process."""
+    app(prog_name="quire")

@@ -1,0 +1,55 @@
+"""Describing: how a run stands, as JSON for programs."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from quire.domain.runs import Progress
+
+if TYPE_CHECKING:
+    from quire.engine.looking import RunHead
+
+
+def progress_json(head: "RunHead", now: Progress, why: Sequence[str]) -> dict[str, object]:
+    """One object with everything `quire status` says."""
+    return {
+        "run": now.run_id,
+        "state": now.state,
+        "schema": head.schema,
+        "model": head.model.name,
+        "simulated": head.model.provider == "simulated",
+        "started_at": head.started_at,
+        "ended_at": head.ended_at,
+        "blocks": now.total,
+        "limit": now.task_limit,
+        "tasks": dict(now.counts),
+        "done": now.done,
+        "failed": now.failed,
+        "packs": now.packs,
+        "mean_tasks_per_pack": mean_pack(now),
+        "splits": now.splits,
+        "calls": now.calls,
+        "resent": now.resent,
+        "input_tokens": now.input_tokens,
+        "output_tokens": now.output_tokens,
+        "cached_tokens": now.cached_tokens,
+        "cost_micro_dollars": now.cost,
+        "presumed_micro_dollars": now.presumed,
+        "cancelling": now.cancelling,
+        "holds": [
+            {"kind": hold.kind.value, "detail": hold.detail, "since": hold.since}
+            for hold in now.holds
+        ],
+        "why": list(why),
+    }
+
+
+def mean_pack(now: Progress) -> float:
+    """How many tasks a request carried, on average."""
+    return round(now.packed_tasks / now.packs, 2) if now.packs else 0.0
+
+
+def standing(now: Progress) -> str:
+    """A run's state in a word, wishes and holds included."""
+    if now.cancelling:
+        return "cancelling"
+    return "held" if now.state == "running" and now.holds else now.state

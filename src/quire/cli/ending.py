@@ -1,0 +1,86 @@
+"""Ending: what is said, and with which exit code, when a run comes to rest."""
+
+from typing import TYPE_CHECKING
+
+from quire.cli.describing import progress_json
+from quire.cli.edge import DONE, HELD, INTERRUPTED, SOME_FAILED
+from quire.cli.printing import counted, note, print_json, say
+from quire.cli.watching import ended, goal
+from quire.domain.ids import RunId
+from quire.domain.money import dollars
+from quire.domain.runs import Progress
+
+if TYPE_CHECKING:
+    from quire.engine import Engine
+
+
+def exit_code(now: Progress, *, interrupted: bool) -> int:
+    """How a run stands, as an exit code."""
+    if now.state == "running":
+        if now.holds:
+            return HELD
+        if interrupted and ended(now) < goal(now):
+            return INTERRUPTED
+    return SOME_FAILED if now.failed or now.state == "cancelled" else DONE
+
+
+def print_end(engine: "Engine", run: RunId, code: int, *, as_json: bool, quiet: bool) -> None:
+    """Sum a run up and say what to do next."""
+    now, head = engine.progress(run), engine.look.head(run)
+    if as_json:
+        print_json(progress_json(head, now, engine.why(run)) | {"exit_code": code})
+        return
+    if not quiet:
+        say(f"run {run} {_standing(now, code)}: {_blocks(now)}")
+        say(f"  {_spending(now, simulated=head.model.provider == 'simulated')}")
+    if code == HELD:
+        for hold in now.holds:
+            note(f"quire: run {run} is held ({hold.kind.value}): {hold.detail}")
+    if not quiet:
+        for line in _next(now, code):
+            say(f"next: {line}")
+
+
+def _standing(now: Progress, code: int) -> str:
+    if code == HELD:
+        return "is held"
+    if code == INTERRUPTED:
+        return "was stopped"
+    if now.state == "running":
+        return f"reached its limit of {now.task_limit:,}" if now.task_limit else "is at rest"
+    return "is done" if now.state == "finished" else "was cancelled"
+
+
+def _blocks(now: Progress) -> str:
+    parts = [f"{now.done:,} of {counted(now.total, 'block')} done", f"{now.failed:,} failed"]
+    cancelled = now.counts.get("cancelled", 0)
+    return ", ".join([*parts, f"{cancelled:,} cancelled"] if cancelled else parts)
+
+
+def _spending(now: Progress, *, simulated: bool) -> str:
+    parts = [
+        counted(now.calls, "call"),
+        f"{now.input_tokens:,} tokens in, {now.output_tokens:,} out",
+        dollars(now.cost) + (f" + {dollars(now.presumed)} presumed" if now.presumed else ""),
+    ]
+    if now.splits:
+        parts.insert(1, counted(now.splits, "split"))
+    if now.resent:
+        parts.insert(1, f"{now.resent:,} sent again")
+    return " · ".join([*parts, "simulated"] if simulated else parts)
+
+
+def _next(now: Progress, code: int) -> list[str]:
+    run = now.run_id
+    said = []
+    if code == INTERRUPTED:
+        said.append("the same command goes on")
+    if now.state == "running" and now.task_limit is not None and code in (DONE, SOME_FAILED):
+        said.append("the same command without --limit goes on")
+    if now.failed:
+        said.append(f"quire failures {run} says why some failed; quire retry {run} asks again")
+    if now.done and code in (DONE, SOME_FAILED):
+        said.append(f"quire show {run}, or quire export {run} -o out.jsonl")
+    if code == HELD:
+        said.append(f"quire status {run}, then quire resume {run} and the same command")
+    return said

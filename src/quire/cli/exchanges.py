@@ -1,0 +1,168 @@
+"""Commands that show what was sent and what came back: prompt and ledger."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quire.cli.opening import chosen, opened
+from quire.cli.options import AsJson, RunNumber
+from quire.cli.printing import (
+    SIMULATED,
+    clipped,
+    counted,
+    moment,
+    print_json,
+    print_pairs,
+    print_table,
+    say,
+)
+from quire.domain.errors import NotFound
+from quire.domain.ids import RequestId, RunId, TaskId
+from quire.domain.money import dollars
+
+if TYPE_CHECKING:
+    from quire.engine import Engine
+    from quire.engine.looking import ExchangeView
+    from quire.ledger.tables.views import AttemptView
+
+
+def prompt(
+    context: typer.Context,
+    task: Annotated[int, typer.Argument(metavar="TASK", help="A task's number.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show exactly what was last sent about a task, or what would be."""
+    with opened(context) as engine:
+        view = engine.look.prompt(TaskId(task))
+    if as_json:
+        print_json(view)
+        return
+    sent = f"request {view.request_id}" if view.request_id else "not sent yet; alone it would read"
+    print_pairs(
+        [
+            (f"task {task}", f"{view.task.state}, {sent}"),
+            ("block", view.task.block_uid),
+            ("model", _named(view.model)),
+            ("error", view.task.error or ""),
+        ]
+    )
+    _print_text("system", view.system)
+    _print_text("user", view.user)
+
+
+def ledger(
+    context: typer.Context,
+    run: RunNumber = None,
+    request: Annotated[
+        int | None,
+        typer.Option(metavar="ID", help="One request: attempts, response, tasks."),
+    ] = None,
+    after: Annotated[int, typer.Option(metavar="ID", help="List requests after this one.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="How many to list.")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """Show a run's requests, or one request with all that became of it."""
+    with opened(context) as engine:
+        if request is None:
+            _list(engine, chosen(engine, run), after, limit, as_json)
+            return
+        view = engine.look.exchange(RequestId(request))
+    if run is not None and view.request.run_id != run:
+        raise NotFound(f"request {request} belongs to run {view.request.run_id}, not to run {run}")
+    if as_json:
+        print_json(view)
+    else:
+        _print_exchange(view)
+
+
+def _list(engine: "Engine", run: RunId, after: int, limit: int, as_json: bool) -> None:
+    found = engine.look.requests(run, after, limit)
+    if as_json:
+        print_json(found)
+        return
+    say(f"run {run} · {_named(engine.look.head(run).model.name)}")
+    if not found:
+        say("no requests" + (f" after {after}" if after else " yet"))
+        return
+    say()
+    rows = (
+        (
+            str(each.id),
+            each.kind,
+            f"{each.state}, purged" if each.purged else each.state,
+            each.tasks,
+            each.accepted,
+            each.sent,
+            each.max_output,
+            dollars(each.cost),
+        )
+        for each in found
+    )
+    columns = (">request", "kind", "state", ">tasks", ">accepted", ">sent", ">max tokens", ">cost")
+    print_table(columns, rows)
+    if len(found) == limit:
+        say(f"\nmore: quire ledger {run} --after {found[-1].id}")
+    else:
+        say(f"\nnext: quire ledger {run} --request {found[0].id} shows one in full")
+
+
+def _print_exchange(view: "ExchangeView") -> None:
+    request = view.request
+    print_pairs(
+        [
+            (f"request {request.id}", f"{request.state}{', purged' if request.purged else ''}"),
+            ("run", str(request.run_id)),
+            ("kind", f"{request.kind}, {counted(request.tasks, 'task')}"),
+            ("max tokens", f"{request.max_output:,}"),
+            ("sent", counted(request.sent, "time")),
+            ("payload", request.payload_hash.hex()),
+        ]
+    )
+    for attempt in view.attempts:
+        _print_attempt(attempt)
+    say()
+    rows = (
+        (
+            str(each.task_id),
+            each.wire_id,
+            each.state,
+            each.verdict or "",
+            clipped(each.reasons or "", 200),
+        )
+        for each in view.members
+    )
+    print_table((">task", "wire id", "state now", "verdict", "*reasons"), rows)
+    say("\nnext: quire prompt TASK shows what was asked; --json has it all")
+
+
+def _print_attempt(attempt: "AttemptView") -> None:
+    say()
+    cost = "" if attempt.cost is None else f"{dollars(attempt.cost)} ({attempt.cost_basis})"
+    tokens = ""
+    if attempt.input_tokens is not None:
+        tokens = f"{attempt.input_tokens:,} in, {attempt.output_tokens or 0:,} out"
+    params = ", ".join(f"{name}={value}" for name, value in attempt.params.items())
+    print_pairs(
+        [
+            (f"attempt {attempt.no}", attempt.state),
+            ("model", _named(attempt.model)),
+            ("params", params),
+            ("sent", moment(attempt.sent_at)),
+            ("ended", moment(attempt.ended_at)),
+            ("tokens", tokens),
+            ("cost", cost),
+            ("stop", attempt.stop or ""),
+            ("error", attempt.error or ""),
+            ("reasoning", attempt.reasoning or ""),
+            ("response", attempt.decoded or attempt.raw or ""),
+        ]
+    )
+
+
+def _named(model: str) -> str:
+    return f"{model} ({SIMULATED})" if model.startswith("simulated/") else model
+
+
+def _print_text(title: str, text: str) -> None:
+    say(f"\n── {title} ──")
+    say(text)

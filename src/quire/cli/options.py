@@ -1,0 +1,102 @@
+"""Options that several commands take, and the policy among them."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from quire.domain.data import Json
+
+LedgerUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--ledger",
+        metavar="URL",
+        help="A file or postgresql://…; by default what quire.toml or QUIRE_LEDGER names.",
+        show_default=False,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+RunNumber = Annotated[
+    int | None,
+    typer.Argument(
+        metavar="RUN", help="A run's number; the newest by default.", show_default=False
+    ),
+]
+SchemaName = Annotated[
+    str,
+    typer.Option("--schema", "-s", metavar="NAME", help="A kept schema, or a schema's file."),
+]
+ModelName = Annotated[
+    str | None,
+    typer.Option("--model", "-m", metavar="MODEL", help="provider/model.", show_default=False),
+]
+Only = Annotated[
+    str, typer.Option("--only", metavar="all|accepted|failed", help="Which blocks to take.")
+]
+
+POLICY = "Policy"
+
+
+def _policy(*names: str, metavar: str | None = None, help: str) -> Any:
+    return typer.Option(
+        *names, metavar=metavar, help=help, rich_help_panel=POLICY, show_default=False
+    )
+
+
+PackSize = Annotated[
+    int | None,
+    _policy("--pack-size", metavar="N", help="Blocks per call, 1 to 25; the schema decides."),
+]
+Packing = Annotated[
+    bool | None, _policy("--packing/--no-packing", help="Several blocks per call, or one.")
+]
+MaxTries = Annotated[
+    int | None,
+    _policy("--max-tries", metavar="N", help="Wrong answers before a block fails (3)."),
+]
+MaxCalls = Annotated[
+    int | None,
+    _policy("--max-calls", metavar="N", help="Calls a block may travel in (12)."),
+]
+Concurrency = Annotated[
+    int | None, _policy("--concurrency", metavar="N", help="Calls in flight (16).")
+]
+CallTimeout = Annotated[
+    float | None,
+    _policy("--call-timeout", metavar="SECONDS", help="When a call counts as lost (120)."),
+]
+Temperature = Annotated[
+    float | None, _policy("--temperature", metavar="T", help="0 to 2; the provider decides.")
+]
+EstimatedOutput = Annotated[
+    int | None,
+    _policy(
+        "--estimated-output-per-task",
+        metavar="TOKENS",
+        help="The least output to expect of a block (250).",
+    ),
+]
+LedgerBodies = Annotated[
+    str | None,
+    _policy("--ledger-bodies", metavar="lean|full", help="Render bodies again, or store them."),
+]
+
+_POLICY_NAMES = {
+    "pack_size": "pack_size",
+    "packing": "packing",
+    "max_tries": "max_tries",
+    "max_calls": "max_calls",
+    "concurrency": "concurrency",
+    "call_timeout": "call_timeout",
+    "temperature": "temperature",
+    "estimated_output_per_task": "estimated_output_per_task",
+    "ledger_bodies": "ledger",
+}
+
+
+def told_policy(typed: Mapping[str, Json]) -> dict[str, Json]:
+    """The policy flags that were given, of everything that was typed."""
+    return {
+        name: typed[flag] for flag, name in _POLICY_NAMES.items() if typed.get(flag) is not None
+    }

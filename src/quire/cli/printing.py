@@ -1,0 +1,143 @@
+"""Printing: numbers, tables and JSON, for terminals, pipes and programs."""
+
+import io
+import os
+import sys
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDTH_OF_PIPES = 100
+SIMULATED = "simulated"
+
+
+def allow_any_text() -> None:
+    """Show what the terminal's encoding lacks as an escape, rather than fail on it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def console(stream: IO[str] | None = None) -> "Console":
+    """A console on stdout; in pipes as wide as people's logs."""
+    from rich.console import Console
+
+    stream = stream or sys.stdout
+    told = stream.isatty() or "COLUMNS" in os.environ
+    return Console(
+        file=stream,
+        width=None if told else WIDTH_OF_PIPES,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+
+
+def say(text: str = "") -> None:
+    """Print a line of what was asked for."""
+    _write(sys.stdout, text)
+
+
+def note(text: str) -> None:
+    """Print a line beside what was asked for, on stderr."""
+    _write(sys.stderr, text)
+
+
+def print_json(value: object) -> None:
+    """Print one JSON value on a line of its own."""
+    import orjson
+
+    options = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z
+    if sys.stdout.isatty():
+        options |= orjson.OPT_INDENT_2
+    sys.stdout.flush()
+    sys.stdout.buffer.write(orjson.dumps(value, default=_as_json, option=options) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print one line a row; `>` before a column's name sets it flush right, `*` lets it wrap."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    for each in columns:
+        table.add_column(
+            each.lstrip(">*"),
+            justify="right" if each.startswith(">") else "left",
+            no_wrap=not each.startswith("*"),
+            overflow="fold" if each.startswith("*") else "ellipsis",
+        )
+    for row in rows:
+        table.add_row(*(Text(plain(shown(value))) for value in row))
+    console().print(table)
+
+
+def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
+    """Print names and what they are, one below the other; what is empty is left out."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in pairs:
+        if value:
+            grid.add_row(Text(name, style="bold"), Text(plain(value, keep="\n")))
+    console().print(grid)
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun: 1 block, 1,200 blocks."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def moment(at: datetime | None) -> str:
+    """A moment on this machine's clock."""
+    return at.astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else ""
+
+
+def shown(value: object) -> str:
+    """A cell of a table."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, list):
+        return ", ".join(map(shown, value))
+    return "" if value is None else str(value)
+
+
+def clipped(text: str, length: int) -> str:
+    """The start of a text on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+def plain(text: str, keep: str = "") -> str:
+    """Text that cannot steer a terminal: its control characters become visible."""
+    return "".join(
+        each if each in keep or unicodedata.category(each) not in ("Cc", "Cs") else repr(each)[1:-1]
+        for each in text
+    )
+
+
+def _write(stream: IO[str], text: str) -> None:
+    stream.write(plain(text, keep="\n\t") + "\n")
+    stream.flush()
+
+
+def _as_json(value: Any) -> object:
+    """What orjson does not know by itself."""
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return value._asdict()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")

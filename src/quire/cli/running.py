@@ -1,0 +1,170 @@
+"""Commands that forecast a run and carry it out."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quire.cli import options as of
+from quire.cli.ending import exit_code, print_end
+from quire.cli.opening import opened, session
+from quire.cli.printing import counted, note, print_json, print_table, say
+from quire.cli.watching import Watcher, ended, goal
+from quire.domain.money import dollars
+from quire.domain.runs import Progress
+
+if TYPE_CHECKING:
+    from quire.engine import Engine, Planned, RunHandle
+    from quire.engine.looking import RunHead
+
+
+def plan(
+    context: typer.Context,
+    *,
+    schema: of.SchemaName,
+    model: of.ModelName = None,
+    pack_size: of.PackSize = None,
+    packing: of.Packing = None,
+    max_tries: of.MaxTries = None,
+    max_calls: of.MaxCalls = None,
+    concurrency: of.Concurrency = None,
+    call_timeout: of.CallTimeout = None,
+    temperature: of.Temperature = None,
+    estimated_output_per_task: of.EstimatedOutput = None,
+    ledger_bodies: of.LedgerBodies = None,
+    as_json: of.AsJson = False,
+) -> None:
+    """Forecast calls, tokens and dollars, one block per call and packed; spends nothing."""
+    with opened(context) as engine:
+        planned = engine.plan(schema=schema, model=model, **of.told_policy(context.params))
+    if as_json:
+        print_json(_plan_json(planned))
+    else:
+        _print_plan(planned)
+
+
+def _plan_json(planned: "Planned") -> dict[str, object]:
+    forecast, facts = planned.forecast, planned.ask.facts
+    return {
+        "model": facts.name,
+        "simulated": facts.provider == "simulated",
+        "blocks": forecast.tasks,
+        "blocks_per_call": forecast.cap,
+        "variants": [
+            {
+                "name": each.name,
+                "requests": each.requests,
+                "input_tokens": each.input_tokens,
+                "output_tokens": each.output_tokens,
+                "cost_micro_dollars": each.cost,
+            }
+            for each in forecast.variants
+        ],
+        "recommended": min(forecast.variants, key=lambda each: each.cost).name,
+        "saving_percent": round(forecast.saving_percent, 1),
+    }
+
+
+def _print_plan(planned: "Planned") -> None:
+    forecast, facts = planned.forecast, planned.ask.facts
+    schema = planned.ask.recipe.stages[-1].schema.ref
+    say(f"{counted(forecast.tasks, 'block')} · schema {schema} · {facts.name} ({facts.note})")
+    say()
+    dearest = max(each.cost for each in forecast.variants)
+    rows = (
+        (
+            each.name,
+            each.requests,
+            each.input_tokens,
+            each.output_tokens,
+            dollars(each.cost),
+            f"{100 * (dearest - each.cost) / dearest:.0f} %" if each.cost < dearest else "–",
+        )
+        for each in forecast.variants
+    )
+    print_table(("variant", ">requests", ">tokens in", ">tokens out", ">cost", ">saving"), rows)
+    say()
+    best = min(forecast.variants, key=lambda each: each.cost)
+    if forecast.cap == 1:
+        say("one block per call is what the policy and the schema allow")
+    elif best is forecast.packed:
+        say(f"recommended: {best.name}, up to {forecast.cap} blocks per call (`quire run` does so)")
+    else:
+        say(f"recommended: {best.name} (`quire run --no-packing`)")
+
+
+def run(
+    context: typer.Context,
+    *,
+    schema: of.SchemaName,
+    model: of.ModelName = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Stop after N blocks; the same command without it goes on.",
+            show_default=False,
+        ),
+    ] = None,
+    new: Annotated[bool, typer.Option("--new", help="Begin again, from nothing.")] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Only record it; `quire work` carries it out.")
+    ] = False,
+    pack_size: of.PackSize = None,
+    packing: of.Packing = None,
+    max_tries: of.MaxTries = None,
+    max_calls: of.MaxCalls = None,
+    concurrency: of.Concurrency = None,
+    call_timeout: of.CallTimeout = None,
+    temperature: of.Temperature = None,
+    estimated_output_per_task: of.EstimatedOutput = None,
+    ledger_bodies: of.LedgerBodies = None,
+    as_json: of.AsJson = False,
+) -> None:
+    """Ask the schema about every block; Ctrl-C stops cleanly, the same command goes on."""
+    told = of.told_policy(context.params)
+    with opened(context, make=True) as engine:
+        handle = engine.run(schema=schema, model=model, limit=limit, new=new, **told)
+        if detach:
+            _tell_detached(context, handle, as_json)
+            return
+        interrupted = _drive(context, engine, handle)
+        code = exit_code(engine.progress(handle.id), interrupted=interrupted)
+        print_end(engine, handle.id, code, as_json=as_json, quiet=session(context).quiet)
+    raise typer.Exit(code)
+
+
+def _drive(context: typer.Context, engine: "Engine", handle: "RunHandle") -> bool:
+    """Work until the run is at rest; true if somebody interrupted."""
+    from quire.pipeline.progress import at_rest
+
+    quiet = session(context).quiet
+    start = engine.progress(handle.id)
+    if not quiet:
+        note(_beginning(engine.look.head(handle.id), start, goes_on=handle.goes_on))
+
+    with Watcher(start, quiet=quiet) as watcher:
+
+        def done() -> bool:
+            now = engine.progress(handle.id)
+            watcher(now)
+            return at_rest(now)
+
+        return engine.work(done, signals=True, tell=watcher.tell)
+
+
+def _beginning(head: "RunHead", now: Progress, *, goes_on: bool) -> str:
+    about = f"{head.schema} over {counted(now.total, 'block')} with {head.model.name}"
+    note_of_model = f" ({head.model.note})" if head.model.note else ""
+    limited = f", at most {goal(now):,} of them" if goal(now) < now.total else ""
+    if goes_on:
+        return f"run {head.id} goes on, {ended(now):,} done so far: {about}{limited}{note_of_model}"
+    return f"run {head.id}: {about}{limited}{note_of_model}"
+
+
+def _tell_detached(context: typer.Context, handle: "RunHandle", as_json: bool) -> None:
+    if as_json:
+        print_json({"run": handle.id, "goes_on": handle.goes_on, "detached": True})
+    elif not session(context).quiet:
+        said = "was recorded before" if handle.goes_on else "is recorded"
+        say(f"run {handle.id} {said}; `quire work` carries it out, `quire status` watches it")

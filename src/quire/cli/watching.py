@@ -1,0 +1,103 @@
+"""Watching: a run's live line on a terminal, nothing in a pipe."""
+
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from quire.cli.printing import console, note
+from quire.domain.money import dollars
+from quire.domain.runs import Progress
+
+if TYPE_CHECKING:
+    import rich.progress
+
+
+class Watcher:
+    """Shows a run's progress on stderr while it is worked on; called from the ledger's thread."""
+
+    def __init__(self, start: Progress, *, quiet: bool) -> None:
+        """Begin where the run stands."""
+        self._start = start
+        self._live: rich.progress.Progress | None = None
+        self._shown = sys.stderr.isatty() and not quiet
+
+    def __enter__(self) -> "Watcher":
+        """Show the line."""
+        if self._shown:
+            self._live = _line()
+            self._task = self._live.add_task(
+                f"run {self._start.run_id}",
+                total=goal(self._start),
+                completed=ended(self._start),
+                words=_words(self._start),
+            )
+            self._live.start()
+            # Left visible: a second Ctrl-C leaves at once, with nobody to show it again.
+            self._live.console.show_cursor(True)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        """Take the line away; the summary says it all."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def __call__(self, now: Progress) -> None:
+        """Show how the run stands."""
+        if self._live is not None:
+            self._live.update(self._task, completed=ended(now), words=_words(now))
+
+    def tell(self, message: str) -> None:
+        """Say something above the line."""
+        if self._live is not None:
+            self._live.console.print(message)
+        else:
+            note(message)
+
+
+def goal(progress: Progress) -> int:
+    """How many blocks the run is to end."""
+    limit = progress.task_limit
+    return progress.total if limit is None else min(limit, progress.total)
+
+
+def ended(progress: Progress) -> int:
+    """How many blocks are through, one way or the other."""
+    return progress.done + progress.failed + progress.counts.get("cancelled", 0)
+
+
+def _line() -> "rich.progress.Progress":
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        TextColumn("{task.completed:,.0f}/{task.total:,.0f}"),
+        TextColumn("{task.fields[words]}"),
+        TimeRemainingColumn(compact=True),
+        console=console(sys.stderr),
+        transient=True,
+    )
+
+
+def _words(now: Progress) -> str:
+    tokens = _short(now.input_tokens + now.output_tokens)
+    failed = f"{now.failed:,} failed"
+    return (
+        f"{failed} · {now.out:,} in flight · {now.calls:,} calls · {tokens} tokens"
+        f" · {dollars(now.cost + now.presumed)}"
+    )
+
+
+def _short(number: int) -> str:
+    for size, letter in ((1_000_000, "M"), (1_000, "k")):
+        if number >= 10 * size:
+            return f"{number / size:,.0f}{letter}"
+        if number >= size:
+            return f"{number / size:.1f}{letter}"
+    return str(number)
