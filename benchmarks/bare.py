@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jiter
@@ -18,7 +18,14 @@ from quire.providers.simulated import SimulatedProvider
 from quire.recipes.extracting import extract
 from quire.recipes.schemas import load_schema
 
-GROUP = 64  # calls in flight, and rows of one transaction
+GROUP = 64  # calls in flight, and in one transaction
+
+TABLES = """
+CREATE TABLE blocks (id INTEGER PRIMARY KEY, type TEXT NOT NULL, content TEXT NOT NULL);
+CREATE TABLE intents (block INTEGER PRIMARY KEY, call INTEGER NOT NULL);
+CREATE TABLE calls (id INTEGER PRIMARY KEY, raw BLOB NOT NULL);
+CREATE TABLE results (block INTEGER PRIMARY KEY, data TEXT NOT NULL);
+"""
 
 
 class Work(NamedTuple):
@@ -29,42 +36,49 @@ class Work(NamedTuple):
 
 
 class Bare:
-    """One loop: write the intent, send, parse, validate, write the result."""
+    """One loop: read blocks, write the intents, send, parse, validate, write the results."""
 
-    def __init__(self, path: str) -> None:
-        """Open a durable database of two tables."""
+    def __init__(self, path: str, count: int) -> None:
+        """Open a durable database that holds the blocks."""
         self._database = sqlite3.connect(path, isolation_level=None)
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = FULL")
-        self._database.execute("CREATE TABLE calls (id INTEGER PRIMARY KEY, raw BLOB)")
-        self._database.execute("CREATE TABLE results (block INTEGER PRIMARY KEY, data TEXT)")
+        self._database.executescript(TABLES)
+        rows = ((each.index, each.type.value, each.content) for each in blocks(count))
+        self._write("INSERT INTO blocks VALUES (?, ?, ?)", list(rows))
         self._stage = extract(load_schema(SCHEMA, name="bench"), Params()).stages[0]
         self._prefix = prefix(self._stage)
         self._shape = Shape(self._stage.schema.record_schema)
         self._provider = SimulatedProvider()
 
-    async def run(self, count: int, per_call: int) -> int:
+    async def run(self, per_call: int) -> int:
         """Carry out the job; returns how many results were stored."""
-        items = [Item(each.index, each.type.value, each.content) for each in blocks(count)]
-        starts = range(0, count, per_call)
-        work = [Work(no, items[at : at + per_call]) for no, at in enumerate(starts, 1)]
-        stored = 0
-        for at in range(0, len(work), GROUP):
-            stored += await self._group(work[at : at + GROUP])
+        calls = stored = 0
+        while items := self._unsent(GROUP * per_call):
+            starts = range(0, len(items), per_call)
+            group = [Work(calls + no, items[at : at + per_call]) for no, at in enumerate(starts, 1)]
+            stored += await self._group(group)
+            calls += len(group)
         self._database.close()
         return stored
 
+    def _unsent(self, limit: int) -> list[Item]:
+        after = "SELECT coalesce(max(block), -1) FROM intents"  # blocks are taken in order
+        select = f"SELECT id, type, content FROM blocks WHERE id > ({after}) ORDER BY id LIMIT ?"
+        return [Item(*row) for row in self._database.execute(select, (limit,))]
+
     async def _group(self, group: Sequence[Work]) -> int:
-        self._write([("INSERT INTO calls (id) VALUES (?)", [(each.id,) for each in group])])
+        intents = [(item.block_index, each.id) for each in group for item in each.items]
+        self._write("INSERT INTO intents VALUES (?, ?)", intents)
         raws = await asyncio.gather(*(self._provider.send(self._call(each)) for each in group))
-        pairs = list(zip(group, raws, strict=True))
-        results = [row for each, raw in pairs for row in self._judged(each, raw)]
-        self._write(
-            [
-                ("UPDATE calls SET raw = ? WHERE id = ?", [(raw, each.id) for each, raw in pairs]),
-                ("INSERT INTO results VALUES (?, ?)", results),
-            ]
-        )
+        answered = [(each.id, raw) for each, raw in zip(group, raws, strict=True)]
+        results = [
+            row for each, raw in zip(group, raws, strict=True) for row in self._judged(each, raw)
+        ]
+        self._database.execute("BEGIN IMMEDIATE")
+        self._database.executemany("INSERT INTO calls VALUES (?, ?)", answered)
+        self._database.executemany("INSERT INTO results VALUES (?, ?)", results)
+        self._database.execute("COMMIT")
         return len(results)
 
     def _call(self, work: Work) -> Call:
@@ -77,16 +91,19 @@ class Bare:
             params=Params(max_tokens=8192),
         )
 
-    def _judged(self, work: Work, raw: bytes) -> Iterator[tuple[int, bytes]]:
+    def _judged(self, work: Work, raw: bytes) -> list[tuple[int, bytes]]:
         answer = jiter.from_json(self._provider.decode(raw).text.encode())
         records = {record.pop("block_uid"): record for record in answer["results"]}
-        for ordinal, item in enumerate(work.items, 1):
-            record = records[wire_id(work.id, ordinal)]
-            if not self._shape.problems(record):
-                yield item.block_index, orjson.dumps(record)
+        if len(answer["results"]) != len(work.items):  # each once, and nobody else
+            return []
+        expected = {wire_id(work.id, no): item for no, item in enumerate(work.items, 1)}
+        return [
+            (expected[uid].block_index, orjson.dumps(record))
+            for uid, record in records.items()
+            if uid in expected and not self._shape.problems(record)
+        ]
 
-    def _write(self, statements: list[tuple[str, Sequence[tuple[object, ...]]]]) -> None:
+    def _write(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
         self._database.execute("BEGIN IMMEDIATE")
-        for statement, rows in statements:
-            self._database.executemany(statement, rows)
+        self._database.executemany(statement, rows)
         self._database.execute("COMMIT")

@@ -1,12 +1,13 @@
 """What every test may ask for: databases of both kinds, fresh each time."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from tests.postgres import Databases, PostgresServer, own_server, postgres_server
+from tests.world import World
 
 settings.register_profile("quire", deadline=None, print_blob=True)  # a busy machine is not a bug
 settings.load_profile("quire")
@@ -46,3 +47,17 @@ def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return str(tmp_path / "quire.db")
     url: str = request.getfixturevalue("postgres_database")
     return url
+
+
+@pytest.fixture
+def world(ledger_url: str) -> Iterator[Callable[..., World]]:
+    """Make worlds on one ledger; each is closed at the end."""
+    made: list[World] = []
+
+    def make(faults: str = "", **how: object) -> World:
+        made.append(World(ledger_url, faults, **how))  # type: ignore[arg-type]  # as World takes it
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()

@@ -37,11 +37,16 @@ def quire(
     context: typer.Context,
     ledger: LedgerUrl = None,
     quiet: Annotated[
-        bool, typer.Option("-q", "--quiet", help="Print only what was asked for, and errors.")
+        bool,
+        typer.Option(
+            "-q", "--quiet", metavar="", help="Print only what was asked for, and errors."
+        ),
     ] = False,
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+        typer.Option(
+            "--version", metavar="", callback=_show_version, is_eager=True, help="Show the version."
+        ),
     ] = False,
 ) -> None:
     """Piles of documents into reviewed, structured data with language models."""

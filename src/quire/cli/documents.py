@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def init(context: typer.Context) -> None:
-    """Write quire.toml here and make the ledger it names (global option: --ledger URL)."""
+    """Write quire.toml here and make the ledger; --ledger URL says where that is."""
     here = Path(FILE)
     there_already = here.exists()
     told = session(context)
@@ -142,7 +142,7 @@ def documents(context: typer.Context, as_json: AsJson = False) -> None:
             )
             for each in found
         )
-        print_table((">id", "title", "type", ">blocks", ">characters", "from"), rows)
+        print_table((">id", "~title", "type", ">blocks", ">characters", "~from"), rows)
 
 
 def purge(
@@ -150,7 +150,7 @@ def purge(
     document: Annotated[
         str, typer.Argument(metavar="DOCUMENT", help="Its number, title, file, or fingerprint.")
     ],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Erase a document with its prompts, responses and results; money and counts stay."""

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 def exit_code(now: Progress, *, interrupted: bool) -> int:
     """How a run stands, as an exit code."""
     if now.state == "running":
-        if now.holds:
-            return HELD
         if interrupted and ended(now) < goal(now):
             return INTERRUPTED
+        if now.holds:
+            return HELD
     return SOME_FAILED if now.failed or now.state == "cancelled" else DONE
 
 
@@ -33,7 +33,7 @@ def print_end(engine: "Engine", run: RunId, code: int, *, as_json: bool, quiet: 
     if not quiet:
         say(f"run {run} {_standing(now, code)}: {_blocks(now)}")
         say(f"  {_spending(now, simulated=head.model.provider == 'simulated')}")
-    if code == HELD:
+    if now.state == "running":
         for hold in now.holds:
             note(f"quire: run {run} is held ({hold.kind.value}): {hold.detail}")
     if not quiet:

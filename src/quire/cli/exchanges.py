@@ -7,10 +7,10 @@ import typer
 from quire.cli.opening import chosen, opened
 from quire.cli.options import AsJson, RunNumber
 from quire.cli.printing import (
-    SIMULATED,
     clipped,
     counted,
     moment,
+    named,
     print_json,
     print_pairs,
     print_table,
@@ -42,7 +42,7 @@ def prompt(
         [
             (f"task {task}", f"{view.task.state}, {sent}"),
             ("block", view.task.block_uid),
-            ("model", _named(view.model)),
+            ("model", named(view.model)),
             ("error", view.task.error or ""),
         ]
     )
@@ -80,7 +80,7 @@ def _list(engine: "Engine", run: RunId, after: int, limit: int, as_json: bool) -
     if as_json:
         print_json(found)
         return
-    say(f"run {run} · {_named(engine.look.head(run).model.name)}")
+    say(f"run {run} · {named(engine.look.head(run).model.name)}")
     if not found:
         say("no requests" + (f" after {after}" if after else " yet"))
         return
@@ -145,7 +145,7 @@ def _print_attempt(attempt: "AttemptView") -> None:
     print_pairs(
         [
             (f"attempt {attempt.no}", attempt.state),
-            ("model", _named(attempt.model)),
+            ("model", named(attempt.model)),
             ("params", params),
             ("sent", moment(attempt.sent_at)),
             ("ended", moment(attempt.ended_at)),
@@ -157,10 +157,6 @@ def _print_attempt(attempt: "AttemptView") -> None:
             ("response", attempt.decoded or attempt.raw or ""),
         ]
     )
-
-
-def _named(model: str) -> str:
-    return f"{model} ({SIMULATED})" if model.startswith("simulated/") else model
 
 
 def _print_text(title: str, text: str) -> None:

@@ -55,7 +55,8 @@ def status(
     context: typer.Context,
     run: RunNumber = None,
     policy: Annotated[
-        bool, typer.Option("--policy", help="Also the policy, each value with its source.")
+        bool,
+        typer.Option("--policy", metavar="", help="Also the policy, each value with its source."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from quire.domain.data import Json
+from quire.domain.policy import Policy
 
 LedgerUrl = Annotated[
     str | None,
@@ -16,7 +17,7 @@ LedgerUrl = Annotated[
         show_default=False,
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON.")]
 RunNumber = Annotated[
     int | None,
     typer.Argument(
@@ -35,46 +36,58 @@ Only = Annotated[
     str, typer.Option("--only", metavar="all|accepted|failed", help="Which blocks to take.")
 ]
 
-POLICY = "Policy"
+_BUILT_IN = Policy()
 
 
 def _policy(*names: str, metavar: str | None = None, help: str) -> Any:
     return typer.Option(
-        *names, metavar=metavar, help=help, rich_help_panel=POLICY, show_default=False
+        *names, metavar=metavar, help=help, rich_help_panel="Policy", show_default=False
     )
 
 
 PackSize = Annotated[
     int | None,
-    _policy("--pack-size", metavar="N", help="Blocks per call, 1 to 25; the schema decides."),
+    _policy("--pack-size", metavar="N", help="Blocks per call, 1 to 25; else the schema decides."),
 ]
 Packing = Annotated[
-    bool | None, _policy("--packing/--no-packing", help="Several blocks per call, or one.")
+    bool | None,
+    _policy("--packing/--no-packing", metavar="", help="Several blocks per call, or one."),
 ]
 MaxTries = Annotated[
     int | None,
-    _policy("--max-tries", metavar="N", help="Wrong answers before a block fails (3)."),
+    _policy(
+        "--max-tries",
+        metavar="N",
+        help=f"Wrong answers before a block fails ({_BUILT_IN.max_tries}).",
+    ),
 ]
 MaxCalls = Annotated[
     int | None,
-    _policy("--max-calls", metavar="N", help="Calls a block may travel in (12)."),
+    _policy(
+        "--max-calls", metavar="N", help=f"Calls a block may travel in ({_BUILT_IN.max_calls})."
+    ),
 ]
 Concurrency = Annotated[
-    int | None, _policy("--concurrency", metavar="N", help="Calls in flight (16).")
+    int | None,
+    _policy("--concurrency", metavar="N", help=f"Calls in flight ({_BUILT_IN.concurrency})."),
 ]
 CallTimeout = Annotated[
     float | None,
-    _policy("--call-timeout", metavar="SECONDS", help="When a call counts as lost (120)."),
+    _policy(
+        "--call-timeout",
+        metavar="SECONDS",
+        help=f"When a call counts as lost ({_BUILT_IN.call_timeout:g}).",
+    ),
 ]
 Temperature = Annotated[
-    float | None, _policy("--temperature", metavar="T", help="0 to 2; the provider decides.")
+    float | None, _policy("--temperature", metavar="T", help="0 to 2; else the provider decides.")
 ]
 EstimatedOutput = Annotated[
     int | None,
     _policy(
         "--estimated-output-per-task",
         metavar="TOKENS",
-        help="The least output to expect of a block (250).",
+        help=f"The least output to expect of a block ({_BUILT_IN.estimated_output_per_task}).",
     ),
 ]
 LedgerBodies = Annotated[

@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 WIDTH_OF_PIPES = 100
 SIMULATED = "simulated"
@@ -60,22 +61,34 @@ def print_json(value: object) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print one line a row; `>` before a column's name sets it flush right, `*` lets it wrap."""
+    """Print one line a row.
+
+    A mark before a column's name says how it behaves: `>` is flush right, `~` gives way where the
+    table is too wide, `*` gives way by going on in the next line.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    table = Table(
+        box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold"
+    )
     for each in columns:
         table.add_column(
-            each.lstrip(">*"),
+            Text(each.lstrip(">~*"), no_wrap=True, overflow="ellipsis"),
             justify="right" if each.startswith(">") else "left",
-            no_wrap=not each.startswith("*"),
-            overflow="fold" if each.startswith("*") else "ellipsis",
+            no_wrap=not each.startswith(("~", "*")),
+            overflow="fold",
         )
+    folds = [each.startswith("*") for each in columns]
     for row in rows:
-        table.add_row(*(Text(plain(shown(value))) for value in row))
-    console().print(table)
+        table.add_row(
+            *(
+                Text(plain(shown(value)), no_wrap=not fold, overflow="fold" if fold else "ellipsis")
+                for value, fold in zip(row, folds, strict=True)
+            )
+        )
+    _print(table)
 
 
 def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
@@ -89,12 +102,17 @@ def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
     for name, value in pairs:
         if value:
             grid.add_row(Text(name, style="bold"), Text(plain(value, keep="\n")))
-    console().print(grid)
+    _print(grid)
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """A number with its noun: 1 block, 1,200 blocks."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def named(model: str) -> str:
+    """A model's name; it says so where nothing real answers."""
+    return f"{model} ({SIMULATED})" if model.startswith(f"{SIMULATED}/") else model
 
 
 def moment(at: datetime | None) -> str:
@@ -125,6 +143,18 @@ def plain(text: str, keep: str = "") -> str:
         each if each in keep or unicodedata.category(each) not in ("Cc", "Cs") else repr(each)[1:-1]
         for each in text
     )
+
+
+def _print(table: "Table") -> None:
+    """Print a table; in a pipe without the blanks that fill its lines."""
+    target = console()
+    with target.capture() as captured:
+        target.print(table)
+    text = captured.get()
+    if not target.is_terminal:
+        text = "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+    sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 def _write(stream: IO[str], text: str) -> None:

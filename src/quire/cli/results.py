@@ -1,6 +1,7 @@
 """Commands that show results and write them out."""
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,22 +33,40 @@ def show(
     if as_json:
         print_json([_row_json(each) for each in rows])
         return
-    plain_rows = all(each.status == "accepted" for each in rows)
-    columns = (
-        ("document", "block", *head.fields)
-        if plain_rows
-        else ("document", "block", "status", *head.fields)
-    )
-    print_table(columns, (_cells(each, head.fields, plain_rows) for each in rows))
+    _print_rows(rows, head.fields)
     simulated = " · simulated" if head.model.provider == "simulated" else ""
     say(f"\nthe first {len(rows):,} of {counted(total, 'block')} of run {number}{simulated}")
 
 
-def _cells(row: "ExportedRow", fields: tuple[str, ...], plain_rows: bool) -> list[object]:
-    data = json.loads(row.data) if row.data else {}
-    status = [] if plain_rows else [row.status]
-    values = (clipped(_cell(data.get(name)), 24) for name in fields)
-    return [clipped(row.document.title, 16), clipped(row.row.content, 28), *status, *values]
+def _print_rows(rows: Sequence["ExportedRow"], fields: Sequence[str]) -> None:
+    """A table as narrow as it can be: what is the same in every row is not a column."""
+    titles = {each.document.title for each in rows}
+    by_status = any(each.status != "accepted" for each in rows)
+    data = [json.loads(each.data) if each.data else {} for each in rows]
+    columns = ["~block", *(_heading(name, [each.get(name) for each in data]) for name in fields)]
+    if by_status:
+        columns.insert(0, "status")
+    if len(titles) > 1:
+        columns.insert(0, "~document")
+    else:
+        say("".join(titles))
+        say()
+    cells = (
+        [
+            *([clipped(each.document.title, 14)] if len(titles) > 1 else []),
+            *([each.status] if by_status else []),
+            clipped(each.row.content, 32),
+            *(clipped(_cell(values.get(name)), 20) for name in fields),
+        ]
+        for each, values in zip(rows, data, strict=True)
+    )
+    print_table(columns, cells)
+
+
+def _heading(field: str, values: Sequence[object]) -> str:
+    """A field's name, in two lines if it is long: columns are narrow."""
+    mark = ">" if any(type(each) in (int, float) for each in values) else "~"
+    return mark + (field.replace("_", "\n", 1) if len(field) > 8 else field)
 
 
 def _cell(value: object) -> str:

@@ -7,7 +7,7 @@ import typer
 from quire.cli import options as of
 from quire.cli.ending import exit_code, print_end
 from quire.cli.opening import opened, session
-from quire.cli.printing import counted, note, print_json, print_table, say
+from quire.cli.printing import counted, named, note, print_json, print_table, say
 from quire.cli.watching import Watcher, ended, goal
 from quire.domain.money import dollars
 from quire.domain.runs import Progress
@@ -106,9 +106,12 @@ def run(
             show_default=False,
         ),
     ] = None,
-    new: Annotated[bool, typer.Option("--new", help="Begin again, from nothing.")] = False,
+    new: Annotated[
+        bool, typer.Option("--new", metavar="", help="Begin again, from nothing.")
+    ] = False,
     detach: Annotated[
-        bool, typer.Option("--detach", help="Only record it; `quire work` carries it out.")
+        bool,
+        typer.Option("--detach", metavar="", help="Only record it; `quire work` carries it out."),
     ] = False,
     pack_size: of.PackSize = None,
     packing: of.Packing = None,
@@ -154,12 +157,11 @@ def _drive(context: typer.Context, engine: "Engine", handle: "RunHandle") -> boo
 
 
 def _beginning(head: "RunHead", now: Progress, *, goes_on: bool) -> str:
-    about = f"{head.schema} over {counted(now.total, 'block')} with {head.model.name}"
-    note_of_model = f" ({head.model.note})" if head.model.note else ""
+    about = f"{head.schema} over {counted(now.total, 'block')} with {named(head.model.name)}"
     limited = f", at most {goal(now):,} of them" if goal(now) < now.total else ""
     if goes_on:
-        return f"run {head.id} goes on, {ended(now):,} done so far: {about}{limited}{note_of_model}"
-    return f"run {head.id}: {about}{limited}{note_of_model}"
+        return f"run {head.id} goes on, {ended(now):,} done so far: {about}{limited}"
+    return f"run {head.id}: {about}{limited}"
 
 
 def _tell_detached(context: typer.Context, handle: "RunHandle", as_json: bool) -> None:

@@ -80,6 +80,7 @@ def _line() -> "rich.progress.Progress":
         TextColumn("{task.completed:,.0f}/{task.total:,.0f}"),
         TextColumn("{task.fields[words]}"),
         TimeRemainingColumn(compact=True),
+        TextColumn("left"),
         console=console(sys.stderr),
         transient=True,
     )
@@ -87,10 +88,9 @@ def _line() -> "rich.progress.Progress":
 
 def _words(now: Progress) -> str:
     tokens = _short(now.input_tokens + now.output_tokens)
-    failed = f"{now.failed:,} failed"
     return (
-        f"{failed} · {now.out:,} in flight · {now.calls:,} calls · {tokens} tokens"
-        f" · {dollars(now.cost + now.presumed)}"
+        f"{now.failed:,} failed · {now.out:,} packed · {now.calls:,} calls · {tokens} tokens"
+        f" · {dollars(now.cost + now.presumed)} ·"
     )
 
 

@@ -24,7 +24,7 @@ def work(
         int, typer.Option("--workers", "-w", min=1, metavar="N", help="How many processes.")
     ] = 1,
     until_idle: Annotated[
-        bool, typer.Option("--until-idle", help="Stop when no run can go on by itself.")
+        bool, typer.Option("--until-idle", metavar="", help="Stop when no run can go on by itself.")
     ] = False,
     parent: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:

@@ -1,10 +1,10 @@
 -- name: sendable_requests
--- Another worker's are skipped. Materialised: a plain subquery may be carried out more than once and lock too much.
-WITH picked AS MATERIALIZED (
-    SELECT id FROM requests WHERE lane_id = :lane AND state = 'queued' AND not_before <= :now
-    ORDER BY id LIMIT :limit FOR UPDATE SKIP LOCKED)
+-- As on SQLite, and another worker's are skipped. Never as a subquery: it may be carried out more than once and lock
+-- too much.
 SELECT q.id, q.lane_id, q.payload_hash, q.render_version, q.tasks, q.max_output, q.reserve, q.sent, q.lost, q.body
-FROM requests q JOIN picked ON picked.id = q.id ORDER BY q.id
+FROM requests q WHERE q.lane_id = :lane AND q.state = 'queued' AND q.not_before <= :now
+  AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.request_id = q.id AND a.state = 'answered')
+ORDER BY q.id LIMIT :limit FOR UPDATE OF q SKIP LOCKED
 
 -- name: answered_attempts
 -- Stored answers that nobody has judged yet; another settler's are skipped. The request is taken too: nobody may

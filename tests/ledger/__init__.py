@@ -1,0 +1,1 @@
+"""One behavioural suite for the ledger, on SQLite and on PostgreSQL."""

@@ -1,0 +1,32 @@
+"""What the ledger's tests may ask for: a ledger of each kind, and plain SQL on it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from quire.ledger.ledger import Ledger, open_ledger
+from tests.ledger.raw import Raw
+
+
+@pytest.fixture
+def ledger(ledger_url: str) -> Iterator[Ledger]:
+    """A fresh ledger: on SQLite, then on PostgreSQL."""
+    opened = open_ledger(ledger_url, durable=False)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def raw(ledger: Ledger) -> Iterator[Raw]:
+    """Plain SQL on the ledger."""
+    connection = Raw(ledger.url)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def postgres_ledger(postgres_database: str) -> Iterator[Ledger]:
+    """A fresh ledger on PostgreSQL, where several transactions may be open at once."""
+    opened = open_ledger(postgres_database)
+    yield opened
+    opened.close()

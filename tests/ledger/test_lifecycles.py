@@ -1,0 +1,163 @@
+"""The ledger moves rows exactly as the lifecycles say, and its constraints know the same states."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from quire.domain.errors import IllegalMove
+from quire.domain.requests import Kind
+from quire.domain.runs import HoldKind
+from quire.domain.states import ATTEMPT, LIFECYCLES, REQUEST, REVIEW, RUN, STAGE, TASK
+from quire.domain.states import Lifecycle as Life
+from quire.ledger.ledger import Ledger, Transaction
+from quire.ledger.statements import migrations
+from tests.ledger.making import NOW, owing, request_of, sent, tasks_of
+from tests.ledger.raw import Raw
+
+TABLES = {"batch": "batches", "review": "results"}
+TABLES |= {noun: f"{noun}s" for noun in ("run", "stage", "task", "request", "attempt")}
+Move = Callable[[Transaction, str, int], object]
+
+MOVES: dict[str, Move] = {
+    "run": lambda tx, name, row: tx.runs.move(name, row, NOW),  # type: ignore[arg-type]
+    "stage": lambda tx, name, row: tx.runs.move_stage(name, row),  # type: ignore[arg-type]
+    "task": lambda tx, name, row: tx.tasks.move(name, [row]),  # type: ignore[list-item]
+    "request": lambda tx, name, row: tx.requests.move(name, [row]),  # type: ignore[list-item]
+    "attempt": lambda tx, name, row: tx.attempts.move(name, [row]),  # type: ignore[list-item]
+}
+
+
+@pytest.mark.parametrize("life", [RUN, STAGE, TASK, REQUEST, ATTEMPT], ids=lambda each: each.noun)
+def test_the_ledger_allows_exactly_the_listed_moves(life: Life, ledger: Ledger, raw: Raw) -> None:
+    row = _row_of(life, ledger)
+    seen = {}
+    for state in life.states:
+        for name in life.targets:
+            _put(raw, life, row, state)
+            with ledger.transaction() as tx:
+                moved = bool(MOVES[life.noun](tx, name, row))
+            seen[state, name] = (moved, _state(raw, life, row))
+
+    assert seen == {
+        (state, name): (True, life.targets[name]) if life.allows(state, name) else (False, state)
+        for state in life.states
+        for name in life.targets
+    }
+
+
+def test_a_stage_of_tasks_moves_exactly_as_its_tasks_would(ledger: Ledger, raw: Raw) -> None:
+    place = owing(ledger, ["one"])
+    row = raw.one("SELECT id FROM tasks")
+    seen = {}
+    for state in TASK.states:
+        for name in TASK.targets:
+            _put(raw, TASK, row, state)
+            with ledger.transaction() as tx:
+                seen[state, name] = tx.tasks.move_stage(name, place.stage) == 1
+
+    assert seen == {
+        (state, name): TASK.allows(state, name) for state in TASK.states for name in TASK.targets
+    }
+
+
+def test_a_move_from_a_state_that_the_lifecycle_does_not_list_is_an_error(ledger: Ledger) -> None:
+    owing(ledger, ["one"])
+
+    with ledger.transaction() as tx, pytest.raises(IllegalMove, match="cannot pack when it is don"):
+        tx.tasks.move("pack", [1], ["done"])  # type: ignore[list-item]
+
+
+def test_a_move_from_fewer_states_leaves_the_others_where_they_are(ledger: Ledger) -> None:
+    place = owing(ledger)
+    with ledger.transaction() as tx:
+        first, second, third = tasks_of(tx, place)
+        tx.tasks.move("pack", [second])
+
+        assert tx.tasks.move("give_up", [first, second, third], ["packed"]) == 1
+        assert tx.tallies.recount(place.stage) == {"ready": 2, "failed": 1}
+
+
+def test_an_ended_run_knows_when_and_a_reopened_one_forgets(ledger: Ledger) -> None:
+    place = owing(ledger)
+    with ledger.transaction() as tx:
+        tx.runs.move("finish", place.run, NOW)
+        ended = tx.runs.get(place.run)
+        tx.runs.move("reopen", place.run, NOW)
+        reopened = tx.runs.get(place.run)
+
+    assert ended
+    assert ended.ended_at == NOW
+    assert reopened
+    assert reopened.ended_at is None
+
+
+def test_a_retry_grants_fresh_tries_and_calls(ledger: Ledger, raw: Raw) -> None:
+    place = owing(ledger, ["one"])
+    raw.rows("UPDATE tasks SET state = 'failed', tries = 3, calls = 5, pack_cap = 2")
+
+    with ledger.transaction() as tx:
+        tx.tasks.move_stage("retry", place.stage)
+
+    assert raw.rows("SELECT state, tries, calls, pack_cap FROM tasks") == [("ready", 0, 0, 2)]
+
+
+@pytest.mark.parametrize("life", LIFECYCLES, ids=lambda each: each.noun)
+@pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
+def test_a_table_accepts_exactly_the_states_of_its_lifecycle(dialect: str, life: Life) -> None:
+    column = "review_state" if life is REVIEW else "state"
+
+    assert _checked(dialect, TABLES[life.noun], column) == set(life.states)
+
+
+@pytest.mark.parametrize(("table", "kinds"), [("holds", HoldKind), ("requests", Kind)])
+def test_a_table_accepts_exactly_the_kinds_we_know(
+    table: str, kinds: type[HoldKind] | type[Kind]
+) -> None:
+    assert _checked("sqlite", table, "kind") == {each.value for each in kinds}
+
+
+@pytest.mark.parametrize("life", [RUN, STAGE, TASK, REQUEST, ATTEMPT], ids=lambda each: each.noun)
+def test_the_database_refuses_a_state_that_nobody_knows(
+    life: Life, ledger: Ledger, raw: Raw
+) -> None:
+    row = _row_of(life, ledger)
+
+    with pytest.raises(Exception, match=r"(?i)check constraint"):
+        raw.rows(f"UPDATE {TABLES[life.noun]} SET state = 'lost in space' WHERE id = :id", id=row)
+
+
+def _row_of(life: Life, ledger: Ledger) -> int:
+    place, (attempt,) = sent(ledger)
+    with ledger.snapshot() as tx:
+        rows = {
+            "run": place.run,
+            "stage": place.stage,
+            "task": tasks_of(tx, place)[0],
+            "request": request_of(tx, attempt),
+            "attempt": attempt,
+        }
+    return rows[life.noun]
+
+
+def _put(raw: Raw, life: Life, row: int, state: str) -> None:
+    ended = ""
+    if life is RUN:
+        ended = f", ended_at = {'NULL' if state == 'running' else '1'}"
+    raw.rows(
+        f"UPDATE {TABLES[life.noun]} SET state = :state{ended} WHERE id = :id", state=state, id=row
+    )
+
+
+def _state(raw: Raw, life: Life, row: int) -> str:
+    state: str = raw.one(f"SELECT state FROM {TABLES[life.noun]} WHERE id = :id", id=row)
+    return state
+
+
+def _checked(dialect: str, table: str, column: str) -> set[str]:
+    script = "\n".join(migrations(dialect).values())
+    body = re.search(rf"CREATE TABLE {table} \((.*?)\n\)", script, re.DOTALL)
+    assert body
+    check = re.search(rf"CHECK \({column} IN\s+\(([^)]*)\)", body[1])
+    assert check
+    return set(re.findall(r"'(\w+)'", check[1]))

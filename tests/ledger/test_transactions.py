@@ -1,0 +1,157 @@
+"""A transaction is all or nothing, and a snapshot sees one moment."""
+
+from datetime import timedelta
+
+import pytest
+
+from quire.domain.errors import LedgerError, LedgerUnavailable
+from quire.domain.runs import HoldKind
+from quire.ledger.ledger import Ledger, open_ledger
+from quire.ledger.tables.attempts import Ending
+from quire.ledger.tables.results import NewResult
+from quire.ledger.tables.tasks import Note
+from tests.ledger.making import NOW, add_document, owing, sent, tasks_of
+from tests.ledger.raw import Raw
+from tests.postgres import PostgresServer
+
+
+def test_an_error_undoes_rows_and_tallies(ledger: Ledger, raw: Raw) -> None:
+    place = owing(ledger)
+    before = raw.rows("SELECT state, count(*) FROM tasks GROUP BY state")
+
+    with pytest.raises(ZeroDivisionError), ledger.transaction() as tx:
+        add_document(tx, ["more"], "b.txt")
+        tx.tasks.move("pack", tasks_of(tx, place))
+        tx.holds.add(place.run, HoldKind.USER, "why", NOW)
+        raise ZeroDivisionError
+
+    assert raw.rows("SELECT state, count(*) FROM tasks GROUP BY state") == before
+    assert raw.rows("SELECT what, delta FROM tallies") == [("ready", 3)]
+    assert raw.one("SELECT count(*) FROM documents") == 1
+    assert raw.one("SELECT count(*) FROM holds") == 0
+
+
+def test_a_statement_that_the_database_refuses_undoes_what_came_before(
+    ledger: Ledger, raw: Raw
+) -> None:
+    place, (attempt,) = sent(ledger)
+    with ledger.snapshot() as tx:
+        (task,) = tasks_of(tx, place)
+
+    with pytest.raises(LedgerError), ledger.transaction() as tx:
+        tx.tasks.note([Note(task, 1, 0, 0, "noted")])
+        tx.results.add([NewResult(task, 1, attempt, "1", "{}")] * 2, NOW)
+
+    assert raw.rows("SELECT tries, error FROM tasks") == [(0, None)]
+    assert raw.one("SELECT count(*) FROM results") == 0
+
+
+def test_the_ledger_works_on_after_an_error(ledger: Ledger) -> None:
+    with pytest.raises(ZeroDivisionError), ledger.transaction():
+        raise ZeroDivisionError
+
+    with ledger.transaction() as tx:
+        add_document(tx, ["one"])
+    with ledger.snapshot() as tx:
+        assert len(tx.documents.all()) == 1
+
+
+def test_a_snapshot_sees_one_moment(ledger: Ledger) -> None:
+    place = owing(ledger)
+    with ledger.snapshot() as tx:
+        before = (tx.tallies.of_run(place.run), len(tx.documents.all()))
+        with ledger.transaction() as other:
+            other.tasks.move("pack", tasks_of(other, place))
+            add_document(other, ["more"], "b.txt")
+
+        assert (tx.tallies.of_run(place.run), len(tx.documents.all())) == before
+    with ledger.snapshot() as tx:
+        assert (tx.tallies.of_run(place.run)["packed"], len(tx.documents.all())) == (3, 2)
+
+
+def test_a_snapshot_does_not_see_what_is_not_committed_and_does_not_wait_for_it(
+    ledger: Ledger,
+) -> None:
+    with ledger.transaction() as tx:
+        add_document(tx, ["one"])
+        with ledger.snapshot() as reader:
+            assert reader.documents.all() == []
+
+
+def test_a_snapshot_cannot_write(ledger: Ledger, raw: Raw) -> None:
+    with pytest.raises(LedgerError), ledger.snapshot() as tx:
+        tx.workers.add("here", 1, "0", NOW)
+
+    assert raw.one("SELECT count(*) FROM workers") == 0
+
+
+def test_an_abandoned_stream_leaves_the_next_snapshot_usable(ledger: Ledger) -> None:
+    place = owing(ledger, ["one"] * 50)
+    with ledger.snapshot() as tx:
+        next(tx.results.export(place.run, place.stage))
+
+    with ledger.snapshot() as tx:
+        assert len(list(tx.results.export(place.run, place.stage))) == 50
+
+
+def test_moments_keep_their_microseconds(ledger: Ledger) -> None:
+    late = NOW + timedelta(microseconds=1)
+    place = owing(ledger)
+    with ledger.transaction() as tx:
+        tx.runs.ask_cancel(place.run, late)
+        tx.events.add(place.run, "told", "now", late)
+
+        run = tx.runs.get(place.run)
+        assert run
+        assert (run.cancel_asked_at, run.created_at) == (late, NOW)
+        assert tx.events.of_run(place.run)[-1].at == late
+
+
+def test_messages_may_quote_anything(ledger: Ledger) -> None:
+    place, (attempt,) = sent(ledger)
+    nasty = "model said \0 and \ud83d, 𝄞"
+    with ledger.transaction() as tx:
+        (task,) = tasks_of(tx, place)
+        tx.tasks.note([Note(task, 1, 0, 0, nasty)])
+        tx.attempts.end([Ending(attempt, nasty, None, None)], NOW)
+        tx.holds.add(place.run, HoldKind.UNDECODABLE, nasty, NOW)
+        tx.events.add(place.run, "held", nasty, NOW)
+        tx.requests.judge([(tx.attempts.by_id([attempt])[0].request_id, 1, "retry", nasty)])
+
+        view = tx.tasks.view(task)
+        assert view
+        assert view.error == "model said \ufffd and ?, 𝄞"
+        assert tx.holds.of_run(place.run)[0].detail == view.error
+
+
+def test_a_transaction_meets_a_stopped_server_with_a_clear_error_and_then_goes_on(
+    stoppable_postgres: PostgresServer,
+) -> None:
+    ledger = open_ledger(stoppable_postgres.create_database("kept"))
+    place = owing(ledger)
+    stoppable_postgres.stop()
+
+    with pytest.raises(LedgerUnavailable, match="PostgreSQL at 127.0.0.1"), ledger.transaction():
+        pass
+    stoppable_postgres.start()
+
+    with ledger.transaction() as tx:
+        assert tx.tasks.move("pack", tasks_of(tx, place)) == 3
+    ledger.close()
+
+
+def test_a_server_that_stops_in_the_middle_undoes_the_transaction(
+    stoppable_postgres: PostgresServer,
+) -> None:
+    ledger = open_ledger(stoppable_postgres.create_database("kept"))
+    place = owing(ledger)
+
+    with pytest.raises(LedgerUnavailable), ledger.transaction() as tx:
+        tx.tasks.move("pack", tasks_of(tx, place))
+        stoppable_postgres.stop()
+        tx.tasks.move("return", tasks_of(tx, place))
+    stoppable_postgres.start()
+
+    with ledger.transaction() as tx:
+        assert tx.tallies.of_stage(place.stage) == {"ready": 3}
+    ledger.close()

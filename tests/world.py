@@ -1,0 +1,153 @@
+"""A small world to run in: an engine on either database, blocks to ask about, a scripted model."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from quire.dispatch.outside import Outside
+from quire.domain.data import Json
+from quire.domain.documents import Block, BlockType, Parsed
+from quire.domain.ids import RunId, conv_uid, source_uid
+from quire.domain.requests import Call
+from quire.engine import Engine, RunHandle
+from quire.ledger.ledger import open_ledger
+from quire.pipeline.ingest import ingest
+from quire.providers.simulated import SimulatedProvider
+from quire.settings import Settings
+from quire.simulated.faults import NO_FAULTS, Faults, parse
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+METADATA: dict[str, Json] = {
+    "title": "metadata",
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "word_count": {"type": "integer", "minimum": 0},
+        "first_40_chars": {"type": "string"},
+        "has_question": {"type": "boolean"},
+    },
+    "required": ["word_count", "first_40_chars", "has_question"],
+}
+
+
+class Calm(Outside):
+    """The real world without chance: whoever must wait waits the shortest time."""
+
+    def jitter(self) -> float:
+        """Always the least."""
+        return 0.0
+
+
+class Scripted(SimulatedProvider):
+    """The simulated model, with one fault script for each of the first calls, then the usual."""
+
+    def __init__(self, faults: Faults = NO_FAULTS) -> None:
+        """Follow `faults` once the script is used up."""
+        super().__init__(faults)
+        self.script: list[str] = []
+        self.packs: list[int] = []  # blocks in each call, in the order they came
+
+    async def send(self, call: Call) -> bytes:
+        """Answer with the next script."""
+        usual = self.faults
+        self.packs.append(call.user.count('"block_uid"'))
+        with suppress(IndexError):
+            self.faults = parse(self.script.pop(0))
+        try:
+            return await super().send(call)
+        finally:
+            self.faults = usual
+
+
+class OneProvider:
+    """Who answers in a test: always the same provider, whatever is asked for."""
+
+    def __init__(self, provider: SimulatedProvider) -> None:
+        """Hold the provider; the test looks at it afterwards."""
+        self.provider = provider
+
+    def get(self, name: str) -> SimulatedProvider:
+        """The provider."""
+        assert name == "simulated"
+        return self.provider
+
+    async def close(self) -> None:
+        """Nothing to let go of: the test is not finished with it."""
+
+
+@dataclass
+class World:
+    """An engine, its model, and shortcuts that tests read well with."""
+
+    url: str
+    faults: str = ""
+    outside: Outside = field(default_factory=Calm)
+    lease: float = 30.0
+    grace: float = 5.0
+
+    def __post_init__(self) -> None:
+        """Open the ledger."""
+        settings = Settings(ledger=self.url, lease=self.lease, grace=self.grace)
+        self.engine = Engine(settings, open_ledger(self.url), self.outside)
+        self.model = Scripted(parse(self.faults))
+        self.engine.providers = OneProvider(self.model)  # type: ignore[assignment]  # same shape
+
+    def ingest(self, texts: Sequence[str], name: str = "doc") -> None:
+        """Put one document of these blocks into the ledger."""
+        raw = "\n\n".join(texts).encode() + name.encode()
+        blocks = [
+            Block(index=i, type=BlockType.PARAGRAPH, content=text, locator={"type": "row"})
+            for i, text in enumerate(texts)
+        ]
+        parsed = Parsed(
+            source_uid=source_uid("txt", raw),
+            source_type="txt",
+            source_filesize=len(raw),
+            source_total_characters=None,
+            source_locator=f"{name}.txt",
+            title=name,
+            conv_uid=conv_uid("test", "text", raw),
+            parsing_tool="test",
+            representation_type="text",
+            blocks=blocks,
+        )
+        with self.engine.ledger.transaction() as tx:
+            ingest(tx, parsed, NOW)
+
+    def start(self, schema: dict[str, Json] | None = None, **policy: Json) -> RunHandle:
+        """Order a run over everything."""
+        limit, new = policy.pop("limit", None), bool(policy.pop("new", False))
+        assert limit is None or isinstance(limit, int)
+        return self.engine.run(
+            schema=schema or METADATA, model="simulated/small", limit=limit, new=new, **policy
+        )
+
+    def run(self, schema: dict[str, Json] | None = None, **policy: Json) -> RunHandle:
+        """Order a run over everything and wait for it."""
+        run = self.start(schema, **policy)
+        run.wait()
+        return run
+
+    def task_tries(self, run: RunId) -> list[tuple[str, int, str]]:
+        """State, tries and error of every task, in subject order."""
+        with self.engine.ledger.snapshot() as tx:
+            stage = tx.runs.stages(run)[0].id
+            return [
+                (row.state or "", row.tries or 0, row.error or "")
+                for row in tx.results.export(run, stage)
+            ]
+
+    def close(self) -> None:
+        """Close the ledger."""
+        self.engine.close()
+
+
+def sentences(count: int, mark: int | None = None, word: str = "MARK") -> list[str]:
+    """Blocks that differ; the one at `mark` contains a word that fault scripts look for."""
+    return [
+        f"Block {i} says {'something ' * (i % 5 + 1)}{word if i == mark else 'plain'}."
+        + (" Is it so?" if i % 3 == 0 else "")
+        for i in range(count)
+    ]
