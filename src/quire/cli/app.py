@@ -80,7 +80,7 @@ _COMMANDS = (
     (STEER, steering.resume, "quire resume 3"),
     (STEER, steering.cancel, "quire cancel 3"),
     (STEER, steering.retry, "quire retry 3"),
-    (STEER, documents.purge, "quire purge lease.md --yes"),
+    (STEER, documents.purge, "quire purge 3 --yes"),
     (LOOK, version, "quire version"),
 )
 

@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING
 
 from quire.cli.describing import progress_json
 from quire.cli.edge import DONE, HELD, INTERRUPTED, SOME_FAILED
-from quire.cli.printing import counted, note, print_json, say
+from quire.cli.printing import SIMULATED, counted, note, print_json, say
 from quire.cli.watching import ended, goal
-from quire.domain.ids import RunId
 from quire.domain.money import dollars
 from quire.domain.runs import Progress
 
@@ -24,15 +23,21 @@ def exit_code(now: Progress, *, interrupted: bool) -> int:
     return SOME_FAILED if now.failed or now.state == "cancelled" else DONE
 
 
-def print_end(engine: "Engine", run: RunId, code: int, *, as_json: bool, quiet: bool) -> None:
+def print_end_json(engine: "Engine", now: Progress, code: int) -> None:
+    """Sum a run up for a program."""
+    head, why = engine.look.head(now.run_id), engine.why(now.run_id)
+    print_json(progress_json(head, now, why) | {"exit_code": code})
+
+
+def print_end(
+    engine: "Engine", now: Progress, code: int, *, foreseen: int | None, quiet: bool
+) -> None:
     """Sum a run up and say what to do next."""
-    now, head = engine.progress(run), engine.look.head(run)
-    if as_json:
-        print_json(progress_json(head, now, engine.why(run)) | {"exit_code": code})
-        return
+    run = now.run_id
     if not quiet:
-        say(f"run {run} {_standing(now, code)}: {_blocks(now)}")
-        say(f"  {_spending(now, simulated=head.model.provider == 'simulated')}")
+        simulated = engine.look.head(run).model.provider == SIMULATED
+        say(f"run {run} {_standing(now, code)}: {_blocks(now)}{' · simulated' * simulated}")
+        say(f"  {_spending(now, foreseen)}")
     if now.state == "running":
         for hold in now.holds:
             note(f"quire: run {run} is held ({hold.kind.value}): {hold.detail}")
@@ -57,17 +62,19 @@ def _blocks(now: Progress) -> str:
     return ", ".join([*parts, f"{cancelled:,} cancelled"] if cancelled else parts)
 
 
-def _spending(now: Progress, *, simulated: bool) -> str:
+def _spending(now: Progress, foreseen: int | None) -> str:
+    presumed = f" + {dollars(now.presumed)} presumed" if now.presumed else ""
+    forecast = f" (forecast {dollars(foreseen)})" if foreseen is not None else ""
     parts = [
         counted(now.calls, "call"),
         f"{now.input_tokens:,} tokens in, {now.output_tokens:,} out",
-        dollars(now.cost) + (f" + {dollars(now.presumed)} presumed" if now.presumed else ""),
+        f"{dollars(now.cost)}{presumed}{forecast}",
     ]
     if now.splits:
         parts.insert(1, counted(now.splits, "split"))
     if now.resent:
         parts.insert(1, f"{now.resent:,} sent again")
-    return " · ".join([*parts, "simulated"] if simulated else parts)
+    return " · ".join(parts)
 
 
 def _next(now: Progress, code: int) -> list[str]:

@@ -36,6 +36,21 @@ Only = Annotated[
     str, typer.Option("--only", metavar="all|accepted|failed", help="Which blocks to take.")
 ]
 
+Limit = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Stop after N blocks; the same command without it goes on.",
+        show_default=False,
+    ),
+]
+New = Annotated[bool, typer.Option("--new", metavar="", help="Begin again, from nothing.")]
+Detach = Annotated[
+    bool,
+    typer.Option("--detach", metavar="", help="Only record it; `quire work` carries it out."),
+]
+
 _BUILT_IN = Policy()
 
 

@@ -1,20 +1,23 @@
 """Commands that forecast a run and carry it out."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from quire.cli import options as of
-from quire.cli.ending import exit_code, print_end
+from quire.cli.ending import exit_code, print_end, print_end_json
 from quire.cli.opening import opened, session
 from quire.cli.printing import counted, named, note, print_json, print_table, say
 from quire.cli.watching import Watcher, ended, goal
+from quire.domain.data import Json
 from quire.domain.money import dollars
 from quire.domain.runs import Progress
 
 if TYPE_CHECKING:
     from quire.engine import Engine, Planned, RunHandle
     from quire.engine.looking import RunHead
+
+FORECAST_AGAIN = 100_000  # blocks, at most
 
 
 def plan(
@@ -97,22 +100,9 @@ def run(
     *,
     schema: of.SchemaName,
     model: of.ModelName = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Stop after N blocks; the same command without it goes on.",
-            show_default=False,
-        ),
-    ] = None,
-    new: Annotated[
-        bool, typer.Option("--new", metavar="", help="Begin again, from nothing.")
-    ] = False,
-    detach: Annotated[
-        bool,
-        typer.Option("--detach", metavar="", help="Only record it; `quire work` carries it out."),
-    ] = False,
+    limit: of.Limit = None,
+    new: of.New = False,
+    detach: of.Detach = False,
     pack_size: of.PackSize = None,
     packing: of.Packing = None,
     max_tries: of.MaxTries = None,
@@ -132,8 +122,13 @@ def run(
             _tell_detached(context, handle, as_json)
             return
         interrupted = _drive(context, engine, handle)
-        code = exit_code(engine.progress(handle.id), interrupted=interrupted)
-        print_end(engine, handle.id, code, as_json=as_json, quiet=session(context).quiet)
+        now = engine.progress(handle.id)
+        code = exit_code(now, interrupted=interrupted)
+        if as_json:
+            print_end_json(engine, now, code)
+        else:
+            foreseen = _foreseen(engine, now, schema=schema, model=model, **told)
+            print_end(engine, now, code, foreseen=foreseen, quiet=session(context).quiet)
     raise typer.Exit(code)
 
 
@@ -154,6 +149,14 @@ def _drive(context: typer.Context, engine: "Engine", handle: "RunHandle") -> boo
             return at_rest(now)
 
         return engine.work(done, signals=True, tell=watcher.tell)
+
+
+def _foreseen(engine: "Engine", now: Progress, **told: Json) -> int | None:
+    """What the forecast said of a run that is done, if working that out again takes no time."""
+    if now.state != "finished" or now.total > FORECAST_AGAIN:
+        return None
+    forecast = engine.plan(**told).forecast  # type: ignore[arg-type]  # as `run` was called
+    return forecast.packed.cost if forecast.tasks == now.total else None
 
 
 def _beginning(head: "RunHead", now: Progress, *, goes_on: bool) -> str:

@@ -6,10 +6,10 @@ from datetime import datetime
 from quire.dispatch.outside import Outside, Threads
 from quire.domain.errors import Undecodable
 from quire.domain.money import cost
-from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Ledger
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.prepare import prepare
+from quire.pipeline.record import record_reading
 from quire.pipeline.settle import settle
 from quire.providers.protocol import Provider
 
@@ -40,9 +40,9 @@ class Settler:
             self._outside.reach("after_settle")
         return moved
 
-    async def read_again(self, provider: str, now: datetime) -> int:
-        """Try a newer decoder on responses that an older one could not read."""
-        return await self._threads.run(self._read_again, provider, now)
+    async def read_again(self) -> int:
+        """Try newer decoders on responses that older ones could not read; returns how many were."""
+        return await self._threads.run(self._read_again)
 
     def _settle(self, now: datetime, packing: bool) -> int:
         """One transaction for both: the ledger syncs to disk once."""
@@ -52,20 +52,19 @@ class Settler:
                 moved += prepare(tx, self._contexts, self._contexts.of_lane(tx, lane), now)
         return moved
 
-    def _read_again(self, name: str, now: datetime) -> int:
-        provider = self._provider_for(name)
+    def _read_again(self) -> int:
         read = 0
         with self._ledger.transaction() as tx:
-            for each in tx.attempts.undecoded(provider.decoder_version, 100):
+            for each in tx.attempts.undecoded():
+                provider = self._provider_for(each.provider)
+                if each.decoder_version >= provider.decoder_version:
+                    continue
                 try:
                     reply = provider.decode(each.raw)
                 except Undecodable:
                     continue
-                row = tx.attempts.by_id([each.attempt_id])[0]
-                context = self._contexts.of_stage(tx, row.run_id, row.stage_id)
+                context = self._contexts.of_stage(tx, each.run_id, each.stage_id)
                 price = cost(reply.usage, context.facts.price)
-                tx.attempts.redecode(each.attempt_id, reply, provider.decoder_version, price)
-                tx.tallies.add(row.stage_id, {"cost": price, "presumed": -row.reserved})
-                tx.holds.lift(row.run_id, [HoldKind.UNDECODABLE])
+                record_reading(tx, each, reply, provider.decoder_version, price)
                 read += 1
         return read

@@ -68,6 +68,7 @@ class Worker:
             async with asyncio.TaskGroup() as group:
                 try:
                     await self._patiently(lambda: self.sweeper.begin(self._outside.now()))
+                    await self._patiently(self.settler.read_again)
                     await self._work(group, done)
                 except Error as error:  # raised below: the group would wrap it
                     failure = error
@@ -117,9 +118,9 @@ class Worker:
             pass
 
     async def _wait_for_calls(self) -> None:
-        """Give calls in flight their grace, recording as they come."""
+        """Let calls in flight finish; within the grace, if we were asked to stop."""
         deadline = self._outside.now() + timedelta(seconds=self._settings.grace)
-        while self.courier.in_flight and self._outside.now() < deadline:
+        while self.courier.in_flight and not (self._stopping and self._outside.now() >= deadline):
             try:
                 async with asyncio.timeout(0.1):
                     self.courier.returned.clear()

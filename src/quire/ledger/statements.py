@@ -25,6 +25,7 @@ _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
 _ROW_COLUMN = re.compile(r"\brows\.(\w+)")
 _INSERT_ROWS = re.compile(r"^(INSERT INTO \w+ \([^)]*\))\s+SELECT (.*) FROM rows$", re.DOTALL)
 _INSERT = re.compile(r"INSERT INTO (\w+) \(([^)]*)\)")
+_CHECKED_LIST = re.compile(r"CHECK \((\w+) IN\s*\(([^)]*)\)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,20 @@ def rewrite_types(text: str) -> str:
     return re.sub(r"\) STRICT(, WITHOUT ROWID)?;", ");", text)
 
 
+def spell_out_checks(text: str) -> str:
+    """Read `x IN ('a', 'b', 'c')` in a CHECK as `x = 'a' OR x = 'b' OR x = 'c'`.
+
+    SQLite makes a temporary table of a list of more than two, again for every row it writes: that
+    took a quarter of the time of all our writes.
+    """
+
+    def spelled(found: re.Match[str]) -> str:
+        words = [word.strip() for word in found[2].split(",")]
+        return f"CHECK ({' OR '.join(f'{found[1]} = {word}' for word in words)})"
+
+    return _CHECKED_LIST.sub(spelled, text)
+
+
 @cache
 def load(dialect: str) -> dict[str, Statement]:
     """Read every statement for one database, its own folder after the shared one."""
@@ -58,12 +73,13 @@ def load(dialect: str) -> dict[str, Statement]:
     return statements
 
 
+@cache
 def migrations(dialect: str) -> dict[int, str]:
     """Read the numbered migrations for one database."""
     found = {int(name[:4]): text for name, text in _files("migrations")}
     if dialect == "postgres":
         return {number: rewrite_types(text) for number, text in sorted(found.items())}
-    return dict(sorted(found.items()))
+    return {number: spell_out_checks(text) for number, text in sorted(found.items())}
 
 
 def _files(folder: str) -> Iterator[tuple[str, str]]:

@@ -45,7 +45,7 @@ def at_rest(now: Progress) -> bool:
     if now.cancelling:
         return False
     if now.holds:
-        return now.out == 0
+        return True
     limited = now.task_limit is not None and now.expanded >= now.task_limit
     return limited and not any(now.counts.get(state) for state in TASK_OPEN)
 

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from quire.domain.ids import AttemptId, StageId
-from quire.domain.requests import Answer, AttemptRow, CallFailure
+from quire.domain.requests import Answer, AttemptRow, CallFailure, Reply
 from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Transaction
-from quire.ledger.tables.attempts import Ending
+from quire.ledger.tables.attempts import Ending, Undecoded
 from quire.ledger.tables.tasks import Note
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.drop import give_back
@@ -57,6 +57,24 @@ def _count(tx: Transaction, answer: Answer, tally: "Counter[str]", now: datetime
     tally["cached_tokens"] += usage.cached
     tally["output_tokens"] += usage.output
     tally["cost"] += answer.cost
+
+
+def record_reading(
+    tx: Transaction, unread: Undecoded, reply: Reply, version: int, price: int
+) -> None:
+    """A mended decoder read a kept response: its known cost takes the place of the presumed one."""
+    tx.attempts.redecode(unread.attempt_id, reply, version, price)
+    tx.tallies.add(
+        unread.stage_id,
+        {
+            "input_tokens": reply.usage.input_total,
+            "cached_tokens": reply.usage.cached,
+            "output_tokens": reply.usage.output,
+            "cost": price,
+            "presumed": -unread.cost,
+        },
+    )
+    tx.holds.lift(unread.run_id, [HoldKind.UNDECODABLE])
 
 
 def record_failures(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.domain.ids import AttemptId, LaneId, RunId, WorkerId, WorkspaceId
+from quire.domain.ids import AttemptId, LaneId, RunId, StageId, WorkerId, WorkspaceId
 from quire.domain.requests import (
     Answer,
     Answered,
@@ -35,12 +35,15 @@ class Ending(NamedTuple):
 
 
 class Undecoded(NamedTuple):
-    """A stored response that an older decoder could not read."""
+    """A stored response that the decoder of its day could not read."""
 
     attempt_id: AttemptId
     provider: str
-    raw: bytes
+    decoder_version: int
+    cost: int  # as presumed
     run_id: RunId
+    stage_id: StageId
+    raw: bytes
 
 
 class Attempts:
@@ -75,7 +78,7 @@ class Attempts:
         self._connection.many("end_attempts", rows)
 
     def answer_open(self, answers: Sequence[Answer], now: datetime) -> bool:
-        """Answer attempts that are all open and readable; false, and nothing done, if one is not."""
+        """Answer attempts that are all open and readable; if one is not, do nothing: false."""
         ids = [each.attempt_id for each in answers]
         if any(each.reply is None for each in answers) or self._count_open(ids) < len(ids):
             return False
@@ -120,12 +123,11 @@ class Attempts:
         )
         self._connection.many("count_usage", [_used(attempt, reply, cost, rows[0][1])])
 
-    def undecoded(self, version: int, limit: int) -> list[Undecoded]:
-        """Responses that a decoder older than this version could not read."""
-        rows = self._run("undecoded", version=version, limit=limit)
+    def undecoded(self) -> list[Undecoded]:
+        """Responses that the decoder of their day could not read."""
         return [
-            Undecoded(attempt, provider, expand(raw, codec) or b"", run)
-            for attempt, provider, raw, codec, run in rows
+            Undecoded._make((*row[:6], expand(row[6], row[7]) or b""))
+            for row in self._run("undecoded")
         ]
 
     def by_id(self, attempts: Sequence[AttemptId]) -> list[AttemptRow]:

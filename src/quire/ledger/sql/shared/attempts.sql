@@ -38,12 +38,11 @@ UPDATE responses SET decoded = :decoded, reasoning = :reasoning, decoder_version
 WHERE attempt_id = :id
 
 -- name: undecoded
--- Responses that an older decoder could not read.
-SELECT a.id, a.provider, p.raw, p.codec, l.run_id
+-- Responses that a decoder could not read when they came.
+SELECT a.id, a.provider, p.decoder_version, a.cost, l.run_id, l.stage_id, p.raw, p.codec
 FROM attempts a JOIN responses p ON p.attempt_id = a.id
-JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id
-WHERE l.workspace_id = :workspace AND a.state = 'answered' AND p.decoded IS NULL AND p.raw IS NOT NULL AND p.decoder_version < :version
-ORDER BY a.id LIMIT :limit
+JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
+WHERE a.state = 'answered' AND p.decoded IS NULL AND p.raw IS NOT NULL ORDER BY a.id
 
 -- name: attempts_by_id
 SELECT a.id, a.request_id, a.no, a.state, a.reserved, l.id, l.run_id, l.stage_id, q.state, q.tasks, q.sent

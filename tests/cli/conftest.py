@@ -1,0 +1,69 @@
+"""A folder of one's own, some documents in it, and the commands to type there."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from quire.cli import app
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SCHEMA = EXAMPLES / "clauses.json"
+
+
+class Quire:
+    """Types commands, and insists on their exit code."""
+
+    def __call__(self, *args: object, code: int = 0, faults: str = "") -> Result:
+        """Carry out one command line in this process."""
+        result = CliRunner().invoke(
+            app, [str(each) for each in args], env={"QUIRE_SIMULATED_FAULTS": faults}
+        )
+        assert result.exit_code == code, result.output
+        return result
+
+    def json(self, *args: object, code: int = 0, faults: str = "") -> Any:
+        """Carry out a command and read the JSON that it prints."""
+        return json.loads(self(*args, "--json", code=code, faults=faults).stdout)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in; the environment says nothing."""
+    for name in [*os.environ]:
+        if name.startswith("QUIRE_"):
+            monkeypatch.delenv(name)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def quire(folder: Path) -> Quire:
+    """The commands, in an empty folder."""
+    return Quire()
+
+
+@pytest.fixture
+def ready(quire: Quire, write_blocks: Callable[[str, int], Path]) -> Quire:
+    """The commands, with a schema and one document of 30 blocks in the ledger."""
+    quire("init")
+    quire("ingest", write_blocks("notes.txt", 30))
+    quire("schema", "add", SCHEMA)
+    return quire
+
+
+@pytest.fixture
+def write_blocks(folder: Path) -> Callable[[str, int], Path]:
+    """Write a text file of so many blocks."""
+
+    def write(name: str, blocks: int) -> Path:
+        path = folder / name
+        path.write_text("\n\n".join(f"Clause {number} of {name}." for number in range(blocks)))
+        return path
+
+    return write

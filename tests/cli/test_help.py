@@ -1,0 +1,66 @@
+"""Help is quick, complete, and has an example for every command."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from quire.domain.version import VERSION
+from tests.cli.conftest import Quire
+
+COMMANDS = [
+    *("init", "ingest", "documents", "schema", "plan", "run", "work", "runs", "status", "show"),
+    *("export", "failures", "prompt", "ledger", "events", "pause", "resume", "cancel", "retry"),
+    *("purge", "version", "schema add", "schema list", "schema show"),
+]
+HEAVY = {
+    *("sqlite3", "psycopg", "psycopg_pool", "asyncio", "orjson", "jiter", "jsonschema_rs"),
+    *("mdit_py_plugins", "http", "ssl", "httpx", "uvicorn", "starlette"),
+}
+HEAVY_PARTS = {
+    *("engine", "ledger", "providers", "dispatch", "pipeline", "recipes", "plan", "gates"),
+    *("sources", "simulated", "export"),
+}
+LIST_IMPORTS = """
+import json, sys
+from quire.cli import main
+try:
+    main()
+except SystemExit:
+    print("\\n" + json.dumps(sorted(sys.modules)))
+"""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_an_example_in_its_help(quire: Quire, command: str) -> None:
+    result = quire(*command.split(), "--help")
+
+    assert f"Example: quire {command}" in " ".join(result.stdout.split())
+
+
+def test_the_help_names_every_command(quire: Quire) -> None:
+    text = quire("--help").stdout
+
+    assert [each for each in COMMANDS if f"│ {each.split()[0]} " not in text] == []
+
+
+def test_no_command_at_all_shows_the_help(quire: Quire) -> None:
+    assert quire().stdout == quire("--help").stdout
+
+
+@pytest.mark.parametrize("args", [["--help"], ["run", "--help"], ["--version"]])
+def test_help_imports_no_provider_database_or_web_package(args: list[str], folder: Path) -> None:
+    printed = subprocess.run(
+        [sys.executable, "-c", LIST_IMPORTS, *args], capture_output=True, text=True, check=True
+    ).stdout
+
+    imported = set(json.loads(printed.splitlines()[-1]))
+    assert imported & HEAVY == set()
+    assert imported & {f"quire.{part}" for part in HEAVY_PARTS} == set()
+
+
+def test_the_version_is_shown_in_three_ways(quire: Quire) -> None:
+    assert quire("version").stdout == quire("--version").stdout == f"quire {VERSION}\n"
+    assert quire.json("version") == {"version": VERSION}

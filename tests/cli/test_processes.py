@@ -1,0 +1,181 @@
+"""Real processes: signals, pipes, terminals and workers side by side."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Quire
+
+QUIRE = [sys.executable, "-m", "quire"]
+PATIENCE = 60  # seconds, on a busy machine
+
+
+def start(
+    *args: str,
+    faults: str = "",
+    stdin: int | None = None,
+    stdout: int = subprocess.PIPE,
+    stderr: int = subprocess.PIPE,
+) -> subprocess.Popen[bytes]:
+    """Type a command in a process of its own."""
+    environment = os.environ | {"QUIRE_SIMULATED_FAULTS": faults}
+    return subprocess.Popen(
+        [*QUIRE, *args], env=environment, stdin=stdin, stdout=stdout, stderr=stderr
+    )
+
+
+def wait_for_call(log: Path, process: subprocess.Popen[bytes]) -> None:
+    """Wait until a call has reached the simulated model."""
+    deadline = time.monotonic() + PATIENCE
+    while not (log.exists() and log.stat().st_size):
+        assert process.poll() is None, "the process ended before its first call"
+        assert time.monotonic() < deadline, "no call was made"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_stops_cleanly_and_the_same_command_goes_on(
+    ready: Quire, folder: Path, number: signal.Signals
+) -> None:
+    faults = f"latency=0.3,log={folder / 'calls'}"
+    with start("run", "-s", "clauses", "--concurrency", "1", faults=faults) as process:
+        wait_for_call(folder / "calls", process)
+        process.send_signal(number)
+        out, error = process.communicate(timeout=PATIENCE)
+
+    assert process.returncode == 130
+    assert out.startswith(b"run 1 was stopped: 10 of 30 blocks done")
+    assert b"next: the same command goes on" in out
+    assert b"Traceback" not in error
+    assert ready.json("run", "-s", "clauses")["calls"] == 3
+
+
+def test_workers_side_by_side_carry_out_a_run_once(ready: Quire, folder: Path) -> None:
+    ready("run", "-s", "clauses", "--detach", "--no-packing")
+
+    faults = f"latency=0.01,log={folder / 'calls'}"
+    with start("work", "--workers", "2", "--until-idle", faults=faults) as process:
+        process.communicate(timeout=PATIENCE)
+
+    assert process.returncode == 0
+    assert ready.json("status")["done"] == 30
+    assert len((folder / "calls").read_text().splitlines()) == 30
+
+
+def test_workers_side_by_side_stop_cleanly_when_interrupted(ready: Quire, folder: Path) -> None:
+    ready("run", "-s", "clauses", "--detach", "--no-packing", "--concurrency", "1")
+
+    faults = f"latency=0.3,log={folder / 'calls'}"
+    with start("work", "--workers", "2", faults=faults) as process:
+        wait_for_call(folder / "calls", process)
+        process.send_signal(signal.SIGTERM)
+        _, error = process.communicate(timeout=PATIENCE)
+
+    assert process.returncode == 130
+    assert b"Traceback" not in error
+    status = ready.json("status")
+    assert status["calls"] == len((folder / "calls").read_text().splitlines())
+    assert status["tasks"].get("packed", 0) + status["tasks"].get("ready", 0) > 0
+
+
+def test_workers_end_with_the_process_that_started_them(ready: Quire, folder: Path) -> None:
+    with start("work", "--workers", "1", "--parent", "1") as process:
+        process.communicate(timeout=PATIENCE)
+
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "args", [["export"], ["documents", "--json"], ["prompt", "1"], ["ledger", "--limit", "500"]]
+)
+def test_a_reader_that_leaves_early_causes_no_noise(ready: Quire, args: list[str]) -> None:
+    ready("run", "-s", "clauses", "--no-packing")
+    reading, writing = os.pipe()
+    os.close(reading)
+
+    with start(*args, stdout=writing) as process:
+        os.close(writing)
+        _, error = process.communicate(timeout=PATIENCE)
+
+    assert process.returncode == 1
+    assert error == b""
+
+
+def test_an_export_is_the_same_through_a_pipe_and_into_a_file(ready: Quire, folder: Path) -> None:
+    ready("run", "-s", "clauses")
+    ready("export", "-o", "out.jsonl")
+
+    with start("export") as process:
+        piped, _ = process.communicate(timeout=PATIENCE)
+
+    assert piped == (folder / "out.jsonl").read_bytes()
+
+
+def test_a_poor_encoding_shows_escapes_rather_than_fail(
+    ready: Quire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+
+    with start("plan", "-s", "clauses") as process:
+        out, error = process.communicate(timeout=PATIENCE)
+
+    assert (process.returncode, error) == (0, b"")
+    assert b"\\xb7 schema clauses" in out
+
+
+def test_a_terminal_sees_the_run_move(ready: Quire) -> None:
+    text = on_terminal("run", "-s", "clauses", "--no-packing", faults="latency=0.1")
+
+    assert "run 1: clauses over 30 blocks" in text
+    assert "/30" in text
+    assert "failed · " in text
+    assert "run 1 is done: 30 of 30 blocks done" in text
+
+
+def test_a_terminal_sees_no_live_line_of_a_quiet_run(ready: Quire) -> None:
+    assert on_terminal("run", "-s", "clauses", "-q") == ""
+
+
+def test_on_a_terminal_purge_asks_first(ready: Quire) -> None:
+    text = on_terminal("purge", "notes.txt", answer=b"n\n", code=1)
+
+    assert "Erase 'notes.txt' with its prompts, responses and results, for good?" in text
+    assert len(ready.json("documents")) == 1
+
+
+def test_json_is_indented_on_a_terminal_and_one_line_in_a_pipe(folder: Path) -> None:
+    shown = on_terminal("version", "--json")
+    with start("version", "--json") as process:
+        piped, _ = process.communicate(timeout=PATIENCE)
+
+    assert len(shown.splitlines()) == 3
+    assert len(piped.splitlines()) == 1
+    assert json.loads(shown) == json.loads(piped)
+
+
+def on_terminal(*args: str, faults: str = "", answer: bytes = b"", code: int = 0) -> str:
+    """Type a command on a terminal and return all that it shows."""
+    ours, theirs = pty.openpty()
+    with start(*args, faults=faults, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        os.write(ours, answer)
+        shown = b"".join(iter(lambda: read(ours), b""))
+        process.wait(PATIENCE)
+    os.close(ours)
+    assert process.returncode == code, shown
+    return shown.decode().replace("\r\n", "\n")
+
+
+def read(terminal: int) -> bytes:
+    """Read on; a terminal that nobody writes to any more gives an error."""
+    try:
+        return os.read(terminal, 65_536)
+    except OSError:
+        return b""

@@ -1,0 +1,137 @@
+"""Opening brings a ledger's tables up to date, one process at a time, and refuses newer ones."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from quire.domain.errors import LedgerError, NewerLedger
+from quire.domain.ids import WorkspaceId
+from quire.ledger.ledger import Ledger, open_ledger
+from quire.ledger.statements import migrations
+from tests.ledger import making
+from tests.ledger.making import begin, owing
+from tests.ledger.raw import Raw
+
+ROOT = Path(making.__file__).parents[2]
+OPEN = "import sys; from quire.ledger.ledger import open_ledger; open_ledger(sys.argv[1]).close()"
+
+
+def test_a_fresh_ledger_has_the_newest_version(ledger: Ledger, raw: Raw) -> None:
+    assert _version(raw) == max(migrations(ledger.dialect))
+
+
+def test_opening_a_ledger_again_changes_nothing(ledger: Ledger, raw: Raw) -> None:
+    place = owing(ledger)
+    before = _tables(raw)
+
+    again = open_ledger(ledger.url)
+
+    assert _tables(raw) == before
+    with again.snapshot() as tx:
+        assert tx.tallies.of_run(place.run) == {"ready": 3}
+    again.close()
+
+
+def test_processes_that_open_a_fresh_ledger_at_once_all_succeed(ledger_url: str) -> None:
+    command = [sys.executable, "-c", OPEN, ledger_url]
+    running = [
+        subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) for _ in range(4)
+    ]
+    complaints = [process.communicate()[1] for process in running]
+
+    assert complaints == [""] * 4
+    ledger = open_ledger(ledger_url)
+    begin(ledger)
+    ledger.close()
+
+
+def test_a_ledger_of_a_newer_version_is_refused_and_left_alone(ledger: Ledger, raw: Raw) -> None:
+    newer = max(migrations(ledger.dialect)) + 1
+    if raw.dialect == "sqlite":
+        raw.rows(f"PRAGMA user_version = {newer}")
+    else:
+        raw.rows("INSERT INTO quire_version VALUES (:newer)", newer=newer)
+
+    with pytest.raises(NewerLedger, match=rf"newer Quire .*version {newer}.*upgrade"):
+        open_ledger(ledger.url)
+
+    assert _version(raw) == newer
+
+
+def test_a_migration_that_fails_leaves_nothing_half_done(
+    ledger_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = {1: "CREATE TABLE things (id INTEGER PRIMARY KEY);\nCREATE TABLE things (id INTEGER);"}
+    monkeypatch.setattr("quire.ledger.ledger.migrations", lambda dialect: broken)
+    with pytest.raises(LedgerError, match="already exists"):
+        open_ledger(ledger_url)
+    monkeypatch.undo()
+
+    ledger = open_ledger(ledger_url)
+
+    raw = Raw(ledger_url)
+    assert "things" not in _tables(raw)
+    raw.close()
+    ledger.close()
+
+
+def test_a_later_migration_is_applied_to_a_ledger_that_holds_something(
+    ledger: Ledger, raw: Raw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = owing(ledger)
+    newest = max(migrations(ledger.dialect))
+    added = {newest + 1: "ALTER TABLE runs ADD COLUMN colour TEXT;  -- a comment; with a semicolon"}
+    known = migrations(ledger.dialect)
+    monkeypatch.setattr("quire.ledger.ledger.migrations", lambda dialect: known | added)
+
+    open_ledger(ledger.url).close()
+
+    assert raw.rows("SELECT id, colour FROM runs") == [(place.run, None)]
+    assert _version(raw) == newest + 1
+
+
+def test_both_databases_have_the_same_tables_and_columns(
+    tmp_path: Path, postgres_database: str
+) -> None:
+    shapes = []
+    for url in (str(tmp_path / "quire.db"), postgres_database):
+        ledger, raw = open_ledger(url, workspace=WorkspaceId("any")), Raw(url)
+        shapes.append({each: _columns(raw, each) for each in _tables(raw) - {"quire_version"}})
+        ledger.close()
+        raw.close()
+
+    assert shapes[0] == shapes[1]
+    assert "tasks" in shapes[0]
+
+
+def _version(raw: Raw) -> int:
+    version: int = raw.one(
+        "PRAGMA user_version"
+        if raw.dialect == "sqlite"
+        else "SELECT max(version) FROM quire_version"
+    )
+    return version
+
+
+def _tables(raw: Raw) -> set[str]:
+    rows = raw.rows(
+        "SELECT name FROM sqlite_schema WHERE type = 'table'"
+        if raw.dialect == "sqlite"
+        else "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+    )
+    return {row[0] for row in rows}
+
+
+def _columns(raw: Raw, table: str) -> list[tuple[str, bool]]:
+    """Names in order, each with whether it may be missing; keys never are."""
+    if raw.dialect == "sqlite":
+        rows = raw.rows(f"SELECT name, \"notnull\", pk FROM pragma_table_info('{table}')")
+        return [(name, not notnull and not key) for name, notnull, key in rows]
+    rows = raw.rows(
+        "SELECT column_name, is_nullable FROM information_schema.columns"
+        " WHERE table_name = :table ORDER BY ordinal_position",
+        table=table,
+    )
+    return [(name, nullable == "YES") for name, nullable in rows]

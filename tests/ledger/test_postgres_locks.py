@@ -1,0 +1,213 @@
+"""On PostgreSQL transactions overlap: they skip or wait for each other's rows as the verbs need."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+import pytest
+
+from quire.domain.errors import LedgerUnavailable
+from quire.ledger.ledger import Ledger
+from quire.pipeline.control import pause
+from quire.pipeline.record import record_answers
+from tests.ledger.making import (
+    NOW,
+    add_document,
+    answer,
+    begin,
+    owe,
+    owing,
+    pack,
+    reply,
+    request_of,
+    sent,
+    tasks_of,
+)
+from tests.ledger.raw import Raw
+
+T = TypeVar("T")
+
+
+def test_two_claims_take_different_requests_and_never_more_than_their_limit(
+    postgres_ledger: Ledger,
+) -> None:
+    place = owing(postgres_ledger, ["one"] * 16)
+    with postgres_ledger.transaction() as tx:
+        assert pack(tx, place) == 8
+
+    with postgres_ledger.transaction() as first, postgres_ledger.transaction() as second:
+        one = {each.id for each in first.requests.claim(place.lane, 3, NOW)}
+        two = {each.id for each in second.requests.claim(place.lane, 3, NOW)}
+        with postgres_ledger.transaction() as third:
+            three = {each.id for each in third.requests.claim(place.lane, 5, NOW)}
+
+    assert [len(each) for each in (one, two, three)] == [3, 3, 2]
+    assert len(one | two | three) == 8
+
+
+def test_two_settlers_take_different_answers(postgres_ledger: Ledger) -> None:
+    place, attempts = sent(postgres_ledger, ["one"] * 8)
+    with postgres_ledger.transaction() as tx:
+        record_answers(tx, [answer(place, each, b"{}", reply()) for each in attempts], NOW)
+
+    with postgres_ledger.transaction() as first, postgres_ledger.transaction() as second:
+        one = {each.attempt_id for each in first.attempts.answered(3)}
+        two = {each.attempt_id for each in second.attempts.answered(3)}
+
+    assert (len(one), len(two), len(one | two)) == (3, 1, 4)
+
+
+def test_two_who_prepare_pack_different_tasks(postgres_ledger: Ledger) -> None:
+    place = owing(postgres_ledger, ["one"] * 6)
+
+    with postgres_ledger.transaction() as first, postgres_ledger.transaction() as second:
+        one = {each.id for each in first.tasks.ready(place.stage, 4)}
+        two = {each.id for each in second.tasks.ready(place.stage, 4)}
+
+    assert (len(one), len(two), len(one | two)) == (4, 2, 6)
+
+
+def test_a_request_is_not_claimed_while_its_late_answer_is_judged(postgres_ledger: Ledger) -> None:
+    place, (attempt,) = sent(postgres_ledger)
+    with postgres_ledger.transaction() as tx:
+        tx.attempts.move("lose", [attempt])
+        tx.requests.move("release", [request_of(tx, attempt)])
+        record_answers(tx, [answer(place, attempt, b"{}", reply())], NOW)
+
+    with postgres_ledger.transaction() as settler, postgres_ledger.transaction() as courier:
+        assert [each.attempt_id for each in settler.attempts.answered(5)] == [attempt]
+        settler.attempts.move("settle", [attempt])
+
+        assert courier.requests.claim(place.lane, 5, NOW) == []
+
+
+def test_a_second_who_expands_waits_and_adds_nothing_twice(postgres_ledger: Ledger) -> None:
+    place = begin(postgres_ledger, ["one"] * 7)
+    with postgres_ledger.transaction() as tx:
+        tx.runs.lock_stage(place.stage)
+        with _meanwhile(postgres_ledger, lambda: owe(postgres_ledger)) as second:
+            subjects = tx.documents.subjects(place.run, 0, -1, 4)
+            tx.runs.set_cursor(place.stage, 0, subjects[-1].block_index, len(subjects))
+
+    assert second.result(60) == 3
+
+
+def test_a_second_command_on_a_run_waits_for_the_first(postgres_ledger: Ledger) -> None:
+    place = begin(postgres_ledger)
+
+    def pause_again() -> bool:
+        with postgres_ledger.transaction() as tx:
+            return pause(tx, place.run, NOW, "command-2")
+
+    with postgres_ledger.transaction() as tx:
+        assert pause(tx, place.run, NOW, "command-1")
+        with _meanwhile(postgres_ledger, pause_again) as second:
+            pass
+
+    assert second.result(60) is False
+
+
+def test_members_of_a_request_are_taken_until_the_end(postgres_ledger: Ledger) -> None:
+    place, (attempt,) = sent(postgres_ledger)
+
+    def accept_too() -> list[str]:
+        with postgres_ledger.transaction() as tx:
+            return [each.state for each in tx.requests.members([request_of(tx, attempt)])]
+
+    with postgres_ledger.transaction() as tx:
+        tx.requests.members([request_of(tx, attempt)])
+        with _meanwhile(postgres_ledger, accept_too) as second:
+            tx.tasks.move("accept", tasks_of(tx, place))
+
+    assert second.result(60) == ["done"]
+
+
+def test_tallies_appended_while_others_fold_are_neither_lost_nor_counted_twice(
+    postgres_ledger: Ledger,
+) -> None:
+    place = owing(postgres_ledger)
+
+    def fold_too() -> None:
+        with postgres_ledger.transaction() as tx:
+            tx.tallies.fold(place.stage)
+
+    with postgres_ledger.transaction() as tx:
+        tx.tallies.fold(place.stage)
+        with _meanwhile(postgres_ledger, fold_too) as second:
+            with postgres_ledger.transaction() as other:
+                other.tasks.move("pack", tasks_of(other, place)[:1])
+            with postgres_ledger.snapshot() as reader:
+                assert reader.tallies.of_stage(place.stage) == {"ready": 2, "packed": 1}
+    second.result(60)
+
+    with postgres_ledger.snapshot() as reader:
+        assert reader.tallies.of_stage(place.stage) == {"ready": 2, "packed": 1}
+
+
+def test_requests_of_a_document_that_is_purged_are_not_claimed_meanwhile(
+    postgres_ledger: Ledger,
+) -> None:
+    place = owing(postgres_ledger)
+    with postgres_ledger.transaction() as tx:
+        pack(tx, place)
+
+    with postgres_ledger.transaction() as purger, postgres_ledger.transaction() as courier:
+        assert {state for _, state in purger.purges.requests(place.document)} == {"queued"}
+
+        assert courier.requests.claim(place.lane, 5, NOW) == []
+
+
+def test_tasks_of_a_document_that_is_purged_are_not_packed_meanwhile(
+    postgres_ledger: Ledger,
+) -> None:
+    place = owing(postgres_ledger)
+
+    with postgres_ledger.transaction() as purger, postgres_ledger.transaction() as courier:
+        purger.purges.requests(place.document)
+
+        assert courier.tasks.ready(place.stage, 5) == []
+
+
+def test_two_who_ingest_the_same_document_at_once_end_with_one_of_them_trying_again(
+    postgres_ledger: Ledger, postgres_database: str
+) -> None:
+    def ingest_too() -> None:
+        with postgres_ledger.transaction() as tx:
+            add_document(tx, ["one"])
+
+    with postgres_ledger.transaction() as tx:
+        add_document(tx, ["one"])
+        with _meanwhile(postgres_ledger, ingest_too) as second:
+            pass
+
+    with pytest.raises(LedgerUnavailable, match="try again"):
+        second.result(60)
+    raw = Raw(postgres_database)
+    assert raw.one("SELECT count(*) FROM blocks") == 1
+    raw.close()
+
+
+def test_a_notification_wakes_those_who_wait(postgres_ledger: Ledger) -> None:
+    postgres_ledger.wait(0)  # listens from here on
+    with postgres_ledger.transaction() as tx:
+        tx.notify()
+
+    postgres_ledger.wait(600)  # the test would hang here without it
+
+
+@contextmanager
+def _meanwhile(ledger: Ledger, action: Callable[[], T]) -> Iterator["Future[T]"]:
+    """Run an action in another thread, and go on when it waits for a lock of ours."""
+    pool = ThreadPoolExecutor(1)
+    future = pool.submit(action)
+    pool.shutdown(wait=False)  # it ends when our transaction does
+    look = Raw(ledger.url)
+    while not future.done() and not look.one(
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    ):
+        pass
+    look.close()
+    assert not future.done(), "it did not wait"
+    yield future

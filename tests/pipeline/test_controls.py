@@ -1,0 +1,229 @@
+"""Steering a run: limit, pause, resume, cancel, retry, and the same command twice."""
+
+from collections.abc import Callable
+
+import pytest
+
+from quire.domain.errors import IllegalMove, NotFound
+from quire.domain.ids import RunId
+from tests.world import METADATA, World, sentences
+
+Worlds = Callable[..., World]
+
+
+def test_a_limit_asks_about_the_first_blocks_only(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(25))
+
+    run = here.run(limit=12, pack_size=10)
+
+    assert run.progress().counts == {"done": 12}
+    assert [row["status"] for row in run.rows()] == ["accepted"] * 12 + ["pending"] * 13
+    assert "--limit 12 is reached" in here.engine.why(run.id)[0]
+
+
+def test_the_same_order_without_the_limit_goes_on_with_the_same_run(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(25))
+    first = here.run(limit=10, pack_size=10)
+
+    second = here.run(pack_size=10)
+
+    assert (second.id, second.goes_on) == (first.id, True)
+    assert here.model.blocks == 25
+    assert second.progress().state == "finished"
+
+
+def test_the_same_order_at_another_speed_is_the_same_run(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(5))
+
+    first, second = here.start(concurrency=2), here.start(concurrency=9)
+
+    assert first.id == second.id
+
+
+@pytest.mark.parametrize(
+    "other", [{"pack_size": 3}, {"new": True}, {"schema": {**METADATA, "title": "b"}}]
+)
+def test_another_order_is_another_run(world: Worlds, other: dict[str, object]) -> None:
+    here = world()
+    here.ingest(sentences(5))
+    first = here.start()
+
+    second = here.start(**{"schema": METADATA, **other})  # type: ignore[arg-type]
+
+    assert first.id != second.id
+
+
+def test_other_inputs_make_another_run(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(5))
+    first = here.start()
+    here.ingest(sentences(6), name="more")
+
+    assert here.start().id != first.id
+
+
+def test_a_finished_order_starts_afresh(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(5))
+    first = here.run()
+
+    assert here.start().id != first.id
+
+
+def test_a_paused_run_sends_nothing_and_says_why(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(5))
+    run = here.start()
+    run.pause()
+
+    run.wait()
+
+    assert here.model.calls == 0
+    assert here.engine.why(run.id) == [
+        f"held (user): paused; `quire resume {run.id}` goes on",
+    ]
+
+
+def test_a_resumed_run_goes_on_to_the_end(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(5))
+    run = here.start()
+    run.pause()
+    run.wait()
+
+    assert run.resume()
+    assert run.wait().done == 5
+    assert not run.resume()
+
+
+def test_cancel_lets_go_of_what_was_not_sent_and_keeps_what_was_paid_for(world: Worlds) -> None:
+    here = world(faults="latency=0.15")
+    here.ingest(sentences(40))
+    run = here.start(pack_size=5, concurrency=1)
+    here.engine.work(lambda: run.progress().done >= 5)
+
+    run.cancel()
+    ended = run.wait()
+
+    assert ended.state == "cancelled"
+    assert ended.done >= 5
+    assert ended.done + ended.counts["cancelled"] == 40
+    assert here.model.blocks == ended.done
+
+
+def test_a_cancelled_run_cannot_be_paused_but_can_be_retried(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(10))
+    run = here.start()
+    run.cancel()
+    run.wait()
+
+    with pytest.raises(IllegalMove, match="is cancelled"):
+        run.pause()
+    assert run.retry() == 0  # nothing had been expanded; the run is open again
+    assert run.wait().done == 10
+
+
+def test_a_finished_run_cannot_be_cancelled(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(2))
+    run = here.run()
+
+    with pytest.raises(IllegalMove, match="finished"):
+        run.cancel()
+
+
+def test_retry_gives_failed_tasks_fresh_tries_and_leaves_the_others(world: Worlds) -> None:
+    here = world(faults="wrong@MARK")
+    here.ingest(sentences(10, mark=1))
+    run = here.run(pack_size=10)
+    assert run.progress().failed == 1
+
+    better = world()
+    again = better.engine.get(run.id)
+
+    assert again.retry() == 1
+    assert again.wait().done == 10
+    assert better.model.blocks == 1
+
+
+def test_a_command_with_an_id_acts_once(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(2))
+    run = here.start()
+
+    assert here.engine.pause(run.id, command="c1")
+    assert here.engine.resume(run.id, command="c2")
+    assert not here.engine.pause(run.id, command="c1")
+    assert run.progress().holds == ()
+
+
+def test_steering_a_run_that_does_not_exist_says_so(world: Worlds) -> None:
+    here = world()
+
+    for command in (here.engine.pause, here.engine.resume, here.engine.cancel, here.engine.retry):
+        with pytest.raises(NotFound, match="there is no run 7"):
+            command(RunId(7))
+
+
+def test_a_run_of_which_many_of_the_first_fail_is_held_before_the_rest_is_paid(
+    world: Worlds,
+) -> None:
+    here = world(faults="wrong@plain")
+    here.ingest(sentences(400))
+
+    run = here.run(pack_size=10)
+
+    progress = run.progress()
+    assert progress.state == "running"
+    assert progress.failed + progress.done <= 60
+    assert here.model.blocks < 400
+    assert "tasks failed" in here.engine.why(run.id)[0]
+
+
+def test_resume_lifts_the_early_hold_for_good(world: Worlds) -> None:
+    here = world(faults="wrong@plain")
+    here.ingest(sentences(150))
+    run = here.run(pack_size=10, max_tries=1)
+
+    run.resume()
+    ended = run.wait()
+
+    assert (ended.state, ended.failed) == ("finished", 150)
+
+
+def test_few_early_failures_hold_nothing(world: Worlds) -> None:
+    here = world(faults="wrong@says something plain")
+    here.ingest(sentences(100))
+
+    run = here.run(pack_size=10, max_tries=1)
+
+    assert run.progress().state == "finished"
+    assert run.progress().failed == 20
+
+
+def test_a_key_that_is_refused_holds_the_run_and_loses_nothing(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(10))
+    here.model.script = ["key=1"]
+    run = here.run(pack_size=10)
+    assert [hold.kind for hold in run.progress().holds] == ["credential"]
+
+    run.resume()
+
+    assert run.wait().done == 10
+    assert {tries for _, tries, _ in here.task_tries(run.id)} == {0}
+
+
+def test_a_big_run_does_not_starve_a_small_one(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(600))
+    big = here.start(pack_size=1, concurrency=4)
+    small = here.start({**METADATA, "title": "small"}, pack_size=25, concurrency=4)
+
+    here.engine.work(lambda: small.progress().state == "finished")
+
+    assert big.progress().done < 500
