@@ -7,11 +7,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Quire
+from tests.cli.conftest import SCHEMA, Quire
 
 QUIRE = [sys.executable, "-m", "quire"]
 PATIENCE = 60  # seconds, on a busy machine
@@ -67,6 +68,21 @@ def test_workers_side_by_side_carry_out_a_run_once(ready: Quire, folder: Path) -
     assert process.returncode == 0
     assert ready.json("status")["done"] == 30
     assert len((folder / "calls").read_text().splitlines()) == 30
+
+
+def test_workers_side_by_side_share_one_postgresql(
+    quire: Quire, postgres_database: str, write_blocks: Callable[[str, int], Path]
+) -> None:
+    quire("init", "--ledger", postgres_database)
+    quire("ingest", write_blocks("notes.txt", 30))
+    quire("run", "-s", SCHEMA, "--detach", "--no-packing")
+
+    with start("work", "--workers", "2", "--until-idle", faults="latency=0.01") as process:
+        process.communicate(timeout=PATIENCE)
+
+    assert process.returncode == 0
+    status = quire.json("status")
+    assert (status["done"], status["calls"]) == (30, 30)
 
 
 def test_workers_side_by_side_stop_cleanly_when_interrupted(ready: Quire, folder: Path) -> None:

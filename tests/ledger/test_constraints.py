@@ -11,6 +11,20 @@ from quire.ledger.tables.results import NewResult
 from tests.ledger.making import NOW, SCHEMA, add_document, owe, owing, sent, tasks_of
 from tests.ledger.raw import REFUSED, Raw
 
+DANGLING = (
+    "UPDATE tasks SET block_id = 999",
+    "UPDATE tasks SET stage_id = 999",
+    "UPDATE requests SET lane_id = 999",
+    "UPDATE attempts SET worker_id = 999",
+    "UPDATE attempts SET request_id = 999",
+    "UPDATE request_tasks SET task_id = 999",
+    "UPDATE run_documents SET document_id = 999",
+    "INSERT INTO holds (run_id, kind, detail, since) VALUES (999, 'user', '', 0)",
+    "DELETE FROM blocks",
+    "DELETE FROM requests",
+    "DELETE FROM runs",
+)
+
 
 def test_a_task_has_at_most_one_current_result(ledger: Ledger) -> None:
     place, (attempt,) = sent(ledger)
@@ -99,27 +113,10 @@ def test_a_run_has_an_end_exactly_when_it_has_ended(ledger: Ledger, raw: Raw) ->
         raw.rows("UPDATE runs SET ended_at = 1")
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "UPDATE tasks SET block_id = 999",
-        "UPDATE tasks SET stage_id = 999",
-        "UPDATE requests SET lane_id = 999",
-        "UPDATE attempts SET worker_id = 999",
-        "UPDATE attempts SET request_id = 999",
-        "UPDATE request_tasks SET task_id = 999",
-        "UPDATE run_documents SET document_id = 999",
-        "INSERT INTO holds (run_id, kind, detail, since) VALUES (999, 'user', '', 0)",
-        "DELETE FROM blocks",
-        "DELETE FROM requests",
-        "DELETE FROM runs",
-    ],
-)
-def test_nothing_refers_to_what_is_not_there(statement: str, ledger: Ledger, raw: Raw) -> None:
+def test_nothing_refers_to_what_is_not_there(ledger: Ledger, raw: Raw) -> None:
     sent(ledger)
 
-    with pytest.raises(REFUSED):
-        raw.rows(statement)
+    assert [each for each in DANGLING if not _refused(raw, each)] == []
 
 
 def test_the_ledgers_own_connection_enforces_references(ledger: Ledger) -> None:
@@ -172,3 +169,11 @@ def test_a_hold_of_a_kind_is_kept_once(ledger: Ledger) -> None:
         assert [(each.detail, each.since) for each in tx.holds.of_run(place.run)] == [
             ("first", NOW)
         ]
+
+
+def _refused(raw: Raw, statement: str) -> bool:
+    try:
+        raw.rows(statement)
+    except REFUSED:
+        return True
+    return False

@@ -158,6 +158,6 @@ def _checked(dialect: str, table: str, column: str) -> set[str]:
     script = "\n".join(migrations(dialect).values())
     body = re.search(rf"CREATE TABLE {table} \((.*?)\n\)", script, re.DOTALL)
     assert body
-    check = re.search(rf"CHECK \({column} IN\s+\(([^)]*)\)", body[1])
+    check = re.search(rf"CHECK \({column} ([^)]*)\)", body[1])
     assert check
     return set(re.findall(r"'(\w+)'", check[1]))

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from quire.domain.ids import AttemptId
+from quire.domain.data import Json
 from quire.domain.recipes import Schema
 from quire.domain.requests import Stop
 from quire.ledger.ledger import Ledger
@@ -16,7 +16,6 @@ from quire.pipeline.record import record_answers
 from tests.ledger.making import (
     NOW,
     SCHEMA,
-    Place,
     add_document,
     answer,
     block,
@@ -41,56 +40,57 @@ NASTY = {
     "combining": "e\u0301 is not é",
 }
 BIG = 2**200 + 1
+TEXTS = list(NASTY.values())
+DATA: list[object] = [
+    *({"text": text} for text in TEXTS),
+    {"nul": "\0", "a\0b": ["\0"]},
+    {"big": BIG, "negative": -BIG, "wide": 2**63},
+    {"float": 0.1, "small": 5e-324, "none": None, "deep": [[[{}]]]},
+]
 
-nasty = pytest.mark.parametrize("text", NASTY.values(), ids=NASTY.keys())
 
-
-@nasty
-def test_a_block_keeps_its_content_in_every_reading(text: str, ledger: Ledger) -> None:
-    place = owing(ledger, [text])
+def test_a_block_keeps_its_content_in_every_reading(ledger: Ledger) -> None:
+    place = owing(ledger, TEXTS)
     with ledger.snapshot() as tx:
-        (row,) = tx.results.export(place.run, place.stage)
-        assert row.content == text
-        assert row.task_id
-        view = tx.tasks.content(row.task_id)
-        assert view
-        assert view.content == text
+        rows = list(tx.results.export(place.run, place.stage))
+        contents = [tx.tasks.content(row.task_id) for row in rows if row.task_id]
     with ledger.transaction() as tx:
-        assert [each.content for each in tx.tasks.ready(place.stage, 5)] == [text]
+        ready = tx.tasks.ready(place.stage, 50)
+
+    assert [row.content for row in rows] == TEXTS
+    assert [each and each.content for each in contents] == TEXTS
+    assert [each.content for each in ready] == TEXTS
 
 
-@nasty
-def test_a_document_keeps_its_names(text: str, ledger: Ledger) -> None:
-    source = replace(parsed(), title=text, source_locator=f"/{text}", parsing_tool=text)
+def test_a_document_keeps_its_names(ledger: Ledger) -> None:
     with ledger.transaction() as tx:
-        key = tx.documents.add(source, NOW)
-        tx.documents.set_counts(key, {text: 2, "table": 1}, 2**40)
+        for number, text in enumerate(TEXTS):
+            source = replace(parsed(str(number)), title=text, source_locator=text)
+            key = tx.documents.add(source, NOW)
+            tx.documents.set_counts(key, {text: 2, "table": 1}, 2**40)
 
-        (document,) = tx.documents.all()
-        assert (document.title, document.source_locator) == (text, f"/{text}")
-        assert document.conv_parsing_tool == text
-        assert document.conv_block_type_freq == {text: 2, "table": 1}
-        assert (document.conv_total_blocks, document.conv_total_characters) == (3, 2**40)
-        assert document.uploaded_at == NOW
+        found = tx.documents.all()
+    assert [each.title for each in found] == [each.source_locator for each in found] == TEXTS
+    assert [each.conv_block_type_freq for each in found] == [{e: 2, "table": 1} for e in TEXTS]
+    assert {(each.conv_total_blocks, each.conv_total_characters) for each in found} == {(3, 2**40)}
+    assert {each.uploaded_at for each in found} == {NOW}
 
 
-@nasty
-def test_a_block_keeps_its_locator_and_headings(text: str, ledger: Ledger, raw: Raw) -> None:
-    told = json.dumps({"sheet": text})
+def test_a_block_keeps_its_locator_and_headings(ledger: Ledger, raw: Raw) -> None:
+    told = json.dumps(NASTY)
+    new = block(0, "x")._replace(locator=told, headings=json.dumps(TEXTS, ensure_ascii=False))
     with ledger.transaction() as tx:
-        document = add_document(tx, [])
-        tx.documents.add_blocks(
-            document, [block(0, "x")._replace(locator=told, headings=json.dumps([text]))]
-        )
+        tx.documents.add_blocks(add_document(tx, []), [new])
 
     ((locator, headings),) = raw.rows("SELECT locator, headings FROM blocks")
-    assert (locator, json.loads(headings)) == (told, [text])
+    assert (locator, json.loads(headings)) == (told, TEXTS)
 
 
-@nasty
-def test_a_schema_keeps_its_body(text: str, ledger: Ledger) -> None:
-    body = {"properties": {f"{text}!": {"title": text, "const": "\0"}}, "maximum": BIG}
-    schema = Schema(ref="nasty", uid="u", body=body)
+def test_a_schema_keeps_its_body(ledger: Ledger) -> None:
+    properties: dict[str, Json] = {
+        text: {"title": text, "const": "\0", "maximum": BIG} for text in TEXTS
+    }
+    schema = Schema(ref="nasty", uid="u", body={"properties": properties})
     with ledger.transaction() as tx:
         tx.schemas.add(schema, NOW)
 
@@ -99,7 +99,7 @@ def test_a_schema_keeps_its_body(text: str, ledger: Ledger) -> None:
 
 
 def test_a_run_keeps_what_it_was_told(ledger: Ledger) -> None:
-    told = ({"text": NASTY["sql"], "nul": "\0"}, {"big": BIG}, {"half": 0.5, "none": None})
+    told = ({"texts": TEXTS, "nul": "\0"}, {"big": BIG}, {"half": 0.5, "none": None})
     with ledger.transaction() as tx:
         run = tx.runs.get(tx.runs.add(b"\0key", told, 5, NOW))
 
@@ -108,8 +108,8 @@ def test_a_run_keeps_what_it_was_told(ledger: Ledger) -> None:
     assert run.task_limit == 5
 
 
-@nasty
-def test_a_prefix_is_stored_once_as_it_is(text: str, ledger: Ledger, raw: Raw) -> None:
+def test_a_prefix_is_stored_once_as_it_is(ledger: Ledger, raw: Raw) -> None:
+    text = "".join(TEXTS)
     with ledger.transaction() as tx:
         for _ in range(2):
             tx.requests.add_prefix(b"\0\xff" * 8, text, {"title": text})
@@ -118,30 +118,36 @@ def test_a_prefix_is_stored_once_as_it_is(text: str, ledger: Ledger, raw: Raw) -
     assert (digest, system, json.loads(told)) == (b"\0\xff" * 8, text, {"title": text})
 
 
-@nasty
-def test_an_answer_keeps_its_text_and_reasoning(text: str, ledger: Ledger) -> None:
-    said = reply(f"\0{text}", stop=Stop.LENGTH, reasoning=f"{text}\0.")
-    place, (attempt,) = sent(ledger)
+def test_an_answer_keeps_its_text_and_reasoning(ledger: Ledger) -> None:
+    place, attempts = sent(ledger, ["one"] * 2 * len(TEXTS))
+    said = [reply(f"\0{text}", stop=Stop.LENGTH, reasoning=f"{text}\0.") for text in TEXTS]
     with ledger.transaction() as tx:
-        record_answers(tx, [answer(place, attempt, text.encode(), said)], NOW)
-        (judged,) = tx.attempts.answered(5)
-        (view,) = tx.views.attempts(request_of(tx, attempt))
+        answers = [
+            answer(place, attempt, text.encode(), each)
+            for attempt, text, each in zip(attempts, TEXTS, said, strict=True)
+        ]
+        record_answers(tx, answers, NOW)
+        judged = tx.attempts.answered(50)
+        views = [tx.views.attempts(request_of(tx, each))[0] for each in attempts]
 
-    assert (judged.text, judged.stop) == (said.text, Stop.LENGTH)
-    assert (view.raw, view.decoded, view.reasoning) == (text, said.text, said.reasoning)
-    assert (view.input_tokens, view.output_tokens, view.cost) == (3, 2, 7)
+    assert [(each.text, each.stop) for each in judged] == [(each.text, each.stop) for each in said]
+    assert [each.raw for each in views] == TEXTS
+    assert [each.decoded for each in views] == [each.text for each in said]
+    assert [each.reasoning for each in views] == [each.reasoning for each in said]
+    assert (views[0].input_tokens, views[0].output_tokens, views[0].cost) == (3, 2, 7)
 
 
-@pytest.mark.parametrize("size", [0, 1, 256, COMPRESS_FROM - 1, COMPRESS_FROM, 100_000])
-def test_a_raw_response_is_read_back_exactly(size: int, ledger: Ledger) -> None:
-    raw = Random(size).randbytes(size)
-    place, (attempt,) = sent(ledger)
+def test_a_raw_response_is_read_back_exactly(ledger: Ledger) -> None:
+    sizes = [0, 1, 256, COMPRESS_FROM - 1, COMPRESS_FROM, 100_000]
+    raws = [Random(size).randbytes(size) for size in sizes]
+    place, attempts = sent(ledger, ["one"] * 2 * len(sizes))
     with ledger.transaction() as tx:
-        record_answers(tx, [answer(place, attempt, raw)], NOW)
+        record_answers(tx, [answer(place, *each) for each in zip(attempts, raws, strict=True)], NOW)
 
-        (unread,) = tx.attempts.undecoded(2, 5)
-        assert (unread.attempt_id, unread.raw) == (attempt, raw)
-        assert tx.attempts.answered(5) == []
+        assert [(each.attempt_id, each.raw) for each in tx.attempts.undecoded()] == list(
+            zip(attempts, raws, strict=True)
+        )
+        assert tx.attempts.answered(50) == []
 
 
 @pytest.mark.parametrize(("size", "codec"), [(1023, "plain"), (1024, "zlib"), (100_000, "zlib")])
@@ -169,7 +175,7 @@ def test_a_mended_decoder_puts_its_reading_beside_the_raw_response(
 
         (judged,) = tx.attempts.answered(5)
         (view,) = tx.views.attempts(request_of(tx, attempt))
-        assert tx.attempts.undecoded(3, 5) == []
+        assert tx.attempts.undecoded() == []
     assert judged.text == view.decoded == "read"
     assert (view.raw, view.reasoning, view.cost, view.cost_basis) == (
         "?" * size,
@@ -179,25 +185,27 @@ def test_a_mended_decoder_puts_its_reading_beside_the_raw_response(
     )
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        *({"text": text} for text in NASTY.values()),
-        {"nul": "\0", "a\0b": ["\0"]},
-        {"big": BIG, "negative": -BIG, "wide": 2**63},
-        {"float": 0.1, "small": 5e-324, "none": None, "deep": [[[{}]]]},
-    ],
-)
-def test_a_result_keeps_its_data(data: object, ledger: Ledger) -> None:
-    place, (attempt,) = sent(ledger)
-    written = json.dumps(data, ensure_ascii=False)
-    _accept(ledger, place, attempt, written)
+def test_a_result_keeps_its_data(ledger: Ledger) -> None:
+    place, attempts = sent(ledger, ["one"] * len(DATA))
+    written = [json.dumps(each, ensure_ascii=False) for each in DATA]
+    with ledger.transaction() as tx:
+        tasks = tasks_of(tx, place)
+        tx.results.add(
+            [
+                NewResult(task, 1, attempts[0], "json/1", data)
+                for task, data in zip(tasks, written, strict=True)
+            ],
+            NOW,
+        )
+        tx.tasks.move("accept", tasks)
 
     with ledger.snapshot() as tx:
-        (row,) = tx.results.export(place.run, place.stage)
-    assert row.data == written
-    assert json.loads(row.data) == data
-    assert (row.state, row.review_state, row.version) == ("done", "unreviewed", 1)
+        rows = list(tx.results.export(place.run, place.stage))
+    assert [row.data for row in rows] == written
+    assert [json.loads(row.data or "") for row in rows] == DATA
+    assert {(row.state, row.review_state, row.version) for row in rows} == {
+        ("done", "unreviewed", 1)
+    }
 
 
 def test_half_a_surrogate_pair_in_an_answer_does_not_cost_the_answer(ledger: Ledger) -> None:
@@ -214,10 +222,3 @@ def test_a_schema_is_found_by_no_other_name(ledger: Ledger) -> None:
 
         assert tx.schemas.by_ref(SCHEMA.ref.upper()) is None
         assert tx.schemas.by_uid(SCHEMA.uid[:-1]) is None
-
-
-def _accept(ledger: Ledger, place: Place, attempt: AttemptId, data: str) -> None:
-    with ledger.transaction() as tx:
-        (task,) = tasks_of(tx, place)
-        tx.results.add([NewResult(task, 1, attempt, "json/1", data)], NOW)
-        tx.tasks.move("accept", [task])

@@ -19,6 +19,7 @@ from quire.plan.rendering import (
     Item,
     item_bytes,
     payload_hash,
+    payload_head,
     prefix,
     prefix_bytes,
     question_hash,
@@ -240,25 +241,27 @@ def test_an_item_is_not_sized_far_above_what_it_takes() -> None:
     [("v", Params(), "a/b"), ("u", Params(seed=1), "a/b"), ("u", Params(), "a/c")],
 )
 def test_any_other_call_has_another_payload_hash(user: str, params: Params, model: str) -> None:
-    assert payload_hash(b"p", user, params, model) != payload_hash(b"p", "u", Params(), "a/b")
+    usual = payload_hash(payload_head(b"p", Params(), "a/b"), "u")
+
+    assert payload_hash(payload_head(b"p", params, model), user) != usual
 
 
 def test_hashes_are_16_bytes() -> None:
-    assert len(payload_hash(b"p", "u", Params(), "m")) == 16
+    assert len(payload_hash(payload_head(b"p", Params(), "m"), "u")) == 16
     assert len(question_hash(b"p", "q", "m", Params(), 1, b"c")) == 16
 
 
 def test_equal_parameters_hash_alike_however_they_are_written() -> None:
     written = fingerprint(b"p", "u", '{"temperature":2.0}', "m")
 
-    assert payload_hash(b"p", "u", Params(temperature=2), "m") == written
-    assert payload_hash(b"p", "u", Params(temperature=2.0), "m") == written
+    assert payload_hash(payload_head(b"p", Params(temperature=2), "m"), "u") == written
+    assert payload_hash(payload_head(b"p", Params(temperature=2.0), "m"), "u") == written
 
 
 def test_the_payload_hash_knows_the_output_limit() -> None:
-    limited = payload_hash(b"p", "u", Params(max_tokens=512), "m")
+    limited = payload_head(b"p", Params(max_tokens=512), "m")
 
-    assert limited != payload_hash(b"p", "u", Params(max_tokens=513), "m")
+    assert limited != payload_head(b"p", Params(max_tokens=513), "m")
 
 
 def test_the_question_does_not_know_the_output_limit() -> None:

@@ -81,7 +81,8 @@ def _status(head: "RunHead", now: Progress) -> list[tuple[str, str]]:
     simulated = f" ({head.model.note})" if head.model.note else ""
     counts = ", ".join(f"{count:,} {state}" for state, count in now.counts.items())
     untouched = now.total - sum(now.counts.values())
-    blocks = ", ".join(part for part in (counts, untouched and f"{untouched:,} to come") if part)
+    fate = "to come" if now.state == "running" else "never asked"
+    blocks = ", ".join(part for part in (counts, untouched and f"{untouched:,} {fate}") if part)
     presumed = (
         f" + {dollars(now.presumed)} presumed for calls whose outcome is unknown"
         if now.presumed
@@ -95,7 +96,7 @@ def _status(head: "RunHead", now: Progress) -> list[tuple[str, str]]:
         ("limit", f"{now.task_limit:,} blocks" if now.task_limit is not None else ""),
         (
             "packs",
-            f"{now.packs:,} sent, {mean_pack(now):g} blocks each on average,"
+            f"{now.packs:,} made, {mean_pack(now):g} blocks each on average,"
             f" {counted(now.splits, 'split')}",
         ),
         ("calls", f"{now.calls:,} answered, {now.resent:,} sent again"),

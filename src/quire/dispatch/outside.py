@@ -16,14 +16,12 @@ T = TypeVar("T")
 POINTS = (
     "after_start",
     "after_expand",
-    "after_prepare",
     "after_claim",
     "after_send",
     "before_record",
     "after_record",
     "before_settle",
     "after_settle",
-    "after_rescue",
 )
 
 

@@ -43,7 +43,6 @@ class Sweeper:
         """Keep the lease, rescue, expand, close; returns how much moved."""
         if self._next_beat is None or now >= self._next_beat:
             await self._threads.run(self._keep_alive, now)
-            self._outside.reach("after_rescue")
         moved = await self._threads.run(self._advance, now)
         if moved:
             self._outside.reach("after_expand")

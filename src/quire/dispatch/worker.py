@@ -57,9 +57,8 @@ class Worker:
         self._next_sweep: datetime | None = None
 
     def stop(self) -> None:
-        """Claim nothing more; finish what is out."""
+        """Claim nothing more; finish what is out. From any thread."""
         self._stopping = True
-        self.courier.returned.set()
 
     async def run(self, done: Callable[[], bool], *, signals: bool = False) -> None:
         """Work until `done` says so or somebody asks to stop; what is out is waited for."""

@@ -61,6 +61,7 @@ class Engine:
         self.look = Looking(ledger)
         self._outside = outside or Outside()
         self.providers = Providers(settings.faults)
+        self._workers: set[Worker] = set()
 
     def __enter__(self) -> "Engine":
         """Use as a context, closed at its end."""
@@ -205,13 +206,20 @@ class Engine:
 
         async def work() -> bool:
             worker = Worker(self.ledger, self.providers.get, self._outside, settings, tell)
+            self._workers.add(worker)
             try:
                 await worker.run(done, signals=signals)
             finally:
+                self._workers.discard(worker)
                 await self.providers.close()
             return worker.interrupted
 
         return run_loop(work)
+
+    def stop(self) -> None:
+        """Let the workers of this engine finish what is out and return; from any thread."""
+        for worker in tuple(self._workers):
+            worker.stop()
 
     def pause(self, run: RunId, command: str | None = None) -> bool:
         """Send nothing more for a run."""

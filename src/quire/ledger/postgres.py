@@ -1,5 +1,6 @@
 """PostgreSQL: many workers on many machines share one ledger."""
 
+import logging
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,13 +16,15 @@ from quire.ledger.statements import Statement, load
 CHANNEL = "quire"
 MIGRATION_LOCK = 7_183_047  # any number, the same in every process
 MAX_CONNECTIONS = 6
-CONNECT_SECONDS = 10.0
+CONNECT_SECONDS = 3.0  # then the caller is told, and waits by itself
 HOLD_TEXT = ("blocks", "documents", "requests", "request_tasks", "responses", "results", "tasks")
 
 _RACES = (  # another process wrote between our look and our write: the next look sees it
     psycopg.errors.UniqueViolation,
     psycopg.errors.ForeignKeyViolation,
 )
+logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # the caller says it, once
+
 _RETRYABLE = (
     psycopg.errors.SerializationFailure,
     psycopg.errors.DeadlockDetected,

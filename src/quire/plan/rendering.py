@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
@@ -13,9 +13,6 @@ from quire.domain.data import Json, JsonObject, canonical_json
 from quire.domain.ids import fingerprint
 from quire.domain.models import Params
 from quire.domain.recipes import Stage
-
-if TYPE_CHECKING:
-    from hashlib import _Hash
 
 RENDER_VERSION = 1  # raised when the same pack would be rendered to other bytes
 
@@ -107,11 +104,17 @@ def item_bytes(content_json_bytes: int) -> int:
     return ITEM_OVERHEAD + content_json_bytes
 
 
-def payload_hash(prefix_hash: bytes, user: str, params: Params, model: str) -> bytes:
-    """Fingerprint a whole call, to check a body that is rendered again."""
-    digest = _payload_head(prefix_hash, params, model).copy()
-    digest.update(user.encode())
-    return digest.digest()[:16]
+def payload_head(prefix_hash: bytes, params: Params, model: str) -> bytes:
+    """Fingerprint all of a call but its text; many calls of a stage share it."""
+    return fingerprint(prefix_hash, _params_text(params), model)
+
+
+def payload_hash(head: bytes, user: str) -> bytes:
+    """Fingerprint a whole call, to check a body that is rendered again.
+
+    The head has a fixed length, so that no text can be read as a part of it.
+    """
+    return sha256(head + user.encode()).digest()[:16]
 
 
 def question_hash(
@@ -144,12 +147,6 @@ def task_question(stage_question: bytes, content_hash: bytes) -> bytes:
 
 
 # A stage has one set of parameters and millions of tasks.
-@lru_cache(maxsize=1024)
-def _payload_head(prefix_hash: bytes, params: Params, model: str) -> "_Hash":
-    head = fingerprint(prefix_hash, _params_text(params), model)
-    return sha256(head)  # of a fixed length, so that no text can be read as a part of it
-
-
 @lru_cache(maxsize=256)
 def _params_text(params: Params) -> str:
     # 1 and 1.0 are equal, to the cache too, so they must read alike.

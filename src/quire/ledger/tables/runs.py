@@ -1,9 +1,8 @@
 """Runs and their stages: what was told, how it stands, and the wishes about it."""
 
+import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-
-import orjson
 
 from quire.domain.data import JsonObject, canonical_json
 from quire.domain.ids import DocumentId, RunId, StageId, WorkspaceId
@@ -141,11 +140,12 @@ class Runs:
 
 
 def _run(row: Row) -> Run:
+    # not orjson, which reads an integer beyond 64 bits as a float
     return Run(
         id=row[0],
-        recipe=orjson.loads(row[1]),
-        model=orjson.loads(row[2]),
-        policy=orjson.loads(row[3]),
+        recipe=json.loads(row[1]),
+        model=json.loads(row[2]),
+        policy=json.loads(row[3]),
         state=row[4],
         task_limit=row[5],
         cancel_asked_at=maybe_moment(row[6]),

@@ -1,8 +1,7 @@
 """Schemas: one name, one body, never changed."""
 
+import json
 from datetime import datetime
-
-import orjson
 
 from quire.domain.data import canonical_json
 from quire.domain.ids import WorkspaceId
@@ -50,4 +49,5 @@ def _first(rows: list[Row]) -> Schema | None:
 
 
 def _schema(row: Row) -> Schema:
-    return Schema(ref=row[0], uid=row[1], body=orjson.loads(row[2]))
+    # not orjson, which reads an integer beyond 64 bits as a float
+    return Schema(ref=row[0], uid=row[1], body=json.loads(row[2]))

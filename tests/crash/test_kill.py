@@ -1,0 +1,43 @@
+"""kill -9 at every point the code declares; the model's own call log says what was sent twice."""
+
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from quire.dispatch.outside import POINTS
+from tests.world import World, sentences
+
+Worlds = Callable[..., World]
+
+CONCURRENCY = 4
+
+
+def victim(here: World, run: int, point: str, times: int, log: Path) -> int:
+    """Let a process work on a run; returns how it ended."""
+    command = [sys.executable, "-m", "tests.crash.victim", here.url, str(run), point, str(times)]
+    return subprocess.run([*command, f"log={log}"], timeout=60, check=False).returncode
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_process_killed_at_a_point_is_taken_over_and_nothing_is_lost(
+    world: Worlds, tmp_path: Path, point: str
+) -> None:
+    here = world()
+    here.ingest(texts := sentences(60))
+    run = here.start(pack_size=4, concurrency=CONCURRENCY)
+    log = tmp_path / "calls.log"
+
+    ended = victim(here, run.id, point, 1, log)
+    victim(here, run.id, "never", 0, log)
+
+    assert ended == -signal.SIGKILL
+    assert run.progress().state == "finished"
+    assert [row["first_40_chars"] for row in run.rows()] == [text[:40] for text in texts]
+    sent = Counter(line.split()[2] for line in log.read_text().splitlines())
+    assert sum(sent.values()) - len(sent) <= CONCURRENCY
+

@@ -1,0 +1,86 @@
+"""A seeded life of crashes: the process dies at every kind of point, and everything comes right."""
+
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+import pytest
+
+from quire.dispatch.outside import POINTS
+from quire.domain.ids import RunId
+from tests.pipeline.test_money import assert_counts_agree
+from tests.world import Calm, World, sentences
+
+Worlds = Callable[..., World]
+
+FAULTS = (
+    "skip=0.1,wrong=0.05,500=0.1,429=0.05,truncate=0.1,drop=0.05,conflict=0.05,413=0.03,seed=11"
+)
+
+
+class Died(BaseException):
+    """The process is gone, with all it had in memory."""
+
+
+class Mortal(Calm):
+    """A world in which the process may die at any point; each death costs an hour."""
+
+    def __init__(self, seed: int, chance: float) -> None:
+        """Draw every death from one seed."""
+        self._random = random.Random(seed)
+        self._chance = chance
+        self._ahead = timedelta()
+        self.deaths: list[str] = []
+
+    def now(self) -> datetime:
+        """The present, after the hours lost to dying."""
+        return super().now() + self._ahead
+
+    def reach(self, point: str) -> None:
+        """Die here, perhaps."""
+        assert point in POINTS
+        if self._random.random() < self._chance:
+            self.deaths.append(point)
+            self._ahead += timedelta(hours=1)
+            raise Died(point)
+
+
+def drive_until_the_end(here: World, run: RunId, outside: Mortal) -> None:
+    """Let one process after another work and die until the run has ended; check after each."""
+    for _ in range(400):
+        with suppress(Died):
+            try:
+                here.engine.get(run).wait()
+            except BaseExceptionGroup as group:  # a death inside a call's own task
+                raise (group.split(Died)[1] or Died()) from group
+        assert_counts_agree(here, run)
+        assert_one_result_a_task(here, run)
+        if here.engine.progress(run).state == "finished":
+            return
+    raise AssertionError(f"never finished: {here.engine.progress(run)}, {outside.deaths}")
+
+
+def assert_one_result_a_task(here: World, run: RunId) -> None:
+    """A done task has exactly one current result, every other task none."""
+    with here.engine.ledger.snapshot() as tx:
+        for row in tx.results.export(run, tx.runs.stages(run)[0].id):
+            assert (row.data is not None) == (row.state == "done")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_killing_at_any_point_and_starting_again_ends_in_the_same_data(
+    world: Worlds, seed: int
+) -> None:
+    texts = sentences(60, mark=7)
+    outside = Mortal(seed, chance=0.2)
+    here = world(faults=FAULTS, outside=outside)
+    here.ingest(texts)
+    run = here.start(pack_size=8, concurrency=3, max_tries=50, max_calls=500)
+
+    drive_until_the_end(here, run.id, outside)
+
+    assert len(outside.deaths) > 5
+    rows = run.rows()
+    assert [row["status"] for row in rows] == ["accepted"] * 60
+    assert [row["first_40_chars"] for row in rows] == [text[:40] for text in texts]

@@ -1,0 +1,89 @@
+"""The ledger goes away in the middle of a run: the worker waits, keeps its answers, and goes on."""
+
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from quire.domain.errors import LedgerUnavailable
+from quire.domain.runs import Progress
+from tests.postgres import PostgresServer
+from tests.world import World, sentences
+
+Worlds = Callable[..., World]
+
+
+def test_a_worker_waits_for_postgresql_to_come_back(stoppable_postgres: PostgresServer) -> None:
+    here = World(stoppable_postgres.create_database("outage"), "latency=0.02")
+    here.ingest(texts := sentences(120))
+    run = here.start(pack_size=1, concurrency=4)
+    told: list[str] = []
+    outage = threading.Thread(target=_stop_and_start, args=(stoppable_postgres, here))
+    outage.start()
+
+    ended = here.engine.drive(run.id, tell=told.append)
+    outage.join()
+
+    assert ended.done == 120
+    assert here.model.calls == 120  # no answer was lost, so nothing was asked twice
+    assert [row["first_40_chars"] for row in run.rows()] == [text[:40] for text in texts]
+    assert any("nothing is lost" in each for each in told)
+    here.close()
+
+
+def _stop_and_start(server: PostgresServer, here: World) -> None:
+    waiting = threading.Event()
+    while here.model.calls < 20:
+        waiting.wait(0.02)
+    server.stop()
+    waiting.wait(5.0)
+    server.start()
+
+
+def test_a_full_disk_loses_no_answer_and_the_run_goes_on_when_there_is_room(
+    tmp_path: Path,
+) -> None:
+    here = World(str(tmp_path / "quire.db"), "latency=0.01")
+    here.ingest(sentences(80))
+    run = here.start(pack_size=1, concurrency=4)
+    told: list[str] = []
+    writer: sqlite3.Connection = here.engine.ledger._database._writer  # type: ignore[attr-defined]
+    pages = writer.execute("PRAGMA page_count").fetchone()[0]
+    writer.execute(f"PRAGMA max_page_count = {pages + 12}")
+
+    def tell(message: str) -> None:
+        told.append(message)
+        writer.execute("PRAGMA max_page_count = 1000000")  # somebody made room
+
+    ended = here.engine.drive(run.id, tell=tell)
+
+    assert any("disk is full" in each for each in told)
+    assert (ended.done, here.model.calls) == (80, 80)
+    here.close()
+
+
+def test_a_worker_that_is_stopped_while_the_ledger_is_away_says_so(
+    stoppable_postgres: PostgresServer,
+) -> None:
+    here = World(stoppable_postgres.create_database("away"), "latency=0.01", grace=0.5)
+    here.ingest(sentences(50))
+    run = here.start(pack_size=1, concurrency=2)
+    stopped = threading.Event()
+    seen: list[Progress] = []
+
+    def stop_the_ledger(progress: Progress) -> None:
+        seen.append(progress)
+        if progress.done > 0 and not stopped.is_set():
+            stopped.set()
+            stoppable_postgres.stop()
+            here.engine.stop()
+
+    try:
+        here.engine.drive(run.id, stop_the_ledger)
+    except LedgerUnavailable as error:
+        assert "PostgreSQL at" in str(error)
+    else:
+        raise AssertionError("the outage went unnoticed")
+    stoppable_postgres.start()
+    assert here.engine.drive(run.id).done == 50
+    here.close()

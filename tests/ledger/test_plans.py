@@ -1,0 +1,124 @@
+"""The statements that run all the time find their rows by an index, however many there are."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from quire.ledger.ledger import open_ledger
+from quire.ledger.statements import load
+from tests.ledger.crowd import FIRST, fill
+from tests.ledger.making import Place
+from tests.ledger.raw import Raw
+from tests.postgres import Databases
+
+TASKS = 20_000
+BIG = ("tasks", "requests", "attempts", "blocks", "request_tasks", "responses", "results")
+
+# What each statement is asked, and the index by which it should find its rows.
+ASKED: dict[str, tuple[dict[str, object], str]] = {
+    "ready_tasks": ({"stage": 1, "limit": 400}, "tasks_ready"),
+    "sendable_requests": ({"lane": 1, "limit": 16, "now": 1}, "requests_queued"),
+    "answered_attempts": ({"limit": 256}, "attempts_answered"),
+    "open_lanes": ({"now": 1}, ""),
+    "queued_in_lane": ({"lane": 1, "limit": 16}, "requests_queued"),
+    "stale_renders": ({"lane": 1, "version": 1}, "requests_queued"),
+    "silent_workers": ({"before": 1}, "workers_alive"),
+    "unknown_attempts": ({"before": 1, "limit": 1000}, "attempts_unknown"),
+    "open_attempts_of_workers": ({"workers": [1]}, "attempts_open"),
+    "output_samples": ({"lane": 1, "limit": 200}, "requests_lane"),
+    "subjects_after": ({"run": 1, "ordinal": 0, "index": 9999, "limit": 500}, ""),
+    "members": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
+    "sendable_members": ({"ids": [FIRST + 1, FIRST + 2], "most": 12}, ""),
+    "members_content": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
+    "carried_elsewhere": ({"tasks": [FIRST + 1], "requests": [FIRST + 1]}, "request_tasks_task"),
+    "move_tasks": ({"ids": [FIRST + 1], "source": "done", "target": "done"}, ""),
+    "move_requests": ({"ids": [FIRST + 1], "source": "out", "target": "closed"}, ""),
+    "move_attempts": ({"ids": [FIRST + 1], "source": "open", "target": "answered"}, ""),
+    "failures_of_stage": ({"stage": 1, "limit": 50}, "tasks_failed"),
+    "get_task": ({"id": FIRST + 1}, ""),
+    "get_request": ({"id": FIRST + 1}, ""),
+    "attempts_of_request": ({"id": FIRST + 1}, ""),
+    "list_requests": ({"run": 1, "after": FIRST, "limit": 50}, "requests_lane"),
+    "undecoded": ({}, "attempts_answered"),
+    "tallies_of_stage": ({"stage": 1}, "tallies_stage"),
+}
+
+_PARAMETER = re.compile(r"%\((\w+)\)s")
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def crowded(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, postgres: Databases
+) -> Iterator[tuple[Raw, Place]]:
+    """A ledger with twenty thousand tasks in one stage."""
+    if request.param == "sqlite":
+        yield from _filled(str(tmp_path_factory.mktemp("crowd") / "quire.db"))
+        return
+    with postgres.database() as url:
+        yield from _filled(url)
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_frequent_statement_never_reads_a_whole_table(
+    name: str, crowded: tuple[Raw, Place]
+) -> None:
+    raw, place = crowded
+    asked, index = ASKED[name]
+
+    plans = _plans(raw, name, asked | {"workspace": "local"})
+
+    for plan in plans:
+        assert _scanned(plan) == [], plan
+        assert index in plan
+    assert place.run == 1
+
+
+def _filled(url: str) -> Iterator[tuple[Raw, Place]]:
+    ledger = open_ledger(url, durable=False)
+    place = fill(ledger, TASKS)
+    raw = Raw(url)
+    yield raw, place
+    raw.close()
+    ledger.close()
+
+
+def _plans(raw: Raw, name: str, values: dict[str, object]) -> list[str]:
+    """SQLite's plan, or PostgreSQL's for these values and the one that it may keep for all."""
+    text = load(raw.dialect)[name].text
+    if raw.dialect == "sqlite":
+        import json
+
+        lists = {key: json.dumps(each) for key, each in values.items() if isinstance(each, list)}
+        rows = raw.rows(f"EXPLAIN QUERY PLAN {text}", **values | lists)
+        return ["\n".join(row[3] for row in rows)]
+    names = list(dict.fromkeys(_PARAMETER.findall(text)))
+    numbered = _PARAMETER.sub(lambda found: f"${names.index(found[1]) + 1}", text)
+    given = ", ".join(_literal(values[each]) for each in names)
+    raw.rows("DEALLOCATE ALL")
+    raw.rows(f"PREPARE asked AS {numbered}")
+    plans = []
+    for mode in ("force_custom_plan", "force_generic_plan"):
+        raw.rows(f"SET plan_cache_mode = {mode}")
+        rows = raw.rows(f"EXPLAIN EXECUTE asked ({given})" if names else f"EXPLAIN {text}")
+        plans.append("\n".join(row[0] for row in rows))
+    return plans
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, list):
+        return "'{" + ",".join(map(str, value)) + "}'"
+    return f"'{value}'" if isinstance(value, str) else str(value)
+
+
+def _scanned(plan: str) -> list[str]:
+    """Big tables that a plan reads from end to end, or looks at row by row in the order of keys."""
+    sqlite = [
+        line
+        for line in plan.splitlines()
+        if re.fullmatch(r"SCAN (\w+)( USING (INTEGER PRIMARY KEY|.*_pkey).*)?", line)
+    ]
+    postgres = re.findall(r"Seq Scan on (\w+)", plan)
+    return [line for line in sqlite if "json_each" not in line] + [
+        table for table in postgres if table in BIG
+    ]
