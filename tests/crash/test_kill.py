@@ -40,4 +40,3 @@ def test_a_process_killed_at_a_point_is_taken_over_and_nothing_is_lost(
     assert [row["first_40_chars"] for row in run.rows()] == [text[:40] for text in texts]
     sent = Counter(line.split()[2] for line in log.read_text().splitlines())
     assert sum(sent.values()) - len(sent) <= CONCURRENCY
-

@@ -5,6 +5,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from quire.domain.errors import LedgerUnavailable
 from quire.domain.runs import Progress
 from tests.postgres import PostgresServer
@@ -78,12 +80,8 @@ def test_a_worker_that_is_stopped_while_the_ledger_is_away_says_so(
             stoppable_postgres.stop()
             here.engine.stop()
 
-    try:
+    with pytest.raises(LedgerUnavailable, match="PostgreSQL at"):
         here.engine.drive(run.id, stop_the_ledger)
-    except LedgerUnavailable as error:
-        assert "PostgreSQL at" in str(error)
-    else:
-        raise AssertionError("the outage went unnoticed")
     stoppable_postgres.start()
     assert here.engine.drive(run.id).done == 50
     here.close()

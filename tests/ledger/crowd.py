@@ -9,27 +9,33 @@ FIRST = 1_000_000  # keys of what is filled in begin after this
 COUNTED = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :count)"
 
 BLOCKS = """
-INSERT INTO blocks (id, workspace_id, document_id, block_index, block_type, locator, headings, content, content_hash, json_bytes)
-SELECT :first + i, 'local', :document, i, 'paragraph', '{{}}', '[]', 'Block number ' || CAST(i AS TEXT), {hash}, 20 FROM n"""
+INSERT INTO blocks (id, workspace_id, document_id, block_index, block_type, locator, headings,
+    content, content_hash, json_bytes)
+SELECT :first + i, 'local', :document, i, 'paragraph', '{}', '[]',
+    'Block number ' || CAST(i AS TEXT), HASH, 20 FROM n"""
 TASKS = """
 INSERT INTO tasks (id, workspace_id, run_id, stage_id, block_id, subject_hash, question_hash, state)
-SELECT :first + i, 'local', :run, :stage, :first + i, {hash}, {hash}, CASE WHEN 2 * i <= :count THEN 'done' ELSE 'ready' END
-FROM n"""
+SELECT :first + i, 'local', :run, :stage, :first + i, HASH, HASH,
+    CASE WHEN 2 * i <= :count THEN 'done' ELSE 'ready' END FROM n"""
 REQUESTS = """
-INSERT INTO requests (id, lane_id, kind, prefix_hash, payload_hash, render_version, tasks, content_bytes, max_output, reserve, state, sent)
-SELECT :first + i, :lane, 'answer', (SELECT hash FROM prefixes), {hash}, 1, :pack, 200, 100, 1, 'closed', 1 FROM n"""
+INSERT INTO requests (id, lane_id, kind, prefix_hash, payload_hash, render_version, tasks,
+    content_bytes, max_output, reserve, state, sent)
+SELECT :first + i, :lane, 'answer', (SELECT hash FROM prefixes), HASH, 1, :pack,
+    200, 100, 1, 'closed', 1 FROM n"""
 MEMBERS = """
 INSERT INTO request_tasks (request_id, ordinal, task_id, wire_id, version, verdict)
-SELECT :first + 1 + (i - 1) / :pack, 1 + (i - 1) % :pack, :first + i, 'w', 1, 'accept' FROM n"""
+SELECT :first + 1 + (i - 1) / :pack, i - :pack * ((i - 1) / :pack), :first + i, 'w', 1, 'accept'
+FROM n"""
 ATTEMPTS = """
-INSERT INTO attempts (id, request_id, no, worker_id, state, provider, model, params, sent_at, ended_at, output_tokens, reserved)
-SELECT :first + i, :first + i, 1, :worker, 'settled', 'p', 'm', '{{}}', 0, 0, 100, 1 FROM n"""
+INSERT INTO attempts (id, request_id, no, worker_id, state, provider, model, params, sent_at,
+    ended_at, output_tokens, reserved)
+SELECT :first + i, :first + i, 1, 1, 'settled', 'p', 'm', '{}', 0, 0, 100, 1 FROM n"""
 RESPONSES = """
 INSERT INTO responses (attempt_id, stop, codec, decoder_version, stored_at)
 SELECT :first + i, 'end', 'plain', 1, 0 FROM n"""
 RESULTS = """
 INSERT INTO results (task_id, version, attempt_id, origin, gate_version, data, created_at)
-SELECT :first + i, 1, :first + 1 + (i - 1) / :pack, 'model', '1', '{{}}', 0 FROM n"""
+SELECT :first + i, 1, :first + 1 + (i - 1) / :pack, 'model', '1', '{}', 0 FROM n"""
 
 
 def fill(ledger: Ledger, tasks: int) -> Place:
@@ -37,7 +43,7 @@ def fill(ledger: Ledger, tasks: int) -> Place:
     place, raw = begin(ledger), Raw(ledger.url)
     raw.rows("DELETE FROM blocks")
     raw.rows("INSERT INTO workers VALUES (1, 'h', 1, '0', 0, 0, NULL)")
-    values = place._asdict() | {"first": FIRST, "pack": PACK, "worker": 1}
+    values = place._asdict() | {"first": FIRST, "pack": PACK}
     answered = tasks // 2
     for text, count in (
         (BLOCKS, tasks),
@@ -83,7 +89,7 @@ def hold_in_front(ledger: Ledger, runs: int) -> None:
 
 def _insert(raw: Raw, text: str, values: dict[str, object]) -> None:
     digest = raw.bytes_of("'s' || CAST(i AS TEXT)")
-    raw.rows(f"{COUNTED} {text.replace('{hash}', digest).replace('{{}}', '{}')}", **values)
+    raw.rows(f"{COUNTED} {text.replace('HASH', digest)}", **values)
 
 
 def _refresh(raw: Raw) -> None:

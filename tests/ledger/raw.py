@@ -19,7 +19,7 @@ class Raw:
         self.url = url
         self.dialect = "postgres" if url.startswith("postgresql://") else "sqlite"
         self._connection: Any = (
-            psycopg.connect(url, autocommit=True)
+            psycopg.connect(url, autocommit=True, prepare_threshold=None)
             if self.dialect == "postgres"
             else sqlite3.connect(url, isolation_level=None, timeout=30)
         )

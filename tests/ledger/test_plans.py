@@ -1,5 +1,6 @@
 """The statements that run all the time find their rows by an index, however many there are."""
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -13,20 +14,21 @@ from tests.ledger.raw import Raw
 from tests.postgres import Databases
 
 TASKS = 20_000
-BIG = ("tasks", "requests", "attempts", "blocks", "request_tasks", "responses", "results")
+LARGE = ("tasks", "requests", "attempts", "blocks", "request_tasks", "responses", "results")
+SMALL = ("lanes", "runs", "tallies", "workers")  # here; PostgreSQL rightly reads such a table whole
 
 # What each statement is asked, and the index by which it should find its rows.
 ASKED: dict[str, tuple[dict[str, object], str]] = {
     "ready_tasks": ({"stage": 1, "limit": 400}, "tasks_ready"),
     "sendable_requests": ({"lane": 1, "limit": 16, "now": 1}, "requests_queued"),
     "answered_attempts": ({"limit": 256}, "attempts_answered"),
-    "open_lanes": ({"now": 1}, ""),
+    "open_lanes": ({"now": 1}, "runs_running"),
     "queued_in_lane": ({"lane": 1, "limit": 16}, "requests_queued"),
     "stale_renders": ({"lane": 1, "version": 1}, "requests_queued"),
     "silent_workers": ({"before": 1}, "workers_alive"),
     "unknown_attempts": ({"before": 1, "limit": 1000}, "attempts_unknown"),
     "open_attempts_of_workers": ({"workers": [1]}, "attempts_open"),
-    "output_samples": ({"lane": 1, "limit": 200}, "requests_lane"),
+    "output_samples": ({"lane": 1, "limit": 200}, "requests_closed"),
     "subjects_after": ({"run": 1, "ordinal": 0, "index": 9999, "limit": 500}, ""),
     "members": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
     "sendable_members": ({"ids": [FIRST + 1, FIRST + 2], "most": 12}, ""),
@@ -39,7 +41,6 @@ ASKED: dict[str, tuple[dict[str, object], str]] = {
     "get_task": ({"id": FIRST + 1}, ""),
     "get_request": ({"id": FIRST + 1}, ""),
     "attempts_of_request": ({"id": FIRST + 1}, ""),
-    "list_requests": ({"run": 1, "after": FIRST, "limit": 50}, "requests_lane"),
     "undecoded": ({}, "attempts_answered"),
     "tallies_of_stage": ({"stage": 1}, "tallies_stage"),
 }
@@ -69,8 +70,8 @@ def test_a_frequent_statement_never_reads_a_whole_table(
     plans = _plans(raw, name, asked | {"workspace": "local"})
 
     for plan in plans:
-        assert _scanned(plan) == [], plan
-        assert index in plan
+        assert _scanned(plan, load(raw.dialect)[name].text) == [], plan
+        assert index in plan or (raw.dialect == "postgres" and index.startswith(SMALL)), plan
     assert place.run == 1
 
 
@@ -87,21 +88,19 @@ def _plans(raw: Raw, name: str, values: dict[str, object]) -> list[str]:
     """SQLite's plan, or PostgreSQL's for these values and the one that it may keep for all."""
     text = load(raw.dialect)[name].text
     if raw.dialect == "sqlite":
-        import json
-
         lists = {key: json.dumps(each) for key, each in values.items() if isinstance(each, list)}
         rows = raw.rows(f"EXPLAIN QUERY PLAN {text}", **values | lists)
         return ["\n".join(row[3] for row in rows)]
     names = list(dict.fromkeys(_PARAMETER.findall(text)))
     numbered = _PARAMETER.sub(lambda found: f"${names.index(found[1]) + 1}", text)
     given = ", ".join(_literal(values[each]) for each in names)
-    raw.rows("DEALLOCATE ALL")
     raw.rows(f"PREPARE asked AS {numbered}")
     plans = []
     for mode in ("force_custom_plan", "force_generic_plan"):
         raw.rows(f"SET plan_cache_mode = {mode}")
         rows = raw.rows(f"EXPLAIN EXECUTE asked ({given})" if names else f"EXPLAIN {text}")
         plans.append("\n".join(row[0] for row in rows))
+    raw.rows("DEALLOCATE asked")
     return plans
 
 
@@ -111,14 +110,10 @@ def _literal(value: object) -> str:
     return f"'{value}'" if isinstance(value, str) else str(value)
 
 
-def _scanned(plan: str) -> list[str]:
-    """Big tables that a plan reads from end to end, or looks at row by row in the order of keys."""
-    sqlite = [
-        line
-        for line in plan.splitlines()
-        if re.fullmatch(r"SCAN (\w+)( USING (INTEGER PRIMARY KEY|.*_pkey).*)?", line)
-    ]
-    postgres = re.findall(r"Seq Scan on (\w+)", plan)
-    return [line for line in sqlite if "json_each" not in line] + [
-        table for table in postgres if table in BIG
-    ]
+def _scanned(plan: str, text: str) -> list[str]:
+    """Tables that grow without end and are read from one end to the other."""
+    names = re.findall(r"\b(?:FROM|JOIN)\s+(\w+)(?: (?:AS )?(\w+))?", text)
+    tables = {name: table for table, alias in names for name in (table, alias)}
+    scans = re.findall(r"^SCAN (\w+)$", plan, re.MULTILINE)
+    growing = [name for name in scans if tables.get(name) in LARGE + SMALL]
+    return growing + [name for name in re.findall(r"Seq Scan on (\w+)", plan) if name in LARGE]

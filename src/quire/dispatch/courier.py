@@ -3,11 +3,12 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from quire.dispatch.outside import Outside, Threads
 from quire.domain.errors import ProviderError, Remedy, Undecodable
-from quire.domain.ids import LaneId, WorkerId
+from quire.domain.ids import AttemptId, LaneId, WorkerId
 from quire.domain.money import cost
 from quire.domain.requests import Answer, CallFailure
 from quire.domain.runs import Lane
@@ -16,6 +17,21 @@ from quire.pipeline.claim import Outgoing, claim
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.record import record_answers, record_failures
 from quire.providers.protocol import Provider
+
+
+class Exchanged(NamedTuple):
+    """What one step of the courier did."""
+
+    stored: int = 0  # calls that came back and are in the ledger now
+    sent: int = 0
+    short: bool = False  # a lane had less to send than it had room for
+
+
+class InFlight(NamedTuple):
+    """A call that is out."""
+
+    task: asyncio.Task[None]
+    deadline: datetime
 
 
 class Courier:
@@ -36,11 +52,11 @@ class Courier:
         self._outside = outside
         self._threads = threads
         self._in_flight: Counter[str] = Counter()  # by model
-        self._most = 1  # the largest concurrency seen: what is worth a look at the queues
+        self.most = 1  # the largest concurrency seen: what is worth a look at the queues
         self._answers: list[Answer] = []
         self._failures: list[CallFailure] = []
         self._last_lane = LaneId(0)
-        self._sends: set[asyncio.Task[None]] = set()
+        self._sends: dict[AttemptId, InFlight] = {}
         self.returned = asyncio.Event()  # set when a call came back
 
     @property
@@ -55,34 +71,47 @@ class Courier:
 
     async def step(
         self, group: asyncio.TaskGroup, worker: WorkerId, now: datetime, *, sending: bool = True
-    ) -> int:
-        """Store what came back and send the next calls; returns how many of both.
+    ) -> Exchanged:
+        """Store what came back and send the next calls.
 
         What came back stays in memory until the ledger has it, however often that takes.
         """
+        self.give_up_late(now)
         answers, failures = self._answers[:], self._failures[:]
         room = sending and self._has_room()
         if not answers and not failures and not room:
-            return 0
+            return Exchanged()
         self._outside.reach("before_record")
-        outgoing = await self._threads.run(
+        outgoing, short = await self._threads.run(
             self._exchange, answers, failures, worker if room else None, now
         )
         del self._answers[: len(answers)], self._failures[: len(failures)]
         self._outside.reach("after_claim" if outgoing else "after_record")
         for each in outgoing:
-            self._in_flight[each.context.facts.name] += 1
-            self._most = max(self._most, each.context.policy.concurrency)
-            self._sends.add(group.create_task(self._send(each)))
-        return len(answers) + len(failures) + len(outgoing)
+            self._begin(each, group, now)
+        return Exchanged(len(answers) + len(failures), len(outgoing), short)
 
     def _has_room(self) -> bool:
-        return self.in_flight <= self._most - _worth(self._most)
+        return self.in_flight <= self.most - _worth(self.most)
+
+    def _begin(self, outgoing: Outgoing, group: asyncio.TaskGroup, now: datetime) -> None:
+        policy = outgoing.context.policy
+        self._in_flight[outgoing.context.facts.name] += 1
+        self.most = max(self.most, policy.concurrency)
+        deadline = now + timedelta(seconds=policy.call_timeout)
+        task = group.create_task(self._send(outgoing, deadline))
+        self._sends[outgoing.call.attempt_id] = InFlight(task, deadline)
+
+    def give_up_late(self, now: datetime) -> None:
+        """Wait no longer for calls past their deadline: one look, instead of a timer for each."""
+        for each in self._sends.values():
+            if each.deadline <= now:
+                each.task.cancel()
 
     def abandon(self) -> None:
         """Wait no longer for what is in flight."""
-        for task in list(self._sends):
-            task.cancel()
+        for each in self._sends.values():
+            each.task.cancel()
 
     def _exchange(
         self,
@@ -90,16 +119,19 @@ class Courier:
         failures: list[CallFailure],
         worker: WorkerId | None,
         now: datetime,
-    ) -> list[Outgoing]:
+    ) -> tuple[list[Outgoing], bool]:
         """Record and claim in one transaction: the ledger syncs to disk once for both."""
         with self._ledger.transaction() as tx:
             record_answers(tx, answers, now)
             record_failures(tx, self._contexts, failures, now)
-            return [] if worker is None else self._claim(tx, worker, now)
+            return ([], False) if worker is None else self._claim(tx, worker, now)
 
-    def _claim(self, tx: Transaction, worker: WorkerId, now: datetime) -> list[Outgoing]:
-        """Claim lane by lane, a fair share of the room each."""
+    def _claim(
+        self, tx: Transaction, worker: WorkerId, now: datetime
+    ) -> tuple[list[Outgoing], bool]:
+        """Claim lane by lane, a fair share of the room each; says whether one had less."""
         outgoing: list[Outgoing] = []
+        short = False
         lanes = self._in_turn(tx.requests.open_lanes(now))
         shares = Counter(lane.model for lane in lanes)
         taken: Counter[str] = Counter()
@@ -111,39 +143,38 @@ class Courier:
             if share <= 0 or room < _worth(most):
                 continue
             claimed = claim(tx, self._contexts, context, worker, share, now)
+            short = short or len(claimed) < share
             taken[lane.model] += len(claimed)
             outgoing.extend(claimed)
             if claimed:
                 self._last_lane = lane.id
-        return outgoing
+        return outgoing, short
 
     def _in_turn(self, lanes: list[Lane]) -> list[Lane]:
         """Begin after the lane served last, so that a big run does not starve a small one."""
         later = [lane for lane in lanes if lane.id > self._last_lane]
         return later + [lane for lane in lanes if lane.id <= self._last_lane]
 
-    async def _send(self, outgoing: Outgoing) -> None:
+    async def _send(self, outgoing: Outgoing, deadline: datetime) -> None:
         call, context = outgoing.call, outgoing.context
         try:
             provider = self._provider_for(context.facts.provider)
-            async with asyncio.timeout(context.policy.call_timeout):
-                raw = await provider.send(call)
+            raw = await provider.send(call)
             self._outside.reach("after_send")
             self._answers.append(_answer(outgoing, provider, raw))
         except ProviderError as error:
             self._fail(outgoing, error)
-        except TimeoutError:
-            seconds = context.policy.call_timeout
-            self._fail(outgoing, _lost(f"no answer within {seconds:g} s"))
         except asyncio.CancelledError:
-            self._fail(outgoing, _lost("interrupted before the answer came"))
+            why = "interrupted before the answer came"
+            if self._outside.now() >= deadline:
+                why = f"no answer within {context.policy.call_timeout:g} s"
+            self._fail(outgoing, _lost(why))
             raise
         except Exception as error:  # noqa: BLE001 - whatever a vendor's code raises, the call may have been paid
             self._fail(outgoing, _lost(f"{type(error).__name__}: {error}"))
         finally:
             self._in_flight[context.facts.name] -= 1
-            if (task := asyncio.current_task()) is not None:
-                self._sends.discard(task)
+            del self._sends[call.attempt_id]
             self.returned.set()
 
     def _fail(self, outgoing: Outgoing, error: ProviderError) -> None:

@@ -16,6 +16,7 @@ from quire.dispatch.sweeper import Sweeper
 from quire.domain.errors import Error, LedgerUnavailable
 from quire.ledger.ledger import Ledger
 from quire.pipeline.contexts import Contexts
+from quire.pipeline.prepare import REFILL_AFTER
 from quire.providers.protocol import Provider
 
 T = TypeVar("T")
@@ -55,6 +56,7 @@ class Worker:
         self._stopping = False
         self.interrupted = False
         self._next_sweep: datetime | None = None
+        self._unsettled = 0  # answers stored since the settler last looked
 
     def stop(self) -> None:
         """Claim nothing more; finish what is out. From any thread."""
@@ -82,14 +84,26 @@ class Worker:
             raise failure
 
     async def step(self, group: asyncio.TaskGroup, now: datetime) -> int:
-        """One round: exchange, settle and pack, sweep when due; returns how much was done."""
+        """One round: exchange; settle and pack, and sweep, when due; returns how much was done."""
         going = not self._stopping
-        moved = await self.courier.step(group, self.sweeper.worker, now, sending=going)
-        moved += await self.settler.step(now, packing=going)
-        if moved == 0 or self._next_sweep is None or now >= self._next_sweep:
+        exchanged = await self.courier.step(group, self.sweeper.worker, now, sending=going)
+        moved = exchanged.stored + exchanged.sent
+        self._unsettled += exchanged.stored
+        due = self._next_sweep is None or now >= self._next_sweep
+        if due or exchanged.short or self._must_settle():
+            moved += await self.settler.step(now, packing=going)
+            self._unsettled = 0
+        else:
+            await asyncio.sleep(0)  # let the new calls go out
+        if due or (moved == 0 and self.courier.in_flight == 0):
             moved += await self.sweeper.step(now)
             self._next_sweep = now + timedelta(seconds=self._settings.sweep)
         return moved
+
+    def _must_settle(self) -> bool:
+        """Settle as many answers at once as the queues allow: that is when they are refilled."""
+        waiting = self.courier.in_flight > 0 and not self._stopping
+        return not waiting or self._unsettled >= REFILL_AFTER * self.courier.most
 
     async def _work(self, group: asyncio.TaskGroup, done: Callable[[], bool]) -> None:
         look_at: datetime | None = None
@@ -120,6 +134,7 @@ class Worker:
         """Let calls in flight finish; within the grace, if we were asked to stop."""
         deadline = self._outside.now() + timedelta(seconds=self._settings.grace)
         while self.courier.in_flight and not (self._stopping and self._outside.now() >= deadline):
+            self.courier.give_up_late(self._outside.now())
             try:
                 async with asyncio.timeout(0.1):
                     self.courier.returned.clear()

@@ -10,9 +10,8 @@ from quire.domain.requests import Call, NewAttempt, Queued
 from quire.ledger.ledger import Transaction
 from quire.ledger.moments import to_micros
 from quire.ledger.tables.tasks import Note
-from quire.pipeline.contexts import Contexts, StageContext, params_text
+from quire.pipeline.contexts import Contexts, StageContext
 from quire.pipeline.drop import drop
-from quire.pipeline.params import sent_params
 from quire.plan.rendering import Item, payload_hash, user_text
 
 
@@ -55,28 +54,38 @@ def _texts(
     """The texts to send; none where a member moved on or the text is not what was promised."""
     most = context.policy.max_calls
     waiting = tx.requests.sendable([each.id for each in queued], most)
-    standing = [each for each in queued if waiting.get(each.id) == each.tasks and each.lost < most]
-    texts = {each.id: text for each in standing if (text := _kept(contexts, each)) is not None}
-    texts |= _rendered(tx, context, [each.id for each in standing if each.id not in texts])
+    texts: dict[RequestId, str] = {}
+    unknown: list[Queued] = []
+    for each in queued:
+        kept = contexts.rendered.pop(each.id, None)
+        if waiting.get(each.id) != each.tasks or each.lost >= most:
+            continue
+        if kept is None:
+            unknown.append(each)
+        else:
+            texts[each.id] = kept  # the very text whose hash prepare stored
+    return texts | _promised(tx, context, unknown) if unknown else texts
+
+
+def _promised(
+    tx: Transaction, context: StageContext, requests: Sequence[Queued]
+) -> dict[RequestId, str]:
+    """Texts as the ledger stores or renders them, where they are what was promised."""
+    texts = _rendered(tx, context, [each.id for each in requests if each.body is None])
+    texts |= {each.id: each.body for each in requests if each.body is not None}
     return {
         each.id: texts[each.id]
-        for each in standing
-        if each.id in texts and _promised(context, each, texts[each.id])
+        for each in requests
+        if each.id in texts
+        and payload_hash(context.sending(each.max_output).payload_head, texts[each.id])
+        == each.payload_hash
     }
-
-
-def _kept(contexts: Contexts, request: Queued) -> str | None:
-    """The text as this worker prepared it, or as the ledger stores it in full."""
-    return contexts.rendered.pop(request.id, None) or request.body
 
 
 def _rendered(
     tx: Transaction, context: StageContext, requests: Sequence[RequestId]
 ) -> dict[RequestId, str]:
-    """Texts rendered again from the ledger."""
-    if not requests:
-        return {}
-    contents = tx.requests.contents(requests)
+    contents = tx.requests.contents(requests) if requests else []
     return {
         request: user_text(
             context.stage.prompt,
@@ -85,12 +94,6 @@ def _rendered(
         )
         for request, members in groupby(contents, lambda each: each.request_id)
     }
-
-
-def _promised(context: StageContext, request: Queued, text: str) -> bool:
-    params = sent_params(context.params, request.max_output)
-    digest = payload_hash(context.prefix.hash, text, params, context.facts.name)
-    return digest == request.payload_hash
 
 
 def _drop_unsendable(tx: Transaction, context: StageContext, requests: Sequence[Queued]) -> None:
@@ -116,7 +119,7 @@ def _attempt(
         worker_id=worker,
         provider=context.facts.provider,
         model=context.facts.name,
-        params=params_text(sent_params(context.params, request.max_output)),
+        params=context.sending(request.max_output).params_text,
         sent_at=to_micros(now),
         reserved=request.reserve,
     )
@@ -129,5 +132,5 @@ def _call(context: StageContext, request: Queued, attempt: AttemptId, user: str)
         system=context.prefix.system,
         user=user,
         output_schema=context.prefix.output_schema,
-        params=sent_params(context.params, request.max_output),
+        params=context.sending(request.max_output).params,
     )

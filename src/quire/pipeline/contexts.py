@@ -1,7 +1,9 @@
 """Contexts: what a run was told at its start, read once and kept ready for every verb."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from quire.domain.data import canonical_json
 from quire.domain.errors import NotFound
@@ -13,10 +15,18 @@ from quire.domain.runs import Lane
 from quire.gates.judging import GATE_VERSION
 from quire.gates.shape import Shape
 from quire.ledger.ledger import Transaction
-from quire.plan.rendering import Prefix, prefix, prefix_bytes, stage_question
+from quire.plan.rendering import Prefix, payload_head, prefix, prefix_bytes, stage_question
 from quire.plan.sizing import Budget, OutputShape, budget, output_shape, pack_cap, reserved_output
 from quire.recipes.policies import policy_from_json
 from quire.recipes.snapshots import recipe_from_json
+
+
+class Sending(NamedTuple):
+    """What all requests of a stage with the same output limit have in common."""
+
+    params: Params
+    params_text: str  # as an attempt remembers them
+    payload_head: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +39,7 @@ class StageContext:
     stage: Stage
     policy: Policy
     facts: ModelFacts
-    params: Params
+    sending: Callable[[int], Sending]  # by output limit; remembered, for limits repeat
     prefix: Prefix
     prefix_bytes: int  # system, wire schema and the stage's prompt
     shape: Shape
@@ -87,7 +97,7 @@ def build(lane: Lane, stage: Stage, policy: Policy, facts: ModelFacts) -> StageC
         stage=stage,
         policy=policy,
         facts=facts,
-        params=stage.params,
+        sending=_sending(head, stage.params, facts.name),
         prefix=head,
         prefix_bytes=prefix_bytes(head) + prompt_bytes,
         shape=Shape(stage.schema.record_schema),
@@ -97,7 +107,11 @@ def build(lane: Lane, stage: Stage, policy: Policy, facts: ModelFacts) -> StageC
     )
 
 
-@lru_cache(maxsize=4096)
-def params_text(params: Params) -> str:
-    """Parameters as an attempt remembers them."""
-    return canonical_json(params.as_json())
+def _sending(head: Prefix, params: Params, model: str) -> Callable[[int], Sending]:
+    @lru_cache(maxsize=1024)
+    def sending(max_output: int) -> Sending:
+        limited = replace(params, max_tokens=max_output)
+        text = canonical_json(limited.as_json())
+        return Sending(limited, text, payload_head(head.hash, limited, model))
+
+    return sending

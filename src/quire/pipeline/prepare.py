@@ -13,7 +13,6 @@ from quire.domain.tasks import ReadyTask
 from quire.ledger.ledger import Transaction
 from quire.pipeline.contexts import Contexts, StageContext
 from quire.pipeline.drop import drop
-from quire.pipeline.params import sent_params
 from quire.plan.packing import Sized, pack
 from quire.plan.rendering import (
     RENDER_VERSION,
@@ -26,6 +25,7 @@ from quire.plan.rendering import (
 from quire.plan.sizing import bound_tokens, learn, max_tokens, output_estimate
 
 QUEUE_FACTOR = 4  # requests queued in a lane, per call in flight
+REFILL_AFTER = 3  # of these have gone: one call for each in flight is left
 SAMPLES = 200  # settled attempts that output sizes are learnt from
 EARLY_TASKS = 50  # looked at before the rest is paid for
 EARLY_FAILED_PERCENT = 20
@@ -33,10 +33,10 @@ EARLY_FAILED_PERCENT = 20
 
 def prepare(tx: Transaction, contexts: Contexts, context: StageContext, now: datetime) -> int:
     """Refill a lane's queue when it runs low; returns how many requests were added."""
-    low = context.policy.concurrency
-    queue = QUEUE_FACTOR * low
-    queued = tx.requests.queued(context.lane_id, low)
-    if queued >= low:
+    low = (QUEUE_FACTOR - REFILL_AFTER) * context.policy.concurrency
+    queue = QUEUE_FACTOR * context.policy.concurrency
+    queued = tx.requests.queued(context.lane_id, low + 1)
+    if queued > low:
         return 0
     drop(tx, tx.requests.outdated(context.lane_id, RENDER_VERSION))
     slots = queue - queued
@@ -137,9 +137,7 @@ def _request(
         lane_id=context.lane_id,
         kind=Kind.ANSWER.value,
         prefix_hash=context.prefix.hash,
-        payload_hash=payload_hash(
-            context.prefix.hash, user, sent_params(context.params, limit), facts.name
-        ),
+        payload_hash=payload_hash(context.sending(limit).payload_head, user),
         render_version=RENDER_VERSION,
         tasks=len(tasks),
         content_bytes=content_bytes,

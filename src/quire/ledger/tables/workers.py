@@ -33,7 +33,7 @@ class Workers:
     def silent(self, before: datetime) -> list[WorkerId]:
         """Workers not heard of since then, and ended ones with calls still out."""
         rows = self._connection.run("silent_workers", before=to_micros(before))
-        return [row[0] for row in rows]
+        return sorted(row[0] for row in rows)
 
     def neighbours(self, host: str) -> list[tuple[WorkerId, int]]:
         """Workers said to be alive on a host, with their process ids."""

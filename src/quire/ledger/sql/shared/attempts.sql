@@ -56,8 +56,9 @@ FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.
 WHERE a.worker_id IN (:workers...) AND a.state = 'open' ORDER BY a.id
 
 -- name: unknown_attempts
+-- In the order of their index: by key, SQLite would look at every attempt there ever was.
 SELECT a.id, a.reserved FROM attempts a
-WHERE a.state = 'unknown' AND a.ended_at <= :before ORDER BY a.id LIMIT :limit
+WHERE a.state = 'unknown' AND a.ended_at <= :before ORDER BY a.ended_at LIMIT :limit
 
 -- name: output_samples
 -- Output sizes of the lane's last requests, where the answer ended by itself. The limit is on the requests: where

@@ -3,13 +3,14 @@ INSERT INTO lanes (workspace_id, run_id, stage_id, model, route) VALUES (:worksp
 RETURNING id
 
 -- name: open_lanes
--- Lanes that may send now: their run goes on, nobody holds it, the provider did not ask to wait.
+-- Lanes that may send now: their run goes on, nobody holds it, the provider did not ask to wait. Sorted by an
+-- expression: for a bare key SQLite would look at the lanes of every run there ever was.
 SELECT l.id, l.run_id, l.stage_id, l.model
 FROM runs r JOIN lanes l ON l.run_id = r.id JOIN stages s ON s.id = l.stage_id
 WHERE r.workspace_id = :workspace AND r.state = 'running' AND r.cancel_asked_at IS NULL
   AND s.state IN ('expanding', 'open') AND l.next_at <= :now
   AND NOT EXISTS (SELECT 1 FROM holds h WHERE h.run_id = r.id)
-ORDER BY l.id
+ORDER BY +l.id
 
 -- name: lanes_of_run
 SELECT id, run_id, stage_id, model FROM lanes WHERE workspace_id = :workspace AND run_id = :run ORDER BY id

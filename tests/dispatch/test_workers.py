@@ -1,0 +1,97 @@
+"""Several processes on one ledger: every block is asked about once, whoever gets it."""
+
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+from quire.domain.runs import Progress
+from tests.world import World, sentences
+
+Worlds = Callable[..., World]
+
+
+def worker(here: World, run: int, log: Path) -> "subprocess.Popen[bytes]":
+    arguments = [here.url, str(run), "never", "0", f"log={log},latency=0.01"]
+    return subprocess.Popen([sys.executable, "-m", "tests.crash.victim", *arguments])
+
+
+def test_three_workers_share_a_run_and_ask_about_every_block_once(
+    world: Worlds, tmp_path: Path
+) -> None:
+    here = world()
+    here.ingest(texts := sentences(300))
+    run = here.start(pack_size=3, concurrency=4)
+    log = tmp_path / "calls.log"
+
+    workers = [worker(here, run.id, log) for _ in range(3)]
+    codes = [each.wait(timeout=60) for each in workers]
+
+    assert codes == [0, 0, 0]
+    assert [row["first_40_chars"] for row in run.rows()] == [text[:40] for text in texts]
+    sent = Counter(line.split()[2] for line in log.read_text().splitlines())
+    assert max(sent.values()) == 1
+    assert sum(int(line.split()[1]) for line in log.read_text().splitlines()) == 300
+
+
+def test_a_pause_from_elsewhere_is_honoured_within_two_seconds(world: Worlds) -> None:
+    here = world(faults="latency=0.05")
+    here.ingest(sentences(400))
+    run = here.start(pack_size=1, concurrency=2)
+    paused_at: list[int] = []
+
+    def pause_soon(progress: Progress) -> None:
+        if progress.done >= 4 and not paused_at:
+            here.engine.pause(run.id)
+            paused_at.append(progress.done)
+
+    ended = run.wait(pause_soon)
+
+    assert ended.state == "running"
+    assert ended.done - paused_at[0] <= 80  # two seconds at two calls of 50 ms
+
+
+def test_stopping_waits_for_calls_in_flight_and_loses_none(world: Worlds) -> None:
+    here = world(faults="latency=0.3")
+    here.ingest(sentences(30))
+    run = here.start(pack_size=1, concurrency=3)
+
+    threading.Timer(0.7, here.engine.stop).start()
+    run.wait()
+
+    ended = run.progress()
+    assert ended.state == "running"
+    assert ended.done == here.model.calls > 0
+    assert ended.presumed == 0
+
+
+def test_calls_that_outlast_the_grace_are_lost_and_go_again(world: Worlds) -> None:
+    here = world(faults="hang=1", grace=0.2)
+    here.ingest(sentences(4))
+    run = here.start(pack_size=1, concurrency=2)
+
+    threading.Timer(0.5, here.engine.stop).start()
+    run.wait()
+
+    assert run.progress().presumed > 0
+    later = world()
+    assert later.engine.get(run.id).wait().done == 4
+
+
+def test_a_silent_worker_is_taken_over_when_its_lease_runs_out(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(4))
+    run = here.start(pack_size=4)
+    with here.engine.ledger.transaction() as tx:
+        moment = here.outside.now()
+        gone = tx.workers.add("another host", 1, "0", moment - timedelta(seconds=31))
+        assert tx.workers.silent(moment - timedelta(seconds=30)) == [gone]
+
+    run.wait()
+
+    with here.engine.ledger.snapshot() as tx:
+        assert tx.workers.silent(here.outside.now() - timedelta(seconds=30)) == []
+    assert run.progress().done == 4

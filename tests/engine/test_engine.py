@@ -1,0 +1,188 @@
+"""The engine as a script uses it: files in, rows out, one clear line for every mistake."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import quire
+from quire.domain.errors import (
+    Conflict,
+    LedgerError,
+    NotFound,
+    SchemaInvalid,
+    UnknownModel,
+    UsageError,
+)
+from tests.world import METADATA
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Title\n\nFirst paragraph. Really?\n\n- one\n- two\n")
+    (folder / "b.txt").write_text("Only one.\n\nAnd another.\n")
+    (folder / "rows.csv").write_text("id,text\n1,hello\n2,bye\n")
+    (folder / "notes.jsonl").write_text('{"id": 1, "text": "hi"}\n')
+    (tmp_path / "metadata.json").write_text(json.dumps(METADATA))
+    return folder
+
+
+def test_five_lines_of_python_turn_a_folder_into_rows(docs: Path, tmp_path: Path) -> None:
+    q = quire.open(str(tmp_path / "work.db"))
+
+    run = q.run(over=q.ingest(docs), schema=tmp_path / "metadata.json", model="simulated/small")
+    run.wait()
+    rows = run.rows()
+
+    assert [row["status"] for row in rows] == ["accepted"] * 9
+    assert [row["has_question"] for row in rows if row["title"] == "Title"][1] is True
+    q.close()
+
+
+def test_a_bad_file_gets_one_line_and_the_rest_go_in(docs: Path, tmp_path: Path) -> None:
+    (docs / "binary.md").write_bytes(b"a\x00b")
+    (docs / "empty.txt").write_bytes(b"")
+    with quire.open(str(tmp_path / "work.db")) as q:
+        told = q.ingest(docs, tmp_path / "missing.md")
+
+    assert len(told.documents) == 4
+    assert len(told.refused) == 3
+    assert all("\n" not in line for line in told.refused)
+
+
+def test_ingesting_again_is_a_no_op(docs: Path, tmp_path: Path) -> None:
+    with quire.open(str(tmp_path / "work.db")) as q:
+        q.ingest(docs)
+        again = q.ingest(docs)
+
+        assert [each.new for each in again.documents] == [False] * 4
+        assert len(q.documents()) == 4
+
+
+def test_a_row_that_breaks_off_leaves_nothing_of_its_file(tmp_path: Path) -> None:
+    broken = tmp_path / "rows.jsonl"
+    broken.write_text('{"a": 1}\n' * 3000 + "not json\n")
+    with quire.open(str(tmp_path / "work.db")) as q:
+        told = q.ingest(broken)
+
+        assert "3001" in told.refused[0]
+        assert q.documents() == []
+
+
+@pytest.mark.parametrize(
+    ("what", "error", "says"),
+    [
+        ({"schema": "nobody"}, NotFound, "there is no schema 'nobody'"),
+        ({"schema": {"type": "array"}}, SchemaInvalid, "mistakes"),
+        ({"schema": METADATA, "model": "simulated/smal"}, UnknownModel, "simulated/small"),
+        ({"schema": METADATA, "pack_size": 0}, UsageError, "pack_size"),
+        ({"schema": METADATA, "pak_size": 3}, UsageError, "pack_size"),
+        ({"schema": METADATA, "over": []}, UsageError, "ingest"),
+    ],
+)
+def test_a_mistake_is_found_before_anything_is_spent(
+    docs: Path, tmp_path: Path, what: dict[str, object], error: type[Exception], says: str
+) -> None:
+    with quire.open(str(tmp_path / "work.db")) as q:
+        q.ingest(docs)
+
+        with pytest.raises(error, match=says):
+            q.run(**{"model": "simulated/small", **what})  # type: ignore[arg-type]
+        assert q.runs() == []
+
+
+def test_a_schema_never_changes_under_its_name(tmp_path: Path) -> None:
+    with quire.open(str(tmp_path / "work.db")) as q:
+        q.add_schema(METADATA)
+        q.add_schema(METADATA)
+
+        with pytest.raises(Conflict, match="--ref metadata_v2"):
+            q.add_schema({**METADATA, "description": "other"})
+        with pytest.raises(Conflict, match="kept already, as 'metadata'"):
+            q.add_schema(METADATA, ref="other")
+        assert [each.ref for each in q.schemas()] == ["metadata"]
+
+
+def test_a_ledger_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
+    (tmp_path / "text.db").write_text("this is a text file, and quite a long one at that" * 30)
+
+    for path, says in [
+        (tmp_path / "no" / "folder.db", "cannot be opened"),
+        (tmp_path / "text.db", "not a Quire ledger"),
+    ]:
+        with pytest.raises(LedgerError, match=says):
+            quire.open(str(path))
+
+
+def test_wait_works_inside_a_running_loop(docs: Path, tmp_path: Path) -> None:
+    with quire.open(str(tmp_path / "work.db")) as q:
+        q.ingest(docs)
+        run = q.run(schema=METADATA, model="simulated/small")
+
+        async def notebook() -> int:
+            return run.wait().done
+
+        assert asyncio.run(notebook()) == 9
+
+
+def test_a_plan_agrees_with_the_run_on_requests(docs: Path, tmp_path: Path) -> None:
+    with quire.open(str(tmp_path / "work.db")) as q:
+        q.ingest(docs)
+        planned = q.plan(schema=METADATA, model="simulated/small", pack_size=4).forecast
+        run = q.run(schema=METADATA, model="simulated/small", pack_size=4)
+
+        assert run.wait().calls == planned.packed.requests
+
+
+def test_importing_quire_loads_no_database(tmp_path: Path) -> None:
+    code = "import sys, quire; print(sorted(m for m in ('sqlite3', 'psycopg') if m in sys.modules))"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert said.stdout.strip() == "[]"
+
+
+def test_settings_of_the_folder_are_used_and_flags_win(
+    docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "quire.toml").write_text(
+        'ledger = "here.db"\nmodel = "simulated/large"\n[policy]\npack_size = 2\n'
+    )
+    monkeypatch.chdir(docs)
+    monkeypatch.setenv("QUIRE_PACK_SIZE", "3")
+    monkeypatch.setenv("QUIRE_MAX_TRIES", "5")
+    with quire.open() as q:
+        q.ingest(docs)
+        told = q.plan(schema=METADATA, concurrency=7).ask
+
+        assert q.settings.ledger == str(tmp_path / "here.db")
+        assert told.facts.name == "simulated/large"
+        assert (told.policy.policy.pack_size, told.policy.sources["pack_size"]) == (2, "quire.toml")
+        assert (told.policy.policy.max_tries, told.policy.sources["max_tries"]) == (
+            5,
+            "environment",
+        )
+        assert (told.policy.policy.concurrency, told.policy.sources["concurrency"]) == (7, "flag")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("ledgr = 'x'", "did you mean ledger"),
+        ("ledger = 3", "ledger must be a text"),
+        ("not toml", "quire.toml"),
+        ("[worker]\nlease = -1", "lease must be a positive"),
+    ],
+)
+def test_a_mistake_in_quire_toml_says_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, says: str
+) -> None:
+    (tmp_path / "quire.toml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(UsageError, match=says):
+        quire.open()

@@ -1,0 +1,129 @@
+"""Purging a document: its words leave every file; money, counts and neighbours stay."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from quire.domain.errors import Conflict, NotFound, UsageError
+from tests.world import World, sentences
+
+Worlds = Callable[..., World]
+
+SECRET = "Zanzibar-7731"
+
+
+def two_documents(here: World) -> None:
+    here.ingest([f"{SECRET} is the word of block {i}." for i in range(5)], name="secret")
+    here.ingest(sentences(5), name="open")
+
+
+def everything_on_disk(here: World) -> bytes:
+    """All bytes of a SQLite ledger, its log included; of PostgreSQL, all its tables as text."""
+    if "://" not in here.url:
+        folder = Path(here.url).parent
+        return b"".join(path.read_bytes() for path in folder.glob("quire.db*"))
+    import psycopg
+
+    tables = "documents blocks runs tasks requests request_tasks attempts responses results events"
+    with psycopg.connect(here.url) as connection:
+        rows = [
+            connection.execute(f"SELECT coalesce(string_agg(t::text, ' '), '') FROM {name} t")
+            for name in tables.split()
+        ]
+        return "".join(row.fetchone()[0] for row in rows).encode()  # type: ignore[index]
+
+
+def test_a_purged_document_leaves_no_word_behind(world: Worlds) -> None:
+    here = world()
+    two_documents(here)
+    here.run(pack_size=4, ledger="full")
+    assert SECRET.encode() in everything_on_disk(here)
+
+    here.engine.purge("secret")
+
+    assert SECRET.encode() not in everything_on_disk(here)
+
+
+def test_money_and_counts_stay_and_neighbours_keep_their_results(world: Worlds) -> None:
+    here = world()
+    two_documents(here)
+    run = here.run(pack_size=10)
+    before = run.progress()
+
+    document, purged = here.engine.purge("secret")
+
+    after = run.progress()
+    assert (document.title, purged.requests) == ("secret", 1)
+    assert (after.cost, after.calls, after.counts) == (before.cost, before.calls, before.counts)
+    assert [(row["title"], row["status"]) for row in run.rows()] == [("open", "accepted")] * 5
+
+
+def test_a_purged_request_says_so_and_shows_nothing(world: Worlds) -> None:
+    here = world()
+    two_documents(here)
+    run = here.run(pack_size=10)
+    here.engine.purge("secret")
+
+    view = here.engine.look.exchange(here.engine.look.requests(run.id)[0].id)
+
+    assert view.request.purged
+    assert view.user is None
+    assert [attempt.raw for attempt in view.attempts] == [None]
+
+
+def test_purging_before_anything_was_sent_owes_only_the_rest(world: Worlds) -> None:
+    here = world()
+    two_documents(here)
+    run = here.start(pack_size=3)
+    here.engine.pause(run.id)
+    here.engine.work(lambda: run.progress().expanded == 10)
+
+    here.engine.purge("secret")
+    run.resume()
+    ended = run.wait()
+
+    assert ended.counts == {"done": 5, "cancelled": 5}
+    assert here.model.blocks == 5
+
+
+def test_the_same_content_can_be_ingested_again(world: Worlds) -> None:
+    here = world()
+    two_documents(here)
+    here.engine.purge("secret")
+
+    two_documents(here)
+
+    assert sorted(each.title for each in here.engine.documents()) == ["open", "secret"]
+
+
+def test_a_document_whose_call_is_out_is_not_purged_yet(world: Worlds) -> None:
+    here = world(faults="hang=1", grace=0.1)
+    two_documents(here)
+    run = here.start(pack_size=10)
+    refused: list[str] = []
+
+    def purge_while_out() -> bool:
+        if here.model.calls == 0:
+            return False
+        with pytest.raises(Conflict, match="is out") as raised:
+            here.engine.purge("secret")
+        refused.append(str(raised.value))
+        here.engine.stop()
+        return True
+
+    here.engine.work(purge_while_out)
+
+    assert len(refused) == 1
+    assert run.progress().done == 0
+
+
+def test_purging_nothing_or_too_much_says_so(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(2), name="twin")
+    here.ingest(sentences(3), name="twin")
+
+    with pytest.raises(NotFound, match="there is no document"):
+        here.engine.purge("nobody")
+    with pytest.raises(UsageError, match="means several documents"):
+        here.engine.purge("twin")
