@@ -3,7 +3,6 @@
 from functools import cache
 
 import pytest
-
 from benchmarks.bench_exit import (
     GROWTHS,
     PACKS,

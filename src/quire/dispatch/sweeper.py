@@ -59,6 +59,7 @@ class Sweeper:
         self._next_beat = now + self._lease / 3
 
     def _keep_alive(self, now: datetime) -> None:
+        self._ledger.check_version()
         with self._ledger.transaction() as tx:
             if not tx.workers.beat(self.worker, now):  # declared dead while we were stuck
                 self.worker = tx.workers.add(self._host, os.getpid(), VERSION, now)

@@ -1,20 +1,30 @@
 """A run in hand: wait for it, look at it, steer it, take its rows."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from quire.domain.data import Json
 from quire.domain.ids import RunId
 from quire.domain.runs import Progress
 
-if TYPE_CHECKING:
-    from quire.engine.engine import Engine
+
+class Host(Protocol):
+    """What a run in hand needs of its engine."""
+
+    def drive(self, run: RunId, watch: Callable[[Progress], None] | None = None, /) -> Progress: ...
+    def progress(self, run: RunId, /) -> Progress: ...
+    def rows(self, run: RunId, only: str, /) -> list[dict[str, Json]]: ...
+    def export(self, run: RunId, path: str, only: str, /) -> int: ...
+    def pause(self, run: RunId, /) -> bool: ...
+    def resume(self, run: RunId, /) -> bool: ...
+    def cancel(self, run: RunId, /) -> bool: ...
+    def retry(self, run: RunId, /) -> int: ...
 
 
 class RunHandle:
     """One run of an engine's ledger."""
 
-    def __init__(self, engine: "Engine", run: RunId, *, goes_on: bool) -> None:
+    def __init__(self, engine: Host, run: RunId, *, goes_on: bool) -> None:
         """Refer to a run by its key."""
         self._engine = engine
         self.id = run

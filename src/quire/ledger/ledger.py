@@ -65,6 +65,10 @@ class Ledger:
         with self._database.snapshot() as connection:
             yield Transaction(connection, self.workspace)
 
+    def check_version(self) -> None:
+        """Refuse to go on if a newer Quire has changed the tables in the meantime."""
+        self._database.migrate(migrations(self.dialect))
+
     def wait(self, seconds: float) -> None:
         """Wait for news from another process, at most this long."""
         self._database.wait(seconds)

@@ -15,13 +15,14 @@ JOIN responses p ON p.attempt_id = a.id
 WHERE a.state = 'answered' AND p.decoded IS NOT NULL ORDER BY a.id LIMIT :limit FOR UPDATE OF a, q SKIP LOCKED
 
 -- name: ready_tasks
--- As on SQLite, and another worker's tasks are skipped.
+-- As on SQLite, and another worker's tasks are skipped. OFFSET 0 keeps the question apart for each task: as a join,
+-- PostgreSQL would read the members of every request there ever was.
 SELECT t.id, t.version, t.calls, t.pack_cap, t.output_floor, b.json_bytes, b.block_index, b.block_type, b.content
 FROM tasks t JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'ready'
   AND NOT EXISTS (
     SELECT 1 FROM request_tasks rt JOIN requests r ON r.id = rt.request_id
-    WHERE rt.task_id = t.id AND rt.version = t.version AND r.state IN ('queued', 'out'))
+    WHERE rt.task_id = t.id AND rt.version = t.version AND r.state IN ('queued', 'out') OFFSET 0)
 ORDER BY t.id LIMIT :limit FOR UPDATE OF t SKIP LOCKED
 
 -- name: members
@@ -40,3 +41,12 @@ SELECT nextval(CAST(:sequence AS regclass)) FROM generate_series(1, :count)
 -- name: count_open_attempts
 -- Locked, so that a rescuer cannot take them between the count and the move.
 SELECT count(*) FROM (SELECT 1 FROM attempts WHERE id IN (:ids...) AND state = 'open' FOR UPDATE) AS open_ones
+
+-- name: output_samples
+-- As on SQLite. OFFSET 0 keeps the question apart for each request: as a join, PostgreSQL would read all attempts.
+SELECT a.output_tokens, q.tasks, q.content_bytes
+FROM (SELECT id, tasks, content_bytes FROM requests WHERE lane_id = :lane AND state = 'closed' ORDER BY id DESC LIMIT :limit) AS q
+CROSS JOIN LATERAL (
+    SELECT output_tokens FROM attempts JOIN responses ON attempt_id = id
+    WHERE request_id = q.id AND state = 'settled' AND stop = 'end' OFFSET 0) AS a
+ORDER BY q.id DESC

@@ -10,8 +10,7 @@ UPDATE workers SET ended_at = :now WHERE id IN (:ids...) AND ended_at IS NULL
 -- name: silent_workers
 -- Workers whose lease ran out, and ended ones that claimed at that very moment: nobody else answers for their calls.
 SELECT id FROM workers WHERE ended_at IS NULL AND seen_at < :before
-UNION SELECT w.id FROM attempts a JOIN workers w ON w.id = a.worker_id WHERE a.state = 'open' AND w.ended_at IS NOT NULL
-ORDER BY 1
+UNION ALL SELECT DISTINCT w.id FROM attempts a JOIN workers w ON w.id = a.worker_id WHERE a.state = 'open' AND w.ended_at IS NOT NULL
 
 -- name: neighbours
 -- Workers said to be alive on one host.
