@@ -1,5 +1,8 @@
 """Fills a ledger with a run in full swing: half its tasks done, with their calls and answers."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from quire.ledger.ledger import Ledger
 from tests.ledger.making import Place, begin
 from tests.ledger.raw import Raw
@@ -69,8 +72,9 @@ def fill(ledger: Ledger, tasks: int) -> Place:
     return place
 
 
-def hold_in_front(ledger: Ledger, runs: int) -> None:
-    """Add held runs that come before any other in the order of lanes."""
+@contextmanager
+def held_in_front(ledger: Ledger, runs: int) -> Iterator[None]:
+    """Add held runs that come before any other in the order of lanes; take them away again."""
     raw = Raw(ledger.url)
     for table, columns, selected in (
         ("runs", "id, workspace_id, run_key, recipe, model, policy, state, created_at",
@@ -83,7 +87,10 @@ def hold_in_front(ledger: Ledger, runs: int) -> None:
         text = f"INSERT INTO {table} ({columns}) SELECT {selected}"
         _insert(raw, text, {"count": runs})
     if raw.dialect == "postgres":
-        raw.rows("ANALYZE")
+        raw.rows("ANALYZE runs, stages, lanes, holds")
+    yield
+    for table in ("holds", "lanes", "stages", "runs"):
+        raw.rows(f"DELETE FROM {table} WHERE {'run_id' if table == 'holds' else 'id'} < 0")
     raw.close()
 
 

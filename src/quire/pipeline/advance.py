@@ -1,6 +1,5 @@
 """Advance: stages expand into tasks and close when nothing is owed; runs end with the last."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
@@ -79,8 +78,10 @@ def _subject(block: BlockId) -> bytes:
 def _finish(tx: Transaction, run: RunId, stages: list[RunStage], now: datetime) -> bool:
     """Close sealed stages that owe nothing; end the run with its last stage."""
     for stage in stages:
-        if stage.state == "open" and _open_tasks(tx.tallies.of_stage(stage.id)) == 0:
-            tx.runs.move_stage("close", stage.id)
+        if stage.state == "open" and not _owes(tx, stage):
+            tx.runs.lock(run)  # a retry may be under way: look again when nobody else can reopen it
+            if not _owes(tx, stage):
+                tx.runs.move_stage("close", stage.id)
     if any(stage.state != "closed" for stage in tx.runs.stages(run)):
         return False
     return _end(tx, run, "finish", now)
@@ -92,7 +93,7 @@ def _cancel(tx: Transaction, run: RunId, stages: list[RunStage], now: datetime) 
         drop(tx, dropped)
     for stage in stages:
         tx.tasks.move_stage("cancel", stage.id)
-    if any(_open_tasks(tx.tallies.of_stage(stage.id)) for stage in stages):
+    if any(_owes(tx, stage) for stage in stages):
         return False
     return _end(tx, run, "cancel", now)
 
@@ -107,8 +108,9 @@ def _end(tx: Transaction, run: RunId, move: str, now: datetime) -> bool:
     return True
 
 
-def _open_tasks(counts: Mapping[str, int]) -> int:
-    return sum(counts.get(state, 0) for state in TASK_OPEN)
+def _owes(tx: Transaction, stage: RunStage) -> bool:
+    counts = tx.tallies.of_stage(stage.id)
+    return any(counts.get(state, 0) for state in TASK_OPEN)
 
 
 def reopen(tx: Transaction, run: RunId, stage: StageId, now: datetime) -> None:

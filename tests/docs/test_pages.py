@@ -1,0 +1,117 @@
+"""The pages keep their word: links lead somewhere, commands exist, every example runs."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from quire.cli import app
+from tests.docs.pages import ROOT, Block, Command, anchors, blocks, commands, links, name, pages
+
+PAGES = pages()
+TUTORIAL = ROOT / "docs" / "tutorial.md"
+GLOBAL_OPTIONS = {"--ledger", "--quiet", "-q", "--version", "--help", "-h"}
+RUNS_PYTHON = [ROOT / "README.md", ROOT / "docs" / "why.md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_link_inside_the_project_leads_somewhere(page: Path) -> None:
+    assert [each for each in links(page) if not _leads_somewhere(page, each)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_command_on_a_page_exists_with_its_options(page: Path) -> None:
+    assert [each.words for each in commands(page) if not _exists(each)] == []
+
+
+def test_the_tutorial_runs_as_it_is_written(tmp_path: Path) -> None:
+    here = _folder(tmp_path)
+    said = ""
+    for block in blocks(TUTORIAL):
+        if block.language == "text":
+            assert _missing(block.text, said) == [], said
+        elif block.language:
+            said = _carry_out(block, here)
+
+
+@pytest.mark.parametrize("page", RUNS_PYTHON, ids=name)
+def test_the_python_on_a_page_runs_and_prints_what_is_shown(page: Path, tmp_path: Path) -> None:
+    here = _folder(tmp_path)
+    said = ""
+    for block in blocks(page):
+        if block.language == "python":
+            said = _carry_out(block, here)
+        elif block.language == "text" and said:
+            assert _missing(block.text, said) == [], said
+
+
+def _leads_somewhere(page: Path, link: str) -> bool:
+    path, _, anchor = link.partition("#")
+    target = (page.parent / path).resolve() if path else page
+    return target.exists() and (not anchor or anchor in anchors(target))
+
+
+def _exists(command: Command) -> bool:
+    """Walk from the program to the command, then look for its options."""
+    found = get_command(app)
+    words = [each for each in command.words if not each.startswith("-")]
+    options = {each.partition("=")[0] for each in command.words if each.startswith("-")}
+    for word in words:
+        inside = getattr(found, "commands", None)
+        if inside is None:
+            break
+        if word not in inside:
+            return word.isupper() or word == "…"  # `quire COMMAND --help`, `quire …`
+        found = inside[word]
+    known = {each for param in found.params for each in (*param.opts, *param.secondary_opts)}
+    return options <= known | GLOBAL_OPTIONS | {"-"}
+
+
+def _folder(tmp_path: Path) -> Path:
+    """A folder with the examples in it, and a `quire` on its path that is this one."""
+    here = tmp_path / "tour"
+    shutil.copytree(ROOT / "examples", here / "examples")
+    shim = tmp_path / "bin" / "quire"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m quire "$@"\n')
+    shim.chmod(0o755)
+    return here
+
+
+def _carry_out(block: Block, here: Path) -> str:
+    """Run a block as a reader would, and insist on how it ends; returns all that was printed."""
+    programs = {"sh": ["bash", "-e", "-c"], "python": [sys.executable, "-c"]}
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("QUIRE_")}
+    kept.pop("COLUMNS", None)
+    ended = subprocess.run(
+        [*programs[block.language], block.text],
+        cwd=here,
+        env=kept | {"PATH": f"{here.parent / 'bin'}:{os.environ['PATH']}"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.returncode == block.code, f"{block.text}\n{ended.stdout}"
+    return ended.stdout
+
+
+def _missing(shown: str, said: str) -> list[str]:
+    """The lines a page shows that were not printed; `…` stands for anything."""
+    printed = [" ".join(line.split()) for line in said.splitlines()]
+    patterns = {
+        line: ".*".join(re.escape(part.strip()) for part in " ".join(line.split()).split("…"))
+        for line in shown.splitlines()
+        if line.strip()
+    }
+    return [
+        line
+        for line, pattern in patterns.items()
+        if not any(re.fullmatch(pattern, each.strip()) for each in printed)
+    ]

@@ -1,0 +1,152 @@
+"""Filling the queue and claiming cost the same with ten times the tasks, and behind held runs.
+
+The cost is counted, not timed: instructions of SQLite's machine, pages looked at by PostgreSQL.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import NamedTuple
+
+import pytest
+
+from quire.ledger.ledger import Ledger, Transaction, open_ledger
+from quire.ledger.postgres import PostgresConnection
+from quire.ledger.sqlite import SqliteDatabase
+from quire.pipeline.claim import claim
+from quire.pipeline.contexts import Contexts
+from quire.pipeline.prepare import prepare
+from tests.ledger.crowd import fill, held_in_front
+from tests.ledger.making import NOW, Place, add_worker
+from tests.postgres import Databases
+
+FEW, MANY = 10_000, 100_000
+HELD = 100
+PAGES = """
+SELECT sum(pg_stat_get_xact_blocks_fetched(oid)) FROM pg_class
+WHERE relnamespace = 'public'::regnamespace"""
+
+Action = Callable[[Transaction], None]
+
+
+class Undone(Exception):
+    """Raised at the end of a measurement, so that the next one meets the same ledger."""
+
+
+class Pair(NamedTuple):
+    """Two ledgers alike but for their size; every measurement leaves them as they were."""
+
+    few: Ledger
+    many: Ledger
+    places: tuple[Place, Place]
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def pair(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, postgres: Databases
+) -> Iterator[Pair]:
+    """Ledgers with ten thousand and a hundred thousand tasks, on one kind of database."""
+    with ExitStack() as stack:
+        if request.param == "postgres":
+            urls = [stack.enter_context(postgres.database()) for _ in range(2)]
+        else:
+            folder = tmp_path_factory.mktemp("growth")
+            urls = [str(folder / name) for name in ("few.db", "many.db")]
+        few, many = (stack.enter_context(_open(url)) for url in urls)
+        yield Pair(few, many, (fill(few, FEW), fill(many, MANY)))
+
+
+def test_filling_the_queue_and_claiming_cost_the_same_with_ten_times_the_tasks(pair: Pair) -> None:
+    assert 0 < _cost(pair.many, _send_more) <= 2 * _cost(pair.few, _send_more)
+
+
+def test_filling_the_queue_and_claiming_cost_the_same_behind_a_hundred_held_runs(
+    pair: Pair,
+) -> None:
+    with held_in_front(pair.many, HELD):
+        behind = _cost(pair.many, _send_more)
+
+    assert 0 < behind <= 2 * _cost(pair.few, _send_more)
+
+
+def test_the_sweeps_cost_the_same_with_ten_times_the_tasks(pair: Pair) -> None:
+    assert 0 < _cost(pair.many, _sweep) <= 2 * _cost(pair.few, _sweep)
+
+
+def test_the_next_chunk_of_a_document_costs_the_same_however_long_it_is(pair: Pair) -> None:
+    def read_on(place: Place, after: int) -> Action:
+        return lambda tx: _expect(500, tx.documents.subjects(place.run, 0, after, 500))
+
+    small = _cost(pair.few, read_on(pair.places[0], FEW // 2))
+    large = _cost(pair.many, read_on(pair.places[1], MANY // 2))
+
+    assert 0 < large <= 2 * small
+
+
+@contextmanager
+def _open(url: str) -> Iterator[Ledger]:
+    ledger = open_ledger(url, durable=False)
+    yield ledger
+    ledger.close()
+
+
+def _send_more(tx: Transaction) -> None:
+    """What a courier does when it has room: fill the queue and claim from it."""
+    (lane,) = tx.requests.open_lanes(NOW)
+    contexts = Contexts()
+    context = contexts.of_lane(tx, lane)
+    assert prepare(tx, contexts, context, NOW) > 16
+    _expect(16, claim(tx, contexts, context, add_worker(tx), 16, NOW))
+
+
+def _sweep(tx: Transaction) -> None:
+    """What a worker looks for again and again, most often in vain."""
+    assert tx.attempts.answered(256) == []
+    assert tx.attempts.unknown_since(NOW, 1000) == []
+    assert tx.attempts.undecoded() == []
+    tx.attempts.open_of(tx.workers.silent(NOW))
+    (wishes,) = tx.runs.wishes()
+    (stage,) = tx.runs.stages(wishes.run_id)
+    assert tx.tallies.of_stage(stage.id)["done"] > 0
+    assert tx.tallies.crowded(200) == []
+
+
+def _expect(count: int, found: Sequence[object]) -> None:
+    assert len(found) == count
+
+
+def _cost(ledger: Ledger, action: Action) -> int:
+    """Count what an action costs; everything it did is undone."""
+    counted: list[int] = []
+    try:
+        with ledger.transaction() as tx:
+            with _counting(ledger, tx, counted):
+                action(tx)
+            raise Undone
+    except Undone:
+        return counted[-1] - counted[0]
+
+
+@contextmanager
+def _counting(ledger: Ledger, tx: Transaction, counted: list[int]) -> Iterator[None]:
+    database, connection = ledger._database, tx.requests._connection
+    if isinstance(database, SqliteDatabase):
+        counted.extend([0, 0])
+        database._writer.set_progress_handler(lambda: _count_up(counted), 1)
+        yield
+        database._writer.set_progress_handler(None, 0)
+        return
+    assert isinstance(connection, PostgresConnection)
+    counted.append(_pages(connection))
+    yield
+    counted.append(_pages(connection))
+
+
+def _count_up(counted: list[int]) -> int:
+    counted[-1] += 1
+    return 0  # go on
+
+
+def _pages(connection: PostgresConnection) -> int:
+    row = connection._raw.execute(PAGES).fetchone()
+    assert row
+    return int(row[0])

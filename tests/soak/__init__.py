@@ -1,0 +1,1 @@
+"""Tests with big numbers, run by `make soak`; each prints what it measured."""
