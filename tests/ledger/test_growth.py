@@ -1,6 +1,7 @@
 """Filling the queue and claiming cost the same with ten times the tasks, and behind held runs.
 
-The cost is counted, not timed: instructions of SQLite's machine, pages looked at by PostgreSQL.
+The cost is counted, not timed: instructions of SQLite's machine, pages and rows that PostgreSQL
+looked at.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,9 +22,9 @@ from tests.postgres import Databases
 
 FEW, MANY = 10_000, 100_000
 HELD = 100
-PAGES = """
-SELECT sum(pg_stat_get_xact_blocks_fetched(oid)) FROM pg_class
-WHERE relnamespace = 'public'::regnamespace"""
+LOOKED_AT = """
+SELECT sum(pg_stat_get_xact_blocks_fetched(oid) + pg_stat_get_xact_tuples_returned(oid))
+FROM pg_class WHERE relnamespace = 'public'::regnamespace"""
 
 Action = Callable[[Transaction], None]
 
@@ -136,9 +137,9 @@ def _counting(ledger: Ledger, tx: Transaction, counted: list[int]) -> Iterator[N
         database._writer.set_progress_handler(None, 0)
         return
     assert isinstance(connection, PostgresConnection)
-    counted.append(_pages(connection))
+    counted.append(_looked_at(connection))
     yield
-    counted.append(_pages(connection))
+    counted.append(_looked_at(connection))
 
 
 def _count_up(counted: list[int]) -> int:
@@ -146,7 +147,7 @@ def _count_up(counted: list[int]) -> int:
     return 0  # go on
 
 
-def _pages(connection: PostgresConnection) -> int:
-    row = connection._raw.execute(PAGES).fetchone()
+def _looked_at(connection: PostgresConnection) -> int:
+    row = connection._raw.execute(LOOKED_AT).fetchone()
     assert row
     return int(row[0])

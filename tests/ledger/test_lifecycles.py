@@ -61,6 +61,29 @@ def test_a_stage_of_tasks_moves_exactly_as_its_tasks_would(ledger: Ledger, raw: 
     }
 
 
+def test_a_group_of_tasks_moves_only_from_the_state_it_is_said_to_be_in(
+    ledger: Ledger, raw: Raw
+) -> None:
+    place = owing(ledger, ["one"])
+    row = raw.one("SELECT id FROM tasks")
+    seen = set()
+    for state in TASK.states:
+        for name, sources in TASK.sources.items():
+            for source in sources:
+                _put(raw, TASK, row, state)
+                with ledger.transaction() as tx:
+                    if tx.tasks.move_group(name, place.stage, [row], source) == 1:
+                        seen.add((state, name, source))
+
+    assert seen == {(each, name, each) for name in TASK.sources for each in TASK.sources[name]}
+
+
+def test_a_group_of_tasks_of_another_stage_does_not_move(ledger: Ledger) -> None:
+    place, other = owing(ledger, name="a"), owing(ledger, name="b")
+    with ledger.transaction() as tx:
+        assert tx.tasks.move_group("pack", place.stage, tasks_of(tx, other), "ready") == 0
+
+
 def test_a_move_from_a_state_that_the_lifecycle_does_not_list_is_an_error(ledger: Ledger) -> None:
     owing(ledger, ["one"])
 

@@ -58,6 +58,16 @@ def test_two_settlers_take_different_answers(postgres_ledger: Ledger) -> None:
     assert (len(one), len(two), len(one | two)) == (3, 1, 4)
 
 
+def test_two_who_read_again_read_different_responses(postgres_ledger: Ledger) -> None:
+    place, attempts = sent(postgres_ledger, ["one"] * 4)
+    with postgres_ledger.transaction() as tx:
+        record_answers(tx, [answer(place, each) for each in attempts], NOW)
+
+    with postgres_ledger.transaction() as first, postgres_ledger.transaction() as second:
+        assert [each.attempt_id for each in first.attempts.undecoded()] == attempts
+        assert second.attempts.undecoded() == []
+
+
 def test_two_who_prepare_pack_different_tasks(postgres_ledger: Ledger) -> None:
     place = owing(postgres_ledger, ["one"] * 6)
 

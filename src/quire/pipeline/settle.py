@@ -4,7 +4,6 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from itertools import groupby
 from typing import assert_never
 
 import orjson
@@ -12,14 +11,14 @@ import orjson
 from quire.domain.data import Json
 from quire.domain.ids import RequestId, StageId, TaskId
 from quire.domain.requests import Answered
-from quire.domain.results import Judged
+from quire.domain.results import Judged, Judgement
 from quire.domain.states import TASK
 from quire.domain.tasks import Member
 from quire.gates.judging import GATE_VERSION, judge
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.results import NewResult
 from quire.ledger.tables.tasks import Note
-from quire.pipeline.contexts import Contexts
+from quire.pipeline.contexts import Contexts, StageContext
 from quire.pipeline.drop import give_back
 from quire.plan.retrying import Accept, Again, GiveUp, Owed, Step, after_answer
 
@@ -57,13 +56,15 @@ def settle(tx: Transaction, contexts: Contexts, now: datetime, limit: int = GROU
     for each in answered:
         _judge(tx, contexts, each, members.get(each.request_id, []), outcome)
     _write(tx, outcome, now)
-    tx.attempts.move("settle", [each.attempt_id for each in answered])
+    tx.attempts.move_group("settle", [each.attempt_id for each in answered], "answered")
     return len(answered)
 
 
 def _by_request(members: Iterable[Member]) -> dict[RequestId, list[Member]]:
-    ordered = sorted(members)
-    return {key: list(group) for key, group in groupby(ordered, lambda each: each.request_id)}
+    found: dict[RequestId, list[Member]] = defaultdict(list)
+    for each in members:
+        found[each.request_id].append(each)
+    return found
 
 
 def _judge(
@@ -81,25 +82,50 @@ def _judge(
         context.shape,
         context.prefix.nested,
     )
-    waiting = {
+    last = _end_request(answered, outcome)
+    waiting = [each for each in members if _waits(each) and each.task_id not in outcome.taken]
+    if all(verdict.judgement is Judgement.ACCEPT for verdict in judged.verdicts.values()):
+        outcome.all_accepted.append(answered.request_id)
+        for each in waiting:  # the usual case: there is nothing to decide
+            _accept(answered, each, judged.verdicts[each.wire_id].data, outcome)
+        return
+    _gather_verdicts(answered, members, judged, outcome)
+    _decide(context, answered, judged, waiting, outcome, last=last)
+
+
+def _waits(member: Member) -> bool:
+    """Whether the task still waits for an answer of this version."""
+    return member.sent_version == member.version and member.state in TASK.sources["accept"]
+
+
+def _accept(answered: Answered, member: Member, data: Json, outcome: _Outcome) -> None:
+    task = member.task_id
+    outcome.taken.add(task)
+    outcome.accepted[member.stage_id, member.state].append(task)
+    outcome.results.append(
+        NewResult(task, member.version, answered.attempt_id, GATE_VERSION, _text(data))
+    )
+
+
+def _decide(
+    context: StageContext,
+    answered: Answered,
+    judged: Judged,
+    waiting: Sequence[Member],
+    outcome: _Outcome,
+    *,
+    last: bool,
+) -> None:
+    owed = {
         each.wire_id: Owed(tries=each.tries, calls=each.calls + 1, pack_cap=each.pack_cap)
-        for each in members
-        if each.current and TASK.allows(each.state, "accept") and each.task_id not in outcome.taken
+        for each in waiting
     }
     steps = after_answer(
-        judged,
-        waiting,
-        max_output=answered.max_output,
-        facts=context.facts,
-        policy=context.policy,
+        judged, owed, max_output=answered.max_output, facts=context.facts, policy=context.policy
     )
-    last = _end_request(answered, outcome)
-    _gather_verdicts(answered, members, judged, outcome)
-    for each in members:
-        step = steps.get(each.wire_id)
-        if step is not None:
-            _gather(answered, each, step, outcome, last=last)
-    if last and any(_shrinks(step, len(members)) for step in steps.values()):
+    for each in waiting:
+        _gather(answered, each, steps[each.wire_id], outcome, last=last)
+    if last and any(_shrinks(step, len(judged.verdicts)) for step in steps.values()):
         outcome.splits[answered.stage_id] += 1
 
 
@@ -122,9 +148,6 @@ def _gather_verdicts(
     answered: Answered, members: Sequence[Member], judged: Judged, outcome: _Outcome
 ) -> None:
     verdicts = [judged.verdicts[each.wire_id] for each in members]
-    if all(verdict.judgement == "accept" for verdict in verdicts):
-        outcome.all_accepted.append(answered.request_id)
-        return
     outcome.verdicts.extend(
         (
             answered.request_id,
@@ -142,11 +165,7 @@ def _gather(
     task = member.task_id
     match step:
         case Accept(data=data):
-            outcome.taken.add(task)
-            outcome.accepted[member.stage_id, member.state].append(task)
-            outcome.results.append(
-                NewResult(task, member.version, answered.attempt_id, GATE_VERSION, _text(data))
-            )
+            _accept(answered, member, data, outcome)
         case Again(tries=tries, pack_cap=cap, output_floor=floor, error=error):
             outcome.called.append(task)
             if last and member.state == "packed":
@@ -162,7 +181,7 @@ def _gather(
 
 
 def _write(tx: Transaction, outcome: _Outcome, now: datetime) -> None:
-    tx.requests.move("close", outcome.closing)
+    tx.requests.move_group("close", outcome.closing, "out")
     tx.requests.move("drop", outcome.dropping)
     tx.requests.accept_all(outcome.all_accepted)
     tx.requests.judge(outcome.verdicts)

@@ -9,6 +9,7 @@ from quire.domain.models import ModelFacts, Usage
 from quire.domain.money import cost
 from quire.domain.policy import Policy
 from quire.domain.recipes import Stage
+from quire.plan.expecting import Expected, expect, expected_tokens
 from quire.plan.packing import Sized, pack
 from quire.plan.rendering import FRAMING_BYTES, item_bytes, prefix, prefix_bytes
 from quire.plan.sizing import (
@@ -65,7 +66,8 @@ class Forecast:
 class _Job:
     """What all tasks of the job have in common."""
 
-    shape: OutputShape
+    shape: OutputShape  # what packs must make room for
+    expected: Expected  # what answers will probably be
     request_bytes: int  # of a call without its items
     budget: Budget
     facts: ModelFacts
@@ -133,6 +135,7 @@ def _job(stage: Stage, facts: ModelFacts, policy: Policy, cap: int) -> _Job:
     prompt_size = len(stage.prompt.encode())
     return _Job(
         shape=output_shape(stage.schema, policy.estimated_output_per_task),
+        expected=expect(stage.schema),
         request_bytes=prefix_size + prompt_size + FRAMING_BYTES,
         budget=budget(facts, prefix_size, prompt_size, reserved_output(facts), cap),
         facts=facts,
@@ -146,14 +149,14 @@ def _requests(content_json_bytes: Iterable[int], job: _Job, totals: _Totals) -> 
 
 def _sized(content_json_bytes: Iterable[int], job: _Job, totals: _Totals) -> Iterator[Sized]:
     """Size each task on its way to the packer; the totals are complete at the end."""
-    shape, max_output = job.shape, job.facts.max_output
+    shape, expected, max_output = job.shape, job.expected, job.facts.max_output
     tasks = items = output = 0
     for content in content_json_bytes:
         size = item_bytes(content)
         estimate = output_estimate(shape, content, None, max_output)
         tasks += 1
         items += size
-        output += estimate
+        output += min(expected_tokens(expected, content), max_output)
         yield Sized(tasks, bound_tokens(size), estimate, 0)
     totals.tasks, totals.items, totals.output = tasks, items, output
 

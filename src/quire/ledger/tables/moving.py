@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from quire.domain.errors import IllegalMove
+from quire.domain.errors import IllegalMove, LedgerError
 from quire.domain.states import Lifecycle
 from quire.ledger.connection import Connection, Row
 
@@ -19,6 +19,27 @@ def move(
     target = lifecycle.targets[name]
     for source in checked(lifecycle, name, sources):
         yield source, connection.run(statement, target=target, source=source, **values)
+
+
+def move_group(
+    connection: Connection,
+    statement: str,
+    lifecycle: Lifecycle,
+    name: str,
+    source: str,
+    ids: Sequence[int],
+) -> None:
+    """Make a move with rows that this transaction read in one state, and that nobody else can have.
+
+    The statement does not say who moved, which would cost as much as the move itself: all must.
+    """
+    if not ids:
+        return
+    checked(lifecycle, name, [source])
+    target = lifecycle.targets[name]
+    moved = connection.change(statement, ids=ids, source=source, target=target)
+    if moved != len(ids):
+        raise LedgerError(f"{len(ids) - moved} {lifecycle.noun}s to {name} were not {source}")
 
 
 def checked(lifecycle: Lifecycle, name: str, sources: Iterable[str] | None) -> Sequence[str]:

@@ -76,6 +76,7 @@ class Tasks:
         moved = self._connection.change(
             "move_group",
             workspace=self._workspace,
+            stage=stage,
             ids=tasks,
             source=state,
             target=TASK.targets[name],

@@ -6,6 +6,9 @@ SELECT rows.id, rows.request_id, rows.no, rows.worker_id, rows.provider, rows.mo
 -- name: move_attempts
 UPDATE attempts SET state = :target WHERE id IN (:ids...) AND state = :source RETURNING id, reserved
 
+-- name: move_attempt_group
+UPDATE attempts SET state = :target WHERE id IN (:ids...) AND state = :source
+
 -- name: end_attempts
 -- How an attempt without an answer ended.
 -- rows: id int, ended_at int, error text, cost int, cost_basis text

@@ -43,6 +43,9 @@ SELECT rows.request_id, rows.ordinal, rows.task_id, rows.wire_id, rows.version F
 -- name: move_requests
 UPDATE requests SET state = :target WHERE id IN (:ids...) AND state = :source RETURNING id
 
+-- name: move_request_group
+UPDATE requests SET state = :target WHERE id IN (:ids...) AND state = :source
+
 -- name: claim_requests
 -- What was just read goes out. Two plain statements are twice as fast on SQLite as one with RETURNING.
 UPDATE requests SET state = :target, sent = sent + 1 WHERE id IN (:ids...) AND state = :source

@@ -19,9 +19,10 @@ UPDATE tasks SET state = :target
 WHERE workspace_id = :workspace AND id IN (:ids...) AND state = :source RETURNING stage_id
 
 -- name: move_group
--- Tasks of one stage that are all in one state; `calls` counts an answered call with the move.
+-- Tasks of one stage that are all in one state; `calls` counts an answered call with the move. The plus keeps SQLite
+-- from looking through the whole stage for them.
 UPDATE tasks SET state = :target, calls = calls + :calls
-WHERE workspace_id = :workspace AND id IN (:ids...) AND state = :source
+WHERE workspace_id = :workspace AND +stage_id = :stage AND id IN (:ids...) AND state = :source
 
 -- name: count_calls
 UPDATE tasks SET calls = calls + 1 WHERE workspace_id = :workspace AND id IN (:ids...)
