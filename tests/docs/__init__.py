@@ -1,1 +1,1 @@
-"""What the pages say is so: their examples run, their links lead somewhere, their lists are true."""
+"""What the pages say is so: examples run, links lead somewhere, lists are true."""

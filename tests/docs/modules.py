@@ -28,7 +28,8 @@ def folders() -> list[Path]:
 
 
 def _package(folder: Path) -> Iterator[str]:
-    yield f"\n**`{folder.relative_to(SOURCE.parent).as_posix()}/`** {_sentence(folder / '__init__.py')}"
+    called = folder.relative_to(SOURCE.parent).as_posix()
+    yield f"\n**`{called}/`** {_sentence(folder / '__init__.py')}"
     yield ""
     for path in sorted(folder.glob("*.py")):
         if path.name != "__init__.py":

@@ -14,9 +14,10 @@ from quire.cli import app
 from tests.docs.pages import ROOT, Block, Command, anchors, blocks, commands, links, name, pages
 
 PAGES = pages()
+README = ROOT / "README.md"
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 GLOBAL_OPTIONS = {"--ledger", "--quiet", "-q", "--version", "--help", "-h"}
-RUNS_PYTHON = [ROOT / "README.md", ROOT / "docs" / "why.md"]
+RUNS_PYTHON = [README, ROOT / "docs" / "why.md"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -37,6 +38,17 @@ def test_the_tutorial_runs_as_it_is_written(tmp_path: Path) -> None:
             assert _missing(block.text, said) == [], said
         elif block.language:
             said = _carry_out(block, here)
+
+
+def test_the_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
+    here = _folder(tmp_path)
+    shutil.copytree(ROOT / "scripts", here / "scripts")
+    shown = [block.text for block in blocks(README) if block.language == "text"]
+
+    said = _carry_out(Block("sh", 0, "scripts/demo.sh"), here)
+
+    assert shown
+    assert _missing("\n".join(shown), said) == [], said
 
 
 @pytest.mark.parametrize("page", RUNS_PYTHON, ids=name)

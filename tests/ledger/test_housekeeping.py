@@ -31,7 +31,7 @@ def test_a_worker_is_silent_once_its_lease_ran_out(ledger: Ledger) -> None:
         tx.workers.beat(quick, NOW + LEASE)
 
         assert tx.workers.silent(NOW + timedelta(microseconds=1)) == [slow]
-        assert tx.workers.alive(NOW + timedelta(microseconds=1)) == 1
+        assert tx.workers.alive(NOW + timedelta(microseconds=1)) == [quick]
         assert tx.workers.silent(NOW) == []
 
 

@@ -227,3 +227,37 @@ def test_a_big_run_does_not_starve_a_small_one(world: Worlds) -> None:
     here.engine.work(lambda: small.progress().state == "finished")
 
     assert big.progress().done < 500
+
+
+def test_cancel_ends_a_run_at_once_when_nothing_is_out(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(10))
+    run = here.start()
+    run.pause()
+    here.engine.work(lambda: run.progress().expanded == 10)
+
+    run.cancel()
+
+    assert run.progress().state == "cancelled"
+    assert run.progress().counts == {"cancelled": 10}
+
+
+def test_a_run_whose_answers_cannot_be_read_can_be_cancelled_and_purged(world: Worlds) -> None:
+    here = world(faults="garbage=1")
+    here.ingest(sentences(10))
+    run = here.run(pack_size=5)
+
+    run.cancel()
+
+    assert run.progress().state == "cancelled"
+    here.engine.purge("doc")
+    assert here.engine.documents() == []
+
+
+def test_fields_come_back_in_the_order_of_the_schema(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(1))
+
+    row = here.run().rows()[0]
+
+    assert list(row)[-3:] == ["word_count", "first_40_chars", "has_question"]

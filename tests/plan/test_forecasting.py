@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quire.domain.data import Json
 from quire.domain.policy import Policy
 from quire.plan.forecasting import break_even, forecast
 from quire.plan.rendering import FRAMING_BYTES, item_bytes, prefix, prefix_bytes
@@ -27,8 +28,9 @@ def test_one_per_call_is_computed_as_by_hand() -> None:
     found = forecast([102] * 3, STAGE, FACTS, Policy()).one_per_call
 
     tokens = -(-3 * (request_bytes() + item_bytes(102)) // 4)
-    assert (found.requests, found.input_tokens, found.output_tokens) == (3, tokens, 3 * 275)
-    assert found.cost == tokens * 3 + 3 * 275 * 15
+    answer = -(-len('{"block_uid":"12ab"},' + '"topic":"",' + "x" * 60) // 4)
+    assert (found.requests, found.input_tokens, found.output_tokens) == (3, tokens, 3 * answer)
+    assert found.cost == tokens * 3 + 3 * answer * 15
 
 
 def test_packed_pays_the_prefix_once_a_pack() -> None:
@@ -96,14 +98,18 @@ def test_packing_without_growth_pays_from_two_on() -> None:
 
 
 def test_longer_answers_move_the_break_even_up() -> None:
-    # Sharing saves (1 − 1/n) of 1,700 µ$ a task; 28 % of 275 tokens at $15 takes 1,155 of it.
-    assert 1_690 < request_bytes() / 4 * 3 < 1_710
+    # Sharing saves (1 − 1/n) of 1,700 µ$ a task; 28 % of 261 tokens at $15 takes 1,096 of it.
+    fields: dict[str, Json] = {f"summary_{i}": {"type": "string"} for i in range(4)}
+    wordy = make_stage(fields, instructions="Read closely. " * 87)
+    sent = prefix_bytes(prefix(wordy)) + len(wordy.prompt) + FRAMING_BYTES
+    assert 1_690 < sent / 4 * 3 < 1_710
+    assert forecast([102], wordy, FACTS, Policy()).packed.output_tokens == 261
 
-    assert break_even(STAGE, FACTS, Policy(), [102] * 6_000, 1.28) == 4
+    assert break_even(wordy, FACTS, Policy(), [102] * 6_000, 1.28) == 3
 
 
 def test_packing_that_is_never_cheaper_has_no_break_even() -> None:
-    assert break_even(make_stage(), FACTS, Policy(), [102] * 100, 1.28) is None
+    assert break_even(make_stage(), FACTS, Policy(), [102] * 100, 12.0) is None
 
 
 def test_the_break_even_obeys_the_schema() -> None:

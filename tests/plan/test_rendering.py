@@ -55,7 +55,7 @@ def test_the_system_text_holds_the_instructions_first_and_the_schema_last() -> N
     lines = prefix(stage).system.split("\n")
 
     assert lines[0] == "Be brief."
-    assert lines[-1] == canonical_json(stage.schema.record_schema)
+    assert lines[-1] == plain_json(stage.schema.record_schema)
 
 
 def test_the_framing_says_that_text_inside_blocks_is_data() -> None:
@@ -68,11 +68,10 @@ def test_the_prompt_config_is_not_sent_as_part_of_the_schema() -> None:
     assert "prompt_config" not in prefix(make_stage(more={"prompt_config": {"model": "m"}})).system
 
 
-def test_the_prefix_does_not_depend_on_the_order_of_keys() -> None:
-    one = prefix(make_stage({"a": TEXT, "b": NUMBER}))
-    other = prefix(make_stage({"b": NUMBER, "a": TEXT}))
+def test_fields_are_asked_for_in_the_order_of_the_schema() -> None:
+    system = prefix(make_stage({"b": NUMBER, "a": TEXT})).system
 
-    assert (one.system, one.hash) == (other.system, other.hash)
+    assert system.index('"b":') < system.index('"a":')
 
 
 def test_other_instructions_make_another_prefix() -> None:

@@ -27,6 +27,7 @@ def progress_json(head: "RunHead", now: Progress, why: Sequence[str]) -> dict[st
         "packs": now.packs,
         "mean_tasks_per_pack": mean_pack(now),
         "splits": now.splits,
+        "in_flight": now.in_flight,
         "calls": now.calls,
         "resent": now.resent,
         "input_tokens": now.input_tokens,

@@ -89,7 +89,7 @@ def _line() -> "rich.progress.Progress":
 def _words(now: Progress) -> str:
     tokens = _short(now.input_tokens + now.output_tokens)
     return (
-        f"{now.failed:,} failed · {now.out:,} packed · {now.calls:,} calls · {tokens} tokens"
+        f"{now.failed:,} failed · {now.in_flight:,} in flight · {now.calls:,} calls · {tokens} tokens"
         f" · {dollars(now.cost + now.presumed)} ·"
     )
 

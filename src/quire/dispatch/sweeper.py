@@ -67,8 +67,7 @@ class Sweeper:
         self._next_beat = now + self._lease / 3
 
     def _dead(self, tx: Transaction) -> list[WorkerId]:
-        neighbours = tx.workers.neighbours(self._host)
-        return [worker for worker, pid in neighbours if not process_alive(pid)]
+        return dead_neighbours(tx, self._host)
 
     def _advance(self, now: datetime) -> int:
         with self._ledger.transaction() as tx:
@@ -80,3 +79,14 @@ class Sweeper:
             lost = lose(tx, tx.attempts.open_of([self.worker]), "interrupted", now)
             tx.workers.end([self.worker], now)
         return lost
+
+
+def dead_neighbours(tx: Transaction, host: str) -> list[WorkerId]:
+    """Workers of this host that never signed off, and whose process is gone."""
+    neighbours = tx.workers.neighbours(host)
+    return [worker for worker, pid in neighbours if not process_alive(pid)]
+
+
+def living_workers(tx: Transaction, since: datetime) -> int:
+    """How many workers were heard of since then and are not known to be dead."""
+    return len(set(tx.workers.alive(since)) - set(dead_neighbours(tx, host_name())))

@@ -164,18 +164,20 @@ class Worker:
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
-        """The first Ctrl-C stops cleanly, the second at once."""
+        """The first signal stops cleanly; a second Ctrl-C leaves at once."""
         loop = asyncio.get_running_loop()
 
-        def interrupted() -> None:
-            if self._stopping:
-                os._exit(130)
+        def interrupted(by: signal.Signals) -> None:
+            if self.interrupted:
+                if by is signal.SIGINT:  # supervisors send SIGTERM twice and mean it once
+                    os._exit(130)
+                return
             self.interrupted = True
             self._tell("stopping: waiting for the calls in flight (Ctrl-C again to leave at once)")
             self.stop()
 
         for each in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(each, interrupted)
+            loop.add_signal_handler(each, interrupted, each)
         try:
             yield
         finally:

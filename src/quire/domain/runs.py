@@ -103,6 +103,7 @@ class Progress:
     cached_tokens: int = 0
     cost: int = 0  # micro-dollars, from usage
     presumed: int = 0  # micro-dollars, of calls whose outcome is unknown
+    in_flight: int = 0  # calls that are out
     holds: tuple[Hold, ...] = ()
     task_limit: int | None = None
     cancelling: bool = False

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from quire.dispatch.outside import Outside
+from quire.dispatch.sweeper import living_workers
 from quire.dispatch.worker import Worker, WorkerSettings
 from quire.domain.data import Json
 from quire.domain.documents import Document
@@ -172,8 +173,9 @@ class Engine:
     def why(self, run: RunId) -> list[str]:
         """Why a run does not move, if it does not."""
         with self.ledger.snapshot() as tx:
-            lease = timedelta(seconds=self.settings.lease)
-            return reasons(tx, progress(tx, run), self._outside.now(), lease)
+            now = self._outside.now()
+            workers = living_workers(tx, now - timedelta(seconds=self.settings.lease))
+            return reasons(tx, progress(tx, run), workers, now)
 
     def drive(
         self,

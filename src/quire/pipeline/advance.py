@@ -30,7 +30,7 @@ def advance(tx: Transaction, contexts: Contexts, now: datetime) -> Advanced:
     for wishes in tx.runs.wishes():
         stages = tx.runs.stages(wishes.run_id)
         if wishes.cancelling:
-            finished = _cancel(tx, wishes.run_id, stages, now)
+            finished = let_go(tx, wishes.run_id, now)
         else:
             expanded += sum(
                 _expand(tx, contexts, wishes, each) for each in stages if each.state == "expanding"
@@ -87,10 +87,12 @@ def _finish(tx: Transaction, run: RunId, stages: list[RunStage], now: datetime) 
     return _end(tx, run, "finish", now)
 
 
-def _cancel(tx: Transaction, run: RunId, stages: list[RunStage], now: datetime) -> bool:
-    """Let go of all that was not sent; the run is cancelled when nothing is out any more."""
+def let_go(tx: Transaction, run: RunId, now: datetime) -> bool:
+    """Drop all that need not be waited for; the run is cancelled when nothing is out any more."""
+    drop(tx, tx.requests.unreadable(run))  # answered, but nobody knows what
     while dropped := tx.requests.queued_of_run(run, DROP_CHUNK):
         drop(tx, dropped)
+    stages = tx.runs.stages(run)
     for stage in stages:
         tx.tasks.move_stage("cancel", stage.id)
     if any(_owes(tx, stage) for stage in stages):

@@ -6,7 +6,7 @@ from quire.domain.errors import IllegalMove, NotFound
 from quire.domain.ids import RunId
 from quire.domain.runs import HoldKind, Run
 from quire.ledger.ledger import Transaction
-from quire.pipeline.advance import reopen
+from quire.pipeline.advance import let_go, reopen
 
 # What a person's `resume` lifts; the others come back by themselves while their cause lasts.
 LIFTED = tuple(HoldKind)
@@ -47,6 +47,7 @@ def cancel(tx: Transaction, run: RunId, now: datetime, command: str | None = Non
         return False
     tx.runs.ask_cancel(run, now)
     tx.events.add(run, "cancel_asked", "by hand", now)
+    let_go(tx, run, now)
     tx.notify()
     return True
 

@@ -1,6 +1,6 @@
 """Progress: how far a run is, from its tallies, and why nothing moves when nothing moves."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from quire.domain.errors import NotFound
 from quire.domain.ids import RunId
@@ -32,6 +32,7 @@ def progress(tx: Transaction, run: RunId) -> Progress:
         cached_tokens=sums.get("cached_tokens", 0),
         cost=sums.get("cost", 0),
         presumed=sums.get("presumed", 0),
+        in_flight=tx.requests.in_flight(run),
         holds=tx.holds.of_run(run),
         task_limit=found.task_limit,
         cancelling=found.state == "running" and found.cancel_asked_at is not None,
@@ -50,8 +51,8 @@ def at_rest(now: Progress) -> bool:
     return limited and not any(now.counts.get(state) for state in TASK_OPEN)
 
 
-def reasons(tx: Transaction, found: Progress, now: datetime, lease: timedelta) -> list[str]:
-    """Say why a run does not move; empty when it does, or when it has ended."""
+def reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> list[str]:
+    """Say why a run does not move, given how many workers live; empty when it does or has ended."""
     if found.state != "running":
         return []
     said = [f"held ({hold.kind.value}): {hold.detail}" for hold in found.holds]
@@ -60,7 +61,7 @@ def reasons(tx: Transaction, found: Progress, now: datetime, lease: timedelta) -
     limit = found.task_limit
     if limit is not None and found.expanded >= limit and at_rest(found):
         said.append(f"--limit {limit} is reached; run the same command without it to go on")
-    if not said and tx.workers.alive(now - lease) == 0:
+    if not said and workers == 0:
         said.append("no worker is running: `quire run` with the same options, or `quire work`")
     moment = tx.requests.next_moment(found.run_id)
     if not said and moment is not None and moment > now:

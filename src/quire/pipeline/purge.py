@@ -21,7 +21,7 @@ def purge(tx: Transaction, document: DocumentId, now: datetime) -> Purged:
     requests = tx.purges.requests(document)
     if any(state == "out" for _, state in requests):
         raise Conflict(
-            "a call about this document is out; pause the run or wait for it, then purge again"
+            "a call about this document is out; pause or cancel the run, or wait, then purge again"
         )
     drop(tx, [request for request, state in requests if state == "queued"])
     owed = [task for task, _ in tx.purges.open_tasks(document)]

@@ -50,7 +50,11 @@ def _count(tx: Transaction, answer: Answer, tally: "Counter[str]", now: datetime
     tally["calls"] += 1
     if answer.reply is None:
         tally["presumed"] += answer.cost
-        tx.holds.add(answer.run_id, HoldKind.UNDECODABLE, answer.problem, now)
+        detail = (
+            f"{answer.problem}; the response is kept, and a newer Quire reads it when it starts;"
+            f" `quire cancel {answer.run_id}` gives up on it"
+        )
+        tx.holds.add(answer.run_id, HoldKind.UNDECODABLE, detail, now)
         return
     usage = answer.reply.usage
     tally["input_tokens"] += usage.input_total
@@ -111,6 +115,7 @@ def _remedy(
         case Hold(kind=kind, detail=detail):
             _end(tx, row, "refuse", str(error), now)
             _send_again(tx, row, 0, now)
+            detail = f"{detail}; mend the account, then `quire resume {row.run_id}`"
             if tx.holds.add(row.run_id, HoldKind(kind), detail, now):
                 tx.events.add(row.run_id, "held", detail, now)
         case never:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import orjson
 
-from quire.domain.data import Json, JsonObject, canonical_json
+from quire.domain.data import Json, JsonObject, canonical_json, plain_json
 from quire.domain.ids import fingerprint
 from quire.domain.models import Params
 from quire.domain.recipes import Stage
@@ -69,9 +69,9 @@ def prefix(stage: Stage) -> Prefix:
     framing = FRAMING.replace("{form}", NESTED_FORM if nested else FLAT_FORM).replace(
         "{where}", " and its fields inside data" if nested else " beside its fields"
     )
-    system = f"{stage.instructions}\n\n{framing}\n{canonical_json(schema.record_schema)}"
+    system = f"{stage.instructions}\n\n{framing}\n{plain_json(schema.record_schema)}"
     output_schema = _wire_schema(schema.record_schema, nested)
-    digest = sha256(f"{system}\n{canonical_json(output_schema)}".encode()).digest()
+    digest = sha256(f"{system}\n{plain_json(output_schema)}".encode()).digest()
     return Prefix(system=system, output_schema=output_schema, nested=nested, hash=digest)
 
 

@@ -53,7 +53,4 @@ def find_model(name: str, extra: Mapping[str, ModelFacts] = _NO_OTHERS) -> Model
     near = [each for each in known if each.partition("/")[2].lower() == bare]
     near = near or get_close_matches(name, known, n=3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}."
-    raise UnknownModel(
-        f"no model is called {name!r}; {hint} "
-        'Another model can be described in quire.toml under [models."provider/model"].'
-    )
+    raise UnknownModel(f"no model is called {name!r}; {hint}")

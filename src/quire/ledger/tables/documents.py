@@ -1,5 +1,6 @@
 """Documents and blocks: what was ingested, immutable, named by content."""
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
@@ -92,9 +93,11 @@ class Documents:
         return [(row[0], row[1]) for row in self._run("document_names")]
 
     def match(self, name: str) -> list[Document]:
-        """Up to three documents by title, locator, key, or the start of a fingerprint."""
+        """Up to three documents by title, locator, file name, key, or start of a fingerprint."""
         start = f"{name}%" if len(name) >= 6 and name.isalnum() else ""  # no wildcards from outside
-        return [_document(row) for row in self._run("match_documents", name=name, start=start)]
+        tail = "%/" + re.sub(r"([\\%_])", r"\\\1", name)
+        rows = self._run("match_documents", name=name, start=start, tail=tail)
+        return [_document(row) for row in rows]
 
     def of_run(self, run: RunId) -> list[Document]:
         """A run's inputs, in order."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from quire.domain.data import JsonObject, canonical_json
+from quire.domain.data import JsonObject, plain_json
 from quire.domain.ids import LaneId, RequestId, RunId, StageId, TaskId, WorkspaceId
 from quire.domain.requests import NewMember, NewRequest, Queued
 from quire.domain.runs import Lane
@@ -51,7 +51,7 @@ class Requests:
     def add_prefix(self, digest: bytes, system: str, output_schema: JsonObject) -> None:
         """Store a prefix once."""
         self._change(
-            "add_prefix", hash=digest, system=system, output_schema=canonical_json(output_schema)
+            "add_prefix", hash=digest, system=system, output_schema=plain_json(output_schema)
         )
 
     def take_ids(self, count: int) -> list[RequestId]:
@@ -128,6 +128,15 @@ class Requests:
     def queued_of_run(self, run: RunId, limit: int) -> list[RequestId]:
         """Unsent requests of a run."""
         return [row[0] for row in self._run("queued_of_run", run=run, limit=limit)]
+
+    def unreadable(self, run: RunId) -> list[RequestId]:
+        """Requests that are out, whose every answer is here and could not be read."""
+        return [row[0] for row in self._run("unreadable_of_run", run=run)]
+
+    def in_flight(self, run: RunId) -> int:
+        """Calls of a run that are out."""
+        count: int = self._run("calls_in_flight", run=run)[0][0]
+        return count
 
     def outdated(self, lane: LaneId, render_version: int) -> list[RequestId]:
         """Unsent requests that an older Quire rendered."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from quire.domain.data import JsonObject, canonical_json
+from quire.domain.data import JsonObject, plain_json
 from quire.domain.ids import DocumentId, RunId, StageId, WorkspaceId
 from quire.domain.runs import Run, RunStage, Wishes
 from quire.domain.states import RUN, STAGE
@@ -29,7 +29,7 @@ class Runs:
         now: datetime,
     ) -> RunId:
         """Add a run with the recipe, model and policy it is told."""
-        recipe, model, policy = (canonical_json(each) for each in told)
+        recipe, model, policy = (plain_json(each) for each in told)
         rows = self._run(
             "add_run",
             key=key,

@@ -3,7 +3,7 @@
 import json
 from datetime import datetime
 
-from quire.domain.data import canonical_json
+from quire.domain.data import plain_json
 from quire.domain.ids import WorkspaceId
 from quire.domain.recipes import Schema
 from quire.ledger.connection import Connection, Row
@@ -39,7 +39,7 @@ class Schemas:
             workspace=self._workspace,
             ref=schema.ref,
             uid=schema.uid,
-            body=canonical_json(schema.body),
+            body=plain_json(schema.body),
             now=to_micros(now),
         )
 

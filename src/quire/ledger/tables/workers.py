@@ -39,7 +39,7 @@ class Workers:
         """Workers said to be alive on a host, with their process ids."""
         return [(row[0], row[1]) for row in self._connection.run("neighbours", host=host)]
 
-    def alive(self, since: datetime) -> int:
-        """How many workers were heard of since then."""
-        count: int = self._connection.run("live_workers", since=to_micros(since))[0][0]
-        return count
+    def alive(self, since: datetime) -> list[WorkerId]:
+        """Workers heard of since then."""
+        rows = self._connection.run("live_workers", since=to_micros(since))
+        return [row[0] for row in rows]

@@ -22,11 +22,11 @@ FROM documents WHERE workspace_id = :workspace AND purged_at IS NULL ORDER BY id
 SELECT id, conv_uid FROM documents WHERE workspace_id = :workspace AND purged_at IS NULL ORDER BY id
 
 -- name: match_documents
--- Documents by title, locator, key, or the start of a fingerprint.
+-- Documents by title, locator, file name, key, or the start of a fingerprint.
 SELECT id, source_uid, source_type, source_filesize, source_total_characters, source_locator, title, uploaded_at, conv_uid, conv_parsing_tool, conv_representation_type, conv_total_blocks, conv_block_type_freq, conv_total_characters
 FROM documents
 WHERE workspace_id = :workspace AND purged_at IS NULL
-  AND (CAST(id AS TEXT) = :name OR title = :name OR source_locator = :name OR conv_uid LIKE :start OR source_uid LIKE :start)
+  AND (CAST(id AS TEXT) = :name OR title = :name OR source_locator = :name OR source_locator LIKE :tail ESCAPE '\' OR conv_uid LIKE :start OR source_uid LIKE :start)
 ORDER BY id LIMIT 3
 
 -- name: add_blocks

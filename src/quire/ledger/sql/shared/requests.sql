@@ -96,6 +96,19 @@ FROM rows WHERE request_tasks.request_id = rows.request_id AND request_tasks.ord
 SELECT q.id FROM requests q JOIN lanes l ON l.id = q.lane_id
 WHERE l.workspace_id = :workspace AND l.run_id = :run AND q.state = 'queued' ORDER BY q.id LIMIT :limit
 
+-- name: unreadable_of_run
+-- Requests that are out, whose every answer is here and could not be read.
+SELECT q.id FROM lanes l JOIN requests q ON q.lane_id = l.id
+WHERE l.workspace_id = :workspace AND l.run_id = :run AND q.state = 'out'
+  AND EXISTS (SELECT 1 FROM attempts a JOIN responses p ON p.attempt_id = a.id
+              WHERE a.request_id = q.id AND a.state = 'answered' AND p.decoded IS NULL)
+  AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.request_id = q.id AND a.state = 'open')
+ORDER BY q.id
+
+-- name: calls_in_flight
+SELECT count(*) FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id
+WHERE a.state = 'open' AND l.workspace_id = :workspace AND l.run_id = :run
+
 -- name: stale_renders
 -- Unsent requests of an older rendering.
 SELECT q.id FROM requests q JOIN lanes l ON l.id = q.lane_id

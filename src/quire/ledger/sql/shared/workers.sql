@@ -17,4 +17,4 @@ UNION ALL SELECT DISTINCT w.id FROM attempts a JOIN workers w ON w.id = a.worker
 SELECT id, pid FROM workers WHERE ended_at IS NULL AND host = :host ORDER BY id
 
 -- name: live_workers
-SELECT count(*) FROM workers WHERE ended_at IS NULL AND seen_at >= :since
+SELECT id FROM workers WHERE ended_at IS NULL AND seen_at >= :since
