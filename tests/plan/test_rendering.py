@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.domain.data import Json, canonical_json
+from quire.domain.data import Json, canonical_json, plain_json
 from quire.domain.documents import BlockType
 from quire.domain.ids import fingerprint
 from quire.domain.models import Params

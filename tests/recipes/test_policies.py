@@ -76,10 +76,8 @@ def test_the_old_names_are_understood() -> None:
         ("call_timeout", 0),
         ("call_timeout", float("nan")),
         ("temperature", 2.1),
-        ("max_tokens", 0),
         ("ledger", "fat"),
         ("ledger", ["lean"]),
-        ("repair_after_failures", 0),
         ("estimated_output_per_task", 0),
     ],
 )

@@ -89,8 +89,8 @@ def _line() -> "rich.progress.Progress":
 def _words(now: Progress) -> str:
     tokens = _short(now.input_tokens + now.output_tokens)
     return (
-        f"{now.failed:,} failed · {now.in_flight:,} in flight · {now.calls:,} calls · {tokens} tokens"
-        f" · {dollars(now.cost + now.presumed)} ·"
+        f"{now.failed:,} failed · {now.in_flight:,} in flight · {now.calls:,} calls"
+        f" · {tokens} tokens · {dollars(now.cost + now.presumed)} ·"
     )
 
 

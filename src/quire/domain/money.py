@@ -27,6 +27,11 @@ def cost(usage: Usage, price: Price) -> int:
     return -(-total // MILLION)
 
 
+def most_cost(input_tokens: int, output_tokens: int, price: Price) -> int:
+    """Price a call before it is made, by the most it may read and write; nothing is cached."""
+    return -(-(input_tokens * price.input + output_tokens * price.output) // MILLION)
+
+
 def dollars(micro: int) -> str:
     """Show micro-dollars as a person reads them: cents when large, six places when tiny."""
     sign, amount = ("-", -micro) if micro < 0 else ("", micro)

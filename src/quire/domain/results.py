@@ -1,7 +1,7 @@
 """Verdicts and results: what a gate says of an answer, and the accepted data of one task."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from quire.domain.data import Json
 
@@ -21,8 +21,7 @@ class Blame(StrEnum):
     PACK = "pack"  # it was lost in company (skipped, cut off, unmapped): costs nothing unless alone
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What a gate says about one task's answer, with reasons a person can read."""
 
     judgement: Judgement
@@ -31,8 +30,7 @@ class Verdict:
     blame: Blame = Blame.TASK
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class Judged(NamedTuple):
     """A gate's judgement of one whole response: exactly one verdict for each expected wire id."""
 
     verdicts: dict[str, Verdict]

@@ -19,7 +19,7 @@ from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.views import AttemptView, MemberView, RequestLine, RequestView
 from quire.pipeline.contexts import Contexts, StageContext
 from quire.pipeline.progress import at_rest, progress
-from quire.plan.rendering import Item, user_text
+from quire.plan.rendering import Item, payload_hash, user_text
 
 FAILURES = 10_000  # looked at, at most
 
@@ -124,7 +124,7 @@ class Looking:
                 raise NotFound(f"there is no task {task}; `quire failures RUN` shows some numbers")
             context = self._contexts.of_stage(tx, RunId(view.run_id), view.stage_id)
             if view.request_id is not None:
-                user = _sent_text(tx, context, view.request_id)
+                user = _sent_text(tx, context, self._request(tx, view.request_id))
             else:
                 user = _alone(tx, context, task)
         return PromptView(
@@ -135,17 +135,21 @@ class Looking:
             user=user or "(purged)",
         )
 
+    def _request(self, tx: Transaction, request: RequestId) -> RequestView:
+        view = tx.views.request(request)
+        if view is None:
+            raise NotFound(f"there is no request {request}; `quire ledger RUN` lists them")
+        return view
+
     def exchange(self, request: RequestId) -> ExchangeView:
         """One request and all that became of it."""
         with self._ledger.snapshot() as tx:
-            view = tx.views.request(request)
-            if view is None:
-                raise NotFound(f"there is no request {request}; `quire ledger RUN` lists them")
+            view = self._request(tx, request)
             context = self._contexts.of_stage(tx, view.run_id, view.stage_id)
             return ExchangeView(
                 request=view,
                 system=context.prefix.system,
-                user=_sent_text(tx, context, request),
+                user=_sent_text(tx, context, view),
                 attempts=tx.views.attempts(request),
                 members=tx.views.members(request),
             )
@@ -164,17 +168,20 @@ def _head(run: Run, schema: str, fields: tuple[str, ...]) -> RunHead:
     )
 
 
-def _sent_text(tx: Transaction, context: StageContext, request: RequestId) -> str | None:
-    """Render a request again; None once one of its blocks was purged."""
-    contents = tx.requests.contents([request])
+def _sent_text(tx: Transaction, context: StageContext, view: RequestView) -> str | None:
+    """The text of a request, stored or rendered again; None once one of its blocks was purged."""
+    contents = tx.requests.contents([view.id])
     items = [
         Item(each.block_index, each.block_type, each.content)
         for each in contents
         if each.content is not None
     ]
-    if len(items) < len(contents):
-        return None
-    return user_text(context.stage.prompt, request, items)
+    if view.body is not None or len(items) < len(contents):
+        return view.body
+    text = user_text(context.stage.prompt, view.id, items)
+    if payload_hash(context.sending(view.max_output).payload_head, text) != view.payload_hash:
+        return "(another version of Quire rendered this request, and its text was not stored)"
+    return text
 
 
 def _alone(tx: Transaction, context: StageContext, task: TaskId) -> str | None:

@@ -1,7 +1,7 @@
 """Records are matched to the tasks that were asked: every expected wire id exactly once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from quire.domain.data import Json, canonical_json
 from quire.domain.results import Blame, Judgement, Verdict
@@ -12,8 +12,7 @@ _DIFFERENT = Verdict(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mapped:
+class Mapped(NamedTuple):
     """Each expected id that was answered: its fields, or why they cannot be had."""
 
     fields: dict[str, Json]

@@ -1,7 +1,6 @@
 """Records: the items of an answer, each with what is wrong with it apart from its fields."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from quire.domain.data import Json
@@ -20,8 +19,7 @@ class Record(NamedTuple):
     flaw: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Records:
+class Records(NamedTuple):
     """What could be read of an answer: every closed record, in order."""
 
     records: tuple[Record, ...]

@@ -57,13 +57,13 @@ def _texts(
     texts: dict[RequestId, str] = {}
     unknown: list[Queued] = []
     for each in queued:
-        kept = contexts.rendered.pop(each.id, None)
+        kept = contexts.rendered.pop(each.payload_hash, None)
         if waiting.get(each.id) != each.tasks or each.lost >= most:
             continue
         if kept is None:
             unknown.append(each)
         else:
-            texts[each.id] = kept  # the very text whose hash prepare stored
+            texts[each.id] = kept
     return texts | _promised(tx, context, unknown) if unknown else texts
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from quire.domain.data import canonical_json
 from quire.domain.errors import NotFound
-from quire.domain.ids import LaneId, RequestId, RunId, StageId
+from quire.domain.ids import LaneId, RunId, StageId
 from quire.domain.models import ModelFacts, Params
 from quire.domain.policy import Policy
 from quire.domain.recipes import Stage
@@ -55,7 +55,7 @@ class Contexts:
         """Start with nothing."""
         self._by_stage: dict[StageId, StageContext] = {}
         self.judged_early: set[RunId] = set()  # runs whose first tasks were looked at: for good
-        self.rendered: dict[RequestId, str] = {}  # texts prepared here and not claimed yet
+        self.rendered: dict[bytes, str] = {}  # texts prepared here, by hash, until they are claimed
 
     def of_lane(self, tx: Transaction, lane: Lane) -> StageContext:
         """The context of a lane's stage."""

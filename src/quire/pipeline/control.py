@@ -8,8 +8,8 @@ from quire.domain.runs import HoldKind, Run
 from quire.ledger.ledger import Transaction
 from quire.pipeline.advance import let_go, reopen
 
-# What a person's `resume` lifts; the others come back by themselves while their cause lasts.
-LIFTED = tuple(HoldKind)
+# What a person's `resume` lifts. An answer nobody can read needs a newer decoder, or `cancel`.
+LIFTED = tuple(kind for kind in HoldKind if kind is not HoldKind.UNDECODABLE)
 
 
 def pause(tx: Transaction, run: RunId, now: datetime, command: str | None = None) -> bool:
@@ -29,6 +29,8 @@ def resume(tx: Transaction, run: RunId, now: datetime, command: str | None = Non
     if not _begin(tx, run, "resume", now, command):
         return False
     lifted = tx.holds.lift(run, LIFTED)
+    for hold in tx.holds.of_run(run):
+        raise IllegalMove(f"run {run} cannot go on: {hold.detail}")
     if lifted:
         tx.runs.mark_early_judged(run, now)
         tx.events.add(run, "resumed", "by hand", now)

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import count
+from typing import NamedTuple
 
 from quire.domain.ids import RequestId
-from quire.domain.models import Usage
-from quire.domain.money import cost
+from quire.domain.money import most_cost
 from quire.domain.requests import Kind, NewMember, NewRequest
 from quire.domain.runs import HoldKind
 from quire.domain.tasks import ReadyTask
@@ -16,8 +15,8 @@ from quire.pipeline.drop import drop
 from quire.plan.packing import Sized, pack
 from quire.plan.rendering import (
     RENDER_VERSION,
-    Item,
     item_bytes,
+    items_bytes,
     payload_hash,
     user_text,
     wire_id,
@@ -29,6 +28,13 @@ REFILL_AFTER = 3  # of these have gone: one call for each in flight is left
 SAMPLES = 200  # settled attempts that output sizes are learnt from
 EARLY_TASKS = 50  # looked at before the rest is paid for
 EARLY_FAILED_PERCENT = 20
+
+
+class Pack(NamedTuple):
+    """Tasks that share a request."""
+
+    tasks: list[ReadyTask]
+    estimates: list[int]  # of each one's output, in tokens
 
 
 def prepare(tx: Transaction, contexts: Contexts, context: StageContext, now: datetime) -> int:
@@ -62,8 +68,9 @@ def _early_room(tx: Transaction, contexts: Contexts, context: StageContext, now:
     failed, ended = counts.get("failed", 0), counts.get("failed", 0) + counts.get("done", 0)
     if ended < EARLY_TASKS:
         return EARLY_TASKS - counts.get("packed", 0)
-    contexts.judged_early.add(run)
-    if tx.runs.mark_early_judged(run, now) and failed * 100 > ended * EARLY_FAILED_PERCENT:
+    if not tx.runs.mark_early_judged(run, now):
+        contexts.judged_early.add(run)  # it is committed: no need to look again
+    elif failed * 100 > ended * EARLY_FAILED_PERCENT:
         detail = (
             f"{failed} of the first {ended} tasks failed; see `quire failures {run}`,"
             f" then `quire resume {run}` to pay for the rest anyway"
@@ -76,19 +83,21 @@ def _early_room(tx: Transaction, contexts: Contexts, context: StageContext, now:
 
 def _packs(
     tx: Transaction, context: StageContext, ready: Sequence[ReadyTask], *, more: bool
-) -> list[list[tuple[ReadyTask, int]]]:
-    """Pack tasks, each with its output estimate; a last pack that more tasks could fill waits."""
+) -> list[Pack]:
+    """Pack tasks by their sizes; a last pack that more tasks could fill waits."""
     learned = learn(tx.attempts.samples(context.lane_id, SAMPLES))
-    most = context.facts.max_output
-    estimates = [
-        output_estimate(context.output_shape, task.json_bytes, learned, most) for task in ready
+    shape, most = context.output_shape, context.facts.max_output
+    sized = [
+        Sized(
+            place,
+            bound_tokens(item_bytes(task.json_bytes)),
+            output_estimate(shape, task.json_bytes, learned, most),
+            task.pack_cap,
+        )
+        for place, task in enumerate(ready)
     ]
-    sized = (
-        Sized(place, bound_tokens(item_bytes(task.json_bytes)), estimate, task.pack_cap)
-        for place, task, estimate in zip(count(), ready, estimates, strict=False)
-    )
     packs = [
-        [(ready[each.key], estimates[each.key]) for each in members]
+        Pack([ready[each.key] for each in members], [each.output for each in members])
         for members in pack(sized, context.budget)
     ]
     return packs[:-1] if more and len(packs) > 1 else packs
@@ -98,50 +107,44 @@ def _queue(
     tx: Transaction,
     contexts: Contexts,
     context: StageContext,
-    packs: Sequence[Sequence[tuple[ReadyTask, int]]],
+    packs: Sequence[Pack],
 ) -> None:
-    requests: list[NewRequest] = []
-    members: list[NewMember] = []
-    for request, packed in zip(tx.requests.take_ids(len(packs)), packs, strict=True):
-        requests.append(_request(contexts, context, request, packed))
-        members.extend(
-            NewMember(request, ordinal, task.id, wire_id(request, ordinal), task.version)
-            for ordinal, (task, _) in enumerate(packed, 1)
-        )
+    ids = tx.requests.take_ids(len(packs))
+    requests = [
+        _request(contexts, context, request, packed)
+        for request, packed in zip(ids, packs, strict=True)
+    ]
+    members = [
+        NewMember(request, ordinal, task.id, wire_id(request, ordinal), task.version)
+        for request, packed in zip(ids, packs, strict=True)
+        for ordinal, task in enumerate(packed.tasks, 1)
+    ]
     tx.requests.add(requests, members)
     tx.tasks.move_group("pack", context.stage_id, [member.task_id for member in members], "ready")
     tx.tallies.add(context.stage_id, {"packs": len(requests), "packed_tasks": len(members)})
 
 
 def _request(
-    contexts: Contexts,
-    context: StageContext,
-    request: RequestId,
-    packed: Sequence[tuple[ReadyTask, int]],
+    contexts: Contexts, context: StageContext, request: RequestId, packed: Pack
 ) -> NewRequest:
-    stage, facts = context.stage, context.facts
-    tasks = [task for task, _ in packed]
-    user = user_text(stage.prompt, request, [Item(*task[6:]) for task in tasks])
-    contexts.rendered[request] = user
-    limit = max_tokens(
-        [estimate for _, estimate in packed],
-        facts,
-        stage.max_tokens_per_block,
-        max(task.output_floor for task in tasks),
-    )
-    content_bytes = sum(task.json_bytes for task in tasks)
-    sent_bytes = context.prefix_bytes + sum(item_bytes(task.json_bytes) for task in tasks)
-    most = Usage(input=bound_tokens(sent_bytes), output=limit)
+    stage, facts, tasks = context.stage, context.facts, packed.tasks
+    user = user_text(stage.prompt, request, tasks)
+    floor = max([task.output_floor for task in tasks])
+    limit = max_tokens(packed.estimates, facts, stage.max_tokens_per_block, floor)
+    content_bytes = sum([task.json_bytes for task in tasks])
+    sent_bytes = context.prefix_bytes + items_bytes(len(tasks), content_bytes)
+    digest = payload_hash(context.sending(limit).payload_head, user)
+    contexts.rendered[digest] = user
     return NewRequest(
         id=request,
         lane_id=context.lane_id,
         kind=Kind.ANSWER.value,
         prefix_hash=context.prefix.hash,
-        payload_hash=payload_hash(context.sending(limit).payload_head, user),
+        payload_hash=digest,
         render_version=RENDER_VERSION,
         tasks=len(tasks),
         content_bytes=content_bytes,
         max_output=limit,
-        reserve=cost(most, facts.price),
+        reserve=most_cost(bound_tokens(sent_bytes), limit, facts.price),
         body=user if context.policy.ledger == "full" else None,
     )

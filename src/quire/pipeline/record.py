@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -35,6 +36,7 @@ def record_answers(tx: Transaction, answers: Sequence[Answer], now: datetime) ->
     if not tx.attempts.answer_open(answers, now):
         moved = tx.attempts.move("answer", [each.attempt_id for each in answers])
         stored = [each for each in answers if each.attempt_id in moved]
+        stored = _without_purged(tx, stored)
         late = {attempt: source for attempt, source in moved.items() if source != "open"}
         tx.attempts.store(stored, now)
     tallies: dict[StageId, Counter[str]] = defaultdict(Counter)
@@ -44,6 +46,17 @@ def record_answers(tx: Transaction, answers: Sequence[Answer], now: datetime) ->
         tallies[row.stage_id]["presumed"] -= row.reserved  # it was counted when it was lost
     for stage, deltas in tallies.items():
         tx.tallies.add(stage, deltas)
+
+
+def _without_purged(tx: Transaction, answers: Sequence[Answer]) -> list[Answer]:
+    """Keep the usage but not the words of answers about a document that was purged meanwhile."""
+    purged = tx.attempts.purged([each.attempt_id for each in answers])
+    return [
+        each._replace(raw=b"", reply=each.reply and replace(each.reply, text="", reasoning=""))
+        if each.attempt_id in purged
+        else each
+        for each in answers
+    ]
 
 
 def _count(tx: Transaction, answer: Answer, tally: "Counter[str]", now: datetime) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import orjson
 
@@ -54,8 +54,19 @@ class Prefix:
     hash: bytes  # 32 bytes, over system and output_schema
 
 
-class Item(NamedTuple):
+class Asked(Protocol):
     """One task as the model sees it, its wire id apart."""
+
+    @property
+    def block_index(self) -> int: ...
+    @property
+    def block_type(self) -> str: ...
+    @property
+    def content(self) -> str: ...
+
+
+class Item(NamedTuple):
+    """A task's block, and nothing besides."""
 
     block_index: int
     block_type: str
@@ -85,7 +96,7 @@ def wire_id(request_id: int, ordinal: int) -> str:
     return f"{ordinal}{_CHECKS[zlib.crc32(b'%d:%d' % (request_id, ordinal)) % len(_CHECKS)]}"
 
 
-def user_text(prompt: str, request_id: int, items: Sequence[Item]) -> str:
+def user_text(prompt: str, request_id: int, items: Sequence[Asked]) -> str:
     """Render one pack; the last line is JSON, so no content can forge a boundary."""
     blocks = [
         {
@@ -102,6 +113,11 @@ def user_text(prompt: str, request_id: int, items: Sequence[Item]) -> str:
 def item_bytes(content_json_bytes: int) -> int:
     """Bound the size of one rendered item, its comma included, by its content as a JSON string."""
     return ITEM_OVERHEAD + content_json_bytes
+
+
+def items_bytes(count: int, content_json_bytes: int) -> int:
+    """Bound the size of so many items by all their content."""
+    return count * ITEM_OVERHEAD + content_json_bytes
 
 
 def payload_head(prefix_hash: bytes, params: Params, model: str) -> bytes:

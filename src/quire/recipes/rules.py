@@ -67,11 +67,9 @@ POLICY_RULES = {
     "estimated_output_per_task": whole(1, 1_000_000),
     "max_tries": whole(1, 100),
     "max_calls": whole(1, 1_000),
-    "repair_after_failures": whole(1, 100),
     "concurrency": whole(1, 10_000),
     "call_timeout": number(0.001, 86_400),
     "temperature": number(0, 2),
-    "max_tokens": whole(1),
     "ledger": one_of("lean", "full"),
 }
 

@@ -157,6 +157,10 @@ class Attempts:
         rows = self._connection.run("output_samples", lane=lane, limit=limit)
         return [Sample._make(row) for row in rows]
 
+    def purged(self, attempts: Sequence[AttemptId]) -> set[AttemptId]:
+        """Which of these were sent for a request whose words are erased by now."""
+        return {row[0] for row in self._run("purged_attempts", ids=attempts)}
+
     def spend(self, run: RunId) -> tuple[int, int]:
         """Known and presumed spend, from the attempts themselves."""
         row = self._run("spend_of_run", run=run)[0]

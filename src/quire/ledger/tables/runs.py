@@ -52,6 +52,14 @@ class Runs:
         rows = self._run("unfinished_run", key=key)
         return rows[0][0] if rows else None
 
+    def lock_key(self, key: bytes) -> None:
+        """Let equal orders happen one after the other."""
+        self._connection.run("lock_key", key=int.from_bytes(key[:8], "big", signed=True))
+
+    def set_policy(self, run: RunId, policy: JsonObject) -> None:
+        """Change what a run was told about how fast it may go."""
+        self._change("set_policy", id=run, policy=plain_json(policy))
+
     def get(self, run: RunId) -> Run | None:
         """One run."""
         rows = self._run("get_run", id=run)

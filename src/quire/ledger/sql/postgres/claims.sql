@@ -57,3 +57,7 @@ SELECT a.id, a.provider, p.decoder_version, a.cost, l.run_id, l.stage_id, p.raw,
 FROM attempts a JOIN responses p ON p.attempt_id = a.id
 JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
 WHERE a.state = 'answered' AND p.decoded IS NULL AND p.raw IS NOT NULL ORDER BY a.id FOR UPDATE OF a, p SKIP LOCKED
+
+-- name: lock_key
+-- Whoever orders the same waits until this transaction ends.
+SELECT pg_advisory_xact_lock(:key)

@@ -89,3 +89,7 @@ SELECT codec, stored_at FROM responses WHERE attempt_id = :id
 
 -- name: count_open_attempts
 SELECT count(*) FROM attempts WHERE id IN (:ids...) AND state = 'open'
+
+-- name: purged_attempts
+-- Which of these were sent for a request whose words are erased by now.
+SELECT a.id FROM attempts a JOIN requests q ON q.id = a.request_id WHERE a.id IN (:ids...) AND q.purged_at IS NOT NULL

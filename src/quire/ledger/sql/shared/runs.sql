@@ -11,6 +11,13 @@ SELECT rows.run_id, rows.ordinal, rows.document_id FROM rows
 -- The newest run of the same key that still owes something: the same command goes on with it.
 SELECT id FROM runs WHERE workspace_id = :workspace AND run_key = :key AND state = 'running' ORDER BY id DESC LIMIT 1
 
+-- name: lock_key
+-- Nothing to do on SQLite: there is one writer.
+SELECT 1
+
+-- name: set_policy
+UPDATE runs SET policy = :policy WHERE workspace_id = :workspace AND id = :id
+
 -- name: get_run
 SELECT id, recipe, model, policy, state, task_limit, cancel_asked_at, early_judged_at, created_at, ended_at
 FROM runs WHERE workspace_id = :workspace AND id = :id

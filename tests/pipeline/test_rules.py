@@ -1,0 +1,140 @@
+"""Rules between the tables that a rollback, a race or a late answer would break."""
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+
+import pytest
+
+from quire.domain.errors import IllegalMove
+from quire.domain.ids import RunId, WorkerId
+from quire.domain.requests import Call
+from quire.domain.runs import Lane
+from quire.ledger.ledger import Transaction
+from quire.pipeline.advance import advance
+from quire.pipeline.claim import claim
+from quire.pipeline.contexts import Contexts
+from quire.pipeline.prepare import prepare
+from quire.pipeline.rescue import rescue
+from tests.world import METADATA, Scripted, World, sentences
+
+Worlds = Callable[..., World]
+
+
+class Undone(Exception):
+    """The transaction is rolled back."""
+
+
+def only_lane(tx: Transaction, run: RunId) -> Lane:
+    (lane,) = tx.requests.lanes_of_run(run)
+    return lane
+
+
+def test_a_text_prepared_in_vain_is_never_sent_under_a_key_that_is_used_again(
+    world: Worlds,
+) -> None:
+    here, contexts = world(), Contexts()
+    here.ingest(sentences(4))
+    run = here.start(pack_size=2)
+    with here.engine.ledger.transaction() as tx:
+        advance(tx, contexts, here.outside.now())
+        context = contexts.of_lane(tx, only_lane(tx, run.id))
+    with suppress(Undone), here.engine.ledger.transaction() as tx:
+        prepare(tx, contexts, context, here.outside.now())
+        raise Undone
+    with here.engine.ledger.transaction() as tx:  # somebody else packs other tasks meanwhile
+        stage = tx.runs.stages(run.id)[0].id
+        first = tx.tasks.ready(stage, 1)[0].id
+        tx.tasks.move("give_up", [first])
+        prepare(tx, Contexts(), context, here.outside.now())
+
+    with here.engine.ledger.transaction() as tx:
+        worker = tx.workers.add("here", 1, "0", here.outside.now())
+        sent = claim(tx, contexts, context, WorkerId(worker), 9, here.outside.now())
+
+    assert ["Block 0 says" in each.call.user for each in sent] == [False, False]
+
+
+def test_two_equal_orders_at_once_are_one_run(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(4))
+    here.engine.add_schema(METADATA)
+    together = threading.Barrier(4)
+    started: list[int] = []
+
+    def order() -> None:
+        together.wait()
+        started.append(here.engine.run(schema="metadata", model="simulated/small").id)
+
+    threads = [threading.Thread(target=order) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+
+    assert len(set(started)) == 1
+
+
+def test_resume_does_not_lift_what_a_person_cannot_cure(world: Worlds) -> None:
+    here = world(faults="garbage=1")
+    here.ingest(sentences(4))
+    run = here.run()
+
+    with pytest.raises(IllegalMove, match="cannot go on"):
+        run.resume()
+    assert [hold.kind for hold in run.progress().holds] == ["undecodable"]
+
+
+def test_the_early_look_is_not_forgotten_when_its_transaction_is_undone(world: Worlds) -> None:
+    here, contexts = world(), Contexts()
+    here.ingest(sentences(120))
+    run = here.start(pack_size=10)
+    with here.engine.ledger.transaction() as tx:
+        advance(tx, contexts, here.outside.now())
+        context = contexts.of_lane(tx, only_lane(tx, run.id))
+        failed = [task.id for task in tx.tasks.ready(context.stage_id, 60)]
+        tx.tasks.move("give_up", failed)
+    with suppress(Undone), here.engine.ledger.transaction() as tx:
+        prepare(tx, contexts, context, here.outside.now())
+        raise Undone
+
+    with here.engine.ledger.transaction() as tx:
+        prepare(tx, contexts, context, here.outside.now())
+
+    assert [hold.kind for hold in run.progress().holds] == ["failures"]
+
+
+def test_going_on_takes_the_speed_of_the_newest_order(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(4))
+    run = here.start(concurrency=2)
+
+    here.start(concurrency=9)
+
+    with here.engine.ledger.snapshot() as tx:
+        context = Contexts().of_lane(tx, only_lane(tx, run.id))
+    assert context.policy.concurrency == 9
+
+
+def test_an_answer_that_comes_after_a_purge_leaves_its_cost_but_no_word(world: Worlds) -> None:
+    here = world()
+    here.ingest(["The secret is Zanzibar."], name="secret")
+    run = here.start()
+
+    class Late(Scripted):
+        """Answers when its worker was declared dead and the document is gone."""
+
+        async def send(self, call: Call) -> bytes:
+            now = here.outside.now() + timedelta(seconds=60)
+            with here.engine.ledger.transaction() as tx:
+                rescue(tx, timedelta(seconds=30), now)
+            here.engine.purge("secret")
+            return await super().send(call)
+
+    here.engine.providers.provider = Late()  # type: ignore[attr-defined]
+    run.wait()
+
+    view = here.engine.look.exchange(here.engine.look.requests(run.id)[0].id)
+    assert [(attempt.raw, attempt.decoded) for attempt in view.attempts] == [("", "")]
+    assert run.progress().cost > 0
