@@ -17,6 +17,7 @@ from quire.pipeline.claim import claim
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.prepare import prepare
 from quire.pipeline.rescue import rescue
+from tests.pipeline.test_money import assert_counts_agree
 from tests.world import METADATA, Scripted, World, sentences
 
 Worlds = Callable[..., World]
@@ -138,3 +139,45 @@ def test_an_answer_that_comes_after_a_purge_leaves_its_cost_but_no_word(world: W
     view = here.engine.look.exchange(here.engine.look.requests(run.id)[0].id)
     assert [(attempt.raw, attempt.decoded) for attempt in view.attempts] == [("", "")]
     assert run.progress().cost > 0
+
+
+def test_a_limit_that_covers_everything_lets_the_run_finish(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(12))
+
+    assert here.run(limit=12).progress().state == "finished"
+
+
+def test_a_lost_call_that_turns_out_refused_costs_nothing_and_disturbs_nobody(
+    world: Worlds,
+) -> None:
+    here = world()
+    here.ingest(sentences(5))
+    run = here.start(pack_size=5)
+
+    class Refused(Scripted):
+        """Says no when its worker was declared dead; whoever takes over is answered."""
+
+        async def send(self, call: Call) -> bytes:
+            if not self.packs:
+                now = here.outside.now() + timedelta(seconds=60)
+                with here.engine.ledger.transaction() as tx:
+                    rescue(tx, timedelta(seconds=30), now)
+                self.script = ["500=1"]
+            return await super().send(call)
+
+    here.engine.providers.provider = model = Refused()  # type: ignore[attr-defined]
+    ended = run.wait()
+
+    assert (ended.done, ended.presumed) == (5, 0)
+    assert model.packs == [5, 5]
+    assert_counts_agree(here, run.id)
+
+
+def test_no_more_than_the_first_fifty_are_asked_about_before_anybody_looks(world: Worlds) -> None:
+    here = world(faults="wrong@plain")
+    here.ingest(sentences(300))
+
+    here.run(pack_size=10, max_tries=1)
+
+    assert here.model.blocks == 50

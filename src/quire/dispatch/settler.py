@@ -5,7 +5,9 @@ from datetime import datetime
 
 from quire.dispatch.outside import Outside, Threads
 from quire.domain.errors import Undecodable
+from quire.domain.ids import RunId
 from quire.domain.money import cost
+from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Ledger
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.prepare import prepare
@@ -41,7 +43,7 @@ class Settler:
         return moved
 
     async def read_again(self) -> int:
-        """Try newer decoders on responses that older ones could not read; returns how many were."""
+        """Try newer decoders on what older ones could not read; returns how many runs that helped."""
         return await self._threads.run(self._read_again)
 
     def _settle(self, now: datetime, packing: bool) -> int:
@@ -53,7 +55,7 @@ class Settler:
         return moved
 
     def _read_again(self) -> int:
-        read = 0
+        read: set[RunId] = set()
         with self._ledger.transaction() as tx:
             for each in tx.attempts.undecoded():
                 provider = self._provider_for(each.provider)
@@ -66,5 +68,7 @@ class Settler:
                 context = self._contexts.of_stage(tx, each.run_id, each.stage_id)
                 price = cost(reply.usage, context.facts.price)
                 record_reading(tx, each, reply, provider.decoder_version, price)
-                read += 1
-        return read
+                read.add(each.run_id)
+            for run in read - {each.run_id for each in tx.attempts.undecoded()}:
+                tx.holds.lift(run, [HoldKind.UNDECODABLE])
+        return len(read)

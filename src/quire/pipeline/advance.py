@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from quire.domain.ids import BlockId, RunId, StageId
-from quire.domain.runs import RunStage, Wishes
+from quire.domain.runs import RunStage
 from quire.domain.states import TASK_OPEN
 from quire.domain.tasks import NewTask
 from quire.ledger.ledger import Transaction
@@ -33,7 +33,7 @@ def advance(tx: Transaction, contexts: Contexts, now: datetime) -> Advanced:
             finished = let_go(tx, wishes.run_id, now)
         else:
             expanded += sum(
-                _expand(tx, contexts, wishes, each) for each in stages if each.state == "expanding"
+                _expand(tx, contexts, each) for each in stages if each.state == "expanding"
             )
             finished = _finish(tx, wishes.run_id, stages, now)
         if finished:
@@ -43,16 +43,19 @@ def advance(tx: Transaction, contexts: Contexts, now: datetime) -> Advanced:
     return Advanced(expanded, tuple(ended))
 
 
-def _expand(tx: Transaction, contexts: Contexts, wishes: Wishes, stage: RunStage) -> int:
+def _expand(tx: Transaction, contexts: Contexts, stage: RunStage) -> int:
     """Owe answers for the next blocks; the cursor moves in the same transaction."""
     stage = tx.runs.lock_stage(stage.id)
-    limit = CHUNK
-    if wishes.task_limit is not None:
-        limit = min(limit, wishes.task_limit - stage.expanded)
-    if stage.state != "expanding" or limit <= 0:
+    wanted = tx.runs.wishes_of(stage.run_id)  # read after the lock: a cancel may have come first
+    if stage.state != "expanding" or wanted is None or wanted.cancelling:
         return 0
+    limit = CHUNK
+    if wanted.task_limit is not None:
+        limit = min(limit, max(0, wanted.task_limit - stage.expanded))
     context = contexts.of_stage(tx, stage.run_id, stage.id)
-    subjects = tx.documents.subjects(stage.run_id, stage.cursor_document, stage.cursor_block, limit)
+    place = (stage.run_id, stage.cursor_document, stage.cursor_block)
+    subjects = tx.documents.subjects(*place, limit + 1)  # one more, to know whether that is all
+    more, subjects = len(subjects) > limit, subjects[:limit]
     if subjects:
         tasks = [
             NewTask(
@@ -65,7 +68,7 @@ def _expand(tx: Transaction, contexts: Contexts, wishes: Wishes, stage: RunStage
         tx.tasks.add(stage.run_id, stage.id, "ready", tasks)
         last = subjects[-1]
         tx.runs.set_cursor(stage.id, last.document_ordinal, last.block_index, len(tasks))
-    if len(subjects) < limit:
+    if not more:
         tx.runs.move_stage("seal", stage.id)
     return len(subjects)
 
@@ -89,10 +92,10 @@ def _finish(tx: Transaction, run: RunId, stages: list[RunStage], now: datetime) 
 
 def let_go(tx: Transaction, run: RunId, now: datetime) -> bool:
     """Drop all that need not be waited for; the run is cancelled when nothing is out any more."""
-    drop(tx, tx.requests.unreadable(run))  # answered, but nobody knows what
+    drop(tx, tx.requests.unreadable(run), ["out"])  # answered, but nobody knows what
     while dropped := tx.requests.queued_of_run(run, DROP_CHUNK):
         drop(tx, dropped)
-    stages = tx.runs.stages(run)
+    stages = [tx.runs.lock_stage(stage.id) for stage in tx.runs.stages(run)]  # nobody expands now
     for stage in stages:
         tx.tasks.move_stage("cancel", stage.id)
     if any(_owes(tx, stage) for stage in stages):
@@ -103,6 +106,8 @@ def let_go(tx: Transaction, run: RunId, now: datetime) -> bool:
 def _end(tx: Transaction, run: RunId, move: str, now: datetime) -> bool:
     if not tx.runs.move(move, run, now):
         return False
+    for stage in tx.runs.stages(run):
+        tx.tallies.fold(stage.id)
     counts = tx.tallies.of_run(run)
     detail = f"{counts.get('done', 0)} done, {counts.get('failed', 0)} failed"
     tx.events.add(run, f"run_{move}", detail, now)

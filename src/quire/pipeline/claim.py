@@ -98,7 +98,7 @@ def _rendered(
 
 def _drop_unsendable(tx: Transaction, context: StageContext, requests: Sequence[Queued]) -> None:
     """Give back what cannot go; what was lost too often is split, and given up when alone."""
-    drop(tx, [each.id for each in requests])
+    drop(tx, [each.id for each in requests], ["out"])  # as the claim has just left them
     most = context.policy.max_calls
     sizes = {each.id: each.tasks for each in requests if each.lost >= most}
     error = f"the call was lost {most} times without an answer"

@@ -7,11 +7,13 @@ from quire.domain.tasks import Member
 from quire.ledger.ledger import Transaction
 
 
-def drop(tx: Transaction, requests: Sequence[RequestId]) -> int:
+def drop(
+    tx: Transaction, requests: Sequence[RequestId], sources: Sequence[str] = ("queued",)
+) -> int:
     """Drop requests and give their tasks back; returns how many were dropped."""
     if not requests:
         return 0
-    dropped = tx.requests.move("drop", requests)
+    dropped = tx.requests.move("drop", requests, sources)
     give_back(tx, tx.requests.members(dropped), dropped)
     return len(dropped)
 

@@ -67,7 +67,7 @@ def _early_room(tx: Transaction, contexts: Contexts, context: StageContext, now:
     counts = tx.tallies.of_stage(context.stage_id)
     failed, ended = counts.get("failed", 0), counts.get("failed", 0) + counts.get("done", 0)
     if ended < EARLY_TASKS:
-        return EARLY_TASKS - counts.get("packed", 0)
+        return EARLY_TASKS - counts.get("packed", 0) - ended
     if not tx.runs.mark_early_judged(run, now):
         contexts.judged_early.add(run)  # it is committed: no need to look again
     elif failed * 100 > ended * EARLY_FAILED_PERCENT:

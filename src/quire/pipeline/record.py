@@ -91,7 +91,6 @@ def record_reading(
             "presumed": -unread.cost,
         },
     )
-    tx.holds.lift(unread.run_id, [HoldKind.UNDECODABLE])
 
 
 def record_failures(
@@ -101,32 +100,51 @@ def record_failures(
     rows = {row.id: row for row in tx.attempts.by_id([each.attempt_id for each in failures])}
     for failure in failures:
         row = rows.get(failure.attempt_id)
-        if row is not None and row.state == "open":
+        if row is not None:
             _remedy(tx, contexts, row, failure, now)
 
 
 def _remedy(
     tx: Transaction, contexts: Contexts, row: AttemptRow, failure: CallFailure, now: datetime
 ) -> None:
-    error = failure.error
-    remedied = after_error(error, row.tasks, row.no, failure.jitter)
+    remedied = after_error(failure.error, row.tasks, row.no, failure.jitter)
+    if isinstance(remedied, Lose):
+        if lose(tx, [row], str(failure.error), now):
+            tx.requests.delay([(row.request_id, now + timedelta(seconds=remedied.delay))])
+    elif _refuse(tx, row, str(failure.error), now):
+        _apply(tx, contexts, row, failure, remedied, now)
+
+
+def _refuse(tx: Transaction, row: AttemptRow, error: str, now: datetime) -> bool:
+    """End an attempt that was definitely not carried out; false if it was given up before."""
+    moved = tx.attempts.move("refuse", [row.id])
+    if not moved:
+        return False
+    tx.attempts.end([Ending(row.id, error, 0, "free")], now)
+    if moved[row.id] == "open":
+        return True
+    tx.tallies.add(row.stage_id, {"presumed": -row.reserved})  # it was counted when it was lost
+    return False
+
+
+def _apply(
+    tx: Transaction,
+    contexts: Contexts,
+    row: AttemptRow,
+    failure: CallFailure,
+    remedied: Release | Split | Refuse | Hold,
+    now: datetime,
+) -> None:
     match remedied:
         case Release(delay=delay):
-            _end(tx, row, "refuse", str(error), now)
             _send_again(tx, row, delay, now)
-            if error.retry_after is not None:
+            if failure.error.retry_after is not None:
                 tx.requests.delay_lane(row.lane_id, now + timedelta(seconds=delay))
-        case Lose(delay=delay):
-            lose(tx, [row], str(error), now)
-            tx.requests.delay([(row.request_id, now + timedelta(seconds=delay))])
         case Split(pack_cap=cap):
-            _end(tx, row, "refuse", str(error), now)
-            _split(tx, row, cap, str(error))
+            _split(tx, row, cap, str(failure.error))
         case Refuse(error=reason):
-            _end(tx, row, "refuse", reason, now)
             _refused(tx, contexts, row, reason)
         case Hold(kind=kind, detail=detail):
-            _end(tx, row, "refuse", str(error), now)
             _send_again(tx, row, 0, now)
             detail = f"{detail}; mend the account, then `quire resume {row.run_id}`"
             if tx.holds.add(row.run_id, HoldKind(kind), detail, now):
@@ -145,11 +163,6 @@ def lose(tx: Transaction, rows: Sequence[AttemptRow], error: str, now: datetime)
     for row in gone:
         tx.tallies.add(row.stage_id, {"presumed": row.reserved, "resent": 1})
     return len(gone)
-
-
-def _end(tx: Transaction, row: AttemptRow, move: str, error: str, now: datetime) -> None:
-    tx.attempts.move(move, [row.id])
-    tx.attempts.end([Ending(row.id, error, 0, "free")], now)
 
 
 def _send_again(tx: Transaction, row: AttemptRow, delay: float, now: datetime) -> None:

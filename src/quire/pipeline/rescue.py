@@ -32,14 +32,9 @@ def rescue(
         calls = lose(tx, rows, "the worker that sent this call is gone", now)
         tx.workers.end(gone, now)
         tx.notify()
-    expired = tx.attempts.unknown_since(now - GRACE, CHUNK)
-    if expired:
-        tx.attempts.move("write_off", [attempt for attempt, _ in expired])
-        tx.attempts.end(
-            [
-                Ending(attempt, "written off: no answer came", reserved, "presumed")
-                for attempt, reserved in expired
-            ],
-            now,
-        )
-    return Rescued(len(gone), calls, len(expired))
+    expired = dict(tx.attempts.unknown_since(now - GRACE, CHUNK))
+    written_off = tx.attempts.move("write_off", list(expired))
+    error = "written off: no answer came"
+    endings = [Ending(each, error, expired[each], "presumed") for each in written_off]
+    tx.attempts.end(endings, now)
+    return Rescued(len(gone), calls, len(written_off))

@@ -182,14 +182,14 @@ def _gather(
 
 def _write(tx: Transaction, outcome: _Outcome, now: datetime) -> None:
     tx.requests.move_group("close", outcome.closing, "out")
-    tx.requests.move("drop", outcome.dropping)
+    tx.requests.move("drop", outcome.dropping, ["queued"])
     tx.requests.accept_all(outcome.all_accepted)
     tx.requests.judge(outcome.verdicts)
     tx.results.add(outcome.results, now)
     tx.tasks.count_calls(outcome.called)
     for (stage, state), tasks in outcome.accepted.items():
         tx.tasks.move_group("accept", stage, tasks, state, calls=1)
-    tx.tasks.note(outcome.notes)
+    tx.tasks.note([note for note in outcome.notes if note.id not in outcome.taken])
     for (stage, state), tasks in outcome.given_up.items():
         tx.tasks.move_group("give_up", stage, tasks, state)
     give_back(tx, outcome.going_again, [*outcome.closing, *outcome.dropping])

@@ -71,10 +71,12 @@ class Runs:
 
     def wishes(self) -> list[Wishes]:
         """What is wanted of every running run."""
-        return [
-            Wishes(row[0], row[1], bool(row[2]), bool(row[3]))
-            for row in self._run("running_wishes")
-        ]
+        return [_wishes(row) for row in self._run("running_wishes")]
+
+    def wishes_of(self, run: RunId) -> Wishes | None:
+        """What is wanted of one run now; None if it does not run."""
+        rows = self._run("wishes_of_run", id=run)
+        return _wishes(rows[0]) if rows else None
 
     def inputs(self, run: RunId) -> tuple[int, int]:
         """How many documents and blocks a run is over."""
@@ -161,3 +163,7 @@ def _run(row: Row) -> Run:
         created_at=from_micros(row[8]),
         ended_at=maybe_moment(row[9]),
     )
+
+
+def _wishes(row: Row) -> Wishes:
+    return Wishes(row[0], row[1], bool(row[2]), bool(row[3]))

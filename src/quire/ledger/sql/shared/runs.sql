@@ -31,6 +31,10 @@ FROM runs WHERE workspace_id = :workspace ORDER BY id DESC LIMIT :limit
 SELECT id, task_limit, CASE WHEN cancel_asked_at IS NULL THEN 0 ELSE 1 END, CASE WHEN early_judged_at IS NULL THEN 0 ELSE 1 END
 FROM runs WHERE workspace_id = :workspace AND state = 'running' ORDER BY id
 
+-- name: wishes_of_run
+SELECT id, task_limit, CASE WHEN cancel_asked_at IS NULL THEN 0 ELSE 1 END, CASE WHEN early_judged_at IS NULL THEN 0 ELSE 1 END
+FROM runs WHERE workspace_id = :workspace AND id = :id AND state = 'running'
+
 -- name: lock_run
 -- Take the run's row, so that two commands on one run happen one after the other.
 UPDATE runs SET run_key = run_key WHERE workspace_id = :workspace AND id = :id
