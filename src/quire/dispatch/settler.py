@@ -43,7 +43,7 @@ class Settler:
         return moved
 
     async def read_again(self) -> int:
-        """Try newer decoders on what older ones could not read; returns how many runs that helped."""
+        """Try newer decoders on what older ones could not read; returns how many runs gained."""
         return await self._threads.run(self._read_again)
 
     def _settle(self, now: datetime, packing: bool) -> int:

@@ -4,13 +4,14 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 import orjson
 
 from quire.domain.errors import LedgerError, LedgerUnavailable, NewerLedger
 from quire.ledger.connection import Row
-from quire.ledger.statements import Statement, load
+from quire.ledger.statements import WIDE, Statement, load
 
 CHECKPOINT_PAGES = 8000  # of the log; a page that changed often is then copied once
 APPLICATION_ID = 0x51554952  # "QUIR": marks the file as ours, whatever its user_version
@@ -45,7 +46,15 @@ class SqliteConnection:
 
     def many(self, name: str, rows: Sequence[Row]) -> int:
         """Carry out a statement for each row; returns how many rows it touched."""
-        return self._raw.executemany(self._statements[name].text, rows).rowcount if rows else 0
+        statement = self._statements[name]
+        touched = done = 0
+        while statement.wide and len(rows) - done >= WIDE:
+            values = list(chain.from_iterable(rows[done : done + WIDE]))
+            touched += self._raw.execute(statement.wide, values).rowcount
+            done += WIDE
+        if done < len(rows):
+            touched += self._raw.executemany(statement.text, rows[done:]).rowcount
+        return touched
 
     def bulk(self, name: str, rows: Sequence[Row]) -> None:
         """Insert many rows: on SQLite the ordinary way is the fastest."""

@@ -16,6 +16,8 @@ from importlib.resources import files
 
 from quire.domain.errors import LedgerError
 
+WIDE = 32  # rows that SQLite inserts at once: opening all tables and indexes costs as much as a row
+
 POSTGRES_TYPES = {"int": "bigint", "text": "text", "bytes": "bytea"}
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
@@ -36,6 +38,7 @@ class Statement:
     text: str
     columns: tuple[str, ...] = ()  # of `rows`, in order
     copy: str = ""  # PostgreSQL only: the same insert as COPY
+    wide: str = ""  # SQLite only: the same insert for WIDE rows
 
 
 def rewrite_types(text: str) -> str:
@@ -107,10 +110,18 @@ def _statement(name: str, text: str, dialect: str) -> Statement:
 
 def _for_sqlite(name: str, text: str, columns: tuple[str, ...]) -> Statement:
     text = _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", text)
-    if columns:
-        text = _INSERT_ROWS.sub(r"\1 VALUES (\2)", text).replace("FROM rows", "")
-        text = _ROW_COLUMN.sub(lambda found: f"?{columns.index(found[1]) + 1}", text)
-    return Statement(name, text, columns)
+    insert = _INSERT_ROWS.match(text)
+    if insert:
+        rows = [f"({_numbered(insert[2], columns, row)})" for row in range(WIDE)]
+        text, wide = (f"{insert[1]} VALUES {', '.join(each)}" for each in (rows[:1], rows))
+        return Statement(name, text, columns, wide=wide)
+    return Statement(name, _numbered(text.replace("FROM rows", ""), columns), columns)
+
+
+def _numbered(text: str, columns: tuple[str, ...], row: int = 0) -> str:
+    """Write `rows.column` as a numbered parameter, those of each row after the last one's."""
+    first = row * len(columns) + 1
+    return _ROW_COLUMN.sub(lambda found: f"?{first + columns.index(found[1])}", text)
 
 
 def _for_postgres(name: str, text: str, columns: dict[str, str]) -> Statement:
