@@ -2,7 +2,7 @@
 
 BIN := .venv/bin
 PYTHON := $(BIN)/python
-TYPED := src tests scripts $(if $(wildcard benchmarks/*.py),benchmarks)
+TYPED := src tests scripts benchmarks
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test soak check fix bench docs postgres
@@ -30,15 +30,15 @@ fix: .venv/installed  ## mend what can be mended by itself, then format
 	$(BIN)/ruff format
 
 bench: .venv/installed postgres  ## ratios, measured side by side on this machine
-	@for file in $(wildcard benchmarks/bench_*.py); do \
+	@missed=0; for file in benchmarks/bench_*.py; do \
 	    name=$$(basename "$$file" .py); echo "== $$name"; \
-	    $(PYTHON) -m "benchmarks.$$name" || exit 1; \
-	done
-	$(if $(wildcard benchmarks/bench_*.py),,@echo "No benchmarks yet.")
+	    $(PYTHON) -m "benchmarks.$$name" || missed=1; \
+	done; exit $$missed
 
 docs: .venv/installed  ## redraw the pages that are made from the code
 	$(PYTHON) scripts/draw_states.py > docs/states.md.new
 	@mv docs/states.md.new docs/states.md
+	$(PYTHON) -m tests.docs.modules
 
 postgres: .venv/installed  # find or install PostgreSQL once, before test processes want it at the same time
 	@$(PYTHON) -m tests.postgres
