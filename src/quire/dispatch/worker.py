@@ -53,14 +53,15 @@ class Worker:
         self.courier = Courier(ledger, contexts, provider_for, outside, self._threads)
         self.settler = Settler(ledger, contexts, outside, self._threads, provider_for)
         self.sweeper = Sweeper(ledger, contexts, outside, self._threads, settings.lease)
-        self._stopping = False
+        self._stopping = False  # nothing more goes out
+        self._hurried = False  # what is out has only its grace
         self.interrupted = False
         self._next_sweep: datetime | None = None
         self._unsettled = 0  # answers stored since the settler last looked
 
     def stop(self) -> None:
         """Claim nothing more; finish what is out. From any thread."""
-        self._stopping = True
+        self._stopping = self._hurried = True
 
     async def run(self, done: Callable[[], bool], *, signals: bool = False) -> None:
         """Work until `done` says so or somebody asks to stop; what is out is waited for."""
@@ -73,12 +74,14 @@ class Worker:
                     await self._work(group, done)
                 except Error as error:  # raised below: the group would wrap it
                     failure = error
-                await self._wait_for_calls()
-                self.courier.abandon()
+                    self.stop()
                 try:
+                    await self._wait_for_calls(group)
                     await self._finish(group)
                 except Error as error:
                     failure = failure or error
+                finally:
+                    self.courier.abandon()
         self._threads.close()
         if failure is not None:
             raise failure
@@ -130,21 +133,19 @@ class Worker:
         except TimeoutError:
             pass
 
-    async def _wait_for_calls(self) -> None:
-        """Let calls in flight finish; within the grace, if we were asked to stop."""
+    async def _wait_for_calls(self, group: asyncio.TaskGroup) -> None:
+        """Let calls in flight finish, recording as they come; in a hurry, within the grace."""
+        self._stopping = True
         deadline = self._outside.now() + timedelta(seconds=self._settings.grace)
-        while self.courier.in_flight and not (self._stopping and self._outside.now() >= deadline):
-            self.courier.give_up_late(self._outside.now())
-            try:
-                async with asyncio.timeout(0.1):
-                    self.courier.returned.clear()
-                    await self.courier.returned.wait()
-            except TimeoutError:
-                continue
+        while self.courier.in_flight and not (self._hurried and self._outside.now() >= deadline):
+            self.courier.returned.clear()
+            if await self._patiently(lambda: self.step(group, self._outside.now())) == 0:
+                await self._rest()
 
     async def _finish(self, group: asyncio.TaskGroup) -> None:
-        """Record and judge the last answers, and sign off."""
-        self._stopping = True
+        """Record and judge the last answers, and sign off; what is still out is abandoned."""
+        self.courier.abandon()
+        await asyncio.sleep(0)  # let what was abandoned say so
         while await self.step(group, self._outside.now()):
             pass
         await self.sweeper.end(self._outside.now())
@@ -156,7 +157,7 @@ class Worker:
             try:
                 return await step()
             except LedgerUnavailable as error:
-                if self._stopping:
+                if self._hurried:
                     raise
                 self._tell(f"{error}; nothing is lost, trying again")
                 await self._outside.sleep(wait)
