@@ -17,7 +17,7 @@ ROUNDS = 5
 
 
 def bare_seconds(folder: Path, count: int, per_call: int) -> float:
-    """CPU seconds of the bare loop, from the first block to the last result; its blocks are there."""
+    """CPU seconds of the bare loop, from the first block it reads to the last result."""
     bare = Bare(str(folder / "bare.db"), count)
     began = process_time()
     stored = asyncio.run(bare.run(per_call))

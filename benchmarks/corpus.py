@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from quire.domain.data import Json
 from quire.domain.documents import Block, BlockType, Parsed
 from quire.domain.ids import conv_uid, source_uid
 from quire.ledger.ledger import Ledger
@@ -15,7 +16,7 @@ WORDS = (
     "Does the buyer accept part of a delivery? Each party bears its own costs. "
 )
 
-SCHEMA: dict[str, object] = {
+SCHEMA: dict[str, Json] = {
     "title": "bench",
     "type": "object",
     "additionalProperties": False,

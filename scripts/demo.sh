@@ -36,7 +36,7 @@ unset QUIRE_SIMULATED_FAULTS
 cat <<'TEXT'
 ── What next
 
-  cd demo                         the ledger and results.jsonl are here
+  export PATH="$PWD/.venv/bin:$PATH"; cd demo    the ledger and results.jsonl are there
   quire ledger 1 --request 1      a call in full: what was sent, what came back, who accepted it
   quire prompt 1                  exactly what the model is asked about a block
   quire --help                    everything else

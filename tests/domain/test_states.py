@@ -1,9 +1,9 @@
 """Every lifecycle can be lived through, and its page says what its table says."""
 
 import pytest
-from scripts.draw_states import MEANINGS, PAGE, draw
 
 from quire.domain.states import LIFECYCLES, TASK, TASK_ENDED, TASK_OPEN, Lifecycle, _lifecycle
+from scripts.draw_states import MEANINGS, PAGE, draw
 
 each_lifecycle = pytest.mark.parametrize("lifecycle", LIFECYCLES, ids=lambda each: each.noun)
 

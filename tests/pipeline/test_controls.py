@@ -65,10 +65,22 @@ def test_other_inputs_make_another_run(world: Worlds) -> None:
     assert here.start().id != first.id
 
 
-def test_a_finished_order_starts_afresh(world: Worlds) -> None:
+def test_a_finished_order_is_not_paid_for_again(world: Worlds) -> None:
     here = world()
     here.ingest(sentences(5))
     first = here.run()
+    calls = here.model.calls
+
+    second = here.run()
+
+    assert (second.id, here.model.calls) == (first.id, calls)
+
+
+def test_a_cancelled_order_starts_afresh(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(5))
+    first = here.start()
+    first.cancel()
 
     assert here.start().id != first.id
 

@@ -3,6 +3,7 @@
 from functools import cache
 
 import pytest
+
 from benchmarks.bench_exit import (
     GROWTHS,
     PACKS,

@@ -7,6 +7,7 @@ import pytest
 
 from quire.domain.ids import RunId
 from quire.domain.requests import Reply
+from quire.pipeline.progress import progress as summed_up
 from quire.pipeline.rescue import GRACE, rescue
 from tests.world import Calm, Scripted, World, sentences
 
@@ -29,8 +30,8 @@ class Ahead(Calm):
 
 def assert_counts_agree(here: World, run: RunId) -> None:
     """Tallies equal the tasks themselves, and spend equals the sum over attempts."""
-    progress = here.engine.progress(run)
-    with here.engine.ledger.snapshot() as tx:
+    with here.engine.ledger.snapshot() as tx:  # one moment for both sides
+        progress = summed_up(tx, run)
         recount = tx.tallies.recount(tx.runs.stages(run)[0].id)
         known, presumed = tx.attempts.spend(run)
     assert dict(progress.counts) == recount

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.world import World, sentences
+from tests.world import METADATA, World, sentences
 
 Worlds = Callable[..., World]
 
@@ -216,3 +216,33 @@ def test_a_task_rides_in_no_more_answered_calls_than_it_may(world: Worlds) -> No
 
     assert here.model.calls == 4
     assert here.task_tries(run.id)[0][0] == "failed"
+
+
+def test_a_block_larger_than_the_window_fails_unpaid_with_the_reason(world: Worlds) -> None:
+    here = world()
+    texts = sentences(6)
+    texts[2] = "far too long " * 12_000
+    here.ingest(texts)
+    planned = here.engine.plan(schema=METADATA, model="simulated/small")
+
+    run = here.run(pack_size=6)
+
+    assert planned.forecast.oversized == 1
+    state, _, error = here.task_tries(run.id)[2]
+    assert state == "failed"
+    assert "the window of simulated/small holds 32,000" in error
+    assert run.progress().done == 5
+    assert run.progress().input_tokens < 5_000
+
+
+def test_a_retry_asks_again_where_an_answer_could_not_be_read(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(10))
+    here.model.script = ["garbage=1"]
+    run = here.run(pack_size=5, concurrency=1)
+
+    assert run.retry() == 5
+    ended = run.wait()
+
+    assert (ended.done, ended.state) == (10, "finished")
+    assert ended.presumed > 0

@@ -46,7 +46,7 @@ def test_the_body_says_that_it_is_simulated() -> None:
 
 
 def test_the_models_own_output_limit_holds_where_the_call_names_none() -> None:
-    reply = send(SimulatedProvider(), call(*["word"] * 2000))
+    reply = send(SimulatedProvider(), call(*["word"] * 1200))
 
     assert (reply.stop, reply.usage.output) == (Stop.LENGTH, 8_192)
 

@@ -89,5 +89,6 @@ def _next(now: Progress, code: int) -> list[str]:
     if now.done and code in (DONE, SOME_FAILED):
         said.append(f"quire show {run}, or quire export {run} -o out.jsonl")
     if code == HELD:
-        said.append(f"quire status {run}, then quire resume {run} and the same command")
+        cure = "retry" if any(hold.kind == "undecodable" for hold in now.holds) else "resume"
+        said.append(f"quire status {run}, then quire {cure} {run} and the same command")
     return said

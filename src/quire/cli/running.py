@@ -8,7 +8,7 @@ from quire.cli import options as of
 from quire.cli.ending import exit_code, print_end, print_end_json
 from quire.cli.opening import opened, session
 from quire.cli.printing import counted, named, note, print_json, print_table, say
-from quire.cli.watching import Watcher, ended, goal
+from quire.cli.watching import Watcher, goal
 from quire.domain.data import Json
 from quire.domain.money import dollars
 from quire.domain.runs import Progress
@@ -86,6 +86,9 @@ def _print_plan(planned: "Planned") -> None:
     )
     print_table(("variant", ">requests", ">tokens in", ">tokens out", ">cost", ">saving"), rows)
     say()
+    if forecast.oversized:
+        blocks = counted(forecast.oversized, "block")
+        say(f"{blocks} cannot fit the window of {facts.window:,} tokens, and will fail unpaid")
     best = min(forecast.variants, key=lambda each: each.cost)
     if forecast.cap == 1:
         say("one block per call is what the policy and the schema allow")
@@ -162,8 +165,11 @@ def _foreseen(engine: "Engine", now: Progress, **told: Json) -> int | None:
 def _beginning(head: "RunHead", now: Progress, *, goes_on: bool) -> str:
     about = f"{head.schema} over {counted(now.total, 'block')} with {named(head.model.name)}"
     limited = f", at most {goal(now):,} of them" if goal(now) < now.total else ""
+    if goes_on and now.state == "finished":
+        return f"run {head.id} has this already, nothing is asked again (--new asks, and pays)"
     if goes_on:
-        return f"run {head.id} goes on, {ended(now):,} done so far: {about}{limited}"
+        stands = "is held" if now.holds else "goes on"
+        return f"run {head.id} {stands}, {now.done:,} done so far: {about}{limited}"
     return f"run {head.id}: {about}{limited}"
 
 

@@ -158,7 +158,7 @@ class Courier:
     async def _send(self, outgoing: Outgoing, deadline: datetime) -> None:
         call, context = outgoing.call, outgoing.context
         try:
-            provider = self._provider_for(context.facts.provider)
+            provider = self._provider_for(context.provider)
             raw = await provider.send(call)
             self._outside.reach("after_send")
             self._answers.append(_answer(outgoing, provider, raw))

@@ -139,7 +139,7 @@ class Engine:
         new: bool = False,
         **policy: Json,
     ) -> RunHandle:
-        """Start a run, or go on with the unfinished one of the same order; `wait` does the work."""
+        """Start a run, or go on with that of the same order; `wait` does the work."""
         asked = self._ask(schema, model, policy)
         order = Order(
             recipe=asked.recipe,

@@ -28,7 +28,7 @@ class RunHandle:
         """Refer to a run by its key."""
         self._engine = engine
         self.id = run
-        self.goes_on = goes_on  # the same order was unfinished, and is gone on with
+        self.goes_on = goes_on  # the same order was given before
 
     def __repr__(self) -> str:
         """Say which run, and how it stands."""

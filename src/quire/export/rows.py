@@ -76,7 +76,9 @@ def flat_rows(ledger: Ledger, run: RunId, only: str = "all") -> list[dict[str, J
         for each in rows(tx, run, only):
             ours: dict[str, Json] = {
                 "block_uid": each.block_uid,
+                "source": each.document.source_locator,
                 "title": each.document.title,
+                "key": orjson.loads(each.row.locator).get("key"),
                 "block_index": each.row.block_index,
                 "block_type": each.row.block_type,
                 "status": each.status,

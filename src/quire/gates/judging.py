@@ -27,12 +27,12 @@ def judge(
     if not parsed.records and not parsed.complete:
         return _nobody(expected, _CUT_OFF if truncated else parsed.problem, truncated=truncated)
     mapped = map_records(parsed.records, expected, nested=nested, unwrap="data" not in shape.fields)
-    missing = _lost(_CUT_OFF if truncated else parsed.problem or _SKIPPED)
     verdicts: dict[str, Verdict] = {}
     for uid in expected:
         data = mapped.fields.get(uid)
         if data is None:
-            verdicts[uid] = mapped.refused.get(uid, missing)
+            missing = _CUT_OFF if truncated else parsed.problem or _SKIPPED
+            verdicts[uid] = mapped.refused.get(uid) or _lost(missing)
             continue
         problems = shape.problems(data)
         verdicts[uid] = (
@@ -40,12 +40,7 @@ def judge(
             if problems
             else Verdict(Judgement.ACCEPT, data)
         )
-    return Judged(
-        verdicts=verdicts,
-        strangers=mapped.strangers,
-        duplicates=mapped.duplicates,
-        truncated=truncated,
-    )
+    return Judged(verdicts, mapped.strangers, mapped.duplicates, truncated)
 
 
 def _nobody(expected: Sequence[str], reason: str, *, truncated: bool = False) -> Judged:

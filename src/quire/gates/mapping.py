@@ -54,7 +54,7 @@ def map_records(
             refused[uid] = answer
         else:
             fields[uid] = answer
-    return Mapped(fields=fields, refused=refused, strangers=strangers, duplicates=len(again))
+    return Mapped(fields, refused, strangers, len(again))
 
 
 def _open(record: Record, *, nested: bool, unwrap: bool) -> dict[str, Json] | Verdict:

@@ -70,6 +70,7 @@ def _expand(tx: Transaction, contexts: Contexts, stage: RunStage) -> int:
         tx.runs.set_cursor(stage.id, last.document_ordinal, last.block_index, len(tasks))
     if not more:
         tx.runs.move_stage("seal", stage.id)
+        tx.runs.refresh_statistics()
     return len(subjects)
 
 
@@ -108,6 +109,7 @@ def _end(tx: Transaction, run: RunId, move: str, now: datetime) -> bool:
         return False
     for stage in tx.runs.stages(run):
         tx.tallies.fold(stage.id)
+    tx.runs.refresh_statistics()
     counts = tx.tallies.of_run(run)
     detail = f"{counts.get('done', 0)} done, {counts.get('failed', 0)} failed"
     tx.events.add(run, f"run_{move}", detail, now)

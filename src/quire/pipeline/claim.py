@@ -41,7 +41,9 @@ def claim(
         _drop_unsendable(tx, context, [each for each in queued if each.id not in texts])
     ids = tx.attempts.take_ids(len(sendable))
     pairs = list(zip(sendable, ids, strict=True))
-    tx.attempts.add([_attempt(context, each, attempt, worker, now) for each, attempt in pairs])
+    tx.attempts.add(_attempts(context, pairs, worker, now))
+    if again := sum(each.sent > 0 for each in sendable):
+        tx.tallies.add(context.stage_id, {"resent": again})
     return [
         Outgoing(_call(context, each, attempt, texts[each.id]), context, each.reserve)
         for each, attempt in pairs
@@ -109,20 +111,27 @@ def _drop_unsendable(tx: Transaction, context: StageContext, requests: Sequence[
             tx.tasks.move("give_up", [each.task_id], ["ready"])
 
 
-def _attempt(
-    context: StageContext, request: Queued, attempt: AttemptId, worker: WorkerId, now: datetime
-) -> NewAttempt:
-    return NewAttempt(
-        id=attempt,
-        request_id=request.id,
-        no=request.sent + 1,
-        worker_id=worker,
-        provider=context.facts.provider,
-        model=context.facts.name,
-        params=context.sending(request.max_output).params_text,
-        sent_at=to_micros(now),
-        reserved=request.reserve,
-    )
+def _attempts(
+    context: StageContext,
+    pairs: Sequence[tuple[Queued, AttemptId]],
+    worker: WorkerId,
+    now: datetime,
+) -> list[NewAttempt]:
+    provider, model, sent_at = context.provider, context.facts.name, to_micros(now)
+    return [
+        NewAttempt(
+            attempt,
+            request.id,
+            request.sent + 1,
+            worker,
+            provider,
+            model,
+            context.sending(request.max_output).params_text,
+            sent_at,
+            request.reserve,
+        )
+        for request, attempt in pairs
+    ]
 
 
 def _call(context: StageContext, request: Queued, attempt: AttemptId, user: str) -> Call:

@@ -39,6 +39,7 @@ class StageContext:
     stage: Stage
     policy: Policy
     facts: ModelFacts
+    provider: str  # who answers
     sending: Callable[[int], Sending]  # by output limit; remembered, for limits repeat
     prefix: Prefix
     prefix_bytes: int  # system, wire schema and the stage's prompt
@@ -97,6 +98,7 @@ def build(lane: Lane, stage: Stage, policy: Policy, facts: ModelFacts) -> StageC
         stage=stage,
         policy=policy,
         facts=facts,
+        provider=facts.provider,
         sending=_sending(head, stage.params, facts.name),
         prefix=head,
         prefix_bytes=prefix_bytes(head) + prompt_bytes,

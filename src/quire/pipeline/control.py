@@ -7,8 +7,9 @@ from quire.domain.ids import RunId
 from quire.domain.runs import HoldKind, Run
 from quire.ledger.ledger import Transaction
 from quire.pipeline.advance import let_go, reopen
+from quire.pipeline.drop import drop
 
-# What a person's `resume` lifts. An answer nobody can read needs a newer decoder, or `cancel`.
+# What a person's `resume` lifts. An answer nobody can read needs a newer decoder, or `retry`.
 LIFTED = tuple(kind for kind in HoldKind if kind is not HoldKind.UNDECODABLE)
 
 
@@ -62,7 +63,7 @@ def retry(tx: Transaction, run: RunId, now: datetime, command: str | None = None
     if found.cancel_asked_at is not None and found.state == "running":
         raise IllegalMove(f"run {run} is being cancelled; try again when it is")
     sources = ["failed", "cancelled"] if found.state == "cancelled" else ["failed"]
-    granted = 0
+    granted = _give_up_unreadable(tx, run)
     for stage in tx.runs.stages(run):
         owed = tx.tasks.move_stage("retry", stage.id, sources)
         if owed or found.state == "cancelled":
@@ -73,6 +74,15 @@ def retry(tx: Transaction, run: RunId, now: datetime, command: str | None = None
         tx.events.add(run, "retried", f"{granted} tasks go again", now)
         tx.notify()
     return granted
+
+
+def _give_up_unreadable(tx: Transaction, run: RunId) -> int:
+    """Ask again, and pay again, where an answer is here that nobody can read."""
+    unreadable = tx.requests.unreadable(run)
+    tasks = len(tx.requests.members(unreadable)) if unreadable else 0
+    drop(tx, unreadable, ["out"])
+    tx.holds.lift(run, [HoldKind.UNDECODABLE])
+    return tasks
 
 
 def _begin(tx: Transaction, run: RunId, name: str, now: datetime, command: str | None) -> bool:

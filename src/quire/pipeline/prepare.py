@@ -24,6 +24,7 @@ from quire.plan.rendering import (
 from quire.plan.sizing import bound_tokens, learn, max_tokens, output_estimate
 
 QUEUE_FACTOR = 4  # requests queued in a lane, per call in flight
+ANSWER = Kind.ANSWER.value
 REFILL_AFTER = 3  # of these have gone: one call for each in flight is left
 SAMPLES = 200  # settled attempts that output sizes are learnt from
 EARLY_TASKS = 50  # looked at before the rest is paid for
@@ -135,16 +136,17 @@ def _request(
     sent_bytes = context.prefix_bytes + items_bytes(len(tasks), content_bytes)
     digest = payload_hash(context.sending(limit).payload_head, user)
     contexts.rendered[digest] = user
+    reserve = most_cost(bound_tokens(sent_bytes), limit, facts.price)
     return NewRequest(
-        id=request,
-        lane_id=context.lane_id,
-        kind=Kind.ANSWER.value,
-        prefix_hash=context.prefix.hash,
-        payload_hash=digest,
-        render_version=RENDER_VERSION,
-        tasks=len(tasks),
-        content_bytes=content_bytes,
-        max_output=limit,
-        reserve=most_cost(bound_tokens(sent_bytes), limit, facts.price),
-        body=user if context.policy.ledger == "full" else None,
+        request,
+        context.lane_id,
+        ANSWER,
+        context.prefix.hash,
+        digest,
+        RENDER_VERSION,
+        len(tasks),
+        content_bytes,
+        limit,
+        reserve,
+        user if context.policy.ledger == "full" else None,
     )

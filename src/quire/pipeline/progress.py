@@ -57,7 +57,8 @@ def reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> li
         return []
     said = [f"held ({hold.kind.value}): {hold.detail}" for hold in found.holds]
     if found.cancelling:
-        said.append("being cancelled: waiting for the calls that are out")
+        waits = "for a worker" if workers == 0 else "for the calls that are out"
+        said.append(f"being cancelled: waiting {waits}")
     limit = found.task_limit
     if limit is not None and found.expanded >= limit and at_rest(found):
         said.append(f"--limit {limit} is reached; run the same command without it to go on")

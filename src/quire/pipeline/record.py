@@ -65,9 +65,10 @@ def _count(tx: Transaction, answer: Answer, tally: "Counter[str]", now: datetime
         tally["presumed"] += answer.cost
         detail = (
             f"{answer.problem}; the response is kept, and a newer Quire reads it when it starts;"
-            f" `quire cancel {answer.run_id}` gives up on it"
+            f" `quire retry {answer.run_id}` asks, and pays, again"
         )
-        tx.holds.add(answer.run_id, HoldKind.UNDECODABLE, detail, now)
+        if tx.holds.add(answer.run_id, HoldKind.UNDECODABLE, detail, now):
+            tx.events.add(answer.run_id, "held", detail, now)
         return
     usage = answer.reply.usage
     tally["input_tokens"] += usage.input_total
@@ -97,6 +98,8 @@ def record_failures(
     tx: Transaction, contexts: Contexts, failures: Sequence[CallFailure], now: datetime
 ) -> None:
     """Apply the remedy of every call that brought no answer."""
+    if not failures:
+        return
     rows = {row.id: row for row in tx.attempts.by_id([each.attempt_id for each in failures])}
     for failure in failures:
         row = rows.get(failure.attempt_id)
@@ -161,14 +164,13 @@ def lose(tx: Transaction, rows: Sequence[AttemptRow], error: str, now: datetime)
     tx.requests.move("release", [row.request_id for row in gone])
     tx.requests.count_losses([row.request_id for row in gone])
     for row in gone:
-        tx.tallies.add(row.stage_id, {"presumed": row.reserved, "resent": 1})
+        tx.tallies.add(row.stage_id, {"presumed": row.reserved})
     return len(gone)
 
 
 def _send_again(tx: Transaction, row: AttemptRow, delay: float, now: datetime) -> None:
     tx.requests.move("release", [row.request_id])
     tx.requests.delay([(row.request_id, now + timedelta(seconds=delay))])
-    tx.tallies.add(row.stage_id, {"resent": 1})
 
 
 def _split(tx: Transaction, row: AttemptRow, cap: int, error: str) -> None:

@@ -1,4 +1,4 @@
-"""Start: an order becomes a run, or goes on with the unfinished run of the same order."""
+"""Start: an order becomes a run, or goes on with the run of the same order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Order:
     policy: SourcedPolicy
     inputs: Sequence[tuple[DocumentId, str]]  # each with its fingerprint
     task_limit: int | None = None
-    new: bool = False  # start afresh even if the same order is unfinished
+    new: bool = False  # start afresh, and pay again, even if the same order was given before
 
 
 class Started(NamedTuple):
@@ -38,10 +38,10 @@ class Started(NamedTuple):
 
 
 def start(tx: Transaction, order: Order, now: datetime) -> Started:
-    """Begin a run, or go on with the newest unfinished one of the same order."""
+    """Begin a run, or go on with the newest one of the same order; a finished one owes nothing."""
     key = run_key(order)
     tx.runs.lock_key(key)  # two equal orders at once are one run
-    known = None if order.new else tx.runs.unfinished(key)
+    known = None if order.new else tx.runs.newest_of(key)
     if known is not None:
         tx.runs.set_limit(known, order.task_limit)
         _change_speed(tx, known, order)

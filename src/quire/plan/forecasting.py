@@ -47,6 +47,7 @@ class Forecast:
     one_per_call: Variant
     packed: Variant
     tasks: int
+    oversized: int  # tasks that no call to this model can hold
     cap: int
     budget: Budget
 
@@ -78,6 +79,7 @@ class _Totals:
     """What is summed up while the tasks stream past."""
 
     tasks: int = 0
+    oversized: int = 0
     items: int = 0  # bytes
     output: int = 0  # tokens
 
@@ -96,6 +98,7 @@ def forecast(
         one_per_call=_variant(ONE_PER_CALL, totals.tasks, totals, job),
         packed=_variant(PACKED, requests, totals, job),
         tasks=totals.tasks,
+        oversized=totals.oversized,
         cap=job.budget.cap,
         budget=job.budget,
     )
@@ -150,15 +153,17 @@ def _requests(content_json_bytes: Iterable[int], job: _Job, totals: _Totals) -> 
 def _sized(content_json_bytes: Iterable[int], job: _Job, totals: _Totals) -> Iterator[Sized]:
     """Size each task on its way to the packer; the totals are complete at the end."""
     shape, expected, max_output = job.shape, job.expected, job.facts.max_output
-    tasks = items = output = 0
+    tasks = oversized = items = output = 0
+    room = 4 * job.facts.window - job.request_bytes  # bytes, by the forecast's four to a token
     for content in content_json_bytes:
         size = item_bytes(content)
         estimate = output_estimate(shape, content, None, max_output)
         tasks += 1
+        oversized += size > room
         items += size
         output += min(expected_tokens(expected, content), max_output)
         yield Sized(tasks, bound_tokens(size), estimate, 0)
-    totals.tasks, totals.items, totals.output = tasks, items, output
+    totals.tasks, totals.oversized, totals.items, totals.output = tasks, oversized, items, output
 
 
 def _variant(name: str, requests: int, totals: _Totals, job: _Job) -> Variant:

@@ -58,6 +58,12 @@ class SimulatedProvider:
             return GARBAGE
         if outcome.fault:
             self._fail(outcome.fault)
+        if facts and outcome.usage.input > facts.window:
+            raise ProviderError(
+                f"simulated 400: the prompt has {outcome.usage.input:,} tokens, the window of"
+                f" {call.model} holds {facts.window:,}",
+                remedy=Remedy.SPLIT,
+            )
         return _body(call, outcome)
 
     def decode(self, raw: bytes) -> Reply:

@@ -22,6 +22,7 @@ from quire.ledger.tables.moving import move, move_group
 from quire.ledger.texts import storable
 
 LOSSY = "replace"  # half a surrogate pair becomes "?": the raw response beside it is exact
+_STOPS = {each.value: each for each in Stop}
 COMPRESS_FROM = 1024  # bytes; below this, compressing costs more than it saves
 
 
@@ -155,7 +156,7 @@ class Attempts:
     def samples(self, lane: LaneId, limit: int) -> list[Sample]:
         """Output sizes of the lane's last answers that ended by themselves."""
         rows = self._connection.run("output_samples", lane=lane, limit=limit)
-        return [Sample._make(row) for row in rows]
+        return list(map(Sample._make, rows))
 
     def purged(self, attempts: Sequence[AttemptId]) -> set[AttemptId]:
         """Which of these were sent for a request whose words are erased by now."""
@@ -215,4 +216,4 @@ def _used(attempt: AttemptId, reply: Reply, cost: int, at: int) -> Row:
 def _answered(row: Row) -> Answered:
     *head, decoded, codec, stop = row
     text = (expand(decoded, codec) or b"").decode()
-    return Answered._make((*head, text, Stop(stop)))
+    return Answered._make((*head, text, _STOPS[stop]))

@@ -118,7 +118,7 @@ class Documents:
     def subjects(self, run: RunId, ordinal: int, index: int, limit: int) -> list[Subject]:
         """The next blocks of a run's inputs after a place."""
         rows = self._run("subjects_after", run=run, ordinal=ordinal, index=index, limit=limit)
-        return [Subject._make(row) for row in rows]
+        return list(map(Subject._make, rows))
 
     def _run(self, name: str, /, **values: object) -> list[Row]:
         return self._connection.run(name, workspace=self._workspace, **values)

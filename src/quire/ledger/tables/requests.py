@@ -66,7 +66,7 @@ class Requests:
     def claim(self, lane: LaneId, limit: int, now: datetime) -> list[Queued]:
         """Take the oldest sendable requests of a lane, each by exactly one worker."""
         rows = self._run("sendable_requests", lane=lane, now=to_micros(now), limit=limit)
-        claimed = [Queued._make(row) for row in rows]
+        claimed = list(map(Queued._make, rows))
         ids = [each.id for each in claimed]
         move_group(self._connection, "claim_requests", REQUEST, "claim", "queued", ids)
         return claimed
@@ -96,7 +96,7 @@ class Requests:
 
     def members(self, requests: Sequence[RequestId]) -> list[Member]:
         """The members of some requests as they stand now, taken for this transaction."""
-        return [Member._make(row) for row in self._run("members", ids=requests)]
+        return list(map(Member._make, self._run("members", ids=requests)))
 
     def sendable(self, requests: Sequence[RequestId], most_calls: int) -> dict[RequestId, int]:
         """How many members of each request still wait for just this answer."""

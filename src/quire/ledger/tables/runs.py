@@ -47,9 +47,9 @@ class Runs:
         rows = [(run, ordinal, document) for ordinal, document in enumerate(documents)]
         self._connection.bulk("add_run_documents", rows)
 
-    def unfinished(self, key: bytes) -> RunId | None:
-        """The newest run of the same key that still owes something."""
-        rows = self._run("unfinished_run", key=key)
+    def newest_of(self, key: bytes) -> RunId | None:
+        """The newest run of the same order that was not cancelled."""
+        rows = self._run("newest_run_of_key", key=key)
         return rows[0][0] if rows else None
 
     def lock_key(self, key: bytes) -> None:
@@ -137,6 +137,10 @@ class Runs:
         self._connection.change(
             "set_stage_cursor", id=stage, ordinal=ordinal, index=index, added=added
         )
+
+    def refresh_statistics(self) -> None:
+        """Let the database know that the tables have grown."""
+        self._connection.change("refresh_statistics")
 
     def command(self, command: str, run: RunId, name: str, now: datetime) -> bool:
         """Note a command by the caller's own id; false if it was carried out before."""

@@ -46,7 +46,7 @@ class Tasks:
 
     def ready(self, stage: StageId, limit: int) -> list[ReadyTask]:
         """What may be packed, in subject order."""
-        return [ReadyTask._make(row) for row in self._run("ready_tasks", stage=stage, limit=limit)]
+        return list(map(ReadyTask._make, self._run("ready_tasks", stage=stage, limit=limit)))
 
     def move(self, name: str, tasks: Sequence[TaskId], sources: Iterable[str] | None = None) -> int:
         """Make a move with every task that is where the move starts; returns how many moved."""

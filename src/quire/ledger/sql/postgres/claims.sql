@@ -61,3 +61,7 @@ WHERE a.state = 'answered' AND p.decoded IS NULL AND p.raw IS NOT NULL ORDER BY 
 -- name: lock_key
 -- Whoever orders the same waits until this transaction ends.
 SELECT pg_advisory_xact_lock(:key)
+
+-- name: refresh_statistics
+-- Right after many rows came in, plans made for empty tables would read them again and again.
+ANALYZE documents, blocks, run_documents, tasks, results

@@ -7,9 +7,13 @@ VALUES (:workspace, :key, :recipe, :model, :policy, :state, :task_limit, :now) R
 INSERT INTO run_documents (run_id, ordinal, document_id)
 SELECT rows.run_id, rows.ordinal, rows.document_id FROM rows
 
--- name: unfinished_run
--- The newest run of the same key that still owes something: the same command goes on with it.
-SELECT id FROM runs WHERE workspace_id = :workspace AND run_key = :key AND state = 'running' ORDER BY id DESC LIMIT 1
+-- name: newest_run_of_key
+-- The newest run of the same order that was not cancelled: the same command goes on with it.
+SELECT id FROM runs WHERE workspace_id = :workspace AND run_key = :key AND state IN ('running', 'finished') ORDER BY id DESC LIMIT 1
+
+-- name: refresh_statistics
+-- Nothing to do on SQLite: its plans follow the indexes.
+SELECT 1
 
 -- name: lock_key
 -- Nothing to do on SQLite: there is one writer.

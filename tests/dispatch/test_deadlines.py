@@ -1,0 +1,31 @@
+"""A call that is not answered in time is lost, and its request goes again."""
+
+from collections.abc import Callable
+
+from tests.world import World, sentences
+
+Worlds = Callable[..., World]
+
+
+def test_a_call_past_its_deadline_goes_again(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(3))
+    here.model.script = ["hang=1"]
+
+    ended = here.run(pack_size=1, concurrency=1, call_timeout=0.3).progress()
+
+    assert (ended.done, ended.resent, here.model.calls) == (3, 1, 4)
+    assert ended.presumed > 0
+
+
+def test_a_late_call_says_how_long_it_was_waited_for(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(1))
+    here.model.script = ["hang=1"]
+
+    run = here.run(call_timeout=0.3)
+
+    (request,) = here.engine.look.requests(run.id)
+    late, answered = here.engine.look.exchange(request.id).attempts
+    assert late.error == "no answer within 0.3 s"
+    assert answered.error is None

@@ -1,0 +1,44 @@
+"""Many rows at once are written as one by one, however they are cut into groups."""
+
+import pytest
+
+from quire.domain.errors import LedgerError
+from quire.ledger.ledger import Ledger
+from quire.ledger.statements import WIDE, migrations, spell_out_checks
+from tests.ledger.making import add_document, begin
+from tests.ledger.raw import Raw
+
+
+@pytest.mark.parametrize("count", [1, WIDE - 1, WIDE, WIDE + 1, 3 * WIDE + 5])
+def test_every_row_of_a_group_is_written_in_order(ledger: Ledger, raw: Raw, count: int) -> None:
+    contents = [f"paragraph {place}" for place in range(count)]
+
+    with ledger.transaction() as tx:
+        add_document(tx, contents)
+
+    written = raw.rows("SELECT block_index, content FROM blocks ORDER BY id")
+    assert written == list(enumerate(contents))
+
+
+def test_a_group_that_has_moved_on_is_reported(ledger: Ledger, raw: Raw) -> None:
+    begin(ledger)
+
+    with (
+        pytest.raises(LedgerError, match="1 requests to close were not out"),
+        ledger.transaction() as tx,
+    ):
+        tx.requests.move_group("close", tx.requests.take_ids(1), "out")
+
+
+def test_a_checked_list_is_spelled_out() -> None:
+    text = "state TEXT CHECK (state IN\n    ('a', 'b', 'c')), n INTEGER CHECK (n >= 0)"
+
+    spelled = spell_out_checks(text)
+
+    assert spelled == (
+        "state TEXT CHECK (state = 'a' OR state = 'b' OR state = 'c'), n INTEGER CHECK (n >= 0)"
+    )
+
+
+def test_no_list_is_checked_on_sqlite() -> None:
+    assert all("IN (" not in text for text in migrations("sqlite").values())
