@@ -106,8 +106,9 @@ def test_fifty_kills_cost_no_more_than_the_calls_in_flight(
     again = sent_again(sent, lengths)
     in_flight = [min(CONCURRENCY, end - start) for start, end in pairwise(lengths[:-1])]
     twice = len(sent) - len(different)
+    database = "postgresql" if "://" in ledger_url else "sqlite"
     tell(
-        f"\n{ledger_url.partition(':')[0]}: {BLOCKS:,} blocks, {KILLS} kills, {seconds:.0f} s;"
+        f"\n{database}: {BLOCKS:,} blocks, {KILLS} kills, {seconds:.0f} s;"
         f" {len(sent):,} calls by the model's log, {len(different):,} different, {twice} sent"
         f" again (at most {max(again)} after one kill; in flight at the kills {sum(in_flight)};"
         f" the ledger says {resent}); often: {Counter(again)}"
