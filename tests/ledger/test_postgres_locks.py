@@ -92,15 +92,16 @@ def test_a_request_is_not_claimed_while_its_late_answer_is_judged(postgres_ledge
         assert courier.requests.claim(place.lane, 5, NOW) == []
 
 
-def test_a_second_who_expands_waits_and_adds_nothing_twice(postgres_ledger: Ledger) -> None:
+def test_a_second_who_expands_gives_way_and_adds_nothing_twice(postgres_ledger: Ledger) -> None:
     place = begin(postgres_ledger, ["one"] * 7)
     with postgres_ledger.transaction() as tx:
         tx.runs.lock_stage(place.stage)
-        with _meanwhile(postgres_ledger, lambda: owe(postgres_ledger)) as second:
-            subjects = tx.documents.subjects(place.run, 0, -1, 4)
-            tx.runs.set_cursor(place.stage, 0, subjects[-1].block_index, len(subjects))
+        subjects = tx.documents.subjects(place.run, 0, -1, 4)
+        tx.runs.set_cursor(place.stage, 0, subjects[-1].block_index, len(subjects))
 
-    assert second.result(60) == 3
+        assert owe(postgres_ledger) == 0
+
+    assert owe(postgres_ledger) == 3
 
 
 def test_a_second_command_on_a_run_waits_for_the_first(postgres_ledger: Ledger) -> None:

@@ -78,12 +78,13 @@ class Courier:
         """
         self.give_up_late(now)
         answers, failures = self._answers[:], self._failures[:]
+        out = self._in_flight.copy()  # what comes back from here on is not stored by this exchange
         room = sending and self._has_room()
         if not answers and not failures and not room:
             return Exchanged()
         self._outside.reach("before_record")
         outgoing, short = await self._threads.run(
-            self._exchange, answers, failures, worker if room else None, now
+            self._exchange, answers, failures, worker if room else None, out, now
         )
         del self._answers[: len(answers)], self._failures[: len(failures)]
         self._outside.reach("after_claim" if outgoing else "after_record")
@@ -118,16 +119,17 @@ class Courier:
         answers: list[Answer],
         failures: list[CallFailure],
         worker: WorkerId | None,
+        out: Counter[str],
         now: datetime,
     ) -> tuple[list[Outgoing], bool]:
         """Record and claim in one transaction: the ledger syncs to disk once for both."""
         with self._ledger.transaction() as tx:
             record_answers(tx, answers, now)
             record_failures(tx, self._contexts, failures, now)
-            return ([], False) if worker is None else self._claim(tx, worker, now)
+            return ([], False) if worker is None else self._claim(tx, worker, out, now)
 
     def _claim(
-        self, tx: Transaction, worker: WorkerId, now: datetime
+        self, tx: Transaction, worker: WorkerId, out: Counter[str], now: datetime
     ) -> tuple[list[Outgoing], bool]:
         """Claim lane by lane, a fair share of the room each; says whether one had less."""
         outgoing: list[Outgoing] = []
@@ -138,7 +140,7 @@ class Courier:
         for lane in lanes:
             context = self._contexts.of_lane(tx, lane)
             most = context.policy.concurrency
-            room = most - self._in_flight[lane.model] - taken[lane.model]
+            room = most - out[lane.model] - taken[lane.model]
             share = min(room, -(-most // shares[lane.model]))
             if share <= 0 or room < _worth(most):
                 continue

@@ -43,9 +43,11 @@ def advance(tx: Transaction, contexts: Contexts, now: datetime) -> Advanced:
     return Advanced(expanded, tuple(ended))
 
 
-def _expand(tx: Transaction, contexts: Contexts, stage: RunStage) -> int:
+def _expand(tx: Transaction, contexts: Contexts, listed: RunStage) -> int:
     """Owe answers for the next blocks; the cursor moves in the same transaction."""
-    stage = tx.runs.lock_stage(stage.id)
+    stage = tx.runs.take_stage(listed.id)
+    if stage is None:  # another worker is expanding it
+        return 0
     wanted = tx.runs.wishes_of(stage.run_id)  # read after the lock: a cancel may have come first
     if stage.state != "expanding" or wanted is None or wanted.cancelling:
         return 0
@@ -70,7 +72,6 @@ def _expand(tx: Transaction, contexts: Contexts, stage: RunStage) -> int:
         tx.runs.set_cursor(stage.id, last.document_ordinal, last.block_index, len(tasks))
     if not more:
         tx.runs.move_stage("seal", stage.id)
-        tx.runs.refresh_statistics()
     return len(subjects)
 
 
@@ -109,7 +110,6 @@ def _end(tx: Transaction, run: RunId, move: str, now: datetime) -> bool:
         return False
     for stage in tx.runs.stages(run):
         tx.tallies.fold(stage.id)
-    tx.runs.refresh_statistics()
     counts = tx.tallies.of_run(run)
     detail = f"{counts.get('done', 0)} done, {counts.get('failed', 0)} failed"
     tx.events.add(run, f"run_{move}", detail, now)

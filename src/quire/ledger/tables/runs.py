@@ -127,6 +127,11 @@ class Runs:
         """Take a stage's cursor for this transaction."""
         return RunStage._make(self._connection.run("lock_stage", id=stage)[0])
 
+    def take_stage(self, stage: StageId) -> RunStage | None:
+        """Take a stage's cursor for this transaction; None while another worker has it."""
+        rows = self._connection.run("take_stage", id=stage)
+        return RunStage._make(rows[0]) if rows else None
+
     def move_stage(self, name: str, stage: StageId, sources: Iterable[str] | None = None) -> bool:
         """Make a move; says whether the stage was where the move starts."""
         moved = move(self._connection, "move_stages", STAGE, name, sources, ids=[stage])
@@ -137,10 +142,6 @@ class Runs:
         self._connection.change(
             "set_stage_cursor", id=stage, ordinal=ordinal, index=index, added=added
         )
-
-    def refresh_statistics(self) -> None:
-        """Let the database know that the tables have grown."""
-        self._connection.change("refresh_statistics")
 
     def command(self, command: str, run: RunId, name: str, now: datetime) -> bool:
         """Note a command by the caller's own id; false if it was carried out before."""

@@ -11,10 +11,6 @@ SELECT rows.run_id, rows.ordinal, rows.document_id FROM rows
 -- The newest run of the same order that was not cancelled: the same command goes on with it.
 SELECT id FROM runs WHERE workspace_id = :workspace AND run_key = :key AND state IN ('running', 'finished') ORDER BY id DESC LIMIT 1
 
--- name: refresh_statistics
--- Nothing to do on SQLite: its plans follow the indexes.
-SELECT 1
-
 -- name: lock_key
 -- Nothing to do on SQLite: there is one writer.
 SELECT 1
@@ -69,6 +65,10 @@ SELECT id, run_id, name, state, cursor_document, cursor_block, expanded FROM sta
 
 -- name: lock_stage
 -- The stage's cursor, taken for this transaction: two workers never expand the same part.
+SELECT id, run_id, name, state, cursor_document, cursor_block, expanded FROM stages WHERE id = :id
+
+-- name: take_stage
+-- The same, where it is free; SQLite has one writer, so it is.
 SELECT id, run_id, name, state, cursor_document, cursor_block, expanded FROM stages WHERE id = :id
 
 -- name: move_stages

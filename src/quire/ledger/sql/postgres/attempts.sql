@@ -1,0 +1,27 @@
+-- name: answered_attempts
+-- Stored answers that nobody has judged yet; another settler's are skipped. The request is taken too: nobody may
+-- claim it while its late answer is judged, and everyone takes requests before tasks.
+SELECT a.id, a.request_id, a.no, l.run_id, l.stage_id, l.id, q.state, q.sent, q.tasks, q.max_output, p.decoded, p.codec, p.stop
+FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
+JOIN responses p ON p.attempt_id = a.id
+WHERE a.state = 'answered' AND p.decoded IS NOT NULL ORDER BY a.id LIMIT :limit FOR NO KEY UPDATE OF a, q SKIP LOCKED
+
+-- name: count_open_attempts
+-- Locked, so that a rescuer cannot take them between the count and the move.
+SELECT count(*) FROM (SELECT 1 FROM attempts WHERE id IN (:ids...) AND state = 'open' FOR NO KEY UPDATE) AS open_ones
+
+-- name: output_samples
+-- As on SQLite. OFFSET 0 keeps the question apart for each request: as a join, PostgreSQL would read all attempts.
+SELECT a.output_tokens, q.tasks, q.content_bytes
+FROM (SELECT id, tasks, content_bytes FROM requests WHERE lane_id = :lane AND state = 'closed' ORDER BY id DESC LIMIT :limit) AS q
+CROSS JOIN LATERAL (
+    SELECT output_tokens FROM attempts JOIN responses ON attempt_id = id
+    WHERE request_id = q.id AND state = 'settled' AND stop = 'end' OFFSET 0) AS a
+ORDER BY q.id DESC
+
+-- name: undecoded
+-- As on SQLite; another worker's are skipped, so that no reading is counted twice.
+SELECT a.id, a.provider, p.decoder_version, a.cost, l.run_id, l.stage_id, p.raw, p.codec
+FROM attempts a JOIN responses p ON p.attempt_id = a.id
+JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
+WHERE a.state = 'answered' AND p.decoded IS NULL AND p.raw IS NOT NULL ORDER BY a.id FOR NO KEY UPDATE OF a, p SKIP LOCKED
