@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from quire.dispatch.outside import Outside, Threads
+from quire.dispatch.reading import describe, read
 from quire.domain.errors import ProviderError, Remedy, Undecodable
 from quire.domain.ids import AttemptId, LaneId, WorkerId
 from quire.domain.money import cost
@@ -63,6 +64,12 @@ class Courier:
     def in_flight(self) -> int:
         """Calls that are out."""
         return self._in_flight.total()
+
+    def holds(self, attempt: AttemptId) -> bool:
+        """Whether a call is in flight here, or back and not stored yet."""
+        back = {each.attempt_id for each in self._answers}
+        back |= {each.attempt_id for each in self._failures}
+        return attempt in self._sends or attempt in back
 
     @property
     def unrecorded(self) -> int:
@@ -126,7 +133,9 @@ class Courier:
         with self._ledger.transaction() as tx:
             record_answers(tx, answers, now)
             record_failures(tx, self._contexts, failures, now)
-            return ([], False) if worker is None else self._claim(tx, worker, out, now)
+            if worker is None or not tx.workers.lives(worker):  # declared dead: register first
+                return [], False
+            return self._claim(tx, worker, out, now)
 
     def _claim(
         self, tx: Transaction, worker: WorkerId, out: Counter[str], now: datetime
@@ -161,9 +170,11 @@ class Courier:
         call, context = outgoing.call, outgoing.context
         try:
             provider = self._provider_for(context.provider)
-            raw = await provider.send(call)
+            raw = bytes(await provider.send(call))
             self._outside.reach("after_send")
             self._answers.append(_answer(outgoing, provider, raw))
+        except Undecodable as error:  # only a response can be that, and there is none
+            self._fail(outgoing, _lost(str(error)))
         except ProviderError as error:
             self._fail(outgoing, error)
         except asyncio.CancelledError:
@@ -173,7 +184,7 @@ class Courier:
             self._fail(outgoing, _lost(why))
             raise
         except Exception as error:  # noqa: BLE001 - whatever a vendor's code raises, the call may have been paid
-            self._fail(outgoing, _lost(f"{type(error).__name__}: {error}"))
+            self._fail(outgoing, _lost(describe(error)))
         finally:
             self._in_flight[context.facts.name] -= 1
             del self._sends[call.attempt_id]
@@ -195,9 +206,8 @@ def _lost(message: str) -> ProviderError:
 def _answer(outgoing: Outgoing, provider: Provider, raw: bytes) -> Answer:
     context = outgoing.context
     head = (outgoing.call.attempt_id, context.run_id, context.stage_id, raw)
-    try:
-        reply = provider.decode(raw)
-    except Undecodable as error:
-        return Answer(*head, None, provider.decoder_version, outgoing.reserved, str(error))
+    reply = read(provider, raw)
+    if isinstance(reply, Undecodable):
+        return Answer(*head, None, provider.decoder_version, outgoing.reserved, str(reply))
     price = cost(reply.usage, context.facts.price)
     return Answer(*head, reply, provider.decoder_version, price)

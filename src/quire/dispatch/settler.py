@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from quire.dispatch.outside import Outside, Threads
+from quire.dispatch.reading import read
 from quire.domain.errors import Undecodable
 from quire.domain.ids import RunId
 from quire.domain.money import cost
@@ -55,20 +56,19 @@ class Settler:
         return moved
 
     def _read_again(self) -> int:
-        read: set[RunId] = set()
+        helped: set[RunId] = set()
         with self._ledger.transaction() as tx:
             for each in tx.attempts.undecoded():
                 provider = self._provider_for(each.provider)
                 if each.decoder_version >= provider.decoder_version:
                     continue
-                try:
-                    reply = provider.decode(each.raw)
-                except Undecodable:
+                reply = read(provider, each.raw)
+                if isinstance(reply, Undecodable):
                     continue
                 context = self._contexts.of_stage(tx, each.run_id, each.stage_id)
                 price = cost(reply.usage, context.facts.price)
                 record_reading(tx, each, reply, provider.decoder_version, price)
-                read.add(each.run_id)
-            for run in read - {each.run_id for each in tx.attempts.undecoded()}:
+                helped.add(each.run_id)
+            for run in helped - {each.run_id for each in tx.attempts.undecoded()}:
                 tx.holds.lift(run, [HoldKind.UNDECODABLE])
-        return len(read)
+        return len(helped)

@@ -1,15 +1,16 @@
 """The sweeper: keeps the lease, takes over from the dead, expands and ends runs."""
 
 import os
-from datetime import datetime, timedelta
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 from quire.dispatch.outside import Outside, Threads, host_name, process_alive
-from quire.domain.ids import WorkerId
+from quire.domain.ids import AttemptId, WorkerId
 from quire.domain.version import VERSION
 from quire.ledger.ledger import Ledger, Transaction
 from quire.pipeline.advance import advance
 from quire.pipeline.contexts import Contexts
-from quire.pipeline.record import lose
+from quire.pipeline.record import lose, take_back
 from quire.pipeline.rescue import rescue
 
 
@@ -31,6 +32,7 @@ class Sweeper:
         self._threads = threads
         self._lease = timedelta(seconds=lease)
         self._host = host_name()
+        self._began = datetime.min.replace(tzinfo=UTC)  # of the beat that holds now
         self._next_beat: datetime | None = None
         self.worker = WorkerId(0)
 
@@ -39,10 +41,11 @@ class Sweeper:
         await self._threads.run(self._begin, now)
         self._outside.reach("after_start")
 
-    async def step(self, now: datetime) -> int:
+    async def step(self, now: datetime, holds: Callable[[AttemptId], bool]) -> int:
         """Keep the lease, rescue, expand, close; returns how much moved."""
-        if self._next_beat is None or now >= self._next_beat:
-            await self._threads.run(self._keep_alive, now)
+        beaten = self._next_beat is not None and now < self._next_beat
+        if not beaten or now < self._began:  # the clock may have been set back
+            await self._threads.run(self._keep_alive, holds, now)
         moved = await self._threads.run(self._advance, now)
         if moved:
             self._outside.reach("after_expand")
@@ -56,15 +59,17 @@ class Sweeper:
         with self._ledger.transaction() as tx:
             self.worker = tx.workers.add(self._host, os.getpid(), VERSION, now)
             rescue(tx, self._lease, now, self._dead(tx))
-        self._next_beat = now + self._lease / 3
+        self._began, self._next_beat = now, now + self._lease / 3
 
-    def _keep_alive(self, now: datetime) -> None:
+    def _keep_alive(self, holds: Callable[[AttemptId], bool], now: datetime) -> None:
         self._ledger.check_version()
         with self._ledger.transaction() as tx:
             if not tx.workers.beat(self.worker, now):  # declared dead while we were stuck
                 self.worker = tx.workers.add(self._host, os.getpid(), VERSION, now)
+            mine = tx.attempts.open_of([self.worker])
+            take_back(tx, [row for row in mine if not holds(row.id)], now)
             rescue(tx, self._lease, now, self._dead(tx))
-        self._next_beat = now + self._lease / 3
+        self._began, self._next_beat = now, now + self._lease / 3
 
     def _dead(self, tx: Transaction) -> list[WorkerId]:
         return dead_neighbours(tx, self._host)

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -55,6 +55,7 @@ class Worker:
         self.sweeper = Sweeper(ledger, contexts, outside, self._threads, settings.lease)
         self._stopping = False  # nothing more goes out
         self._hurried = False  # what is out has only its grace
+        self._deadline: datetime | None = None  # when the grace ends
         self.interrupted = False
         self._next_sweep: datetime | None = None
         self._unsettled = 0  # answers stored since the settler last looked
@@ -65,14 +66,14 @@ class Worker:
 
     async def run(self, done: Callable[[], bool], *, signals: bool = False) -> None:
         """Work until `done` says so or somebody asks to stop; what is out is waited for."""
-        failure: Error | None = None
+        failure: Exception | None = None
         with self._interruptible() if signals else nullcontext():
             async with asyncio.TaskGroup() as group:
                 try:
                     await self._patiently(lambda: self.sweeper.begin(self._outside.now()))
                     await self._patiently(self.settler.read_again)
                     await self._work(group, done)
-                except Error as error:  # raised below: the group would wrap it
+                except Exception as error:  # noqa: BLE001 - raised below, once the answers are safe
                     failure = error
                     self.stop()
                 try:
@@ -99,7 +100,7 @@ class Worker:
         else:
             await asyncio.sleep(0)  # let the new calls go out
         if due or (moved == 0 and self.courier.in_flight == 0):
-            moved += await self.sweeper.step(now)
+            moved += await self.sweeper.step(now, self.courier.holds)
             self._next_sweep = now + timedelta(seconds=self._settings.sweep)
         return moved
 
@@ -136,8 +137,8 @@ class Worker:
     async def _wait_for_calls(self, group: asyncio.TaskGroup) -> None:
         """Let calls in flight finish, recording as they come; in a hurry, within the grace."""
         self._stopping = True
-        deadline = self._outside.now() + timedelta(seconds=self._settings.grace)
-        while self.courier.in_flight and not (self._hurried and self._outside.now() >= deadline):
+        self._deadline = self._outside.now() + timedelta(seconds=self._settings.grace)
+        while self.courier.in_flight and not (self._hurried and self._late()):
             self.courier.returned.clear()
             if await self._patiently(lambda: self.step(group, self._outside.now())) == 0:
                 await self._rest()
@@ -146,9 +147,12 @@ class Worker:
         """Record and judge the last answers, and sign off; what is still out is abandoned."""
         self.courier.abandon()
         await asyncio.sleep(0)  # let what was abandoned say so
-        while await self.step(group, self._outside.now()):
+        while await self._patiently(lambda: self.step(group, self._outside.now())):
             pass
-        await self.sweeper.end(self._outside.now())
+        await self._patiently(lambda: self.sweeper.end(self._outside.now()))
+
+    def _late(self) -> bool:
+        return self._deadline is not None and self._outside.now() >= self._deadline
 
     async def _patiently(self, step: Callable[[], Awaitable[T]]) -> T:
         """Try a step until the ledger answers: what came back stays in memory meanwhile."""
@@ -157,8 +161,11 @@ class Worker:
             try:
                 return await step()
             except LedgerUnavailable as error:
-                if self._hurried:
-                    raise
+                if self._hurried and self._late():
+                    lost = self.courier.unrecorded
+                    raise LedgerUnavailable(
+                        f"{error}; {lost} calls that came back could not be stored"
+                    ) from error
                 self._tell(f"{error}; nothing is lost, trying again")
                 await self._outside.sleep(wait)
                 wait = min(wait * 2, 5.0)
@@ -174,8 +181,11 @@ class Worker:
                     os._exit(130)
                 return
             self.interrupted = True
-            self._tell("stopping: waiting for the calls in flight (Ctrl-C again to leave at once)")
             self.stop()
+            with suppress(OSError):  # whoever listened may be gone
+                self._tell(
+                    "stopping: waiting for the calls in flight (Ctrl-C again to leave at once)"
+                )
 
         for each in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(each, interrupted, each)

@@ -17,7 +17,7 @@ from quire.domain.ids import DocumentId, RunId
 from quire.domain.recipes import Schema
 from quire.domain.runs import Progress, Run
 from quire.engine.looking import Looking
-from quire.engine.loop import run_loop
+from quire.engine.loop import in_main_thread, run_loop
 from quire.engine.ordering import Ask, ask, find_schema, keep_schema, read_schema_source
 from quire.engine.run import RunHandle
 from quire.export.jsonl import write_jsonl
@@ -95,7 +95,7 @@ class Engine:
                 with self.ledger.transaction() as tx:
                     documents.append(ingest(tx, parsed, self._outside.now()))
             except SourceUnreadable as error:
-                refused.append(str(error))
+                refused.append(" ".join(str(error).splitlines()))
         return Ingestion(documents=tuple(documents), refused=tuple(refused), skipped=found.skipped)
 
     def documents(self) -> list[Document]:
@@ -193,7 +193,8 @@ class Engine:
                 watch(now)
             return at_rest(now)
 
-        self.work(done, signals=signals, tell=tell)
+        if self.work(done, signals=signals or in_main_thread(), tell=tell):
+            raise KeyboardInterrupt  # as Python's own would, but with every answer stored
         return self.progress(run)
 
     def work(

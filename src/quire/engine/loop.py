@@ -26,3 +26,14 @@ def run_loop(work: Callable[[], Coroutine[Any, Any, bool]]) -> bool:
     if isinstance(outcome[0], BaseException):
         raise outcome[0]
     return outcome[0]
+
+
+def in_main_thread() -> bool:
+    """Whether signals can be taken here: in the main thread, and not inside another loop."""
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return True
+    return False

@@ -77,17 +77,21 @@ def _head(document: Document) -> dict[str, object]:
 
 @contextmanager
 def _target(path: str) -> Iterator[BinaryIO]:
-    """A file that appears only when it is whole."""
+    """A file that appears only when it is whole; a pipe or a device is written as it is."""
     if path == "-":
         yield sys.stdout.buffer
         sys.stdout.flush()
         return
-    partial = Path(f"{path}.partial-{os.getpid()}")
+    target = Path(path).resolve()  # a link is followed, not replaced
+    plain = not target.exists() or target.is_file()
+    written = target.with_name(f"{target.name}.partial-{os.getpid()}") if plain else target
     try:
-        with partial.open("wb") as file:
+        with written.open("wb") as file:
             yield file
-        partial.replace(path)
+        if plain:
+            written.replace(target)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
     finally:
-        partial.unlink(missing_ok=True)
+        if plain:
+            written.unlink(missing_ok=True)

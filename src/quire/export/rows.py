@@ -1,5 +1,6 @@
 """Rows: a run's results one block at a time, for files and frames."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -84,7 +85,7 @@ def flat_rows(ledger: Ledger, run: RunId, only: str = "all") -> list[dict[str, J
                 "status": each.status,
                 "error": each.row.error if each.status == "failed" else None,
             }
-            data = orjson.loads(each.data) if each.data else {}
+            data = json.loads(each.data) if each.data else {}  # exact beyond 64 bits
             flat.append(
                 {f"quire_{name}" if name in fields else name: value for name, value in ours.items()}
                 | {name: data.get(name) for name in fields}

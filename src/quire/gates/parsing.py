@@ -9,7 +9,8 @@ from quire.domain.data import Json
 from quire.gates.records import Record, Records, flaw_of
 from quire.gates.salvage import salvage
 
-_FENCE = re.compile(r"^[ \t]*```[ \t]*(?:json)?[ \t]*\r?\n", re.MULTILINE | re.IGNORECASE)
+# Possessive, so that a line of blanks is read once and not once for every blank in it.
+_FENCE = re.compile(r"^[ \t]*+```[ \t]*+(?:json[ \t]*+)?\r?\n", re.MULTILINE | re.IGNORECASE)
 _ROOT = re.compile(r"[\ufeff\s]*(?=[{\[])")
 _ID_KEY = '"block_uid"'
 _NOT_JSON = "answer is not JSON: "
@@ -49,10 +50,8 @@ def _read_strictly(text: str) -> _Strict:
 
 def _records_of(root: Json) -> Records:
     items: object = root
-    if isinstance(root, dict):
-        items = root.get("results")
-        if not isinstance(items, list) and "block_uid" in root:
-            items = [root]
+    if isinstance(root, dict):  # with an id it is one record, whatever its fields are called
+        items = [root] if "block_uid" in root else root.get("results")
     if not isinstance(items, list):
         return Records(records=(), complete=False, problem=_NO_RESULTS)
     records = tuple([Record(item, flaw_of(item)) for item in items])

@@ -19,7 +19,8 @@ class Purged(NamedTuple):
 def purge(tx: Transaction, document: DocumentId, now: datetime) -> Purged:
     """Erase a document; refused while a call about it is out, for its answer is not here yet."""
     requests = tx.purges.requests(document)
-    if any(state == "out" for _, state in requests):
+    out = any(state == "out" for _, state in requests)
+    if out or tx.purges.unsettled([request for request, _ in requests]):
         raise Conflict(
             "a call about this document is out; pause or cancel the run, or wait, then purge again"
         )

@@ -118,6 +118,13 @@ def _remedy(
         _apply(tx, contexts, row, failure, remedied, now)
 
 
+def take_back(tx: Transaction, rows: Sequence[AttemptRow], now: datetime) -> None:
+    """Calls claimed and never sent: a commit of unknown outcome had gone through after all."""
+    for row in rows:
+        if _refuse(tx, row, "claimed, but never sent", now):
+            _send_again(tx, row, 0, now)
+
+
 def _refuse(tx: Transaction, row: AttemptRow, error: str, now: datetime) -> bool:
     """End an attempt that was definitely not carried out; false if it was given up before."""
     moved = tx.attempts.move("refuse", [row.id])

@@ -12,6 +12,7 @@ from quire.domain.results import Blame, Judged, Judgement, Verdict
 
 SHORTEST_DELAY = 0.05
 LONGEST_DELAY = 60.0
+LONGEST_WAIT = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +204,6 @@ def _reason(verdict: Verdict) -> str:
 
 
 def _delay(error: ProviderError, attempt_no: int, jitter: float) -> float:
-    if error.retry_after is not None:
-        return max(SHORTEST_DELAY, error.retry_after)
+    if error.retry_after is not None:  # whatever a provider says, a person may look tomorrow
+        return min(max(SHORTEST_DELAY, error.retry_after), LONGEST_WAIT)
     return max(SHORTEST_DELAY, jitter * min(LONGEST_DELAY, 2.0 ** min(attempt_no, 6)))

@@ -26,6 +26,11 @@ class Purges:
         self._run("tasks_touching", document)  # from here on nobody packs them
         return [(row[0], row[1]) for row in self._run("requests_touching", document)]
 
+    def unsettled(self, requests: Sequence[RequestId]) -> bool:
+        """Whether an answer is here that nobody has judged: a neighbour's may be in it."""
+        rows = self._connection.run("unsettled_answers", requests=requests)
+        return bool(rows)
+
     def erase_exchanges(self, requests: Sequence[RequestId], now: datetime) -> None:
         """Erase what was sent and what came back."""
         self._connection.change("purge_responses", requests=requests)

@@ -26,6 +26,10 @@ class Workers:
         """Renew the lease; false if it was taken away in the meantime."""
         return self._connection.change("beat_worker", id=worker, now=to_micros(now)) > 0
 
+    def lives(self, worker: WorkerId) -> bool:
+        """Whether nobody has declared a worker dead."""
+        return bool(self._connection.run("worker_lives", id=worker))
+
     def end(self, workers: Sequence[WorkerId], now: datetime) -> None:
         """Stop working, or declare dead."""
         self._connection.change("end_workers", ids=workers, now=to_micros(now))

@@ -48,3 +48,7 @@ DELETE FROM blocks WHERE workspace_id = :workspace AND document_id = :document
 UPDATE documents SET purged_at = :now, title = '', source_locator = '', source_uid = '',
     conv_uid = 'purged:' || CAST(id AS TEXT)
 WHERE workspace_id = :workspace AND id = :id
+
+-- name: unsettled_answers
+SELECT 1 FROM attempts a JOIN responses p ON p.attempt_id = a.id
+WHERE a.request_id IN (:requests...) AND a.state = 'answered' AND p.decoded IS NOT NULL LIMIT 1

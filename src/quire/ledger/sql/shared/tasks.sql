@@ -43,6 +43,7 @@ UPDATE tasks SET state = :target WHERE workspace_id = :workspace AND stage_id = 
 -- Failed (or cancelled) tasks go again with fresh tries and calls; what they learnt about packs stays.
 UPDATE tasks SET state = :target, tries = 0, calls = 0
 WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source
+  AND block_id IS NOT NULL -- nothing can be asked about what was purged
 
 -- name: failures_of_stage
 SELECT t.id, coalesce(d.conv_uid || ':' || CAST(b.block_index AS TEXT), '(purged)'), coalesce(d.title, ''), t.tries, coalesce(t.error, '')

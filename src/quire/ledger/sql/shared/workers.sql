@@ -4,6 +4,9 @@ INSERT INTO workers (host, pid, version, started_at, seen_at) VALUES (:host, :pi
 -- name: beat_worker
 UPDATE workers SET seen_at = :now WHERE id = :id AND ended_at IS NULL
 
+-- name: worker_lives
+SELECT 1 FROM workers WHERE id = :id AND ended_at IS NULL
+
 -- name: end_workers
 UPDATE workers SET ended_at = :now WHERE id IN (:ids...) AND ended_at IS NULL
 

@@ -1,0 +1,180 @@
+"""Providers, decoders and moments that misbehave: no answer is lost and no run stalls."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from quire.domain.errors import LedgerUnavailable, ProviderError, Remedy
+from quire.domain.models import Usage
+from quire.domain.requests import Call, Reply, Stop
+from quire.ledger.ledger import Transaction
+from tests.pipeline.test_money import assert_counts_agree
+from tests.world import Scripted, World, sentences
+
+Worlds = Callable[..., World]
+
+
+class BrokenDecoder(Scripted):
+    """Its decoder has a bug."""
+
+    def decode(self, raw: bytes) -> Reply:
+        """Fail as code fails."""
+        raise KeyError("usage")
+
+
+class ImpossibleUsage(Scripted):
+    """Reports more tokens than there are."""
+
+    def decode(self, raw: bytes) -> Reply:
+        """Read, with a number no database holds."""
+        return Reply(text="{}", stop=Stop.END, usage=Usage(input=2**70))
+
+
+@pytest.mark.parametrize("model", [BrokenDecoder, ImpossibleUsage])
+def test_a_decoder_that_fails_costs_no_answer(world: Worlds, model: type[Scripted]) -> None:
+    here = world()
+    here.ingest(sentences(5))
+    here.engine.providers.provider = broken = model()  # type: ignore[attr-defined]
+
+    run = here.run(pack_size=5)
+
+    assert broken.calls == 1
+    assert [hold.kind for hold in run.progress().holds] == ["undecodable"]
+    request = here.engine.look.requests(run.id)[0].id
+    assert here.engine.look.exchange(request).attempts[0].raw
+
+
+def test_a_provider_that_asks_to_wait_for_ever_does_not_kill_the_worker(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(5))
+    run = here.start(pack_size=5)
+
+    class Endless(Scripted):
+        """Asks for an impossible wait."""
+
+        async def send(self, call: Call) -> bytes:
+            here.engine.stop()
+            raise ProviderError("busy", remedy=Remedy.WAIT, retry_after=float("inf"))
+
+    here.engine.providers.provider = Endless()  # type: ignore[attr-defined]
+    run.wait()
+
+    assert run.progress().counts == {"packed": 5}
+    assert "asked to wait" in " ".join(here.engine.why(run.id)) or here.engine.why(run.id)
+
+
+def test_what_send_returns_must_be_bytes(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(5))
+
+    class Odd(Scripted):
+        """Returns nothing at first."""
+
+        async def send(self, call: Call) -> bytes:
+            raw = await super().send(call)
+            return raw if len(self.packs) > 1 else None  # type: ignore[return-value]
+
+    here.engine.providers.provider = Odd()  # type: ignore[attr-defined]
+    assert here.run(pack_size=5).progress().done == 5
+
+
+def test_calls_claimed_by_a_commit_of_unknown_outcome_go_out_after_all(
+    world: Worlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = world(lease=0.6)
+    here.ingest(sentences(20))
+    run = here.start(pack_size=2, concurrency=2)
+    transaction = here.engine.ledger.transaction
+    failed: list[int] = []
+
+    class Uncertain:
+        """Commits, and says that it did not; once, after a claim."""
+
+        def __init__(self) -> None:
+            self._real = transaction()
+
+        def __enter__(self) -> Transaction:
+            self._tx = self._real.__enter__()
+            return self._tx
+
+        def __exit__(self, *error: object) -> bool | None:
+            claimed = self._tx.requests.in_flight(run.id)
+            done = self._real.__exit__(*error)  # type: ignore[arg-type]
+            if claimed and not failed and here.model.calls >= 2:
+                failed.append(claimed)
+                raise LedgerUnavailable("the answer to COMMIT was lost")
+            return done
+
+    monkeypatch.setattr(here.engine.ledger, "transaction", Uncertain)
+    ended = run.wait()
+
+    assert failed
+    assert (ended.done, here.model.calls) == (20, 10)
+    assert_counts_agree(here, run.id)
+
+
+def test_a_worker_that_was_declared_dead_claims_nothing_under_its_old_name(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(8))
+    run = here.start(pack_size=1, concurrency=1)
+    buried: list[int] = []
+
+    def bury() -> bool:
+        if not buried and here.model.calls >= 2:
+            with here.engine.ledger.transaction() as tx:
+                ids = tx.workers.alive(here.outside.now() - timedelta(hours=1))
+                tx.workers.end(ids, here.outside.now())
+                buried.extend(ids)
+            here.engine.stop()
+        return False
+
+    here.engine.work(bury)
+    calls = here.model.calls
+
+    assert run.wait().done == 8
+    assert here.model.calls == 8 >= calls
+
+
+def test_a_callback_that_raises_loses_no_answer(world: Worlds) -> None:
+    here = world(faults="latency=0.05")
+    here.ingest(sentences(30))
+    run = here.start(pack_size=1, concurrency=4)
+
+    def watch(progress: object) -> None:
+        if here.model.calls > 4:
+            raise RuntimeError("the screen is gone")
+
+    with pytest.raises(RuntimeError, match="the screen is gone"):
+        run.wait(watch)
+
+    assert run.progress().done == here.model.calls
+    assert run.progress().presumed == 0
+
+
+def test_an_export_follows_links_and_writes_into_pipes(world: Worlds, tmp_path: Path) -> None:
+    here = world()
+    here.ingest(sentences(3))
+    run = here.run()
+    real, link = tmp_path / "real.jsonl", tmp_path / "link.jsonl"
+    real.write_text("old")
+    link.symlink_to(real)
+
+    run.export(str(link))
+
+    assert link.is_symlink()
+    assert len(real.read_text().splitlines()) == 3
+
+
+def test_a_retry_after_a_purge_owes_only_what_is_still_here(world: Worlds) -> None:
+    here = world(faults="wrong@says")
+    here.ingest(sentences(3), name="gone")
+    here.ingest([f"x {each}" for each in sentences(2)], name="kept")
+    run = here.run(max_tries=1)
+    here.engine.purge("gone")
+
+    better = world()
+
+    assert better.engine.get(run.id).retry() == 2
+    assert better.engine.get(run.id).wait().state == "finished"
