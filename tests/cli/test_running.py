@@ -1,5 +1,6 @@
 """A run is forecast, carried out, limited, gone on with, and summed up."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -159,3 +160,15 @@ def test_a_wrong_order_is_refused_before_anything_is_spent(
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert ready.json("runs") == []
+
+
+def test_one_document_may_be_asked_about_alone(
+    ready: Quire, write_blocks: Callable[[str, int], Path]
+) -> None:
+    ready("ingest", write_blocks("more.txt", 7))
+
+    assert ready.json("plan", "-s", "clauses")["blocks"] == 37
+    assert ready.json("plan", "-s", "clauses", "--document", "more.txt")["blocks"] == 7
+    assert ready.json("run", "-s", "clauses", "--document", "more.txt")["blocks"] == 7
+    told = ready("run", "-s", "clauses", "--document", "nobody", code=2)
+    assert "there is no document 'nobody'" in told.stderr

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,10 +37,12 @@ def init(context: typer.Context) -> None:
         note(f"{FILE} is here already and stays as it is")
     else:
         with here.open("x", encoding="utf-8") as file:
+            here.chmod(0o600)  # it may hold a password
             file.write(_settings(url))
     if not told.quiet:
         made = "" if there_already else f"{FILE} and "
-        say(f"{made}the ledger {ledger} are ready" if made else f"the ledger {ledger} is ready")
+        shown = re.sub(r"(?<=://)([^:@/]+):[^@]*@", r"\1:…@", ledger)  # never the password
+        say(f"{made}the ledger {shown} are ready" if made else f"the ledger {shown} is ready")
         say("next: quire ingest FILES, then quire schema add FILE")
 
 

@@ -36,6 +36,15 @@ Only = Annotated[
     str, typer.Option("--only", metavar="all|accepted|failed", help="Which blocks to take.")
 ]
 
+Documents = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--document",
+        metavar="NAME",
+        help="Ask about this document only, by number, title or file name; may be repeated.",
+        show_default=False,
+    ),
+]
 Limit = Annotated[
     int | None,
     typer.Option(

@@ -1,6 +1,6 @@
 """Commands that forecast a run and carry it out."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -9,7 +9,6 @@ from quire.cli.ending import exit_code, print_end, print_end_json
 from quire.cli.opening import opened, session
 from quire.cli.printing import counted, named, note, print_json, print_table, say
 from quire.cli.watching import Watcher, goal
-from quire.domain.data import Json
 from quire.domain.money import dollars
 from quire.domain.runs import Progress
 
@@ -25,6 +24,7 @@ def plan(
     *,
     schema: of.SchemaName,
     model: of.ModelName = None,
+    document: of.Documents = None,
     pack_size: of.PackSize = None,
     packing: of.Packing = None,
     max_tries: of.MaxTries = None,
@@ -38,7 +38,9 @@ def plan(
 ) -> None:
     """Forecast calls, tokens and dollars, one block per call and packed; spends nothing."""
     with opened(context) as engine:
-        planned = engine.plan(schema=schema, model=model, **of.told_policy(context.params))
+        over = engine.look.documents(document) if document else None
+        told = of.told_policy(context.params)
+        planned = engine.plan(schema=schema, model=model, over=over, **told)
     if as_json:
         print_json(_plan_json(planned))
     else:
@@ -103,6 +105,7 @@ def run(
     *,
     schema: of.SchemaName,
     model: of.ModelName = None,
+    document: of.Documents = None,
     limit: of.Limit = None,
     new: of.New = False,
     detach: of.Detach = False,
@@ -120,7 +123,9 @@ def run(
     """Ask the schema about every block; Ctrl-C stops cleanly, the same command goes on."""
     told = of.told_policy(context.params)
     with opened(context, make=True) as engine:
-        handle = engine.run(schema=schema, model=model, limit=limit, new=new, **told)
+        over = engine.look.documents(document) if document else None
+        asked: dict[str, Any] = {"schema": schema, "model": model, "over": over, **told}
+        handle = engine.run(limit=limit, new=new, **asked)
         if detach:
             _tell_detached(context, handle, as_json)
             return
@@ -130,7 +135,7 @@ def run(
         if as_json:
             print_end_json(engine, now, code)
         else:
-            foreseen = _foreseen(engine, now, schema=schema, model=model, **told)
+            foreseen = _foreseen(engine, now, **asked)
             print_end(engine, now, code, foreseen=foreseen, quiet=session(context).quiet)
     raise typer.Exit(code)
 
@@ -154,11 +159,11 @@ def _drive(context: typer.Context, engine: "Engine", handle: "RunHandle") -> boo
         return engine.work(done, signals=True, tell=watcher.tell)
 
 
-def _foreseen(engine: "Engine", now: Progress, **told: Json) -> int | None:
+def _foreseen(engine: "Engine", now: Progress, **asked: Any) -> int | None:
     """What the forecast said of a run that is done, if working that out again takes no time."""
     if now.state != "finished" or now.total > FORECAST_AGAIN:
         return None
-    forecast = engine.plan(**told).forecast  # type: ignore[arg-type]  # as `run` was called
+    forecast = engine.plan(**asked).forecast
     return forecast.packed.cost if forecast.tasks == now.total else None
 
 

@@ -16,7 +16,7 @@ from quire.domain.errors import NotFound, SourceUnreadable, UsageError
 from quire.domain.ids import DocumentId, RunId
 from quire.domain.recipes import Schema
 from quire.domain.runs import Progress, Run
-from quire.engine.looking import Looking
+from quire.engine.looking import Looking, one_document
 from quire.engine.loop import in_main_thread, run_loop
 from quire.engine.ordering import Ask, ask, find_schema, keep_schema, read_schema_source
 from quire.engine.run import RunHandle
@@ -255,15 +255,10 @@ class Engine:
     def purge(self, name: str) -> tuple[Document, Purged]:
         """Erase a document with its prompts, responses and results."""
         with self.ledger.transaction() as tx:
-            found = tx.documents.match(name)
-            if not found:
-                raise NotFound(f"there is no document {name!r}; `quire documents` lists them")
-            if len(found) > 1:
-                titles = ", ".join(f"{each.id} ({each.title})" for each in found)
-                raise UsageError(f"{name!r} means several documents: {titles}; give the number")
-            purged = purge(tx, found[0].id, self._outside.now())
+            found = one_document(name, tx.documents.match(name))
+            purged = purge(tx, found.id, self._outside.now())
         self.ledger.scrub()
-        return found[0], purged
+        return found, purged
 
     def _ask(self, schema: Any, model: str | None, policy: dict[str, Json]) -> Ask:
         return ask(self.settings, self._schema(schema), model, policy)

@@ -1,14 +1,16 @@
 """Looking: what people ask the ledger: failures, prompts, requests with all that became of them."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
 
 from quire.domain.data import JsonObject
-from quire.domain.errors import NotFound
-from quire.domain.ids import RequestId, RunId, TaskId
+from quire.domain.documents import Document
+from quire.domain.errors import NotFound, UsageError
+from quire.domain.ids import DocumentId, RequestId, RunId, TaskId
 from quire.domain.models import ModelFacts
 from quire.domain.recipes import Schema
 from quire.domain.runs import Event, Run
@@ -95,6 +97,11 @@ class Looking:
         """A run's first rows, with their blocks."""
         with self._ledger.snapshot() as tx:
             return list(islice(rows(tx, run, only), limit))
+
+    def documents(self, names: Sequence[str]) -> list[DocumentId]:
+        """Documents by number, title, file name or fingerprint; each name must mean one."""
+        with self._ledger.snapshot() as tx:
+            return [one_document(name, tx.documents.match(name)).id for name in names]
 
     def failures(self, run: RunId) -> list[FailureGroup]:
         """Failed tasks grouped by cause, the commonest first."""
@@ -190,3 +197,13 @@ def _alone(tx: Transaction, context: StageContext, task: TaskId) -> str | None:
         return None
     item = Item(ready.block_index, ready.block_type, ready.content)
     return user_text(context.stage.prompt, 0, [item])
+
+
+def one_document(name: str, found: Sequence[Document]) -> Document:
+    """The document that a name means, or what is wrong with the name."""
+    if not found:
+        raise NotFound(f"there is no document {name!r}; `quire documents` lists them")
+    if len(found) > 1:
+        titles = ", ".join(f"{each.id} ({each.title})" for each in found)
+        raise UsageError(f"{name!r} means several documents: {titles}; give the number")
+    return found[0]
