@@ -1,15 +1,22 @@
 """Providers, decoders and moments that misbehave: no answer is lost and no run stalls."""
 
+import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from quire.dispatch.courier import Courier
+from quire.dispatch.outside import Threads
 from quire.domain.errors import LedgerUnavailable, ProviderError, Remedy
+from quire.domain.ids import WorkerId
 from quire.domain.models import Usage
 from quire.domain.requests import Call, Reply, Stop
 from quire.ledger.ledger import Transaction
+from quire.pipeline.advance import advance
+from quire.pipeline.contexts import Contexts
+from quire.pipeline.prepare import prepare
 from tests.pipeline.test_money import assert_counts_agree
 from tests.world import Scripted, World, sentences
 
@@ -62,7 +69,10 @@ def test_a_provider_that_asks_to_wait_for_ever_does_not_kill_the_worker(world: W
     run.wait()
 
     assert run.progress().counts == {"packed": 5}
-    assert "asked to wait" in " ".join(here.engine.why(run.id)) or here.engine.why(run.id)
+    with here.engine.ledger.snapshot() as tx:
+        moment = tx.requests.next_moment(run.id)
+    assert moment is not None
+    assert moment - here.outside.now() < timedelta(days=2)
 
 
 def test_what_send_returns_must_be_bytes(world: Worlds) -> None:
@@ -116,25 +126,28 @@ def test_calls_claimed_by_a_commit_of_unknown_outcome_go_out_after_all(
 
 
 def test_a_worker_that_was_declared_dead_claims_nothing_under_its_old_name(world: Worlds) -> None:
-    here = world()
+    here, contexts = world(), Contexts()
     here.ingest(sentences(8))
-    run = here.start(pack_size=1, concurrency=1)
-    buried: list[int] = []
+    run = here.start(pack_size=1, concurrency=2)
+    now = here.outside.now()
+    with here.engine.ledger.transaction() as tx:
+        advance(tx, contexts, now)
+        (lane,) = tx.requests.lanes_of_run(run.id)
+        prepare(tx, contexts, contexts.of_lane(tx, lane), now)
+        dead, alive = (tx.workers.add("here", 1, "0", now) for _ in range(2))
+        tx.workers.end([dead], now)
 
-    def bury() -> bool:
-        if not buried and here.model.calls >= 2:
-            with here.engine.ledger.transaction() as tx:
-                ids = tx.workers.alive(here.outside.now() - timedelta(hours=1))
-                tx.workers.end(ids, here.outside.now())
-                buried.extend(ids)
-            here.engine.stop()
-        return False
+    async def sent_by(worker: WorkerId) -> int:
+        threads = Threads()
+        get = here.engine.providers.get
+        courier = Courier(here.engine.ledger, contexts, get, here.outside, threads)
+        async with asyncio.TaskGroup() as group:
+            exchanged = await courier.step(group, worker, now)
+        threads.close()
+        return exchanged.sent
 
-    here.engine.work(bury)
-    calls = here.model.calls
-
-    assert run.wait().done == 8
-    assert here.model.calls == 8 >= calls
+    assert asyncio.run(sent_by(dead)) == 0
+    assert asyncio.run(sent_by(alive)) == 2
 
 
 def test_a_callback_that_raises_loses_no_answer(world: Worlds) -> None:

@@ -7,15 +7,17 @@ from datetime import timedelta
 
 import pytest
 
-from quire.domain.errors import IllegalMove
+from quire.domain.errors import Conflict, IllegalMove
 from quire.domain.ids import RunId, WorkerId
-from quire.domain.requests import Call
+from quire.domain.models import Usage
+from quire.domain.requests import Answer, Call, Reply, Stop
 from quire.domain.runs import Lane
 from quire.ledger.ledger import Transaction
 from quire.pipeline.advance import advance
 from quire.pipeline.claim import claim
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.prepare import prepare
+from quire.pipeline.record import record_answers
 from quire.pipeline.rescue import rescue
 from tests.pipeline.test_money import assert_counts_agree
 from tests.world import METADATA, Scripted, World, sentences
@@ -181,3 +183,26 @@ def test_no_more_than_the_first_fifty_are_asked_about_before_anybody_looks(world
     here.run(pack_size=10, max_tries=1)
 
     assert here.model.blocks == 50
+
+
+def test_a_late_answer_that_nobody_has_judged_keeps_a_document_from_being_purged(
+    world: Worlds,
+) -> None:
+    here, contexts = world(), Contexts()
+    here.ingest(sentences(1), name="secret")
+    here.ingest([f"x {each}" for each in sentences(1)], name="neighbour")
+    run = here.start(pack_size=2)
+    now = here.outside.now()
+    with here.engine.ledger.transaction() as tx:
+        advance(tx, contexts, now)
+        context = contexts.of_lane(tx, only_lane(tx, run.id))
+        prepare(tx, contexts, context, now)
+        worker = tx.workers.add("elsewhere", 1, "0", now)
+        (sent,) = claim(tx, contexts, context, worker, 9, now)
+        rescue(tx, timedelta(seconds=30), now + timedelta(seconds=60))
+        reply = Reply(text='{"results":[]}', stop=Stop.END, usage=Usage(input=1))
+        place = (sent.call.attempt_id, run.id, context.stage_id)
+        record_answers(tx, [Answer(*place, b"raw", reply, 1, 1)], now)
+
+    with pytest.raises(Conflict):
+        here.engine.purge("secret")
