@@ -70,7 +70,8 @@ class Bare:
     async def _group(self, group: Sequence[Work]) -> int:
         intents = [(item.block_index, each.id) for each in group for item in each.items]
         self._write("INSERT INTO intents VALUES (?, ?)", intents)
-        raws = await asyncio.gather(*(self._provider.send(self._call(each)) for each in group))
+        sent = await asyncio.gather(*(self._provider.send(self._call(each)) for each in group))
+        raws = [each.raw for each in sent]
         answered = [(each.id, raw) for each, raw in zip(group, raws, strict=True)]
         results = [
             row for each, raw in zip(group, raws, strict=True) for row in self._judged(each, raw)

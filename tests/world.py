@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from quire.dispatch.outside import Outside
+from quire.domain.accounts import NOBODY, Account
 from quire.domain.data import Json
 from quire.domain.documents import Block, BlockType, Parsed
 from quire.domain.ids import RunId, conv_uid, source_uid
@@ -13,6 +14,7 @@ from quire.domain.requests import Call
 from quire.engine import Engine, RunHandle
 from quire.ledger.ledger import open_ledger
 from quire.pipeline.ingest import ingest
+from quire.providers.protocol import Sent
 from quire.providers.simulated import SimulatedProvider
 from quire.settings import Settings
 from quire.simulated.faults import NO_FAULTS, Faults, parse
@@ -49,14 +51,14 @@ class Scripted(SimulatedProvider):
         self.script: list[str] = []
         self.packs: list[int] = []  # blocks in each call, in the order they came
 
-    async def send(self, call: Call) -> bytes:
+    async def send(self, call: Call, account: Account = NOBODY) -> Sent:
         """Answer with the next script."""
         usual = self.faults
         self.packs.append(call.user.count('"block_uid"'))
         with suppress(IndexError):
             self.faults = parse(self.script.pop(0))
         try:
-            return await super().send(call)
+            return await super().send(call, account)
         finally:
             self.faults = usual
 

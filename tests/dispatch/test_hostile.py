@@ -9,6 +9,7 @@ import pytest
 
 from quire.dispatch.courier import Courier
 from quire.dispatch.outside import Threads
+from quire.domain.accounts import NOBODY, Account
 from quire.domain.errors import LedgerUnavailable, ProviderError, Remedy
 from quire.domain.ids import WorkerId
 from quire.domain.models import Usage
@@ -17,6 +18,7 @@ from quire.ledger.ledger import Transaction
 from quire.pipeline.advance import advance
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.prepare import prepare
+from quire.providers.protocol import Sent
 from tests.pipeline.test_money import assert_counts_agree
 from tests.world import Scripted, World, sentences
 
@@ -61,7 +63,7 @@ def test_a_provider_that_asks_to_wait_for_ever_does_not_kill_the_worker(world: W
     class Endless(Scripted):
         """Asks for an impossible wait."""
 
-        async def send(self, call: Call) -> bytes:
+        async def send(self, call: Call, account: Account = NOBODY) -> Sent:
             here.engine.stop()
             raise ProviderError("busy", remedy=Remedy.WAIT, retry_after=float("inf"))
 
@@ -82,9 +84,9 @@ def test_what_send_returns_must_be_bytes(world: Worlds) -> None:
     class Odd(Scripted):
         """Returns nothing at first."""
 
-        async def send(self, call: Call) -> bytes:
-            raw = await super().send(call)
-            return raw if len(self.packs) > 1 else None  # type: ignore[return-value]
+        async def send(self, call: Call, account: Account = NOBODY) -> Sent:
+            sent = await super().send(call, account)
+            return sent if len(self.packs) > 1 else Sent(None)  # type: ignore[arg-type]
 
     here.engine.providers.provider = Odd()  # type: ignore[attr-defined]
     assert here.run(pack_size=5).progress().done == 5

@@ -5,10 +5,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from quire.domain.accounts import NOBODY, Account
 from quire.domain.ids import RunId
-from quire.domain.requests import Reply
+from quire.domain.requests import Call, Reply
 from quire.pipeline.progress import progress as summed_up
 from quire.pipeline.rescue import GRACE, rescue
+from quire.providers.protocol import Sent
 from tests.world import Calm, Scripted, World, sentences
 
 Worlds = Callable[..., World]
@@ -98,11 +100,11 @@ def test_a_late_answer_counts_if_the_task_is_still_open(world: Worlds) -> None:
     class Slow(Scripted):
         """Answers after its worker was declared dead."""
 
-        async def send(self, call):  # type: ignore[no-untyped-def]
+        async def send(self, call: Call, account: Account = NOBODY) -> Sent:
             clock.ahead += timedelta(seconds=60)
             with here.engine.ledger.transaction() as tx:
                 rescue(tx, timedelta(seconds=30), clock.now())
-            return await super().send(call)
+            return await super().send(call, account)
 
     here.engine.providers.provider = Slow()  # type: ignore[attr-defined]
     ended = run.wait()
@@ -159,7 +161,6 @@ def _answer_to(here: World, run: RunId) -> bytes:
 
     from quire.domain.ids import AttemptId
     from quire.domain.models import Params
-    from quire.domain.requests import Call
     from quire.pipeline.contexts import Contexts
 
     view = here.engine.look.exchange(here.engine.look.requests(run)[0].id)
@@ -173,7 +174,7 @@ def _answer_to(here: World, run: RunId) -> bytes:
         output_schema=context.prefix.output_schema,
         params=Params(max_tokens=4000),
     )
-    return asyncio.run(Scripted().send(call))
+    return asyncio.run(Scripted().send(call)).raw
 
 
 @pytest.mark.parametrize("bodies", ["lean", "full"])
@@ -185,9 +186,9 @@ def test_what_is_shown_as_sent_is_what_was_sent(world: Worlds, bodies: str) -> N
     class Watching(Scripted):
         """Remembers what it was asked."""
 
-        async def send(self, call):  # type: ignore[no-untyped-def]
+        async def send(self, call: Call, account: Account = NOBODY) -> Sent:
             seen.append(call.system + "\n---\n" + call.user)
-            return await super().send(call)
+            return await super().send(call, account)
 
     here.engine.providers.provider = Watching()  # type: ignore[attr-defined]
     run = here.run(pack_size=3, ledger=bodies)

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from quire.domain.accounts import NOBODY, Account
 from quire.domain.errors import Conflict, IllegalMove
 from quire.domain.ids import RunId, WorkerId
 from quire.domain.models import Usage
@@ -19,6 +20,7 @@ from quire.pipeline.contexts import Contexts
 from quire.pipeline.prepare import prepare
 from quire.pipeline.record import record_answers
 from quire.pipeline.rescue import rescue
+from quire.providers.protocol import Sent
 from tests.pipeline.test_money import assert_counts_agree
 from tests.world import METADATA, Scripted, World, sentences
 
@@ -128,12 +130,12 @@ def test_an_answer_that_comes_after_a_purge_leaves_its_cost_but_no_word(world: W
     class Late(Scripted):
         """Answers when its worker was declared dead and the document is gone."""
 
-        async def send(self, call: Call) -> bytes:
+        async def send(self, call: Call, account: Account = NOBODY) -> Sent:
             now = here.outside.now() + timedelta(seconds=60)
             with here.engine.ledger.transaction() as tx:
                 rescue(tx, timedelta(seconds=30), now)
             here.engine.purge("secret")
-            return await super().send(call)
+            return await super().send(call, account)
 
     here.engine.providers.provider = Late()  # type: ignore[attr-defined]
     run.wait()
@@ -160,13 +162,13 @@ def test_a_lost_call_that_turns_out_refused_costs_nothing_and_disturbs_nobody(
     class Refused(Scripted):
         """Says no when its worker was declared dead; whoever takes over is answered."""
 
-        async def send(self, call: Call) -> bytes:
+        async def send(self, call: Call, account: Account = NOBODY) -> Sent:
             if not self.packs:
                 now = here.outside.now() + timedelta(seconds=60)
                 with here.engine.ledger.transaction() as tx:
                     rescue(tx, timedelta(seconds=30), now)
                 self.script = ["500=1"]
-            return await super().send(call)
+            return await super().send(call, account)
 
     here.engine.providers.provider = model = Refused()  # type: ignore[attr-defined]
     ended = run.wait()

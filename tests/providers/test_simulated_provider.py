@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quire.domain.accounts import NOBODY
 from quire.domain.data import Json
 from quire.domain.errors import ProviderError, Remedy, SettingsInvalid, Undecodable
 from quire.domain.models import Usage
@@ -23,7 +24,7 @@ def call(*contents: str, attempt: int = 1) -> Call:
 
 
 def send(provider: Provider, asked: Call) -> Reply:
-    return provider.decode(asyncio.run(provider.send(asked)))
+    return provider.decode(asyncio.run(provider.send(asked, NOBODY)).raw)
 
 
 def test_a_call_is_answered_and_its_body_reads_back() -> None:
@@ -39,7 +40,7 @@ def test_a_call_is_answered_and_its_body_reads_back() -> None:
 
 
 def test_the_body_says_that_it_is_simulated() -> None:
-    body = json.loads(asyncio.run(SimulatedProvider().send(call("one"))))
+    body = json.loads(asyncio.run(SimulatedProvider().send(call("one"))).raw)
 
     assert body["simulated"] is True
     assert body["model"] == "simulated/small"
@@ -75,7 +76,7 @@ def test_a_failure_carries_what_can_be_done_about_it(
 
 def test_a_garbled_body_arrives_and_cannot_be_decoded() -> None:
     provider = SimulatedProvider(parse("garbage=1"))
-    raw = asyncio.run(provider.send(call("one")))
+    raw = asyncio.run(provider.send(call("one"))).raw
 
     with pytest.raises(Undecodable):
         provider.decode(raw)

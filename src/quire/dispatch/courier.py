@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from quire.dispatch.outside import Outside, Threads
 from quire.dispatch.reading import describe, read
+from quire.domain.accounts import NOBODY
 from quire.domain.errors import ProviderError, Remedy, Undecodable
 from quire.domain.ids import AttemptId, LaneId, WorkerId
 from quire.domain.money import cost
@@ -170,7 +171,7 @@ class Courier:
         call, context = outgoing.call, outgoing.context
         try:
             provider = self._provider_for(context.provider)
-            raw = bytes(await provider.send(call))
+            raw = bytes((await provider.send(call, NOBODY)).raw)
             self._outside.reach("after_send")
             self._answers.append(_answer(outgoing, provider, raw))
         except Undecodable as error:  # only a response can be that, and there is none
@@ -209,5 +210,5 @@ def _answer(outgoing: Outgoing, provider: Provider, raw: bytes) -> Answer:
     reply = read(provider, raw)
     if isinstance(reply, Undecodable):
         return Answer(*head, None, provider.decoder_version, outgoing.reserved, str(reply))
-    price = cost(reply.usage, context.facts.price)
+    price = cost(reply.usage, context.facts.price_at(reply.usage.input_total))
     return Answer(*head, reply, provider.decoder_version, price)

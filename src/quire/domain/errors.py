@@ -95,11 +95,19 @@ class Remedy(StrEnum):
 class ProviderError(Error):
     """The provider did not answer the call."""
 
-    def __init__(self, message: str, *, remedy: Remedy, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        remedy: Remedy,
+        retry_after: float | None = None,
+        bad_key: bool = False,
+    ) -> None:
         """Say what came back, what can be done, and how long to wait if the provider said so."""
         super().__init__(message)
         self.remedy = remedy
         self.retry_after = retry_after
+        self.bad_key = bad_key  # the account is not short of money: its key is not accepted
 
 
 class Undecodable(ProviderError):

@@ -1,7 +1,8 @@
 """What is known of a model: its window, its prices, the parameters and usage of a call to it."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
 
 from quire.domain.data import Json, JsonObject
 
@@ -34,6 +35,51 @@ class Usage:
         return self.input + self.cached + self.written_short + self.written_long
 
 
+class Tier(NamedTuple):
+    """What a call costs, all of it, once its input passes a size."""
+
+    above: int  # input tokens
+    price: Price
+
+
+class Structured(StrEnum):
+    """The best way a model lets us ask for JSON of a form."""
+
+    SCHEMA = "schema"  # the answer is bound to a JSON Schema
+    TOOL = "tool"  # the answer is the argument of a tool that the model is forced to call
+    JSON = "json"  # the answer is some JSON; its form is asked for in words
+    TEXT = "text"  # everything is asked for in words
+
+
+class Marking(StrEnum):
+    """How a prefix is marked for the provider's prompt cache."""
+
+    NONE = "none"  # there is no cache
+    AUTOMATIC = "automatic"  # the provider finds equal prefixes by itself
+    BREAKPOINT = "breakpoint"  # the end of the prefix is marked in the call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    """How a model is spoken to."""
+
+    id: str = ""  # the vendor's name for it; "" = the part of ours after the slash
+    url: str = ""  # where it answers, if not where its vendor's others do
+    structured: Structured = Structured.SCHEMA
+    marking: Marking = Marking.NONE
+    sampling: bool = True  # whether it takes temperature and top_p
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What may go to a model in a minute; None where nothing is known to limit it."""
+
+    requests: int | None = None
+    input: int | None = None  # tokens
+    output: int | None = None  # tokens
+    total: int | None = None  # tokens, input and output together
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFacts:
     """One model of the catalog; a run keeps its own copy, so a price change rewrites nothing."""
@@ -42,6 +88,15 @@ class ModelFacts:
     window: int  # tokens a call may hold, input and output together
     max_output: int
     price: Price
+    max_input: int | None = None  # where it is less than the window
+    tiers: tuple[Tier, ...] = ()  # dearer prices of large calls, by rising size
+    batch_price: Price | None = None  # None: unknown, or there is no batch
+    cache_minimum: int = 0  # tokens a prefix must have to be cached
+    thinking: int = 0  # output tokens to allow for reasoning, beside the answer
+    token_factor: float = 1.0  # tokens it counts, for each that a common tokenizer counts
+    limits: Limits = field(default_factory=Limits)
+    wire: Wire = field(default_factory=Wire)
+    retires: str = ""  # a date
     note: str = ""
 
     def as_json(self) -> dict[str, Json]:
@@ -52,12 +107,31 @@ class ModelFacts:
     def from_json(cls, facts: JsonObject) -> "ModelFacts":
         """Read a snapshot back."""
         values: dict[str, Any] = dict(facts)
-        return cls(**{**values, "price": Price(**values["price"])})
+        values["price"] = Price(**values["price"])
+        values["tiers"] = tuple(
+            Tier(above, Price(**price)) for above, price in values.get("tiers", ())
+        )
+        if values.get("batch_price"):
+            values["batch_price"] = Price(**values["batch_price"])
+        values["limits"] = Limits(**values.get("limits", {}))
+        wire = dict(values.get("wire", {}))
+        for name, kind in (("structured", Structured), ("marking", Marking)):
+            if name in wire:
+                wire[name] = kind(wire[name])
+        return cls(**{**values, "wire": Wire(**wire)})
 
     @property
     def provider(self) -> str:
         """The part of the name that says who answers."""
         return self.name.partition("/")[0]
+
+    def price_at(self, input_tokens: int) -> Price:
+        """What tokens cost in a call with this much input."""
+        price = self.price
+        for tier in self.tiers:
+            if input_tokens > tier.above:
+                price = tier.price
+        return price
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +142,7 @@ class Params:
     top_p: float | None = None
     seed: int | None = None
     max_tokens: int | None = None
+    effort: str | None = None  # how hard a reasoning model should think, in the vendor's word
     stop: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Json]:

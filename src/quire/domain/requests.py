@@ -1,13 +1,13 @@
 """Requests, attempts and responses: one call, one sending of it, and what came back."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
 from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError
 from quire.domain.ids import AttemptId, LaneId, RequestId, RunId, StageId, TaskId, WorkerId
-from quire.domain.models import Params, Usage
+from quire.domain.models import Params, Usage, Wire
 
 
 class Kind(StrEnum):
@@ -38,6 +38,8 @@ class Call:
     user: str
     output_schema: JsonObject | None  # the wire form of the answer; None asks for plain text
     params: Params
+    wire: Wire = field(default_factory=Wire)
+    caching: bool = False  # mark the end of the system text as worth keeping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

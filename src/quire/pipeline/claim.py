@@ -142,4 +142,5 @@ def _call(context: StageContext, request: Queued, attempt: AttemptId, user: str)
         user=user,
         output_schema=context.prefix.output_schema,
         params=context.sending(request.max_output).params,
+        wire=context.facts.wire,
     )

@@ -136,7 +136,8 @@ def _request(
     sent_bytes = context.prefix_bytes + items_bytes(len(tasks), content_bytes)
     digest = payload_hash(context.sending(limit).payload_head, user)
     contexts.rendered[digest] = user
-    reserve = most_cost(bound_tokens(sent_bytes), limit, facts.price)
+    most_input = bound_tokens(sent_bytes)
+    reserve = most_cost(most_input, limit, facts.price_at(most_input))
     return NewRequest(
         request,
         context.lane_id,

@@ -7,11 +7,13 @@ from typing import NoReturn
 
 import orjson
 
+from quire.domain.accounts import NOBODY, Account
 from quire.domain.errors import ProviderError, Remedy, SettingsInvalid, Undecodable
 from quire.domain.ids import fingerprint
 from quire.domain.models import Usage
 from quire.domain.requests import Call, Reply, Stop
 from quire.providers.catalog import CATALOG
+from quire.providers.protocol import Sent
 from quire.simulated.faults import NO_FAULTS, Faults
 from quire.simulated.responding import Outcome, respond
 
@@ -45,7 +47,7 @@ class SimulatedProvider:
         self._log = log
         self._log_file = _open_log(faults.log) if faults.log else None
 
-    async def send(self, call: Call) -> bytes:
+    async def send(self, call: Call, account: Account = NOBODY) -> Sent:
         """Answer one call, or fail it as the script says."""
         facts = CATALOG.get(call.model)
         outcome = respond(call, self.faults, facts.max_output if facts else None)
@@ -55,7 +57,7 @@ class SimulatedProvider:
         if self.faults.latency:
             await asyncio.sleep(self.faults.latency)
         if outcome.fault == "garbage":
-            return GARBAGE
+            return Sent(GARBAGE)
         if outcome.fault:
             self._fail(outcome.fault)
         if facts and outcome.usage.input > facts.window:
@@ -64,7 +66,7 @@ class SimulatedProvider:
                 f" {call.model} holds {facts.window:,}",
                 remedy=Remedy.SPLIT,
             )
-        return _body(call, outcome)
+        return Sent(_body(call, outcome))
 
     def decode(self, raw: bytes) -> Reply:
         """Read a body that `send` returned; anything else is Undecodable."""
