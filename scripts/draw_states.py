@@ -71,6 +71,11 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "edited": "confirmed with changes",
         "rejected": "refused; the task is asked again",
     },
+    "credential": {
+        "valid": "calls may go out with it",
+        "invalid": "the provider did not accept the key; another one takes over, else runs wait",
+        "spent": "its account has no credit left, or has reached a cap of its owner's",
+    },
 }
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import orjson
 
+from quire.domain.accounts import CredentialId, KeySource
 from quire.domain.documents import Parsed
 from quire.domain.ids import (
     AttemptId,
@@ -23,6 +24,7 @@ from quire.domain.models import Params, Usage
 from quire.domain.recipes import Schema
 from quire.domain.requests import Answer, Reply, Stop
 from quire.ledger.ledger import Ledger, Transaction
+from quire.ledger.tables.credentials import NewCredential
 from quire.ledger.tables.documents import NewBlock
 from quire.pipeline.advance import advance
 from quire.pipeline.claim import Outgoing, claim
@@ -165,6 +167,21 @@ def answer(
     """What came back for an attempt; without a reply the decoder could not read it."""
     problem = "" if said else "unreadable"
     return Answer(attempt, place.run, place.stage, raw, said, 1, 7, problem)
+
+
+def add_credential(
+    tx: Transaction,
+    name: str = "work",
+    digest: bytes = b"12345678",
+    *,
+    provider: str = "openai",
+    sealed: bytes | None = b"sealed",
+) -> CredentialId:
+    """A key in the ledger; without anything sealed, one of the environment."""
+    source = KeySource.ENVIRONMENT if sealed is None else KeySource.STORED
+    added = tx.credentials.add(NewCredential(provider, name, source, "tail", digest, sealed), NOW)
+    assert added is not None
+    return added
 
 
 def request_of(tx: Transaction, attempt: AttemptId) -> RequestId:

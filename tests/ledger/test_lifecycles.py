@@ -8,15 +8,17 @@ import pytest
 from quire.domain.errors import IllegalMove
 from quire.domain.requests import Kind
 from quire.domain.runs import HoldKind
-from quire.domain.states import ATTEMPT, LIFECYCLES, REQUEST, REVIEW, RUN, STAGE, TASK
+from quire.domain.states import ATTEMPT, CREDENTIAL, LIFECYCLES, REQUEST, REVIEW, RUN, STAGE, TASK
 from quire.domain.states import Lifecycle as Life
 from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.statements import migrations
-from tests.ledger.making import NOW, owing, request_of, sent, tasks_of
+from tests.ledger.making import NOW, add_credential, owing, request_of, sent, tasks_of
 from tests.ledger.raw import Raw
 
 TABLES = {"batch": "batches", "review": "results"}
 TABLES |= {noun: f"{noun}s" for noun in ("run", "stage", "task", "request", "attempt")}
+TABLES |= {"credential": "credentials"}
+MOVING = (RUN, STAGE, TASK, REQUEST, ATTEMPT, CREDENTIAL)
 Move = Callable[[Transaction, str, int], object]
 
 MOVES: dict[str, Move] = {
@@ -25,10 +27,11 @@ MOVES: dict[str, Move] = {
     "task": lambda tx, name, row: tx.tasks.move(name, [row]),  # type: ignore[list-item]
     "request": lambda tx, name, row: tx.requests.move(name, [row]),  # type: ignore[list-item]
     "attempt": lambda tx, name, row: tx.attempts.move(name, [row]),  # type: ignore[list-item]
+    "credential": lambda tx, name, row: tx.credentials.move(name, [row], "why", NOW),  # type: ignore[list-item]
 }
 
 
-@pytest.mark.parametrize("life", [RUN, STAGE, TASK, REQUEST, ATTEMPT], ids=lambda each: each.noun)
+@pytest.mark.parametrize("life", MOVING, ids=lambda each: each.noun)
 def test_the_ledger_allows_exactly_the_listed_moves(life: Life, ledger: Ledger, raw: Raw) -> None:
     row = _row_of(life, ledger)
     seen = {}
@@ -140,7 +143,7 @@ def test_a_table_accepts_exactly_the_kinds_we_know(
     assert _checked("sqlite", table, "kind") == {each.value for each in kinds}
 
 
-@pytest.mark.parametrize("life", [RUN, STAGE, TASK, REQUEST, ATTEMPT], ids=lambda each: each.noun)
+@pytest.mark.parametrize("life", MOVING, ids=lambda each: each.noun)
 def test_the_database_refuses_a_state_that_nobody_knows(
     life: Life, ledger: Ledger, raw: Raw
 ) -> None:
@@ -152,8 +155,9 @@ def test_the_database_refuses_a_state_that_nobody_knows(
 
 def _row_of(life: Life, ledger: Ledger) -> int:
     place, (attempt,) = sent(ledger)
-    with ledger.snapshot() as tx:
+    with ledger.transaction() as tx:
         rows = {
+            "credential": add_credential(tx),
             "run": place.run,
             "stage": place.stage,
             "task": tasks_of(tx, place)[0],
@@ -164,12 +168,14 @@ def _row_of(life: Life, ledger: Ledger) -> int:
 
 
 def _put(raw: Raw, life: Life, row: int, state: str) -> None:
-    ended = ""
+    with_it = ""  # columns that a CHECK ties to the state
     if life is RUN:
-        ended = f", ended_at = {'NULL' if state == 'running' else '1'}"
-    raw.rows(
-        f"UPDATE {TABLES[life.noun]} SET state = :state{ended} WHERE id = :id", state=state, id=row
-    )
+        with_it = f", ended_at = {'NULL' if state == 'running' else '1'}"
+    if life is CREDENTIAL:
+        reason, at = ("NULL", "NULL") if state == "valid" else ("'because'", "1")
+        with_it = f", reason = {reason}, marked_at = {at}"
+    table = TABLES[life.noun]
+    raw.rows(f"UPDATE {table} SET state = :state{with_it} WHERE id = :id", state=state, id=row)
 
 
 def _state(raw: Raw, life: Life, row: int) -> str:

@@ -2,9 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, NoReturn
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple, NewType, NoReturn
 
 from quire.domain.models import Limits
+
+CredentialId = NewType("CredentialId", int)
 
 
 class Secret:
@@ -41,6 +45,10 @@ class Secret:
         """What people may see of it."""
         return self._value[-4:] if len(self._value) >= 12 else ""
 
+    def hide_in(self, text: str) -> str:
+        """Take it out of somebody else's words: vendors repeat keys in their complaints."""
+        return text.replace(self._value, repr(self)) if self._value else text
+
     def reveal(self) -> str:
         """The key itself, for the header of a call."""
         return self._value
@@ -55,6 +63,43 @@ class Account:
     key: Secret
     base_url: str = ""  # "" = where the vendor is found
     options: Mapping[str, str] = field(default_factory=dict)  # of this vendor: project, location…
+    id: CredentialId | None = None  # its row in the ledger; None where no key is needed
+
+
+class KeySource(StrEnum):
+    """Where a key is kept."""
+
+    STORED = "stored"  # in the ledger, encrypted
+    FILE = "file"
+    ENVIRONMENT = "environment"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credential:
+    """What the ledger knows of one key: never the key itself, at most the key encrypted."""
+
+    id: CredentialId
+    provider: str
+    name: str  # what its owner calls it; else the variable or the file that holds it
+    source: KeySource
+    tail: str  # its last four characters; of a short key none
+    digest: bytes  # tells a changed key from the one that was here before
+    state: str
+    reason: str = ""  # why it is not valid
+    marked_at: datetime | None = None  # since when
+    created_at: datetime
+    sealed: bytes | None = field(default=None, repr=False)
+
+    @property
+    def label(self) -> str:
+        """What people call it, and what attempts remember."""
+        return label(self.source, self.name, self.tail)
+
+
+def label(source: KeySource, name: str, tail: str) -> str:
+    """Name a key without showing it."""
+    words = {KeySource.ENVIRONMENT: "env"}
+    return f"{words.get(source, source.value)} {name}" + (f" …{tail}" if tail else "")
 
 
 class Rates(NamedTuple):

@@ -123,7 +123,17 @@ REVIEW = _lifecycle(
     ],
 )
 
-LIFECYCLES = (RUN, STAGE, TASK, REQUEST, ATTEMPT, BATCH, REVIEW)
+CREDENTIAL = _lifecycle(
+    "credential",
+    "valid",
+    [
+        ("valid", "reject", "invalid"),
+        ("valid", "exhaust", "spent"),
+        ("invalid|spent", "clear", "valid"),
+    ],
+)
+
+LIFECYCLES = (RUN, STAGE, TASK, REQUEST, ATTEMPT, BATCH, REVIEW, CREDENTIAL)
 
 TASK_OPEN = ("waiting", "ready", "packed", "proposed", "blocked")  # still owed
 TASK_ENDED = ("done", "failed", "cancelled")

@@ -9,6 +9,7 @@ from quire.ledger.connection import Connection, Database
 from quire.ledger.sqlite import SqliteDatabase
 from quire.ledger.statements import migrations
 from quire.ledger.tables.attempts import Attempts
+from quire.ledger.tables.credentials import Credentials
 from quire.ledger.tables.documents import Documents
 from quire.ledger.tables.holds import Events, Holds
 from quire.ledger.tables.purges import Purges
@@ -37,6 +38,7 @@ class Transaction:
         self.requests = Requests(connection, workspace)
         self.attempts = Attempts(connection, workspace)
         self.results = Results(connection, workspace)
+        self.credentials = Credentials(connection, workspace)
         self.workers = Workers(connection)
         self.purges = Purges(connection, workspace)
         self.views = Views(connection, workspace)

@@ -1,0 +1,101 @@
+"""Credentials: the keys that calls go out with, encrypted, or only known by where they are."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from quire.domain.accounts import Credential, CredentialId, KeySource
+from quire.domain.ids import WorkspaceId
+from quire.domain.states import CREDENTIAL
+from quire.ledger.connection import Connection, Row
+from quire.ledger.moments import from_micros, maybe_moment, to_micros
+from quire.ledger.tables.moving import move
+from quire.ledger.texts import storable
+
+
+class NewCredential(NamedTuple):
+    """A key on its way into the ledger, without the key."""
+
+    provider: str
+    name: str
+    source: KeySource
+    tail: str
+    digest: bytes
+    sealed: bytes | None = None  # stored ones only
+
+
+class Credentials:
+    """The workspace's credentials."""
+
+    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
+        """Work in one transaction, for one workspace."""
+        self._connection = connection
+        self.workspace = workspace
+
+    def all(self) -> list[Credential]:
+        """Every credential, the oldest first."""
+        return [_credential(row) for row in self._run("list_credentials")]
+
+    def of(self, provider: str) -> list[Credential]:
+        """Those of one provider, the oldest first."""
+        return [_credential(row) for row in self._run("credentials_of", provider=provider)]
+
+    def get(self, credential: CredentialId) -> Credential | None:
+        """One of them; also one that was removed, which has nothing sealed any more."""
+        rows = self._run("get_credential", id=credential)
+        return _credential(rows[0]) if rows else None
+
+    def add(self, new: NewCredential, now: datetime) -> CredentialId | None:
+        """Write down a key as it is first seen; None if it was here already."""
+        rows = self._run(
+            "add_credential",
+            **new._asdict() | {"source": new.source.value},
+            state=CREDENTIAL.start,
+            now=to_micros(now),
+        )
+        return CredentialId(rows[0][0]) if rows else None
+
+    def remove(self, credential: CredentialId, now: datetime) -> bool:
+        """Erase a stored key; that there was one is not forgotten."""
+        removed = self._connection.change(
+            "remove_credential", workspace=self.workspace, id=credential, now=to_micros(now)
+        )
+        return removed > 0
+
+    def move(
+        self, name: str, credentials: Sequence[CredentialId], reason: str, now: datetime
+    ) -> list[CredentialId]:
+        """Make a move with every credential that is where it starts; returns who moved."""
+        if not credentials:
+            return []
+        marked = CREDENTIAL.targets[name] != CREDENTIAL.start
+        moved = move(
+            self._connection,
+            "move_credentials",
+            CREDENTIAL,
+            name,
+            workspace=self.workspace,
+            ids=credentials,
+            reason=storable(reason) if marked else None,
+            marked_at=to_micros(now) if marked else None,
+        )
+        return [CredentialId(row[0]) for _, rows in moved for row in rows]
+
+    def _run(self, name: str, /, **values: object) -> list[Row]:
+        return self._connection.run(name, workspace=self.workspace, **values)
+
+
+def _credential(row: Row) -> Credential:
+    return Credential(
+        id=row[0],
+        provider=row[1],
+        name=row[2],
+        source=KeySource(row[3]),
+        tail=row[4],
+        digest=bytes(row[5]),
+        sealed=None if row[6] is None else bytes(row[6]),
+        state=row[7],
+        reason=row[8] or "",
+        marked_at=maybe_moment(row[9]),
+        created_at=from_micros(row[10]),
+    )
