@@ -1,0 +1,1 @@
+"""Accounts: as whom calls go out; functions over the caller's transaction."""

@@ -1,0 +1,1 @@
+"""Tests of keys: sealed, found, chosen, marked, and never shown."""

@@ -1,0 +1,172 @@
+"""Keys are kept under names, listed in the order in which they are tried, marked and cleared."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from quire.accounts.choose import every
+from quire.accounts.credentials import add, clear, clear_one, listing, mark, remove
+from quire.accounts.finding import Surroundings
+from quire.accounts.sealing import Box
+from quire.domain.accounts import NOBODY, Account, Secret
+from quire.domain.errors import Conflict, NotFound, UsageError
+from quire.ledger.ledger import Ledger, Transaction
+from tests.accounts.test_finding import KEY, OTHER, look
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+LATER = NOW + timedelta(hours=1)
+
+
+def accounts(tx: Transaction, box: Box, around: Surroundings) -> tuple[Account, ...]:
+    """Every account of a provider, as `keys test` sees them."""
+    return every(tx, lambda: box, around, NOW).accounts
+
+
+def test_a_kept_key_is_listed_by_its_end_only(ledger: Ledger, box: Box) -> None:
+    with ledger.transaction() as tx:
+        add(tx, box, "openai", "work", Secret(KEY), NOW)
+        (known,) = listing(tx, [])
+
+    assert known == ("openai", "work", "stored", "1234", "valid", "", NOW)
+
+
+def test_the_same_key_is_not_kept_twice(ledger: Ledger, box: Box) -> None:
+    with ledger.transaction() as tx:
+        add(tx, box, "openai", "work", Secret(KEY), NOW)
+
+        with pytest.raises(Conflict, match="that key is kept already, as openai work"):
+            add(tx, box, "openai", "home", Secret(KEY), NOW)
+        with pytest.raises(Conflict, match="has a key called work already"):
+            add(tx, box, "openai", "work", Secret(OTHER), NOW)
+        assert add(tx, box, "openai", "home", Secret(OTHER), NOW)
+        assert add(tx, box, "compatible", "work", Secret(KEY), NOW)
+
+
+def test_a_removed_key_can_be_kept_again_and_starts_afresh(ledger: Ledger, box: Box) -> None:
+    with ledger.transaction() as tx:
+        first = add(tx, box, "openai", "work", Secret(KEY), NOW)
+        (account,) = accounts(tx, box, look())
+        mark(tx, account, "invalid", "wrong", NOW)
+        assert remove(tx, "openai", "work", NOW).id == first
+        assert listing(tx, []) == []
+
+        assert add(tx, box, "openai", "work", Secret(KEY), LATER) == first
+        assert [(each.name, each.state) for each in listing(tx, [])] == [("work", "valid")]
+        assert accounts(tx, box, look()) == (account,)
+
+
+def test_keeping_a_key_takes_the_mark_off_its_twin_in_the_environment(
+    ledger: Ledger, box: Box
+) -> None:
+    around = look(OPENAI_API_KEY=KEY)
+    with ledger.transaction() as tx:
+        (account,) = accounts(tx, box, around)
+        mark(tx, account, "spent", "no credit", NOW)
+
+        add(tx, box, "openai", "work", Secret(KEY), NOW)
+
+        assert [each.state for each in listing(tx, [around])] == ["valid", "valid"]
+
+
+def test_the_only_key_is_removed_without_its_name(ledger: Ledger, box: Box) -> None:
+    with ledger.transaction() as tx:
+        add(tx, box, "openai", "work", Secret(KEY), NOW)
+        add(tx, box, "openai", "home", Secret(OTHER), NOW)
+
+        with pytest.raises(UsageError, match="several stored keys; which one of work, home"):
+            remove(tx, "openai", None, NOW)
+        remove(tx, "openai", "work", NOW)
+        assert remove(tx, "openai", None, NOW).name == "home"
+
+
+def test_what_is_not_stored_cannot_be_removed(ledger: Ledger) -> None:
+    with ledger.transaction() as tx:
+        with pytest.raises(NotFound, match="openai has no stored key; `quire keys list`"):
+            remove(tx, "openai", None, NOW)
+        with pytest.raises(NotFound, match="openai has no stored key called work"):
+            remove(tx, "openai", "work", NOW)
+        with pytest.raises(NotFound, match="OPENAI_API_KEY is in the environment, not in the"):
+            remove(tx, "openai", "OPENAI_API_KEY", NOW)
+
+
+def test_keys_are_listed_in_the_order_in_which_they_are_tried(ledger: Ledger, box: Box) -> None:
+    openai = look(OPENAI_API_KEY=OTHER)
+    gemini = look("gemini", GEMINI_API_KEY="AIza-something-9999")
+    with ledger.transaction() as tx:
+        add(tx, box, "openai", "work", Secret(KEY), NOW)
+        add(tx, box, "mistral", "m", Secret("abcdefghijklmnop"), NOW)
+
+        assert [(each.provider, each.name) for each in listing(tx, [openai, gemini])] == [
+            ("gemini", "GEMINI_API_KEY"),
+            ("mistral", "m"),
+            ("openai", "work"),
+            ("openai", "OPENAI_API_KEY"),
+        ]
+
+
+def test_a_mark_is_listed_with_its_reason_and_since_when(ledger: Ledger, box: Box) -> None:
+    around = look(OPENAI_API_KEY=KEY)
+    with ledger.transaction() as tx:
+        (account,) = accounts(tx, box, around)
+        (before,) = listing(tx, [around])
+        mark(tx, account, "invalid", "HTTP 401: no such key", LATER)
+        (after,) = listing(tx, [around])
+
+    assert (before.state, before.since) == ("valid", None)
+    assert (after.state, after.reason, after.since) == ("invalid", "HTTP 401: no such key", LATER)
+
+
+def test_a_variable_that_is_no_longer_set_is_not_listed(ledger: Ledger, box: Box) -> None:
+    with ledger.transaction() as tx:
+        accounts(tx, box, look(OPENAI_API_KEY=KEY))
+
+        assert listing(tx, [look()]) == []
+        assert [each.tail for each in listing(tx, [look(OPENAI_API_KEY=OTHER)])] == ["5678"]
+
+
+def test_a_reason_that_repeats_the_key_is_kept_without_it(ledger: Ledger, box: Box) -> None:
+    around = look(OPENAI_API_KEY=KEY)
+    with ledger.transaction() as tx:
+        (account,) = accounts(tx, box, around)
+
+        mark(tx, account, "invalid", f"Incorrect key:\n {KEY}{'!' * 1000}", NOW)
+
+        (known,) = listing(tx, [around])
+        assert known.reason.startswith("Incorrect key: …1234!!!")
+        assert len(known.reason) == 300
+
+
+def test_a_second_mark_changes_nothing(ledger: Ledger, box: Box) -> None:
+    around = look(OPENAI_API_KEY=KEY)
+    with ledger.transaction() as tx:
+        (account,) = accounts(tx, box, around)
+        assert mark(tx, account, "spent", "", NOW)
+        assert not mark(tx, account, "invalid", "later", LATER)
+
+        assert listing(tx, [around])[0][4:] == ("spent", "no reason was given", NOW)
+
+
+def test_nobody_needs_no_mark(ledger: Ledger) -> None:
+    with ledger.transaction() as tx:
+        assert not mark(tx, NOBODY, "invalid", "x", NOW)
+        assert not clear_one(tx, NOBODY, NOW)
+
+
+def test_marks_are_cleared_for_all_for_a_provider_or_for_one(ledger: Ledger, box: Box) -> None:
+    def mark_all(tx: Transaction) -> list[Account]:
+        everyone = [
+            *accounts(tx, box, look(OPENAI_API_KEY=KEY)),
+            *accounts(tx, box, look("gemini", GEMINI_API_KEY=KEY, GOOGLE_API_KEY=OTHER)),
+        ]
+        for each in everyone:
+            mark(tx, each, "spent", "x", NOW)
+        return everyone
+
+    with ledger.transaction() as tx:
+        one = mark_all(tx)[0]
+        assert clear(tx, NOW, "gemini") == 2
+        assert clear_one(tx, one, NOW)
+        assert not clear_one(tx, one, NOW)
+        mark_all(tx)
+        assert clear(tx, NOW) == 3
+        assert clear(tx, NOW) == 0

@@ -1,0 +1,112 @@
+"""Keys outside the ledger are found where quire.toml says, then where vendors' tools look."""
+
+from pathlib import Path
+
+from quire.accounts.finding import DEFAULT_CREDENTIALS, Surroundings, Told, look_around
+from quire.domain.accounts import KeySource
+from quire.domain.data import Json
+
+KEY, OTHER = "sk-the-first-key-1234", "sk-the-other-key-5678"
+
+
+def look(
+    provider: str = "openai",
+    table: dict[str, Json] | None = None,
+    folder: Path = Path(),
+    **environment: str,
+) -> Surroundings:
+    """Look around with so much said."""
+    return look_around(provider, Told(table or {}, environment, folder))
+
+
+def names(around: Surroundings) -> list[tuple[str, str]]:
+    """Where keys were found, in order, and their ends."""
+    return [(each.name, each.key.tail) for each in around.keys]
+
+
+def test_the_vendors_own_variable_is_found() -> None:
+    around = look(OPENAI_API_KEY=f" {KEY}\n", ANTHROPIC_API_KEY="sk-ant-somebody-elses")
+
+    assert names(around) == [("OPENAI_API_KEY", "1234")]
+    assert around.keys[0].source is KeySource.ENVIRONMENT
+    assert around.keys[0].key.reveal() == KEY
+
+
+def test_what_quire_toml_names_comes_before_the_vendors_variable(tmp_path: Path) -> None:
+    (tmp_path / "team.key").write_text(f"{OTHER}\n")
+    table: dict[str, Json] = {"key_env": "TEAM_KEY", "key_file": "team.key"}
+
+    around = look("openai", table, tmp_path, OPENAI_API_KEY="sk-a-third-key-9999", TEAM_KEY=KEY)
+
+    path = str(tmp_path / "team.key")
+    assert names(around) == [("TEAM_KEY", "1234"), (path, "5678"), ("OPENAI_API_KEY", "9999")]
+    assert [each.source.value for each in around.keys] == ["environment", "file", "environment"]
+
+
+def test_a_variable_that_is_named_twice_is_found_once() -> None:
+    assert len(look(table={"key_env": "OPENAI_API_KEY"}, OPENAI_API_KEY=KEY).keys) == 1
+
+
+def test_every_usual_variable_counts() -> None:
+    around = look("gemini", GOOGLE_API_KEY="AIza-the-other-one", GEMINI_API_KEY="AIza-the-first")
+
+    assert [each.name for each in around.keys] == ["GEMINI_API_KEY", "GOOGLE_API_KEY"]
+
+
+def test_a_named_variable_that_is_not_set_is_not_replaced_by_another() -> None:
+    around = look(table={"key_env": "TEAM_KEY"}, OPENAI_API_KEY=KEY)
+
+    assert around.keys == ()
+    assert around.problem == "quire.toml says that the key of openai is in TEAM_KEY; set it"
+
+
+def test_a_named_file_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
+    around = look("openai", {"key_file": "no.key"}, tmp_path, OPENAI_API_KEY=KEY)
+
+    assert around.keys == ()
+    assert around.problem == (
+        f"the key file {tmp_path / 'no.key'} cannot be read: No such file or directory"
+    )
+
+
+def test_a_file_that_holds_more_than_a_key_is_not_repeated(tmp_path: Path) -> None:
+    (tmp_path / "bad.key").write_text("user: me\npassword: hunter2\n")
+
+    around = look("openai", {"key_file": "bad.key"}, tmp_path)
+
+    assert "holds a blank or a line break" in around.problem
+    assert "hunter2" not in around.problem
+
+
+def test_a_variable_that_cannot_be_a_key_is_told_by_its_name() -> None:
+    around = look(OPENAI_API_KEY="Bearer sk-one")
+
+    assert around.problem.startswith("OPENAI_API_KEY holds a blank")
+    assert around.keys == ()
+
+
+def test_a_file_by_its_whole_path_is_read_from_there(tmp_path: Path) -> None:
+    (tmp_path / "mine.key").write_text(KEY)
+
+    assert look("openai", {"key_file": str(tmp_path / "mine.key")}, Path("/nowhere")).keys
+
+
+def test_an_empty_variable_is_no_variable() -> None:
+    assert look(OPENAI_API_KEY=" ") == look()
+
+
+def test_vertex_falls_back_on_googles_own_search() -> None:
+    with_token = look("vertex", GOOGLE_ACCESS_TOKEN="ya29.token-of-somebody")
+
+    assert [each.name for each in look("vertex").keys] == [DEFAULT_CREDENTIALS]
+    assert [each.name for each in with_token.keys] == ["GOOGLE_ACCESS_TOKEN", DEFAULT_CREDENTIALS]
+
+
+def test_nothing_is_looked_for_where_nobody_asks_for_a_key() -> None:
+    around = look("simulated", {"key_env": "MISSING"}, SIMULATED_API_KEY=KEY)
+
+    assert (around.keys, around.problem) == ((), "")
+
+
+def test_a_found_key_does_not_show_itself() -> None:
+    assert KEY not in repr(look(OPENAI_API_KEY=KEY))
