@@ -1,30 +1,145 @@
 """The catalog knows its models, and says what to type where it does not."""
 
+import tomllib
+from datetime import date, datetime
+from importlib.resources import files
+
 import pytest
 
-from quire.domain.errors import UnknownModel
-from quire.domain.models import ModelFacts
-from quire.providers.catalog import CATALOG, find_model
+from quire.domain.errors import SettingsInvalid, UnknownModel, UsageError
+from quire.domain.models import Marking, ModelFacts, Price, Structured
+from quire.providers.catalog import (
+    CATALOG,
+    MADE,
+    RETIRED,
+    UNPRICED,
+    facts_from_table,
+    facts_from_tables,
+    find_model,
+)
+from quire.providers.naming import PROVIDERS
+from quire.providers.second_opinion import Difference, differences
+from quire.settings import places
+from quire.settings.checking import mistakes
+
+# Where genai-prices is known to be wrong, or to mean something else. None today.
+KNOWN_DIFFERENCES: set[Difference] = set()
 
 
-def test_the_simulated_models_have_the_stated_windows_and_outputs() -> None:
+def refusal(name: str, **others: dict[str, str]) -> str:
+    with pytest.raises(UnknownModel) as caught:
+        find_model(name, **others)  # type: ignore[arg-type]
+    return str(caught.value)
+
+
+def test_the_simulated_models_have_the_stated_windows_outputs_and_prices() -> None:
     small, large = find_model("simulated/small"), find_model("simulated/large")
 
     assert (small.window, small.max_output) == (32_000, 8_192)
     assert (large.window, large.max_output) == (200_000, 16_384)
+    assert small.price == Price(
+        input=250_000, output=2_000_000, cached=25_000, written_short=312_500, written_long=500_000
+    )
+    assert {small.note, large.note} == {"simulated: no model is called, no money is spent"}
 
 
-def test_every_model_has_a_price_for_every_kind_of_token() -> None:
+def test_no_model_of_the_catalog_is_free_and_none_reads_or_batches_dearer_than_usual() -> None:
     for facts in CATALOG.values():
-        price = facts.price
-        assert 0 < price.cached < price.input < price.written_short < price.written_long
-        assert price.input < price.output
+        for price in (facts.price, *(tier.price for tier in facts.tiers)):
+            assert 0 < price.cached <= price.input <= price.written_short <= price.written_long
+            assert price.input < price.output
+        batch = facts.batch_price
+        if batch is not None:
+            assert 0 < batch.cached <= batch.input < facts.price.input
+            assert batch.output * 2 == facts.price.output
 
 
-def test_the_simulated_models_say_that_they_are_simulated() -> None:
+def test_every_model_is_whole() -> None:
     for facts in CATALOG.values():
-        if facts.provider == "simulated":
-            assert facts.note == "simulated: no model is called, no money is spent"
+        assert 0 < facts.max_output <= facts.window
+        assert facts.max_input is None or facts.max_input < facts.window
+        assert facts.provider in PROVIDERS
+        assert [tier.above for tier in facts.tiers] == sorted({each.above for each in facts.tiers})
+        assert ModelFacts.from_json(facts.as_json()) == facts
+        if facts.retires:
+            assert date.fromisoformat(facts.retires) > date.fromisoformat(MADE)
+
+
+def test_the_file_obeys_the_rules_of_quire_toml() -> None:
+    told = tomllib.loads(files("quire.providers").joinpath("catalog.toml").read_text("utf-8"))
+
+    assert mistakes({"models": told["models"]}) == []
+    assert sorted(places.PROVIDERS) == sorted(PROVIDERS)
+
+
+def test_prices_are_what_vendors_publish() -> None:
+    luna = find_model("openai/gpt-6-luna")
+    haiku = find_model("anthropic/claude-haiku-5-5")
+
+    assert luna.price_at(272_000).input == 100_000
+    assert luna.price_at(272_001) == Price(
+        input=200_000, output=750_000, cached=20_000, written_short=250_000, written_long=500_000
+    )
+    assert luna.batch_price == Price(
+        input=50_000, output=250_000, cached=5_000, written_short=62_500, written_long=125_000
+    )
+    assert haiku.price_at(100_001).output == 2_500_000
+    assert (luna.max_input, luna.window) == (922_000, 1_050_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "structured", "marking", "sampling", "thinks", "factor"),
+    [
+        ("anthropic/claude-opus-5-5", "schema", "breakpoint", False, True, 1.3),
+        ("anthropic/claude-haiku-5-5", "tool", "breakpoint", False, False, 1.3),
+        ("anthropic/claude-haiku-4-5", "tool", "breakpoint", True, False, 1.0),
+        ("openai/gpt-6-luna", "schema", "breakpoint", False, True, 1.0),
+        ("openai/gpt-5-mini", "schema", "automatic", False, True, 1.0),
+        ("openai/gpt-4o", "schema", "automatic", True, False, 1.0),
+        ("gemini/gemini-3.8-flash", "schema", "automatic", False, True, 1.0),
+    ],
+)
+def test_models_are_spoken_to_as_they_understand(
+    name: str, structured: str, marking: str, sampling: bool, thinks: bool, factor: float
+) -> None:
+    facts = find_model(name)
+
+    assert (facts.wire.structured, facts.wire.marking) == (structured, marking)
+    assert (facts.wire.sampling, facts.thinking > 0) == (sampling, thinks)
+    assert facts.token_factor == factor
+
+
+def test_a_cache_that_costs_nothing_to_fill_is_written_at_the_price_of_input() -> None:
+    for name in ("openai/gpt-5-mini", "gemini/gemini-2.5-pro"):
+        price = find_model(name).price
+        assert price.written_short == price.written_long == price.input
+
+
+def test_googles_cached_price_is_halved_in_batches_or_not_as_published() -> None:
+    newer, older = find_model("gemini/gemini-3.8-flash"), find_model("gemini/gemini-2.5-pro")
+
+    assert newer.batch_price is not None
+    assert older.batch_price is not None
+    assert newer.batch_price.cached * 2 == newer.price.cached
+    assert older.batch_price.cached == older.price.cached
+    assert find_model("gemini/gemini-3.7-flash").batch_price is None
+
+
+def test_genai_prices_agrees_as_of_the_day_the_catalog_was_made() -> None:
+    found = differences(CATALOG.values(), datetime.fromisoformat(f"{MADE}T00:00:00+00:00"))
+
+    assert found is not None
+    assert set(found) == KNOWN_DIFFERENCES
+
+
+def test_the_second_opinion_sees_a_price_that_changes_on_a_day() -> None:
+    flash = CATALOG["gemini/gemini-3.8-flash"]
+
+    found = differences([flash], datetime.fromisoformat("2027-01-02T00:00:00+00:00"))
+
+    assert found is not None
+    assert Difference(flash.name, "input", 750_000, 1_500_000) in found
+    assert "doubles" in flash.note
 
 
 @pytest.mark.parametrize(
@@ -34,25 +149,118 @@ def test_the_simulated_models_say_that_they_are_simulated() -> None:
         ("Large", "simulated/large"),
         ("simulated/smal", "simulated/small"),
         ("simulate/small", "simulated/small"),
+        ("claude-opus-5", "anthropic/claude-opus-5"),
+        ("anthropic/claude-sonet-5", "anthropic/claude-sonnet-5"),
+        ("claude-sonet-5", "anthropic/claude-sonnet-5"),
+        ("groq/gpt-oss-120b", "groq/openai/gpt-oss-120b"),
+        ("fable", "anthropic/claude-fable-5-1"),
     ],
 )
 def test_a_near_miss_is_told_the_full_name(typed: str, meant: str) -> None:
-    with pytest.raises(UnknownModel) as caught:
-        find_model(typed)
-
-    assert f"no model is called '{typed}'; did you mean {meant}" in str(caught.value)
+    assert f"no model is called '{typed}'; did you mean {meant}" in refusal(typed)
 
 
-def test_a_name_like_none_of_ours_is_told_all_of_them() -> None:
-    with pytest.raises(UnknownModel) as caught:
-        find_model("acme/brain-9000")
+def test_a_provider_that_nobody_knows_is_told_which_there_are() -> None:
+    said = refusal("acme/brain-9000")
 
-    assert "there are simulated/small, simulated/large." in str(caught.value)
+    assert "providers are openai, anthropic, gemini" in said
+    assert "compatible/MODEL@URL" in said
 
 
-def test_the_users_own_facts_come_first() -> None:
-    mine = ModelFacts(
-        name="simulated/small", window=1, max_output=1, price=CATALOG["simulated/large"].price
-    )
+def test_without_a_price_the_lines_to_state_it_are_shown_and_unfilled_they_are_refused() -> None:
+    for name in (*UNPRICED, "azure/mine", "openrouter/acme/x", "compatible/x@http://h:1/v1"):
+        lines = refusal(name).splitlines()
+        pasted = "\n".join(line for line in lines if line.startswith("  "))
+
+        assert f'[models."{name}"]' in pasted
+        with pytest.raises(tomllib.TOMLDecodeError):
+            tomllib.loads(pasted)
+        assert tomllib.loads(pasted.replace("?", "9"))["models"][name]["output"] == 9
+
+
+def test_a_model_that_was_shut_down_says_when() -> None:
+    assert "openai/o1 was shut down on 2026-10-23" in refusal("openai/o1")
+    assert not RETIRED.keys() & CATALOG.keys()
+
+
+def test_the_users_own_facts_and_aliases_come_first() -> None:
+    mine = facts_from_table("simulated/small", {"window": 9_000})
 
     assert find_model("simulated/small", {"simulated/small": mine}) is mine
+    assert find_model("s", {mine.name: mine}, {"s": "simulated/small"}) is mine
+    assert "did you mean cheap?" in refusal("chaep", aliases={"cheap": "simulated/small"})
+
+
+def test_googles_models_are_found_in_vertex_too_with_one_discount_at_a_time() -> None:
+    here, there = find_model("gemini/gemini-3.8-flash"), find_model("vertex/gemini-3.8-flash")
+
+    assert (there.name, there.price) == ("vertex/gemini-3.8-flash", here.price)
+    assert there.batch_price is not None
+    assert here.batch_price is not None
+    assert there.batch_price.input == here.batch_price.input
+    assert there.batch_price.cached == here.price.cached
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("vllm/qwen", "ollama/qwen3:8b", "llamacpp/x", "lmstudio/org/x", "local/tiny"),
+        *("compatible/x@http://localhost:8000/v1", "compatible/x@http://127.0.0.1/v1"),
+        "compatible/x@http://[::1]:8000/v1",
+    ],
+)
+def test_ones_own_machine_is_free_and_says_so(name: str) -> None:
+    facts = find_model(name)
+
+    assert facts.price == Price(input=0, output=0, cached=0, written_short=0, written_long=0)
+    assert (facts.window, facts.max_output) == (8_192, 2_048)
+    assert facts.wire.structured is Structured.SCHEMA
+    assert "your own machine: free" in facts.note
+
+
+def test_the_address_of_a_compatible_model_is_in_its_name() -> None:
+    facts = find_model("compatible/org/m@b@http://localhost:8000/v1/")
+
+    assert (facts.wire.id, facts.wire.url) == ("org/m@b", "http://localhost:8000/v1")
+
+
+@pytest.mark.parametrize("name", ["compatible/x@http://", "compatible/@http://h", "ollama/"])
+def test_a_name_without_a_model_or_a_server_is_refused(name: str) -> None:
+    with pytest.raises(UsageError):
+        find_model(name)
+
+
+def test_a_key_in_a_name_is_refused_and_not_repeated() -> None:
+    with pytest.raises(UsageError, match="a key does not belong") as caught:
+        find_model("compatible/x@http://me:s3cret@host/v1")
+
+    assert "s3cret" not in str(caught.value)
+
+
+def test_models_may_be_like_each_other_but_not_in_a_ring() -> None:
+    made = facts_from_tables(
+        {"azure/b": {"like": "azure/a", "window": 50_000}, "azure/a": {"like": "openai/gpt-5-mini"}}
+    )
+
+    assert list(made) == ["azure/b", "azure/a"]
+    assert made["azure/b"].window == 50_000
+    assert made["azure/a"].price == CATALOG["openai/gpt-5-mini"].price
+    with pytest.raises(SettingsInvalid, match="in a ring"):
+        facts_from_tables({"azure/b": {"like": "azure/a"}, "azure/a": {"like": "azure/b"}})
+    with pytest.raises(SettingsInvalid, match=r"did you mean openai/gpt-5-mini"):
+        facts_from_tables({"azure/b": {"like": "openai/gpt5-mini"}})
+
+
+def test_in_another_house_marks_dates_and_strange_batches_are_left_behind() -> None:
+    made = facts_from_tables(
+        {
+            "azure/mine": {"like": "openai/gpt-6-luna"},
+            "openrouter/openai/gpt-5": {"like": "openai/gpt-5"},
+        }
+    )
+    azure, router = made.values()
+
+    assert azure.wire.marking is Marking.AUTOMATIC
+    assert azure.batch_price == CATALOG["openai/gpt-6-luna"].batch_price
+    assert router.batch_price is None
+    assert (router.retires, router.note) == ("", "like openai/gpt-5")

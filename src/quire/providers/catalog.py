@@ -1,56 +1,159 @@
 """The models we know: their windows, their limits and their prices."""
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from importlib.resources import files
 from types import MappingProxyType
+from typing import Any
 
-from quire.domain.errors import UnknownModel
-from quire.domain.models import ModelFacts, Price
+from quire.domain.data import JsonObject
+from quire.domain.errors import SettingsInvalid, UnknownModel
+from quire.domain.models import ModelFacts
+from quire.providers.naming import (
+    COMPATIBLE,
+    PROVIDERS,
+    STATED,
+    address,
+    is_own_machine,
+    provider_of,
+)
+from quire.providers.stating import lend, state
 
-SIMULATED = "simulated: no model is called, no money is spent"
-
-# Micro-dollars per million tokens, like those of a small and of a large commercial model.
-_MODELS = (
-    ModelFacts(
-        name="simulated/small",
-        window=32_000,
-        max_output=8_192,
-        price=Price(
-            input=250_000,
-            output=2_000_000,
-            cached=25_000,
-            written_short=312_500,
-            written_long=500_000,
-        ),
-        note=SIMULATED,
-    ),
-    ModelFacts(
-        name="simulated/large",
-        window=200_000,
-        max_output=16_384,
-        price=Price(
-            input=3_000_000,
-            output=15_000_000,
-            cached=300_000,
-            written_short=3_750_000,
-            written_long=6_000_000,
-        ),
-        note=SIMULATED,
-    ),
+_FILE: Mapping[str, Any] = tomllib.loads(
+    files("quire.providers").joinpath("catalog.toml").read_text("utf-8")
 )
 
-CATALOG: Mapping[str, ModelFacts] = MappingProxyType({each.name: each for each in _MODELS})
+MADE: str = _FILE["made"]  # the day of its prices
+UNPRICED: Mapping[str, str] = MappingProxyType(_FILE["unpriced"])  # a name, and why
+RETIRED: Mapping[str, str] = MappingProxyType(_FILE["retired"])  # a name, and since when
 
-_NO_OTHERS: Mapping[str, ModelFacts] = MappingProxyType({})
+_NO_MODELS: Mapping[str, ModelFacts] = MappingProxyType({})
+_NO_ALIASES: Mapping[str, str] = MappingProxyType({})
 
 
-def find_model(name: str, extra: Mapping[str, ModelFacts] = _NO_OTHERS) -> ModelFacts:
+def facts_from_table(
+    name: str, table: JsonObject, known: Mapping[str, ModelFacts] | None = None
+) -> ModelFacts:
+    """Make facts of a table of quire.toml, over what `known` (the catalog) says of that name.
+
+    `like` names the model whose facts hold where the table says nothing; without it, those of the
+    same name do, and for a new name of a known provider only what is usual there.
+    """
+    known = CATALOG if known is None else known
+    like = table.get("like")
+    start = known.get(name) or _derived(name, known)
+    if isinstance(like, str):
+        if like not in known:
+            raise SettingsInvalid(f'[models."{name}"]: like = "{like}": {_hint(like, known)}')
+        start = lend(known[like], name)
+    if start is None:
+        table = {**_FILE["defaults"].get(provider_of(name), {}), **table}
+    return state(name, {key: value for key, value in table.items() if key != "like"}, start)
+
+
+def facts_from_tables(tables: Mapping[str, JsonObject]) -> dict[str, ModelFacts]:
+    """Make facts of all of quire.toml's tables, those that others are like first."""
+    known = dict(CATALOG)
+    waiting = dict(tables)
+    made: dict[str, ModelFacts] = {}
+    while waiting:
+        ready = [name for name, table in waiting.items() if _free(name, table, waiting)]
+        if not ready:
+            circle = ", ".join(f'"{name}"' for name in waiting)
+            raise SettingsInvalid(f"[models] in quire.toml: {circle} are like each other in a ring")
+        for name in ready:
+            made[name] = known[name] = facts_from_table(name, waiting.pop(name), known)
+    return {name: made[name] for name in tables}
+
+
+def find_model(
+    name: str,
+    extra: Mapping[str, ModelFacts] = _NO_MODELS,
+    aliases: Mapping[str, str] = _NO_ALIASES,
+) -> ModelFacts:
     """Look a model up, in the user's own facts first; UnknownModel says what to type instead."""
     known = {**CATALOG, **extra}
-    if name in known:
-        return known[name]
+    wanted = aliases.get(name, name)
+    facts = known.get(wanted) or _derived(wanted, known)
+    if facts is None:
+        raise UnknownModel(_unknown(wanted, known, aliases))
+    return facts
+
+
+def _free(name: str, table: JsonObject, waiting: Mapping[str, object]) -> bool:
+    like = table.get("like")
+    return like == name or like not in waiting
+
+
+def _derived(name: str, known: Mapping[str, ModelFacts]) -> ModelFacts | None:
+    """What a name says of itself: a model of Google's in Vertex, or one on one's own machine."""
+    provider, _, rest = name.partition("/")
+    twin = known.get(f"gemini/{rest}") if provider == "vertex" else None
+    if twin is not None:
+        return lend(twin, name)
+    return state(name, _FILE["own_machine"], None) if is_own_machine(name) else None
+
+
+def _unknown(name: str, known: Mapping[str, ModelFacts], aliases: Mapping[str, str]) -> str:
+    provider = provider_of(name)
+    if name in RETIRED:
+        return f"{name} was shut down on {RETIRED[name]}; `quire models {provider}` lists others"
+    if name in UNPRICED:
+        return f"no price is known of {name} ({UNPRICED[name]}); {_paste(name)}"
+    if provider in STATED and "/" in name:
+        return f"nothing is known of {name}; {_paste(name)}"
+    return f"no model is called {name!r}; {_hint(name, [*known, *UNPRICED, *aliases])}"
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    near = _nearest(name, list(known))
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    if "/" not in name:
+        return "a name is provider/model; `quire models` lists those that are known"
+    if provider_of(name) not in PROVIDERS:
+        return (
+            f"providers are {', '.join(PROVIDERS)}; any server that speaks like OpenAI's is"
+            " compatible/MODEL@URL"
+        )
+    return f"`quire models` lists those that are known; else {_paste(name)}"
+
+
+def _nearest(name: str, known: list[str]) -> list[str]:
+    """Names that end alike, else those written nearly alike, else those that contain it."""
     bare = name.rpartition("/")[2].lower()
-    near = [each for each in known if each.partition("/")[2].lower() == bare]
-    near = near or get_close_matches(name, known, n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}."
-    raise UnknownModel(f"no model is called {name!r}; {hint}")
+    ends = {each.rpartition("/")[2].lower(): each for each in known}
+    near = [ends[bare]] if bare in ends else []
+    near = near or get_close_matches(name.lower(), known, n=3)
+    near = near or [ends[each] for each in get_close_matches(bare, ends, n=3, cutoff=0.75)]
+    return near or [each for each in known if len(bare) >= 3 and bare in each.lower()][:3]
+
+
+def _paste(name: str) -> str:
+    """The lines that state a model; unfilled they are refused, so that no figure is a guess."""
+    called = name
+    if provider_of(name) == COMPATIBLE and not address(name).url:
+        called = f"{name}@http://HOST/v1"
+    own = (address(name).id or name).rpartition("/")[2]
+    twin = next((each for each in CATALOG if each.endswith(f"/{own}")), "openai/gpt-5-mini")
+    return (
+        "state it in quire.toml, for example:\n"
+        f'  [models."{called}"]\n'
+        "  window = ?       # tokens, input and output together\n"
+        "  max_output = ?   # tokens\n"
+        "  input = ?        # dollars per million tokens\n"
+        "  output = ?\n"
+        f'If it is a model of the catalog elsewhere, one line does instead: like = "{twin}"'
+    )
+
+
+def _read() -> dict[str, ModelFacts]:
+    defaults = _FILE["defaults"]
+    return {
+        name: state(name, {**defaults.get(provider_of(name), {}), **table}, None)
+        for name, table in _FILE["models"].items()
+    }
+
+
+CATALOG: Mapping[str, ModelFacts] = MappingProxyType(_read())
