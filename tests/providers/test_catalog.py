@@ -255,7 +255,7 @@ def test_in_another_house_marks_dates_and_strange_batches_are_left_behind() -> N
     made = facts_from_tables(
         {
             "azure/mine": {"like": "openai/gpt-6-luna"},
-            "openrouter/openai/gpt-5": {"like": "openai/gpt-5"},
+            "openrouter/anthropic/old": {"like": "anthropic/claude-sonnet-4-5"},
         }
     )
     azure, router = made.values()
@@ -263,4 +263,5 @@ def test_in_another_house_marks_dates_and_strange_batches_are_left_behind() -> N
     assert azure.wire.marking is Marking.AUTOMATIC
     assert azure.batch_price == CATALOG["openai/gpt-6-luna"].batch_price
     assert router.batch_price is None
-    assert (router.retires, router.note) == ("", "like openai/gpt-5")
+    assert router.wire.marking is Marking.BREAKPOINT
+    assert (router.retires, router.note) == ("", "like anthropic/claude-sonnet-4-5")

@@ -15,6 +15,7 @@ T = TypeVar("T")
 
 NEEDED = ("window", "max_output", "input", "output")
 _KINDRED = (("openai", "azure"), ("gemini", "vertex"))  # one vendor's models in another's house
+_PASS_MARKS_ON = ("openrouter",)
 
 
 class _Table:
@@ -102,7 +103,9 @@ def lend(facts: ModelFacts, name: str) -> ModelFacts:
     here, there = facts.provider, provider_of(name)
     if here == there:
         return replace(facts, name=name, wire=replace(facts.wire, **address(name)._asdict()))
-    marks = facts.wire.marking is not Marking.NONE
+    marking = facts.wire.marking
+    if marking is Marking.BREAKPOINT and there not in _PASS_MARKS_ON:
+        marking = Marking.AUTOMATIC
     batch = facts.batch_price if (here, there) in _KINDRED else None
     if there == "vertex" and batch is not None:
         batch = replace(batch, cached=facts.price.cached)  # one discount or the other, never both
@@ -113,7 +116,7 @@ def lend(facts: ModelFacts, name: str) -> ModelFacts:
         wire=replace(
             facts.wire,
             **address(name)._asdict(),
-            marking=Marking.AUTOMATIC if marks else Marking.NONE,
+            marking=marking,
         ),
         retires="",
         note=f"like {facts.name}" + (f"; {facts.note}" if facts.note else ""),
