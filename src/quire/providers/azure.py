@@ -1,0 +1,70 @@
+"""Azure OpenAI: OpenAI's wire formats at one's own resource, with deployments for models."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from urllib.parse import urlsplit, urlunsplit
+
+from quire.domain.accounts import Account, Rates
+from quire.domain.errors import ProviderError, Remedy
+from quire.domain.requests import Call, Reply
+from quire.providers import failing
+from quire.providers.chat import Accent, encode_chat
+from quire.providers.protocol import HttpRequest, HttpResponse
+from quire.providers.rates import read_rates
+from quire.providers.responses import decode_either, encode_responses, failed_response
+from quire.providers.writing import address, headers
+
+ACCENT = Accent(system_role="developer", limit="max_completion_tokens", marking="prompt_cache")
+PATH = "/openai/v1"
+
+
+class Azure:
+    """OpenAI's wire formats as Azure serves them."""
+
+    name = "azure"
+    decoder_version = 1
+
+    def encode(self, call: Call, account: Account) -> HttpRequest:
+        """Put a call into OpenAI's words, for the deployment that bears the model's name."""
+        base = call.wire.url or account.base_url
+        if not base:
+            raise ProviderError(
+                "azure: no base URL is known;"
+                " set AZURE_OPENAI_ENDPOINT to https://RESOURCE.openai.azure.com",
+                remedy=Remedy.FIX_ACCOUNT,
+            )
+        chat = account.options.get("api") == "chat"
+        end = "/chat/completions" if chat else "/responses"
+        return HttpRequest(
+            address(self.name, _resource(base), PATH, end),
+            headers("api-key", account.key),
+            encode_chat(call, ACCENT) if chat else encode_responses(call),
+        )
+
+    def decode(self, raw: bytes) -> Reply:
+        """Read a body of either API, or raise Undecodable."""
+        return decode_either(raw)
+
+    def classify(self, response: HttpResponse) -> ProviderError:
+        """Say what can be done about an error."""
+        return failing.classify(self.name, response)
+
+    def rates(self, headers: Mapping[str, str]) -> Rates | None:
+        """Read what the headers say of our limits."""
+        return read_rates(headers)
+
+    def failed(self, raw: bytes) -> HttpResponse | None:
+        """A body that came with a 200 and is an error, as the error that it is."""
+        return failed_response(raw)
+
+
+@lru_cache(maxsize=64)
+def _resource(base: str) -> str:
+    """Complete what Azure's portal shows, https://RESOURCE.openai.azure.com/ or …/openai."""
+    try:
+        parts = urlsplit(base)
+    except ValueError:
+        return base
+    if parts.path.rstrip("/") != "/openai":
+        return base
+    return urlunsplit((parts.scheme, parts.netloc, PATH, parts.query, ""))

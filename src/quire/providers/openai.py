@@ -1,0 +1,60 @@
+"""OpenAI: the Responses API, or Chat Completions where the account asks for it."""
+
+from collections.abc import Mapping
+
+from quire.domain.accounts import Account, Rates
+from quire.domain.errors import ProviderError
+from quire.domain.requests import Call, Reply
+from quire.providers import failing
+from quire.providers.chat import Accent, encode_chat
+from quire.providers.profiles import PROFILES
+from quire.providers.protocol import HttpRequest, HttpResponse
+from quire.providers.rates import read_rates
+from quire.providers.responses import decode_either, encode_responses, failed_response
+from quire.providers.writing import address, headers
+
+ACCENT = Accent(
+    system_role="developer",
+    limit="max_completion_tokens",
+    marking="prompt_cache",
+    extra={"store": False},
+)
+
+
+class OpenAI:
+    """OpenAI's wire formats."""
+
+    name = "openai"
+    decoder_version = 1
+
+    def encode(self, call: Call, account: Account) -> HttpRequest:
+        """Put a call into OpenAI's words."""
+        chat = account.options.get("api") == "chat"
+        base = call.wire.url or account.base_url or PROFILES[self.name].base_url
+        return HttpRequest(
+            address(self.name, base, "/v1", "/chat/completions" if chat else "/responses"),
+            headers(
+                "Authorization",
+                account.key,
+                "Bearer ",
+                ("OpenAI-Organization", account.options.get("organization", "")),
+                ("OpenAI-Project", account.options.get("project", "")),
+            ),
+            encode_chat(call, ACCENT) if chat else encode_responses(call),
+        )
+
+    def decode(self, raw: bytes) -> Reply:
+        """Read a body of either API, or raise Undecodable."""
+        return decode_either(raw)
+
+    def classify(self, response: HttpResponse) -> ProviderError:
+        """Say what can be done about an error."""
+        return failing.classify(self.name, response)
+
+    def rates(self, headers: Mapping[str, str]) -> Rates | None:
+        """Read what the headers say of our limits."""
+        return read_rates(headers)
+
+    def failed(self, raw: bytes) -> HttpResponse | None:
+        """A body that came with a 200 and is an error, as the error that it is."""
+        return failed_response(raw)

@@ -1,0 +1,88 @@
+"""Who is found where, and by which variables the world names their keys."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from quire.domain.models import Structured
+from quire.providers.chat import Accent
+
+_ALL = tuple(Structured)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What is usual for one vendor, or for one kind of server."""
+
+    base_url: str = ""  # "" = somebody must say
+    key_variable: str = ""  # "" = no key is usual
+    url_variable: str = ""
+    free: bool = False  # on one's own machine: nothing is billed, and usage may be left out
+    structured: tuple[Structured, ...] = _ALL  # the ways to ask for JSON, best first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatProfile(Profile):
+    """The same, of somebody who speaks Chat Completions."""
+
+    path: str = "/v1"  # of a base URL that has none
+    requests_a_minute: bool = True  # x-ratelimit-limit-requests counts a minute, not a day
+    accent: Accent = field(default_factory=Accent)
+
+
+CHAT_PROFILES: Mapping[str, ChatProfile] = MappingProxyType(
+    {
+        "compatible": ChatProfile(),
+        "openrouter": ChatProfile(
+            base_url="https://openrouter.ai/api/v1",
+            key_variable="OPENROUTER_API_KEY",
+            path="/api/v1",
+            accent=Accent(marking="cache_control"),
+        ),
+        "mistral": ChatProfile(
+            base_url="https://api.mistral.ai/v1",
+            key_variable="MISTRAL_API_KEY",
+            accent=Accent(seed="random_seed"),
+        ),
+        "groq": ChatProfile(
+            base_url="https://api.groq.com/openai/v1",
+            key_variable="GROQ_API_KEY",
+            url_variable="GROQ_BASE_URL",
+            path="/openai/v1",
+            requests_a_minute=False,
+            accent=Accent(limit="max_completion_tokens", strict_for="gpt-oss"),
+        ),
+        "vllm": ChatProfile(
+            base_url="http://localhost:8000/v1", key_variable="VLLM_API_KEY", free=True
+        ),
+        "ollama": ChatProfile(
+            base_url="http://localhost:11434/v1",
+            url_variable="OLLAMA_HOST",
+            free=True,
+            structured=(Structured.SCHEMA, Structured.JSON, Structured.TEXT),
+        ),
+        "llamacpp": ChatProfile(
+            base_url="http://localhost:8080/v1",
+            key_variable="LLAMA_API_KEY",
+            free=True,
+        ),
+        "lmstudio": ChatProfile(
+            base_url="http://localhost:1234/v1",
+            free=True,
+            structured=(Structured.SCHEMA, Structured.TEXT),
+        ),
+        "local": ChatProfile(free=True),
+    }
+)
+
+PROFILES: Mapping[str, Profile] = MappingProxyType(
+    {
+        "openai": Profile(
+            base_url="https://api.openai.com/v1",
+            key_variable="OPENAI_API_KEY",
+            url_variable="OPENAI_BASE_URL",
+        ),
+        "azure": Profile(key_variable="AZURE_OPENAI_API_KEY", url_variable="AZURE_OPENAI_ENDPOINT"),
+        **CHAT_PROFILES,
+    }
+)

@@ -1,0 +1,161 @@
+"""The Responses wire format, which OpenAI and Azure share."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+import orjson
+
+from quire.domain.data import Json, JsonObject
+from quire.domain.errors import Undecodable
+from quire.domain.models import Marking, Structured, Usage
+from quire.domain.requests import Call, Reply, Stop
+from quire.providers.chat import ANSWER, cache_options, read_chat, sampling
+from quire.providers.portable import Dialect, portable
+from quire.providers.protocol import HttpResponse
+from quire.providers.reading import count, items, load, mapping, needed, parse, text
+from quire.providers.writing import Same, fragment, model_id
+
+LEAST_OUTPUT = 16  # tokens; less is refused
+
+_FAILED = re.compile(rb'"status"\s*:\s*"failed"')
+_POLICIES = ("invalid_prompt", "bio_policy", "misalignment_policy_violation")
+_STATUSES = {"rate_limit_exceeded": 429, "server_error": 500, "vector_store_timeout": 500}
+
+
+def encode_responses(call: Call) -> bytes:
+    """Write a call's body."""
+    params, marked = call.params, call.caching and call.wire.marking is Marking.BREAKPOINT
+    body: dict[str, object] = {
+        "model": model_id(call),
+        "input": [_developer(call.system, marked), {"role": "user", "content": call.user}],
+        "store": False,
+    }
+    if params.max_tokens is not None:
+        body["max_output_tokens"] = max(LEAST_OUTPUT, params.max_tokens)
+    if params.effort:
+        body["reasoning"] = {"effort": params.effort}
+    if call.wire.sampling:
+        body.update(sampling(call))
+    body.update(cache_options(call))
+    if call.output_schema is not None:
+        body.update(_structured(call.output_schema, call.wire.structured))
+    return orjson.dumps(body)
+
+
+@lru_cache(maxsize=256)
+def _developer(system: str, marked: bool) -> orjson.Fragment:
+    """The prefix: `instructions` could carry it too, but no mark for the cache."""
+    part: dict[str, Json] = {"type": "input_text", "text": system}
+    if marked:
+        part["prompt_cache_breakpoint"] = {"mode": "explicit"}
+    return fragment({"role": "developer", "content": [part]})
+
+
+def _structured(schema: JsonObject, way: Structured) -> dict[str, object]:
+    if way is Structured.SCHEMA:
+        return {"text": _format(Same(schema))}
+    if way is Structured.JSON:
+        return {"text": {"format": {"type": "json_object"}}}
+    if way is Structured.TOOL:
+        choice = {"type": "function", "name": ANSWER}
+        return {"tools": [_tool(Same(schema))], "tool_choice": choice}
+    return {}
+
+
+@lru_cache(maxsize=256)
+def _format(schema: Same) -> orjson.Fragment:
+    form = portable(schema.value, Dialect.OPENAI)
+    return fragment(
+        {"format": {"type": "json_schema", "name": ANSWER, "schema": form, "strict": True}}
+    )
+
+
+@lru_cache(maxsize=256)
+def _tool(schema: Same) -> orjson.Fragment:
+    form = portable(schema.value, Dialect.OPENAI)
+    return fragment({"type": "function", "name": ANSWER, "parameters": form, "strict": True})
+
+
+def failed_response(raw: bytes) -> HttpResponse | None:
+    """A response that failed before it was paid for, as the refusal that it is."""
+    if _FAILED.search(raw) is None:
+        return None
+    body = mapping(parse(raw))
+    if body.get("status") != "failed" or mapping(body.get("usage")):
+        return None
+    code = text(mapping(body.get("error")).get("code"))
+    return HttpResponse(_STATUSES.get(code, 400), {}, raw)
+
+
+def decode_either(raw: bytes) -> Reply:
+    """Read a body of Responses or of Chat Completions, or raise Undecodable."""
+    body = load(raw)
+    if "output" in body:
+        return read_response(body)
+    if "choices" in body:
+        return read_chat(body)
+    raise Undecodable("the body is neither a response nor a chat completion")
+
+
+def read_response(body: JsonObject) -> Reply:
+    """Read a response, failed and unfinished ones too: what was paid for is read, if little."""
+    if not isinstance(body.get("output"), list):
+        raise Undecodable("the response has no output")
+    output = items(body["output"])
+    usage = _usage(body)
+    reasoning = "\n".join(filter(None, map(_thoughts, output)))
+    said, refused = _said(output)
+    stop = Stop.REFUSAL if refused else _stop(body)
+    if stop is Stop.REFUSAL:
+        said = refused or said or text(mapping(body.get("error")).get("message"))
+    return Reply(text=said, stop=stop, usage=usage, reasoning=reasoning)
+
+
+def _said(output: Sequence[JsonObject]) -> tuple[str, str]:
+    """The answer, and the words of a refusal; asides to the answer are left out."""
+    messages = [each for each in output if each.get("type") == "message"]
+    final = [each for each in messages if each.get("phase") == "final_answer"]
+    parts = [part for each in final or messages for part in items(each.get("content"))]
+    given = [text(each.get("arguments")) for each in output if each.get("type") == "function_call"]
+    said = [text(part.get("text")) for part in parts if part.get("type") == "output_text"]
+    refused = [text(part.get("refusal")) for part in parts if part.get("type") == "refusal"]
+    return "".join(given[:1] or said), "".join(refused)
+
+
+def _stop(body: JsonObject) -> Stop:
+    reason = mapping(body.get("incomplete_details")).get("reason")
+    if reason == "max_output_tokens":
+        return Stop.LENGTH
+    if reason == "content_filter" or mapping(body.get("error")).get("code") in _POLICIES:
+        return Stop.REFUSAL
+    return Stop.END
+
+
+def _thoughts(item: JsonObject) -> str:
+    if item.get("type") != "reasoning":
+        return ""
+    parts = (*items(item.get("summary")), *items(item.get("content")))
+    return "\n".join(text(part.get("text")) for part in parts)
+
+
+def _usage(body: JsonObject) -> Usage:
+    usage = mapping(body.get("usage"))
+    if not usage and body.get("status") == "failed":
+        return Usage()
+    total, output = needed(usage, "input_tokens"), needed(usage, "output_tokens")
+    read = mapping(usage.get("input_tokens_details"))
+    wrote = mapping(usage.get("output_tokens_details"))
+    cached = count(read.get("cached_tokens"), "cached_tokens")
+    written = count(read.get("cache_write_tokens"), "cache_write_tokens")
+    kinds = mapping(read.get("cache_write_tokens_details"))
+    long = count(kinds.get("ttl_12h_tokens"), "ttl_12h_tokens")
+    short = count(kinds.get("ttl_30m_tokens"), "ttl_30m_tokens") or max(0, written - long)
+    return Usage(
+        input=max(0, total - cached - short - long),
+        output=output,
+        cached=cached,
+        written_short=short,
+        written_long=long,
+        reasoning=count(wrote.get("reasoning_tokens"), "reasoning_tokens"),
+    )

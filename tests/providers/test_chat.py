@@ -1,0 +1,158 @@
+"""Chat Completions: what is sent fits the published types, and what comes back is read."""
+
+import orjson
+import pytest
+from openai.types.chat import ChatCompletion
+from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
+
+from quire.domain.data import Json
+from quire.domain.errors import Undecodable
+from quire.domain.models import Structured, Usage
+from quire.domain.requests import Call, Stop
+from quire.providers.chat import Accent, decode_chat, encode_chat
+from quire.providers.openai import OpenAI
+from tests.providers.asking import (
+    EVERY_FORM,
+    SCHEMA,
+    SYSTEM,
+    USER,
+    account,
+    asked,
+    sent_body,
+    with_strangers,
+)
+from tests.providers.exchanges.openai import ANSWER, CHAT_ANSWERS, completion, spoken
+from tests.providers.wire_types import mistakes
+
+VENDOR = OpenAI()
+CHAT = account(api="chat")
+
+
+@pytest.mark.parametrize("call", EVERY_FORM)
+def test_every_chat_call_fits_the_published_types(call: Call) -> None:
+    body = sent_body(VENDOR, call, CHAT)
+
+    assert mistakes(body, CompletionCreateParamsNonStreaming) == []
+
+
+def test_a_chat_call_says_all_that_was_asked_and_nothing_else() -> None:
+    call = asked(effort="low", top_p=0.5, seed=1, stop=("x",), sampling=False)
+
+    assert sent_body(VENDOR, call, CHAT) == {
+        "model": "gpt-6-luna",
+        "messages": [
+            {"role": "developer", "content": SYSTEM},
+            {"role": "user", "content": USER},
+        ],
+        "store": False,
+        "max_completion_tokens": 500,
+        "reasoning_effort": "low",
+        "seed": 1,
+        "stop": ["x"],
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "schema": SCHEMA, "strict": True},
+        },
+    }
+
+
+@pytest.mark.parametrize("name", CHAT_ANSWERS)
+def test_a_chat_completion_is_read(name: str) -> None:
+    body, expected = CHAT_ANSWERS[name]
+
+    ChatCompletion.model_validate(body)
+    assert VENDOR.decode(orjson.dumps(body)) == expected
+    assert VENDOR.decode(orjson.dumps(with_strangers(body))) == expected
+
+
+def test_an_answer_cut_off_inside_a_character_is_still_read() -> None:
+    body, expected = CHAT_ANSWERS["answer"]
+    raw = orjson.dumps(body).replace(b"\\n", b"\\ud83d")
+
+    reply = VENDOR.decode(raw)
+
+    assert reply.usage == expected.usage
+    assert "?" in reply.text
+
+
+def test_a_forced_tool_takes_the_answer_where_no_schema_binds_it() -> None:
+    body = sent_body(VENDOR, asked(structured=Structured.TOOL), CHAT)
+
+    assert body["tool_choice"] == {"type": "function", "function": {"name": "answer"}}
+    assert body["tools"][0]["function"]["parameters"] == SCHEMA
+
+
+def test_a_server_that_binds_only_some_models_strictly_is_asked_so() -> None:
+    accent = Accent(strict_for="gpt-oss")
+
+    def strict(model: str) -> bool:
+        body = orjson.loads(encode_chat(asked(model), accent))
+        return bool(body["response_format"]["json_schema"]["strict"])
+
+    assert strict("groq/openai/gpt-oss-120b")
+    assert not strict("groq/llama-4")
+
+
+def test_a_schema_with_a_number_beyond_64_bits_is_sent_as_it_is() -> None:
+    schema = {**SCHEMA, "properties": {"n": {"type": "integer", "enum": [10**30]}}}
+
+    sent = encode_chat(asked(output_schema=schema), Accent())
+
+    assert str(10**30).encode() in sent
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        spoken(ANSWER, reasoning_content="Count."),
+        spoken(ANSWER, reasoning="Count."),
+        spoken(
+            [
+                {"type": "thinking", "thinking": [{"type": "text", "text": "Count."}]},
+                {"type": "text", "text": ANSWER},
+            ]
+        ),
+    ],
+)
+def test_thoughts_are_read_wherever_a_server_puts_them(message: dict[str, Json]) -> None:
+    reply = decode_chat(orjson.dumps(completion(message)))
+
+    assert (reply.text, reply.reasoning) == (ANSWER, "Count.")
+
+
+@pytest.mark.parametrize(
+    ("finish", "stop"),
+    [
+        ("stop", Stop.END),
+        ("model_length", Stop.LENGTH),
+        ("content_filter", Stop.REFUSAL),
+        ("error", Stop.END),
+        ("something new", Stop.END),
+    ],
+)
+def test_why_a_model_stopped_is_understood(finish: str, stop: Stop) -> None:
+    assert decode_chat(orjson.dumps(completion(spoken("{}"), finish))).stop is stop
+
+
+def test_an_empty_choice_is_an_empty_answer() -> None:
+    reply = decode_chat(orjson.dumps(completion(None, choices=[])))
+
+    assert (reply.text, reply.stop) == ("", Stop.END)
+
+
+def test_only_a_server_of_ones_own_may_leave_out_what_was_used() -> None:
+    raw = orjson.dumps(completion(spoken(ANSWER), usage=None))
+
+    assert decode_chat(raw, free=True).usage == Usage()
+    with pytest.raises(Undecodable, match="does not say what it used"):
+        decode_chat(raw)
+
+
+def test_more_cached_than_read_is_not_less_than_nothing() -> None:
+    usage = {
+        "prompt_tokens": 10,
+        "completion_tokens": 1,
+        "prompt_tokens_details": {"cached_tokens": 99},
+    }
+
+    assert decode_chat(orjson.dumps(completion(spoken(""), usage=usage))).usage.input == 0

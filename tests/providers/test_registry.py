@@ -1,0 +1,53 @@
+"""Who answers: every name has its provider, made once, when it is first needed."""
+
+import asyncio
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+from quire.domain.errors import UnknownModel
+from quire.providers.registry import NAMES, Providers
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_has_a_provider(name: str) -> None:
+    providers = Providers()
+
+    provider = providers.get(name)
+
+    assert provider.name == name
+    assert provider.decoder_version >= 1
+    assert providers.get(name) is provider
+    asyncio.run(providers.close())
+
+
+def test_a_name_that_nobody_bears_says_who_there_is() -> None:
+    with pytest.raises(UnknownModel, match="nobody answers for nobody/…; there are simulated"):
+        Providers().get("nobody")
+
+
+def test_closing_twice_is_as_good_as_once() -> None:
+    providers = Providers()
+    providers.get("openai")
+
+    asyncio.run(providers.close())
+    asyncio.run(providers.close())
+
+
+def test_a_vendors_file_is_imported_only_when_it_is_needed() -> None:
+    script = (
+        "import sys\n"
+        "from quire.providers.registry import Providers\n"
+        "Providers().get('simulated')\n"
+        "print([name for name in sys.modules if name == 'aiohttp' or name.startswith('quire.pr')])"
+    )
+
+    shown = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout
+
+    assert "aiohttp" not in shown
+    assert "quire.providers.openai" not in shown
+    assert find_spec("quire.providers.openai") is not None
