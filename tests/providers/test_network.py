@@ -14,7 +14,7 @@ from quire.providers.network import explain, where
 from quire.providers.protocol import Sent
 from tests.providers.carrying import failing, send
 from tests.providers.exchanges.openai import RESPONSES_ANSWERS
-from tests.providers.servers import Tunnels, certificate, serving, talking
+from tests.providers.servers import Tunnels, certificate, read_request, serving, talking
 
 BODY, _ = RESPONSES_ANSWERS["answer"]
 VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE")
@@ -101,6 +101,23 @@ def test_a_host_that_the_environment_exempts_is_asked_directly(
             return await send(base)
 
     assert asyncio.run(work()).raw
+
+
+def test_calls_without_tls_go_through_their_proxy_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bytes] = []
+
+    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await read_request(reader))
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+    async def work() -> Sent:
+        async with talking(proxy) as port:
+            monkeypatch.setenv("http_proxy", f"http://user:word@127.0.0.1:{port}")
+            return await send("http://nowhere.invalid/v1")
+
+    assert asyncio.run(work()).raw == b"{}"
+    assert asked[0].startswith(b"POST http://nowhere.invalid/v1/responses HTTP/1.1")
+    assert b"Proxy-Authorization: Basic dXNlcjp3b3Jk" in asked[0]
 
 
 def test_a_proxy_that_is_not_there_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,9 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from math import isfinite
+from typing import NamedTuple
 
 from quire.domain.accounts import Rates
 from quire.domain.models import Limits
@@ -21,23 +23,33 @@ _REQUESTS = ("requests", "req-minute")
 _TOKENS = ("tokens", "project-tokens", "tokens-minute")
 
 
+class _Names(NamedTuple):
+    """Names of headers, written once: every answer is looked through for them."""
+
+    limit: tuple[str, ...]
+    remaining: tuple[str, ...]
+    reset: tuple[str, ...]
+
+
+def _names(kinds: tuple[str, ...]) -> _Names:
+    words = ("limit", "remaining", "reset")
+    return _Names(*(tuple(f"x-ratelimit-{word}-{kind}" for kind in kinds) for word in words))
+
+
+_OF_REQUESTS, _OF_TOKENS, _OF_NONE = _names(_REQUESTS), _names(_TOKENS), _names(())
+_UNLIMITED = Limits()
+
+
 def read_rates(headers: Mapping[str, str], *, requests_a_minute: bool = True) -> Rates | None:
     """Read `x-ratelimit-*`; where requests are counted by the day they are left out."""
-    kinds = _REQUESTS if requests_a_minute else ()
-    limits = Limits(
-        requests=_least(headers, "limit", kinds), total=_least(headers, "limit", _TOKENS)
-    )
+    asked, tokens = _OF_REQUESTS if requests_a_minute else _OF_NONE, _OF_TOKENS
+    limits = _limits(_least(headers, asked.limit), _least(headers, tokens.limit))
     left = Limits(
-        requests=_least(headers, "remaining", kinds), total=_least(headers, "remaining", _TOKENS)
+        requests=_least(headers, asked.remaining), total=_least(headers, tokens.remaining)
     )
     if limits == left == _UNLIMITED:
         return None
-    resets = [
-        seconds
-        for kind in (*kinds, *_TOKENS)
-        if (seconds := duration(headers.get(f"x-ratelimit-reset-{kind}", ""))) is not None
-    ]
-    return Rates(limits, left, max(resets, default=None))
+    return Rates(limits, left, _longest(headers, asked.reset + tokens.reset))
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -50,6 +62,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return told if told is not None else _reset(headers)
 
 
+@lru_cache(maxsize=1024)
 def duration(value: str) -> float | None:
     """Read `6ms`, `1m30s` or plain seconds."""
     plain = _seconds(value)
@@ -64,12 +77,17 @@ def duration(value: str) -> float | None:
 
 def _reset(headers: Mapping[str, str]) -> float | None:
     """When what is used up is there again; tokens may be too few without being used up."""
-    used_up = [
-        headers.get(f"x-ratelimit-reset-{kind}", "")
-        for kind in (*_REQUESTS, *_TOKENS)
-        if _number(headers, f"x-ratelimit-remaining-{kind}") == 0
-    ]
-    resets = [duration(each) for each in used_up or [headers.get("x-ratelimit-reset-tokens", "")]]
+    kinds = zip(
+        _OF_REQUESTS.remaining + _OF_TOKENS.remaining,
+        _OF_REQUESTS.reset + _OF_TOKENS.reset,
+        strict=True,
+    )
+    used_up = tuple(reset for left, reset in kinds if _number(headers.get(left)) == 0)
+    return _longest(headers, used_up or _OF_TOKENS.reset)
+
+
+def _longest(headers: Mapping[str, str], names: tuple[str, ...]) -> float | None:
+    resets = [duration(headers[name]) for name in names if name in headers]
     return max((each for each in resets if each is not None), default=None)
 
 
@@ -96,16 +114,18 @@ def _seconds(value: str, unit: float = 1.0) -> float | None:
     return min(number, _LONGEST) if isfinite(number) and number >= 0 else None
 
 
-def _least(headers: Mapping[str, str], word: str, kinds: tuple[str, ...]) -> int | None:
-    numbers = [_number(headers, f"x-ratelimit-{word}-{kind}") for kind in kinds]
+@lru_cache(maxsize=64)
+def _limits(requests: int | None, tokens: int | None) -> Limits:
+    return Limits(requests=requests, total=tokens)
+
+
+def _least(headers: Mapping[str, str], names: tuple[str, ...]) -> int | None:
+    numbers = [_number(headers[name]) for name in names if name in headers]
     return min((each for each in numbers if each is not None), default=None)
 
 
-def _number(headers: Mapping[str, str], name: str) -> int | None:
-    value = headers.get(name, "").strip()
+def _number(value: str | None) -> int | None:
+    value = (value or "").strip()
     if not value.isascii() or not value.isdigit() or len(value) > 16:
         return None
     return min(int(value), _MOST)
-
-
-_UNLIMITED = Limits()

@@ -1,7 +1,7 @@
 """Reading what vendors send: JSON of any form, taken for nothing but what it proves to be."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import orjson
 
@@ -16,7 +16,7 @@ _NOTHING: JsonObject = {}
 def load(raw: bytes) -> JsonObject:
     """Read a body that must be a JSON object, or raise Undecodable."""
     body = parse(raw)
-    if not isinstance(body, Mapping):
+    if not isinstance(body, dict):
         raise Undecodable("the response is not a JSON object")
     return body
 
@@ -36,14 +36,14 @@ def parse(raw: bytes) -> Json:
 
 def mapping(value: Json) -> JsonObject:
     """The object, or an empty one where something else stands."""
-    return value if isinstance(value, Mapping) else _NOTHING
+    return value if isinstance(value, dict) else _NOTHING
 
 
 def items(value: Json) -> Sequence[JsonObject]:
     """The objects of an array; whatever else it holds is left out."""
     if not isinstance(value, list):
         return ()
-    return [each for each in value if isinstance(each, Mapping)]
+    return [each for each in value if isinstance(each, dict)]
 
 
 def text(value: Json) -> str:
