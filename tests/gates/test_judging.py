@@ -131,3 +131,28 @@ def test_a_schema_with_our_key_is_answered_inside_data() -> None:
     result = judge(answer({"block_uid": "a", "data": {"data": 7}}), Stop.END, ["a"], gate, True)
 
     assert result.verdicts["a"].data == {"data": 7}
+
+
+def test_the_fast_way_says_what_the_careful_way_says() -> None:
+    records: list[Json] = [{"block_uid": "a", "x": 1}, {"block_uid": "b", "x": 2}]
+    fast = judged(answer(*records))
+    careful = judged(answer(*records[::-1]))
+
+    assert fast.clean
+    assert not careful.clean
+    assert fast.verdicts == careful.verdicts
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [{"block_uid": "a", "x": 1}],
+        [{"block_uid": "a", "x": 1}, {"block_uid": "b", "x": "two"}],
+        [{"block_uid": "a", "x": 1}, {"block_uid": "b", "data": {"x": 2}}],
+        [{"block_uid": "a", "x": 1}, {"block_uid": "c", "x": 2}],
+        [{"block_uid": "a", "x": 1}, "b"],
+        [],
+    ],
+)
+def test_the_fast_way_leaves_everything_unusual_to_the_careful_way(records: list[Json]) -> None:
+    assert not judged(answer(*records)).clean

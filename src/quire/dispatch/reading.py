@@ -13,7 +13,7 @@ def read(provider: Provider, raw: bytes) -> Reply | Undecodable:
         reply = provider.decode(raw)
         usage = reply.usage
         counts = (usage.input_total, usage.output, usage.reasoning)
-        if not isinstance(reply.text, str) or not all(0 <= each <= MOST_TOKENS for each in counts):
+        if not isinstance(reply.text, str) or min(counts) < 0 or max(counts) > MOST_TOKENS:
             return Undecodable("the response has no text, or token counts that cannot be")
     except Undecodable as error:
         return error

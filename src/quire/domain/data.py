@@ -1,8 +1,9 @@
-"""JSON data: its type, and the one canonical form that fingerprints are taken of."""
+"""Data: JSON, the one canonical form that fingerprints are taken of, and rows with names."""
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import TypeAlias, TypeVar
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 JsonObject: TypeAlias = Mapping[str, Json]
@@ -18,3 +19,14 @@ def canonical_json(value: Json) -> str:
     return json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
+
+
+Row = TypeVar("Row", bound=tuple[object, ...])
+
+
+def named(kind: type[Row], rows: Iterable[tuple[object, ...]]) -> list[Row]:
+    """Give the columns of many rows the names of a NamedTuple, at the speed of C.
+
+    The same as `map(kind._make, rows)` without its check: rows must have all columns.
+    """
+    return list(map(partial(tuple.__new__, kind), rows))

@@ -1,6 +1,6 @@
 """Requests, attempts and responses: one call, one sending of it, and what came back."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ class Call:
     user: str
     output_schema: JsonObject | None  # the wire form of the answer; None asks for plain text
     params: Params
-    wire: Wire = field(default_factory=Wire)
+    wire: Wire = Wire()
     caching: bool = False  # mark the end of the system text as worth keeping
 
 

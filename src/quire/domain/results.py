@@ -37,3 +37,4 @@ class Judged(NamedTuple):
     strangers: int = 0  # records with ids this request never sent
     duplicates: int = 0  # ids answered more than once
     truncated: bool = False
+    clean: bool = False  # everybody was answered, once, in order and rightly

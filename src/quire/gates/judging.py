@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from quire.domain.requests import Stop
 from quire.domain.results import Blame, Judged, Judgement, Verdict
 from quire.gates.mapping import map_records
-from quire.gates.parsing import parse_records
+from quire.gates.parsing import parse_records, parse_strictly
+from quire.gates.records import flaw_of
 from quire.gates.shape import Shape
 
 GATE_VERSION = "json/1"  # raised when the same response would be judged differently
@@ -18,6 +19,8 @@ def judge(
     text: str, stop: Stop, expected: Sequence[str], shape: Shape, nested: bool = False
 ) -> Judged:
     """Judge a response; why the model stopped is read before what it wrote."""
+    if stop is Stop.END and not nested and (usual := _usual(text, expected, shape)):
+        return usual
     truncated = stop is Stop.LENGTH
     if stop is Stop.REFUSAL:
         return _nobody(expected, _refusal_reason(text))
@@ -41,6 +44,20 @@ def judge(
             else Verdict(Judgement.ACCEPT, data)
         )
     return Judged(verdicts, mapped.strangers, mapped.duplicates, truncated)
+
+
+def _usual(text: str, expected: Sequence[str], shape: Shape) -> Judged | None:
+    """Judge the answer that nearly always comes, fast; None leaves any other to the careful way."""
+    items = parse_strictly(text, len(expected))
+    verdicts: dict[str, Verdict] = {}
+    wrapped = "data" not in shape.fields  # then `data` is not a field but a wrapping
+    for uid, item in zip(expected, items, strict=bool(items)):
+        if type(item) is not dict or item.pop("block_uid", None) != uid:
+            return None
+        if (wrapped and "data" in item) or flaw_of(item) or not shape.fits(item):
+            return None
+        verdicts[uid] = Verdict(Judgement.ACCEPT, item)
+    return Judged(verdicts, clean=True) if verdicts else None
 
 
 def _nobody(expected: Sequence[str], reason: str, *, truncated: bool = False) -> Judged:

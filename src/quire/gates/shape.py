@@ -33,6 +33,13 @@ class Shape:
         """Whether a field is named like a key of ours, so that `data` must be asked for."""
         return "block_uid" in self.fields or "data" in self.fields
 
+    def fits(self, data: Json) -> bool:
+        """Whether the data is right; also false where only `problems` can say why."""
+        try:
+            return self._validator.is_valid(data)
+        except ValueError:
+            return False
+
     def problems(self, data: Json) -> tuple[str, ...]:
         """Say what is wrong, each with its JSON pointer; nothing when the data is right."""
         try:

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import NamedTuple
 
+from quire.domain.data import named
 from quire.domain.ids import BlockId, RunId, StageId
 from quire.domain.runs import RunStage
 from quire.domain.states import TASK_OPEN
@@ -10,7 +11,7 @@ from quire.domain.tasks import NewTask
 from quire.ledger.ledger import Transaction
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.drop import drop
-from quire.plan.rendering import task_question
+from quire.plan.rendering import task_questions
 
 CHUNK = 5000  # tasks made in one transaction
 DROP_CHUNK = 1000
@@ -59,14 +60,9 @@ def _expand(tx: Transaction, contexts: Contexts, listed: RunStage) -> int:
     subjects = tx.documents.subjects(*place, limit + 1)  # one more, to know whether that is all
     more, subjects = len(subjects) > limit, subjects[:limit]
     if subjects:
-        tasks = [
-            NewTask(
-                each.block_id,
-                _subject(each.block_id),
-                task_question(context.question, each.content_hash),
-            )
-            for each in subjects
-        ]
+        blocks = [each.block_id for each in subjects]
+        questions = task_questions(context.question, [each.content_hash for each in subjects])
+        tasks = named(NewTask, zip(blocks, map(_subject, blocks), questions, strict=True))
         tx.tasks.add(stage.run_id, stage.id, "ready", tasks)
         last = subjects[-1]
         tx.runs.set_cursor(stage.id, last.document_ordinal, last.block_index, len(tasks))

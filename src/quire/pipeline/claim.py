@@ -5,6 +5,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple
 
+from quire.domain.data import named
 from quire.domain.ids import AttemptId, RequestId, WorkerId
 from quire.domain.requests import Call, NewAttempt, Queued
 from quire.ledger.ledger import Transaction
@@ -118,20 +119,23 @@ def _attempts(
     now: datetime,
 ) -> list[NewAttempt]:
     provider, model, sent_at = context.provider, context.facts.name, to_micros(now)
-    return [
-        NewAttempt(
-            attempt,
-            request.id,
-            request.sent + 1,
-            worker,
-            provider,
-            model,
-            context.sending(request.max_output).params_text,
-            sent_at,
-            request.reserve,
-        )
-        for request, attempt in pairs
-    ]
+    return named(
+        NewAttempt,
+        [
+            (
+                attempt,
+                request.id,
+                request.sent + 1,
+                worker,
+                provider,
+                model,
+                context.sending(request.max_output).params_text,
+                sent_at,
+                request.reserve,
+            )
+            for request, attempt in pairs
+        ],
+    )
 
 
 def _call(context: StageContext, request: Queued, attempt: AttemptId, user: str) -> Call:

@@ -16,7 +16,15 @@ from quire.gates.judging import GATE_VERSION
 from quire.gates.shape import Shape
 from quire.ledger.ledger import Transaction
 from quire.plan.rendering import Prefix, payload_head, prefix, prefix_bytes, stage_question
-from quire.plan.sizing import Budget, OutputShape, budget, output_shape, pack_cap, reserved_output
+from quire.plan.sizing import (
+    Budget,
+    Learned,
+    OutputShape,
+    budget,
+    output_shape,
+    pack_cap,
+    reserved_output,
+)
 from quire.recipes.policies import policy_from_json
 from quire.recipes.snapshots import recipe_from_json
 
@@ -56,6 +64,7 @@ class Contexts:
         """Start with nothing."""
         self._by_stage: dict[StageId, StageContext] = {}
         self.judged_early: set[RunId] = set()  # runs whose first tasks were looked at: for good
+        self.sizes: dict[StageId, tuple[Learned | None, int]] = {}  # and tasks packed with them
         self.rendered: dict[bytes, str] = {}  # texts prepared here, by hash, until they are claimed
 
     def of_lane(self, tx: Transaction, lane: Lane) -> StageContext:

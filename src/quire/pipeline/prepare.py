@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import count
 from typing import NamedTuple
 
+from quire.domain.data import named
 from quire.domain.ids import RequestId
 from quire.domain.money import most_cost
 from quire.domain.requests import Kind, NewMember, NewRequest
@@ -17,16 +19,18 @@ from quire.plan.rendering import (
     RENDER_VERSION,
     item_bytes,
     items_bytes,
+    pack_text,
     payload_hash,
-    user_text,
-    wire_id,
+    wire_ids,
 )
-from quire.plan.sizing import bound_tokens, learn, max_tokens, output_estimate
+from quire.plan.sizing import Learned, bound_tokens, learn, max_tokens, output_estimates
 
 QUEUE_FACTOR = 4  # requests queued in a lane, per call in flight
 ANSWER = Kind.ANSWER.value
 REFILL_AFTER = 3  # of these have gone: one call for each in flight is left
 SAMPLES = 200  # settled attempts that output sizes are learnt from
+LEARN_AFTER = 1000  # tasks packed with sizes once learnt, before they are learnt again
+GROUP = 1024  # tasks packed in one transaction, unless the calls in flight alone need more
 EARLY_TASKS = 50  # looked at before the rest is paid for
 EARLY_FAILED_PERCENT = 20
 
@@ -46,7 +50,7 @@ def prepare(tx: Transaction, contexts: Contexts, context: StageContext, now: dat
     if queued > low:
         return 0
     drop(tx, tx.requests.outdated(context.lane_id, RENDER_VERSION))
-    slots = queue - queued
+    slots = min(queue - queued, max(context.policy.concurrency, GROUP // context.budget.cap))
     wanted = slots * context.budget.cap
     room = min(wanted, _early_room(tx, contexts, context, now))
     if room <= 0:
@@ -54,7 +58,8 @@ def prepare(tx: Transaction, contexts: Contexts, context: StageContext, now: dat
     if len(contexts.rendered) > 4 * queue:  # texts whose requests another worker took
         contexts.rendered.clear()
     ready = tx.tasks.ready(context.stage_id, room)
-    packs = _packs(tx, context, ready, more=len(ready) == wanted)[:slots]
+    learned = _learned(tx, contexts, context, len(ready))
+    packs = _packs(context, learned, ready, more=len(ready) == wanted)[:slots]
     if packs:
         _queue(tx, contexts, context, packs)
     return len(packs)
@@ -82,21 +87,27 @@ def _early_room(tx: Transaction, contexts: Contexts, context: StageContext, now:
     return 10**9
 
 
+def _learned(
+    tx: Transaction, contexts: Contexts, context: StageContext, tasks: int
+) -> Learned | None:
+    """Sizes of real answers, looked at again once in a while."""
+    learned, packed = contexts.sizes.get(context.stage_id, (None, 0))
+    if learned is None or packed >= LEARN_AFTER:
+        learned, packed = learn(tx.attempts.samples(context.lane_id, SAMPLES)), 0
+    contexts.sizes[context.stage_id] = learned, packed + tasks
+    return learned
+
+
 def _packs(
-    tx: Transaction, context: StageContext, ready: Sequence[ReadyTask], *, more: bool
+    context: StageContext, learned: Learned | None, ready: Sequence[ReadyTask], *, more: bool
 ) -> list[Pack]:
     """Pack tasks by their sizes; a last pack that more tasks could fill waits."""
-    learned = learn(tx.attempts.samples(context.lane_id, SAMPLES))
     shape, most = context.output_shape, context.facts.max_output
-    sized = [
-        Sized(
-            place,
-            bound_tokens(item_bytes(task.json_bytes)),
-            output_estimate(shape, task.json_bytes, learned, most),
-            task.pack_cap,
-        )
-        for place, task in enumerate(ready)
-    ]
+    sizes = [task.json_bytes for task in ready]
+    inputs = [bound_tokens(item_bytes(size)) for size in sizes]
+    outputs = output_estimates(shape, sizes, learned, most)
+    caps = [task.pack_cap for task in ready]
+    sized = named(Sized, zip(count(), inputs, outputs, caps))
     packs = [
         Pack([ready[each.key] for each in members], [each.output for each in members])
         for members in pack(sized, context.budget)
@@ -110,26 +121,32 @@ def _queue(
     context: StageContext,
     packs: Sequence[Pack],
 ) -> None:
-    ids = tx.requests.take_ids(len(packs))
-    requests = [
-        _request(contexts, context, request, packed)
-        for request, packed in zip(ids, packs, strict=True)
-    ]
-    members = [
-        NewMember(request, ordinal, task.id, wire_id(request, ordinal), task.version)
-        for request, packed in zip(ids, packs, strict=True)
-        for ordinal, task in enumerate(packed.tasks, 1)
-    ]
+    requests: list[NewRequest] = []
+    members: list[NewMember] = []
+    for request, packed in zip(tx.requests.take_ids(len(packs)), packs, strict=True):
+        names = wire_ids(request, len(packed.tasks))
+        requests.append(_request(contexts, context, request, packed, names))
+        members += named(
+            NewMember,
+            [
+                (request, ordinal, task.id, name, task.version)
+                for ordinal, (name, task) in enumerate(zip(names, packed.tasks, strict=True), 1)
+            ],
+        )
     tx.requests.add(requests, members)
     tx.tasks.move_group("pack", context.stage_id, [member.task_id for member in members], "ready")
     tx.tallies.add(context.stage_id, {"packs": len(requests), "packed_tasks": len(members)})
 
 
 def _request(
-    contexts: Contexts, context: StageContext, request: RequestId, packed: Pack
+    contexts: Contexts,
+    context: StageContext,
+    request: RequestId,
+    packed: Pack,
+    names: Sequence[str],
 ) -> NewRequest:
     stage, facts, tasks = context.stage, context.facts, packed.tasks
-    user = user_text(stage.prompt, request, tasks)
+    user = pack_text(stage.prompt, names, tasks)
     floor = max([task.output_floor for task in tasks])
     limit = max_tokens(packed.estimates, facts, stage.max_tokens_per_block, floor)
     content_bytes = sum([task.json_bytes for task in tasks])

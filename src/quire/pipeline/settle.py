@@ -11,7 +11,7 @@ import orjson
 from quire.domain.data import Json
 from quire.domain.ids import RequestId, StageId, TaskId
 from quire.domain.requests import Answered
-from quire.domain.results import Judged, Judgement
+from quire.domain.results import Judged
 from quire.domain.states import TASK
 from quire.domain.tasks import Member
 from quire.gates.judging import GATE_VERSION, judge
@@ -23,6 +23,7 @@ from quire.pipeline.drop import give_back
 from quire.plan.retrying import Accept, Again, GiveUp, Owed, Step, after_answer
 
 GROUP = 256  # attempts judged in one transaction
+OPEN_TO_ANSWERS = frozenset(TASK.sources["accept"])
 
 
 _Groups = dict[tuple[StageId, str], list[TaskId]]  # by stage and the state they were in
@@ -83,28 +84,34 @@ def _judge(
         context.prefix.nested,
     )
     last = _end_request(answered, outcome)
-    waiting = [each for each in members if _waits(each) and each.task_id not in outcome.taken]
-    if all(verdict.judgement is Judgement.ACCEPT for verdict in judged.verdicts.values()):
+    waiting = [
+        each
+        for each in members  # those who still wait for an answer of this version
+        if each.sent_version == each.version
+        and each.state in OPEN_TO_ANSWERS
+        and each.task_id not in outcome.taken
+    ]
+    if judged.clean:
         outcome.all_accepted.append(answered.request_id)
-        for each in waiting:  # the usual case: there is nothing to decide
-            _accept(answered, each, judged.verdicts[each.wire_id].data, outcome)
+        _accept(answered, waiting, judged, outcome)  # the usual case: there is nothing to decide
         return
     _gather_verdicts(answered, members, judged, outcome)
     _decide(context, answered, judged, waiting, outcome, last=last)
 
 
-def _waits(member: Member) -> bool:
-    """Whether the task still waits for an answer of this version."""
-    return member.sent_version == member.version and member.state in TASK.sources["accept"]
-
-
-def _accept(answered: Answered, member: Member, data: Json, outcome: _Outcome) -> None:
-    task = member.task_id
-    outcome.taken.add(task)
-    outcome.accepted[member.stage_id, member.state].append(task)
-    outcome.results.append(
-        NewResult(task, member.version, answered.attempt_id, GATE_VERSION, _text(data))
-    )
+def _accept(
+    answered: Answered, members: Sequence[Member], judged: Judged, outcome: _Outcome
+) -> None:
+    attempt, verdicts = answered.attempt_id, judged.verdicts
+    for each in members:
+        outcome.accepted[each.stage_id, each.state].append(each.task_id)
+    outcome.taken.update([each.task_id for each in members])
+    outcome.results += [
+        NewResult(
+            each.task_id, each.version, attempt, GATE_VERSION, _text(verdicts[each.wire_id].data)
+        )
+        for each in members
+    ]
 
 
 def _decide(
@@ -123,8 +130,10 @@ def _decide(
     steps = after_answer(
         judged, owed, max_output=answered.max_output, facts=context.facts, policy=context.policy
     )
+    accepted = [each for each in waiting if isinstance(steps[each.wire_id], Accept)]
+    _accept(answered, accepted, judged, outcome)
     for each in waiting:
-        _gather(answered, each, steps[each.wire_id], outcome, last=last)
+        _gather(each, steps[each.wire_id], outcome, last=last)
     if last and any(_shrinks(step, len(judged.verdicts)) for step in steps.values()):
         outcome.splits[answered.stage_id] += 1
 
@@ -159,13 +168,11 @@ def _gather_verdicts(
     )
 
 
-def _gather(
-    answered: Answered, member: Member, step: Step, outcome: _Outcome, *, last: bool
-) -> None:
+def _gather(member: Member, step: Step, outcome: _Outcome, *, last: bool) -> None:
     task = member.task_id
     match step:
-        case Accept(data=data):
-            _accept(answered, member, data, outcome)
+        case Accept():
+            pass  # gathered already, all together
         case Again(tries=tries, pack_cap=cap, output_floor=floor, error=error):
             outcome.called.append(task)
             if last and member.state == "packed":

@@ -96,16 +96,26 @@ def wire_id(request_id: int, ordinal: int) -> str:
     return f"{ordinal}{_CHECKS[zlib.crc32(b'%d:%d' % (request_id, ordinal)) % len(_CHECKS)]}"
 
 
+def wire_ids(request_id: int, count: int) -> list[str]:
+    """Name all tasks of one request, in order."""
+    return [wire_id(request_id, ordinal) for ordinal in range(1, count + 1)]
+
+
 def user_text(prompt: str, request_id: int, items: Sequence[Asked]) -> str:
+    """Render the pack of one request."""
+    return pack_text(prompt, wire_ids(request_id, len(items)), items)
+
+
+def pack_text(prompt: str, ids: Sequence[str], items: Sequence[Asked]) -> str:
     """Render one pack; the last line is JSON, so no content can forge a boundary."""
     blocks = [
         {
-            "block_uid": wire_id(request_id, ordinal),
+            "block_uid": uid,
             "block_index": item.block_index,
             "block_type": item.block_type,
             "block_content": item.content,
         }
-        for ordinal, item in enumerate(items, 1)
+        for uid, item in zip(ids, items, strict=True)
     ]
     return f"{prompt}\n\n{ASK}\n{orjson.dumps({'blocks': blocks}).decode()}"
 
@@ -146,7 +156,7 @@ def question_hash(
     An output limit is left out: it depends on the company, and does not change the question.
     """
     stage = stage_question(prefix_hash, prompt, model, params, gate_version)
-    return task_question(stage, content_hash)
+    return task_questions(stage, [content_hash])[0]
 
 
 def stage_question(
@@ -157,9 +167,9 @@ def stage_question(
     return fingerprint(prefix_hash, prompt, model, asked, gate_version)
 
 
-def task_question(stage_question: bytes, content_hash: bytes) -> bytes:
-    """Fingerprint one task's question; the first part has a fixed length, so joining is safe."""
-    return sha256(stage_question + content_hash).digest()[:16]
+def task_questions(stage_question: bytes, content_hashes: Sequence[bytes]) -> list[bytes]:
+    """Fingerprint the questions of some tasks; the first part has a fixed length, so may join."""
+    return [sha256(stage_question + each).digest()[:16] for each in content_hashes]
 
 
 # A stage has one set of parameters and millions of tasks.

@@ -114,6 +114,15 @@ def output_estimate(
     return max(1, min(estimate, max_output))
 
 
+def output_estimates(
+    shape: OutputShape, content_bytes: Sequence[int], learned: Learned | None, max_output: int
+) -> Sequence[int]:
+    """Expect so many output tokens for each of some tasks; most schemas expect the same of all."""
+    if not shape.restated:
+        return [output_estimate(shape, 0, learned, max_output)] * len(content_bytes)
+    return [output_estimate(shape, each, learned, max_output) for each in content_bytes]
+
+
 def text_heavy(schema: Schema) -> bool:
     """Say whether any field, at any depth, asks for prose."""
     return any(

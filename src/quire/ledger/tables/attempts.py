@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from quire.domain.data import named
 from quire.domain.ids import AttemptId, LaneId, RunId, StageId, WorkerId, WorkspaceId
 from quire.domain.requests import (
     Answer,
@@ -156,7 +157,7 @@ class Attempts:
     def samples(self, lane: LaneId, limit: int) -> list[Sample]:
         """Output sizes of the lane's last answers that ended by themselves."""
         rows = self._connection.run("output_samples", lane=lane, limit=limit)
-        return list(map(Sample._make, rows))
+        return named(Sample, rows)
 
     def purged(self, attempts: Sequence[AttemptId]) -> set[AttemptId]:
         """Which of these were sent for a request whose words are erased by now."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import orjson
 
+from quire.domain.data import named
 from quire.domain.documents import Document, Parsed
 from quire.domain.ids import DocumentId, RunId, WorkspaceId
 from quire.domain.tasks import Subject
@@ -118,7 +119,7 @@ class Documents:
     def subjects(self, run: RunId, ordinal: int, index: int, limit: int) -> list[Subject]:
         """The next blocks of a run's inputs after a place."""
         rows = self._run("subjects_after", run=run, ordinal=ordinal, index=index, limit=limit)
-        return list(map(Subject._make, rows))
+        return named(Subject, rows)
 
     def _run(self, name: str, /, **values: object) -> list[Row]:
         return self._connection.run(name, workspace=self._workspace, **values)

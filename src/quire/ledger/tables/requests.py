@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from quire.domain.data import JsonObject, plain_json
+from quire.domain.data import JsonObject, named, plain_json
 from quire.domain.ids import LaneId, RequestId, RunId, StageId, TaskId, WorkspaceId
 from quire.domain.requests import NewMember, NewRequest, Queued
 from quire.domain.runs import Lane
@@ -66,7 +66,7 @@ class Requests:
     def claim(self, lane: LaneId, limit: int, now: datetime) -> list[Queued]:
         """Take the oldest sendable requests of a lane, each by exactly one worker."""
         rows = self._run("sendable_requests", lane=lane, now=to_micros(now), limit=limit)
-        claimed = list(map(Queued._make, rows))
+        claimed = named(Queued, rows)
         ids = [each.id for each in claimed]
         move_group(self._connection, "claim_requests", REQUEST, "claim", "queued", ids)
         return claimed
@@ -96,7 +96,7 @@ class Requests:
 
     def members(self, requests: Sequence[RequestId]) -> list[Member]:
         """The members of some requests as they stand now, taken for this transaction."""
-        return list(map(Member._make, self._run("members", ids=requests)))
+        return named(Member, self._run("members", ids=requests))
 
     def sendable(self, requests: Sequence[RequestId], most_calls: int) -> dict[RequestId, int]:
         """How many members of each request still wait for just this answer."""
@@ -106,7 +106,7 @@ class Requests:
     def contents(self, requests: Sequence[RequestId]) -> list[MemberContent]:
         """The members of some requests with what rendering needs."""
         rows = self._run("members_content", ids=requests)
-        return [MemberContent._make(row) for row in rows]
+        return named(MemberContent, rows)
 
     def carried_elsewhere(
         self, tasks: Sequence[TaskId], requests: Sequence[RequestId]

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from quire.domain.data import named
 from quire.domain.ids import RunId, StageId, TaskId, WorkspaceId
 from quire.domain.states import TASK
 from quire.domain.tasks import Failure, NewTask, ReadyTask, TaskView
@@ -46,7 +47,7 @@ class Tasks:
 
     def ready(self, stage: StageId, limit: int) -> list[ReadyTask]:
         """What may be packed, in subject order."""
-        return list(map(ReadyTask._make, self._run("ready_tasks", stage=stage, limit=limit)))
+        return named(ReadyTask, self._run("ready_tasks", stage=stage, limit=limit))
 
     def move(self, name: str, tasks: Sequence[TaskId], sources: Iterable[str] | None = None) -> int:
         """Make a move with every task that is where the move starts; returns how many moved."""
