@@ -13,7 +13,7 @@ from tests.cli.conftest import Quire
 COMMANDS = [
     *("init", "ingest", "documents", "schema", "plan", "run", "work", "runs", "status", "show"),
     *("export", "failures", "prompt", "ledger", "events", "pause", "resume", "cancel", "retry"),
-    *("purge", "version", "schema add", "schema list", "schema show"),
+    *("purge", "models", "version", "schema add", "schema list", "schema show"),
 ]
 HEAVY = {
     *("sqlite3", "psycopg", "psycopg_pool", "asyncio", "orjson", "jiter", "jsonschema_rs"),

@@ -4,7 +4,17 @@ from typing import Annotated
 
 import typer
 
-from quire.cli import documents, exchanges, looking, results, running, schemas, steering, working
+from quire.cli import (
+    documents,
+    exchanges,
+    looking,
+    models,
+    results,
+    running,
+    schemas,
+    steering,
+    working,
+)
 from quire.cli.edge import Commands
 from quire.cli.opening import Session
 from quire.cli.options import AsJson, LedgerUrl
@@ -68,6 +78,7 @@ _COMMANDS = (
     (RUN, running.plan, "quire plan --schema clauses --model simulated/small"),
     (RUN, running.run, "quire run --schema clauses --model simulated/small --limit 20"),
     (RUN, working.work, "quire work --workers 4 --until-idle"),
+    (LOOK, models.models, "quire models gpt-6 --check"),
     (LOOK, looking.runs, "quire runs"),
     (LOOK, looking.status, "quire status 3 --policy"),
     (LOOK, results.show, "quire show 3 --limit 5"),

@@ -106,6 +106,14 @@ CallTimeout = Annotated[
 Temperature = Annotated[
     float | None, _policy("--temperature", metavar="T", help="0 to 2; else the provider decides.")
 ]
+Effort = Annotated[
+    str | None,
+    _policy("--effort", metavar="WORD", help="How hard a reasoning model thinks: low, high…"),
+]
+Caching = Annotated[
+    bool | None,
+    _policy("--caching/--no-caching", metavar="", help="Let the provider keep the prefix."),
+]
 EstimatedOutput = Annotated[
     int | None,
     _policy(
@@ -127,6 +135,8 @@ _POLICY_NAMES = {
     "concurrency": "concurrency",
     "call_timeout": "call_timeout",
     "temperature": "temperature",
+    "effort": "effort",
+    "caching": "caching",
     "estimated_output_per_task": "estimated_output_per_task",
     "ledger_bodies": "ledger",
 }

@@ -70,6 +70,9 @@ class Wire:
     sampling: bool = True  # whether it takes temperature and top_p
 
 
+PLAIN_WIRE = Wire()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What may go to a model in a minute; None where nothing is known to limit it."""
@@ -95,7 +98,7 @@ class ModelFacts:
     thinking: int = 0  # output tokens to allow for reasoning, beside the answer
     token_factor: float = 1.0  # tokens it counts, for each that a common tokenizer counts
     limits: Limits = field(default_factory=Limits)
-    wire: Wire = field(default_factory=Wire)
+    wire: Wire = PLAIN_WIRE
     retires: str = ""  # a date
     note: str = ""
 

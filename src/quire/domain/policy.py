@@ -18,6 +18,8 @@ class Policy:
     concurrency: int = 16  # direct calls in flight
     call_timeout: float = 120.0  # seconds before a call counts as lost
     temperature: float | None = None
+    effort: str | None = None  # how hard a reasoning model should think, in the vendor's word
+    caching: str = "auto"  # auto = the prefix is kept by the provider where that pays; off = never
     ledger: str = "lean"  # lean = bodies are rendered again; full = bodies are stored
 
 

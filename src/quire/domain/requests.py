@@ -7,7 +7,7 @@ from typing import NamedTuple
 from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError
 from quire.domain.ids import AttemptId, LaneId, RequestId, RunId, StageId, TaskId, WorkerId
-from quire.domain.models import Params, Usage, Wire
+from quire.domain.models import PLAIN_WIRE, Params, Usage, Wire
 
 
 class Kind(StrEnum):
@@ -38,7 +38,7 @@ class Call:
     user: str
     output_schema: JsonObject | None  # the wire form of the answer; None asks for plain text
     params: Params
-    wire: Wire = Wire()
+    wire: Wire = PLAIN_WIRE
     caching: bool = False  # mark the end of the system text as worth keeping
 
 

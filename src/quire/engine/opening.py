@@ -10,9 +10,10 @@ from quire.domain.ids import WorkspaceId
 from quire.domain.policy import Policy
 from quire.engine.engine import Engine
 from quire.ledger.ledger import open_ledger
+from quire.recipes.rules import POLICY_ALIASES
 from quire.settings import read_settings
 
-POLICY_NAMES = tuple(each.name for each in fields_of(Policy))
+POLICY_NAMES = (*(each.name for each in fields_of(Policy)), *POLICY_ALIASES)
 
 
 def open_engine(

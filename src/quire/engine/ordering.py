@@ -12,7 +12,7 @@ from quire.domain.models import ModelFacts, Params
 from quire.domain.policy import SourcedPolicy
 from quire.domain.recipes import Recipe, Schema
 from quire.ledger.ledger import Transaction
-from quire.providers.catalog import find_model
+from quire.providers.catalog import facts_from_tables, find_model
 from quire.recipes.classes import schema_of
 from quire.recipes.extracting import extract
 from quire.recipes.policies import resolve, schema_layer
@@ -43,8 +43,18 @@ def ask(settings: Settings, schema: Schema, model: str | None, told: Mapping[str
     wanted = model or schema.prompt_config.get("model") or settings.model
     if not isinstance(wanted, str):
         raise UsageError("no model: give --model, or set `model` in quire.toml")
-    params = Params(temperature=policy.policy.temperature)
-    return Ask(recipe=extract(schema, params), facts=find_model(wanted), policy=policy)
+    params = Params(temperature=policy.policy.temperature, effort=policy.policy.effort)
+    facts = find_model(wanted, facts_from_tables(settings.models), settings.aliases)
+    recipe = extract(schema, params)
+    check_params(facts, recipe.stages[0].params)
+    return Ask(recipe=recipe, facts=facts, policy=policy)
+
+
+def check_params(facts: ModelFacts, params: Params) -> None:
+    """Refuse what the model would refuse, before anything is sent."""
+    refused = [name for name in ("temperature", "top_p") if getattr(params, name) is not None]
+    if refused and not facts.wire.sampling:
+        raise UsageError(f"{facts.name} takes no {' and no '.join(refused)}; leave it out")
 
 
 def read_schema_source(source: "str | Path | Mapping[str, Any] | type", ref: str | None) -> Schema:

@@ -15,7 +15,7 @@ from quire.plan.rendering import prefix
 from quire.recipes.snapshots import recipe_to_json
 
 # How fast a run goes does not change what it asks: the same command goes on at another speed.
-OPERATIONAL = frozenset({"concurrency", "call_timeout", "ledger"})
+OPERATIONAL = frozenset({"concurrency", "call_timeout", "caching", "ledger"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

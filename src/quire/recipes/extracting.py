@@ -13,6 +13,9 @@ def extract(schema: Schema, params: Params) -> Recipe:
     wished = config.get("temperature")
     if params.temperature is None and isinstance(wished, (int, float)):
         params = replace(params, temperature=float(wished))
+    effort = config.get("effort")
+    if params.effort is None and isinstance(effort, str):
+        params = replace(params, effort=effort)
     stage = Stage(
         name="extract",
         about="each_block",

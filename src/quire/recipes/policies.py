@@ -84,6 +84,8 @@ def _read_layer(layer: str, given: Mapping[str, Json]) -> Iterator[_Setting]:
 def _settled(name: str, value: Json) -> Json:
     if name == "packing" and isinstance(value, str):
         return _SWITCHES.get(value)
+    if name == "caching" and isinstance(value, bool):
+        return "auto" if value else "off"
     if name in _FRACTIONS and isinstance(value, int):
         return float(value)
     return value

@@ -70,6 +70,8 @@ POLICY_RULES = {
     "concurrency": whole(1, 10_000),
     "call_timeout": number(0.001, 86_400),
     "temperature": number(0, 2),
+    "effort": one_of("none", "minimal", "low", "medium", "high", "xhigh", "max"),
+    "caching": one_of("auto", "off", True, False),
     "ledger": one_of("lean", "full"),
 }
 
@@ -79,6 +81,8 @@ PROMPT_RULES = {
     "per_block_prompt": TEXT,
     "model": TEXT,
     "temperature": POLICY_RULES["temperature"],
+    "effort": POLICY_RULES["effort"],
+    "caching": POLICY_RULES["caching"],
     "max_tokens_per_block": whole(1),
     "max_batch_size": whole(1),
     "concurrency": POLICY_RULES["concurrency"],
