@@ -82,15 +82,19 @@ class Faults:
 NO_FAULTS = Faults()
 
 
-def parse(script: str) -> Faults:
-    """Read a fault script, or raise SettingsInvalid with everything that is wrong with it."""
+def parse(script: str, more: tuple[str, ...] = ()) -> Faults:
+    """Read a fault script, or raise SettingsInvalid with everything that is wrong with it.
+
+    Who carries calls in another way may name `more` faults; the model itself knows nothing of them.
+    """
+    names = (*NAMES, *more)
     rates: dict[str, float] = {}
     words: dict[str, tuple[str, ...]] = {}
     settings: dict[str, float | int | str] = {}
     mistakes: list[str] = []
     for entry in filter(None, (each.strip() for each in script.split(","))):
         try:
-            _read_entry(entry, rates, words, settings)
+            _read_entry(entry, rates, words, settings, names)
         except ValueError as error:
             mistakes.append(str(error))
     if mistakes:
@@ -103,23 +107,24 @@ def _read_entry(
     rates: dict[str, float],
     words: dict[str, tuple[str, ...]],
     settings: dict[str, float | int | str],
+    names: tuple[str, ...],
 ) -> None:
     name, sign, value = _parted(entry)
     if not sign or not value:
         raise ValueError(f"{entry!r} says nothing; write {name or 'name'}=0.1 or name@WORD")
     if sign == "@":
-        if name not in NAMES:
-            raise ValueError(_unknown(name, NAMES))
+        if name not in names:
+            raise ValueError(_unknown(name, names))
         words[name] = (*words.get(name, ()), value)
         return
     if name in rates or name in settings:
         raise ValueError(f"{name} is given twice")
-    if name in NAMES:
+    if name in names:
         rates[name] = _number(name, value, most=1.0)
     elif name in _SETTINGS:
         settings[name] = _SETTINGS[name](name, value)
     else:
-        raise ValueError(_unknown(name, (*NAMES, *_SETTINGS)))
+        raise ValueError(_unknown(name, (*names, *_SETTINGS)))
 
 
 def _parted(entry: str) -> tuple[str, str, str]:

@@ -1,0 +1,125 @@
+"""The prompt cache: who wrote which prefix, how long it lives, what a call is billed for it."""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+from quire.domain.models import Usage
+from quire.rehearsal.asked import Asked
+from quire.simulated.answering import byte_length, write_json
+from quire.simulated.responding import BYTES_PER_TOKEN
+
+_LIFETIMES = {"5m": 300.0, "30m": 1_800.0, "1h": 3_600.0, "12h": 43_200.0}
+_LONG = ("1h", "12h")  # the dearer of a vendor's two
+_FREE_LIFETIME = "5m"
+_TIDY_AT = 4_096
+
+
+class Point(NamedTuple):
+    """The end of a prefix that may be kept."""
+
+    key: bytes  # whose, of which model, and the prefix itself
+    tokens: int
+    lifetime: str
+    free: bool  # written for nothing
+    step: int  # read in multiples of this
+
+
+class Cached(NamedTuple):
+    """What the cache did for one call."""
+
+    cached: int
+    written_short: int
+    written_long: int
+    points: tuple[Point, ...]  # to keep once the answer has gone out
+
+    def usage(self, total: int, output: int, reasoning: int) -> Usage:
+        """The bill of a call with so much input in all."""
+        return Usage(
+            input=total - self.cached - self.written_short - self.written_long,
+            output=output,
+            cached=self.cached,
+            written_short=self.written_short,
+            written_long=self.written_long,
+            reasoning=reasoning,
+        )
+
+
+class Cache:
+    """Prefixes by key and model; one becomes usable when the answer that wrote it has gone out."""
+
+    def __init__(self) -> None:
+        """Begin with nothing kept."""
+        self._until: dict[bytes, float] = {}
+        self._tidy_at = _TIDY_AT
+
+    def look(self, points: Sequence[Point], now: float) -> Cached:
+        """Find the longest kept prefix of a call; what is longer has to be written."""
+        hit = 0
+        for point in points:
+            if self._until.get(point.key, 0.0) > now:
+                hit = point.tokens // point.step * point.step
+        done, short, long = hit, 0, 0
+        for point in points:
+            if point.free or point.tokens <= done:
+                continue
+            if point.lifetime in _LONG:
+                long += point.tokens - done
+            else:
+                short += point.tokens - done
+            done = point.tokens
+        return Cached(hit, short, long, tuple(points))
+
+    def keep(self, points: Sequence[Point], now: float) -> None:
+        """Keep the prefixes of a call from now on; those that were kept already live longer."""
+        for point in points:
+            self._until[point.key] = now + _LIFETIMES[point.lifetime]
+        if len(self._until) > self._tidy_at:
+            self._until = {key: until for key, until in self._until.items() if until > now}
+            self._tidy_at = max(_TIDY_AT, 2 * len(self._until))
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._until.clear()
+
+
+def points_of(asked: Asked, owner: str, model: str, minimum: int) -> list[Point]:
+    """List where a call's prefix may be cut, the shortest first; too short ones do not count.
+
+    The schema is a part of every prefix: a call that asks for another form finds nothing.
+    """
+    if not asked.caching:
+        return []
+    ends = _ends(asked)
+    if not ends:
+        return []
+    schema = "" if asked.schema is None else write_json(asked.schema)
+    digest = sha256(f"{owner}\n{model}\n{asked.tool}\n{schema}\n".encode("utf-8", "replace"))
+    points, size = [], 0
+    for ordinal, part in enumerate(asked.parts):
+        text = part.text.encode("utf-8", "surrogatepass")
+        size += len(text)
+        digest.update(len(text).to_bytes(8, "big") + text)
+        if ordinal in ends:
+            tokens = -(-size // BYTES_PER_TOKEN)
+            if tokens >= max(1, minimum):
+                made = Point(digest.digest(), tokens, ends[ordinal], asked.free, asked.step)
+                points.append(made)
+    return points
+
+
+def input_tokens(asked: Asked) -> int:
+    """Count a call's input as the simulated models bill it."""
+    return -(-(byte_length(asked.system) + byte_length(asked.user)) // BYTES_PER_TOKEN)
+
+
+def _ends(asked: Asked) -> dict[int, str]:
+    """After which parts a prefix ends, and how long it lives."""
+    parts = asked.parts
+    ends = {ordinal: part.lifetime for ordinal, part in enumerate(parts) if part.lifetime}
+    if asked.implicit and parts:
+        ends.setdefault(len(parts) - 1, asked.implicit)
+    if asked.free:
+        system = [ordinal for ordinal, part in enumerate(parts) if part.system]
+        return {system[-1]: _FREE_LIFETIME} if system else {}
+    return ends

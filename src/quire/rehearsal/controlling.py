@@ -1,0 +1,81 @@
+"""The server's own paths, for whoever watches a rehearsal or changes its course."""
+
+from math import inf
+
+import orjson
+from aiohttp import web
+
+from quire.domain.data import Json
+from quire.domain.errors import SettingsInvalid
+from quire.rehearsal.memory import Memory
+
+PREFIX = "/_rehearsal"
+MOST_ENTRIES = 10_000  # in one answer
+
+
+class _Controls:
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    async def stats(self, request: web.Request) -> web.Response:
+        return _json(self._memory.witness.as_json())
+
+    async def log(self, request: web.Request) -> web.Response:
+        after = request.query.get("after", "0")
+        if not after.isdecimal():
+            return _refused("after must be a request's number")
+        entries = self._memory.witness.after(int(after), MOST_ENTRIES)
+        following = entries[-1].number if len(entries) == MOST_ENTRIES else None
+        return _json({"requests": [each.as_json() for each in entries], "next": following})
+
+    async def reset(self, request: web.Request) -> web.Response:
+        self._memory.reset()
+        return _json({"reset": True})
+
+    async def faults(self, request: web.Request) -> web.Response:
+        script = (await _body(request)).get("faults")
+        if not isinstance(script, str):
+            return _refused('send {"faults": "429=0.02,skip=0.01"}; "" ends them')
+        try:
+            self._memory.change_faults(script)
+        except SettingsInvalid as error:
+            return _refused(str(error))
+        return _json({"faults": script})
+
+    async def clock(self, request: web.Request) -> web.Response:
+        seconds = (await _body(request)).get("advance")
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+            return _refused('send {"advance": 300}, in seconds')
+        if not 0 <= seconds < inf:
+            return _refused("the clock is never moved back")
+        self._memory.clock.advance(seconds)
+        return _json({"now": self._memory.clock.now()})
+
+
+def control_routes(memory: Memory) -> list[web.RouteDef]:
+    """The paths under /_rehearsal; nothing that happens there is counted."""
+    controls = _Controls(memory)
+    return [
+        web.get(f"{PREFIX}/stats", controls.stats),
+        web.get(f"{PREFIX}/log", controls.log),
+        web.post(f"{PREFIX}/reset", controls.reset),
+        web.post(f"{PREFIX}/faults", controls.faults),
+        web.post(f"{PREFIX}/clock", controls.clock),
+    ]
+
+
+async def _body(request: web.Request) -> dict[str, Json]:
+    try:
+        body = orjson.loads(await request.read())
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}
+
+
+def _json(value: Json) -> web.Response:
+    return web.Response(body=orjson.dumps(value), content_type="application/json")
+
+
+def _refused(message: str) -> web.Response:
+    body = orjson.dumps({"error": message})
+    return web.Response(status=400, body=body, content_type="application/json")

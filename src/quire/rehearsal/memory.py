@@ -1,0 +1,81 @@
+"""How the server behaves, and what it remembers from one request to the next."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+
+from quire.domain.errors import SettingsInvalid
+from quire.domain.models import ModelFacts
+from quire.rehearsal.asked import Problem, Trouble
+from quire.rehearsal.caching import Cache
+from quire.rehearsal.clock import Clock
+from quire.rehearsal.counting import Witness
+from quire.rehearsal.faults import answering, parse_faults
+from quire.rehearsal.latency import Latency, parse_latency
+from quire.rehearsal.limiting import Limiter, parse_limits
+from quire.rehearsal.models import Models
+
+VALID, INVALID, SPENT = "valid", "invalid", "spent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """How a server behaves; the default accepts every key and makes no mistakes."""
+
+    faults: str = ""  # a script
+    latency: str = ""
+    limit: str = ""  # requests=60,input=10000 a minute, for each key and model
+    keys: Mapping[str, str] = field(default_factory=dict)  # key -> valid, invalid or spent
+    models: Mapping[str, ModelFacts] = field(default_factory=dict)
+    strict: bool = False  # there are no models but these
+    thinking: int = 0  # tokens of reasoning that every answer is billed besides its text
+    seed: int = 0  # of chance: of latency, and of the script where it has no seed
+    log: str = ""  # a file that gets a line of JSON for every request
+
+
+class Memory:
+    """What one server remembers."""
+
+    def __init__(self, scene: Scene, clock: Clock) -> None:
+        """Read the scene; SettingsInvalid says what about it cannot be played."""
+        self.scene = scene
+        self.clock = clock
+        self.models = Models(scene.models, strict=scene.strict)
+        self.limiter = Limiter(parse_limits(scene.limit))
+        self.cache = Cache()
+        self.witness = Witness()
+        self.chance = Random(scene.seed)  # noqa: S311 - a rehearsal is no secret
+        self.change_faults(scene.faults)
+        unknown = {*scene.keys.values()} - {VALID, INVALID, SPENT}
+        if unknown:
+            raise SettingsInvalid(
+                f"a key cannot be {', '.join(sorted(unknown))}; write valid, invalid or spent"
+            )
+
+    def change_faults(self, script: str) -> None:
+        """Follow another script from now on."""
+        seeded = f"{script},seed={self.scene.seed}" if "seed=" not in script else script
+        self.faults = parse_faults(seeded)
+        self.answering = answering(self.faults)
+        self.latency = (
+            parse_latency(self.scene.latency)
+            if self.scene.latency
+            else Latency(low=self.faults.latency, high=self.faults.latency)
+        )
+
+    def admit(self, key: str) -> None:
+        """Refuse a request without a key, or with one that is not good."""
+        if not key:
+            raise Problem(Trouble.NO_KEY, "there is no key")
+        others = INVALID if VALID in self.scene.keys.values() else VALID
+        standing = self.scene.keys.get(key, others)
+        if standing == INVALID:
+            raise Problem(Trouble.BAD_KEY, "the key is not valid")
+        if standing == SPENT:
+            raise Problem(Trouble.SPENT, "the account has spent what it may")
+
+    def reset(self) -> None:
+        """Forget what was seen, kept and taken; the script and the clock stay as they are."""
+        self.witness.clear()
+        self.cache.clear()
+        self.limiter.clear()

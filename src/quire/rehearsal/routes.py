@@ -1,0 +1,116 @@
+"""Which path is whose: the endpoints of all vendors, under every prefix they are known by."""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from quire.rehearsal.asked import Problem, Trouble
+from quire.rehearsal.dialects.anthropic import Anthropic
+from quire.rehearsal.dialects.chat import Chat
+from quire.rehearsal.dialects.dialect import Dialect, Incoming, Vendor
+from quire.rehearsal.dialects.gemini import Gemini
+from quire.rehearsal.dialects.generate import Generate
+from quire.rehearsal.dialects.messages import Messages
+from quire.rehearsal.dialects.openai import OpenAI
+from quire.rehearsal.dialects.responses import Responses
+from quire.rehearsal.exchange import Decision, Exchange
+
+Act: TypeAlias = Callable[[Exchange, bytes], Decision]
+
+_VERSIONS = "{version:v1|v1beta|v1beta1}"
+_VERTEX = f"/{_VERSIONS}/projects/{{project}}/locations/{{location}}/publishers/google/models"
+_MOUNTS = {  # prefix -> whose models are asked for there
+    "/v1": ("openai",),
+    "/openai/v1": ("azure", "groq"),
+    "/api/v1": ("openrouter",),
+}
+_ANTHROPIC = Anthropic()
+_GOOGLE = Gemini("google", "gemini", "vertex")
+
+
+class Route(NamedTuple):
+    """A path and what is done there."""
+
+    method: str
+    path: str
+    endpoint: str
+    vendor: Vendor | None  # None: whoever the request's headers speak to
+    act: Act
+
+
+def routes() -> list[Route]:
+    """Every path that the server knows."""
+    messages = Messages()
+    made = [
+        _calls("/v1/messages", messages),
+        Route(
+            "POST",
+            "/v1/messages/count_tokens",
+            "count_tokens",
+            messages,
+            lambda exchange, raw: exchange.counted(messages.count, raw),
+        ),
+    ]
+    for prefix, providers in _MOUNTS.items():
+        made += [
+            _calls(f"{prefix}/responses", Responses(*providers)),
+            _calls(f"{prefix}/chat/completions", Chat(*providers, lax="openrouter" in providers)),
+            *_listings(f"{prefix}/models", None if prefix == "/v1" else OpenAI(*providers)),
+        ]
+    google = Generate("google", "gemini", "vertex")
+    vertex = Generate("vertex", "google", "gemini", vertex=True)
+    return [
+        *made,
+        _calls(f"/{_VERSIONS}/models/{{model}}:generateContent", google),
+        _calls(f"{_VERTEX}/{{model}}:generateContent", vertex),
+        *_listings("/v1beta/models", _GOOGLE),
+    ]
+
+
+def nowhere(exchange: Exchange, raw: bytes) -> Decision:
+    """Answer a request to a path that nobody has."""
+    shown = f"{exchange.incoming.method} {exchange.incoming.path}"[:200]
+    raise Problem(Trouble.NO_PATH, f"Invalid URL ({shown})")
+
+
+def too_large(exchange: Exchange, raw: bytes) -> Decision:
+    """Answer a request whose body nobody reads to its end."""
+    raise Problem(Trouble.TOO_LARGE, "the body is too large")
+
+
+def unreadable(exchange: Exchange, raw: bytes) -> Decision:
+    """Answer a request whose body cannot be unpacked."""
+    raise Problem(Trouble.NOT_JSON, "the body cannot be read")
+
+
+def spoken_to(incoming: Incoming) -> Vendor:
+    """Guess the vendor that a request is meant for, by its headers and its path."""
+    headers = incoming.headers
+    if "anthropic-version" in headers or "x-api-key" in headers:
+        return _ANTHROPIC
+    if "x-goog-api-key" in headers or "key" in incoming.query:
+        return _GOOGLE
+    if incoming.path.startswith(("/v1beta", "/v1/projects/")):
+        return _GOOGLE
+    if incoming.path.startswith("/v1/messages"):
+        return _ANTHROPIC
+    return OpenAI("openai")
+
+
+def _calls(path: str, dialect: Dialect) -> Route:
+    def act(exchange: Exchange, raw: bytes) -> Decision:
+        return exchange.called(dialect, raw)
+
+    return Route("POST", path, dialect.endpoint, dialect, act)
+
+
+def _listings(path: str, vendor: Vendor | None) -> list[Route]:
+    def one(exchange: Exchange, raw: bytes) -> Decision:
+        return exchange.described()
+
+    def every(exchange: Exchange, raw: bytes) -> Decision:
+        return exchange.listing()
+
+    return [
+        Route("GET", path, "models", vendor, every),
+        Route("GET", f"{path}/{{model:[^:]+}}", "models", vendor, one),
+    ]

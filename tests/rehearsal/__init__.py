@@ -1,0 +1,1 @@
+"""The rehearsal server, as the vendors' own clients see it."""
