@@ -1,0 +1,272 @@
+"""Anthropic: the Messages wire format."""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
+
+import jiter
+import orjson
+
+from quire.domain.accounts import Account, Rates
+from quire.domain.data import Json, JsonObject, plain_json
+from quire.domain.errors import ProviderError, Remedy, Undecodable
+from quire.domain.models import Limits, Marking, Structured, Usage
+from quire.domain.requests import Call, Reply, Stop
+from quire.providers.binding import binds
+from quire.providers.failing import (
+    ADDRESS,
+    CULPRIT,
+    KEY,
+    MODEL,
+    MONEY,
+    RETRY,
+    TOO_LARGE,
+    WAIT,
+    Complaint,
+    Meaning,
+    sentence,
+)
+from quire.providers.portable import Dialect, portable
+from quire.providers.protocol import HttpRequest, HttpResponse
+from quire.providers.rates import retry_after
+from quire.providers.reading import count, items, load, mapping, needed, parse, text
+from quire.providers.writing import Same, address, fragment, headers, model_id
+
+HOME = "https://api.anthropic.com"
+VERSION = "2026-10-21"
+SAMPLING_VERSION = "2023-06-01"  # the newer one refuses temperature and top_p
+USUAL_OUTPUT = 8_192  # tokens, where nobody said how many: a call without a limit is refused
+TOOL = "results"
+
+_VERSIONED = re.compile(r"/v\d\w*/?$")
+_STOPS = {
+    "end_turn": Stop.END,
+    "stop_sequence": Stop.END,
+    "tool_use": Stop.END,
+    "refusal": Stop.REFUSAL,
+}  # any other reason, known or new, leaves an answer that may not be whole
+_BY_CODE = {
+    "enforced_spend_limit_reached": MONEY,
+    "billing_error": MONEY,
+    "organization_on_hold": KEY,
+    "authentication_error": KEY,
+    "permission_error": KEY,
+    "not_found_error": MODEL,
+    "request_too_large": TOO_LARGE,
+    "rate_limit_error": WAIT,
+}
+_BY_STATUS = {
+    401: KEY,
+    402: MONEY,
+    403: KEY,
+    404: MODEL,
+    408: RETRY,
+    409: RETRY,
+    413: TOO_LARGE,
+    429: WAIT,
+}
+# These come as 400 invalid_request_error, like any mistake; only the words tell them apart.
+_SPENT = re.compile(r"You have reached your specified|credit balance is too low", re.IGNORECASE)
+_LONG = re.compile(r"prompt is too long|exceed context limit|too many tokens", re.IGNORECASE)
+_KINDS = ("requests", "input-tokens", "output-tokens", "tokens")
+
+
+class Anthropic:
+    """Claude, at Anthropic itself."""
+
+    name = "anthropic"
+    decoder_version = 1
+
+    def encode(self, call: Call, account: Account) -> HttpRequest:
+        """Put a call into a message."""
+        params = call.params
+        body: dict[str, object] = {
+            "model": model_id(call),
+            "max_tokens": USUAL_OUTPUT if params.max_tokens is None else params.max_tokens,
+            "messages": [{"role": "user", "content": call.user}],
+        }
+        if call.system:
+            marked = call.caching and call.wire.marking is Marking.BREAKPOINT
+            body["system"] = _system(call.system, marked)
+        if params.stop:
+            body["stop_sequences"] = params.stop
+        sampling = _sampling(call)
+        body.update(sampling)
+        body.update(_structured(call))
+        base = call.wire.url or account.base_url or HOME
+        version = SAMPLING_VERSION if sampling else VERSION
+        return HttpRequest(_address(base), _headers(account, version), orjson.dumps(body))
+
+    def decode(self, raw: bytes) -> Reply:
+        """Read a message; the argument of a forced tool is the answer where there is one."""
+        body = load(raw)
+        blocks = items(body.get("content"))
+        if body.get("type") == "error" or not isinstance(body.get("content"), list):
+            raise Undecodable("the response of anthropic is not a message")
+        stop = body.get("stop_reason")
+        given = next((block for block in blocks if block.get("type") == "tool_use"), None)
+        return Reply(
+            text=_text(blocks) if given is None else _argument(raw, given),
+            stop=_STOPS.get(stop, Stop.LENGTH) if isinstance(stop, str) else Stop.LENGTH,
+            usage=_usage(mapping(body.get("usage"))),
+            reasoning="\n".join(
+                text(block.get("thinking")) for block in blocks if block.get("type") == "thinking"
+            ),
+        )
+
+    def classify(self, response: HttpResponse) -> ProviderError:
+        """Say what can be done about an error, by its code, its type and its status."""
+        whole = mapping(parse(response.body))
+        error = mapping(whole.get("error"))
+        codes = (mapping(error.get("details")).get("error_code"), error.get("type"))
+        told = Complaint(
+            tuple(code for code in codes if isinstance(code, str)),
+            text(error.get("message")) or text(whole.get("error")),
+        )
+        meaning = _meaning(response.status, told)
+        waits = meaning.remedy in (Remedy.WAIT, Remedy.RETRY)
+        return ProviderError(
+            sentence(self.name, response.status, told, meaning.hint),
+            remedy=meaning.remedy,
+            retry_after=retry_after(response.headers) if waits else None,
+            bad_key=meaning.bad_key,
+        )
+
+    def rates(self, headers: Mapping[str, str]) -> Rates | None:
+        """Read `anthropic-ratelimit-*`; resets are dates, counted from the response's own."""
+        limits, left = _limits(headers, "limit"), _limits(headers, "remaining")
+        if limits == left == Limits():
+            return None
+        return Rates(limits, left, _reset(headers))
+
+
+@lru_cache(maxsize=256)
+def _address(base: str) -> str:
+    base = base if _VERSIONED.search(base) else base.rstrip("/") + "/v1"
+    return address("anthropic", base, "", "/messages")
+
+
+def _headers(account: Account, version: str) -> Mapping[str, str]:
+    others = (
+        ("anthropic-version", version),
+        ("anthropic-workspace-id", account.options.get("workspace", "")),
+    )
+    if version == VERSION:
+        return headers("Authorization", account.key, "Bearer ", *others)
+    return headers("x-api-key", account.key, "", *others)
+
+
+@lru_cache(maxsize=256)
+def _system(system: str, marked: bool) -> orjson.Fragment:
+    block: dict[str, Json] = {"type": "text", "text": system}
+    if marked:
+        block["cache_control"] = {"type": "ephemeral"}
+    return fragment([block])
+
+
+def _sampling(call: Call) -> dict[str, object]:
+    asked = {"temperature": call.params.temperature, "top_p": call.params.top_p}
+    if not call.wire.sampling:
+        return {}
+    return {name: value for name, value in asked.items() if value is not None}
+
+
+def _structured(call: Call) -> dict[str, object]:
+    """Ask for the form of the answer; where it cannot be bound, the words of the prompt ask."""
+    output: dict[str, object] = {"effort": call.params.effort} if call.params.effort else {}
+    found: dict[str, object] = {}
+    if call.output_schema is not None and call.wire.structured is Structured.TOOL:
+        found["tools"] = _tools(Same(call.output_schema))
+        choice = {"type": "tool", "name": TOOL, "disable_parallel_tool_use": True}
+        found["tool_choice"] = choice
+    elif call.output_schema is not None and call.wire.structured is Structured.SCHEMA:
+        form = _format(Same(call.output_schema))
+        output |= {"format": form} if form is not None else {}
+    return {**found, "output_config": output} if output else found
+
+
+@lru_cache(maxsize=256)
+def _tools(schema: Same) -> orjson.Fragment:
+    form = portable(schema.value, Dialect.ANTHROPIC)
+    tool: dict[str, Json] = {
+        "name": TOOL,
+        "description": "Give the results, one for each block.",
+        "input_schema": form,
+    }
+    if binds(form, Dialect.ANTHROPIC):
+        tool["strict"] = True
+    return fragment([tool])
+
+
+@lru_cache(maxsize=256)
+def _format(schema: Same) -> orjson.Fragment | None:
+    form = portable(schema.value, Dialect.ANTHROPIC)
+    if not binds(form, Dialect.ANTHROPIC):
+        return None
+    return fragment({"type": "json_schema", "schema": form})
+
+
+def _text(blocks: Sequence[JsonObject]) -> str:
+    return "".join(text(block.get("text")) for block in blocks if block.get("type") == "text")
+
+
+def _argument(raw: bytes, given: JsonObject) -> str:
+    """A tool's argument as the JSON text that it was, large integers kept."""
+    try:
+        blocks = jiter.from_json(raw, allow_inf_nan=False)["content"]
+        exact = next(each for each in blocks if mapping(each).get("type") == "tool_use")
+        return plain_json(exact.get("input"))
+    except ValueError:  # half a character in it; what was read with it replaced will do
+        return orjson.dumps(given.get("input")).decode()
+
+
+def _usage(usage: JsonObject) -> Usage:
+    made = mapping(usage.get("cache_creation"))
+    written = count(usage.get("cache_creation_input_tokens"), "cache_creation_input_tokens")
+    short = count(made.get("ephemeral_5m_input_tokens"), "ephemeral_5m_input_tokens")
+    long = count(made.get("ephemeral_1h_input_tokens"), "ephemeral_1h_input_tokens")
+    details = mapping(usage.get("output_tokens_details"))
+    return Usage(
+        input=needed(usage, "input_tokens"),
+        output=needed(usage, "output_tokens"),
+        cached=count(usage.get("cache_read_input_tokens"), "cache_read_input_tokens"),
+        written_short=max(short, written - long),
+        written_long=long,
+        reasoning=count(details.get("thinking_tokens"), "thinking_tokens"),
+    )
+
+
+def _meaning(status: int, told: Complaint) -> Meaning:
+    if status in (400, 422):
+        if _SPENT.search(told.message):
+            return MONEY
+        if _LONG.search(told.message):
+            return TOO_LARGE
+    for code in told.words:
+        if code in _BY_CODE:
+            return _BY_CODE[code]
+    if status < 400:
+        return ADDRESS
+    return _BY_STATUS.get(status) or (RETRY if status >= 500 else CULPRIT)
+
+
+def _limits(headers: Mapping[str, str], word: str) -> Limits:
+    found = [headers.get(f"anthropic-ratelimit-{kind}-{word}", "").strip() for kind in _KINDS]
+    numbers = [
+        int(value) if value.isascii() and value.isdigit() and len(value) < 16 else None
+        for value in found
+    ]
+    return Limits(requests=numbers[0], input=numbers[1], output=numbers[2], total=numbers[3])
+
+
+def _reset(headers: Mapping[str, str]) -> float | None:
+    """Seconds until all of it is there again."""
+    now = headers.get("date", "")
+    resets = [headers.get(f"anthropic-ratelimit-{kind}-reset", "") for kind in _KINDS]
+    try:
+        then = max(datetime.fromisoformat(reset) for reset in resets if reset)
+        return max(0.0, (then - parsedate_to_datetime(now)).total_seconds())
+    except (ValueError, TypeError, IndexError, OverflowError):  # no date, or none that is one
+        return None
