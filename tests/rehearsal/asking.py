@@ -13,8 +13,8 @@ from quire.domain.models import Marking, ModelFacts, Price, Structured, Wire
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # the file has escapes that newer Pythons warn of
-    from google import genai
-    from google.genai import types
+    from google import genai as genai
+    from google.genai import types as types
 
 KEY = "sk-test-abcdefgh-1234"
 GPT, OLD_GPT = "gpt-6-luna", "gpt-4.1"
@@ -90,14 +90,16 @@ def counts(text: str) -> list[int]:
 @contextmanager
 def openai_client(url: str, **how: Any) -> Iterator[openai.OpenAI]:
     """OpenAI's own client, which does not try again."""
-    with openai.OpenAI(**{"api_key": KEY, "base_url": f"{url}/v1", "max_retries": 0} | how) as made:
+    told: dict[str, Any] = {"api_key": KEY, "base_url": f"{url}/v1", "max_retries": 0}
+    with openai.OpenAI(**told | how) as made:
         yield made
 
 
 @contextmanager
 def anthropic_client(url: str, **how: Any) -> Iterator[anthropic.Anthropic]:
     """Anthropic's own client, which does not try again."""
-    with anthropic.Anthropic(**{"api_key": KEY, "base_url": url, "max_retries": 0} | how) as made:
+    told: dict[str, Any] = {"api_key": KEY, "base_url": url, "max_retries": 0}
+    with anthropic.Anthropic(**told | how) as made:
         yield made
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -121,14 +121,17 @@ def serve(
         log=log,
     )
     quiet = session(context).quiet
-    seen = asyncio.run(_play(scene, host, port, quiet=quiet or as_json))
+    told = () if quiet else (_note,) if as_json else (_export, _note)
+    seen = asyncio.run(_play(scene, host, port, told))
     if as_json:
         print_json(seen)
     elif not quiet:
         _summarise(seen)
 
 
-async def _play(scene: "Scene", host: str, port: int, *, quiet: bool) -> Mapping[str, Any]:
+async def _play(
+    scene: "Scene", host: str, port: int, tell: Sequence[Callable[[str], None]]
+) -> Mapping[str, Any]:
     """Serve until a signal comes, and return what was seen."""
     from quire.rehearsal.server import Rehearsal
 
@@ -139,8 +142,8 @@ async def _play(scene: "Scene", host: str, port: int, *, quiet: bool) -> Mapping
         loop.add_signal_handler(number, stop.set)
     try:
         url = await _start(rehearsal, host, port)
-        if not quiet:
-            _tell(url)
+        for each in tell:
+            each(url)
         await stop.wait()
         return rehearsal.stats
     finally:
@@ -157,11 +160,14 @@ async def _start(rehearsal: "Rehearsal", host: str, port: int) -> str:
         ) from None
 
 
-def _tell(url: str) -> None:
+def _export(url: str) -> None:
     for name, path in _BASES:
         say(f"export {name}={url}{path}")
     for name in _KEYS:
         say(f"export {name}={ANY_KEY}")
+
+
+def _note(url: str) -> None:
     note(f"rehearsing at {url}; any key will do; Ctrl-C ends it")
 
 
