@@ -71,7 +71,9 @@ def numbers(draw: st.DrawFn) -> Pair:
 @st.composite
 def enums(draw: st.DrawFn) -> Pair:
     scalars = TEXTS | WHOLE | st.booleans() | st.none() | st.just(1.5) | st.just(2.0)
-    members = draw(st.lists(scalars | st.just({"a": [1]}) | st.just([]), min_size=1, max_size=4))
+    members: list[Any] = draw(
+        st.lists(scalars | st.just({"a": [1]}) | st.just([]), min_size=1, max_size=4)
+    )
     value = draw(st.sampled_from(members))
     schema: Schema = {"enum": members} if draw(st.booleans()) else {"const": value}
     if draw(st.booleans()):

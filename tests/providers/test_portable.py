@@ -12,6 +12,7 @@ from openai.lib._pydantic import _ensure_strict_json_schema
 
 from quire.providers.binding import binds
 from quire.providers.portable import Dialect, portable
+from quire.rehearsal.strictness import refuse_for_anthropic, refuse_for_openai
 from tests.providers.schemas import Pair, accepts, roots
 
 OPENAI, ANTHROPIC, GEMINI = Dialect.OPENAI, Dialect.ANTHROPIC, Dialect.GEMINI
@@ -58,7 +59,7 @@ def test_anthropics_own_client_has_nothing_to_take_out_of_a_binding_schema(pair:
 
 @given(roots())
 def test_openais_own_client_has_nothing_to_make_strict_in_a_binding_schema(pair: Pair) -> None:
-    schema = portable(pair.schema, OPENAI)
+    schema: dict[str, Any] = {**portable(pair.schema, OPENAI)}
     assume(binds(schema, OPENAI))
 
     assert _ensure_strict_json_schema(copy.deepcopy(schema), path=(), root=schema) == schema
@@ -90,8 +91,9 @@ def keywords(schema: Any) -> set[str]:
 
 def field(schema: dict[str, Any], dialect: Dialect) -> Any:
     """What becomes of one required field."""
-    root = {"type": "object", "properties": {"f": schema}, "required": ["f"]}
-    return portable(root, dialect)["properties"]["f"]  # type: ignore[index,call-overload]
+    root: dict[str, Any] = {"type": "object", "properties": {"f": schema}, "required": ["f"]}
+    found: Any = portable(root, dialect)
+    return found["properties"]["f"]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +130,7 @@ def test_of_a_least_number_of_items_anthropic_can_bind_one() -> None:
 
 
 def test_openai_has_every_field_required_and_those_that_need_not_be_there_may_be_null() -> None:
-    record = {
+    record: dict[str, Any] = {
         "type": "object",
         "properties": {
             "must": {"type": "string"},
@@ -219,22 +221,37 @@ def test_parts_that_must_all_hold_are_put_together_or_told() -> None:
     ],
 )
 def test_what_is_left_open_binds_only_gemini(schema: dict[str, Any]) -> None:
-    root = {"type": "object", "properties": {"f": schema}, "required": ["f"]}
+    root: dict[str, Any] = {"type": "object", "properties": {"f": schema}, "required": ["f"]}
 
     assert [binds(portable(root, each), each) for each in Dialect] == [False, False, True]
 
 
 def test_a_schema_beyond_a_vendors_limits_does_not_bind() -> None:
-    wide = {"type": "object", "properties": {f"f{n}": {"type": "string"} for n in range(25)}}
-    unions = {f"f{n}": {"type": ["string", "null"]} for n in range(17)}
-    torn = {"type": "object", "properties": unions, "required": list(unions)}
+    wide = {f"f{n}": {"type": "string"} for n in range(25)}
+    torn = {f"f{n}": {"type": ["string", "null"]} for n in range(17)}
+    long = {"f": {"enum": [str(n) for n in range(1001)]}}
     deep: dict[str, Any] = {"type": "string"}
     for _ in range(10):
         deep = {"type": "array", "items": deep}
-    long = {"type": "object", "properties": {"f": {"enum": [str(n) for n in range(1001)]}}}
 
-    for schema, dialect in ((wide, ANTHROPIC), (torn, ANTHROPIC), (long, OPENAI)):
-        assert not binds(portable(schema, dialect), dialect)
-    assert not binds(portable({"type": "object", "properties": {"f": deep}}, OPENAI), OPENAI)
-    assert binds(portable(wide, OPENAI), OPENAI)
-    assert binds(portable(torn, OPENAI), OPENAI)
+    assert not bound(wide, ANTHROPIC)
+    assert not bound(torn, ANTHROPIC, required=list(torn))
+    assert not bound(long, OPENAI)
+    assert not bound({"f": deep}, OPENAI)
+    assert bound(wide, OPENAI)
+    assert bound(torn, OPENAI)
+
+
+def bound(fields: dict[str, Any], dialect: Dialect, **more: Any) -> bool:
+    """Whether a vendor can be held to these fields."""
+    return binds(portable({"type": "object", "properties": fields, **more}, dialect), dialect)
+
+
+@given(roots())
+def test_the_rehearsal_server_refuses_no_schema_that_binds(pair: Pair) -> None:
+    for dialect in (OPENAI, ANTHROPIC):
+        schema = portable(pair.schema, dialect)
+        if binds(schema, OPENAI) and dialect is OPENAI:
+            refuse_for_openai(schema, "results", "")
+        if binds(schema, ANTHROPIC) and dialect is ANTHROPIC:
+            refuse_for_anthropic(schema, "")

@@ -49,7 +49,7 @@ ANSWERS: dict[str, tuple[dict[str, Any], Reply]] = {
         Reply(text=ANSWER, stop=Stop.END, usage=PLAIN),
     ),
     "thoughts, and a prefix that was read": (
-        generated(THOUGHT, {"text": ANSWER}, **COUNTS),
+        generated(THOUGHT, {"text": ANSWER}, reason="STOP", **COUNTS),
         Reply(
             text=ANSWER,
             stop=Stop.END,
