@@ -2,9 +2,16 @@
 
 from pathlib import Path
 
-from quire.accounts.finding import DEFAULT_CREDENTIALS, Surroundings, Told, look_around
+from quire.accounts.finding import (
+    DEFAULT_CREDENTIALS,
+    Surroundings,
+    Told,
+    look_around,
+    surroundings,
+)
 from quire.domain.accounts import KeySource
 from quire.domain.data import Json
+from quire.settings import Settings
 
 KEY, OTHER = "sk-the-first-key-1234", "sk-the-other-key-5678"
 
@@ -110,3 +117,40 @@ def test_nothing_is_looked_for_where_nobody_asks_for_a_key() -> None:
 
 def test_a_found_key_does_not_show_itself() -> None:
     assert KEY not in repr(look(OPENAI_API_KEY=KEY))
+
+
+def test_settings_and_environment_say_where_a_provider_is_and_how(tmp_path: Path) -> None:
+    settings = Settings(
+        ledger="quire.db",
+        folder=tmp_path,
+        providers={"openai": {"key_file": "mine.key", "base_url": "https://a.example/v1/"}},
+    )
+    (tmp_path / "mine.key").write_text(KEY)
+    gateway = {"MISTRAL_BASE_URL": "https://b.example/v1", "MISTRAL_API_KEY": OTHER}
+
+    openai = surroundings("openai", settings, {})
+    mistral = surroundings("mistral", settings, gateway)
+    model = surroundings("mistral", settings, gateway, "https://c.example/v1")
+
+    assert (openai.base_url, openai.options) == ("https://a.example/v1", {})
+    assert openai.keys[0].key.reveal() == KEY
+    assert (mistral.base_url, mistral.keys[0].name) == ("https://b.example/v1", "MISTRAL_API_KEY")
+    assert model.base_url == "https://c.example/v1"
+
+
+def test_what_else_quire_toml_says_of_a_provider_are_its_options() -> None:
+    told: dict[str, Json] = {"project": "p", "location": "l", "key_env": "K"}
+    settings = Settings(ledger="quire.db", providers={"vertex": told})
+
+    said = {"K": KEY, "GOOGLE_CLOUD_PROJECT": "elsewhere"}
+
+    assert surroundings("vertex", settings, said).options == {"project": "p", "location": "l"}
+
+
+def test_what_vendors_tools_read_from_the_environment_are_options_too() -> None:
+    said = {"GOOGLE_CLOUD_PROJECT": "p", "GOOGLE_CLOUD_LOCATION": "", "OPENAI_ORG_ID": "o"}
+    settings = Settings(ledger="quire.db")
+
+    assert surroundings("vertex", settings, said).options == {"project": "p"}
+    assert surroundings("openai", settings, said).options == {"organization": "o"}
+    assert surroundings("groq", settings, said).options == {}

@@ -78,7 +78,9 @@ def test_a_provider_is_known_by_name_and_the_nearest_is_suggested() -> None:
         checked_provider("simulated")
 
 
-@pytest.mark.parametrize("text", ["sk-ant-12345", "sk-12345", "gsk_12345", "x" * 60, "a b", ""])
+@pytest.mark.parametrize(
+    "text", ["sk-ant-12345", "sk-12345", "gsk_12345", "x" * 60, "a" * 32, "a b", ""]
+)
 def test_a_key_in_the_place_of_a_name_is_not_repeated(text: str) -> None:
     for check in (checked_provider, checked_name):
         with pytest.raises(UsageError) as told:
@@ -102,6 +104,11 @@ def test_a_name_may_have_dots_and_dashes() -> None:
         ("compatible", "http://127.evil.example/v1", True),
         ("compatible", "http://[", True),
         ("compatible", "http://localhost.evil.example", True),
+        ("compatible", "http://10.0.0.5:8000/v1", False),
+        ("compatible", "http://gpu-box:8000/v1", False),
+        ("compatible", "http://8.8.8.8/v1", True),
+        ("compatible", "", True),
+        ("openai", "http://10.0.0.5:8000/v1", True),
         ("vllm", "", False),
         ("ollama", "http://10.0.0.1:11434", False),
         ("simulated", "", False),

@@ -31,6 +31,12 @@ class Known(NamedTuple):
     since: datetime | None  # marked, else stored; None: found outside, and never marked
 
 
+def check_box(tx: Transaction, box: Box) -> None:
+    """Refuse a secret key other than the one that the keys here are encrypted with."""
+    for each in stored(tx.credentials.all())[:1]:
+        box.open(each.sealed or b"", Owner(tx.credentials.workspace, each.provider, each.name))
+
+
 def add(
     tx: Transaction, box: Box, provider: str, name: str, key: Secret, now: datetime
 ) -> CredentialId:

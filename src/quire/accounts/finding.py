@@ -1,18 +1,20 @@
 """Finding keys outside the ledger: where quire.toml says, then where the vendor's tools look."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from quire.accounts.sealing import digest_of
-from quire.accounts.vendors import IN_THIS_PROCESS, checked_key, needs_key, variables_of
+from quire.accounts.vendors import IN_THIS_PROCESS, OPTIONS, checked_key, needs_key, variables_of
 from quire.domain.accounts import KeySource, Secret
 from quire.domain.data import Json
 from quire.domain.errors import UsageError
+from quire.settings import Settings, base_url
 
 DEFAULT_CREDENTIALS = "application default credentials"  # Google's: found at each call, not here
 
+_NOT_OPTIONS = ("base_url", "key_env", "key_file")
 _NOTHING: Mapping[str, str] = {}
 
 
@@ -46,6 +48,12 @@ class Surroundings:
         """Whether the answers are made in this process."""
         return self.provider in IN_THIS_PROCESS
 
+    def without_search(self) -> "Surroundings":
+        """The same, without what Google would find by itself, if there is such a thing."""
+        return replace(
+            self, keys=tuple(each for each in self.keys if each.name != DEFAULT_CREDENTIALS)
+        )
+
 
 class Told(NamedTuple):
     """Where to look: what quire.toml says of the provider, the environment, quire.toml's folder."""
@@ -53,6 +61,24 @@ class Told(NamedTuple):
     table: Mapping[str, Json]
     environment: Mapping[str, str]
     folder: Path
+
+
+def surroundings(
+    provider: str, settings: Settings, environment: Mapping[str, str], url: str = ""
+) -> Surroundings:
+    """Look around as settings and environment say; `url` is that of one model, if it has its own.
+
+    Raises SettingsInvalid where the environment names a place that is none.
+    """
+    table = settings.providers.get(provider, {})
+    said = {name: environment.get(each, "") for name, each in OPTIONS.get(provider, {}).items()}
+    options = {
+        name: value
+        for name, value in {**said, **table}.items()
+        if isinstance(value, str) and value and name not in _NOT_OPTIONS
+    }
+    place = url or base_url(settings, provider, environment)
+    return look_around(provider, Told(table, environment, settings.folder), place, options)
 
 
 def look_around(

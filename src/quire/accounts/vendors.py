@@ -26,6 +26,12 @@ VARIABLES = MappingProxyType(
         "lmstudio": ("LMSTUDIO_API_KEY",),
     }
 )
+OPTIONS = MappingProxyType(  # what else the vendors' own tools read
+    {
+        "openai": {"organization": "OPENAI_ORG_ID", "project": "OPENAI_PROJECT_ID"},
+        "vertex": {"project": "GOOGLE_CLOUD_PROJECT", "location": "GOOGLE_CLOUD_LOCATION"},
+    }
+)
 IN_THIS_PROCESS = frozenset({"simulated", "local"})  # whom nobody asks for a key
 ON_THIS_MACHINE = frozenset({"vllm", "ollama", "llamacpp", "lmstudio"})  # mostly without one
 LONGEST_KEY = 8192  # characters; the tokens of clouds reach some thousands
@@ -40,8 +46,9 @@ _STARTS = {  # the longest that fits decides whose a key looks to be
 }
 _COMMON = "sk-"  # many have taken it over from OpenAI
 _OF_ONE_KIND = frozenset({"azure", "mistral"})  # their keys are never like those above
-_PROVIDER = re.compile(r"[a-z][a-z0-9_-]{0,31}")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,31}")
+# no longer than this, because keys of 32 letters are common, and no message should repeat one
+_PROVIDER = re.compile(r"[a-z][a-z0-9_-]{0,19}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,29}")
 _KEY = re.compile(r"[!-~]+")  # ASCII that can be seen: what may stand in a header
 
 
@@ -52,8 +59,11 @@ def variables_of(provider: str) -> tuple[str, ...]:
 
 
 def needs_key(provider: str, base_url: str) -> bool:
-    """Whether nobody is answered without a key; servers on this machine mostly ask for none."""
-    return provider not in IN_THIS_PROCESS | ON_THIS_MACHINE and not _is_here(base_url)
+    """Whether nobody is answered without a key; servers of one's own mostly ask for none."""
+    if provider in IN_THIS_PROCESS | ON_THIS_MACHINE:
+        return False
+    host = _host(base_url)
+    return not (_is_here(host) or (provider == "compatible" and _is_near(host)))
 
 
 def checked_key(text: str, where: str) -> Secret:
@@ -88,7 +98,7 @@ def checked_name(text: str) -> str:
     """Take what somebody calls a key; a key itself in its place is not repeated."""
     if not _NAME.fullmatch(text) or _looks_like_a_key(text):
         raise UsageError(
-            "the name of a key is at most 32 letters, digits, dots and dashes, and not the key"
+            "the name of a key is at most 30 letters, digits, dots and dashes, and not the key"
         )
     return text
 
@@ -118,9 +128,23 @@ def _looks_like_a_key(text: str) -> bool:
     return bool(_looks_to_be_of(text)[0])
 
 
-def _is_here(base_url: str) -> bool:
+def _host(base_url: str) -> str:
     try:
-        host = urlsplit(base_url).hostname or ""
+        return urlsplit(base_url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _is_here(host: str) -> bool:
+    try:
         return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:  # no address at all, or one that others resolve
+    except ValueError:  # a name that others resolve
         return False
+
+
+def _is_near(host: str) -> bool:
+    """Whether it is an address, or a name without dots, that means nothing outside this network."""
+    try:
+        return ip_address(host).is_private
+    except ValueError:
+        return bool(host) and "." not in host

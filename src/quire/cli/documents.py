@@ -39,10 +39,16 @@ def init(context: typer.Context) -> None:
         with here.open("x", encoding="utf-8") as file:
             here.chmod(0o600)  # it may hold a password
             file.write(_settings(url))
+    from quire.accounts.secret_key import key_place, make_key
+
+    place = key_place(os.environ, Path.cwd(), ledger)
+    made_key = make_key(place)
     if not told.quiet:
         made = "" if there_already else f"{FILE} and "
         shown = re.sub(r"(?<=://)([^:@/]+):[^@]*@", r"\1:…@", ledger)  # never the password
         say(f"{made}the ledger {shown} are ready" if made else f"the ledger {shown} is ready")
+        if made_key:
+            say(f"{place.path.name} guards stored keys: keep it, and keep it to yourself")
         say("next: quire ingest FILES, then quire schema add FILE")
 
 
