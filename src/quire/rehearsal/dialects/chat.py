@@ -84,26 +84,30 @@ class Chat(OpenAI):
                     "finish_reason": finish,
                 }
             ],
-            "usage": {
-                "prompt_tokens": usage.input_total,
-                "completion_tokens": usage.output,
-                "total_tokens": usage.input_total + usage.output,
-                "prompt_tokens_details": {
-                    "cached_tokens": usage.cached,
-                    "cache_write_tokens": usage.written_short + usage.written_long,
-                    "audio_tokens": 0,
-                },
-                "completion_tokens_details": {
-                    "reasoning_tokens": usage.reasoning,
-                    "audio_tokens": 0,
-                    "accepted_prediction_tokens": 0,
-                    "rejected_prediction_tokens": 0,
-                },
-            },
+            "usage": _usage(usage),
             "service_tier": "default",
             "system_fingerprint": "fp_rehearsal",
         }
         return written, usage
+
+
+def _usage(usage: Usage) -> JsonObject:
+    return {
+        "prompt_tokens": usage.input_total,
+        "completion_tokens": usage.output,
+        "total_tokens": usage.input_total + usage.output,
+        "prompt_tokens_details": {
+            "cached_tokens": usage.cached,
+            "cache_write_tokens": usage.written_short + usage.written_long,
+            "audio_tokens": 0,
+        },
+        "completion_tokens_details": {
+            "reasoning_tokens": usage.reasoning,
+            "audio_tokens": 0,
+            "accepted_prediction_tokens": 0,
+            "rejected_prediction_tokens": 0,
+        },
+    }
 
 
 def _message(said: Said, calls: bool) -> JsonObject:

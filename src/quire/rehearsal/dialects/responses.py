@@ -84,23 +84,27 @@ class Responses(OpenAI):
             "tools": body.get("tools", []),
             "top_p": body.get("top_p", 1.0),
             "truncation": body.get("truncation") or "disabled",
-            "usage": {
-                "input_tokens": usage.input_total,
-                "input_tokens_details": {
-                    "cached_tokens": usage.cached,
-                    "cache_write_tokens": usage.written_short + usage.written_long,
-                    "cache_write_tokens_details": {
-                        "ttl_30m_tokens": usage.written_short,
-                        "ttl_12h_tokens": usage.written_long,
-                    },
-                },
-                "output_tokens": usage.output,
-                "output_tokens_details": {"reasoning_tokens": usage.reasoning},
-                "total_tokens": usage.input_total + usage.output,
-            },
+            "usage": _usage(usage),
             "metadata": body.get("metadata") or {},
         }
         return written, usage
+
+
+def _usage(usage: Usage) -> JsonObject:
+    return {
+        "input_tokens": usage.input_total,
+        "input_tokens_details": {
+            "cached_tokens": usage.cached,
+            "cache_write_tokens": usage.written_short + usage.written_long,
+            "cache_write_tokens_details": {
+                "ttl_30m_tokens": usage.written_short,
+                "ttl_12h_tokens": usage.written_long,
+            },
+        },
+        "output_tokens": usage.output,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning},
+        "total_tokens": usage.input_total + usage.output,
+    }
 
 
 def _parts(body: Any, options: object) -> Iterator[Part]:
