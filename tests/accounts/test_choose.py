@@ -1,6 +1,7 @@
 """A call goes out with the first key that works: stored, then quire.toml's, then the vendor's."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -159,6 +160,20 @@ def test_choosing_again_writes_nothing_down_again(ledger: Ledger, chosen: Choose
         first = chosen(tx, around)
     with ledger.snapshot() as tx:  # which cannot write
         assert chosen(tx, around) == first
+
+
+def test_workers_that_see_a_key_at_once_write_it_down_once(ledger: Ledger, chosen: Choose) -> None:
+    around = look("gemini", GEMINI_API_KEY=KEY, GOOGLE_API_KEY=OTHER)
+
+    def work(_: int) -> Chosen:
+        with ledger.transaction() as tx:
+            return chosen(tx, around)
+
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(work, range(12)))
+
+    assert len(found[0].accounts) == 2
+    assert all(each == found[0] for each in found)
 
 
 def test_a_stored_key_that_cannot_be_opened_is_not_replaced_by_another(

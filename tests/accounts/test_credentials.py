@@ -30,6 +30,15 @@ def test_a_kept_key_is_listed_by_its_end_only(ledger: Ledger, box: Box) -> None:
     assert known == ("openai", "work", "stored", "1234", "valid", "", NOW)
 
 
+def test_what_cannot_be_a_key_is_not_kept(ledger: Ledger, box: Box) -> None:
+    with ledger.transaction() as tx:
+        for text in ("", "two words", "line\nbreak", "\udcff"):
+            with pytest.raises(UsageError, match="the key"):
+                add(tx, box, "openai", "work", Secret(text), NOW)
+
+        assert tx.credentials.all() == []
+
+
 def test_the_same_key_is_not_kept_twice(ledger: Ledger, box: Box) -> None:
     with ledger.transaction() as tx:
         add(tx, box, "openai", "work", Secret(KEY), NOW)

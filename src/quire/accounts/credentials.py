@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from quire.accounts.finding import DEFAULT_CREDENTIALS, FoundKey, Surroundings
 from quire.accounts.sealing import Box, Owner, digest_of
-from quire.accounts.vendors import variables_of
+from quire.accounts.vendors import checked_key, variables_of
 from quire.domain.accounts import Account, Credential, CredentialId, KeySource, Secret
 from quire.domain.errors import Conflict, NotFound, UsageError
 from quire.domain.states import CREDENTIAL
@@ -41,7 +41,7 @@ def add(
     tx: Transaction, box: Box, provider: str, name: str, key: Secret, now: datetime
 ) -> CredentialId:
     """Keep a key, encrypted; one that was marked or removed before starts afresh."""
-    digest = digest_of(key)
+    digest = digest_of(checked_key(key.reveal(), "the key"))
     for each in stored(tx.credentials.of(provider)):
         if each.digest == digest:
             raise Conflict(f"that key is kept already, as {provider} {each.name}")

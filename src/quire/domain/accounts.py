@@ -47,7 +47,8 @@ class Secret:
 
     def hide_in(self, text: str) -> str:
         """Take it out of somebody else's words: vendors repeat keys in their complaints."""
-        return text.replace(self._value, repr(self)) if self._value else text
+        # a shorter one is part of ordinary words, and guards nothing
+        return text.replace(self._value, repr(self)) if len(self._value) >= 4 else text
 
     def reveal(self) -> str:
         """The key itself, for the header of a call."""
