@@ -3,14 +3,13 @@
 import asyncio
 from typing import Any
 
-import openai
+import aiohttp
 import pytest
 
 from quire.rehearsal.thread import Rehearsing, rehearsing
 from tests.rehearsal.asking import (
     GPT,
     HAIKU,
-    KEY,
     MODELS,
     OLD_GPT,
     PREFIX,
@@ -22,6 +21,7 @@ from tests.rehearsal.asking import (
     respond,
     tell,
 )
+from tests.rehearsal.plain_http import BEARER
 
 PREFIX_TOKENS = len(PREFIX) // 4
 EXPLICIT = {"mode": "explicit"}
@@ -84,11 +84,15 @@ def test_the_first_call_writes_and_the_next_ones_read(fresh: Rehearsing) -> None
 @pytest.mark.parametrize("primed", [False, True])
 def test_simultaneous_calls_all_pay_for_the_write_unless_one_goes_first(primed: bool) -> None:
     async def ask(url: str) -> None:
-        async with openai.AsyncOpenAI(api_key=KEY, base_url=f"{url}/v1", max_retries=0) as client:
+        async with aiohttp.ClientSession(f"{url}/v1/", headers=BEARER) as client:
+
+            async def send(row: str) -> None:
+                async with client.post("responses", json=marked(row)) as response:
+                    assert response.status == 200
+
             if primed:
-                await client.responses.create(**marked("first"))
-            asked = (client.responses.create(**marked(f"row {i}")) for i in range(64))
-            await asyncio.gather(*asked)
+                await send("first")
+            await asyncio.gather(*(send(f"row {i}") for i in range(64)))
 
     with rehearsing(models=MODELS, latency="1s") as server:
         asyncio.run(ask(server.url))

@@ -1,6 +1,5 @@
 """Commands that rehearse: a provider's server on this machine that costs nothing."""
 
-import asyncio
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
@@ -106,6 +105,8 @@ def serve(
     as_json: AsJson = False,
 ) -> None:
     """Serve what OpenAI, Anthropic and Google would, until Ctrl-C; nothing is sent to them."""
+    import asyncio  # not for --help
+
     from quire.providers.catalog import CATALOG
     from quire.rehearsal.memory import Scene
 
@@ -133,6 +134,8 @@ async def _play(
     scene: "Scene", host: str, port: int, tell: Sequence[Callable[[str], None]]
 ) -> Mapping[str, Any]:
     """Serve until a signal comes, and return what was seen."""
+    import asyncio
+
     from quire.rehearsal.server import Rehearsal
 
     rehearsal = Rehearsal(scene)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from math import ceil
 
 from quire.domain.data import Json, JsonObject
 from quire.domain.models import Usage
@@ -70,7 +71,7 @@ class Anthropic:
             error["details"] = {"error_code": "enforced_spend_limit_reached"}
             headers["x-should-retry"] = "false"
         if problem.retry_after is not None:
-            headers["retry-after"] = f"{max(1, round(problem.retry_after + 0.499))}"
+            headers["retry-after"] = str(max(1, ceil(problem.retry_after)))
         body: JsonObject = {"type": "error", "error": error, "request_id": _request_id(number)}
         return Wording(status, body, headers)
 

@@ -1,6 +1,7 @@
 """What Google's endpoints share: keys, errors, and the list of models."""
 
 from collections.abc import Mapping
+from math import ceil
 
 from quire.domain.data import Json, JsonObject
 from quire.domain.models import Usage
@@ -119,9 +120,7 @@ def _details(problem: Problem) -> list[JsonObject]:
         case Trouble.SPENT:
             return [_quota("GenerateRequestsPerDayPerProjectPerModel")]
         case Trouble.RATE:
-            wait: JsonObject = {
-                "retryDelay": f"{max(1, round((problem.retry_after or 0) + 0.499))}s"
-            }
+            wait: JsonObject = {"retryDelay": f"{max(1, ceil(problem.retry_after or 0))}s"}
             quota = _quota("GenerateRequestsPerMinutePerProjectPerModel")
             return [quota, {"@type": f"{_RPC}RetryInfo", **wait}]
         case Trouble.UNKNOWN_FIELD | Trouble.MISTYPED_FIELD | Trouble.MISSING_FIELD:

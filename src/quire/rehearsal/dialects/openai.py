@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import ceil
 from typing import Any, NamedTuple
 
 from quire.domain.data import JsonObject
@@ -78,7 +79,7 @@ class OpenAI:
         error = {"message": message, "type": kind, "param": problem.place or None, "code": code}
         headers: dict[str, str] = {}
         if problem.retry_after is not None:
-            headers["retry-after"] = f"{max(1, round(problem.retry_after + 0.499))}"
+            headers["retry-after"] = str(max(1, ceil(problem.retry_after)))
             headers["retry-after-ms"] = f"{max(1, round(problem.retry_after * 1000))}"
         return Wording(status, {"error": error}, headers)
 

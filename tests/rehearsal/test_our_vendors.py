@@ -1,0 +1,119 @@
+"""Our own files for the vendors and the server understand each other, to the last token."""
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from quire.domain.accounts import Account, Secret
+from quire.domain.errors import ProviderError, Remedy, Undecodable
+from quire.domain.ids import AttemptId
+from quire.domain.models import ModelFacts, Params, Structured
+from quire.domain.requests import Call, Reply, Stop
+from quire.providers.catalog import CATALOG
+from quire.providers.registry import Providers
+from quire.rehearsal.thread import Rehearsing, rehearsing
+from tests.rehearsal.asking import KEY, SCHEMA, message
+
+FIELDS = {
+    "type": "object",
+    "properties": {"word_count": {"type": "integer"}, "has_question": {"type": "boolean"}},
+}
+SYSTEM = f"Answer in JSON. {'Take care. ' * 2_000}\n{json.dumps(FIELDS)}"
+PATHS = {"openai": "/v1", "groq": "/openai/v1", "openrouter": "/api/v1", "mistral": "/v1"}
+MODELS = [facts for facts in CATALOG.values() if facts.provider != "simulated"]
+OURS = ("openai/gpt-6-luna", "anthropic/claude-haiku-5-5", "gemini/gemini-3.8-flash")
+
+
+def exchange(server: Rehearsing, facts: ModelFacts, times: int = 1, **how: Any) -> list[Reply]:
+    """Send a call over HTTP, as the engine does, and read what came back."""
+    account = Account(
+        provider=facts.provider,
+        credential="test",
+        key=Secret(KEY),
+        base_url=server.url + PATHS.get(facts.provider, ""),
+        options={"project": "p", "location": "global"},
+    )
+    call = Call(
+        attempt_id=AttemptId(1),
+        model=facts.name,
+        system=SYSTEM,
+        user=message(),
+        output_schema=SCHEMA,
+        params=Params(max_tokens=2_000),
+        wire=replace(facts.wire, **how),
+        caching=True,
+    )
+
+    async def send() -> list[Reply]:
+        providers = Providers()
+        provider = providers.get(facts.provider)
+        try:
+            sent = [await provider.send(call, account) for _ in range(times)]
+            return [provider.decode(each.raw) for each in sent]
+        finally:
+            await providers.close()
+
+    return asyncio.run(send())
+
+
+@pytest.fixture(scope="module")
+def knowing() -> Any:
+    """A server that knows the whole catalog, and no other models."""
+    with rehearsing(models=CATALOG, strict=True) as running:
+        yield running
+
+
+@pytest.mark.parametrize("facts", MODELS, ids=lambda facts: facts.name)
+def test_every_model_of_the_catalog_is_asked_and_billed_alike_on_both_sides(
+    knowing: Rehearsing, facts: ModelFacts
+) -> None:
+    for way in {facts.wire.structured, Structured.JSON, Structured.TEXT}:
+        replies = exchange(knowing, facts, times=2, structured=way)
+        logged = knowing.entries()[-2:]
+
+        assert [reply.usage for reply in replies] == [entry.usage for entry in logged]
+        assert {entry.model for entry in logged} == {facts.name}
+        for reply in replies:
+            counts = [record["word_count"] for record in json.loads(reply.text)["results"]]
+            assert counts == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("fault", "remedy"),
+    [
+        ("key", Remedy.FIX_ACCOUNT),
+        ("spend", Remedy.FIX_ACCOUNT),
+        ("400", Remedy.FIX_REQUEST),
+        ("413", Remedy.SPLIT),
+        ("429", Remedy.WAIT),
+        ("500", Remedy.RETRY),
+        ("drop", Remedy.LOST),
+    ],
+)
+@pytest.mark.parametrize("model", OURS)
+def test_what_goes_wrong_is_understood(model: str, fault: str, remedy: Remedy) -> None:
+    with (
+        rehearsing(models=CATALOG, faults=f"{fault}=1,retry_after=7") as server,
+        pytest.raises(ProviderError) as told,
+    ):
+        exchange(server, CATALOG[model])
+
+    assert told.value.remedy is remedy
+    assert told.value.retry_after == (7.0 if fault == "429" else None)
+
+
+@pytest.mark.parametrize("model", OURS)
+def test_answers_that_are_none_are_understood(model: str) -> None:
+    with rehearsing(models=CATALOG) as server:
+        stops = {}
+        for fault in ("refuse", "truncate", "empty"):
+            server.change_faults(f"{fault}=1")
+            stops[fault] = exchange(server, CATALOG[model])[0].stop
+        server.change_faults("garbage=1")
+        with pytest.raises(Undecodable):
+            exchange(server, CATALOG[model])
+
+    assert stops == {"refuse": Stop.REFUSAL, "truncate": Stop.LENGTH, "empty": Stop.END}
