@@ -17,7 +17,7 @@ from quire.providers.catalog import (
     facts_from_tables,
     find_model,
 )
-from quire.providers.naming import PROVIDERS
+from quire.providers.naming import PROVIDERS, is_own_machine
 from quire.providers.second_opinion import Difference, differences
 from quire.settings import places
 from quire.settings.checking import mistakes
@@ -43,8 +43,10 @@ def test_the_simulated_models_have_the_stated_windows_outputs_and_prices() -> No
     assert {small.note, large.note} == {"simulated: no model is called, no money is spent"}
 
 
-def test_no_model_of_the_catalog_is_free_and_none_reads_or_batches_dearer_than_usual() -> None:
+def test_no_vendors_model_is_free_and_none_reads_or_batches_dearer_than_usual() -> None:
     for facts in CATALOG.values():
+        if is_own_machine(facts.name):
+            continue
         for price in (facts.price, *(tier.price for tier in facts.tiers)):
             assert 0 < price.cached <= price.input <= price.written_short <= price.written_long
             assert price.input < price.output

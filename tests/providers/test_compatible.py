@@ -79,10 +79,9 @@ def test_the_models_own_address_comes_first() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["compatible", "local"])
-def test_a_server_without_an_address_is_not_asked(name: str) -> None:
+def test_a_server_without_an_address_is_not_asked() -> None:
     with pytest.raises(ProviderError, match="no base URL is known") as caught:
-        Compatible(name).encode(asked(f"{name}/m"), account(name))
+        Compatible().encode(asked("compatible/m"), account("compatible"))
 
     assert caught.value.remedy is Remedy.FIX_ACCOUNT
 
@@ -265,5 +264,5 @@ def test_requests_that_are_counted_by_the_day_are_no_limit_a_minute() -> None:
 def test_every_profile_says_where_it_is_or_that_somebody_must() -> None:
     nameless = {name for name, profile in PROFILES.items() if not profile.base_url}
 
-    assert nameless == {"azure", "compatible", "local"}
+    assert nameless == {"azure", "compatible"}
     assert all(profile.structured for profile in PROFILES.values())

@@ -39,6 +39,7 @@ class Compatible:
             address(self.name, base, self.profile.path, "/chat/completions"),
             headers("Authorization", account.key, "Bearer "),
             encode_chat(call, self.profile.accent),
+            self.profile.starting,
         )
 
     def decode(self, raw: bytes) -> Reply:

@@ -41,7 +41,7 @@ class Transport:
         except ProviderError:
             raise
         except FAILURES as error:
-            failure = explain(error, request.url)
+            failure = explain(error, request.url, request.starting)
         raise failure  # out here it does not drag the failed call, and its key, along
 
     async def close(self) -> None:

@@ -16,11 +16,14 @@ FAILURES = (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError)
 _FIX, _RETRY, _LOST = Remedy.FIX_ACCOUNT, Remedy.RETRY, Remedy.LOST
 
 
-def explain(error: BaseException, url: str) -> ProviderError:
-    """Put a failure of the network into one line and a remedy."""
+def explain(error: BaseException, url: str, starting: str = "") -> ProviderError:
+    """Put a failure of the network into one line and a remedy; `starting` is how to start it."""
     place = where(url)
     message, remedy = (
-        _proxy(error) or _tls(error, place) or _connecting(error, place) or _talking(error, place)
+        _proxy(error)
+        or _tls(error, place)
+        or _connecting(error, place, starting or "start the server, or check the URL")
+        or _talking(error, place)
     )
     return ProviderError(message, remedy=remedy)
 
@@ -66,7 +69,7 @@ def _tls(error: BaseException, place: str) -> tuple[str, Remedy] | None:
     return None
 
 
-def _connecting(error: BaseException, place: str) -> tuple[str, Remedy] | None:
+def _connecting(error: BaseException, place: str, starting: str) -> tuple[str, Remedy] | None:
     """Whatever fails before there is a connection was not carried out."""
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         if getattr(error.os_error, "errno", None) == socket.EAI_AGAIN:  # nobody to ask, for now
@@ -74,7 +77,7 @@ def _connecting(error: BaseException, place: str) -> tuple[str, Remedy] | None:
         return f"there is no host {place}; check the URL or the network", _FIX
     if isinstance(error, aiohttp.ClientConnectorError):
         if isinstance(error.os_error, ConnectionRefusedError):
-            return f"nothing listens at {place}; start the server, or check the URL", _RETRY
+            return f"nothing listens at {place}; {starting}", _RETRY
         reason = error.os_error.strerror or "it cannot be reached"
         return f"no connection to {place}: {reason}; check the network", _RETRY
     if isinstance(error, aiohttp.ConnectionTimeoutError):

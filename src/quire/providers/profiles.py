@@ -19,6 +19,7 @@ class Profile:
     url_variable: str = ""
     free: bool = False  # on one's own machine: nothing is billed, and usage may be left out
     structured: tuple[Structured, ...] = _ALL  # the ways to ask for JSON, best first
+    starting: str = ""  # what to do where nothing listens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,13 @@ CHAT_PROFILES: Mapping[str, ChatProfile] = MappingProxyType(
             free=True,
             structured=(Structured.SCHEMA, Structured.TEXT),
         ),
-        "local": ChatProfile(free=True),
+        "local": ChatProfile(
+            base_url="http://127.0.0.1:8901/v1",
+            url_variable="QUIRE_LOCAL_URL",
+            free=True,
+            structured=(Structured.SCHEMA, Structured.TEXT),
+            starting="start it with `quire local serve`",
+        ),
     }
 )
 

@@ -21,6 +21,7 @@ class HttpRequest(NamedTuple):
     url: str
     headers: Mapping[str, str]
     body: bytes
+    starting: str = ""  # what to do where nothing listens, if more is known than the address
 
 
 class HttpResponse(NamedTuple):

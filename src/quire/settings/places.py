@@ -21,7 +21,7 @@ _VARIABLES = {  # each as the vendor's own client reads it
     "ollama": ("OLLAMA_HOST",),
     "llamacpp": ("LLAMACPP_BASE_URL",),
     "lmstudio": ("LMSTUDIO_BASE_URL",),
-    "local": (),
+    "local": ("QUIRE_LOCAL_URL",),
     "simulated": (),
 }
 PROVIDERS = tuple(_VARIABLES)
