@@ -23,7 +23,8 @@ FIELDS = {
 }
 SYSTEM = f"Answer in JSON. {'Take care. ' * 2_000}\n{json.dumps(FIELDS)}"
 PATHS = {"openai": "/v1", "groq": "/openai/v1", "openrouter": "/api/v1", "mistral": "/v1"}
-MODELS = [facts for facts in CATALOG.values() if facts.provider != "simulated"]
+AT_HOME = ("simulated", "local")  # no vendor's server stands between
+MODELS = [facts for facts in CATALOG.values() if facts.provider not in AT_HOME]
 OURS = ("openai/gpt-6-luna", "anthropic/claude-haiku-5-5", "gemini/gemini-3.8-flash")
 
 
@@ -42,7 +43,7 @@ def exchange(server: Rehearsing, facts: ModelFacts, times: int = 1, **how: Any) 
         system=SYSTEM,
         user=message(),
         output_schema=SCHEMA,
-        params=Params(max_tokens=2_000),
+        params=Params(max_tokens=min(2_000, facts.max_output)),
         wire=replace(facts.wire, **how),
         caching=True,
     )
