@@ -7,8 +7,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import perf_counter
 
+from quire.domain.accounts import NOBODY
 from quire.ledger.ledger import Ledger, Transaction, open_ledger
-from quire.pipeline.claim import claim
+from quire.pipeline.claim import Sender, claim
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.prepare import prepare
 from tests.ledger.crowd import fill, held_in_front
@@ -48,7 +49,7 @@ def _send_more(tx: Transaction, contexts: Contexts) -> None:
     (lane,) = tx.requests.open_lanes(NOW)
     context = contexts.of_lane(tx, lane)
     assert prepare(tx, contexts, context, NOW) > CLAIMED
-    claimed = claim(tx, contexts, context, add_worker(tx), CLAIMED, NOW)
+    claimed = claim(tx, contexts, context, Sender(add_worker(tx), NOBODY), CLAIMED, NOW)
     assert len(claimed) == CLAIMED
 
 

@@ -13,7 +13,21 @@ from tests.cli.conftest import Quire
 COMMANDS = [
     *("init", "ingest", "documents", "schema", "plan", "run", "work", "runs", "status", "show"),
     *("export", "failures", "prompt", "ledger", "events", "pause", "resume", "cancel", "retry"),
-    *("purge", "models", "version", "schema add", "schema list", "schema show"),
+    *(
+        "purge",
+        "models",
+        "keys",
+        "keys add",
+        "keys list",
+        "keys test",
+        "keys remove",
+        "rehearse",
+        "rehearse serve",
+        "version",
+        "schema add",
+        "schema list",
+        "schema show",
+    ),
 ]
 HEAVY = {
     *("sqlite3", "psycopg", "psycopg_pool", "asyncio", "orjson", "jiter", "jsonschema_rs"),

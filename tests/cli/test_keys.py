@@ -15,15 +15,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from quire.accounts.vendors import VARIABLES
-from quire.cli import app, keys
+from quire.cli import app
 from tests.accounts.doorman import GOOD, Door, doorman
 from tests.cli.conftest import Quire
 
 KEY = "sk-ant-a-key-that-is-worth-money-1234"
 OTHER = "sk-ant-a-key-of-somebody-else-5678"
-
-if "keys" not in [each.name for each in app.registered_groups]:
-    app.add_typer(keys.app, name="keys")
 
 
 @pytest.fixture(autouse=True)

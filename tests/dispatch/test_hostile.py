@@ -14,6 +14,7 @@ from quire.domain.errors import LedgerUnavailable, ProviderError, Remedy
 from quire.domain.ids import WorkerId
 from quire.domain.models import Usage
 from quire.domain.requests import Call, Reply, Stop
+from quire.engine.accounting import worker_accounts
 from quire.ledger.ledger import Transaction
 from quire.pipeline.advance import advance
 from quire.pipeline.contexts import Contexts
@@ -142,7 +143,8 @@ def test_a_worker_that_was_declared_dead_claims_nothing_under_its_old_name(world
     async def sent_by(worker: WorkerId) -> int:
         threads = Threads()
         get = here.engine.providers.get
-        courier = Courier(here.engine.ledger, contexts, get, here.outside, threads)
+        accounts = worker_accounts(here.engine.settings, {})
+        courier = Courier(here.engine.ledger, contexts, get, accounts, here.outside, threads)
         async with asyncio.TaskGroup() as group:
             exchanged = await courier.step(group, worker, now)
         threads.close()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import orjson
 
-from quire.domain.accounts import CredentialId, KeySource
+from quire.domain.accounts import NOBODY, CredentialId, KeySource
 from quire.domain.documents import Parsed
 from quire.domain.ids import (
     AttemptId,
@@ -22,12 +22,12 @@ from quire.domain.ids import (
 )
 from quire.domain.models import Params, Usage
 from quire.domain.recipes import Schema
-from quire.domain.requests import Answer, Reply, Stop
+from quire.domain.requests import Answer, Queued, Reply, Stop
 from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.credentials import NewCredential
 from quire.ledger.tables.documents import NewBlock
 from quire.pipeline.advance import advance
-from quire.pipeline.claim import Outgoing, claim
+from quire.pipeline.claim import Outgoing, Sender, claim
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.prepare import prepare
 from quire.pipeline.start import Order, start
@@ -145,7 +145,14 @@ def take(tx: Transaction, place: Place, limit: int = 100) -> list[Outgoing]:
     """Claim by a worker of its own."""
     contexts = Contexts()
     context = contexts.of_stage(tx, place.run, place.stage)
-    return claim(tx, contexts, context, add_worker(tx), limit, NOW)
+    return claim(tx, contexts, context, Sender(add_worker(tx), NOBODY), limit, NOW)
+
+
+def take_next(tx: Transaction, lane: LaneId, limit: int, now: datetime) -> list[Queued]:
+    """Take the next requests of a lane as a claim does, and do nothing with them."""
+    taken = tx.requests.next(lane, limit, now)
+    tx.requests.claim(taken)
+    return taken
 
 
 def sent(ledger: Ledger, contents: Sequence[str] = ("one",)) -> tuple[Place, list[AttemptId]]:

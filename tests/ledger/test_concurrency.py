@@ -13,7 +13,7 @@ from quire.pipeline.contexts import Contexts
 from quire.pipeline.record import record_answers
 from quire.pipeline.settle import settle
 from tests.ledger import making
-from tests.ledger.making import NOW, Place, answer, begin, owing, pack, reply, sent, take
+from tests.ledger.making import NOW, Place, answer, begin, owing, pack, reply, sent, take, take_next
 from tests.ledger.raw import Raw
 
 ROOT = Path(making.__file__).parents[2]
@@ -87,7 +87,7 @@ def test_workers_who_claim_at_once_take_every_request_exactly_once(ledger: Ledge
         taken: list[list[RequestId]] = []
         while True:
             with ledger.transaction() as tx:
-                claimed = tx.requests.claim(place.lane, 3, NOW)
+                claimed = take_next(tx, place.lane, 3, NOW)
             if not claimed:
                 return taken
             taken.append([each.id for each in claimed])
@@ -119,7 +119,7 @@ def test_a_request_that_waits_is_not_claimed_before_its_moment(ledger: Ledger, r
     raw.rows("UPDATE requests SET not_before = :later", later=2**60)
 
     with ledger.transaction() as tx:
-        assert tx.requests.claim(place.lane, 1, NOW) == []
+        assert take_next(tx, place.lane, 1, NOW) == []
 
 
 def test_a_request_whose_late_answer_is_here_is_not_claimed_again(ledger: Ledger) -> None:
@@ -129,7 +129,7 @@ def test_a_request_whose_late_answer_is_here_is_not_claimed_again(ledger: Ledger
         tx.requests.move("release", [making.request_of(tx, attempt)])
         record_answers(tx, [answer(place, attempt, b"{}", reply())], NOW)
 
-        assert tx.requests.claim(place.lane, 1, NOW) == []
+        assert take_next(tx, place.lane, 1, NOW) == []
 
 
 def test_an_answer_is_judged_once_however_many_settlers_there_are(ledger: Ledger) -> None:

@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import pytest
 
+from quire.domain.accounts import NOBODY
 from quire.ledger.ledger import Ledger, Transaction, open_ledger
 from quire.ledger.postgres import PostgresConnection
 from quire.ledger.sqlite import SqliteDatabase
-from quire.pipeline.claim import claim
+from quire.pipeline.claim import Sender, claim
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.prepare import prepare
 from tests.ledger.crowd import fill, held_in_front
@@ -96,7 +97,7 @@ def _send_more(tx: Transaction) -> None:
     contexts = Contexts()
     context = contexts.of_lane(tx, lane)
     assert prepare(tx, contexts, context, NOW) > 16
-    _expect(16, claim(tx, contexts, context, add_worker(tx), 16, NOW))
+    _expect(16, claim(tx, contexts, context, Sender(add_worker(tx), NOBODY), 16, NOW))
 
 
 def _sweep(tx: Transaction) -> None:

@@ -22,6 +22,7 @@ from tests.ledger.making import (
     reply,
     request_of,
     sent,
+    take_next,
     tasks_of,
 )
 from tests.ledger.raw import Raw
@@ -37,10 +38,10 @@ def test_two_claims_take_different_requests_and_never_more_than_their_limit(
         assert pack(tx, place) == 8
 
     with postgres_ledger.transaction() as first, postgres_ledger.transaction() as second:
-        one = {each.id for each in first.requests.claim(place.lane, 3, NOW)}
-        two = {each.id for each in second.requests.claim(place.lane, 3, NOW)}
+        one = {each.id for each in take_next(first, place.lane, 3, NOW)}
+        two = {each.id for each in take_next(second, place.lane, 3, NOW)}
         with postgres_ledger.transaction() as third:
-            three = {each.id for each in third.requests.claim(place.lane, 5, NOW)}
+            three = {each.id for each in take_next(third, place.lane, 5, NOW)}
 
     assert [len(each) for each in (one, two, three)] == [3, 3, 2]
     assert len(one | two | three) == 8
@@ -89,7 +90,7 @@ def test_a_request_is_not_claimed_while_its_late_answer_is_judged(postgres_ledge
         assert [each.attempt_id for each in settler.attempts.answered(5)] == [attempt]
         settler.attempts.move("settle", [attempt])
 
-        assert courier.requests.claim(place.lane, 5, NOW) == []
+        assert take_next(courier, place.lane, 5, NOW) == []
 
 
 def test_a_second_who_expands_gives_way_and_adds_nothing_twice(postgres_ledger: Ledger) -> None:
@@ -166,7 +167,7 @@ def test_requests_of_a_document_that_is_purged_are_not_claimed_meanwhile(
     with postgres_ledger.transaction() as purger, postgres_ledger.transaction() as courier:
         assert {state for _, state in purger.purges.requests(place.document)} == {"queued"}
 
-        assert courier.requests.claim(place.lane, 5, NOW) == []
+        assert take_next(courier, place.lane, 5, NOW) == []
 
 
 def test_tasks_of_a_document_that_is_purged_are_not_packed_meanwhile(

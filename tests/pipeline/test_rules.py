@@ -15,7 +15,7 @@ from quire.domain.requests import Answer, Call, Reply, Stop
 from quire.domain.runs import Lane
 from quire.ledger.ledger import Transaction
 from quire.pipeline.advance import advance
-from quire.pipeline.claim import claim
+from quire.pipeline.claim import Sender, claim
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.prepare import prepare
 from quire.pipeline.record import record_answers
@@ -56,7 +56,7 @@ def test_a_text_prepared_in_vain_is_never_sent_under_a_key_that_is_used_again(
 
     with here.engine.ledger.transaction() as tx:
         worker = tx.workers.add("here", 1, "0", here.outside.now())
-        sent = claim(tx, contexts, context, WorkerId(worker), 9, here.outside.now())
+        sent = claim(tx, contexts, context, Sender(WorkerId(worker), NOBODY), 9, here.outside.now())
 
     assert ["Block 0 says" in each.call.user for each in sent] == [False, False]
 
@@ -200,7 +200,7 @@ def test_a_late_answer_that_nobody_has_judged_keeps_a_document_from_being_purged
         context = contexts.of_lane(tx, only_lane(tx, run.id))
         prepare(tx, contexts, context, now)
         worker = tx.workers.add("elsewhere", 1, "0", now)
-        (sent,) = claim(tx, contexts, context, worker, 9, now)
+        (sent,) = claim(tx, contexts, context, Sender(worker, NOBODY), 9, now)
         rescue(tx, timedelta(seconds=30), now + timedelta(seconds=60))
         reply = Reply(text='{"results":[]}', stop=Stop.END, usage=Usage(input=1))
         place = (sent.call.attempt_id, run.id, context.stage_id)

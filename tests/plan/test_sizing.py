@@ -140,24 +140,29 @@ def test_a_tiny_block_is_not_sized_above_what_tasks_really_took() -> None:
     assert output_estimate(OutputShape(300, 1), 10, learned, 8_192) == 90
 
 
+def sample(output_tokens: int, tasks: int, content_bytes: int) -> Sample:
+    """An answer whose input does not matter here."""
+    return Sample(100, output_tokens, tasks, content_bytes)
+
+
 def test_four_samples_teach_nothing() -> None:
-    assert learn([Sample(output_tokens=10, tasks=1, content_bytes=10)] * 4) is None
+    assert learn([sample(output_tokens=10, tasks=1, content_bytes=10)] * 4) is None
 
 
 def test_samples_without_tasks_do_not_count() -> None:
-    useful = [Sample(output_tokens=10, tasks=1, content_bytes=10)] * 4
+    useful = [sample(output_tokens=10, tasks=1, content_bytes=10)] * 4
 
-    assert learn([*useful, Sample(output_tokens=9, tasks=0, content_bytes=1)]) is None
+    assert learn([*useful, sample(output_tokens=9, tasks=0, content_bytes=1)]) is None
 
 
 def test_the_ninth_of_ten_samples_is_learned() -> None:
-    samples = [Sample(output_tokens=n * 20, tasks=2, content_bytes=100) for n in range(1, 11)]
+    samples = [sample(output_tokens=n * 20, tasks=2, content_bytes=100) for n in range(1, 11)]
 
     assert learn(samples) == Learned(per_task=90.0, per_byte=1.8)
 
 
 def test_of_five_samples_the_largest_is_learned() -> None:
-    samples = [Sample(output_tokens=n, tasks=1, content_bytes=1) for n in (3, 1, 5, 2, 4)]
+    samples = [sample(output_tokens=n, tasks=1, content_bytes=1) for n in (3, 1, 5, 2, 4)]
 
     assert learn(samples) == Learned(per_task=5.0, per_byte=5.0)
 

@@ -7,8 +7,10 @@ import typer
 from quire.cli import (
     documents,
     exchanges,
+    keys,
     looking,
     models,
+    rehearsing,
     results,
     running,
     schemas,
@@ -99,6 +101,8 @@ for panel, command, example in _COMMANDS:
     app.command(rich_help_panel=panel, epilog=f"Example: {example}")(command)
     if command is documents.documents:
         app.add_typer(schemas.app, name="schema", rich_help_panel=PREPARE)
+        app.add_typer(keys.app, name="keys", rich_help_panel=PREPARE)
+        app.add_typer(rehearsing.app, name="rehearse", rich_help_panel=RUN)
 
 
 def main() -> None:

@@ -1,23 +1,24 @@
 """The courier: claims queued requests, sends them, and records what comes back, in groups."""
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from quire.dispatch.accounts import Accounts
 from quire.dispatch.outside import Outside, Threads
 from quire.dispatch.reading import describe, read
-from quire.domain.accounts import NOBODY
+from quire.dispatch.throttle import Throttle
 from quire.domain.errors import ProviderError, Remedy, Undecodable
 from quire.domain.ids import AttemptId, LaneId, WorkerId
 from quire.domain.money import cost
 from quire.domain.requests import Answer, CallFailure
 from quire.domain.runs import Lane
 from quire.ledger.ledger import Ledger, Transaction
-from quire.pipeline.claim import Outgoing, claim
+from quire.pipeline.claim import Outgoing, Sender, claim
 from quire.pipeline.contexts import Contexts
-from quire.pipeline.record import record_answers, record_failures
+from quire.pipeline.receive import Returned, receive
 from quire.providers.protocol import Provider
 
 
@@ -44,6 +45,7 @@ class Courier:
         ledger: Ledger,
         contexts: Contexts,
         provider_for: Callable[[str], Provider],
+        accounts: Accounts,
         outside: Outside,
         threads: Threads,
     ) -> None:
@@ -53,10 +55,11 @@ class Courier:
         self._provider_for = provider_for
         self._outside = outside
         self._threads = threads
+        self._accounts = accounts
+        self._throttles: defaultdict[str, Throttle] = defaultdict(Throttle)  # by model
         self._in_flight: Counter[str] = Counter()  # by model
         self.most = 1  # the largest concurrency seen: what is worth a look at the queues
-        self._answers: list[Answer] = []
-        self._failures: list[CallFailure] = []
+        self._back: list[Returned] = []
         self._last_lane = LaneId(0)
         self._sends: dict[AttemptId, InFlight] = {}
         self.returned = asyncio.Event()  # set when a call came back
@@ -68,14 +71,13 @@ class Courier:
 
     def holds(self, attempt: AttemptId) -> bool:
         """Whether a call is in flight here, or back and not stored yet."""
-        back = {each.attempt_id for each in self._answers}
-        back |= {each.attempt_id for each in self._failures}
+        back = {each.outcome.attempt_id for each in self._back}
         return attempt in self._sends or attempt in back
 
     @property
     def unrecorded(self) -> int:
         """Calls that came back and are not in the ledger yet."""
-        return len(self._answers) + len(self._failures)
+        return len(self._back)
 
     async def step(
         self, group: asyncio.TaskGroup, worker: WorkerId, now: datetime, *, sending: bool = True
@@ -85,20 +87,20 @@ class Courier:
         What came back stays in memory until the ledger has it, however often that takes.
         """
         self.give_up_late(now)
-        answers, failures = self._answers[:], self._failures[:]
+        back = self._back[:]
         out = self._in_flight.copy()  # what comes back from here on is not stored by this exchange
         room = sending and self._has_room()
-        if not answers and not failures and not room:
+        if not back and not room:
             return Exchanged()
         self._outside.reach("before_record")
         outgoing, short = await self._threads.run(
-            self._exchange, answers, failures, worker if room else None, out, now
+            self._exchange, back, worker if room else None, out, now
         )
-        del self._answers[: len(answers)], self._failures[: len(failures)]
+        del self._back[: len(back)]
         self._outside.reach("after_claim" if outgoing else "after_record")
         for each in outgoing:
             self._begin(each, group, now)
-        return Exchanged(len(answers) + len(failures), len(outgoing), short)
+        return Exchanged(len(back), len(outgoing), short)
 
     def _has_room(self) -> bool:
         return self.in_flight <= self.most - _worth(self.most)
@@ -124,16 +126,16 @@ class Courier:
 
     def _exchange(
         self,
-        answers: list[Answer],
-        failures: list[CallFailure],
+        back: list[Returned],
         worker: WorkerId | None,
         out: Counter[str],
         now: datetime,
     ) -> tuple[list[Outgoing], bool]:
         """Record and claim in one transaction: the ledger syncs to disk once for both."""
+        if any(isinstance(each.outcome, CallFailure) for each in back):
+            self._accounts.forget()  # a key may be to blame
         with self._ledger.transaction() as tx:
-            record_answers(tx, answers, now)
-            record_failures(tx, self._contexts, failures, now)
+            receive(tx, self._contexts, back, now)
             if worker is None or not tx.workers.lives(worker):  # declared dead: register first
                 return [], False
             return self._claim(tx, worker, out, now)
@@ -149,12 +151,16 @@ class Courier:
         taken: Counter[str] = Counter()
         for lane in lanes:
             context = self._contexts.of_lane(tx, lane)
-            most = context.policy.concurrency
+            most = self._throttles[lane.model].allows(context.policy.concurrency)
             room = most - out[lane.model] - taken[lane.model]
             share = min(room, -(-most // shares[lane.model]))
             if share <= 0 or room < _worth(most):
                 continue
-            claimed = claim(tx, self._contexts, context, worker, share, now)
+            account = self._accounts.choose(tx, context, now)
+            if account is None:
+                continue
+            sender = Sender(worker, account)
+            claimed = claim(tx, self._contexts, context, sender, share, now)
             short = short or len(claimed) < share
             taken[lane.model] += len(claimed)
             outgoing.extend(claimed)
@@ -171,9 +177,11 @@ class Courier:
         call, context = outgoing.call, outgoing.context
         try:
             provider = self._provider_for(context.provider)
-            raw = bytes((await provider.send(call, NOBODY)).raw)
+            sent = await provider.send(call, await self._accounts.ready(outgoing.account))
+            raw = bytes(sent.raw)
             self._outside.reach("after_send")
-            self._answers.append(_answer(outgoing, provider, raw))
+            self._back.append(Returned(outgoing, _answer(outgoing, provider, raw), sent.rates))
+            self._throttles[context.facts.name].answered()
         except Undecodable as error:  # only a response can be that, and there is none
             self._fail(outgoing, _lost(str(error)))
         except ProviderError as error:
@@ -192,7 +200,11 @@ class Courier:
             self.returned.set()
 
     def _fail(self, outgoing: Outgoing, error: ProviderError) -> None:
-        self._failures.append(CallFailure(outgoing.call.attempt_id, error, self._outside.jitter()))
+        if error.remedy is Remedy.WAIT:
+            self._throttles[outgoing.context.facts.name].pushed_back(self._outside.now())
+        jitter = self._outside.jitter()
+        failure = CallFailure(outgoing.call.attempt_id, error, jitter, outgoing.account)
+        self._back.append(Returned(outgoing, failure))
 
 
 def _worth(most: int) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from quire.dispatch.accounts import Accounts
 from quire.dispatch.courier import Courier
 from quire.dispatch.outside import Outside, Threads
 from quire.dispatch.settler import Settler
@@ -39,6 +40,7 @@ class Worker:
         self,
         ledger: Ledger,
         provider_for: Callable[[str], Provider],
+        accounts: Accounts,
         outside: Outside,
         settings: WorkerSettings,
         tell: Callable[[str], None] = lambda message: None,
@@ -50,7 +52,7 @@ class Worker:
         self._tell = tell
         self._threads = Threads()
         contexts = Contexts()
-        self.courier = Courier(ledger, contexts, provider_for, outside, self._threads)
+        self.courier = Courier(ledger, contexts, provider_for, accounts, outside, self._threads)
         self.settler = Settler(ledger, contexts, outside, self._threads, provider_for)
         self.sweeper = Sweeper(ledger, contexts, outside, self._threads, settings.lease)
         self._stopping = False  # nothing more goes out

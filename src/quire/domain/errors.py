@@ -102,12 +102,14 @@ class ProviderError(Error):
         remedy: Remedy,
         retry_after: float | None = None,
         bad_key: bool = False,
+        spent: bool = False,
     ) -> None:
         """Say what came back, what can be done, and how long to wait if the provider said so."""
         super().__init__(message)
         self.remedy = remedy
         self.retry_after = retry_after
-        self.bad_key = bad_key  # the account is not short of money: its key is not accepted
+        self.bad_key = bad_key  # the key is not accepted: another might be
+        self.spent = spent  # the account has no credit left: another may have
 
 
 class Undecodable(ProviderError):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from quire.domain.accounts import Account
 from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError
 from quire.domain.ids import AttemptId, LaneId, RequestId, RunId, StageId, TaskId, WorkerId
@@ -86,6 +87,7 @@ class Queued(NamedTuple):
     payload_hash: bytes
     render_version: int
     tasks: int
+    content_bytes: int
     max_output: int
     reserve: int
     sent: int  # attempts before this one
@@ -105,6 +107,7 @@ class NewAttempt(NamedTuple):
     params: str
     sent_at: int
     reserved: int
+    credential_id: int | None
 
 
 class Answer(NamedTuple):
@@ -126,6 +129,7 @@ class CallFailure(NamedTuple):
     attempt_id: AttemptId
     error: ProviderError
     jitter: float  # drawn from [0, 1) by the caller
+    account: Account  # whose key it went out with
 
 
 class AttemptRow(NamedTuple):
@@ -162,8 +166,9 @@ class Answered(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """What an answered request taught about output size."""
+    """What an answered request taught about sizes."""
 
-    output_tokens: int
+    input_tokens: int
+    output_tokens: int  # of the answer, without reasoning
     tasks: int
     content_bytes: int  # of all its tasks, as JSON strings

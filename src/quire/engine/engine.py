@@ -16,6 +16,7 @@ from quire.domain.errors import NotFound, SourceUnreadable, UsageError
 from quire.domain.ids import DocumentId, RunId
 from quire.domain.recipes import Schema
 from quire.domain.runs import Progress, Run
+from quire.engine.accounting import worker_accounts
 from quire.engine.looking import Looking, one_document
 from quire.engine.loop import in_main_thread, run_loop
 from quire.engine.ordering import Ask, ask, find_schema, keep_schema, read_schema_source
@@ -208,7 +209,9 @@ class Engine:
         settings = WorkerSettings(lease=self.settings.lease, grace=self.settings.grace)
 
         async def work() -> bool:
-            worker = Worker(self.ledger, self.providers.get, self._outside, settings, tell)
+            accounts = worker_accounts(self.settings, os.environ)
+            get = self.providers.get
+            worker = Worker(self.ledger, get, accounts, self._outside, settings, tell)
             self._workers.add(worker)
             try:
                 await worker.run(done, signals=signals)

@@ -12,6 +12,7 @@ from quire.ledger.tables.attempts import Attempts
 from quire.ledger.tables.credentials import Credentials
 from quire.ledger.tables.documents import Documents
 from quire.ledger.tables.holds import Events, Holds
+from quire.ledger.tables.limits import Caches, Levels
 from quire.ledger.tables.purges import Purges
 from quire.ledger.tables.requests import Requests
 from quire.ledger.tables.results import Results
@@ -39,6 +40,8 @@ class Transaction:
         self.attempts = Attempts(connection, workspace)
         self.results = Results(connection, workspace)
         self.credentials = Credentials(connection, workspace)
+        self.levels = Levels(connection, workspace)
+        self.caches = Caches(connection, workspace)
         self.workers = Workers(connection)
         self.purges = Purges(connection, workspace)
         self.views = Views(connection, workspace)

@@ -5,15 +5,25 @@ from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple
 
+from quire.domain.accounts import Account
 from quire.domain.data import named
 from quire.domain.ids import AttemptId, RequestId, WorkerId
+from quire.domain.limits import Need
 from quire.domain.requests import Call, NewAttempt, Queued
 from quire.ledger.ledger import Transaction
 from quire.ledger.moments import to_micros
 from quire.ledger.tables.tasks import Note
+from quire.pipeline.admit import note_not_cached, pool_of, primed, within_limits
 from quire.pipeline.contexts import Contexts, StageContext
 from quire.pipeline.drop import drop
 from quire.plan.rendering import Item, payload_hash, user_text
+
+
+class Sender(NamedTuple):
+    """Who sends, and as whom."""
+
+    worker: WorkerId
+    account: Account
 
 
 class Outgoing(NamedTuple):
@@ -22,31 +32,47 @@ class Outgoing(NamedTuple):
     call: Call
     context: StageContext
     reserved: int
+    account: Account
+    need: Need | None  # what it was reckoned at; None where nothing limits the calls
 
 
 def claim(
     tx: Transaction,
     contexts: Contexts,
     context: StageContext,
-    worker: WorkerId,
+    sender: Sender,
     limit: int,
     now: datetime,
 ) -> list[Outgoing]:
     """Take up to `limit` sendable requests; the intent is stored before anything is sent."""
-    queued = tx.requests.claim(context.lane_id, limit, now)
-    if not queued:
-        return []
-    texts = _texts(tx, contexts, context, queued)
+    pool = pool_of(context, sender.account)
+    priming = primed(tx, contexts, context, pool, now)
+    queued = tx.requests.next(context.lane_id, min(limit, priming.most), now)
+    needs = within_limits(tx, context, pool, queued, now)
+    queued = queued if needs is None else queued[: len(needs)]
+    tx.requests.claim(queued)
+    texts = _texts(tx, contexts, context, queued) if queued else {}
     sendable = [each for each in queued if each.id in texts]
     if len(sendable) < len(queued):
         _drop_unsendable(tx, context, [each for each in queued if each.id not in texts])
+    if not sendable:
+        if priming.most == 1:
+            note_not_cached(tx, context, pool)
+        return []
     ids = tx.attempts.take_ids(len(sendable))
     pairs = list(zip(sendable, ids, strict=True))
-    tx.attempts.add(_attempts(context, pairs, worker, now))
+    tx.attempts.add(_attempts(context, pairs, sender, now))
     if again := sum(each.sent > 0 for each in sendable):
         tx.tallies.add(context.stage_id, {"resent": again})
+    reckoned = dict(zip([each.id for each in queued], needs or (), strict=False))
     return [
-        Outgoing(_call(context, each, attempt, texts[each.id]), context, each.reserve)
+        Outgoing(
+            _call(context, each, attempt, texts[each.id], caching=priming.caching),
+            context,
+            each.reserve,
+            sender.account,
+            reckoned.get(each.id),
+        )
         for each, attempt in pairs
     ]
 
@@ -115,9 +141,10 @@ def _drop_unsendable(tx: Transaction, context: StageContext, requests: Sequence[
 def _attempts(
     context: StageContext,
     pairs: Sequence[tuple[Queued, AttemptId]],
-    worker: WorkerId,
+    sender: Sender,
     now: datetime,
 ) -> list[NewAttempt]:
+    worker, account = sender
     provider, model, sent_at = context.provider, context.facts.name, to_micros(now)
     return named(
         NewAttempt,
@@ -132,13 +159,16 @@ def _attempts(
                 context.sending(request.max_output).params_text,
                 sent_at,
                 request.reserve,
+                account.id,
             )
             for request, attempt in pairs
         ],
     )
 
 
-def _call(context: StageContext, request: Queued, attempt: AttemptId, user: str) -> Call:
+def _call(
+    context: StageContext, request: Queued, attempt: AttemptId, user: str, *, caching: bool
+) -> Call:
     return Call(
         attempt_id=attempt,
         model=context.facts.name,
@@ -147,4 +177,5 @@ def _call(context: StageContext, request: Queued, attempt: AttemptId, user: str)
         output_schema=context.prefix.output_schema,
         params=context.sending(request.max_output).params,
         wire=context.facts.wire,
+        caching=caching,
     )

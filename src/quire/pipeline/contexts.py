@@ -1,7 +1,9 @@
 """Contexts: what a run was told at its start, read once and kept ready for every verb."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -17,10 +19,14 @@ from quire.gates.shape import Shape
 from quire.ledger.ledger import Transaction
 from quire.plan.rendering import Prefix, payload_head, prefix, prefix_bytes, stage_question
 from quire.plan.sizing import (
+    BOUND_BYTES,
     Budget,
     Learned,
     OutputShape,
+    bound_tokens,
     budget,
+    forecast_tokens,
+    is_cached,
     output_shape,
     pack_cap,
     reserved_output,
@@ -53,8 +59,34 @@ class StageContext:
     prefix_bytes: int  # system, wire schema and the stage's prompt
     shape: Shape
     output_shape: OutputShape
-    budget: Budget
+    budget: Budget  # before anything was learnt of the model's tokens
+    caching: bool  # the prefix is worth keeping, and the provider can keep it
     question: bytes  # the part of every task's question that the stage decides
+
+    def budget_at(self, per_byte: float) -> Budget:
+        """What a call may hold, once it is known how many tokens the model counts for a byte."""
+        facts = replace(self.facts, token_factor=per_byte * BOUND_BYTES)
+        prompt_bytes = len(self.stage.prompt.encode())
+        head = self.prefix_bytes - prompt_bytes
+        return budget(facts, head, prompt_bytes, reserved_output(facts), self.budget.cap)
+
+    def most_tokens(self, n_bytes: int, per_byte: float | None = None) -> int:
+        """Tokens to allow for so many bytes, as the model counts them."""
+        if per_byte is not None:
+            return math.ceil(n_bytes * per_byte)
+        return math.ceil(bound_tokens(n_bytes) * self.facts.token_factor)
+
+
+class Sizes(NamedTuple):
+    """What a stage's own answers taught about sizes."""
+
+    learned: Learned | None = None  # of answers
+    per_byte: float | None = None  # tokens to allow for a byte of input
+    budget: Budget | None = None  # with that
+    packed: int = 0  # tasks packed since it was learnt
+
+
+NOTHING_LEARNT = Sizes()
 
 
 class Contexts:
@@ -64,7 +96,8 @@ class Contexts:
         """Start with nothing."""
         self._by_stage: dict[StageId, StageContext] = {}
         self.judged_early: set[RunId] = set()  # runs whose first tasks were looked at: for good
-        self.sizes: dict[StageId, tuple[Learned | None, int]] = {}  # and tasks packed with them
+        self.sizes: dict[StageId, Sizes] = {}
+        self.primed: dict[tuple[StageId, int], datetime] = {}  # when an answer last came, by key
         self.rendered: dict[bytes, str] = {}  # texts prepared here, by hash, until they are claimed
 
     def of_lane(self, tx: Transaction, lane: Lane) -> StageContext:
@@ -100,6 +133,8 @@ def build(lane: Lane, stage: Stage, policy: Policy, facts: ModelFacts) -> StageC
     head = prefix(stage)
     prompt_bytes = len(stage.prompt.encode())
     cap = pack_cap(stage, policy)
+    room = budget(facts, prefix_bytes(head), prompt_bytes, reserved_output(facts), cap)
+    prefix_tokens = forecast_tokens(prefix_bytes(head)) * facts.token_factor
     return StageContext(
         run_id=lane.run_id,
         stage_id=lane.stage_id,
@@ -113,7 +148,8 @@ def build(lane: Lane, stage: Stage, policy: Policy, facts: ModelFacts) -> StageC
         prefix_bytes=prefix_bytes(head) + prompt_bytes,
         shape=Shape(stage.schema.record_schema),
         output_shape=output_shape(stage.schema, policy.estimated_output_per_task),
-        budget=budget(facts, prefix_bytes(head), prompt_bytes, reserved_output(facts), cap),
+        budget=room,
+        caching=is_cached(facts, policy, prefix_tokens),
         question=stage_question(head.hash, stage.prompt, facts.name, stage.params, GATE_VERSION),
     )
 

@@ -2,8 +2,10 @@
 
 from datetime import datetime
 
+from quire.accounts.credentials import clear
 from quire.domain.errors import IllegalMove, NotFound
 from quire.domain.ids import RunId
+from quire.domain.models import ModelFacts
 from quire.domain.runs import HoldKind, Run
 from quire.ledger.ledger import Transaction
 from quire.pipeline.advance import let_go, reopen
@@ -30,6 +32,7 @@ def resume(tx: Transaction, run: RunId, now: datetime, command: str | None = Non
     if not _begin(tx, run, "resume", now, command):
         return False
     lifted = tx.holds.lift(run, LIFTED)
+    clear(tx, now, ModelFacts.from_json(_get(tx, run).model).provider)  # the keys are tried again
     for hold in tx.holds.of_run(run):
         raise IllegalMove(f"run {run} cannot go on: {hold.detail}")
     if lifted:

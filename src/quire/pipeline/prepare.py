@@ -8,12 +8,13 @@ from typing import NamedTuple
 from quire.domain.data import named
 from quire.domain.ids import RequestId
 from quire.domain.money import most_cost
-from quire.domain.requests import Kind, NewMember, NewRequest
+from quire.domain.requests import Kind, NewMember, NewRequest, Sample
 from quire.domain.runs import HoldKind
 from quire.domain.tasks import ReadyTask
 from quire.ledger.ledger import Transaction
-from quire.pipeline.contexts import Contexts, StageContext
+from quire.pipeline.contexts import NOTHING_LEARNT, Contexts, Sizes, StageContext
 from quire.pipeline.drop import drop
+from quire.plan.calibrating import Measured, calibrate
 from quire.plan.packing import Sized, pack
 from quire.plan.rendering import (
     RENDER_VERSION,
@@ -23,7 +24,7 @@ from quire.plan.rendering import (
     payload_hash,
     wire_ids,
 )
-from quire.plan.sizing import Learned, bound_tokens, learn, max_tokens, output_estimates
+from quire.plan.sizing import bound_tokens, learn, max_tokens, output_estimates
 
 QUEUE_FACTOR = 4  # requests queued in a lane, per call in flight
 ANSWER = Kind.ANSWER.value
@@ -58,8 +59,8 @@ def prepare(tx: Transaction, contexts: Contexts, context: StageContext, now: dat
     if len(contexts.rendered) > 4 * queue:  # texts whose requests another worker took
         contexts.rendered.clear()
     ready = tx.tasks.ready(context.stage_id, room)
-    learned = _learned(tx, contexts, context, len(ready))
-    packs = _packs(context, learned, ready, more=len(ready) == wanted)[:slots]
+    sizes = _learn(tx, contexts, context, len(ready))
+    packs = _packs(context, sizes, ready, more=len(ready) == wanted)[:slots]
     if packs:
         _queue(tx, contexts, context, packs)
     return len(packs)
@@ -87,30 +88,40 @@ def _early_room(tx: Transaction, contexts: Contexts, context: StageContext, now:
     return 10**9
 
 
-def _learned(
-    tx: Transaction, contexts: Contexts, context: StageContext, tasks: int
-) -> Learned | None:
-    """Sizes of real answers, looked at again once in a while."""
-    learned, packed = contexts.sizes.get(context.stage_id, (None, 0))
-    if learned is None or packed >= LEARN_AFTER:
-        learned, packed = learn(tx.attempts.samples(context.lane_id, SAMPLES)), 0
-    contexts.sizes[context.stage_id] = learned, packed + tasks
-    return learned
+def _learn(tx: Transaction, contexts: Contexts, context: StageContext, tasks: int) -> Sizes:
+    """Sizes of real calls, looked at again once in a while."""
+    sizes = contexts.sizes.get(context.stage_id, NOTHING_LEARNT)
+    if sizes.learned is None or sizes.packed >= LEARN_AFTER:
+        sizes = _learnt(context, tx.attempts.samples(context.lane_id, SAMPLES))
+    contexts.sizes[context.stage_id] = sizes._replace(packed=sizes.packed + tasks)
+    return sizes
+
+
+def _learnt(context: StageContext, samples: Sequence[Sample]) -> Sizes:
+    measured = [
+        Measured(
+            context.prefix_bytes + items_bytes(each.tasks, each.content_bytes), each.input_tokens
+        )
+        for each in reversed(samples)
+    ]
+    per_byte = calibrate(measured).most_per_byte
+    budget = context.budget if per_byte is None else context.budget_at(per_byte)
+    return Sizes(learn(samples), per_byte, budget)
 
 
 def _packs(
-    context: StageContext, learned: Learned | None, ready: Sequence[ReadyTask], *, more: bool
+    context: StageContext, known: Sizes, ready: Sequence[ReadyTask], *, more: bool
 ) -> list[Pack]:
     """Pack tasks by their sizes; a last pack that more tasks could fill waits."""
     shape, most = context.output_shape, context.facts.max_output
     sizes = [task.json_bytes for task in ready]
     inputs = [bound_tokens(item_bytes(size)) for size in sizes]
-    outputs = output_estimates(shape, sizes, learned, most)
+    outputs = output_estimates(shape, sizes, known.learned, most)
     caps = [task.pack_cap for task in ready]
     sized = named(Sized, zip(count(), inputs, outputs, caps))
     packs = [
         Pack([ready[each.key] for each in members], [each.output for each in members])
-        for members in pack(sized, context.budget)
+        for members in pack(sized, known.budget or context.budget)
     ]
     return packs[:-1] if more and len(packs) > 1 else packs
 
@@ -153,7 +164,7 @@ def _request(
     sent_bytes = context.prefix_bytes + items_bytes(len(tasks), content_bytes)
     digest = payload_hash(context.sending(limit).payload_head, user)
     contexts.rendered[digest] = user
-    most_input = bound_tokens(sent_bytes)
+    most_input = context.most_tokens(sent_bytes, contexts.sizes[context.stage_id].per_byte)
     reserve = most_cost(most_input, limit, facts.price_at(most_input))
     return NewRequest(
         request,

@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from quire.domain.ids import AttemptId, StageId
+from quire.accounts.credentials import mark
+from quire.domain.ids import AttemptId, RunId, StageId
 from quire.domain.requests import Answer, AttemptRow, CallFailure, Reply
 from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Transaction
@@ -156,11 +157,30 @@ def _apply(
             _refused(tx, contexts, row, reason)
         case Hold(kind=kind, detail=detail):
             _send_again(tx, row, 0, now)
-            detail = f"{detail}; mend the account, then `quire resume {row.run_id}`"
-            if tx.holds.add(row.run_id, HoldKind(kind), detail, now):
-                tx.events.add(row.run_id, "held", detail, now)
+            if not _set_aside(tx, row.run_id, failure, now):
+                hold(tx, row.run_id, HoldKind(kind), f"{detail}; mend that, then", now)
         case never:
             assert_never(never)
+
+
+def _set_aside(tx: Transaction, run: RunId, failure: CallFailure, now: datetime) -> bool:
+    """Mark a key that is not accepted or has no credit, so that the next one takes over.
+
+    Whoever claims next holds the run if there is none. False: the key is not to blame.
+    """
+    error, account = failure.error, failure.account
+    if account.id is None or not (error.bad_key or error.spent):
+        return False
+    if mark(tx, account, "invalid" if error.bad_key else "spent", str(error), now):
+        tx.events.add(run, "key_refused", f"{account.credential}: {error}", now)
+    return True
+
+
+def hold(tx: Transaction, run: RunId, kind: HoldKind, detail: str, now: datetime) -> None:
+    """Let a run wait for a person, and say what for."""
+    detail = f"{detail} `quire resume {run}`"
+    if tx.holds.add(run, kind, detail, now):
+        tx.events.add(run, "held", detail, now)
 
 
 def lose(tx: Transaction, rows: Sequence[AttemptRow], error: str, now: datetime) -> int:

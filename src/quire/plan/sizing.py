@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from quire.domain.data import Json, JsonObject
-from quire.domain.models import ModelFacts
+from quire.domain.models import Marking, ModelFacts
 from quire.domain.policy import Policy
 from quire.domain.recipes import Schema, Stage
 from quire.domain.requests import Sample
@@ -16,6 +16,7 @@ LARGEST_PACK = 25  # more only after a probe has shown parity
 DEFAULT_CAP = 10
 TEXT_HEAVY_CAP = 6
 SMALLEST_MAX_TOKENS = 512
+BOUND_BYTES = 3  # of UTF-8 that surely hold a token
 ENVELOPE_TOKENS = 16  # roles and separators that providers put around the two messages
 MARGIN_PERCENT = 85  # of a limit that we plan to fill; estimates are estimates
 FEWEST_SAMPLES = 5
@@ -62,7 +63,7 @@ def forecast_tokens(n_bytes: int) -> int:
 
 def bound_tokens(n_bytes: int) -> int:
     """Allow for a token for every three bytes of UTF-8; packs must fit by this."""
-    return (n_bytes + 2) // 3
+    return (n_bytes + BOUND_BYTES - 1) // BOUND_BYTES
 
 
 def output_shape(schema: Schema, floor: int) -> OutputShape:
@@ -148,6 +149,12 @@ def pack_cap(stage: Stage, policy: Policy) -> int:
     return max(1, min(wanted, largest_pack(stage)))
 
 
+def is_cached(facts: ModelFacts, policy: Policy, prefix_tokens: float) -> bool:
+    """Say whether the provider is asked to keep the prefix: it can, may, and it is long enough."""
+    can = facts.wire.marking is not Marking.NONE
+    return can and policy.caching != "off" and prefix_tokens >= facts.cache_minimum
+
+
 def reserved_output(facts: ModelFacts) -> int:
     """Keep room for the longest answer, but never more than a third of a small window."""
     return min(facts.max_output, facts.window // 3)
@@ -156,14 +163,17 @@ def reserved_output(facts: ModelFacts) -> int:
 def budget(
     facts: ModelFacts, prefix_bytes: int, prompt_bytes: int, reserved_output: int, cap: int
 ) -> Budget:
-    """Say what is left for the tasks of one call.
+    """Say what is left for the tasks of one call, in tokens of a common tokenizer.
 
     The output budget follows the reservation where that is below the model's own limit, so that
     input and output together always fit the window.
     """
     taken = bound_tokens(prefix_bytes) + bound_tokens(prompt_bytes + FRAMING_BYTES)
-    room = facts.window - reserved_output - taken - ENVELOPE_TOKENS
-    longest = min(facts.max_output, reserved_output)
+    room = facts.window - reserved_output
+    if facts.max_input is not None:
+        room = min(room, facts.max_input)
+    room = math.floor((room - ENVELOPE_TOKENS) / facts.token_factor) - taken
+    longest = min(facts.max_output, reserved_output) - facts.thinking
     return Budget(
         input=max(1, room * MARGIN_PERCENT // 100),
         output=max(1, longest * MARGIN_PERCENT // 100),
@@ -181,7 +191,7 @@ def max_tokens(
     wanted = max(SMALLEST_MAX_TOKENS, output_floor, -(-sum(estimates) * 100 // MARGIN_PERCENT))
     if len(estimates) == 1 and max_tokens_per_block is not None:
         wanted = max(wanted, max_tokens_per_block)
-    return min(facts.max_output, wanted)
+    return min(facts.max_output, wanted + facts.thinking)
 
 
 def _field_tokens(key: str, field: JsonObject) -> int:

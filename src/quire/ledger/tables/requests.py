@@ -63,13 +63,15 @@ class Requests:
         self._connection.many("add_requests", [(*each, REQUEST.start) for each in requests])
         self._connection.many("add_members", members)
 
-    def claim(self, lane: LaneId, limit: int, now: datetime) -> list[Queued]:
-        """Take the oldest sendable requests of a lane, each by exactly one worker."""
+    def next(self, lane: LaneId, limit: int, now: datetime) -> list[Queued]:
+        """The oldest sendable requests of a lane, which this transaction alone may claim."""
         rows = self._run("sendable_requests", lane=lane, now=to_micros(now), limit=limit)
-        claimed = named(Queued, rows)
-        ids = [each.id for each in claimed]
+        return named(Queued, rows)
+
+    def claim(self, requests: Sequence[Queued]) -> None:
+        """Take requests that this transaction has just read; they go out now."""
+        ids = [each.id for each in requests]
         move_group(self._connection, "claim_requests", REQUEST, "claim", "queued", ids)
-        return claimed
 
     def move(
         self, name: str, requests: Sequence[RequestId], sources: Iterable[str] | None = None

@@ -12,10 +12,12 @@ SELECT count(*) FROM (SELECT 1 FROM attempts WHERE id IN (:ids...) AND state = '
 
 -- name: output_samples
 -- As on SQLite. OFFSET 0 keeps the question apart for each request: as a join, PostgreSQL would read all attempts.
-SELECT a.output_tokens, q.tasks, q.content_bytes
+SELECT coalesce(a.input_tokens + a.cached_tokens + a.written_short_tokens + a.written_long_tokens, 0), a.output_tokens - coalesce(a.reasoning_tokens, 0),
+    q.tasks, q.content_bytes
 FROM (SELECT id, tasks, content_bytes FROM requests WHERE lane_id = :lane AND state = 'closed' ORDER BY id DESC LIMIT :limit) AS q
 CROSS JOIN LATERAL (
-    SELECT output_tokens FROM attempts JOIN responses ON attempt_id = id
+    SELECT input_tokens, cached_tokens, written_short_tokens, written_long_tokens, output_tokens, reasoning_tokens
+    FROM attempts JOIN responses ON attempt_id = id
     WHERE request_id = q.id AND state = 'settled' AND stop = 'end' OFFSET 0) AS a
 ORDER BY q.id DESC
 

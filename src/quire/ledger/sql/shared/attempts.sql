@@ -1,7 +1,7 @@
 -- name: add_attempts
--- rows: id int, request_id int, no int, worker_id int, provider text, model text, params text, sent_at int, reserved int, state text
-INSERT INTO attempts (id, request_id, no, worker_id, provider, model, params, sent_at, reserved, state)
-SELECT rows.id, rows.request_id, rows.no, rows.worker_id, rows.provider, rows.model, rows.params, rows.sent_at, rows.reserved, rows.state FROM rows
+-- rows: id int, request_id int, no int, worker_id int, provider text, model text, params text, sent_at int, reserved int, credential_id int, state text
+INSERT INTO attempts (id, request_id, no, worker_id, provider, model, params, sent_at, reserved, credential_id, state)
+SELECT rows.id, rows.request_id, rows.no, rows.worker_id, rows.provider, rows.model, rows.params, rows.sent_at, rows.reserved, rows.credential_id, rows.state FROM rows
 
 -- name: move_attempts
 UPDATE attempts SET state = :target WHERE id IN (:ids...) AND state = :source RETURNING id, reserved
@@ -66,7 +66,8 @@ WHERE a.state = 'unknown' AND a.ended_at <= :before ORDER BY a.ended_at LIMIT :l
 -- name: output_samples
 -- Output sizes of the lane's last requests, where the answer ended by itself. The limit is on the requests: where
 -- few answers end by themselves, the whole lane would be read for the rest.
-SELECT a.output_tokens, q.tasks, q.content_bytes
+SELECT coalesce(a.input_tokens + a.cached_tokens + a.written_short_tokens + a.written_long_tokens, 0), a.output_tokens - coalesce(a.reasoning_tokens, 0),
+    q.tasks, q.content_bytes
 FROM (SELECT id, tasks, content_bytes FROM requests WHERE lane_id = :lane AND state = 'closed' ORDER BY id DESC LIMIT :limit) AS q
 JOIN attempts a ON a.request_id = q.id JOIN responses p ON p.attempt_id = a.id
 WHERE a.state = 'settled' AND p.stop = 'end' ORDER BY q.id DESC

@@ -1,0 +1,92 @@
+"""Limits and prefix caches: what all workers share about a provider besides the work itself."""
+
+from datetime import datetime
+
+from quire.domain.ids import WorkspaceId
+from quire.domain.limits import Level, Pool
+from quire.domain.models import Limits
+from quire.ledger.connection import Connection, Row
+from quire.ledger.moments import to_micros
+
+
+class Levels:
+    """What is left of the limits in this workspace."""
+
+    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
+        """Work in one transaction, for one workspace."""
+        self._connection = connection
+        self._workspace = workspace
+
+    def take(self, pool: Pool) -> tuple[Level, Limits] | None:
+        """What is left and what the provider's headers allow, for this transaction alone."""
+        rows = self._run("take_limit_level", **pool._asdict())
+        if not rows:
+            return None
+        requests, input_, output, total = rows[0][5:]
+        said = Limits(requests=requests, input=input_, output=output, total=total)
+        return Level(*rows[0][:5]), said
+
+    def add(self, pool: Pool, level: Level) -> None:
+        """Begin to count for a pool; a no-op if somebody has."""
+        self._change("add_limit_level", **pool._asdict(), **level._asdict())
+
+    def set(self, pool: Pool, level: Level) -> None:
+        """Write down what is left."""
+        self._change("set_limit_level", **pool._asdict(), **level._asdict())
+
+    def learn(self, pool: Pool, limits: Limits) -> None:
+        """Write down what the provider's headers allow a minute."""
+        self._change(
+            "set_limits",
+            **pool._asdict(),
+            requests=limits.requests,
+            input=limits.input,
+            output=limits.output,
+            total=limits.total,
+        )
+
+    def all(self) -> list[tuple[Pool, Level, Limits]]:
+        """Every pool, for people."""
+        return [
+            (
+                Pool(row[0], row[1]),
+                Level(*row[2:7]),
+                Limits(requests=row[7], input=row[8], output=row[9], total=row[10]),
+            )
+            for row in self._run("list_limit_levels")
+        ]
+
+    def _run(self, name: str, /, **values: object) -> list[Row]:
+        return self._connection.run(name, workspace=self._workspace, **values)
+
+    def _change(self, name: str, /, **values: object) -> int:
+        return self._connection.change(name, workspace=self._workspace, **values)
+
+
+class Caches:
+    """Which prefixes the providers keep for this workspace."""
+
+    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
+        """Work in one transaction, for one workspace."""
+        self._connection = connection
+        self._workspace = workspace
+
+    def get(self, prefix: bytes, pool: Pool) -> tuple[int, int]:
+        """When a prefix was last known to be kept, and until when somebody writes it."""
+        rows = self._connection.run("get_prefix_cache", **self._key(prefix, pool))
+        return (rows[0][0], rows[0][1]) if rows else (0, 0)
+
+    def begin(self, prefix: bytes, pool: Pool, until: datetime, now: datetime) -> bool:
+        """Be the one who writes it; false if another is."""
+        key = self._key(prefix, pool)
+        self._connection.change("add_prefix_cache", **key)
+        moments = {"until": to_micros(until), "now": to_micros(now)}
+        return self._connection.change("begin_priming", **key, **moments) > 0
+
+    def end(self, prefix: bytes, pool: Pool, primed: datetime | None) -> None:
+        """An answer shows that it is kept; or, with None, that another has to write it."""
+        at = to_micros(primed) if primed else 0
+        self._connection.change("end_priming", **self._key(prefix, pool), primed=at)
+
+    def _key(self, prefix: bytes, pool: Pool) -> dict[str, object]:
+        return {"workspace": self._workspace, "prefix": prefix, **pool._asdict()}

@@ -1,0 +1,115 @@
+"""Answering calls: one goes to the model at a time, and none is left waiting till it is lost."""
+
+import asyncio
+import socket
+from collections.abc import Mapping
+
+import aiohttp
+import orjson
+from aiohttp import web
+
+from quire.local.finding import MODEL
+
+LARGEST_BODY = 4 * 2**20
+PATIENCE = 45.0  # seconds; whoever asks counts a call as lost after 120
+COME_AGAIN = "2"  # seconds
+_GRACE = 0.2  # seconds that calls in flight have to end when the server stops
+
+
+class Doorkeeper:
+    """Lets calls in, one after the other."""
+
+    def __init__(self, url: str, headers: Mapping[str, str], patience: float = PATIENCE) -> None:
+        """Stand before the model that answers at a URL to those with these headers."""
+        self.answered = 0
+        self._url = url
+        self._headers = headers
+        self._patience = patience
+        self._turn = asyncio.Lock()  # those who wait get it in the order in which they came
+        self._session: aiohttp.ClientSession | None = None
+        self._runner: web.AppRunner | None = None
+
+    async def start(self, bound: socket.socket) -> None:
+        """Listen at an address that was taken before."""
+        self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None))
+        app = web.Application(client_max_size=LARGEST_BODY)
+        app.router.add_post("/v1/chat/completions", self._complete)
+        app.router.add_get("/v1/models", self._models)
+        app.router.add_route("*", "/{path:.*}", _nowhere)
+        # A call whose sender went away is not worth the model's time: it is cancelled.
+        self._runner = web.AppRunner(
+            app, access_log=None, handler_cancellation=True, shutdown_timeout=_GRACE
+        )
+        await self._runner.setup()
+        await web.SockSite(self._runner, bound).start()
+
+    async def stop(self) -> None:
+        """Stop listening, and cut off what is in flight."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+        if self._session is not None:
+            await self._session.close()
+
+    async def _complete(self, request: web.Request) -> web.Response:
+        try:
+            raw = await request.read()
+        except web.HTTPRequestEntityTooLarge:
+            return _refusal(413, "request_too_large", f"more than {LARGEST_BODY >> 20} MB")
+        if (wrong := _wrong(raw)) is not None:
+            return wrong
+        try:
+            async with asyncio.timeout(self._patience):
+                await self._turn.acquire()
+        except TimeoutError:
+            said = f"{MODEL} answers one call at a time, and others came first; come again"
+            return _refusal(429, "busy", said, {"Retry-After": COME_AGAIN})
+        try:
+            return await self._ask("POST", "/v1/chat/completions", raw)
+        finally:
+            self._turn.release()
+
+    async def _models(self, request: web.Request) -> web.Response:
+        return await self._ask("GET", "/v1/models", b"")
+
+    async def _ask(self, method: str, path: str, raw: bytes) -> web.Response:
+        assert self._session is not None
+        headers = {**self._headers, "Content-Type": "application/json"}
+        try:
+            async with self._session.request(
+                method, self._url + path, data=raw or None, headers=headers
+            ) as answer:
+                body = await answer.read()
+        except aiohttp.ClientError:
+            said = f"{MODEL} broke off; `quire local serve` starts it again"
+            return _refusal(502, "broken", said)
+        self.answered += answer.status == 200 and method == "POST"
+        return web.Response(status=answer.status, body=body, content_type=answer.content_type)
+
+
+def _wrong(raw: bytes) -> web.Response | None:
+    """What is wrong with a call that need not wait for its turn."""
+    try:
+        body = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        body = None
+    if not isinstance(body, dict):
+        return _refusal(400, "invalid_request_error", "the body is not a JSON object")
+    asked = body.get("model", MODEL)
+    if asked != MODEL:
+        said = f"there is no model {str(asked)[:80]!r} here; ask for local/{MODEL}"
+        return _refusal(404, "model_not_found", said)
+    return None
+
+
+async def _nowhere(request: web.Request) -> web.Response:
+    return _refusal(404, "not_found", "there are /v1/chat/completions and /v1/models here")
+
+
+def _refusal(
+    status: int, code: str, message: str, headers: Mapping[str, str] | None = None
+) -> web.Response:
+    """An error in OpenAI's words."""
+    body = orjson.dumps({"error": {"message": message, "type": code, "code": code}})
+    return web.Response(
+        status=status, body=body, content_type="application/json", headers=headers or {}
+    )

@@ -1,0 +1,103 @@
+"""What may go now under a provider's limits: each fills up with time, and calls take of it."""
+
+from collections.abc import Sequence
+
+from quire.domain.accounts import Rates
+from quire.domain.limits import Level, Need
+from quire.domain.models import Limits
+
+# Together no more than the limit in any minute: what may go at once, and what comes back in one.
+BURST_PERCENT = 10
+STEADY_PERCENT = 90
+MINUTE = 60_000_000  # microseconds
+PARTS = 1000  # of a request or a token, so that slow limits fill up too
+
+
+def narrowest(*limits: Limits) -> Limits:
+    """Hold to the smallest number that anybody states for each limit."""
+    return Limits(
+        **{
+            name: min((each for each in stated if each is not None), default=None)
+            for name in _NAMES
+            if (stated := [getattr(one, name) for one in limits])
+        }
+    )
+
+
+def is_limited(limits: Limits) -> bool:
+    """Whether there is anything to hold to."""
+    return limits != Limits()
+
+
+def full(limits: Limits, at: int) -> Level:
+    """All of it: nobody has taken anything."""
+    return Level(at, *(_capacity(getattr(limits, name)) for name in _NAMES))
+
+
+def refilled(level: Level, limits: Limits, at: int) -> Level:
+    """Let time fill up what is left; a clock that went back fills nothing."""
+    passed = max(0, at - level.at)
+    levels = []
+    for name in _NAMES:
+        limit = getattr(limits, name)
+        grown = getattr(level, name) + _steady(limit) * passed // MINUTE
+        levels.append(0 if limit is None else min(_capacity(limit), grown))
+    return Level(max(at, level.at), *levels)
+
+
+def admit(level: Level, limits: Limits, needs: Sequence[Need]) -> tuple[int, Level]:
+    """Say how many of these calls may go now, in order, and what is left after them.
+
+    A call that needs more than may go at once goes when all of that is there, and leaves a debt.
+    """
+    count = 0
+    for need in needs:
+        if any(
+            getattr(level, name) < _threshold(getattr(need, name), getattr(limits, name))
+            for name in _NAMES
+            if getattr(limits, name) is not None
+        ):
+            break
+        level = _less(level, need)
+        count += 1
+    return count, level
+
+
+def give_back(level: Level, limits: Limits, unused: Need) -> Level:
+    """Put back what calls were reckoned at and did not take; below nothing, take the rest."""
+    levels = (
+        min(_capacity(getattr(limits, name)), getattr(level, name) + getattr(unused, name) * PARTS)
+        for name in _NAMES
+    )
+    return Level(level.at, *levels)
+
+
+def corrected(level: Level, rates: Rates) -> Level:
+    """Believe the provider where it says that less is left than we thought."""
+    levels = (
+        getattr(level, name)
+        if (left := getattr(rates.left, name)) is None
+        else min(getattr(level, name), left * PARTS)
+        for name in _NAMES
+    )
+    return Level(level.at, *levels)
+
+
+_NAMES = ("requests", "input", "output", "total")
+
+
+def _capacity(limit: int | None) -> int:
+    return 0 if limit is None else max(PARTS, limit * PARTS * BURST_PERCENT // 100)
+
+
+def _steady(limit: int | None) -> int:
+    return 0 if limit is None else limit * PARTS * STEADY_PERCENT // 100
+
+
+def _threshold(need: int, limit: int) -> int:
+    return min(need * PARTS, _capacity(limit))
+
+
+def _less(level: Level, need: Need) -> Level:
+    levels = (getattr(level, name) - getattr(need, name) * PARTS for name in _NAMES)
+    return Level(level.at, *levels)
