@@ -1,10 +1,13 @@
 """Forecasts add up, stream, and know when packing does not pay."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.domain.data import Json
+from quire.domain.models import Marking, ModelFacts, Price, Wire
 from quire.domain.policy import Policy
 from quire.plan.forecasting import break_even, forecast
 from quire.plan.rendering import FRAMING_BYTES, item_bytes, prefix, prefix_bytes
@@ -124,3 +127,53 @@ def test_the_break_even_does_not_ask_whether_packing_is_on() -> None:
 
 def test_a_job_without_tasks_has_no_break_even() -> None:
     assert break_even(STAGE, FACTS, Policy(), [], 1.0) is None
+
+
+CACHING = replace(
+    FACTS,
+    cache_minimum=10,
+    wire=Wire(marking=Marking.BREAKPOINT),
+    price=Price(
+        input=1_000_000, output=0, cached=100_000, written_short=1_250_000, written_long=2_000_000
+    ),
+)
+
+
+def test_the_first_call_writes_the_prefix_and_the_others_read_it() -> None:
+    plain = forecast([102] * 25, STAGE, CACHING, Policy(pack_size=5))
+    cached = plain.packed_cached
+
+    assert cached is not None
+    written, read = plain.prefix_tokens, 4 * plain.prefix_tokens
+    rest = plain.packed.input_tokens - written - read
+    assert (cached.requests, cached.cached_tokens) == (5, read)
+    assert cached.input_tokens == plain.packed.input_tokens
+    assert cached.cost == -(-(rest * 100 + written * 125 + read * 10) // 100)
+    assert plain.expected is cached
+
+
+def test_what_the_provider_finds_by_itself_costs_nothing_to_write() -> None:
+    automatic = replace(CACHING, wire=Wire(marking=Marking.AUTOMATIC))
+    found = forecast([102] * 25, STAGE, automatic, Policy(pack_size=5)).packed_cached
+    marked = forecast([102] * 25, STAGE, CACHING, Policy(pack_size=5)).packed_cached
+
+    assert found is not None
+    assert marked is not None
+    assert found.cost < marked.cost
+
+
+@pytest.mark.parametrize(
+    ("facts", "policy", "tasks"),
+    [
+        (replace(CACHING, cache_minimum=100_000), Policy(), 25),
+        (CACHING, Policy(caching="off"), 25),
+        (CACHING, Policy(), 3),
+    ],
+)
+def test_a_short_prefix_an_unwilling_user_or_a_lone_call_caches_nothing(
+    facts: ModelFacts, policy: Policy, tasks: int
+) -> None:
+    found = forecast([102] * tasks, STAGE, facts, policy)
+
+    assert found.packed_cached is None
+    assert found.expected is found.packed

@@ -61,12 +61,14 @@ def _plan_json(planned: "Planned") -> dict[str, object]:
                 "name": each.name,
                 "requests": each.requests,
                 "input_tokens": each.input_tokens,
+                "cached_tokens": each.cached_tokens,
                 "output_tokens": each.output_tokens,
                 "cost_micro_dollars": each.cost,
             }
             for each in forecast.variants
         ],
-        "recommended": min(forecast.variants, key=lambda each: each.cost).name,
+        "prefix_tokens": forecast.prefix_tokens,
+        "recommended": forecast.cheapest.name,
         "saving_percent": round(forecast.saving_percent, 1),
     }
 
@@ -77,29 +79,50 @@ def _print_plan(planned: "Planned") -> None:
     say(f"{counted(forecast.tasks, 'block')} · schema {schema} · {facts.name} ({facts.note})")
     say()
     dearest = max(each.cost for each in forecast.variants)
+    cached = forecast.packed_cached is not None or forecast.cached is not None
     rows = (
         (
             each.name,
             each.requests,
             each.input_tokens,
+            *((each.cached_tokens or "–",) if cached else ()),
             each.output_tokens,
             dollars(each.cost),
             f"{100 * (dearest - each.cost) / dearest:.0f} %" if each.cost < dearest else "–",
         )
         for each in forecast.variants
     )
-    print_table(("variant", ">requests", ">tokens in", ">tokens out", ">cost", ">saving"), rows)
+    columns = (
+        (">tokens in", ">of it cached", ">tokens out") if cached else (">tokens in", ">tokens out")
+    )
+    print_table(("variant", ">requests", *columns, ">cost", ">saving"), rows)
     say()
+    _say_caching(planned)
     if forecast.oversized:
         blocks = counted(forecast.oversized, "block")
         say(f"{blocks} cannot fit the window of {facts.window:,} tokens, and will fail unpaid")
-    best = min(forecast.variants, key=lambda each: each.cost)
+    best = forecast.cheapest
     if forecast.cap == 1:
         say("one block per call is what the policy and the schema allow")
-    elif best is forecast.packed:
-        say(f"recommended: {best.name}, up to {forecast.cap} blocks per call (`quire run` does so)")
+    elif best in (forecast.packed, forecast.packed_cached):
+        flag = "" if best is forecast.expected else " --no-caching"
+        say(
+            f"recommended: {best.name}, up to {forecast.cap} blocks per call"
+            f" (`quire run{flag}` does so)"
+        )
     else:
         say(f"recommended: {best.name} (`quire run --no-packing`)")
+
+
+def _say_caching(planned: "Planned") -> None:
+    """Say why nothing is cached where one might expect it."""
+    forecast, facts = planned.forecast, planned.ask.facts
+    short = forecast.prefix_tokens < facts.cache_minimum
+    if short and planned.ask.policy.policy.caching != "off":
+        say(
+            f"not cached: every call begins with {forecast.prefix_tokens:,} equal tokens,"
+            f" {facts.name} caches from {facts.cache_minimum:,}"
+        )
 
 
 def run(
@@ -168,7 +191,7 @@ def _foreseen(engine: "Engine", now: Progress, **asked: Any) -> int | None:
     if now.state != "finished" or now.total > FORECAST_AGAIN:
         return None
     forecast = engine.plan(**asked).forecast
-    return forecast.packed.cost if forecast.tasks == now.total else None
+    return forecast.expected.cost if forecast.tasks == now.total else None
 
 
 def _beginning(head: "RunHead", now: Progress, *, goes_on: bool) -> str:

@@ -21,10 +21,10 @@ from quire.engine.looking import Looking, one_document
 from quire.engine.loop import in_main_thread, run_loop
 from quire.engine.ordering import Ask, ask, find_schema, keep_schema, read_schema_source
 from quire.engine.run import RunHandle
+from quire.engine.steering import Steering
 from quire.export.jsonl import write_jsonl
 from quire.export.rows import flat_rows
 from quire.ledger.ledger import Ledger
-from quire.pipeline import control
 from quire.pipeline.ingest import Ingested, ingest
 from quire.pipeline.progress import at_rest, progress, reasons
 from quire.pipeline.purge import Purged, purge
@@ -53,7 +53,7 @@ class Planned:
     forecast: Forecast
 
 
-class Engine:
+class Engine(Steering):
     """One ledger and all that can be done with it; the composition root."""
 
     def __init__(self, settings: Settings, ledger: Ledger, outside: Outside | None = None) -> None:
@@ -226,26 +226,6 @@ class Engine:
         """Let the workers of this engine finish what is out and return; from any thread."""
         for worker in tuple(self._workers):
             worker.stop()
-
-    def pause(self, run: RunId, command: str | None = None) -> bool:
-        """Send nothing more for a run."""
-        with self.ledger.transaction() as tx:
-            return control.pause(tx, run, self._outside.now(), command)
-
-    def resume(self, run: RunId, command: str | None = None) -> bool:
-        """Let a run go on."""
-        with self.ledger.transaction() as tx:
-            return control.resume(tx, run, self._outside.now(), command)
-
-    def cancel(self, run: RunId, command: str | None = None) -> bool:
-        """Ask for a run's end."""
-        with self.ledger.transaction() as tx:
-            return control.cancel(tx, run, self._outside.now(), command)
-
-    def retry(self, run: RunId, command: str | None = None) -> int:
-        """Owe a run's failed tasks again."""
-        with self.ledger.transaction() as tx:
-            return control.retry(tx, run, self._outside.now(), command)
 
     def rows(self, run: RunId, only: str = "all") -> list[dict[str, Json]]:
         """A run's results as flat rows."""

@@ -9,7 +9,7 @@ from quire.gates.parsing import parse_records, parse_strictly
 from quire.gates.records import flaw_of
 from quire.gates.shape import Shape
 
-GATE_VERSION = "json/1"  # raised when the same response would be judged differently
+GATE_VERSION = "json/2"  # raised when the same response would be judged differently
 _LONGEST_QUOTE = 200
 _SKIPPED = "model skipped this block"
 _CUT_OFF = "answer was cut off"
@@ -37,6 +37,7 @@ def judge(
             missing = _CUT_OFF if truncated else parsed.problem or _SKIPPED
             verdicts[uid] = mapped.refused.get(uid) or _lost(missing)
             continue
+        data = shape.pruned(data)
         problems = shape.problems(data)
         verdicts[uid] = (
             Verdict(Judgement.RETRY, None, problems)

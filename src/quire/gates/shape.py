@@ -6,6 +6,7 @@ from itertools import islice
 import jsonschema_rs
 
 from quire.domain.data import Json, JsonObject
+from quire.gates.omitting import omissible, without_nulls
 
 MOST_REASONS = 5
 _LONGEST_VALUE = 60
@@ -17,7 +18,7 @@ _NAMES = ("$id", "$schema")  # names of the file, no rules for data; need not be
 class Shape:
     """A compiled record schema; compile once a stage, ask once a record."""
 
-    __slots__ = ("_validator", "fields")
+    __slots__ = ("_omissible", "_validator", "fields")
 
     def __init__(self, record_schema: JsonObject) -> None:
         """Compile; the schema has been checked when it was loaded."""
@@ -27,6 +28,14 @@ class Shape:
         self._validator = jsonschema_rs.validator_for(
             rules, validate_formats=True, mask=_MASK, offline=True
         )
+
+        self._omissible = omissible(rules)
+
+    def pruned(self, data: Json) -> Json:
+        """The data without nulls that mean nothing; strict schemas have the model write them."""
+        if self._omissible is None or self.fits(data):
+            return data
+        return without_nulls(data, self._omissible)
 
     @property
     def nested(self) -> bool:

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from quire.domain.models import ModelFacts, Usage
+from quire.domain.models import Marking, ModelFacts, Usage
 from quire.domain.money import cost
 from quire.domain.policy import Policy
 from quire.domain.recipes import Stage
@@ -18,6 +18,7 @@ from quire.plan.sizing import (
     bound_tokens,
     budget,
     forecast_tokens,
+    is_cached,
     largest_pack,
     output_estimate,
     output_shape,
@@ -26,7 +27,9 @@ from quire.plan.sizing import (
 )
 
 ONE_PER_CALL = "one per call"
+CACHED = "one per call + cached"
 PACKED = "packed"
+PACKED_CACHED = "packed + cached"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +41,7 @@ class Variant:
     input_tokens: int
     output_tokens: int
     cost: int  # micro-dollars
+    cached_tokens: int = 0  # of the input, read from the provider's prompt cache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +50,9 @@ class Forecast:
 
     one_per_call: Variant
     packed: Variant
+    cached: Variant | None  # the same with the prefix cached; None where the provider would not
+    packed_cached: Variant | None
+    prefix_tokens: int  # of what every call begins with
     tasks: int
     oversized: int  # tasks that no call to this model can hold
     cap: int
@@ -53,14 +60,25 @@ class Forecast:
 
     @property
     def variants(self) -> tuple[Variant, ...]:
-        """All of them, dearest idea first."""
-        return (self.one_per_call, self.packed)
+        """All of them, the plainest idea first."""
+        ways = (self.one_per_call, self.cached, self.packed, self.packed_cached)
+        return tuple(each for each in ways if each is not None)
+
+    @property
+    def expected(self) -> Variant:
+        """What a run does: it packs, and caches where that can be."""
+        return self.packed_cached or self.packed
+
+    @property
+    def cheapest(self) -> Variant:
+        """The way that costs least; of equals the one with fewer calls."""
+        return min(self.variants, key=lambda each: (each.cost, each.requests))
 
     @property
     def saving_percent(self) -> float:
-        """What packing saves of the cost of one per call; 0 where that is nothing."""
+        """What a run saves of the cost of one per call; 0 where that is nothing."""
         whole = self.one_per_call.cost
-        return 100 * (whole - self.packed.cost) / whole if whole else 0.0
+        return 100 * (whole - self.expected.cost) / whole if whole else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +88,8 @@ class _Job:
     shape: OutputShape  # what packs must make room for
     expected: Expected  # what answers will probably be
     request_bytes: int  # of a call without its items
+    prefix_tokens: int
+    caching: bool
     budget: Budget
     facts: ModelFacts
 
@@ -97,6 +117,9 @@ def forecast(
     return Forecast(
         one_per_call=_variant(ONE_PER_CALL, totals.tasks, totals, job),
         packed=_variant(PACKED, requests, totals, job),
+        cached=_cached(CACHED, totals.tasks, totals, job),
+        packed_cached=_cached(PACKED_CACHED, requests, totals, job),
+        prefix_tokens=job.prefix_tokens,
         tasks=totals.tasks,
         oversized=totals.oversized,
         cap=job.budget.cap,
@@ -136,10 +159,13 @@ def break_even(
 def _job(stage: Stage, facts: ModelFacts, policy: Policy, cap: int) -> _Job:
     prefix_size = prefix_bytes(prefix(stage))
     prompt_size = len(stage.prompt.encode())
+    prefix_tokens = math.ceil(forecast_tokens(prefix_size) * facts.token_factor)
     return _Job(
         shape=output_shape(stage.schema, policy.estimated_output_per_task),
         expected=expect(stage.schema),
         request_bytes=prefix_size + prompt_size + FRAMING_BYTES,
+        prefix_tokens=prefix_tokens,
+        caching=is_cached(facts, policy, prefix_tokens),
         budget=budget(facts, prefix_size, prompt_size, reserved_output(facts), cap),
         facts=facts,
     )
@@ -154,7 +180,8 @@ def _sized(content_json_bytes: Iterable[int], job: _Job, totals: _Totals) -> Ite
     """Size each task on its way to the packer; the totals are complete at the end."""
     shape, expected, max_output = job.shape, job.expected, job.facts.max_output
     tasks = oversized = items = output = 0
-    room = 4 * job.facts.window - job.request_bytes  # bytes, by the forecast's four to a token
+    window = job.facts.window / job.facts.token_factor
+    room = 4 * window - job.request_bytes  # bytes, by the forecast's four to a token
     for content in content_json_bytes:
         size = item_bytes(content)
         estimate = output_estimate(shape, content, None, max_output)
@@ -167,12 +194,38 @@ def _sized(content_json_bytes: Iterable[int], job: _Job, totals: _Totals) -> Ite
 
 
 def _variant(name: str, requests: int, totals: _Totals, job: _Job) -> Variant:
+    usage = Usage(input=_input_tokens(requests, totals, job), output=totals.output)
+    return _priced(name, requests, usage, job.facts)
+
+
+def _cached(name: str, requests: int, totals: _Totals, job: _Job) -> Variant | None:
+    """The first call writes the prefix, the others read it; a lone call does not bother."""
+    if not job.caching or requests < 2:
+        return None
+    whole = _input_tokens(requests, totals, job)
+    written = job.prefix_tokens if job.facts.wire.marking is Marking.BREAKPOINT else 0
+    read = job.prefix_tokens * (requests - 1)
+    usage = Usage(
+        input=max(0, whole - written - read),
+        cached=read,
+        written_short=written,
+        output=totals.output,
+    )
+    return _priced(name, requests, usage, job.facts)
+
+
+def _input_tokens(requests: int, totals: _Totals, job: _Job) -> int:
     tokens = forecast_tokens(requests * job.request_bytes + totals.items)
-    usage = Usage(input=tokens, output=totals.output)
+    return math.ceil(tokens * job.facts.token_factor)
+
+
+def _priced(name: str, requests: int, usage: Usage, facts: ModelFacts) -> Variant:
+    each = usage.input_total // max(1, requests)  # a dear tier is for large calls, not large jobs
     return Variant(
         name=name,
         requests=requests,
-        input_tokens=tokens,
-        output_tokens=totals.output,
-        cost=cost(usage, job.facts.price),
+        input_tokens=usage.input_total,
+        output_tokens=usage.output,
+        cost=cost(usage, facts.price_at(each)),
+        cached_tokens=usage.cached,
     )

@@ -132,6 +132,7 @@ class Anthropic:
             remedy=meaning.remedy,
             retry_after=retry_after(response.headers) if waits else None,
             bad_key=meaning.bad_key,
+            spent=meaning.spent,
         )
 
     def rates(self, headers: Mapping[str, str]) -> Rates | None:

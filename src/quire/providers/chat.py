@@ -12,6 +12,7 @@ from quire.domain.errors import Undecodable
 from quire.domain.ids import fingerprint
 from quire.domain.models import Marking, Structured, Usage
 from quire.domain.requests import Call, Reply, Stop
+from quire.providers.binding import binds
 from quire.providers.portable import Dialect, portable
 from quire.providers.reading import count, items, load, mapping, needed, text
 from quire.providers.writing import Same, fragment, model_id
@@ -122,18 +123,23 @@ def _format(schema: Same, strict: bool) -> orjson.Fragment:
     return fragment(
         {
             "type": "json_schema",
-            "json_schema": {"name": ANSWER, "schema": form, "strict": strict},
+            "json_schema": {
+                "name": ANSWER,
+                "schema": form,
+                "strict": strict and binds(form, Dialect.OPENAI),
+            },
         }
     )
 
 
 @lru_cache(maxsize=256)
 def _tool(schema: Same, strict: bool) -> orjson.Fragment:
+    form = portable(schema.value, Dialect.OPENAI)
     function: dict[str, Json] = {
         "name": ANSWER,
         "description": _TOLD,
-        "parameters": portable(schema.value, Dialect.OPENAI),
-        "strict": strict,
+        "parameters": form,
+        "strict": strict and binds(form, Dialect.OPENAI),
     }
     return fragment({"type": "function", "function": function})
 

@@ -18,9 +18,12 @@ class Meaning(NamedTuple):
     remedy: Remedy
     hint: str = ""
     bad_key: bool = False
+    spent: bool = False
 
 
-MONEY = Meaning(Remedy.FIX_ACCOUNT, "add money to the account, or raise its spend limit")
+MONEY = Meaning(
+    Remedy.FIX_ACCOUNT, "add money to the account, or raise its spend limit", spent=True
+)
 KEY = Meaning(Remedy.FIX_ACCOUNT, "check the key and what it is allowed to do", bad_key=True)
 ADDRESS = Meaning(Remedy.FIX_ACCOUNT, "check the base URL")
 MODEL = Meaning(Remedy.FIX_ACCOUNT, "check the model's name, and that this account may use it")
@@ -93,6 +96,7 @@ def classify(vendor: str, response: HttpResponse) -> ProviderError:
         remedy=meaning.remedy,
         retry_after=retry_after(response.headers) if waits else None,
         bad_key=meaning.bad_key,
+        spent=meaning.spent,
     )
 
 

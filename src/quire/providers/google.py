@@ -44,7 +44,9 @@ _STOPS = {
     ),
 }  # any other reason, known or new, leaves an answer that may not be whole
 _PLACE = Meaning(Remedy.FIX_ACCOUNT, "see what the account or its project lacks")
-_QUOTA = Meaning(Remedy.FIX_ACCOUNT, "the quota of a day is used up: wait, or have it raised")
+_QUOTA = Meaning(
+    Remedy.FIX_ACCOUNT, "the quota of a day is used up: wait, or have it raised", spent=True
+)
 _BY_REASON = {
     **dict.fromkeys(("API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED"), KEY),
     **dict.fromkeys(("ACCESS_TOKEN_EXPIRED", "CREDENTIALS_MISSING"), KEY),
@@ -127,6 +129,7 @@ def classify_google(vendor: str, response: HttpResponse) -> ProviderError:
         remedy=meaning.remedy,
         retry_after=wait,
         bad_key=meaning.bad_key,
+        spent=meaning.spent,
     )
 
 

@@ -176,6 +176,7 @@ def _refusal(vendor: Vendor, response: HttpResponse, account: Account, place: st
         one_line(_hide(told, account)),
         remedy=error.remedy,
         retry_after=error.retry_after,
+        spent=error.spent and not page,
         bad_key=error.bad_key and not page,  # a page is from somebody who never saw the key
     )
 

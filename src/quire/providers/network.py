@@ -22,7 +22,7 @@ def explain(error: BaseException, url: str, starting: str = "") -> ProviderError
     message, remedy = (
         _proxy(error)
         or _tls(error, place)
-        or _connecting(error, place, starting or "start the server, or check the URL")
+        or _connecting(error, place, starting)
         or _talking(error, place)
     )
     return ProviderError(message, remedy=remedy)
@@ -77,12 +77,18 @@ def _connecting(error: BaseException, place: str, starting: str) -> tuple[str, R
         return f"there is no host {place}; check the URL or the network", _FIX
     if isinstance(error, aiohttp.ClientConnectorError):
         if isinstance(error.os_error, ConnectionRefusedError):
-            return f"nothing listens at {place}; {starting}", _RETRY
+            return _silent(place, starting)
         reason = error.os_error.strerror or "it cannot be reached"
         return f"no connection to {place}: {reason}; check the network", _RETRY
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return f"no connection to {place} within {CONNECT_SECONDS:g} s; check the network", _RETRY
     return None
+
+
+def _silent(place: str, starting: str) -> tuple[str, Remedy]:
+    if starting:  # by the user and nobody else: there is no use in trying until then
+        return f"nothing listens at {place}; {starting}", _FIX
+    return f"nothing listens at {place}; start the server, or check the URL", _RETRY
 
 
 def _talking(error: BaseException, place: str) -> tuple[str, Remedy]:

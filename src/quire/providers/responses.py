@@ -10,6 +10,7 @@ from quire.domain.data import Json, JsonObject
 from quire.domain.errors import Undecodable
 from quire.domain.models import Marking, Structured, Usage
 from quire.domain.requests import Call, Reply, Stop
+from quire.providers.binding import binds
 from quire.providers.chat import ANSWER, cache_options, read_chat, sampling
 from quire.providers.portable import Dialect, portable
 from quire.providers.protocol import HttpResponse
@@ -66,15 +67,17 @@ def _structured(schema: JsonObject, way: Structured) -> dict[str, object]:
 @lru_cache(maxsize=256)
 def _format(schema: Same) -> orjson.Fragment:
     form = portable(schema.value, Dialect.OPENAI)
+    strict = binds(form, Dialect.OPENAI)
     return fragment(
-        {"format": {"type": "json_schema", "name": ANSWER, "schema": form, "strict": True}}
+        {"format": {"type": "json_schema", "name": ANSWER, "schema": form, "strict": strict}}
     )
 
 
 @lru_cache(maxsize=256)
 def _tool(schema: Same) -> orjson.Fragment:
     form = portable(schema.value, Dialect.OPENAI)
-    return fragment({"type": "function", "name": ANSWER, "parameters": form, "strict": True})
+    strict = binds(form, Dialect.OPENAI)
+    return fragment({"type": "function", "name": ANSWER, "parameters": form, "strict": strict})
 
 
 def failed_response(raw: bytes) -> HttpResponse | None:
