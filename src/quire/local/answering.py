@@ -8,9 +8,11 @@ import aiohttp
 import orjson
 from aiohttp import web
 
+from quire.domain.data import JsonObject
 from quire.local.finding import MODEL
+from quire.local.narrowing import narrowed
 
-LARGEST_BODY = 4 * 2**20
+LARGEST_BODY = 2**20  # many times what the window holds
 PATIENCE = 45.0  # seconds; whoever asks counts a call as lost after 120
 COME_AGAIN = "2"  # seconds
 _GRACE = 0.2  # seconds that calls in flight have to end when the server stops
@@ -55,8 +57,9 @@ class Doorkeeper:
             raw = await request.read()
         except web.HTTPRequestEntityTooLarge:
             return _refusal(413, "request_too_large", f"more than {LARGEST_BODY >> 20} MB")
-        if (wrong := _wrong(raw)) is not None:
-            return wrong
+        body = _read(raw)
+        if isinstance(body, web.Response):
+            return body
         try:
             async with asyncio.timeout(self._patience):
                 await self._turn.acquire()
@@ -64,30 +67,41 @@ class Doorkeeper:
             said = f"{MODEL} answers one call at a time, and others came first; come again"
             return _refusal(429, "busy", said, {"Retry-After": COME_AGAIN})
         try:
-            return await self._ask("POST", "/v1/chat/completions", raw)
+            return await self._answer(raw, body)
         finally:
             self._turn.release()
 
-    async def _models(self, request: web.Request) -> web.Response:
-        return await self._ask("GET", "/v1/models", b"")
+    async def _answer(self, raw: bytes, body: JsonObject) -> web.Response:
+        """Answer in the narrowest form that the model can be held to."""
+        try:
+            narrow = orjson.dumps(narrowed(body))
+        except orjson.JSONEncodeError:  # nested too deeply to be written again
+            narrow = raw
+        answer = await self._ask("POST", "/v1/chat/completions", narrow)
+        if answer.status == 400 and narrow != raw:  # a pattern, say, that it cannot bind
+            answer = await self._ask("POST", "/v1/chat/completions", raw)
+        self.answered += answer.status == 200
+        return answer
 
-    async def _ask(self, method: str, path: str, raw: bytes) -> web.Response:
+    async def _models(self, request: web.Request) -> web.Response:
+        return await self._ask("GET", "/v1/models")
+
+    async def _ask(self, method: str, path: str, raw: bytes | None = None) -> web.Response:
         assert self._session is not None
         headers = {**self._headers, "Content-Type": "application/json"}
         try:
             async with self._session.request(
-                method, self._url + path, data=raw or None, headers=headers
+                method, self._url + path, data=raw, headers=headers
             ) as answer:
-                body = await answer.read()
+                said = await answer.read()
         except aiohttp.ClientError:
-            said = f"{MODEL} broke off; `quire local serve` starts it again"
-            return _refusal(502, "broken", said)
-        self.answered += answer.status == 200 and method == "POST"
-        return web.Response(status=answer.status, body=body, content_type=answer.content_type)
+            why = f"{MODEL} broke off; `quire local serve` starts it again"
+            return _refusal(502, "broken", why)
+        return web.Response(status=answer.status, body=said, content_type=answer.content_type)
 
 
-def _wrong(raw: bytes) -> web.Response | None:
-    """What is wrong with a call that need not wait for its turn."""
+def _read(raw: bytes) -> JsonObject | web.Response:
+    """Read a call, or refuse it before it waits for its turn."""
     try:
         body = orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -98,7 +112,7 @@ def _wrong(raw: bytes) -> web.Response | None:
     if asked != MODEL:
         said = f"there is no model {str(asked)[:80]!r} here; ask for local/{MODEL}"
         return _refusal(404, "model_not_found", said)
-    return None
+    return body
 
 
 async def _nowhere(request: web.Request) -> web.Response:

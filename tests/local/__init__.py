@@ -1,0 +1,1 @@
+"""The small model of this machine; nothing here needs its weights."""
