@@ -1,0 +1,164 @@
+"""A real small language model, end to end: installed, served, asked through the engine."""
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import jsonschema_rs
+import openai
+import orjson
+import pytest
+
+import quire
+from quire.domain.errors import NotFound
+from quire.local.finding import weights
+
+pytestmark = pytest.mark.soak
+
+QUIRE = [sys.executable, "-m", "quire"]
+MODEL = "local/smollm2"
+READY = re.compile(r"answers at (http://127\.0\.0\.1:\d+/v1)")
+READY_SECONDS, ENDED_SECONDS = 120, 20  # on a busy machine
+PACK = 3
+
+DOCUMENT = """\
+# Minutes of the garden society
+
+The society met on 3 May in the town hall. Twelve members were present.
+
+Who will water the roses in August?
+
+The treasurer reports that 240 euros are left after the purchase of two spades.
+
+- Anna brings seeds to the next meeting.
+- Who brings the cake?
+
+The next meeting is on 7 June.
+"""
+BLOCKS = 7
+SCHEMA: dict[str, Any] = {
+    "title": "Minutes",
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["kind", "topic"],
+    "properties": {
+        "kind": {"type": "string", "enum": ["question", "statement", "heading"]},
+        "topic": {"type": "string", "maxLength": 60},
+        "urgent": {"type": "boolean"},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The model, served by a process of its own; gives its address."""
+    try:
+        weights()
+    except NotFound:
+        subprocess.run([*QUIRE, "local", "install"], check=True)
+    command = [*QUIRE, "local", "serve", "--port", "0", "--threads", "1"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        found = READY.search(process.stdout.readline())
+        assert found, process.communicate(timeout=READY_SECONDS)
+        yield found.group(1)
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=ENDED_SECONDS)
+    assert process.returncode == 0, told
+    assert re.search(r"ended; \d+ calls answered", told), told
+
+
+@pytest.fixture
+def engine(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[quire.Engine]:
+    """An empty ledger, with the model at hand."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("QUIRE_LOCAL_URL", server)
+    (tmp_path / "minutes.md").write_text(DOCUMENT)
+    with quire.open(str(tmp_path / "work.db")) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("policy", "calls"),
+    [({"pack_size": PACK}, -(-BLOCKS // PACK)), ({"packing": False}, BLOCKS)],
+    ids=["packed", "single"],
+)
+def test_every_block_of_a_document_is_answered_in_the_form_that_was_asked(
+    engine: quire.Engine, policy: dict[str, Any], calls: int, tell: Callable[[str], None]
+) -> None:
+    began = monotonic()
+
+    run = engine.run(over=engine.ingest("minutes.md"), schema=SCHEMA, model=MODEL, **policy)
+    run.wait()
+
+    rows, told = run.rows(), run.progress()
+    assert [row["status"] for row in rows] == ["accepted"] * BLOCKS
+    for row in rows:
+        answer = {name: row[name] for name in SCHEMA["properties"] if row.get(name) is not None}
+        jsonschema_rs.validate(SCHEMA, answer)
+    assert calls <= told.calls <= 3 * calls
+    assert told.packed_tasks >= BLOCKS
+    assert told.input_tokens > 50 * told.calls
+    assert told.output_tokens > 5 * BLOCKS
+    assert (told.cost, told.presumed, told.holds) == (0, 0, ())
+    tell(
+        f"\n{MODEL}, {policy}: {BLOCKS} blocks in {told.calls} calls, {told.input_tokens:,} tokens"
+        f" in, {told.output_tokens:,} out, {monotonic() - began:.1f} s"
+    )
+
+
+def test_more_calls_at_once_than_it_can_answer_are_all_answered(
+    engine: quire.Engine, tmp_path: Path
+) -> None:
+    (tmp_path / "many.txt").write_text("\n\n".join(f"Row {n} is short." for n in range(24)))
+
+    run = engine.run(
+        over=engine.ingest("many.txt"), schema=SCHEMA, model=MODEL, packing=False, concurrency=24
+    )
+    run.wait()
+
+    assert {row["status"] for row in run.rows()} == {"accepted"}
+    assert (run.progress().cost, run.progress().presumed) == (0, 0)
+
+
+def test_a_strangers_client_is_answered_in_the_form_it_asks_for(server: str) -> None:
+    form = {
+        "type": "object",
+        "properties": {"capital": {"type": "string", "maxLength": 30}},
+        "required": ["capital"],
+        "additionalProperties": False,
+    }
+    with openai.OpenAI(base_url=server, api_key="none") as client:
+        said = client.chat.completions.create(
+            model="smollm2",
+            messages=[{"role": "user", "content": "What is the capital of France?"}],
+            max_tokens=60,
+            response_format={
+                "type": "json_schema",
+                "json_schema": {"name": "answer", "schema": form, "strict": True},
+            },
+        )
+
+    assert list(orjson.loads(said.choices[0].message.content or "")) == ["capital"]
+    assert said.usage is not None
+    assert said.usage.completion_tokens > 0
+    assert said.model == "smollm2"
+
+
+def test_where_nothing_listens_the_run_is_held_and_says_what_to_type(
+    engine: quire.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QUIRE_LOCAL_URL", "http://127.0.0.1:9/v1")
+
+    run = engine.run(over=engine.ingest("minutes.md"), schema=SCHEMA, model=MODEL)
+    run.wait()
+
+    (hold,) = run.progress().holds
+    assert "start it with `quire local serve`" in hold.detail
