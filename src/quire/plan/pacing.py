@@ -6,9 +6,10 @@ from quire.domain.accounts import Rates
 from quire.domain.limits import Level, Need
 from quire.domain.models import Limits
 
-# Together no more than the limit in any minute: what may go at once, and what comes back in one.
+# Together less than the limit in any minute: what may go at once, and what comes back in one. The
+# rest is for calls that arrive later than they are sent, so that they meet those sent after them.
 BURST_PERCENT = 10
-STEADY_PERCENT = 90
+STEADY_PERCENT = 85
 MINUTE = 60_000_000  # microseconds
 PARTS = 1000  # of a request or a token, so that slow limits fill up too
 

@@ -1,0 +1,74 @@
+"""Rehearsal servers, and engines that call them."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quire.providers.catalog import CATALOG
+from quire.rehearsal.clock import Clock
+from quire.rehearsal.thread import Rehearsing, rehearsing
+from tests.rehearsed.rehearsed import BASES, KEYS, OPENAI, ByClock, Rehearsed
+from tests.world import Calm
+
+Rehearse = Callable[..., Rehearsed]
+Serve = Callable[..., Rehearsing]
+_SILENT = ("QUIRE_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE")
+
+
+@pytest.fixture(autouse=True)
+def _quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in an empty folder; the environment says nothing but the vendors' keys."""
+    for name in [*os.environ]:
+        if name.upper().startswith(_SILENT):
+            monkeypatch.delenv(name)
+    for name, key in KEYS.items():
+        monkeypatch.setenv(name, key)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
+    """Start a rehearsal server; from then on the vendors are found there."""
+    with ExitStack() as servers:
+
+        def start(**scene: Any) -> Rehearsing:
+            server = servers.enter_context(rehearsing(models=CATALOG, **scene))
+            for name, path in BASES.items():
+                monkeypatch.setenv(name, server.url + path)
+            return server
+
+        yield start
+
+
+@pytest.fixture
+def rehearse(serve: Serve, tmp_path: Path) -> Iterator[Rehearse]:
+    """Make an engine, and a server for it unless one is given; what else is given is the scene."""
+    made: list[Rehearsed] = []
+
+    def make(
+        asks: str = OPENAI,
+        *,
+        url: str = "",
+        server: Rehearsing | None = None,
+        clock: Clock | None = None,
+        tables: Any = None,
+        **scene: Any,
+    ) -> Rehearsed:
+        here = Rehearsed(
+            url or str(tmp_path / "quire.db"),
+            outside=ByClock(clock) if clock else Calm(),
+            lease=600.0,  # of a clock that may run fast
+            server=server or serve(clock=clock, **scene),
+            asks=asks,
+            tables=tables or {},
+        )
+        made.append(here)
+        return here
+
+    yield make
+    for each in made:
+        each.close()

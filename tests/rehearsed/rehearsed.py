@@ -1,0 +1,116 @@
+"""An engine whose calls go over HTTP to a rehearsal server, and what the server's log comes to."""
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from time import time
+
+from quire.domain.data import Json
+from quire.domain.ids import RunId
+from quire.domain.models import ModelFacts, Usage
+from quire.domain.money import cost
+from quire.engine import Engine, RunHandle
+from quire.ledger.ledger import open_ledger
+from quire.ledger.tables.views import AttemptView, RequestLine
+from quire.providers.catalog import CATALOG
+from quire.rehearsal.clock import Clock
+from quire.rehearsal.counting import Entry
+from quire.rehearsal.thread import Rehearsing
+from quire.settings import Settings
+from tests.world import METADATA, Calm, World
+
+OPENAI, ANTHROPIC, GEMINI = (
+    "openai/gpt-5.6-luna",
+    "anthropic/claude-haiku-5-5",
+    "gemini/gemini-3.6-flash",
+)
+VENDORS = (OPENAI, ANTHROPIC, GEMINI)
+KEYS = {
+    "OPENAI_API_KEY": "sk-rehearsed-1234567890-open",
+    "ANTHROPIC_API_KEY": "sk-ant-rehearsed-1234567890-anth",
+    "GEMINI_API_KEY": "AIza-rehearsed-1234567890-goog",
+}
+BASES = {"OPENAI_BASE_URL": "/v1", "ANTHROPIC_BASE_URL": "", "GOOGLE_GEMINI_BASE_URL": ""}
+
+LONG: dict[str, Json] = {  # its prefix is longer than any model's least
+    **METADATA,
+    "title": "long",
+    "prompt_config": {"system_instructions": "Read every block with care, twice. " * 900},
+}
+
+
+class QuickClock(Clock):
+    """A server's clock that runs so many times faster than real time."""
+
+    def __init__(self, speed: float) -> None:
+        """Begin at the real time."""
+        super().__init__()
+        self._speed, self._began = speed, time()
+
+    def now(self) -> float:
+        """The time."""
+        return super().now() + (time() - self._began) * (self._speed - 1)
+
+
+class ByClock(Calm):
+    """An engine's world that goes by a server's clock."""
+
+    def __init__(self, clock: Clock) -> None:
+        """Share the clock."""
+        self._clock = clock
+
+    def now(self) -> datetime:
+        """The server's moment."""
+        return datetime.fromtimestamp(self._clock.now(), UTC)
+
+
+@dataclass(kw_only=True)
+class Rehearsed(World):
+    """A world whose model is behind HTTP."""
+
+    server: Rehearsing
+    asks: str = OPENAI
+    tables: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)  # [models] of quire.toml
+
+    def __post_init__(self) -> None:
+        """Open the ledger."""
+        settings = Settings(ledger=self.url, lease=self.lease, grace=self.grace, models=self.tables)
+        self.engine = Engine(settings, open_ledger(self.url), self.outside)
+
+    @property
+    def facts(self) -> ModelFacts:
+        """What the catalog says of the model."""
+        return CATALOG[self.asks]
+
+    def start(self, schema: dict[str, Json] | None = None, **policy: Json) -> RunHandle:
+        """Order a run over everything."""
+        return self.engine.run(schema=schema or METADATA, model=self.asks, **policy)
+
+    def bill(self) -> int:
+        """What the server carried out, at the catalog's prices, each call rounded up."""
+        return sum(self._price(usage) for _, usage in billed(self.server.entries()))
+
+    def _price(self, usage: Usage) -> int:
+        return cost(usage, self.facts.price_at(usage.input_total))
+
+    def lines(self, run: RunId) -> list[RequestLine]:
+        """Every request of a run."""
+        return self.engine.look.requests(run, 0, 1_000_000)
+
+    def attempts(self, run: RunId) -> list[AttemptView]:
+        """Every sending of a run."""
+        lines = self.lines(run)
+        return [each for line in lines for each in self.engine.look.exchange(line.id).attempts]
+
+
+def billed(entries: list[Entry]) -> Iterator[tuple[Entry, Usage]]:
+    """The requests that were carried out, with what each is billed."""
+    return ((each, each.usage) for each in entries if each.usage is not None)
+
+
+def side_by_side(*worlds: Rehearsed, run: RunId) -> None:
+    """Let several engines, each a worker, carry out one run together."""
+    with ThreadPoolExecutor(len(worlds)) as threads:
+        for done in [threads.submit(each.engine.drive, run) for each in worlds]:
+            done.result()

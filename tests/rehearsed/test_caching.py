@@ -1,0 +1,214 @@
+"""The prompt cache: one call writes a prefix, all others read it, and each token has its price."""
+
+import pytest
+
+from quire.domain.money import cost
+from quire.rehearsal.clock import Clock
+from quire.simulated.faults import parse
+from tests.ledger.raw import Raw
+from tests.rehearsed.conftest import Rehearse
+from tests.rehearsed.rehearsed import (
+    ANTHROPIC,
+    LONG,
+    OPENAI,
+    Rehearsed,
+    billed,
+    side_by_side,
+)
+from tests.world import sentences
+
+MARKED = (ANTHROPIC, OPENAI, "anthropic/claude-sonnet-5-5")  # models whose prefix is marked
+FOUND = ("openai/gpt-5.4-mini", "gemini/gemini-3.6-flash")  # models that find it by themselves
+WIDE = {"pack_size": 1, "concurrency": 64}
+
+_USAGE = """SELECT input_tokens, output_tokens, cached_tokens, written_short_tokens,
+    written_long_tokens, cost FROM attempts ORDER BY id"""
+
+
+def writes_and_hits(here: Rehearsed) -> tuple[int, int]:
+    """What the server's cache did."""
+    seen = here.server.stats()
+    return seen["cache_writes"], seen["cache_hits"]
+
+
+@pytest.mark.parametrize("asks", MARKED)
+def test_a_wide_fan_out_writes_the_prefix_once_and_every_other_call_reads_it(
+    rehearse: Rehearse, asks: str
+) -> None:
+    here = rehearse(asks, latency="0.1")
+    here.ingest(sentences(300))
+
+    run = here.run(LONG, **WIDE)
+
+    assert run.progress().done == 300
+    assert writes_and_hits(here) == (1, 299)
+    assert here.server.stats()["most_in_flight"] > 16  # it was wide
+    assert run.progress().cost == here.bill()
+    assert run.progress().cached_tokens == sum(
+        usage.cached for _, usage in billed(here.server.entries())
+    )
+
+
+@pytest.mark.parametrize("asks", FOUND)
+def test_where_the_provider_finds_prefixes_itself_the_first_call_goes_alone_too(
+    rehearse: Rehearse, asks: str
+) -> None:
+    here = rehearse(asks, latency="0.1")
+    here.ingest(sentences(100))
+
+    run = here.run(LONG, **WIDE)
+
+    assert run.progress().done == 100
+    assert writes_and_hits(here) == (0, 99)
+    assert run.progress().cost == here.bill()
+
+
+@pytest.mark.parametrize("asks", [ANTHROPIC, OPENAI])
+def test_read_written_and_other_tokens_are_kept_and_priced_apart(
+    rehearse: Rehearse, asks: str
+) -> None:
+    here = rehearse(asks, latency="0.02")
+    here.ingest(sentences(60))
+
+    run = here.run(LONG, **WIDE)
+
+    raw = Raw(here.url)
+    kept = raw.rows(_USAGE)
+    raw.close()
+    told = [
+        (
+            usage.input,
+            usage.output,
+            usage.cached,
+            usage.written_short,
+            usage.written_long,
+            cost(usage, here.facts.price),
+        )
+        for _, usage in billed(here.server.entries())
+    ]
+    assert sorted(kept) == sorted(told)
+    written = [row for row in kept if row[3] or row[4]]
+    read = [row for row in kept if row[2]]
+    assert (len(written), len(read)) == (1, 59)
+    assert all(row[0] > 0 for row in kept)  # the block itself is neither
+    uncached = (row[0] + row[2] + row[3] + row[4] for row in kept)
+    assert run.progress().cost < sum(cost_without_cache(here, total) for total in uncached)
+
+
+def cost_without_cache(here: Rehearsed, total: int) -> int:
+    """What the input of one call would have cost."""
+    return total * here.facts.price.input // 1_000_000
+
+
+@pytest.mark.parametrize("asks", [*MARKED, *FOUND])
+def test_a_policy_of_no_caching_writes_nothing_and_waits_for_nobody(
+    rehearse: Rehearse, asks: str
+) -> None:
+    here = rehearse(asks, latency="0.1")
+    here.ingest(sentences(64))
+
+    run = here.run(LONG, caching="off", **WIDE)
+
+    assert run.progress().done == 64
+    assert here.server.stats()["cache_writes"] == 0
+    if asks in MARKED:
+        assert here.server.stats()["cache_hits"] == 0
+    assert [each.at for each in here.server.entries()][1] - here.server.entries()[0].at < 0.1
+
+
+@pytest.mark.parametrize("asks", MARKED)
+def test_a_prefix_under_the_model_s_minimum_is_not_marked(rehearse: Rehearse, asks: str) -> None:
+    # The server would keep it, so that a mark would show.
+    here = rehearse(asks, latency="0.05", tables={asks: {"cache_minimum": 50_000}})
+    here.ingest(sentences(20))
+
+    run = here.run(LONG, **WIDE)
+
+    assert run.progress().done == 20
+    assert writes_and_hits(here) == (0, 0)
+
+
+@pytest.mark.parametrize("asks", [ANTHROPIC, OPENAI])
+def test_two_workers_of_one_ledger_write_the_prefix_once(
+    rehearse: Rehearse, ledger_url: str, asks: str
+) -> None:
+    one = rehearse(asks, url=ledger_url, latency="0.1")
+    two = rehearse(asks, url=ledger_url, server=one.server)
+    one.ingest(sentences(200))
+    run = one.start(LONG, **WIDE)
+
+    side_by_side(one, two, run=run.id)
+
+    assert run.progress().done == 200
+    assert writes_and_hits(one) == (1, 199)
+    assert run.progress().cost == one.bill()
+
+
+def test_runs_one_after_the_other_share_what_was_written(rehearse: Rehearse) -> None:
+    here = rehearse(ANTHROPIC, latency="0.02")
+    here.ingest(sentences(20))
+    here.run(LONG, **WIDE)
+    here.close()
+    again = rehearse(ANTHROPIC, server=here.server)
+
+    run = again.run(LONG, new=True, **WIDE)
+
+    assert run.progress().done == 20
+    assert writes_and_hits(here) == (1, 39)
+
+
+def test_a_first_call_that_fails_lets_another_write(rehearse: Rehearse) -> None:
+    here = rehearse(ANTHROPIC, latency="0.05", faults=f"500=0.005,seed={seed_of_first('500')}")
+    here.ingest(sentences(60))
+
+    run = here.run(LONG, **WIDE)
+
+    first, second, *others = here.server.entries()
+    assert (first.status, second.status) == (500, 200)
+    assert second.usage is not None
+    assert second.usage.written_short > 0
+    assert all(each.usage is not None and each.usage.cached for each in others)
+    assert all(each.at >= second.at + 0.05 for each in others)  # they waited for it
+    assert (run.progress().done, writes_and_hits(here)) == (60, (1, 59))
+
+
+def test_a_first_call_whose_answer_is_lost_lets_another_go_first(rehearse: Rehearse) -> None:
+    here = rehearse(ANTHROPIC, latency="0.05", faults=f"drop=0.005,seed={seed_of_first('drop')}")
+    here.ingest(sentences(60))
+
+    run = here.run(LONG, **WIDE)
+
+    assert run.progress().done == 60
+    assert writes_and_hits(here) == (1, 60)  # the lost one wrote, and was billed
+
+
+def test_a_single_call_writes_nothing_that_nobody_would_read(rehearse: Rehearse) -> None:
+    here = rehearse(ANTHROPIC)
+    here.ingest(sentences(5))
+
+    run = here.run(LONG, pack_size=10)
+
+    assert (run.progress().done, run.progress().calls) == (5, 1)
+    assert writes_and_hits(here) == (0, 0)
+
+
+def test_a_prefix_that_the_provider_has_forgotten_is_written_once_more(rehearse: Rehearse) -> None:
+    clock = Clock()
+    here = rehearse(ANTHROPIC, clock=clock, latency="0.02")
+    here.ingest(sentences(60))
+    here.run(LONG, **WIDE)
+    clock.advance(600)
+
+    run = here.run(LONG, new=True, **WIDE)
+
+    assert run.progress().done == 60
+    assert writes_and_hits(here) == (2, 118)
+
+
+def seed_of_first(fault: str) -> int:
+    """A seed by which the first request is struck, and none of the next hundred."""
+    for seed in range(10_000):
+        faults = parse(f"{fault}=0.005,seed={seed}")
+        if [no for no in range(1, 120) if faults.strikes_call(fault, no, [])] == [1]:
+            return seed
+    raise AssertionError("no such seed")

@@ -1,0 +1,106 @@
+"""Faults over real HTTP: every block is answered, and the money is the server's, to the last."""
+
+import pytest
+
+from tests.rehearsed.conftest import Rehearse
+from tests.rehearsed.rehearsed import VENDORS, Rehearsed, billed
+from tests.world import sentences
+
+MIXED = (
+    "429=0.005,500=0.01,503=0.005,529=0.005,skip=0.003,wrong=0.003,duplicate=0.002,conflict=0.002"
+    ",truncate=0.01,malformed=0.01,empty=0.005,stranger=0.005,refuse=0.002,retry_after=0.05,seed=7"
+)
+PATIENT = {"max_tries": 8, "max_calls": 40}  # at this rate of faults, some blocks need it
+
+
+def carry_out(here: Rehearsed, blocks: int, pack_size: int) -> None:
+    """Run, and hold the ledger against the server's log where every answer arrived."""
+    here.ingest(sentences(blocks))
+
+    run = here.run(pack_size=pack_size, concurrency=32, **PATIENT)
+
+    ended, seen = run.progress(), here.server.stats()
+    assert (ended.state, dict(ended.counts)) == ("finished", {"done": blocks})
+    assert (ended.cost, ended.presumed) == (here.bill(), 0)
+    assert ended.calls == seen["answered"]
+    usages = [usage for _, usage in billed(here.server.entries())]
+    assert ended.input_tokens == sum(usage.input_total for usage in usages)
+    assert ended.output_tokens == sum(usage.output for usage in usages)
+    assert [row["first_40_chars"] for row in run.rows()] == [
+        text[:40] for text in sentences(blocks)
+    ]
+
+
+@pytest.mark.parametrize("pack_size", [1, 10])
+@pytest.mark.parametrize("asks", VENDORS)
+def test_a_run_among_faults_answers_every_block_and_pays_what_the_server_billed(
+    rehearse: Rehearse, asks: str, pack_size: int
+) -> None:
+    carry_out(rehearse(asks, faults=MIXED), 600, pack_size)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("pack_size", [1, 10])
+@pytest.mark.parametrize("asks", VENDORS)
+def test_a_large_run_among_faults_answers_every_block_and_pays_what_the_server_billed(
+    rehearse: Rehearse, asks: str, pack_size: int
+) -> None:
+    carry_out(rehearse(asks, faults=MIXED), 5_000, pack_size)
+
+
+@pytest.mark.parametrize("asks", VENDORS)
+def test_every_call_that_was_refused_is_in_the_ledger_free_and_with_its_reason(
+    rehearse: Rehearse, asks: str
+) -> None:
+    here = rehearse(asks, faults="429=0.02,500=0.1,503=0.05,retry_after=0.05,seed=3")
+    here.ingest(sentences(200))
+
+    run = here.run(pack_size=2, concurrency=8, max_calls=40)
+
+    attempts, statuses = here.attempts(run.id), here.server.stats()["statuses"]
+    failed = [each for each in attempts if each.state == "refused"]
+    assert run.progress().done == 200
+    assert len(attempts) == here.server.stats()["requests"]
+    assert len(failed) == sum(count for status, count in statuses.items() if status != "200") > 0
+    assert {(each.cost, each.cost_basis) for each in failed} == {(0, "free")}
+    provider = here.facts.provider
+    told = {str(each.error).split(":")[0] for each in failed}
+    assert told == {f"{provider} {status}" for status in statuses if status != "200"}
+    assert run.progress().resent == len(failed)
+    assert sum(line.sent for line in here.lines(run.id)) == len(attempts)
+
+
+@pytest.mark.parametrize("asks", VENDORS)
+def test_a_call_that_is_too_large_is_split_and_the_ledger_shows_it(
+    rehearse: Rehearse, asks: str
+) -> None:
+    here = rehearse(asks, faults="413@MARK,seed=1")
+    here.ingest(sentences(40, mark=17))
+
+    run = here.run(pack_size=10, concurrency=8)
+
+    ended = run.progress()
+    sizes = [line.tasks for line in here.lines(run.id) if line.state == "closed"]
+    assert (ended.done, ended.failed) == (39, 1)  # the culprit is never let in
+    assert ended.splits >= 3
+    assert {10, 5, 1} <= {*sizes}
+    assert ended.cost == here.bill()
+
+
+@pytest.mark.parametrize("asks", VENDORS)
+def test_dropped_connections_are_presumed_paid_and_the_bill_lies_between(
+    rehearse: Rehearse, asks: str
+) -> None:
+    here = rehearse(asks, faults="drop=0.05,429=0.02,skip=0.01,retry_after=0.05,seed=11")
+    here.ingest(sentences(600))
+
+    run = here.run(pack_size=3, concurrency=16, **PATIENT)
+
+    ended, dropped = run.progress(), here.server.stats()["faults"]["drop"]
+    assert dict(ended.counts) == {"done": 600}
+    assert ended.cost <= here.bill() <= ended.cost + ended.presumed
+    lost = [each for each in here.attempts(run.id) if each.state in ("unknown", "written_off")]
+    assert len(lost) == dropped > 0
+    assert ended.presumed == sum(each.reserved for each in lost)
+    arrived = [each for each, _ in billed(here.server.entries()) if each.fault != "drop"]
+    assert ended.calls == len(arrived)

@@ -1,0 +1,162 @@
+"""Limits a minute: workers share them, learn them from headers, and slow down in time."""
+
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from tests.rehearsed.conftest import Rehearse
+from tests.rehearsed.rehearsed import (
+    ANTHROPIC,
+    GEMINI,
+    OPENAI,
+    QuickClock,
+    Rehearsed,
+    side_by_side,
+)
+from tests.world import sentences
+
+SPEED = 20  # a minute takes three seconds
+QUIRE = [sys.executable, "-m", "quire"]
+WIDE = {"pack_size": 1, "concurrency": 64}
+
+
+def most_in_a_minute(here: Rehearsed) -> dict[str, int]:
+    """The fullest minute that the server saw."""
+    most: dict[str, int] = here.server.stats()["models"][here.asks]["most_in_a_minute"]
+    return most
+
+
+def refused(here: Rehearsed) -> int:
+    """How often the server said that there were too many."""
+    count: int = here.server.stats()["statuses"].get("429", 0)
+    return count
+
+
+def test_two_workers_together_never_send_more_requests_than_the_limit(
+    rehearse: Rehearse, ledger_url: str
+) -> None:
+    clock, tables = QuickClock(SPEED), {ANTHROPIC: {"limits": {"requests": 100}}}
+    one = rehearse(ANTHROPIC, url=ledger_url, clock=clock, tables=tables, limit="requests=100")
+    two = rehearse(ANTHROPIC, url=ledger_url, clock=clock, tables=tables, server=one.server)
+    one.ingest(sentences(150))
+    run = one.start(**WIDE)
+
+    side_by_side(one, two, run=run.id)
+
+    assert run.progress().done == 150  # in one minute, that would have been too many
+    assert most_in_a_minute(one)["requests"] <= 100
+    assert refused(one) == 0
+
+
+@pytest.mark.parametrize(
+    ("asks", "kind", "most"),
+    [(ANTHROPIC, "input", 12_000), (ANTHROPIC, "output", 30_000), (OPENAI, "total", 60_000)],
+)
+def test_two_workers_together_never_send_more_tokens_than_the_limit(
+    rehearse: Rehearse, asks: str, kind: str, most: int
+) -> None:
+    clock, tables = QuickClock(SPEED), {asks: {"limits": {kind: most}}}
+    one = rehearse(asks, clock=clock, tables=tables, limit=f"{kind}={most}")
+    two = rehearse(asks, clock=clock, tables=tables, server=one.server)
+    one.ingest(sentences(60))
+    run = one.start(**WIDE)
+
+    side_by_side(one, two, run=run.id)
+
+    assert run.progress().done == 60
+    assert most_in_a_minute(one)[kind] <= most
+    assert refused(one) == 0
+
+
+def test_worker_processes_share_a_limit_profile(rehearse: Rehearse, ledger_url: str) -> None:
+    here = rehearse(OPENAI, url=ledger_url, tables={OPENAI: {"limits": {"requests": 600}}})
+    here.ingest(sentences(100))
+    here.start(**WIDE)
+
+    work = [*QUIRE, "--ledger", ledger_url, "work", "--workers", "2", "--until-idle"]
+    done = subprocess.run(work, capture_output=True, timeout=60)
+
+    assert done.returncode == 0, done.stderr
+    moments = sorted(each.at for each in here.server.entries())
+    assert len(moments) == 100
+    # Sixty may go at once, then nine a second at most: of all workers together.
+    assert at_most(moments, burst=60, a_second=9.0)
+    assert moments[-1] - moments[0] >= 2.0
+
+
+@pytest.mark.parametrize("asks", [ANTHROPIC, OPENAI])
+def test_limits_that_the_headers_tell_are_learnt_and_kept_to(rehearse: Rehearse, asks: str) -> None:
+    here = rehearse(asks, clock=QuickClock(SPEED), limit="requests=100")
+    here.ingest(sentences(200))
+
+    run = here.run(**WIDE)
+
+    assert run.progress().done == 200
+    assert refused(here) <= 2
+    assert most_in_a_minute(here)["requests"] <= 110
+    with here.engine.ledger.snapshot() as tx:
+        ((pool, _, learnt),) = tx.levels.all()
+    assert (pool.model, learnt.requests) == (asks, 100)
+
+
+def test_a_second_run_begins_with_what_the_first_one_learnt(rehearse: Rehearse) -> None:
+    clock = QuickClock(SPEED)
+    here = rehearse(ANTHROPIC, clock=clock, limit="requests=100")
+    here.ingest(sentences(90))
+    here.run(**WIDE)
+    here.close()
+    again = rehearse(ANTHROPIC, clock=clock, server=here.server)
+
+    run = again.run(new=True, **WIDE)
+
+    assert run.progress().done == 90
+    assert refused(here) <= 2
+    assert most_in_a_minute(here)["requests"] <= 110
+
+
+@pytest.mark.parametrize("asks", [GEMINI, OPENAI])
+def test_a_server_that_lets_few_in_answers_everything_in_the_end(
+    rehearse: Rehearse, asks: str
+) -> None:
+    here = rehearse(asks, clock=QuickClock(SPEED), limit="requests=60", latency="0.02")
+    here.ingest(sentences(150))
+
+    run = here.run(**WIDE)
+
+    ended = run.progress()
+    assert (ended.done, ended.failed) == (150, 0)
+    assert ended.cost == here.bill()
+    assert ended.resent == refused(here)
+
+
+def test_calls_pushed_back_at_random_cost_nothing_and_narrow_the_window(
+    rehearse: Rehearse,
+) -> None:
+    here = rehearse(OPENAI, faults="429=0.05,retry_after=0.05,seed=5", latency="0.02")
+    here.ingest(sentences(300))
+
+    run = here.run(**WIDE)
+
+    together = in_flight(here)
+    assert run.progress().done == 300
+    assert refused(here) > 0
+    assert max(together) < 64  # it never dared as much as the policy allows
+    assert run.progress().cost == here.bill()
+
+
+def in_flight(here: Rehearsed) -> list[int]:
+    """How many calls were out when each one came, by the server's log."""
+    counts = Counter(int(each.at * 50) for each in here.server.entries())  # in 20 ms
+    return list(counts.values())
+
+
+def at_most(moments: list[float], burst: int, a_second: float) -> bool:
+    """Whether no stretch of time holds more than what may go at once and what comes back in it."""
+    slack = 1 + a_second * 2.0  # a process's first call arrives later than it is sent
+    return all(
+        last - first + 1 <= burst + a_second * (moments[last] - moments[first]) + slack
+        for first in range(len(moments))
+        for last in range(first, len(moments))
+    )
