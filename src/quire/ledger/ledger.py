@@ -9,6 +9,8 @@ from quire.ledger.connection import Connection, Database
 from quire.ledger.sqlite import SqliteDatabase
 from quire.ledger.statements import migrations
 from quire.ledger.tables.attempts import Attempts
+from quire.ledger.tables.checks import Checks
+from quire.ledger.tables.copies import Copies
 from quire.ledger.tables.credentials import Credentials
 from quire.ledger.tables.documents import Documents
 from quire.ledger.tables.holds import Events, Holds
@@ -45,6 +47,8 @@ class Transaction:
         self.workers = Workers(connection)
         self.purges = Purges(connection, workspace)
         self.views = Views(connection, workspace)
+        self.checks = Checks(connection, workspace)
+        self.copies = Copies(connection, workspace)
         self.notify = connection.notify
 
 

@@ -1,0 +1,263 @@
+"""The doctor names what is wrong, and what to do about it, and never fails itself."""
+
+import tomllib
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from quire.dispatch.outside import Outside, host_name
+from quire.domain.limits import Level, Pool
+from quire.domain.models import Limits
+from quire.domain.runs import HoldKind
+from quire.domain.version import VERSION
+from quire.engine.doctor import examine_engine, is_well
+from quire.engine.examining.findings import of_error
+from quire.engine.examining.installation import EXTRAS, judge_disk
+from tests.accounts.doorman import GOOD
+from tests.engine.patients import Later, believing, found, standings
+from tests.ledger.raw import Raw
+from tests.world import World, sentences
+
+Worlds = Callable[..., World]
+
+FAULTS = "skip=0.1,wrong=0.05,500=0.1,429=0.05,truncate=0.1,drop=0.05,413=0.03,seed=3"
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A folder of one's own."""
+    monkeypatch.chdir(tmp_path)
+
+
+def test_after_a_run_full_of_faults_all_is_well(world: Worlds) -> None:
+    here = world(faults=FAULTS)
+    here.ingest(sentences(80))
+    here.run(pack_size=6, max_tries=50, max_calls=500)
+
+    findings = examine_engine(here.engine, {}, offline=True)
+
+    assert [each for each in findings if each.standing != "ok"] == []
+    assert is_well(findings)
+    areas = {each.area for each in findings}
+    assert areas >= {"versions", "extras", "settings", "model", "disk", "ledger", "keys", "reach"}
+    assert areas >= {"limits", "workers", "runs", "tallies"}
+    assert all("\n" not in each.said for each in findings)
+
+
+def test_examining_leaves_no_trace(world: Worlds) -> None:
+    here = world()
+    raw = Raw(here.url)
+    found(here, "keys", environment={"OPENAI_API_KEY": GOOD})
+
+    assert raw.one("SELECT count(*) FROM credentials") == 0
+    assert raw.one("SELECT count(*) FROM events") == 0
+    raw.close()
+
+
+def test_wrong_tallies_are_found_and_corrected(world: Worlds) -> None:
+    here = world(faults=FAULTS)
+    here.ingest(sentences(40))
+    run = here.run(pack_size=6, max_tries=50, max_calls=500)
+    right = run.progress()
+    raw = Raw(here.url)
+    stage = raw.one("SELECT id FROM stages")
+    for what, delta in (("done", -3), ("cost", 17), ("calls", 1), ("packs", -1), ("failed", 2)):
+        raw.rows(
+            "INSERT INTO tallies (stage_id, what, delta) VALUES (:s, :w, :d)",
+            s=stage,
+            w=what,
+            d=delta,
+        )
+    raw.close()
+
+    (told,) = found(here, "tallies")
+    (mended,) = found(here, "tallies", mending=True)
+    (after,) = found(here, "tallies")
+
+    assert told.standing == "problem"
+    assert f"run {run.id} was miscounted: calls {right.calls + 1}" in told.said
+    assert "(and 2 more)" in told.said
+    assert "quire doctor --fix" in told.fix
+    assert (mended.standing, "is corrected" in mended.said) == ("warning", True)
+    assert after.standing == "ok"
+    assert run.progress() == right
+    assert here.engine.look.events(run.id)[-1].kind == "recounted"
+
+
+def test_only_the_runs_that_are_wrong_are_corrected(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(5))
+    first, second = here.run(), here.run(new=True)
+    raw = Raw(here.url)
+    raw.rows(
+        "DELETE FROM tallies WHERE stage_id IN (SELECT id FROM stages WHERE run_id = :run)",
+        run=second.id,
+    )
+    raw.close()
+
+    findings = found(here, "tallies", mending=True)
+
+    assert [f"run {second.id} " in each.said for each in findings] == [True]
+    assert second.progress().done == 5
+    assert [each.kind for each in here.engine.look.events(first.id)].count("recounted") == 0
+
+
+def test_a_damaged_file_is_told(tmp_path: Path) -> None:
+    here = World(str(tmp_path / "quire.db"))
+    here.ingest(sentences(400))
+    here.engine.ledger.scrub()
+    with (tmp_path / "quire.db").open("r+b") as file:
+        file.seek(8 * 4096)
+        file.write(b"\xff" * 40_000)
+
+    findings = examine_engine(here.engine, {}, offline=True)
+
+    assert any("damaged" in each.said or "malformed" in each.said for each in findings)
+    assert not is_well(findings)
+    here.close()
+
+
+def test_a_check_that_fails_is_a_problem_and_not_an_end(tmp_path: Path) -> None:
+    here = World(str(tmp_path / "quire.db"))
+    here.close()
+
+    findings = examine_engine(here.engine, {}, offline=True)
+
+    assert not is_well(findings)
+    assert [each.standing for each in findings if each.area == "versions"] == ["ok"]
+    assert {each.area for each in findings if each.standing == "problem"} >= {"ledger", "keys"}
+
+
+def test_postgres_says_its_version_connections_and_clock(postgres_database: str) -> None:
+    here = World(postgres_database)
+
+    ledger, clock = found(here, "ledger"), found(here, "clock")
+    ahead = found(here, "clock", outside=Later(seconds=5))
+    far_ahead = found(here, "clock", outside=Later(minutes=5))
+
+    assert "PostgreSQL" in ledger[0].said
+    assert "connections of" in ledger[1].said
+    assert [each.said for each in clock] == ["agrees with the database's"]
+    assert (standings(ahead), standings(far_ahead)) == (["warning"], ["problem"])
+    assert "NTP" in ahead[0].fix
+    here.close()
+
+
+def test_no_line_shows_a_password(postgres_database: str) -> None:
+    here = World(postgres_database)
+    here.engine.ledger.url = "postgresql://me:swordfish@db.example/quire"
+
+    assert all(
+        "swordfish" not in each.said for each in examine_engine(here.engine, {}, offline=True)
+    )
+    here.close()
+
+
+def test_dead_workers_and_those_of_another_version_are_named(world: Worlds) -> None:
+    here = world()
+    now = Outside().now()
+    with here.engine.ledger.transaction() as tx:
+        old = tx.workers.add("elsewhere", 1, "0.0.1", now)
+        silent = tx.workers.add("elsewhere", 2, VERSION, now - timedelta(hours=1))
+        killed = tx.workers.add(host_name(), 2**22 + 5, VERSION, now)
+
+    alive, other, dead = found(here, "workers")
+
+    assert alive.said == "1 alive, 0 calls in flight"
+    assert f"worker {old} (process 1) is of Quire 0.0.1" in other.said
+    assert f"2 workers died without signing off ({silent}, {killed})" in dead.said
+    assert "takes over by itself" in dead.fix
+
+
+def test_a_worker_from_the_future_is_a_matter_of_clocks(world: Worlds) -> None:
+    here = world()
+    with here.engine.ledger.transaction() as tx:
+        tx.workers.add("elsewhere", 1, VERSION, Outside().now() + timedelta(hours=1))
+
+    assert "in the future" in found(here, "clock")[-1].said
+
+
+def test_runs_that_do_not_move_are_named_with_their_reason(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(5))
+    waiting = here.start()
+    (unattended,) = found(here, "runs")
+    with here.engine.ledger.transaction() as tx:
+        tx.workers.add("elsewhere", 1, VERSION, Outside().now() + timedelta(minutes=10))
+    (stalled,) = found(here, "runs", outside=Later(minutes=10))
+    with here.engine.ledger.transaction() as tx:
+        tx.holds.add(waiting.id, HoldKind.CREDENTIAL, "no key for openai", Outside().now())
+    (held,) = found(here, "runs")
+
+    assert "no worker is running" in unattended.said
+    assert "quire work" in unattended.fix
+    assert (stalled.standing, "stalled: 1 worker" in stalled.said) == ("problem", True)
+    assert "held (credential): no key for openai" in held.said
+    assert f"quire resume {waiting.id}" in held.fix
+
+
+def test_a_run_that_was_paused_on_purpose_is_no_warning(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(5))
+    here.start().pause()
+
+    assert standings(found(here, "runs")) == ["ok"]
+
+
+def test_known_limits_are_told(world: Worlds) -> None:
+    here = world()
+    pool = Pool("openai/gpt-5.6-luna", 0)
+    with here.engine.ledger.transaction() as tx:
+        tx.levels.add(pool, Level(1, 1, 1, 1, 1))
+        tx.levels.learn(pool, Limits(requests=500, input=200_000))
+
+    (told,) = found(here, "limits")
+
+    assert told.said == "openai/gpt-5.6-luna: 500 requests, 200,000 input tokens a minute"
+
+
+@pytest.mark.parametrize(
+    ("free", "standing"), [(10**8 - 1, "problem"), (10**9 - 1, "warning"), (10**9, "ok")]
+)
+def test_a_disk_is_judged_by_what_is_free(free: int, standing: str) -> None:
+    assert judge_disk(free, "here").standing == standing
+
+
+def test_an_error_is_taken_apart_into_what_happened_and_what_to_do() -> None:
+    told = of_error("ledger", ValueError("it broke; mend it\nand\nmore"))
+
+    assert (told.said, told.fix) == ("it broke (and 2 more lines)", "mend it")
+
+
+def test_the_extras_are_those_of_the_package() -> None:
+    path = Path(__file__).parents[2] / "pyproject.toml"
+    stated = tomllib.loads(path.read_text())["project"]["optional-dependencies"]
+
+    assert set(EXTRAS) == stated.keys() - {"all"}
+    assert all(stated[name][0].startswith(package) for name, package in EXTRAS.items())
+
+
+def test_a_model_that_there_is_not_is_a_problem(world: Worlds) -> None:
+    here = believing(world(), model="openai/gpt-6-lnua", aliases={"cheap": "openai/nothing-such"})
+
+    chosen, alias = found(here, "model")
+
+    assert (chosen.standing, "quire.toml" in chosen.fix) == ("problem", True)
+    assert (alias.standing, "alias cheap" in alias.said) == ("warning", True)
+
+
+def test_a_model_that_was_shut_down_is_a_problem(world: Worlds) -> None:
+    table = {"window": 1000, "max_output": 100, "input": 1, "output": 1, "retires": "2020-01-01"}
+    here = believing(world(), model="openai/old", models={"openai/old": table})
+
+    assert "was shut down on 2020-01-01" in found(here, "model")[0].said
+
+
+def test_a_policy_that_cannot_be_used_is_a_problem(world: Worlds) -> None:
+    here = believing(world(), environment_policy={"pack_size": "many"})
+
+    (told,) = found(here, "settings")
+
+    assert (told.standing, "pack_size" in told.said) == ("problem", True)
