@@ -13,21 +13,9 @@ from tests.cli.conftest import Quire
 COMMANDS = [
     *("init", "ingest", "documents", "schema", "plan", "run", "work", "runs", "status", "show"),
     *("export", "failures", "prompt", "ledger", "events", "pause", "resume", "cancel", "retry"),
-    *(
-        "purge",
-        "models",
-        "keys",
-        "keys add",
-        "keys list",
-        "keys test",
-        "keys remove",
-        "rehearse",
-        "rehearse serve",
-        "version",
-        "schema add",
-        "schema list",
-        "schema show",
-    ),
+    *("purge", "models", "version", "schema add", "schema list", "schema show"),
+    *("keys", "keys add", "keys list", "keys test", "keys remove"),
+    *("rehearse", "rehearse serve", "local", "local install", "local serve"),
 ]
 HEAVY = {
     *("sqlite3", "psycopg", "psycopg_pool", "asyncio", "orjson", "jiter", "jsonschema_rs"),
@@ -35,7 +23,7 @@ HEAVY = {
 }
 HEAVY_PARTS = {
     *("engine", "ledger", "providers", "dispatch", "pipeline", "recipes", "plan", "gates"),
-    *("sources", "simulated", "export"),
+    *("sources", "simulated", "export", "accounts", "rehearsal", "local"),
 }
 LIST_IMPORTS = """
 import json, sys

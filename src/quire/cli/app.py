@@ -8,6 +8,7 @@ from quire.cli import (
     documents,
     exchanges,
     keys,
+    local,
     looking,
     models,
     rehearsing,
@@ -103,6 +104,7 @@ for panel, command, example in _COMMANDS:
         app.add_typer(schemas.app, name="schema", rich_help_panel=PREPARE)
         app.add_typer(keys.app, name="keys", rich_help_panel=PREPARE)
         app.add_typer(rehearsing.app, name="rehearse", rich_help_panel=RUN)
+        app.add_typer(local.app, name="local", rich_help_panel=RUN)
 
 
 def main() -> None:

@@ -177,7 +177,10 @@ class Courier:
         call, context = outgoing.call, outgoing.context
         try:
             provider = self._provider_for(context.provider)
-            sent = await provider.send(call, await self._accounts.ready(outgoing.account))
+            account = outgoing.account
+            if not account.key and account.options:  # a token may have to take the key's place
+                account = await self._accounts.ready(account)
+            sent = await provider.send(call, account)
             raw = bytes(sent.raw)
             self._outside.reach("after_send")
             self._back.append(Returned(outgoing, _answer(outgoing, provider, raw), sent.rates))

@@ -96,11 +96,10 @@ class Worker:
         moved = exchanged.stored + exchanged.sent
         self._unsettled += exchanged.stored
         due = self._next_sweep is None or now >= self._next_sweep
+        await asyncio.sleep(0)  # let the new calls go out before anything is judged
         if due or exchanged.short or self._must_settle():
             moved += await self.settler.step(now, packing=going)
             self._unsettled = 0
-        else:
-            await asyncio.sleep(0)  # let the new calls go out
         if due or (moved == 0 and self.courier.in_flight == 0):
             moved += await self.sweeper.step(now, self.courier.holds)
             self._next_sweep = now + timedelta(seconds=self._settings.sweep)

@@ -38,11 +38,11 @@ class SqliteConnection:
 
     def run(self, name: str, /, **values: object) -> list[Row]:
         """Carry out a statement and return its rows, if it has any."""
-        return self._raw.execute(self._statements[name].text, _bound(values)).fetchall()
+        return self._raw.execute(*_bound(self._statements[name], values)).fetchall()
 
     def change(self, name: str, /, **values: object) -> int:
         """Carry out a statement and return how many rows it touched."""
-        return self._raw.execute(self._statements[name].text, _bound(values)).rowcount
+        return self._raw.execute(*_bound(self._statements[name], values)).rowcount
 
     def many(self, name: str, rows: Sequence[Row]) -> int:
         """Carry out a statement for each row; returns how many rows it touched."""
@@ -62,7 +62,7 @@ class SqliteConnection:
 
     def stream(self, name: str, /, **values: object) -> Iterator[Row]:
         """Read rows one by one."""
-        yield from self._raw.execute(self._statements[name].text, _bound(values))
+        yield from self._raw.execute(*_bound(self._statements[name], values))
 
     def take_ids(self, table: str, count: int) -> Sequence[int]:
         """Take the keys after the largest: safe, because a transaction is the only writer."""
@@ -190,11 +190,23 @@ class SqliteDatabase:
         return raw
 
 
-def _bound(values: dict[str, object]) -> dict[str, object]:
+def _bound(statement: Statement, values: dict[str, object]) -> tuple[str, dict[str, object]]:
+    """Give lists a form that SQLite takes: keys without gaps as a range, others as JSON."""
     for name, value in values.items():
         if isinstance(value, (list, tuple, range)):
+            if statement.dense and _is_dense(value):
+                return statement.dense, {
+                    **values,
+                    f"{name}_first": value[0],
+                    f"{name}_last": value[-1],
+                }
             values[name] = orjson.dumps(list(value)).decode()
-    return values
+    return statement.text, values
+
+
+def _is_dense(keys: Sequence[object]) -> bool:
+    first = keys[0] if keys else None
+    return isinstance(first, int) and list(keys) == list(range(first, first + len(keys)))
 
 
 def _statements_of(script: str) -> Iterator[str]:

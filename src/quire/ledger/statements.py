@@ -39,6 +39,7 @@ class Statement:
     columns: tuple[str, ...] = ()  # of `rows`, in order
     copy: str = ""  # PostgreSQL only: the same insert as COPY
     wide: str = ""  # SQLite only: the same insert for WIDE rows
+    dense: str = ""  # SQLite only: the same with a list of keys that has no gaps, as a range
 
 
 def rewrite_types(text: str) -> str:
@@ -109,13 +110,14 @@ def _statement(name: str, text: str, dialect: str) -> Statement:
 
 
 def _for_sqlite(name: str, text: str, columns: tuple[str, ...]) -> Statement:
+    dense = _LIST.sub(r"BETWEEN :\1_first AND :\1_last", text) if text.count("...)") == 1 else ""
     text = _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", text)
     insert = _INSERT_ROWS.match(text)
     if insert:
         rows = [f"({_numbered(insert[2], columns, row)})" for row in range(WIDE)]
         text, wide = (f"{insert[1]} VALUES {', '.join(each)}" for each in (rows[:1], rows))
         return Statement(name, text, columns, wide=wide)
-    return Statement(name, _numbered(text.replace("FROM rows", ""), columns), columns)
+    return Statement(name, _numbered(text.replace("FROM rows", ""), columns), columns, dense=dense)
 
 
 def _numbered(text: str, columns: tuple[str, ...], row: int = 0) -> str:
