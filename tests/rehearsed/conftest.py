@@ -1,5 +1,6 @@
 """Rehearsal servers, and engines that call them."""
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -11,8 +12,9 @@ import pytest
 from quire.providers.catalog import CATALOG
 from quire.rehearsal.clock import Clock
 from quire.rehearsal.thread import Rehearsing, rehearsing
+from tests.cli.conftest import Quire
 from tests.rehearsed.rehearsed import BASES, KEYS, OPENAI, ByClock, Rehearsed
-from tests.world import Calm
+from tests.world import METADATA, Calm, sentences
 
 Rehearse = Callable[..., Rehearsed]
 Serve = Callable[..., Rehearsing]
@@ -72,3 +74,14 @@ def rehearse(serve: Serve, tmp_path: Path) -> Iterator[Rehearse]:
     yield make
     for each in made:
         each.close()
+
+
+@pytest.fixture
+def quire(tmp_path: Path) -> Quire:
+    """The commands, with a document of 30 blocks and a schema in the ledger."""
+    typed = Quire()
+    (tmp_path / "notes.txt").write_text("\n\n".join(sentences(30)))
+    (tmp_path / "metadata.json").write_text(json.dumps(METADATA))
+    typed("ingest", "notes.txt")
+    typed("schema", "add", "metadata.json")
+    return typed

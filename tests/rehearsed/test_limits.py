@@ -51,21 +51,21 @@ def test_two_workers_together_never_send_more_requests_than_the_limit(
 
 
 @pytest.mark.parametrize(
-    ("asks", "kind", "most"),
-    [(ANTHROPIC, "input", 12_000), (ANTHROPIC, "output", 30_000), (OPENAI, "total", 60_000)],
+    ("asks", "kind", "most", "blocks"),
+    [(ANTHROPIC, "input", 7_000, 40), (ANTHROPIC, "output", 450, 24), (OPENAI, "total", 5_000, 30)],
 )
 def test_two_workers_together_never_send_more_tokens_than_the_limit(
-    rehearse: Rehearse, asks: str, kind: str, most: int
+    rehearse: Rehearse, asks: str, kind: str, most: int, blocks: int
 ) -> None:
     clock, tables = QuickClock(SPEED), {asks: {"limits": {kind: most}}}
     one = rehearse(asks, clock=clock, tables=tables, limit=f"{kind}={most}")
     two = rehearse(asks, clock=clock, tables=tables, server=one.server)
-    one.ingest(sentences(60))
+    one.ingest(sentences(blocks))
     run = one.start(**WIDE)
 
     side_by_side(one, two, run=run.id)
 
-    assert run.progress().done == 60
+    assert run.progress().done == blocks
     assert most_in_a_minute(one)[kind] <= most
     assert refused(one) == 0
 
