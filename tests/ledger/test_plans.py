@@ -35,6 +35,7 @@ ASKED: dict[str, tuple[dict[str, object], str]] = {
     "open_attempts_of_workers": ({"workers": [1]}, "attempts_open"),
     "output_samples": ({"lane": 1, "limit": 200}, "requests_closed"),
     "subjects_after": ({"run": 1, "ordinal": 0, "index": 9999, "limit": 500}, ""),
+    "sampled_after": ({"run": 1, "ordinal": 0, "index": 9999, "limit": 500}, ""),
     "members": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
     "sendable_members": ({"ids": [FIRST + 1, FIRST + 2], "most": 12}, ""),
     "members_content": ({"ids": [FIRST + 1, FIRST + 2]}, ""),

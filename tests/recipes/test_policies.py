@@ -53,6 +53,22 @@ def test_packing_is_a_switch(given: Json, packing: bool) -> None:
     assert resolve([("flag", {"packing": given})]).policy.packing is packing
 
 
+def test_a_probed_pack_size_is_left_to_whoever_knows_the_probes() -> None:
+    for layer in ("flag", "quire.toml", "environment"):
+        resolved = resolve([(layer, {"pack_size": "probed"}), ("later", {"pack_size": 3})])
+
+        assert (resolved.probed, resolved.policy.pack_size) == (True, None)
+        taken = resolved.with_pack_size(40, "probe")
+        assert (taken.probed, taken.policy.pack_size) == (False, 40)
+        assert policy_from_json(taken.as_json()) == taken
+
+
+def test_a_number_wins_over_a_probe_that_a_later_layer_asks_for() -> None:
+    resolved = resolve([("flag", {"pack_size": 3}), ("schema", {"pack_size": "probed"})])
+
+    assert (resolved.probed, resolved.policy.pack_size) == (False, 3)
+
+
 def test_the_old_names_are_understood() -> None:
     resolved = resolve([("schema", {"batching_enabled": False, "max_attempts": 7})])
 
@@ -93,7 +109,7 @@ def test_all_mistakes_of_all_layers_are_told_at_once() -> None:
     )
 
     assert lines == [
-        "flag: pack_size must be a whole number from 1 to 25, not 0",
+        'flag: pack_size must be a whole number from 1 to 25 or "probed", not 0',
         "flag: concurency is not known; did you mean concurrency?",
         'environment: max_tries must be a whole number from 1 to 100, not "many"',
     ]

@@ -1,7 +1,8 @@
 """Options that several commands take, and the policy among them."""
 
+import re
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeGuard
 
 import typer
 
@@ -70,8 +71,12 @@ def _policy(*names: str, metavar: str | None = None, help: str) -> Any:
 
 
 PackSize = Annotated[
-    int | None,
-    _policy("--pack-size", metavar="N", help="Blocks per call, 1 to 25; else the schema decides."),
+    str | None,
+    _policy(
+        "--pack-size",
+        metavar="N|probed",
+        help="Blocks per call, 1 to 25, or what a probe showed; else the schema decides.",
+    ),
 ]
 Packing = Annotated[
     bool | None,
@@ -144,6 +149,12 @@ _POLICY_NAMES = {
 
 def told_policy(typed: Mapping[str, Json]) -> dict[str, Json]:
     """The policy flags that were given, of everything that was typed."""
-    return {
+    told = {
         name: typed[flag] for flag, name in _POLICY_NAMES.items() if typed.get(flag) is not None
     }
+    size = told.get("pack_size")  # a number, or a word; what is neither is refused by its rule
+    return told | {"pack_size": int(size)} if _is_number(size) else told
+
+
+def _is_number(text: Json) -> TypeGuard[str]:
+    return isinstance(text, str) and re.fullmatch(r"-?[0-9]{1,9}", text) is not None

@@ -1,7 +1,7 @@
 """Policy: how a run may spend and behave; every value remembers which layer it came from."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 from quire.domain.data import Json
 
@@ -10,7 +10,7 @@ from quire.domain.data import Json
 class Policy:
     """The built-in values; the layers above replace some of them."""
 
-    pack_size: int | None = None  # tasks per call; None = the class cap of the schema
+    pack_size: int | None = None  # tasks per call; None = the class cap; over 25 only from a probe
     packing: bool = True  # False = one task per call
     estimated_output_per_task: int = 250  # the floor of the output estimate, in tokens
     max_tries: int = 3  # wrong answers of its own before a task fails
@@ -29,6 +29,12 @@ class SourcedPolicy:
 
     policy: Policy
     sources: Mapping[str, str] = field(default_factory=dict)
+    probed: bool = False  # the pack size is to be what a probe recommends, and is not known yet
+
+    def with_pack_size(self, size: int, source: str) -> "SourcedPolicy":
+        """The same policy with so many tasks per call."""
+        policy = replace(self.policy, pack_size=size)
+        return SourcedPolicy(policy=policy, sources={**self.sources, "pack_size": source})
 
     def as_json(self) -> dict[str, Json]:
         """Each value with its source, as stored and as shown."""

@@ -18,6 +18,13 @@ from quire.recipes.snapshots import recipe_to_json
 OPERATIONAL = frozenset({"concurrency", "call_timeout", "caching", "ledger"})
 
 
+class Sample(NamedTuple):
+    """Some blocks of the inputs, in the place of all."""
+
+    blocks: tuple[tuple[int, int], ...]  # the document's ordinal among the inputs, and the index
+    turn: int = 1  # the same asked once more is another run
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """What a caller wants done."""
@@ -28,6 +35,7 @@ class Order:
     inputs: Sequence[tuple[DocumentId, str]]  # each with its fingerprint
     task_limit: int | None = None
     new: bool = False  # start afresh, and pay again, even if the same order was given before
+    sample: Sample | None = None
 
 
 class Started(NamedTuple):
@@ -39,6 +47,7 @@ class Started(NamedTuple):
 
 def start(tx: Transaction, order: Order, now: datetime) -> Started:
     """Begin a run, or go on with the newest one of the same order; a finished one owes nothing."""
+    assert not order.policy.probed  # whoever orders has looked the pack size up
     key = run_key(order)
     tx.runs.lock_key(key)  # two equal orders at once are one run
     known = None if order.new else tx.runs.newest_of(key)
@@ -50,15 +59,22 @@ def start(tx: Transaction, order: Order, now: datetime) -> Started:
     told = (recipe_to_json(order.recipe), order.facts.as_json(), order.policy.as_json())
     run = tx.runs.add(key, told, order.task_limit, now)
     tx.runs.add_inputs(run, [document for document, _ in order.inputs])
+    if order.sample is not None:
+        tx.runs.add_sample(run, order.sample.blocks)
     for stage in order.recipe.stages:
         head = prefix(stage)
         tx.requests.add_prefix(head.hash, head.system, head.output_schema)
         stage_id = tx.runs.add_stage(run, stage.name)
         tx.requests.add_lane(run, stage_id, order.facts.name)
         tx.runs.move_stage("expand", stage_id)
-    tx.events.add(run, "run_started", f"{order.recipe.name} with {order.facts.name}", now)
+    tx.events.add(run, "run_started", _told(order), now)
     tx.notify()
     return Started(run, goes_on=False)
+
+
+def _told(order: Order) -> str:
+    sample = f", a sample of {len(order.sample.blocks)}" if order.sample else ""
+    return f"{order.recipe.name} with {order.facts.name}{sample}"
 
 
 def _change_speed(tx: Transaction, run: RunId, order: Order) -> None:
@@ -81,4 +97,11 @@ def run_key(order: Order) -> bytes:
         order.facts.name,
         canonical_json(policy),
         *(conv_uid for _, conv_uid in order.inputs),
+        *_sample_parts(order.sample),
     )
+
+
+def _sample_parts(sample: Sample | None) -> tuple[str, ...]:
+    if sample is None:
+        return ()
+    return ("sample", str(sample.turn), *(f"{ordinal}:{index}" for ordinal, index in sample.blocks))

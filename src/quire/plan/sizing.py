@@ -13,6 +13,7 @@ from quire.domain.requests import Sample
 from quire.plan.rendering import FRAMING_BYTES
 
 LARGEST_PACK = 25  # more only after a probe has shown parity
+LARGEST_PROBED_PACK = 50
 DEFAULT_CAP = 10
 TEXT_HEAVY_CAP = 6
 SMALLEST_MAX_TOKENS = 512
@@ -132,21 +133,24 @@ def text_heavy(schema: Schema) -> bool:
     )
 
 
-def largest_pack(stage: Stage) -> int:
+def largest_pack(stage: Stage, most: int = LARGEST_PACK) -> int:
     """Say how many tasks of this stage may ever share a call, whatever a policy wants."""
     if stage.gate in PLAIN_GATES:
         return 1
-    return max(1, min(LARGEST_PACK, stage.max_batch_size or LARGEST_PACK))
+    return max(1, min(most, stage.max_batch_size or most))
 
 
 def pack_cap(stage: Stage, policy: Policy) -> int:
-    """Say how many tasks of this stage may share a call under this policy."""
+    """Say how many tasks of this stage may share a call under this policy.
+
+    A pack size beyond 25 can only come from a probe: the rules refuse it in every setting.
+    """
     if not policy.packing:
         return 1
     wanted = policy.pack_size
     if wanted is None:
         wanted = TEXT_HEAVY_CAP if text_heavy(stage.schema) else DEFAULT_CAP
-    return max(1, min(wanted, largest_pack(stage)))
+    return max(1, min(wanted, largest_pack(stage, LARGEST_PROBED_PACK)))
 
 
 def is_cached(facts: ModelFacts, policy: Policy, prefix_tokens: float) -> bool:

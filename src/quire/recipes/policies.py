@@ -9,7 +9,7 @@ from quire.domain.data import Json
 from quire.domain.errors import SettingsInvalid
 from quire.domain.policy import Policy, SourcedPolicy
 from quire.domain.recipes import Schema
-from quire.recipes.rules import POLICY_ALIASES, POLICY_RULES, unknown
+from quire.recipes.rules import POLICY_ALIASES, POLICY_RULES, PROBED, unknown
 
 ENVIRONMENT = "environment"  # the one layer whose values are all text
 _SWITCHES: dict[str, Json] = {"on": True, "off": False, "auto": True}
@@ -39,7 +39,10 @@ def resolve(layers: Sequence[tuple[str, Mapping[str, Json]]]) -> SourcedPolicy:
                 sources[setting.name] = layer
     if mistakes:
         raise SettingsInvalid("\n".join(mistakes))
-    return SourcedPolicy(policy=_policy(values), sources=sources)
+    probed = values.get("pack_size") == PROBED
+    if probed:
+        del values["pack_size"]  # whoever can look into the ledger puts the number there
+    return SourcedPolicy(policy=_policy(values), sources=sources, probed=probed)
 
 
 def schema_layer(schema: Schema) -> dict[str, Json]:

@@ -55,14 +55,23 @@ def one_of(*choices: Json) -> Rule:
     )
 
 
+def or_word(rule: Rule, word: str) -> Rule:
+    """Allow one word in the place of a value."""
+    return Rule(
+        wanted=f'{rule.wanted} or "{word}"',
+        allows=lambda value: value == word or rule.allows(value),
+    )
+
+
 TEXT = Rule(
     wanted="text that is not empty",
     allows=lambda value: isinstance(value, str) and bool(value.strip()),
 )
 
 POLICY_ALIASES = {"batching_enabled": "packing", "max_attempts": "max_tries"}
+PROBED = "probed"  # the pack size that a probe recommends
 POLICY_RULES = {
-    "pack_size": whole(1, 25),
+    "pack_size": or_word(whole(1, 25), PROBED),
     "packing": one_of(True, False, "on", "off", "auto"),
     "estimated_output_per_task": whole(1, 1_000_000),
     "max_tries": whole(1, 100),

@@ -4,11 +4,12 @@ A script is a comma-separated list, for example `skip=0.1,refuse@FORBIDDEN,429=0
 
 - `name=rate` strikes by chance, drawn anew for every attempt; `name@WORD` strikes always where a
   block's content contains WORD. One name may have both, and several words.
-- For one block: skip, duplicate, conflict, wrong, refuse.
+- For one block: skip, duplicate, conflict, wrong, noise, drift, refuse.
 - For the whole call (a WORD in any of its blocks will do): stranger, malformed, truncate, empty,
   garbage, hang, drop, key, 400, 413, 429, 500.
 - Settings: `seed`, `latency` and `retry_after` in seconds, `longer` (0.28 makes packed answers 28 %
-  longer), `truncate_at` (tokens after which every answer is cut), `log` (a file for the call log).
+  longer), `truncate_at` (tokens after which every answer is cut), `drift_above` (blocks that a call
+  may carry before any of them drifts; 1 unless told), `log` (a file for the call log).
 """
 
 from collections.abc import Callable, Mapping
@@ -24,6 +25,8 @@ BLOCK_FAULTS: Mapping[str, str] = {
     "duplicate": "answers the block twice, alike",
     "conflict": "answers the block twice, differently",
     "wrong": "answers the block with values of the wrong types",
+    "noise": "answers the block with another valid value in one field",
+    "drift": "does the same, but only where several blocks share the call",
     "refuse": "declines the whole call that carries the block",
 }
 CALL_FAULTS: Mapping[str, str] = {
@@ -53,6 +56,7 @@ class Faults:
     latency: float = 0.0
     longer: float = 0.0
     truncate_at: int | None = None
+    drift_above: int = 1  # blocks in a call
     retry_after: float | None = None  # None: a 429 does not say how long to wait
     log: str = ""
 
@@ -162,6 +166,7 @@ _SETTINGS: dict[str, Callable[[str, str], float | int | str]] = {
     "latency": _number,
     "longer": _number,
     "truncate_at": _whole,
+    "drift_above": _whole,
     "retry_after": _number,
     "log": lambda _name, value: value,
 }

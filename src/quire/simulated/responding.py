@@ -1,6 +1,7 @@
 """One call answered, or failed as the fault script says; the transport gives it its form."""
 
 from dataclasses import dataclass, field
+from itertools import islice
 
 from quire.domain.data import Json, JsonObject
 from quire.domain.models import Usage
@@ -107,8 +108,9 @@ def _disturbed(
     attempt_id: int,
 ) -> list[JsonObject]:
     disturbed: list[JsonObject] = []
+    packed = ("drift",) if len(asked) > faults.drift_above else ()
+    names = ("skip", "wrong", "conflict", "duplicate", "noise", *packed)
     for block, record in zip(asked, records, strict=True):
-        names = ("skip", "wrong", "conflict", "duplicate")
         struck = (each for each in names if faults.strikes_block(each, attempt_id, *block))
         match next(struck, ""):
             case "skip":
@@ -119,6 +121,8 @@ def _disturbed(
                 disturbed += [record, _different(record, block, schema)]
             case "duplicate":
                 disturbed += [record, record]
+            case "noise" | "drift":
+                disturbed.append(_drifted(record, block, schema))
             case _:
                 disturbed.append(record)
     if faults.strikes_call("stranger", attempt_id, [block.content for block in asked]):
@@ -136,10 +140,21 @@ def _mistyped(record: JsonObject) -> dict[str, Json]:
 
 def _different(record: JsonObject, block: AskedBlock, schema: JsonObject) -> JsonObject:
     """Write a second record, as valid as the first where the schema leaves a choice."""
+    return _other(record, block, schema) or _mistyped(record)
+
+
+def _drifted(record: JsonObject, block: AskedBlock, schema: JsonObject) -> JsonObject:
+    """Change one field to another valid value, where the schema leaves a choice."""
+    other = _other(record, block, schema) or record
+    changed = (name for name in record if other[name] != record[name])
+    return {**record, **{name: other[name] for name in islice(changed, 1)}}
+
+
+def _other(record: JsonObject, block: AskedBlock, schema: JsonObject) -> JsonObject | None:
     beginnings = ("Otherwise", "Elsewhere", "Then", "Or")
     others = [AskedBlock(block.uid, f"{each} {block.content}") for each in beginnings]
     differing = (each for each in records_for(others, schema) or () if each != record)
-    return next(differing, None) or _mistyped(record)
+    return next(differing, None)
 
 
 def _stranger(asked: list[AskedBlock], records: list[JsonObject]) -> dict[str, Json]:

@@ -27,6 +27,13 @@ class NewBlock(NamedTuple):
     json_bytes: int
 
 
+class SizedBlock(NamedTuple):
+    """A block as whoever draws a sample sees it."""
+
+    block_index: int
+    json_bytes: int
+
+
 class Documents:
     """Documents and their blocks."""
 
@@ -116,9 +123,25 @@ class Documents:
         count: int = self._run("count_blocks", documents=documents)[0][0]
         return count
 
+    def count_fitting(
+        self, documents: Sequence[DocumentId], most: int
+    ) -> list[tuple[DocumentId, int]]:
+        """How many blocks of each document take at most so many bytes as a JSON string."""
+        rows = self._run("count_fitting", documents=documents, most=most)
+        return [(row[0], row[1]) for row in rows]
+
+    def fitting(self, document: DocumentId, most: int) -> Iterator[SizedBlock]:
+        """The blocks of a document that take at most so many bytes as a JSON string, in order."""
+        rows = self._connection.stream(
+            "fitting_blocks", workspace=self._workspace, document=document, most=most
+        )
+        return map(SizedBlock._make, rows)
+
     def subjects(self, run: RunId, ordinal: int, index: int, limit: int) -> list[Subject]:
-        """The next blocks of a run's inputs after a place."""
-        rows = self._run("subjects_after", run=run, ordinal=ordinal, index=index, limit=limit)
+        """The next blocks of a run's inputs, or of its sample of them, after a place."""
+        sampled = self._connection.run("is_sampled", run=run)
+        statement = "sampled_after" if sampled else "subjects_after"
+        rows = self._run(statement, run=run, ordinal=ordinal, index=index, limit=limit)
         return named(Subject, rows)
 
     def _run(self, name: str, /, **values: object) -> list[Row]:

@@ -11,6 +11,7 @@ from quire.domain.states import RUN, STAGE
 from quire.ledger.connection import Connection, Row
 from quire.ledger.moments import from_micros, maybe_moment, to_micros
 from quire.ledger.tables.moving import move
+from quire.ledger.tables.probes import Probes
 
 
 class Runs:
@@ -20,6 +21,7 @@ class Runs:
         """Work in one transaction, for one workspace."""
         self._connection = connection
         self._workspace = workspace
+        self.probes = Probes(connection, workspace)  # what runs over samples showed
 
     def add(
         self,
@@ -46,6 +48,10 @@ class Runs:
         """Fix the run's inputs and their order."""
         rows = [(run, ordinal, document) for ordinal, document in enumerate(documents)]
         self._connection.bulk("add_run_documents", rows)
+
+    def add_sample(self, run: RunId, blocks: Sequence[tuple[int, int]]) -> None:
+        """Ask about these blocks only: the document's ordinal among the inputs, and the index."""
+        self._connection.bulk("add_run_blocks", [(run, *block) for block in blocks])
 
     def newest_of(self, key: bytes) -> RunId | None:
         """The newest run of the same order that was not cancelled."""
@@ -80,8 +86,8 @@ class Runs:
 
     def inputs(self, run: RunId) -> tuple[int, int]:
         """How many documents and blocks a run is over."""
-        row = self._run("run_inputs", run=run)[0]
-        return row[0], row[1]
+        documents, blocks, sampled = self._run("run_inputs", run=run)[0]
+        return documents, sampled or blocks
 
     def lock(self, run: RunId) -> None:
         """Let commands on this run happen one after the other."""

@@ -9,4 +9,6 @@ LEFT JOIN LATERAL (SELECT id, state, error, tries FROM tasks
     WHERE block_id = b.id AND stage_id + 0 = :stage AND workspace_id = :workspace OFFSET 0) AS t ON true
 LEFT JOIN LATERAL (SELECT data, review_state, version FROM results
     WHERE task_id = t.id AND superseded_at IS NULL OFFSET 0) AS res ON true
+WHERE NOT EXISTS (SELECT 1 FROM run_blocks WHERE run_id = :run)
+   OR EXISTS (SELECT 1 FROM run_blocks rb WHERE rb.run_id = :run AND rb.ordinal = rd.ordinal AND rb.block_index = b.block_index)
 ORDER BY rd.ordinal, b.block_index

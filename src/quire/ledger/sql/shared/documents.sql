@@ -51,3 +51,25 @@ FROM run_documents rd JOIN blocks b ON b.document_id = rd.document_id AND b.work
 WHERE rd.run_id = :run AND rd.ordinal >= :ordinal
   AND b.block_index > CASE WHEN rd.ordinal = :ordinal THEN CAST(:index AS INTEGER) ELSE -1 END
 ORDER BY rd.ordinal, b.block_index LIMIT :limit
+
+-- name: is_sampled
+-- Whether a run is over some blocks of its documents only.
+SELECT 1 FROM run_blocks WHERE run_id = :run LIMIT 1
+
+-- name: sampled_after
+-- The next blocks of a run's sample, in order, after a document ordinal and a block index.
+SELECT rb.ordinal, b.block_index, b.id, b.content_hash
+FROM run_blocks rb JOIN run_documents rd ON rd.run_id = rb.run_id AND rd.ordinal = rb.ordinal
+JOIN blocks b ON b.document_id = rd.document_id AND b.block_index = rb.block_index AND b.workspace_id = :workspace
+WHERE rb.run_id = :run AND (rb.ordinal > :ordinal OR (rb.ordinal = :ordinal AND rb.block_index > :index))
+ORDER BY rb.ordinal, rb.block_index LIMIT :limit
+
+-- name: count_fitting
+-- How many blocks of each of some documents are no larger than that.
+SELECT d.id, count(*) FROM documents d JOIN blocks b ON b.document_id = d.id AND b.workspace_id = :workspace
+WHERE d.workspace_id = :workspace AND d.id IN (:documents...) AND b.json_bytes <= :most
+GROUP BY d.id ORDER BY d.id
+
+-- name: fitting_blocks
+SELECT block_index, json_bytes FROM blocks
+WHERE workspace_id = :workspace AND document_id = :document AND json_bytes <= :most ORDER BY block_index

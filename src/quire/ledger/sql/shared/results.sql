@@ -4,14 +4,17 @@ INSERT INTO results (task_id, version, attempt_id, gate_version, data, created_a
 SELECT rows.task_id, rows.version, rows.attempt_id, rows.gate_version, rows.data, rows.created_at, 'model' FROM rows
 
 -- name: export_rows
--- Every block of a run's inputs in order, with its task and current result where there are any.
+-- Every block of a run's inputs, or of its sample of them, in order, with its task and current result where there are any.
 SELECT d.id, b.block_index, b.block_type, b.locator, b.content, t.id, t.state, t.error, t.tries, res.data, res.review_state, res.version
 FROM run_documents rd
 JOIN documents d ON d.id = rd.document_id AND d.workspace_id = :workspace
 JOIN blocks b ON b.document_id = d.id AND b.workspace_id = :workspace
 LEFT JOIN tasks t ON t.block_id = b.id AND t.stage_id = :stage AND t.workspace_id = :workspace
 LEFT JOIN results res ON res.task_id = t.id AND res.superseded_at IS NULL
-WHERE rd.run_id = :run ORDER BY rd.ordinal, b.block_index
+WHERE rd.run_id = :run
+  AND (NOT EXISTS (SELECT 1 FROM run_blocks WHERE run_id = :run)
+       OR EXISTS (SELECT 1 FROM run_blocks rb WHERE rb.run_id = :run AND rb.ordinal = rd.ordinal AND rb.block_index = b.block_index))
+ORDER BY rd.ordinal, b.block_index
 
 -- name: documents_of_run
 SELECT d.id, d.source_uid, d.source_type, d.source_filesize, d.source_total_characters, d.source_locator, d.title, d.uploaded_at, d.conv_uid, d.conv_parsing_tool, d.conv_representation_type, d.conv_total_blocks, d.conv_block_type_freq, d.conv_total_characters

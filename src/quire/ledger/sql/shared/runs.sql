@@ -7,6 +7,11 @@ VALUES (:workspace, :key, :recipe, :model, :policy, :state, :task_limit, :now) R
 INSERT INTO run_documents (run_id, ordinal, document_id)
 SELECT rows.run_id, rows.ordinal, rows.document_id FROM rows
 
+-- name: add_run_blocks
+-- rows: run_id int, ordinal int, block_index int
+INSERT INTO run_blocks (run_id, ordinal, block_index)
+SELECT rows.run_id, rows.ordinal, rows.block_index FROM rows
+
 -- name: newest_run_of_key
 -- The newest run of the same order that was not cancelled: the same command goes on with it.
 SELECT id FROM runs WHERE workspace_id = :workspace AND run_key = :key AND state IN ('running', 'finished') ORDER BY id DESC LIMIT 1
@@ -53,7 +58,9 @@ UPDATE runs SET cancel_asked_at = :at WHERE workspace_id = :workspace AND id = :
 UPDATE runs SET early_judged_at = :now WHERE workspace_id = :workspace AND id = :id AND early_judged_at IS NULL
 
 -- name: run_inputs
-SELECT count(*), coalesce(CAST(sum(d.conv_total_blocks) AS INTEGER), 0)
+-- Documents, all their blocks, and the sampled ones where the run is over a sample.
+SELECT count(*), coalesce(CAST(sum(d.conv_total_blocks) AS INTEGER), 0),
+    (SELECT count(*) FROM run_blocks rb JOIN runs r ON r.id = rb.run_id AND r.workspace_id = :workspace WHERE rb.run_id = :run)
 FROM run_documents rd JOIN documents d ON d.id = rd.document_id AND d.workspace_id = :workspace
 WHERE rd.run_id = :run
 
