@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from quire.engine import Engine, Planned, RunHandle
     from quire.engine.looking import RunHead
 
-FORECAST_AGAIN = 100_000  # blocks, at most
+FORECAST_MOST = 100_000  # blocks
 
 
 def plan(
@@ -68,6 +68,7 @@ def _plan_json(planned: "Planned") -> dict[str, object]:
             for each in forecast.variants
         ],
         "prefix_tokens": forecast.prefix_tokens,
+        "learnt": forecast.learnt,
         "recommended": forecast.cheapest.name,
         "saving_percent": round(forecast.saving_percent, 1),
     }
@@ -98,6 +99,8 @@ def _print_plan(planned: "Planned") -> None:
     print_table(("variant", ">requests", *columns, ">cost", ">saving"), rows)
     say()
     _say_caching(planned)
+    if forecast.learnt:
+        say("sizes are those of calls that were answered before")
     if forecast.oversized:
         blocks = counted(forecast.oversized, "block")
         say(f"{blocks} cannot fit the window of {facts.window:,} tokens, and will fail unpaid")
@@ -156,14 +159,15 @@ def run(
         if detach:
             _tell_detached(context, handle, as_json)
             return
+        foreseen = _foreseen(engine, handle, **asked)
         interrupted = _drive(context, engine, handle)
         now = engine.progress(handle.id)
         code = exit_code(now, interrupted=interrupted)
         if as_json:
             print_end_json(engine, now, code)
         else:
-            foreseen = _foreseen(engine, now, **asked)
-            print_end(engine, now, code, foreseen=foreseen, quiet=session(context).quiet)
+            compared = foreseen if now.state == "finished" else None
+            print_end(engine, now, code, foreseen=compared, quiet=session(context).quiet)
     raise typer.Exit(code)
 
 
@@ -186,12 +190,12 @@ def _drive(context: typer.Context, engine: "Engine", handle: "RunHandle") -> boo
         return engine.work(done, signals=True, tell=watcher.tell)
 
 
-def _foreseen(engine: "Engine", now: Progress, **asked: Any) -> int | None:
-    """What the forecast said of a run that is done, if working that out again takes no time."""
-    if now.state != "finished" or now.total > FORECAST_AGAIN:
+def _foreseen(engine: "Engine", handle: "RunHandle", **asked: Any) -> int | None:
+    """What the forecast says when the work begins, if working that out takes no time."""
+    now = handle.progress()
+    if now.state != "running" or now.total > FORECAST_MOST:
         return None
-    forecast = engine.plan(**asked).forecast
-    return forecast.expected.cost if forecast.tasks == now.total else None
+    return engine.plan(**asked).forecast.expected.cost
 
 
 def _beginning(head: "RunHead", now: Progress, *, goes_on: bool) -> str:

@@ -19,7 +19,15 @@ from quire.domain.runs import Progress, Run
 from quire.engine.accounting import worker_accounts
 from quire.engine.looking import Looking, one_document
 from quire.engine.loop import in_main_thread, run_loop
-from quire.engine.ordering import Ask, ask, find_schema, keep_schema, read_schema_source
+from quire.engine.ordering import (
+    Ask,
+    answered_like,
+    ask,
+    find_schema,
+    keep_schema,
+    read_schema_source,
+)
+from quire.engine.probed import with_probed_size
 from quire.engine.run import RunHandle
 from quire.engine.steering import Steering
 from quire.export.jsonl import write_jsonl
@@ -121,12 +129,16 @@ class Engine(Steering):
     def plan(
         self, *, schema: Any, model: str | None = None, over: Any = None, **policy: Json
     ) -> Planned:
-        """Forecast requests, tokens and dollars; spends nothing."""
+        """Forecast requests, tokens and dollars, from answers where some came; spends nothing."""
         asked = self._ask(schema, model, policy)
         with self.ledger.snapshot() as tx:
             inputs = [document for document, _ in self._inputs(over)]
             told = forecast(
-                tx.documents.sizes(inputs), asked.recipe.stages[0], asked.facts, asked.policy.policy
+                tx.documents.sizes(inputs),
+                asked.recipe.stages[0],
+                asked.facts,
+                asked.policy.policy,
+                answered_like(tx, asked),
             )
         return Planned(ask=asked, forecast=told)
 
@@ -244,7 +256,8 @@ class Engine(Steering):
         return found, purged
 
     def _ask(self, schema: Any, model: str | None, policy: dict[str, Json]) -> Ask:
-        return ask(self.settings, self._schema(schema), model, policy)
+        asked = ask(self.settings, self._schema(schema), model, policy)
+        return with_probed_size(self.ledger, asked)
 
     def _schema(self, source: Any) -> Schema:
         """A kept schema by name; a file, mapping or class is kept on the way."""

@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 from quire.domain.data import Json, JsonObject
 from quire.domain.recipes import Schema
-from quire.plan.sizing import RESTATING_WORDS, forecast_tokens
+from quire.domain.requests import Sample
+from quire.plan.rendering import items_bytes
+from quire.plan.sizing import FEWEST_SAMPLES, RESTATING_WORDS, forecast_tokens
 
 RECORD_BYTES = len('{"block_uid":"12ab"},')
 FIELD_BYTES = len('"":,')  # around a key and its value
@@ -24,6 +26,27 @@ class Expected(NamedTuple):
 
     fixed: int
     restated: int
+
+
+class Seen(NamedTuple):
+    """What answered calls took on the average."""
+
+    input_per_byte: float  # tokens for a byte that was sent
+    output_per_task: float
+    output_per_byte: float  # of content
+
+
+def see(samples: Sequence[Sample], head_bytes: int) -> Seen | None:
+    """Look at answered calls of one stage, each of which began with so many bytes."""
+    usable = [each for each in samples if each.tasks > 0 and each.input_tokens > 0]
+    if len(usable) < FEWEST_SAMPLES:
+        return None
+    tasks = sum(each.tasks for each in usable)
+    content = sum(each.content_bytes for each in usable)
+    output = sum(each.output_tokens for each in usable)
+    sent = len(usable) * head_bytes + items_bytes(tasks, content)
+    taken = sum(each.input_tokens for each in usable)
+    return Seen(taken / sent, output / tasks, output / max(1, content))
 
 
 def expect(schema: Schema) -> Expected:

@@ -9,17 +9,20 @@ from quire.domain.models import Marking, ModelFacts, Usage
 from quire.domain.money import cost
 from quire.domain.policy import Policy
 from quire.domain.recipes import Stage
-from quire.plan.expecting import Expected, expect, expected_tokens
+from quire.domain.requests import Sample
+from quire.plan.expecting import Expected, Seen, expect, expected_tokens, see
 from quire.plan.packing import Sized, pack
 from quire.plan.rendering import FRAMING_BYTES, item_bytes, prefix, prefix_bytes
 from quire.plan.sizing import (
     Budget,
+    Learned,
     OutputShape,
     bound_tokens,
     budget,
     forecast_tokens,
     is_cached,
     largest_pack,
+    learn,
     output_estimate,
     output_shape,
     pack_cap,
@@ -53,6 +56,7 @@ class Forecast:
     cached: Variant | None  # the same with the prefix cached; None where the provider would not
     packed_cached: Variant | None
     prefix_tokens: int  # of what every call begins with
+    learnt: bool  # from calls that were answered, not only from rules of thumb
     tasks: int
     oversized: int  # tasks that no call to this model can hold
     cap: int
@@ -88,10 +92,33 @@ class _Job:
     shape: OutputShape  # what packs must make room for
     expected: Expected  # what answers will probably be
     request_bytes: int  # of a call without its items
-    prefix_tokens: int
+    prefix_bytes: int
     caching: bool
     budget: Budget
     facts: ModelFacts
+    learned: Learned | None  # what packs must make room for, from answers
+    seen: Seen | None  # what such calls took so far
+
+    def tokens(self, n_bytes: int) -> int:
+        """Expect so many tokens for bytes that are sent."""
+        if self.seen is not None:
+            return math.ceil(n_bytes * self.seen.input_per_byte)
+        return math.ceil(forecast_tokens(n_bytes) * self.facts.token_factor)
+
+    @property
+    def prefix_tokens(self) -> int:
+        """Expect so many tokens for what every call begins with."""
+        return self.tokens(self.prefix_bytes)
+
+    def output_tokens(self, content: int) -> int:
+        """Expect so many tokens for the answer about a content of so many bytes."""
+        if self.seen is None:
+            expected = float(expected_tokens(self.expected, content))
+        elif self.shape.restated:
+            expected = self.seen.output_per_byte * content
+        else:
+            expected = self.seen.output_per_task
+        return min(math.ceil(expected), self.facts.max_output)
 
 
 @dataclass(slots=True)
@@ -105,13 +132,18 @@ class _Totals:
 
 
 def forecast(
-    content_json_bytes: Iterable[int], stage: Stage, facts: ModelFacts, policy: Policy
+    content_json_bytes: Iterable[int],
+    stage: Stage,
+    facts: ModelFacts,
+    policy: Policy,
+    samples: Sequence[Sample] = (),
 ) -> Forecast:
     """Plan the whole job in one pass and constant memory; sizes are of contents as JSON strings.
 
-    Packed tasks are expected to write as much as single ones; `break_even` asks what if not.
+    `samples` are of answered calls that asked the same of the same model. Packed tasks are
+    expected to write as much as single ones; `break_even` asks what if not.
     """
-    job = _job(stage, facts, policy, pack_cap(stage, policy))
+    job = _job(stage, facts, policy, pack_cap(stage, policy), samples)
     totals = _Totals()
     requests = _requests(content_json_bytes, job, totals)
     return Forecast(
@@ -120,6 +152,7 @@ def forecast(
         cached=_cached(CACHED, totals.tasks, totals, job),
         packed_cached=_cached(PACKED_CACHED, requests, totals, job),
         prefix_tokens=job.prefix_tokens,
+        learnt=job.seen is not None,
         tasks=totals.tasks,
         oversized=totals.oversized,
         cap=job.budget.cap,
@@ -156,7 +189,9 @@ def break_even(
     return sizes[found] if found < len(sizes) else None
 
 
-def _job(stage: Stage, facts: ModelFacts, policy: Policy, cap: int) -> _Job:
+def _job(
+    stage: Stage, facts: ModelFacts, policy: Policy, cap: int, samples: Sequence[Sample] = ()
+) -> _Job:
     prefix_size = prefix_bytes(prefix(stage))
     prompt_size = len(stage.prompt.encode())
     prefix_tokens = math.ceil(forecast_tokens(prefix_size) * facts.token_factor)
@@ -164,10 +199,12 @@ def _job(stage: Stage, facts: ModelFacts, policy: Policy, cap: int) -> _Job:
         shape=output_shape(stage.schema, policy.estimated_output_per_task),
         expected=expect(stage.schema),
         request_bytes=prefix_size + prompt_size + FRAMING_BYTES,
-        prefix_tokens=prefix_tokens,
+        prefix_bytes=prefix_size,
         caching=is_cached(facts, policy, prefix_tokens),
         budget=budget(facts, prefix_size, prompt_size, reserved_output(facts), cap),
         facts=facts,
+        learned=learn(samples),
+        seen=see(samples, prefix_size + prompt_size),
     )
 
 
@@ -178,17 +215,17 @@ def _requests(content_json_bytes: Iterable[int], job: _Job, totals: _Totals) -> 
 
 def _sized(content_json_bytes: Iterable[int], job: _Job, totals: _Totals) -> Iterator[Sized]:
     """Size each task on its way to the packer; the totals are complete at the end."""
-    shape, expected, max_output = job.shape, job.expected, job.facts.max_output
+    shape, learned, max_output = job.shape, job.learned, job.facts.max_output
     tasks = oversized = items = output = 0
     window = job.facts.window / job.facts.token_factor
     room = 4 * window - job.request_bytes  # bytes, by the forecast's four to a token
     for content in content_json_bytes:
         size = item_bytes(content)
-        estimate = output_estimate(shape, content, None, max_output)
+        estimate = output_estimate(shape, content, learned, max_output)
         tasks += 1
         oversized += size > room
         items += size
-        output += min(expected_tokens(expected, content), max_output)
+        output += job.output_tokens(content)
         yield Sized(tasks, bound_tokens(size), estimate, 0)
     totals.tasks, totals.oversized, totals.items, totals.output = tasks, oversized, items, output
 
@@ -215,8 +252,7 @@ def _cached(name: str, requests: int, totals: _Totals, job: _Job) -> Variant | N
 
 
 def _input_tokens(requests: int, totals: _Totals, job: _Job) -> int:
-    tokens = forecast_tokens(requests * job.request_bytes + totals.items)
-    return math.ceil(tokens * job.facts.token_factor)
+    return job.tokens(requests * job.request_bytes + totals.items)
 
 
 def _priced(name: str, requests: int, usage: Usage, facts: ModelFacts) -> Variant:

@@ -69,6 +69,7 @@ def _params_from_json(fields: JsonObject) -> Params:
         top_p=_fraction(fields, "top_p"),
         seed=_maybe(fields, "seed", int),
         max_tokens=_maybe(fields, "max_tokens", int),
+        effort=_maybe(fields, "effort", str),
         stop=tuple(str(each) for each in _get(fields, "stop", list)),
     )
 
