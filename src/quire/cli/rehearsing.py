@@ -3,16 +3,21 @@
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from quire.cli.opening import session
+from quire.cli import options as of
+from quire.cli import scenes as at
+from quire.cli.opening import opened, session
 from quire.cli.options import AsJson
 from quire.cli.printing import counted, note, print_json, print_table, say
+from quire.cli.watching import Watcher
 from quire.domain.errors import SettingsInvalid
+from quire.domain.ids import RunId
 
 if TYPE_CHECKING:
+    from quire.engine import Engine
     from quire.rehearsal.memory import Scene
     from quire.rehearsal.server import Rehearsal
 
@@ -23,52 +28,6 @@ _BASES = (
     ("GOOGLE_GEMINI_BASE_URL", ""),
 )
 _KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
-
-Host = Annotated[str, typer.Option(metavar="HOST", help="Where to listen.")]
-Port = Annotated[
-    int, typer.Option(metavar="PORT", min=0, max=65535, help="0 takes any that is free.")
-]
-LatencyRule = Annotated[
-    str,
-    typer.Option(
-        metavar="TIME",
-        help="How long an answer takes: 0.05, 2s, uniform:1s-3s, lognormal:2s.",
-        show_default=False,
-    ),
-]
-FaultRates = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME=RATE", help="What goes wrong; may be repeated.", show_default=False),
-]
-LimitRates = Annotated[
-    str,
-    typer.Option(
-        metavar="KIND=N,…",
-        help="Limits a minute for each key and model: requests, input, output, total.",
-        show_default=False,
-    ),
-]
-KeyStandings = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="KEY=valid|invalid|spent",
-        help="How a key stands; by default every key is valid. May be repeated.",
-        show_default=False,
-    ),
-]
-Thinking = Annotated[
-    int, typer.Option(metavar="TOKENS", min=0, help="Reasoning billed with every answer.")
-]
-Strict = Annotated[
-    bool, typer.Option("--strict", metavar="", help="Refuse models that the catalog lacks.")
-]
-Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Of chance.")]
-LogFile = Annotated[
-    str,
-    typer.Option(
-        metavar="FILE", help="Write a line of JSON for every request.", show_default=False
-    ),
-]
 
 app = typer.Typer(
     help="Rehearse: the vendors' servers on this machine, in front of the simulated model.",
@@ -92,16 +51,16 @@ def rehearse() -> None:
 def serve(
     context: typer.Context,
     *,
-    host: Host = "127.0.0.1",
-    port: Port = 8900,
-    latency: LatencyRule = "",
-    fault: FaultRates = None,
-    limit: LimitRates = "",
-    key: KeyStandings = None,
-    thinking: Thinking = 0,
-    strict: Strict = False,
-    seed: Seed = 0,
-    log: LogFile = "",
+    host: at.Host = "127.0.0.1",
+    port: at.Port = 8900,
+    latency: at.LatencyRule = "",
+    fault: at.FaultRates = None,
+    limit: at.LimitRates = "",
+    key: at.KeyStandings = None,
+    thinking: at.Thinking = 0,
+    strict: at.Strict = False,
+    seed: at.Seed = 0,
+    log: at.LogFile = "",
     as_json: AsJson = False,
 ) -> None:
     """Serve what OpenAI, Anthropic and Google would, until Ctrl-C; nothing is sent to them."""
@@ -128,6 +87,76 @@ def serve(
         print_json(seen)
     elif not quiet:
         _summarise(seen)
+
+
+@app.command(
+    epilog="Example: quire rehearse run --schema clauses --model openai/gpt-5.6-luna --sample 500"
+    " --fault 429=0.02 --latency lognormal:2s --limit-profile requests=500,input=200000\n\n"
+    "Faults are those of `quire rehearse serve`. Exit codes are those of `quire run`."
+)
+def run(
+    context: typer.Context,
+    *,
+    schema: of.SchemaName,
+    model: of.ModelName = None,
+    document: of.Documents = None,
+    sample: at.Sample = None,
+    fault: at.FaultRates = None,
+    latency: at.LatencyRule = "",
+    limit_profile: at.LimitProfile = "",
+    thinking: at.Thinking = 0,
+    seed: at.Seed = 0,
+    pack_size: of.PackSize = None,
+    packing: of.Packing = None,
+    max_tries: of.MaxTries = None,
+    max_calls: of.MaxCalls = None,
+    concurrency: of.Concurrency = None,
+    call_timeout: of.CallTimeout = None,
+    temperature: of.Temperature = None,
+    effort: of.Effort = None,
+    caching: of.Caching = None,
+    estimated_output_per_task: of.EstimatedOutput = None,
+    as_json: AsJson = False,
+) -> None:
+    """Carry your job out before a server on this machine: no key, no cost, nothing kept."""
+    from quire.cli.rehearsed import tell_end
+    from quire.engine.rehearsing import Part, rehearse
+
+    scene = {"faults": ",".join(fault or ()), "latency": latency, "limit": limit_profile}
+    with opened(context) as engine:
+        part = Part(
+            schema=schema,
+            model=model,
+            documents=engine.look.documents(document) if document else None,
+            sample=sample,
+            policy=of.told_policy(context.params),
+            scene={**scene, "thinking": thinking, "seed": seed},
+        )
+        done = rehearse(engine, part, _driving(quiet=session(context).quiet))
+    raise typer.Exit(tell_end(done, as_json=as_json))
+
+
+def _driving(*, quiet: bool) -> "Callable[[Engine, RunId], bool]":
+    """Work until a run is at rest, showing how far it is; true if somebody interrupted."""
+
+    def drive(engine: "Engine", run: RunId) -> bool:
+        from quire.pipeline.progress import at_rest
+
+        start = engine.progress(run)
+        if not quiet:
+            head = engine.look.head(run)
+            about = f"{head.schema} over {counted(start.total, 'block')} with {head.model.name}"
+            note(f"rehearsing {about}; nothing leaves this machine")
+        with Watcher(start, quiet=quiet) as watcher:
+
+            def done() -> bool:
+                now = engine.progress(run)
+                watcher(now)
+                return at_rest(now)
+
+            return engine.work(done, signals=True, tell=watcher.tell)
+
+    return drive
 
 
 async def _play(

@@ -1,0 +1,144 @@
+"""What a rehearsed job came to: for people a table and a few lines, for programs one object."""
+
+from typing import TYPE_CHECKING
+
+from quire.cli.describing import mean_pack
+from quire.cli.ending import exit_code
+from quire.cli.printing import clipped, counted, note, print_json, print_table, say
+from quire.domain.money import dollars
+
+if TYPE_CHECKING:
+    from quire.engine.rehearsing import Rehearsed
+
+CAUSES = 5  # of failures, told to people
+
+
+def tell_end(done: "Rehearsed", *, as_json: bool) -> int:
+    """Print what came of it; returns the exit code that a run would have."""
+    code = exit_code(done.progress, interrupted=done.interrupted)
+    if as_json:
+        _tell_json(done, code)
+    else:
+        _tell(done)
+    return code
+
+
+def _tell_json(done: "Rehearsed", code: int) -> None:
+    """Print one object."""
+    now = done.progress
+    print_json(
+        {
+            "model": done.model,
+            "schema": done.schema,
+            "blocks": now.total,
+            "all_blocks": done.all_blocks,
+            "done": now.done,
+            "failed": now.failed,
+            "seconds": round(done.seconds, 3),
+            "calls": now.calls,
+            "blocks_per_call": mean_pack(now),
+            "resent": now.resent,
+            "splits": now.splits,
+            "tokens": _tokens(done),
+            "billed_micro_dollars": done.billed,
+            "cost_micro_dollars": now.cost,
+            "presumed_micro_dollars": now.presumed,
+            "all_blocks_micro_dollars": done.whole,
+            "forecast": _forecast(done),
+            "failures": [
+                {"cause": each.cause, "blocks": len(each.failures)} for each in done.failures
+            ],
+            "holds": [{"kind": hold.kind.value, "detail": hold.detail} for hold in now.holds],
+            "server": done.seen,
+            "interrupted": done.interrupted,
+            "exit_code": code,
+        }
+    )
+
+
+def _tokens(done: "Rehearsed") -> dict[str, int]:
+    usage = done.usage
+    return {
+        "input": usage.input_total,
+        "cached": usage.cached,
+        "written": usage.written_short + usage.written_long,
+        "output": usage.output,
+        "reasoning": usage.reasoning,
+    }
+
+
+def _forecast(done: "Rehearsed") -> dict[str, object]:
+    expected = done.forecast.expected
+    return {
+        "variant": expected.name,
+        "calls": expected.requests,
+        "input_tokens": expected.input_tokens,
+        "cached_tokens": expected.cached_tokens,
+        "output_tokens": expected.output_tokens,
+        "cost_micro_dollars": expected.cost,
+    }
+
+
+def _tell(done: "Rehearsed") -> None:
+    """Print what came of it beside what was foreseen, and what went wrong on the way."""
+    now = done.progress
+    part = f" of {done.all_blocks:,}" if now.total < done.all_blocks else ""
+    say(f"rehearsed {counted(now.total, 'block')}{part} · {done.schema} · {done.model}")
+    say()
+    _print_comparison(done)
+    say()
+    say(_summary(done))
+    if done.billed != now.cost:
+        presumed = f" + {dollars(now.presumed)} presumed" if now.presumed else ""
+        say(
+            f"billed {dollars(done.billed)}; the ledger says {dollars(now.cost)}{presumed}:"
+            " the difference is answers that got lost"
+        )
+    for name in ("faults", "statuses"):
+        told = ", ".join(f"{what}: {number:,}" for what, number in sorted(done.seen[name].items()))
+        if told and (name == "faults" or list(done.seen[name]) != ["200"]):
+            say(f"{name}: {told}")
+    for each in done.failures[:CAUSES]:
+        say(f"failed: {counted(len(each.failures), 'block')}: {clipped(each.cause, 120)}")
+    if now.total < done.all_blocks and done.whole:
+        say(f"all {done.all_blocks:,} blocks would cost about {dollars(done.whole)}")
+    for hold in now.holds:
+        note(f"quire: the run would be held ({hold.kind.value}): {hold.detail}")
+
+
+def _print_comparison(done: "Rehearsed") -> None:
+    usage, forecast = done.usage, done.forecast.expected
+    rows = (
+        (
+            f"forecast ({forecast.name})",
+            forecast.requests,
+            forecast.input_tokens,
+            forecast.cached_tokens,
+            None,
+            forecast.output_tokens,
+            dollars(forecast.cost),
+        ),
+        (
+            "rehearsed",
+            done.progress.calls,
+            usage.input_total,
+            usage.cached,
+            usage.written_short + usage.written_long,
+            usage.output,
+            dollars(done.billed),
+        ),
+    )
+    columns = (">calls", ">tokens in", ">of it cached", ">written", ">tokens out", ">cost")
+    print_table(("", *columns), rows)
+
+
+def _summary(done: "Rehearsed") -> str:
+    now = done.progress
+    parts = [
+        f"{now.done:,} done, {now.failed:,} failed",
+        f"{done.seconds:,.1f} s",
+        f"{mean_pack(now):g} blocks per call",
+        f"{now.resent:,} sent again",
+        counted(now.splits, "split"),
+    ]
+    return " · ".join(parts)
