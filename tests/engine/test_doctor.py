@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from quire.engine.doctor import examine_engine, is_well
 from quire.engine.examining.findings import of_error
 from quire.engine.examining.installation import EXTRAS, judge_disk
 from tests.accounts.doorman import GOOD
+from tests.crash.test_simulation import Died, Mortal
 from tests.engine.patients import Later, believing, found, standings
 from tests.ledger.raw import Raw
 from tests.world import World, sentences
@@ -54,6 +56,36 @@ def test_examining_leaves_no_trace(world: Worlds) -> None:
     assert raw.one("SELECT count(*) FROM credentials") == 0
     assert raw.one("SELECT count(*) FROM events") == 0
     raw.close()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_recount_agrees_after_every_crash(world: Worlds, seed: int) -> None:
+    outside = Mortal(seed, chance=0.2)
+    here = world(faults=FAULTS, outside=outside)
+    here.ingest(sentences(30))
+    run = here.start(pack_size=6, concurrency=3, max_tries=50, max_calls=500)
+
+    while here.engine.progress(run.id).state != "finished":
+        with suppress(Died, BaseExceptionGroup):
+            run.wait()
+        with here.engine.ledger.snapshot() as tx:
+            assert tx.checks.miscounts() == []
+
+    assert outside.deaths
+
+
+def test_a_recount_agrees_after_purging_cancelling_and_retrying(world: Worlds) -> None:
+    here = world(faults="wrong@MARK")
+    here.ingest(sentences(12, mark=3), "first")
+    here.ingest(sentences(12), "second")
+    run = here.run(max_tries=1, pack_size=4)
+    run.retry()
+    run.wait()
+    here.engine.purge("second")
+    here.start(new=True).cancel()
+    here.run(new=True, limit=3)
+
+    assert standings(found(here, "tallies")) == ["ok"]
 
 
 def test_wrong_tallies_are_found_and_corrected(world: Worlds) -> None:
