@@ -15,7 +15,7 @@ from tests.docs.pages import ROOT, Block, Command, anchors, blocks, commands, li
 
 PAGES = pages()
 README = ROOT / "README.md"
-TUTORIAL = ROOT / "docs" / "tutorial.md"
+RUN_AS_WRITTEN = [ROOT / "docs" / each for each in ("tutorial.md", "providers.md", "rehearsal.md")]
 GLOBAL_OPTIONS = {"--ledger", "--quiet", "-q", "--version", "--help", "-h"}
 RUNS_PYTHON = [README, ROOT / "docs" / "why.md"]
 
@@ -30,10 +30,11 @@ def test_every_command_on_a_page_exists_with_its_options(page: Path) -> None:
     assert [each.words for each in commands(page) if not _exists(each)] == []
 
 
-def test_the_tutorial_runs_as_it_is_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", RUN_AS_WRITTEN, ids=name)
+def test_a_page_of_commands_runs_as_it_is_written(page: Path, tmp_path: Path) -> None:
     here = _folder(tmp_path)
     said = ""
-    for block in blocks(TUTORIAL):
+    for block in blocks(page):
         if block.language == "text":
             assert _missing(block.text, said) == [], said
         elif block.language:
@@ -85,13 +86,14 @@ def _exists(command: Command) -> bool:
 
 
 def _folder(tmp_path: Path) -> Path:
-    """A folder with the examples in it, and a `quire` on its path that is this one."""
+    """A folder with the examples in it, and on its path this `quire` and this `python`."""
     here = tmp_path / "tour"
     shutil.copytree(ROOT / "examples", here / "examples")
-    shim = tmp_path / "bin" / "quire"
-    shim.parent.mkdir()
-    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m quire "$@"\n')
-    shim.chmod(0o755)
+    (tmp_path / "bin").mkdir()
+    for called, start in (("quire", " -m quire"), ("python", "")):
+        shim = tmp_path / "bin" / called
+        shim.write_text(f'#!/bin/sh\nexec "{sys.executable}"{start} "$@"\n')
+        shim.chmod(0o755)
     return here
 
 
