@@ -77,7 +77,7 @@ def test_with_one_key_only_the_run_is_held_and_a_new_key_lets_it_go_on(
     quire: Quire, serve: Serve, asks: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     provider, variable = asks.partition("/")[0], VARIABLE[asks]
-    server = serve(keys={GOOD[asks]: "valid"})
+    serve(keys={GOOD[asks]: "valid"})
     monkeypatch.setenv(variable, BAD[asks])
 
     held = quire(*RUN, "-m", asks, code=4)
@@ -86,13 +86,10 @@ def test_with_one_key_only_the_run_is_held_and_a_new_key_lets_it_go_on(
     (line,) = held.stderr.splitlines()[1:]
     assert line.startswith("quire: run 1 is held (credential): no usable key for")
     assert f"env {variable} …{BAD[asks][-4:]} was not accepted" in line
-    assert f"`quire keys add {provider}` adds another" in line
+    assert f"`quire keys add {provider}`" in line
     assert line.endswith("`quire resume 1`")
     assert quire.json("status")["why"] == [line.removeprefix("quire: run 1 is ")]
     assert quire.json("status")["cost_micro_dollars"] == 0
-    asked = len(server.entries())
-    quire(*RUN, "-m", asks, code=4)  # nothing is tried again before somebody acts
-    assert len(server.entries()) == asked
 
     monkeypatch.setenv(variable, GOOD[asks])
     quire("resume", "1")

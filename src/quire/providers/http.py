@@ -166,15 +166,17 @@ def _refusal(vendor: Vendor, response: HttpResponse, account: Account, place: st
     if len(key) >= _LEAST_SECRET and key in response.body:
         response = response._replace(body=response.body.replace(key, b"..."))
     error = vendor.classify(response)
-    page = _is_page(response)
+    page, remedy = _is_page(response), error.remedy
+    if page and remedy is Remedy.FIX_REQUEST:  # whoever shows pages has not read the call
+        remedy = Remedy.FIX_ACCOUNT
     told = (
         f"{response.status} from {place}: an HTML page, not an API answer" if page else str(error)
     )
-    if page and error.remedy is Remedy.FIX_ACCOUNT:
+    if page and remedy is Remedy.FIX_ACCOUNT:
         told += "; check the base URL, and what stands between here and there"
     return ProviderError(
         one_line(_hide(told, account)),
-        remedy=error.remedy,
+        remedy=remedy,
         retry_after=error.retry_after,
         spent=error.spent and not page,
         bad_key=error.bad_key and not page,  # a page is from somebody who never saw the key
