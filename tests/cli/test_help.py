@@ -13,9 +13,9 @@ from tests.cli.conftest import Quire
 COMMANDS = [
     *("init", "ingest", "documents", "schema", "plan", "run", "work", "runs", "status", "show"),
     *("export", "failures", "prompt", "ledger", "events", "pause", "resume", "cancel", "retry"),
-    *("purge", "models", "probe", "version", "schema add", "schema list", "schema show"),
+    *("purge", "models", "probe", "doctor", "version", "schema add", "schema list", "schema show"),
     *("keys", "keys add", "keys list", "keys test", "keys remove"),
-    *("rehearse", "rehearse serve", "local", "local install", "local serve"),
+    *("rehearse", "rehearse serve", "rehearse run", "local", "local install", "local serve"),
 ]
 HEAVY = {
     *("sqlite3", "psycopg", "psycopg_pool", "asyncio", "orjson", "jiter", "jsonschema_rs"),

@@ -144,7 +144,8 @@ def test_the_first_call_writes_the_prefix_and_the_others_read_it() -> None:
     cached = plain.packed_cached
 
     assert cached is not None
-    written, read = plain.prefix_tokens, 4 * plain.prefix_tokens
+    written = -(-prefix_bytes(prefix(STAGE)) // 4)
+    read = 4 * written
     rest = plain.packed.input_tokens - written - read
     assert (cached.requests, cached.cached_tokens) == (5, read)
     assert cached.input_tokens == plain.packed.input_tokens

@@ -149,7 +149,4 @@ def _all_refused(provider: str, credentials: Sequence[Credential]) -> str:
         for each in credentials
         if not _is_valid(each)
     )
-    return (
-        f"no usable key for {provider}: {said}; `quire keys add {provider}` adds another,"
-        f" `quire resume` tries again"
-    )
+    return f"no usable key for {provider}: {said}; mend that, or `quire keys add {provider}`"

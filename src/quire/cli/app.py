@@ -5,12 +5,14 @@ from typing import Annotated
 import typer
 
 from quire.cli import (
+    doctor,
     documents,
     exchanges,
     keys,
     local,
     looking,
     models,
+    planning,
     probing,
     rehearsing,
     results,
@@ -79,7 +81,7 @@ _COMMANDS = (
     (PREPARE, documents.init, "quire init --ledger postgresql://me@localhost/quire"),
     (PREPARE, documents.ingest, "quire ingest docs/ '*.md' rows.csv --text-column body"),
     (PREPARE, documents.documents, "quire documents --json"),
-    (RUN, running.plan, "quire plan --schema clauses --model simulated/small"),
+    (RUN, planning.plan, "quire plan --schema clauses --model simulated/small"),
     (RUN, running.run, "quire run --schema clauses --model simulated/small --limit 20"),
     (RUN, probing.probe, "quire probe --schema clauses --sample 50"),
     (RUN, working.work, "quire work --workers 4 --until-idle"),
@@ -92,6 +94,7 @@ _COMMANDS = (
     (LOOK, exchanges.prompt, "quire prompt 12"),
     (LOOK, exchanges.ledger, "quire ledger 3 --request 7"),
     (LOOK, looking.events, "quire events 3"),
+    (LOOK, doctor.doctor, "quire doctor --offline"),
     (STEER, steering.pause, "quire pause 3"),
     (STEER, steering.resume, "quire resume 3"),
     (STEER, steering.cancel, "quire cancel 3"),

@@ -33,7 +33,8 @@ class Accounts:
         chosen = self._remembered(tx, context.facts, now)
         if chosen.accounts:
             return chosen.accounts[0]
-        hold(tx, context.run_id, HoldKind.CREDENTIAL, f"{chosen.problem}; then", now)
+        detail = f"{chosen.problem}; then the same command, or `quire resume {context.run_id}`"
+        hold(tx, context.run_id, HoldKind.CREDENTIAL, detail, now)
         return None
 
     async def ready(self, account: Account) -> Account:

@@ -21,6 +21,8 @@ from quire.pipeline.contexts import Contexts
 from quire.pipeline.receive import Returned, receive
 from quire.providers.protocol import Provider
 
+NOTHING_WORKS = 2  # calls in a row that came to nothing: worth a word, then at each doubling
+
 
 class Exchanged(NamedTuple):
     """What one step of the courier did."""
@@ -56,10 +58,12 @@ class Courier:
         self._outside = outside
         self._threads = threads
         self._accounts = accounts
+        self.tell: Callable[[str], None] = lambda message: None  # where nothing works, and why
         self._throttles: defaultdict[str, Throttle] = defaultdict(Throttle)  # by model
         self._in_flight: Counter[str] = Counter()  # by model
         self.most = 1  # the largest concurrency seen: what is worth a look at the queues
         self._back: list[Returned] = []
+        self._failing = 0  # calls in a row that came to nothing
         self._last_lane = LaneId(0)
         self._sends: dict[AttemptId, InFlight] = {}
         self.returned = asyncio.Event()  # set when a call came back
@@ -185,6 +189,7 @@ class Courier:
             self._outside.reach("after_send")
             self._back.append(Returned(outgoing, _answer(outgoing, provider, raw), sent.rates))
             self._throttles[context.facts.name].answered()
+            self._failing = 0
         except Undecodable as error:  # only a response can be that, and there is none
             self._fail(outgoing, _lost(str(error)))
         except ProviderError as error:
@@ -203,6 +208,9 @@ class Courier:
             self.returned.set()
 
     def _fail(self, outgoing: Outgoing, error: ProviderError) -> None:
+        self._failing += error.remedy in (Remedy.RETRY, Remedy.LOST)
+        if self._failing >= NOTHING_WORKS and self._failing & (self._failing - 1) == 0:
+            self.tell(f"{error}; trying again, later and later")
         if error.remedy is Remedy.WAIT:
             self._throttles[outgoing.context.facts.name].pushed_back(self._outside.now())
         jitter = self._outside.jitter()

@@ -53,6 +53,7 @@ class Worker:
         self._threads = Threads()
         contexts = Contexts()
         self.courier = Courier(ledger, contexts, provider_for, accounts, outside, self._threads)
+        self.courier.tell = tell
         self.settler = Settler(ledger, contexts, outside, self._threads, provider_for)
         self.sweeper = Sweeper(ledger, contexts, outside, self._threads, settings.lease)
         self._stopping = False  # nothing more goes out

@@ -25,7 +25,6 @@ from quire.plan.sizing import (
     OutputShape,
     bound_tokens,
     budget,
-    forecast_tokens,
     is_cached,
     output_shape,
     pack_cap,
@@ -134,7 +133,6 @@ def build(lane: Lane, stage: Stage, policy: Policy, facts: ModelFacts) -> StageC
     prompt_bytes = len(stage.prompt.encode())
     cap = pack_cap(stage, policy)
     room = budget(facts, prefix_bytes(head), prompt_bytes, reserved_output(facts), cap)
-    prefix_tokens = forecast_tokens(prefix_bytes(head)) * facts.token_factor
     return StageContext(
         run_id=lane.run_id,
         stage_id=lane.stage_id,
@@ -149,7 +147,7 @@ def build(lane: Lane, stage: Stage, policy: Policy, facts: ModelFacts) -> StageC
         shape=Shape(stage.schema.record_schema),
         output_shape=output_shape(stage.schema, policy.estimated_output_per_task),
         budget=room,
-        caching=is_cached(facts, policy, prefix_tokens),
+        caching=is_cached(facts, policy, head.system),
         question=stage_question(head.hash, stage.prompt, facts.name, stage.params, GATE_VERSION),
     )
 

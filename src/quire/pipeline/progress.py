@@ -65,7 +65,8 @@ def reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> li
     if not said and workers == 0:
         said.append("no worker is running: `quire run` with the same options, or `quire work`")
     moment = tx.requests.next_moment(found.run_id)
-    if not said and moment is not None and moment > now:
+    if moment is not None and moment > now and not found.holds:
+        error = tx.attempts.last_error(found.run_id) or "the provider asked to wait"
         seconds = (moment - now).total_seconds()
-        said.append(f"the provider asked to wait: the next call goes in {seconds:.0f} s")
+        said.append(f"{error}; the next call may go in {seconds:.0f} s")
     return said

@@ -158,7 +158,8 @@ def _apply(
         case Hold(kind=kind, detail=detail):
             _send_again(tx, row, 0, now)
             if not _set_aside(tx, row.run_id, failure, now):
-                hold(tx, row.run_id, HoldKind(kind), f"{detail}; mend that, then", now)
+                detail = f"{detail}; mend that, then `quire resume {row.run_id}`"
+                hold(tx, row.run_id, HoldKind(kind), detail, now)
         case never:
             assert_never(never)
 
@@ -178,7 +179,6 @@ def _set_aside(tx: Transaction, run: RunId, failure: CallFailure, now: datetime)
 
 def hold(tx: Transaction, run: RunId, kind: HoldKind, detail: str, now: datetime) -> None:
     """Let a run wait for a person, and say what for."""
-    detail = f"{detail} `quire resume {run}`"
     if tx.holds.add(run, kind, detail, now):
         tx.events.add(run, "held", detail, now)
 

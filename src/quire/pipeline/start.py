@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from quire.accounts.credentials import clear
 from quire.domain.data import canonical_json
 from quire.domain.ids import DocumentId, RunId, fingerprint
 from quire.domain.models import ModelFacts
 from quire.domain.policy import SourcedPolicy
 from quire.domain.recipes import Recipe
+from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Transaction
 from quire.plan.rendering import prefix
 from quire.recipes.snapshots import recipe_to_json
@@ -54,6 +56,7 @@ def start(tx: Transaction, order: Order, now: datetime) -> Started:
     if known is not None:
         tx.runs.set_limit(known, order.task_limit)
         _change_speed(tx, known, order)
+        _try_keys_again(tx, known, order, now)
         tx.notify()
         return Started(known, goes_on=True)
     told = (recipe_to_json(order.recipe), order.facts.as_json(), order.policy.as_json())
@@ -83,6 +86,14 @@ def _change_speed(tx: Transaction, run: RunId, order: Order) -> None:
     told = order.policy.as_json()
     if found is not None:
         tx.runs.set_policy(run, {**found.policy, **{name: told[name] for name in OPERATIONAL}})
+        tx.runs.set_model(run, {**found.model, "limits": order.facts.as_json()["limits"]})
+
+
+def _try_keys_again(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:
+    """Whoever gives the order again wants it tried again; without a good key it is held again."""
+    if tx.holds.lift(run, [HoldKind.CREDENTIAL]):
+        clear(tx, now, order.facts.provider)
+        tx.events.add(run, "resumed", "the same order was given again", now)
 
 
 def run_key(order: Order) -> bytes:

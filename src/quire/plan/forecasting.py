@@ -19,6 +19,7 @@ from quire.plan.sizing import (
     OutputShape,
     bound_tokens,
     budget,
+    cacheable_tokens,
     forecast_tokens,
     is_cached,
     largest_pack,
@@ -55,7 +56,7 @@ class Forecast:
     packed: Variant
     cached: Variant | None  # the same with the prefix cached; None where the provider would not
     packed_cached: Variant | None
-    prefix_tokens: int  # of what every call begins with
+    cacheable: int  # tokens that every call begins with, as far as they count towards a cache
     learnt: bool  # from calls that were answered, not only from rules of thumb
     tasks: int
     oversized: int  # tasks that no call to this model can hold
@@ -151,7 +152,7 @@ def forecast(
         packed=_variant(PACKED, requests, totals, job),
         cached=_cached(CACHED, totals.tasks, totals, job),
         packed_cached=_cached(PACKED_CACHED, requests, totals, job),
-        prefix_tokens=job.prefix_tokens,
+        cacheable=cacheable_tokens(prefix(stage).system),
         learnt=job.seen is not None,
         tasks=totals.tasks,
         oversized=totals.oversized,
@@ -192,15 +193,15 @@ def break_even(
 def _job(
     stage: Stage, facts: ModelFacts, policy: Policy, cap: int, samples: Sequence[Sample] = ()
 ) -> _Job:
-    prefix_size = prefix_bytes(prefix(stage))
+    head = prefix(stage)
+    prefix_size = prefix_bytes(head)
     prompt_size = len(stage.prompt.encode())
-    prefix_tokens = math.ceil(forecast_tokens(prefix_size) * facts.token_factor)
     return _Job(
         shape=output_shape(stage.schema, policy.estimated_output_per_task),
         expected=expect(stage.schema),
         request_bytes=prefix_size + prompt_size + FRAMING_BYTES,
         prefix_bytes=prefix_size,
-        caching=is_cached(facts, policy, prefix_tokens),
+        caching=is_cached(facts, policy, head.system),
         budget=budget(facts, prefix_size, prompt_size, reserved_output(facts), cap),
         facts=facts,
         learned=learn(samples),

@@ -12,13 +12,14 @@ BURST_PERCENT = 10
 STEADY_PERCENT = 85
 MINUTE = 60_000_000  # microseconds
 PARTS = 1000  # of a request or a token, so that slow limits fill up too
+LEAST = 20  # parts that must have come: of less, rounding down would take away too much
 
 
 def narrowest(*limits: Limits) -> Limits:
-    """Hold to the smallest number that anybody states for each limit."""
+    """Hold to the smallest number that anybody states for each limit; servers say 0 for none."""
     return Limits(
         **{
-            name: min((each for each in stated if each is not None), default=None)
+            name: min((each for each in stated if each), default=None)
             for name in _NAMES
             if (stated := [getattr(one, name) for one in limits])
         }
@@ -36,8 +37,14 @@ def full(limits: Limits, at: int) -> Level:
 
 
 def refilled(level: Level, limits: Limits, at: int) -> Level:
-    """Let time fill up what is left; a clock that went back fills nothing."""
+    """Let time fill up what is left; a clock that went back fills nothing.
+
+    Time that is too short to fill the slowest limit is not counted yet, however often one looks.
+    """
     passed = max(0, at - level.at)
+    stated = [limit for name in _NAMES if (limit := getattr(limits, name)) is not None]
+    if stated and _steady(min(stated)) * passed < LEAST * MINUTE:
+        return level
     levels = []
     for name in _NAMES:
         limit = getattr(limits, name)

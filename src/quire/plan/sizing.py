@@ -153,10 +153,18 @@ def pack_cap(stage: Stage, policy: Policy) -> int:
     return max(1, min(wanted, largest_pack(stage, LARGEST_PROBED_PACK)))
 
 
-def is_cached(facts: ModelFacts, policy: Policy, prefix_tokens: float) -> bool:
-    """Say whether the provider is asked to keep the prefix: it can, may, and it is long enough."""
+def is_cached(facts: ModelFacts, policy: Policy, system: str) -> bool:
+    """Say whether the provider is asked to keep the prefix: it can, may, and it is long enough.
+
+    Only the system text surely counts towards the minimum, and only at four bytes a token.
+    """
     can = facts.wire.marking is not Marking.NONE
-    return can and policy.caching != "off" and prefix_tokens >= facts.cache_minimum
+    return can and policy.caching != "off" and cacheable_tokens(system) >= facts.cache_minimum
+
+
+def cacheable_tokens(system: str) -> int:
+    """Tokens of a prefix that surely count towards a provider's minimum."""
+    return forecast_tokens(len(system.encode()))
 
 
 def reserved_output(facts: ModelFacts) -> int:

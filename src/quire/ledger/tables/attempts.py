@@ -159,6 +159,11 @@ class Attempts:
         rows = self._connection.run("output_samples", lane=lane, limit=limit)
         return named(Sample, rows)
 
+    def last_error(self, run: RunId) -> str | None:
+        """Why the newest call of a run that waits to go again came to nothing."""
+        rows = self._run("last_error", run=run)
+        return rows[0][0] if rows else None
+
     def purged(self, attempts: Sequence[AttemptId]) -> set[AttemptId]:
         """Which of these were sent for a request whose words are erased by now."""
         return {row[0] for row in self._run("purged_attempts", ids=attempts)}

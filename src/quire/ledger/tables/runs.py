@@ -66,6 +66,10 @@ class Runs:
         """Change what a run was told about how fast it may go."""
         self._change("set_policy", id=run, policy=plain_json(policy))
 
+    def set_model(self, run: RunId, model: JsonObject) -> None:
+        """Change what a run was told about its model's limits."""
+        self._change("set_model", id=run, model=plain_json(model))
+
     def get(self, run: RunId) -> Run | None:
         """One run."""
         rows = self._run("get_run", id=run)

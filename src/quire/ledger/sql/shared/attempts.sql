@@ -94,3 +94,9 @@ SELECT count(*) FROM attempts WHERE id IN (:ids...) AND state = 'open'
 -- name: purged_attempts
 -- Which of these were sent for a request whose words are erased by now.
 SELECT a.id FROM attempts a JOIN requests q ON q.id = a.request_id WHERE a.id IN (:ids...) AND q.purged_at IS NOT NULL
+
+-- name: last_error
+-- Of requests that wait to go again: there are never many.
+SELECT a.error FROM lanes l JOIN requests q ON q.lane_id = l.id AND q.state = 'queued'
+JOIN attempts a ON a.request_id = q.id
+WHERE l.workspace_id = :workspace AND l.run_id = :run AND a.error IS NOT NULL ORDER BY a.id DESC LIMIT 1

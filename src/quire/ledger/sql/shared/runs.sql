@@ -23,6 +23,9 @@ SELECT 1
 -- name: set_policy
 UPDATE runs SET policy = :policy WHERE workspace_id = :workspace AND id = :id
 
+-- name: set_model
+UPDATE runs SET model = :model WHERE workspace_id = :workspace AND id = :id
+
 -- name: get_run
 SELECT id, recipe, model, policy, state, task_limit, cancel_asked_at, early_judged_at, created_at, ended_at
 FROM runs WHERE workspace_id = :workspace AND id = :id
