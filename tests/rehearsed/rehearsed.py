@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from time import time
+from typing import Any
 
 from quire.domain.data import Json
 from quire.domain.ids import RunId
@@ -83,7 +84,7 @@ class Rehearsed(World):
         """What the catalog says of the model."""
         return CATALOG[self.asks]
 
-    def start(self, schema: dict[str, Json] | None = None, **policy: Json) -> RunHandle:
+    def start(self, schema: dict[str, Json] | None = None, **policy: Any) -> RunHandle:
         """Order a run over everything."""
         return self.engine.run(schema=schema or METADATA, model=self.asks, **policy)
 

@@ -1,5 +1,7 @@
 """The prompt cache: one call writes a prefix, all others read it, and each token has its price."""
 
+from typing import Any
+
 import pytest
 
 from quire.domain.money import cost
@@ -19,7 +21,7 @@ from tests.world import sentences
 
 MARKED = (ANTHROPIC, OPENAI, "anthropic/claude-sonnet-5-5")  # models whose prefix is marked
 FOUND = ("openai/gpt-5.4-mini", "gemini/gemini-3.6-flash")  # models that find it by themselves
-WIDE = {"pack_size": 1, "concurrency": 64}
+WIDE: dict[str, Any] = {"pack_size": 1, "concurrency": 64}
 
 _USAGE = """SELECT input_tokens, output_tokens, cached_tokens, written_short_tokens,
     written_long_tokens, cost FROM attempts ORDER BY id"""

@@ -1,5 +1,7 @@
 """Faults over real HTTP: every block is answered, and the money is the server's, to the last."""
 
+from typing import Any
+
 import pytest
 
 from tests.rehearsed.conftest import Rehearse
@@ -10,7 +12,10 @@ MIXED = (
     "429=0.005,500=0.01,503=0.005,529=0.005,skip=0.003,wrong=0.003,duplicate=0.002,conflict=0.002"
     ",truncate=0.01,malformed=0.01,empty=0.005,stranger=0.005,refuse=0.002,retry_after=0.05,seed=7"
 )
-PATIENT = {"max_tries": 8, "max_calls": 40}  # at this rate of faults, some blocks need it
+PATIENT: dict[str, Any] = {
+    "max_tries": 8,
+    "max_calls": 40,
+}  # at this rate of faults, some blocks need it
 
 
 def carry_out(here: Rehearsed, blocks: int, pack_size: int) -> None:

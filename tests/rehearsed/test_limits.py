@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from tests.world import sentences
 
 SPEED = 20  # a minute takes three seconds
 QUIRE = [sys.executable, "-m", "quire"]
-WIDE = {"pack_size": 1, "concurrency": 64}
+WIDE: dict[str, Any] = {"pack_size": 1, "concurrency": 64}
 
 
 def most_in_a_minute(here: Rehearsed) -> dict[str, int]:
