@@ -67,7 +67,7 @@ def _spending(now: Progress, foreseen: int | None) -> str:
     forecast = f" (forecast {dollars(foreseen)})" if foreseen is not None else ""
     parts = [
         counted(now.calls, "call"),
-        f"{now.input_tokens:,} tokens in, {now.output_tokens:,} out",
+        f"{now.input_tokens:,} tokens in{_cached(now)}, {now.output_tokens:,} out",
         f"{dollars(now.cost)}{presumed}{forecast}",
     ]
     if now.splits:
@@ -75,6 +75,10 @@ def _spending(now: Progress, foreseen: int | None) -> str:
     if now.resent:
         parts.insert(1, f"{now.resent:,} sent again")
     return " · ".join(parts)
+
+
+def _cached(now: Progress) -> str:
+    return f" ({now.cached_tokens:,} from the cache)" if now.cached_tokens else ""
 
 
 def _next(now: Progress, code: int) -> list[str]:

@@ -140,12 +140,13 @@ def _print_attempt(attempt: "AttemptView") -> None:
     cost = "" if attempt.cost is None else f"{dollars(attempt.cost)} ({attempt.cost_basis})"
     tokens = ""
     if attempt.input_tokens is not None:
-        tokens = f"{attempt.input_tokens:,} in, {attempt.output_tokens or 0:,} out"
+        tokens = _tokens(attempt)
     params = ", ".join(f"{name}={value}" for name, value in attempt.params.items())
     print_pairs(
         [
             (f"attempt {attempt.no}", attempt.state),
             ("model", named(attempt.model)),
+            ("key", attempt.credential or ""),
             ("params", params),
             ("sent", moment(attempt.sent_at)),
             ("ended", moment(attempt.ended_at)),
@@ -157,6 +158,19 @@ def _print_attempt(attempt: "AttemptView") -> None:
             ("response", attempt.decoded or attempt.raw or ""),
         ]
     )
+
+
+def _tokens(attempt: "AttemptView") -> str:
+    """Tokens by the price they have: what was read from a cache is not counted among `in`."""
+    counts = (
+        (attempt.input_tokens, "in"),
+        (attempt.cached_tokens, "in from the cache"),
+        (attempt.written_tokens, "in written to the cache"),
+        (attempt.output_tokens, "out"),
+        (attempt.reasoning_tokens, "of them reasoning"),
+    )
+    plain = ("in", "out")
+    return ", ".join(f"{count or 0:,} {what}" for count, what in counts if count or what in plain)
 
 
 def _print_text(title: str, text: str) -> None:

@@ -101,6 +101,7 @@ def _status(head: "RunHead", now: Progress) -> list[tuple[str, str]]:
         ),
         ("calls", f"{now.calls:,} answered, {now.resent:,} sent again"),
         ("tokens", f"{now.input_tokens:,} in, {now.output_tokens:,} out"),
+        *([("cached", f"{now.cached_tokens:,} of the tokens in")] if now.cached_tokens else []),
         ("cost", f"{dollars(now.cost)}{presumed}"),
         ("started", moment(head.started_at)),
         ("ended", moment(head.ended_at)),

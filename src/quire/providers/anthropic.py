@@ -66,6 +66,8 @@ _BY_STATUS = {
     409: RETRY,
     413: TOO_LARGE,
     429: WAIT,
+    503: WAIT,
+    529: WAIT,
 }
 # These come as 400 invalid_request_error, like any mistake; only the words tell them apart.
 _SPENT = re.compile(r"You have reached your specified|credit balance is too low", re.IGNORECASE)

@@ -61,6 +61,8 @@ _BY_STATUS = {
     409: RETRY,
     413: TOO_LARGE,
     499: RETRY,
+    503: WAIT,
+    529: WAIT,
 }
 _BAD_KEY = re.compile(r"API key (?:not valid|expired|not found)", re.IGNORECASE)
 _LONG = re.compile(r"token count.{0,40}exceeds|payload size exceeds|too many tokens", re.IGNORECASE)

@@ -1,12 +1,12 @@
 """One request from its bytes to the decision what to send back; nothing here waits."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import orjson
 
 from quire.domain.accounts import Secret
-from quire.domain.data import Json
+from quire.domain.data import Json, JsonObject
 from quire.domain.ids import AttemptId
 from quire.domain.models import Limits, Params, Usage
 from quire.domain.requests import Call, Stop
@@ -217,8 +217,8 @@ class Exchange:
     def _call(self, asked: Asked) -> Call:
         system, user = asked.system, asked.user
         schema = asked.schema
-        if schema is None and blocks_in(user):
-            schema = from_words(system)
+        if blocks_in(user) and (schema is None or "results" in _properties(schema)):
+            schema = from_words(system) or schema  # the words also say what no schema could bind
         return Call(
             attempt_id=AttemptId(self._entry.number),
             model=asked.model,
@@ -276,3 +276,8 @@ def _short(short: Short, model: str) -> str:
         f"Rate limit reached for {model} on {what} per min: Limit {short.limit},"
         f" Used {short.used}, Requested {short.wanted}. Please try again in {short.wait:.3f}s."
     )
+
+
+def _properties(schema: JsonObject) -> Mapping[str, Json]:
+    found = schema.get("properties")
+    return found if isinstance(found, Mapping) else {}

@@ -157,7 +157,7 @@ ERRORS: dict[str, Refusal] = {
     "ramp": Refusal(429, error(RATE, code="ramp_limit_exceeded"), Remedy.WAIT),
     "broken": Refusal(500, error("api_error"), Remedy.RETRY),
     "slow": Refusal(504, error("timeout_error"), Remedy.RETRY),
-    "overloaded": Refusal(529, error("overloaded_error"), Remedy.RETRY),
+    "overloaded": Refusal(529, error("overloaded_error"), Remedy.WAIT),
     "timeout": Refusal(408, error("timeout_error"), Remedy.RETRY),
     "conflict": Refusal(409, error("conflict_error"), Remedy.RETRY),
     "page": Refusal(502, b"<html>Bad gateway</html>", Remedy.RETRY),

@@ -170,7 +170,7 @@ ERRORS: dict[str, Refusal] = {
     "form": Refusal(400, error(400, INVALID, "Unknown name"), Remedy.FIX_REQUEST),
     "timeout": Refusal(408, b"", Remedy.RETRY),
     "broken": Refusal(500, error(500, "INTERNAL"), Remedy.RETRY),
-    "overloaded": Refusal(503, error(503, "UNAVAILABLE"), Remedy.RETRY),
+    "overloaded": Refusal(503, error(503, "UNAVAILABLE"), Remedy.WAIT),
     "slow": Refusal(504, error(504, "DEADLINE_EXCEEDED"), Remedy.RETRY),
     "moved": Refusal(302, b"<html>", Remedy.FIX_ACCOUNT),
 }

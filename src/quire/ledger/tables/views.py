@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import orjson
 
+from quire.domain.accounts import KeySource, label
 from quire.domain.data import JsonObject
 from quire.domain.ids import RequestId, RunId, StageId, TaskId, WorkspaceId
 from quire.ledger.connection import Connection, Row
@@ -56,10 +57,13 @@ class AttemptView(NamedTuple):
     input_tokens: int | None
     output_tokens: int | None
     cached_tokens: int | None
+    written_tokens: int | None
+    reasoning_tokens: int | None
     reserved: int
     cost: int | None
     cost_basis: str | None
     error: str | None
+    credential: str | None  # which key it went out with, by its name
     raw: str | None
     decoded: str | None
     reasoning: str | None
@@ -109,7 +113,7 @@ class Views:
 
 
 def _attempt(row: Row) -> AttemptView:
-    *head, raw, decoded, reasoning, codec, stop = row
+    *head, source, name, tail, raw, decoded, reasoning, codec, stop = row
     return AttemptView._make(
         (
             *head[:5],
@@ -117,6 +121,7 @@ def _attempt(row: Row) -> AttemptView:
             from_micros(head[6]),
             maybe_moment(head[7]),
             *head[8:],
+            label(KeySource(source), name, tail) if source else None,
             _text(raw, codec),
             _text(decoded, codec),
             _text(reasoning, codec),
