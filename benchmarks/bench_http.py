@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -40,7 +40,7 @@ BLOCKS = 5_000
 MODELS = {"openai": "openai/gpt-5.6-luna", "anthropic": "anthropic/claude-sonnet-5-5"}
 
 Ask = Callable[[Call], Awaitable[str]]  # one call from its parts to the text of its answer
-Contestant = Callable[[str, Sequence[Call]], Awaitable[float]]
+Contestant = Callable[[str, Sequence[Call]], Coroutine[None, None, float]]
 
 
 def calls(provider: str, count: int) -> list[Call]:
@@ -117,7 +117,8 @@ async def _openai_client(url: str, asked: Sequence[Call]) -> float:
 
         async def ask(call: Call) -> str:
             body: dict[str, Any] = plain.body(call)
-            return (await client.responses.create(**body)).output_text
+            response = await client.responses.create(**body)
+            return str(response.output_text)
 
         return await timed(ask, asked)
 
@@ -129,7 +130,7 @@ async def _anthropic_client(url: str, asked: Sequence[Call]) -> float:
         async def ask(call: Call) -> str:
             body: dict[str, Any] = plain.body(call)
             message = await client.messages.create(**body)
-            return str(message.content[0].text)  # type: ignore[union-attr]  # it is text
+            return str(message.content[0].text)
 
         return await timed(ask, asked)
 
