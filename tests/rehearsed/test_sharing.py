@@ -8,8 +8,6 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import ANTHROPIC, LONG
 from tests.world import METADATA, sentences
@@ -17,7 +15,6 @@ from tests.world import METADATA, sentences
 PATIENCE = 60.0
 
 
-@pytest.mark.xfail(strict=True, reason="who dies while priming makes the others wait a minute")
 def test_a_worker_that_dies_while_it_writes_a_prefix_keeps_nobody_waiting(
     rehearse: Rehearse, tmp_path: Path
 ) -> None:
@@ -38,7 +35,6 @@ def test_a_worker_that_dies_while_it_writes_a_prefix_keeps_nobody_waiting(
     assert here.engine.progress(run.id).done == 10
 
 
-@pytest.mark.xfail(strict=True, reason="the narrowest policy of a model holds for all its runs")
 def test_a_narrow_run_does_not_narrow_a_wide_one_of_the_same_model(rehearse: Rehearse) -> None:
     here = rehearse(latency="0.1")
     here.ingest(sentences(200), "wide")

@@ -60,7 +60,7 @@ class Courier:
         self._accounts = accounts
         self.tell: Callable[[str], None] = lambda message: None  # where nothing works, and why
         self._throttles: defaultdict[str, Throttle] = defaultdict(Throttle)  # by model
-        self._in_flight: Counter[str] = Counter()  # by model
+        self._in_flight: Counter[str | LaneId] = Counter()  # by model, and by lane
         self.most = 1  # the largest concurrency seen: what is worth a look at the queues
         self._back: list[Returned] = []
         self._failing = 0  # calls in a row that came to nothing
@@ -71,7 +71,7 @@ class Courier:
     @property
     def in_flight(self) -> int:
         """Calls that are out."""
-        return self._in_flight.total()
+        return len(self._sends)
 
     def holds(self, attempt: AttemptId) -> bool:
         """Whether a call is in flight here, or back and not stored yet."""
@@ -111,7 +111,7 @@ class Courier:
 
     def _begin(self, outgoing: Outgoing, group: asyncio.TaskGroup, now: datetime) -> None:
         policy = outgoing.context.policy
-        self._in_flight[outgoing.context.facts.name] += 1
+        self._in_flight.update((outgoing.context.facts.name, outgoing.context.lane_id))
         self.most = max(self.most, policy.concurrency)
         deadline = now + timedelta(seconds=policy.call_timeout)
         task = group.create_task(self._send(outgoing, deadline))
@@ -132,7 +132,7 @@ class Courier:
         self,
         back: list[Returned],
         worker: WorkerId | None,
-        out: Counter[str],
+        out: Counter[str | LaneId],
         now: datetime,
     ) -> tuple[list[Outgoing], bool]:
         """Record and claim in one transaction: the ledger syncs to disk once for both."""
@@ -145,18 +145,19 @@ class Courier:
             return self._claim(tx, worker, out, now)
 
     def _claim(
-        self, tx: Transaction, worker: WorkerId, out: Counter[str], now: datetime
+        self, tx: Transaction, worker: WorkerId, out: Counter[str | LaneId], now: datetime
     ) -> tuple[list[Outgoing], bool]:
         """Claim lane by lane, a fair share of the room each; says whether one had less."""
         outgoing: list[Outgoing] = []
         short = False
         lanes = self._in_turn(tx.requests.open_lanes(now))
         shares = Counter(lane.model for lane in lanes)
-        taken: Counter[str] = Counter()
         for lane in lanes:
             context = self._contexts.of_lane(tx, lane)
-            most = self._throttles[lane.model].allows(context.policy.concurrency)
-            room = most - out[lane.model] - taken[lane.model]
+            most = context.policy.concurrency
+            window = self._throttles[lane.model].allows(most)
+            room = min(window - out[lane.model], most - out[lane.id])
+            most = min(most, window)
             share = min(room, -(-most // shares[lane.model]))
             if share <= 0 or room < _worth(most):
                 continue
@@ -166,7 +167,7 @@ class Courier:
             sender = Sender(worker, account)
             claimed = claim(tx, self._contexts, context, sender, share, now)
             short = short or len(claimed) < share
-            taken[lane.model] += len(claimed)
+            out[lane.model] += len(claimed)
             outgoing.extend(claimed)
             if claimed:
                 self._last_lane = lane.id
@@ -203,7 +204,7 @@ class Courier:
         except Exception as error:  # noqa: BLE001 - whatever a vendor's code raises, the call may have been paid
             self._fail(outgoing, _lost(describe(error)))
         finally:
-            self._in_flight[context.facts.name] -= 1
+            self._in_flight.subtract((context.facts.name, context.lane_id))
             del self._sends[call.attempt_id]
             self.returned.set()
 

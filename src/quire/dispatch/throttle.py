@@ -14,20 +14,22 @@ class Throttle:
         """Begin small."""
         self._window = float(FIRST)
         self._starting = True
+        self._most = 0  # the most that any policy allowed so far
         self._answered = 0  # since the window last grew
         self._pushed: datetime | None = None
 
     def allows(self, most: int) -> int:
-        """How many calls may be out, where the policy allows `most`."""
-        self._window = min(self._window, float(max(1, most)))
-        return max(1, int(self._window))
+        """How many calls to the model may be out, those of runs with other policies included."""
+        self._most = max(self._most, most)
+        return max(1, min(int(self._window), self._most))
 
     def answered(self) -> None:
         """A call was answered: after a window of these there is room for more."""
         self._answered += 1
         if self._answered >= self._window:
             self._answered = 0
-            self._window = self._window * 2 if self._starting else self._window + 1
+            wider = self._window * 2 if self._starting else self._window + 1
+            self._window = min(wider, float(self._most)) if self._most else wider
 
     def pushed_back(self, now: datetime) -> None:
         """The provider asked to wait."""

@@ -110,7 +110,9 @@ def primed(
     if kept_at + KEPT // timedelta(microseconds=1) > to_micros(now):
         return Priming(NO_LIMIT, caching=True)
     if writing_until > to_micros(now):
-        return Priming(0, caching=True)
+        if tx.requests.in_flight(context.run_id):
+            return Priming(0, caching=True)
+        note_not_cached(tx, context, pool)  # who was to write it is gone
     if tx.requests.queued(context.lane_id, 2) < 2:  # nobody would read what it writes
         return Priming(NO_LIMIT, caching=False)
     mine = tx.caches.begin(context.prefix.hash, pool, now + PRIMING, now)

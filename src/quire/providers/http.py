@@ -1,8 +1,10 @@
 """Calls over HTTP: one set of connections for all vendors, and every failure classified."""
 
 import asyncio
+import os
 import ssl
 from collections.abc import Callable
+from functools import cache
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -80,7 +82,7 @@ class Transport:
                     limit=CONNECTIONS,
                     limit_per_host=0,
                     keepalive_timeout=IDLE_SECONDS,
-                    ssl=ssl.create_default_context(),  # made now: SSL_CERT_FILE is read here
+                    ssl=_trust(*map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))),
                 ),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -96,6 +98,12 @@ class Transport:
         if place not in self._proxies:
             self._proxies[place] = _find_proxy(url)
         return self._proxies[place]
+
+
+@cache
+def _trust(*places: str | None) -> ssl.SSLContext:
+    """Whom to believe, as OpenSSL finds it in these places; reading it takes a while."""
+    return ssl.create_default_context()
 
 
 class HttpProvider:

@@ -102,7 +102,7 @@ class Views:
 
     def attempts(self, request: RequestId) -> list[AttemptView]:
         """The sendings of a request, in order."""
-        return [_attempt(row) for row in self._connection.run("attempts_of_request", id=request)]
+        return [_attempt(row) for row in self._run("attempts_of_request", id=request)]
 
     def members(self, request: RequestId) -> list[MemberView]:
         """The tasks of a request, in order."""
