@@ -2,11 +2,14 @@
 
 import subprocess
 import sys
+import time
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from quire.pipeline.progress import reasons
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import (
     ANTHROPIC,
@@ -161,3 +164,17 @@ def at_most(moments: list[float], burst: int, a_second: float) -> bool:
         for first in range(len(moments))
         for last in range(first, len(moments))
     )
+
+
+def test_status_says_which_limit_holds_calls_back(rehearse: Rehearse) -> None:
+    here = rehearse()
+    here.ingest(sentences(40))
+    slow = {here.asks: {"limits": {"requests": 20}}}
+    here.engine.settings = replace(here.engine.settings, models=slow)
+    run = here.start(pack_size=1)
+    until = time.monotonic() + 3.0
+    here.engine.work(lambda: time.monotonic() > until)
+
+    with here.engine.ledger.snapshot() as tx:
+        why = reasons(tx, here.engine.progress(run.id), 1, here.outside.now())
+    assert why == [f"calls are held back: {here.asks} allows 20 requests a minute"]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from quire.domain.accounts import Account, Rates
 from quire.domain.limits import Level, Need, Pool
-from quire.domain.models import Limits
+from quire.domain.models import Limits, ModelFacts
 from quire.domain.requests import Queued
 from quire.ledger.ledger import Transaction
 from quire.ledger.moments import to_micros
@@ -19,6 +19,7 @@ from quire.plan.pacing import (
     is_limited,
     narrowest,
     refilled,
+    scarce,
 )
 from quire.plan.rendering import items_bytes
 
@@ -88,6 +89,23 @@ def _take(tx: Transaction, pool: Pool, told: Limits, now: datetime) -> tuple[Lev
         assert held is not None
     limits = narrowest(told, held[1])
     return refilled(held[0], limits, to_micros(now)), limits
+
+
+def held_back_by(tx: Transaction, facts: ModelFacts, now: datetime) -> list[str]:
+    """Say which limits of a model keep calls back now, in words."""
+    words = {
+        "requests": "requests",
+        "input": "tokens in",
+        "output": "tokens out",
+        "total": "tokens",
+    }
+    said = set()
+    for pool, level, told in tx.levels.all():
+        if pool.model == facts.name:
+            limits = narrowest(facts.limits, told)
+            left = refilled(level, limits, to_micros(now))
+            said |= {f"{getattr(limits, each):,} {words[each]}" for each in scarce(left, limits)}
+    return sorted(said)
 
 
 class Priming(NamedTuple):

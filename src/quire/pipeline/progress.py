@@ -4,9 +4,11 @@ from datetime import datetime
 
 from quire.domain.errors import NotFound
 from quire.domain.ids import RunId
+from quire.domain.models import ModelFacts
 from quire.domain.runs import Progress
 from quire.domain.states import TASK, TASK_OPEN
 from quire.ledger.ledger import Transaction
+from quire.pipeline.admit import held_back_by
 
 
 def progress(tx: Transaction, run: RunId) -> Progress:
@@ -69,4 +71,16 @@ def reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> li
         error = tx.attempts.last_error(found.run_id) or "the provider asked to wait"
         seconds = (moment - now).total_seconds()
         said.append(f"{error}; the next call may go in {seconds:.0f} s")
+    if not said and moment is not None:
+        said += _paced(tx, found.run_id, now)
     return said
+
+
+def _paced(tx: Transaction, run: RunId, now: datetime) -> list[str]:
+    """Say so where we hold calls back ourselves, to keep within the provider's limits."""
+    told = tx.runs.get(run)
+    facts = ModelFacts.from_json(told.model) if told else None
+    limits = held_back_by(tx, facts, now) if facts else []
+    if not facts or not limits:
+        return []
+    return [f"calls are held back: {facts.name} allows {' and '.join(limits)} a minute"]

@@ -71,6 +71,16 @@ def admit(level: Level, limits: Limits, needs: Sequence[Need]) -> tuple[int, Lev
     return count, level
 
 
+def scarce(level: Level, limits: Limits) -> list[str]:
+    """Name the limits of which less than half of what may go at once is left."""
+    return [
+        name
+        for name in _NAMES
+        if (limit := getattr(limits, name)) is not None
+        and getattr(level, name) * 2 < _capacity(limit)
+    ]
+
+
 def give_back(level: Level, limits: Limits, unused: Need) -> Level:
     """Put back what calls were reckoned at and did not take; below nothing, take the rest."""
     levels = (
