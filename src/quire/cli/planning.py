@@ -37,6 +37,7 @@ def plan(
     with opened(context) as engine:
         over = engine.look.documents(document) if document else None
         told = of.told_policy(context.params)
+        engine.exact_tokens = True
         planned = engine.plan(schema=schema, model=model, over=over, **told)
     if as_json:
         print_json(_plan_json(planned))

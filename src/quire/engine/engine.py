@@ -17,6 +17,7 @@ from quire.domain.ids import DocumentId, RunId
 from quire.domain.recipes import Schema
 from quire.domain.runs import Progress, Run
 from quire.engine.accounting import worker_accounts
+from quire.engine.counting import exactly
 from quire.engine.looking import Looking, one_document
 from quire.engine.loop import in_main_thread, run_loop
 from quire.engine.ordering import (
@@ -71,6 +72,7 @@ class Engine(Steering):
         self.look = Looking(ledger)
         self._outside = outside or Outside()
         self.providers = Providers(settings.faults)
+        self.exact_tokens = False  # count with the model's tokenizer, if installed, when planning
         self._workers: set[Worker] = set()
 
     def __enter__(self) -> "Engine":
@@ -133,10 +135,11 @@ class Engine(Steering):
         asked = self._ask(schema, model, policy)
         with self.ledger.snapshot() as tx:
             inputs = [document for document, _ in self._inputs(over)]
+            facts = exactly(tx, asked.facts, inputs) if self.exact_tokens else asked.facts
             told = forecast(
                 tx.documents.sizes(inputs),
                 asked.recipe.stages[0],
-                asked.facts,
+                facts,
                 asked.policy.policy,
                 answered_like(tx, asked),
             )

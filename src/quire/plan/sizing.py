@@ -17,6 +17,7 @@ LARGEST_PROBED_PACK = 50
 DEFAULT_CAP = 10
 TEXT_HEAVY_CAP = 6
 SMALLEST_MAX_TOKENS = 512
+FORECAST_BYTES = 4  # of UTF-8 to a token, mostly
 BOUND_BYTES = 3  # of UTF-8 that surely hold a token
 ENVELOPE_TOKENS = 16  # roles and separators that providers put around the two messages
 MARGIN_PERCENT = 85  # of a limit that we plan to fill; estimates are estimates
@@ -59,7 +60,7 @@ class _Field(NamedTuple):
 
 def forecast_tokens(n_bytes: int) -> int:
     """Expect a token for every four bytes of UTF-8."""
-    return (n_bytes + 3) // 4
+    return (n_bytes + FORECAST_BYTES - 1) // FORECAST_BYTES
 
 
 def bound_tokens(n_bytes: int) -> int:
