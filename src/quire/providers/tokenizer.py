@@ -1,5 +1,6 @@
 """The exact tokenizer of OpenAI's models, for those who installed `quire[tokens]`."""
 
+import warnings
 from collections.abc import Callable
 from functools import cache
 
@@ -21,7 +22,9 @@ def _load() -> Callable[[str], int] | None:
         import bpe_openai  # type: ignore[import-untyped]  # it ships no types
     except ImportError:
         return None
-    encoding = bpe_openai.get_encoding(_ENCODING)
+    with warnings.catch_warnings():  # it reads its vocabulary in an old way
+        warnings.simplefilter("ignore", DeprecationWarning)
+        encoding = bpe_openai.get_encoding(_ENCODING)
 
     def count(text: str) -> int:
         return len(encoding.encode_ordinary(text))
