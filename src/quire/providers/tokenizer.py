@@ -18,12 +18,12 @@ def counter(facts: ModelFacts) -> Callable[[str], int] | None:
 @cache
 def _load() -> Callable[[str], int] | None:
     """Load the vocabulary, which takes a second and 140 MB, once and only for those who count."""
-    try:
-        import bpe_openai  # type: ignore[import-untyped]  # it ships no types
-    except ImportError:
-        return None
     with warnings.catch_warnings():  # it reads its vocabulary in an old way
         warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            import bpe_openai  # type: ignore[import-untyped]  # it ships no types
+        except ImportError:
+            return None
         encoding = bpe_openai.get_encoding(_ENCODING)
 
     def count(text: str) -> int:
