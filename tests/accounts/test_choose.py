@@ -119,7 +119,7 @@ def test_when_every_key_is_marked_it_says_which_and_why(ledger: Ledger, chosen: 
             (),
             "no usable key for gemini: env GEMINI_API_KEY …1234 was not accepted (HTTP 401);"
             " env GOOGLE_API_KEY …5678 has no credit left (HTTP 402);"
-            " mend that, or `quire keys add gemini`",
+            " mend that, or `quire keys add gemini --name another`",
         )
 
 

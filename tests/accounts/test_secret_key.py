@@ -91,7 +91,7 @@ def test_a_missing_key_file_is_told_in_one_line(tmp_path: Path) -> None:
 def test_a_folder_in_the_place_of_the_key_file_is_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "quire.key").mkdir(mode=0o700)
 
-    with pytest.raises(UsageError, match="Is a directory"):
+    with pytest.raises(UsageError, match="is not a file"):
         open_box(key_place({}, tmp_path, "quire.db"))
 
 

@@ -138,11 +138,39 @@ def test_time_never_fills_more_than_what_may_go_at_once(limit: int, seconds: int
     assert 0 <= level.requests <= full(limits, 0).requests
 
 
-@given(limit=requests, back=st.integers(0, 10**12))
-def test_a_clock_that_went_back_fills_nothing_and_is_not_believed(limit: int, back: int) -> None:
+@given(limit=requests, back=st.integers(0, MINUTE))
+def test_a_clock_that_is_a_little_behind_fills_nothing_and_is_not_believed(
+    limit: int, back: int
+) -> None:
     limits, level = Limits(requests=limit), Level(10**12, 5, 0, 0, 0)
 
     assert refilled(level, limits, 10**12 - back) == level
+
+
+def test_a_clock_that_was_ahead_by_hours_stops_nobody_for_hours() -> None:
+    limits, level = Limits(requests=60), Level(10**12, 0, 0, 0, 0)
+    now = 10**12 - 120 * MINUTE
+
+    begun = refilled(level, limits, now)
+
+    assert begun == level._replace(at=now)
+    assert refilled(begun, limits, now + MINUTE).requests == full(limits, now).requests
+
+
+def test_a_debt_is_never_more_than_a_minute_s_worth() -> None:
+    limits = Limits(output=1_000)
+    taken = give_back(full(limits, 0), limits, Need(0, 0, -(10**12)))
+
+    assert taken.output == -1_000 * PARTS
+
+
+def test_a_run_without_a_limit_leaves_that_of_others_alone() -> None:
+    limited, free = Limits(requests=60), Limits(input=10**9)
+    level = full(limited, 0)
+
+    _, after = admit(refilled(level, free, 1_000), free, [Need(1, 10, 10)] * 50)
+
+    assert after.requests == level.requests
 
 
 @pytest.mark.parametrize("limit", [1, 5, 60, 500])

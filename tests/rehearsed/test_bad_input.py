@@ -32,7 +32,7 @@ def held(quire: Quire, monkeypatch: pytest.MonkeyPatch, url: str) -> str:
     (line,) = result.stderr.splitlines()[1:]
     assert "Traceback" not in result.output
     assert "0 of 30 blocks done, 0 failed" in result.stdout  # no block is to blame
-    assert "next: quire status 1, then quire resume 1 and the same command" in result.stdout
+    assert "next: mend that, then the same command tries again" in result.stdout
     status = quire.json("status")
     assert (status["cost_micro_dollars"], status["presumed_micro_dollars"]) == (0, 0)
     head = "quire: run 1 is held (credential): "

@@ -86,7 +86,7 @@ def test_with_one_key_only_the_run_is_held_and_a_new_key_lets_it_go_on(
     (line,) = held.stderr.splitlines()[1:]
     assert line.startswith("quire: run 1 is held (credential): no usable key for")
     assert f"env {variable} …{BAD[asks][-4:]} was not accepted" in line
-    assert f"`quire keys add {provider}`" in line
+    assert f"`quire keys add {provider} --name another`" in line
     assert line.endswith("`quire resume 1`")
     assert quire.json("status")["why"] == [line.removeprefix("quire: run 1 is ")]
     assert quire.json("status")["cost_micro_dollars"] == 0

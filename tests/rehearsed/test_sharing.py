@@ -46,7 +46,7 @@ def test_a_narrow_run_does_not_narrow_a_wide_one_of_the_same_model(rehearse: Reh
         schema=METADATA, model=here.asks, over=others, pack_size=1, concurrency=2
     )
 
-    here.engine.drive(wide.id)
+    here.engine.work(lambda: wide.progress().state == "finished")
 
     assert here.server.stats()["most_in_flight"] > 8
     assert 0 < narrow.progress().done < 60  # it went on beside, and the wide one did not wait

@@ -149,4 +149,5 @@ def _all_refused(provider: str, credentials: Sequence[Credential]) -> str:
         for each in credentials
         if not _is_valid(each)
     )
-    return f"no usable key for {provider}: {said}; mend that, or `quire keys add {provider}`"
+    more = f"`quire keys add {provider} --name another`"
+    return f"no usable key for {provider}: {said}; mend that, or {more}"

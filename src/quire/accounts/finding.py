@@ -123,6 +123,8 @@ def _in_environment(provider: str, name: str, environment: Mapping[str, str]) ->
 def _in_file(provider: str, path: str, folder: Path) -> FoundKey:
     place = folder / Path(path).expanduser()
     try:
+        if not place.is_file() and place.exists():  # a pipe would never end, and a folder is none
+            raise UsageError(f"the key file {place} is not a file")
         with place.open("rb") as file:
             text = file.read(65536)
     except OSError as error:

@@ -47,6 +47,8 @@ def open_box(place: KeyPlace) -> Box:
     if place.told:
         return Box(_long_enough(place.told, VARIABLE))
     try:
+        if not place.path.is_file() and place.path.exists():
+            raise UsageError(f"{place.path} is not a file; `quire init` writes one, {VARIABLE} too")
         with place.path.open("rb") as file:
             _refuse_open_doors(place.path, os.fstat(file.fileno()).st_mode)
             text = file.read(_MOST_BYTES)

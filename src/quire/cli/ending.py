@@ -63,7 +63,7 @@ def _blocks(now: Progress) -> str:
 
 
 def _spending(now: Progress, foreseen: int | None) -> str:
-    presumed = f" + {dollars(now.presumed)} presumed" if now.presumed else ""
+    presumed = f" + at most {dollars(now.presumed)} presumed" if now.presumed else ""
     forecast = f" (forecast {dollars(foreseen)})" if foreseen is not None else ""
     parts = [
         counted(now.calls, "call"),
@@ -92,7 +92,9 @@ def _next(now: Progress, code: int) -> list[str]:
         said.append(f"quire failures {run} says why some failed; quire retry {run} asks again")
     if now.done and code in (DONE, SOME_FAILED):
         said.append(f"quire show {run}, or quire export {run} -o out.jsonl")
-    if code == HELD:
+    if code == HELD and all(hold.kind == "credential" for hold in now.holds):
+        said.append("mend that, then the same command tries again")
+    elif code == HELD:
         cure = "retry" if any(hold.kind == "undecodable" for hold in now.holds) else "resume"
         said.append(f"quire status {run}, then quire {cure} {run} and the same command")
     return said

@@ -138,6 +138,8 @@ def _print_exchange(view: "ExchangeView") -> None:
 def _print_attempt(attempt: "AttemptView") -> None:
     say()
     cost = "" if attempt.cost is None else f"{dollars(attempt.cost)} ({attempt.cost_basis})"
+    if attempt.state in ("unknown", "written_off"):
+        cost = f"{dollars(attempt.reserved)} at most (presumed: nobody knows what became of it)"
     tokens = ""
     if attempt.input_tokens is not None:
         tokens = _tokens(attempt)

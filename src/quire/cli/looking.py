@@ -33,7 +33,7 @@ def runs(
     elif not found:
         say("no runs yet; `quire run --schema SCHEMA` starts one")
     else:
-        columns = (">run", "state", "schema", "model", ">blocks", ">done", ">failed", ">cost")
+        columns = (">run", "state", "schema", "*model", ">blocks", ">done", ">failed", ">cost")
         rows = (
             (
                 head.id,
@@ -43,7 +43,7 @@ def runs(
                 now.total,
                 now.done,
                 now.failed,
-                dollars(now.cost + now.presumed),
+                dollars(now.cost) + (f" + ≤ {dollars(now.presumed)}" if now.presumed else ""),
                 moment(head.started_at),
             )
             for head, now in found
@@ -84,7 +84,7 @@ def _status(head: "RunHead", now: Progress) -> list[tuple[str, str]]:
     fate = "to come" if now.state == "running" else "never asked"
     blocks = ", ".join(part for part in (counts, untouched and f"{untouched:,} {fate}") if part)
     presumed = (
-        f" + {dollars(now.presumed)} presumed for calls whose outcome is unknown"
+        f" + at most {dollars(now.presumed)} presumed for calls whose outcome is unknown"
         if now.presumed
         else ""
     )

@@ -60,8 +60,10 @@ def print_json(value: object) -> None:
     sys.stdout.buffer.flush()
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print one line a row.
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], *, beside: bool = False
+) -> None:
+    """Print one line a row; `beside` what was asked for, on stderr.
 
     A mark before a column's name says how it behaves: `>` is flush right, `~` gives way where the
     table is too wide, `*` gives way by going on in the next line.
@@ -88,7 +90,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
                 for value, fold in zip(row, folds, strict=True)
             )
         )
-    _print(table)
+    _print(table, sys.stderr if beside else None)
 
 
 def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
@@ -145,16 +147,17 @@ def plain(text: str, keep: str = "") -> str:
     )
 
 
-def _print(table: "Table") -> None:
+def _print(table: "Table", stream: IO[str] | None = None) -> None:
     """Print a table; in a pipe without the blanks that fill its lines."""
-    target = console()
+    stream = stream or sys.stdout
+    target = console(stream)
     with target.capture() as captured:
         target.print(table)
     text = captured.get()
     if not target.is_terminal:
         text = "".join(f"{line.rstrip()}\n" for line in text.splitlines())
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    stream.write(text)
+    stream.flush()
 
 
 def _write(stream: IO[str], text: str) -> None:

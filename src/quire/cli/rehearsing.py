@@ -81,7 +81,8 @@ def serve(
         log=log,
     )
     quiet = session(context).quiet
-    told = () if quiet else (_note,) if as_json else (_export, _note)
+    noting = _note_some if key else _note
+    told = () if quiet else (noting,) if as_json else (_export, noting)
     seen = asyncio.run(_play(scene, host, port, told))
     if as_json:
         print_json(seen)
@@ -203,6 +204,10 @@ def _note(url: str) -> None:
     note(f"rehearsing at {url}; any key will do; Ctrl-C ends it")
 
 
+def _note_some(url: str) -> None:
+    note(f"rehearsing at {url}; only the keys you gave will do; Ctrl-C ends it")
+
+
 def _summarise(seen: Mapping[str, Any]) -> None:
     """Print what every model did, and what came back."""
     rows = [
@@ -219,15 +224,22 @@ def _summarise(seen: Mapping[str, Any]) -> None:
         for name, model in seen["models"].items()
     ]
     if rows:
-        print_table(
-            ("*model", ">requests", ">answered", ">blocks", ">in", ">read", ">written", ">out"),
-            rows,
+        columns = (
+            "*model",
+            ">requests",
+            ">answered",
+            ">blocks",
+            ">in",
+            ">read",
+            ">written",
+            ">out",
         )
-    say(f"{counted(seen['requests'], 'request')}, {seen['most_in_flight']:,} at most in flight")
+        print_table(columns, rows, beside=True)
+    note(f"{counted(seen['requests'], 'request')}, {seen['most_in_flight']:,} at most in flight")
     for name in ("statuses", "faults"):
         if seen[name]:
             told = ", ".join(f"{what}: {number:,}" for what, number in sorted(seen[name].items()))
-            say(f"{name}: {told}")
+            note(f"{name}: {told}")
 
 
 def _standings(told: Sequence[str]) -> dict[str, str]:

@@ -90,7 +90,7 @@ def _drive(context: typer.Context, engine: "Engine", handle: "RunHandle") -> boo
             watcher(now)
             return at_rest(now)
 
-        return engine.work(done, signals=True, tell=watcher.tell)
+        return engine.work(done, signals=True, tell=watcher.tell, only=handle.id)
 
 
 def _foreseen(engine: "Engine", handle: "RunHandle", **asked: Any) -> int | None:

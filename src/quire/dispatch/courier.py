@@ -10,8 +10,8 @@ from quire.dispatch.accounts import Accounts
 from quire.dispatch.outside import Outside, Threads
 from quire.dispatch.reading import describe, read
 from quire.dispatch.throttle import Throttle
-from quire.domain.errors import ProviderError, Remedy, Undecodable
-from quire.domain.ids import AttemptId, LaneId, WorkerId
+from quire.domain.errors import ProviderError, Remedy, Undecodable, UsageError
+from quire.domain.ids import AttemptId, LaneId, RunId, WorkerId
 from quire.domain.money import cost
 from quire.domain.requests import Answer, CallFailure
 from quire.domain.runs import Lane
@@ -19,7 +19,7 @@ from quire.ledger.ledger import Ledger, Transaction
 from quire.pipeline.claim import Outgoing, Sender, claim
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.receive import Returned, receive
-from quire.providers.protocol import Provider
+from quire.providers.protocol import Provider, Sent
 
 NOTHING_WORKS = 2  # calls in a row that came to nothing: worth a word, then at each doubling
 
@@ -58,6 +58,7 @@ class Courier:
         self._outside = outside
         self._threads = threads
         self._accounts = accounts
+        self.only: RunId | None = None  # whose calls go out; None = those of every run
         self.tell: Callable[[str], None] = lambda message: None  # where nothing works, and why
         self._throttles: defaultdict[str, Throttle] = defaultdict(Throttle)  # by model
         self._in_flight: Counter[str | LaneId] = Counter()  # by model, and by lane
@@ -138,11 +139,16 @@ class Courier:
         """Record and claim in one transaction: the ledger syncs to disk once for both."""
         if any(isinstance(each.outcome, CallFailure) for each in back):
             self._accounts.forget()  # a key may be to blame
-        with self._ledger.transaction() as tx:
-            receive(tx, self._contexts, back, now)
-            if worker is None or not tx.workers.lives(worker):  # declared dead: register first
-                return [], False
-            return self._claim(tx, worker, out, now)
+        try:
+            with self._ledger.transaction() as tx:
+                receive(tx, self._contexts, back, now)
+                if worker is None or not tx.workers.lives(worker):  # declared dead: register first
+                    return [], False
+                return self._claim(tx, worker, out, now)
+        except BaseException:  # what was noted of this transaction may not be so
+            self._accounts.forget()
+            self._contexts.primed.clear()
+            raise
 
     def _claim(
         self, tx: Transaction, worker: WorkerId, out: Counter[str | LaneId], now: datetime
@@ -150,7 +156,7 @@ class Courier:
         """Claim lane by lane, a fair share of the room each; says whether one had less."""
         outgoing: list[Outgoing] = []
         short = False
-        lanes = self._in_turn(tx.requests.open_lanes(now))
+        lanes = self._in_turn(of_run(tx.requests.open_lanes(now), self.only))
         shares = Counter(lane.model for lane in lanes)
         for lane in lanes:
             context = self._contexts.of_lane(tx, lane)
@@ -186,15 +192,13 @@ class Courier:
             if not account.key and account.options:  # a token may have to take the key's place
                 account = await self._accounts.ready(account)
             sent = await provider.send(call, account)
-            raw = bytes(sent.raw)
-            self._outside.reach("after_send")
-            self._back.append(Returned(outgoing, _answer(outgoing, provider, raw), sent.rates))
-            self._throttles[context.facts.name].answered()
-            self._failing = 0
+            self._succeed(outgoing, provider, sent)
         except Undecodable as error:  # only a response can be that, and there is none
             self._fail(outgoing, _lost(str(error)))
         except ProviderError as error:
             self._fail(outgoing, error)
+        except UsageError as error:  # nothing was sent
+            self._fail(outgoing, ProviderError(str(error), remedy=Remedy.FIX_ACCOUNT))
         except asyncio.CancelledError:
             why = "interrupted before the answer came"
             if self._outside.now() >= deadline:
@@ -208,6 +212,13 @@ class Courier:
             del self._sends[call.attempt_id]
             self.returned.set()
 
+    def _succeed(self, outgoing: Outgoing, provider: Provider, sent: Sent) -> None:
+        raw = bytes(sent.raw)
+        self._outside.reach("after_send")
+        self._back.append(Returned(outgoing, _answer(outgoing, provider, raw), sent.rates))
+        self._throttles[outgoing.context.facts.name].answered()
+        self._failing = 0
+
     def _fail(self, outgoing: Outgoing, error: ProviderError) -> None:
         self._failing += error.remedy in (Remedy.RETRY, Remedy.LOST)
         if self._failing >= NOTHING_WORKS and self._failing & (self._failing - 1) == 0:
@@ -217,6 +228,11 @@ class Courier:
         jitter = self._outside.jitter()
         failure = CallFailure(outgoing.call.attempt_id, error, jitter, outgoing.account)
         self._back.append(Returned(outgoing, failure))
+
+
+def of_run(lanes: list[Lane], only: RunId | None) -> list[Lane]:
+    """The lanes of one run, or of all."""
+    return [lane for lane in lanes if only in (None, lane.run_id)]
 
 
 def _worth(most: int) -> int:

@@ -4,7 +4,7 @@ from quire.domain.errors import Undecodable
 from quire.domain.requests import Reply
 from quire.providers.protocol import Provider
 
-MOST_TOKENS = 2**53  # beyond any model, and within what every database keeps exactly
+MOST_TOKENS = 10**9  # in one call: beyond any model, and its cost within what databases keep
 
 
 def read(provider: Provider, raw: bytes) -> Reply | Undecodable:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
+from quire.dispatch.courier import of_run
 from quire.dispatch.outside import Outside, Threads
 from quire.dispatch.reading import read
 from quire.domain.errors import Undecodable
@@ -34,6 +35,7 @@ class Settler:
         self._outside = outside
         self._threads = threads
         self._provider_for = provider_for
+        self.only: RunId | None = None  # for whom calls are packed; None = for every run
 
     async def step(self, now: datetime, *, packing: bool = True) -> int:
         """Judge one group of answers and refill the queues; returns how much was done."""
@@ -51,7 +53,7 @@ class Settler:
         """One transaction for both: the ledger syncs to disk once."""
         with self._ledger.transaction() as tx:
             moved = settle(tx, self._contexts, now)
-            for lane in tx.requests.open_lanes(now) if packing else []:
+            for lane in of_run(tx.requests.open_lanes(now), self.only) if packing else []:
                 moved += prepare(tx, self._contexts, self._contexts.of_lane(tx, lane), now)
         return moved
 

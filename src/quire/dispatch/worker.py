@@ -15,6 +15,7 @@ from quire.dispatch.outside import Outside, Threads
 from quire.dispatch.settler import Settler
 from quire.dispatch.sweeper import Sweeper
 from quire.domain.errors import Error, LedgerUnavailable
+from quire.domain.ids import RunId
 from quire.ledger.ledger import Ledger
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.prepare import REFILL_AFTER
@@ -66,6 +67,10 @@ class Worker:
     def stop(self) -> None:
         """Claim nothing more; finish what is out. From any thread."""
         self._stopping = self._hurried = True
+
+    def serve_only(self, run: RunId | None) -> None:
+        """Spend for one run only; what belongs to others is still judged and swept."""
+        self.courier.only = self.settler.only = run
 
     async def run(self, done: Callable[[], bool], *, signals: bool = False) -> None:
         """Work until `done` says so or somebody asks to stop; what is out is waited for."""

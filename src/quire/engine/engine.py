@@ -209,7 +209,7 @@ class Engine(Steering):
                 watch(now)
             return at_rest(now)
 
-        if self.work(done, signals=signals or in_main_thread(), tell=tell):
+        if self.work(done, signals=signals or in_main_thread(), tell=tell, only=run):
             raise KeyboardInterrupt  # as Python's own would, but with every answer stored
         return self.progress(run)
 
@@ -219,14 +219,16 @@ class Engine(Steering):
         *,
         signals: bool = False,
         tell: Callable[[str], None] = lambda message: None,
+        only: RunId | None = None,
     ) -> bool:
-        """Be a worker for every run of the workspace; true if it was interrupted."""
+        """Be a worker for every run of the workspace, or for one; true if it was interrupted."""
         settings = WorkerSettings(lease=self.settings.lease, grace=self.settings.grace)
 
         async def work() -> bool:
             accounts = worker_accounts(self.settings, os.environ)
             get = self.providers.get
             worker = Worker(self.ledger, get, accounts, self._outside, settings, tell)
+            worker.serve_only(only)
             self._workers.add(worker)
             try:
                 await worker.run(done, signals=signals)

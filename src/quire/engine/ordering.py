@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from quire.domain.data import Json
-from quire.domain.errors import Conflict, NotFound, UsageError
+from quire.domain.errors import Conflict, NotFound, UnknownModel, UsageError
 from quire.domain.models import ModelFacts, Params
 from quire.domain.policy import SourcedPolicy
 from quire.domain.recipes import Recipe, Schema
 from quire.domain.requests import Sample
 from quire.ledger.ledger import Transaction
 from quire.providers.catalog import facts_from_tables, find_model
+from quire.providers.registry import NAMES
 from quire.recipes.classes import schema_of
 from quire.recipes.extracting import extract
 from quire.recipes.policies import resolve, schema_layer
@@ -50,6 +51,11 @@ def ask(settings: Settings, schema: Schema, model: str | None, told: Mapping[str
         raise UsageError("no model: give --model, or set `model` in quire.toml")
     params = Params(temperature=policy.policy.temperature, effort=policy.policy.effort)
     facts = find_model(wanted, facts_from_tables(settings.models), settings.aliases)
+    if facts.provider not in NAMES:
+        raise UnknownModel(
+            f"nobody answers for {facts.provider}/…; there are {', '.join(NAMES)};"
+            " a server like OpenAI's is called compatible/MODEL@URL"
+        )
     recipe = extract(schema, params)
     check_params(facts, recipe.stages[0].params)
     return Ask(recipe=recipe, facts=facts, policy=policy)

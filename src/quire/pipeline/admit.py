@@ -125,9 +125,9 @@ def primed(
     if told is not None and now - told < TOLD:
         return Priming(NO_LIMIT, caching=True)
     kept_at, writing_until = tx.caches.get(context.prefix.hash, pool)
-    if kept_at + KEPT // timedelta(microseconds=1) > to_micros(now):
+    if to_micros(now - KEPT) < kept_at <= to_micros(now + TOLD):  # clocks differ, but not by much
         return Priming(NO_LIMIT, caching=True)
-    if writing_until > to_micros(now):
+    if to_micros(now) < writing_until <= to_micros(now + 2 * PRIMING):
         if tx.requests.in_flight(context.run_id):
             return Priming(0, caching=True)
         note_not_cached(tx, context, pool)  # who was to write it is gone

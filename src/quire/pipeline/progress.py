@@ -62,7 +62,7 @@ def reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> li
         waits = "for a worker" if workers == 0 else "for the calls that are out"
         said.append(f"being cancelled: waiting {waits}")
     limit = found.task_limit
-    if limit is not None and found.expanded >= limit and at_rest(found):
+    if limit is not None and found.expanded >= limit and not found.holds and at_rest(found):
         said.append(f"--limit {limit} is reached; run the same command without it to go on")
     if not said and workers == 0:
         said.append("no worker is running: `quire run` with the same options, or `quire work`")

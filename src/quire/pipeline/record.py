@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from quire.accounts.credentials import mark
+from quire.accounts.vendors import variables_of
 from quire.domain.ids import AttemptId, RunId, StageId
 from quire.domain.requests import Answer, AttemptRow, CallFailure, Reply
 from quire.domain.runs import HoldKind
@@ -158,10 +159,19 @@ def _apply(
         case Hold(kind=kind, detail=detail):
             _send_again(tx, row, 0, now)
             if not _set_aside(tx, row.run_id, failure, now):
-                detail = f"{detail}; mend that, then `quire resume {row.run_id}`"
+                detail = f"{_blamed(detail, failure)}; then `quire resume {row.run_id}`"
                 hold(tx, row.run_id, HoldKind(kind), detail, now)
         case never:
             assert_never(never)
+
+
+def _blamed(detail: str, failure: CallFailure) -> str:
+    """Say what to do about an error that holds a run."""
+    account = failure.account
+    if failure.error.bad_key and not account.key:
+        usual = " or ".join(variables_of(account.provider))
+        return f"{detail}; no key was sent: `quire keys add {account.provider}`, or set {usual}"
+    return f"{detail}; mend that"
 
 
 def _set_aside(tx: Transaction, run: RunId, failure: CallFailure, now: datetime) -> bool:

@@ -37,10 +37,15 @@ def full(limits: Limits, at: int) -> Level:
 
 
 def refilled(level: Level, limits: Limits, at: int) -> Level:
-    """Let time fill up what is left; a clock that went back fills nothing.
+    """Let time fill up what is left; a clock that is behind fills nothing.
+
+    Clocks of several machines differ a little, and nobody may gain from that. One that is more than
+    a minute behind is right, and that of whoever was here before was not.
 
     Time that is too short to fill the slowest limit is not counted yet, however often one looks.
     """
+    if level.at - at > MINUTE:
+        return level._replace(at=at)
     passed = max(0, at - level.at)
     stated = [limit for name in _NAMES if (limit := getattr(limits, name)) is not None]
     if stated and _steady(min(stated)) * passed < LEAST * MINUTE:
@@ -49,7 +54,7 @@ def refilled(level: Level, limits: Limits, at: int) -> Level:
     for name in _NAMES:
         limit = getattr(limits, name)
         grown = getattr(level, name) + _steady(limit) * passed // MINUTE
-        levels.append(0 if limit is None else min(_capacity(limit), grown))
+        levels.append(getattr(level, name) if limit is None else min(_capacity(limit), grown))
     return Level(max(at, level.at), *levels)
 
 
@@ -66,7 +71,7 @@ def admit(level: Level, limits: Limits, needs: Sequence[Need]) -> tuple[int, Lev
             if getattr(limits, name) is not None
         ):
             break
-        level = _less(level, need)
+        level = _changed(level, limits, need, -PARTS)
         count += 1
     return count, level
 
@@ -83,11 +88,7 @@ def scarce(level: Level, limits: Limits) -> list[str]:
 
 def give_back(level: Level, limits: Limits, unused: Need) -> Level:
     """Put back what calls were reckoned at and did not take; below nothing, take the rest."""
-    levels = (
-        min(_capacity(getattr(limits, name)), getattr(level, name) + getattr(unused, name) * PARTS)
-        for name in _NAMES
-    )
-    return Level(level.at, *levels)
+    return _changed(level, limits, unused, PARTS)
 
 
 def corrected(level: Level, rates: Rates) -> Level:
@@ -116,6 +117,13 @@ def _threshold(need: int, limit: int) -> int:
     return min(need * PARTS, _capacity(limit))
 
 
-def _less(level: Level, need: Need) -> Level:
-    levels = (getattr(level, name) - getattr(need, name) * PARTS for name in _NAMES)
+def _changed(level: Level, limits: Limits, by: Need, times: int) -> Level:
+    """Add to what is left of each stated limit; a debt is never more than a minute's worth."""
+    levels = []
+    for name in _NAMES:
+        left, limit = getattr(level, name), getattr(limits, name)
+        if limit is not None:
+            left = left + getattr(by, name) * times
+            left = max(-limit * PARTS, min(_capacity(limit), left))
+        levels.append(left)
     return Level(level.at, *levels)

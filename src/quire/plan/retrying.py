@@ -13,6 +13,7 @@ from quire.domain.results import Blame, Judged, Judgement, Verdict
 SHORTEST_DELAY = 0.05
 LONGEST_DELAY = 60.0
 LONGEST_WAIT = 86_400.0
+AT_ONCE = 0.05  # seconds; a wait as short as this is none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +205,9 @@ def _reason(verdict: Verdict) -> str:
 
 
 def _delay(error: ProviderError, attempt_no: int, jitter: float) -> float:
-    if error.retry_after is not None:  # whatever a provider says, a person may look tomorrow
-        return min(max(SHORTEST_DELAY, error.retry_after), LONGEST_WAIT)
-    return max(SHORTEST_DELAY, jitter * min(LONGEST_DELAY, 2.0 ** min(attempt_no, 6)))
+    usual = max(SHORTEST_DELAY, jitter * min(LONGEST_DELAY, 2.0 ** min(attempt_no, 6)))
+    if error.retry_after is None:
+        return usual
+    if error.retry_after < AT_ONCE:  # "at once" again and again would never end
+        return max(usual, error.retry_after)
+    return min(error.retry_after, LONGEST_WAIT)  # a person may look tomorrow

@@ -4,10 +4,11 @@ import asyncio
 import os
 import ssl
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
+import orjson
 from yarl import URL
 
 from quire.domain.accounts import Account, Rates
@@ -125,7 +126,7 @@ class HttpProvider:
         if 200 <= response.status < 300:
             failed = self._failed(response.body)
             if failed is None:
-                return Sent(response.body, self._rates(response))
+                return Sent(_without_key(response.body, account), self._rates(response))
             response = failed._replace(headers=response.headers)
         raise _refusal(self._vendor, response, account, where(request.url))
 
@@ -170,9 +171,7 @@ def _refusal(vendor: Vendor, response: HttpResponse, account: Account, place: st
         told = f"{response.status} from {place}: it points to {to or 'another place'}"
         told = _hide(f"{told}; put that address into the base URL", account)
         return ProviderError(one_line(told), remedy=Remedy.FIX_ACCOUNT)
-    key = account.key.reveal().encode()
-    if len(key) >= _LEAST_SECRET and key in response.body:
-        response = response._replace(body=response.body.replace(key, b"..."))
+    response = response._replace(body=_without_key(response.body, account))
     error = vendor.classify(response)
     page, remedy = _is_page(response), error.remedy
     if page and remedy is Remedy.FIX_REQUEST:  # whoever shows pages has not read the call
@@ -189,6 +188,25 @@ def _refusal(vendor: Vendor, response: HttpResponse, account: Account, place: st
         spent=error.spent and not page,
         bad_key=error.bad_key and not page,  # a page is from somebody who never saw the key
     )
+
+
+def _without_key(body: bytes, account: Account) -> bytes:
+    """Take our key out of what came back, however JSON writes it."""
+    key = account.key.reveal()
+    if len(key) < _LEAST_SECRET:
+        return body
+    for form in _forms(key):
+        if form in body:
+            body = body.replace(form, b"...")
+    return body
+
+
+@lru_cache(maxsize=64)
+def _forms(key: str) -> tuple[bytes, ...]:
+    plain = orjson.dumps(key).decode()[1:-1]
+    unicode = "".join(each if each.isalnum() else f"\\u{ord(each):04x}" for each in key)
+    forms = (key, plain, plain.replace("/", "\\/"), unicode, plain.replace("+", "\\u002b"))
+    return tuple(dict.fromkeys(form.encode() for form in forms))
 
 
 def _hide(text: str, account: Account) -> str:

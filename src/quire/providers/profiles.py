@@ -54,22 +54,28 @@ CHAT_PROFILES: Mapping[str, ChatProfile] = MappingProxyType(
             accent=Accent(limit="max_completion_tokens", strict_for="gpt-oss"),
         ),
         "vllm": ChatProfile(
-            base_url="http://localhost:8000/v1", key_variable="VLLM_API_KEY", free=True
+            base_url="http://localhost:8000/v1",
+            key_variable="VLLM_API_KEY",
+            free=True,
+            starting="start it with `vllm serve MODEL`",
         ),
         "ollama": ChatProfile(
             base_url="http://localhost:11434/v1",
             url_variable="OLLAMA_HOST",
             free=True,
+            starting="start it with `ollama serve`",
             structured=(Structured.SCHEMA, Structured.JSON, Structured.TEXT),
         ),
         "llamacpp": ChatProfile(
             base_url="http://localhost:8080/v1",
             key_variable="LLAMA_API_KEY",
             free=True,
+            starting="start it with `llama-server -m FILE`",
         ),
         "lmstudio": ChatProfile(
             base_url="http://localhost:1234/v1",
             free=True,
+            starting="start the server in LM Studio",
             structured=(Structured.SCHEMA, Structured.TEXT),
         ),
         "local": ChatProfile(

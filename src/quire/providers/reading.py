@@ -8,7 +8,7 @@ import orjson
 from quire.domain.data import Json, JsonObject
 from quire.domain.errors import Undecodable
 
-MOST_TOKENS = 2**53  # beyond any model, and within what every database keeps exactly
+MOST_TOKENS = 10**9  # in one call: beyond any model, and its cost within what databases keep
 
 _NOTHING: JsonObject = {}
 

@@ -71,7 +71,7 @@ def state(name: str, told: JsonObject, start: ModelFacts | None) -> ModelFacts:
     if start is None:
         _insist(table)
         start = _blank(table, name)
-    price = _price(table, start.price)
+    price = _price(table, start.price, fresh=start.price.input == 0)
     window = _or(table.whole("window"), start.window)
     facts = replace(
         start,
@@ -88,10 +88,15 @@ def state(name: str, told: JsonObject, start: ModelFacts | None) -> ModelFacts:
         limits=_limits(table, start.limits),
         wire=_wire(table, start.wire),
         retires=table.text("retires", start.retires),
-        note=table.text("note", start.note),
+        note=table.text("note", "" if price != start.price and is_free(start) else start.note),
     )
     _check(table, facts)
     return facts
+
+
+def is_free(facts: ModelFacts) -> bool:
+    """Whether nothing is billed for it."""
+    return facts.price.input == facts.price.output == 0
 
 
 def lend(facts: ModelFacts, name: str) -> ModelFacts:

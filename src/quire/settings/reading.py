@@ -109,7 +109,7 @@ def _from_file(path: Path) -> dict[str, Any]:
     """Read a file of settings, every value of the kind that its rule asks for."""
     try:
         told = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:  # TOML and UTF-8 errors among them
         raise SettingsInvalid(f"{path}: {error}") from None
     except RecursionError:
         raise SettingsInvalid(f"{path}: brackets are nested too deep to be read") from None

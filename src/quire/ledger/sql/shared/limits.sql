@@ -33,7 +33,7 @@ WHERE workspace_id = :workspace AND prefix_hash = :prefix AND model = :model AND
 -- Only one of those who try at once may.
 UPDATE prefix_caches SET priming_until = :until
 WHERE workspace_id = :workspace AND prefix_hash = :prefix AND model = :model AND credential_id = :credential
-  AND priming_until <= :now
+  AND (priming_until <= :now OR priming_until > :until + (:until - :now))  -- or it was set by a clock that was ahead
 
 -- name: end_priming
 -- An answer shows that the prefix is kept (primed_at), or the primer failed and another may try (0 leaves primed_at).
