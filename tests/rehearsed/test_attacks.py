@@ -2,6 +2,8 @@
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +11,9 @@ import pytest
 
 from quire.accounts.finding import Told, look_around
 from quire.domain.accounts import Account, Secret
+from quire.domain.errors import LedgerUnavailable
 from quire.domain.models import Usage
+from quire.ledger.ledger import Transaction
 from quire.providers.http import _without_key
 from tests.cli.conftest import Quire
 from tests.rehearsed.conftest import Rehearse
@@ -84,3 +88,26 @@ def test_absurd_usage_is_kept_unread_and_stops_nobody_else(rehearse: Rehearse) -
 
     assert [hold.kind.value for hold in ended.holds] == ["undecodable"]
     assert ended.calls == 1
+
+
+def test_a_claim_that_was_rolled_back_leaves_no_key_behind_that_the_ledger_does_not_know(
+    rehearse: Rehearse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = rehearse()
+    here.ingest(sentences(10))
+    run = here.start()
+    transaction, failed = here.engine.ledger.transaction, list[int]()
+
+    @contextmanager
+    def failing() -> Iterator[Transaction]:
+        with transaction() as tx:
+            yield tx
+            seen = len(tx.credentials.all())
+            if seen and not failed:  # the key was written down in this very transaction
+                failed.append(seen)
+                raise LedgerUnavailable("the disk is full")
+
+    monkeypatch.setattr(here.engine.ledger, "transaction", failing)
+
+    assert run.wait().done == 10
+    assert failed

@@ -45,7 +45,7 @@ class Surroundings:
 
     @property
     def key_is_never_asked_for(self) -> bool:
-        """Whether the answers are made in this process."""
+        """Whether the answers are made here, by what Quire itself starts."""
         return self.provider in IN_THIS_PROCESS
 
     def without_search(self) -> "Surroundings":

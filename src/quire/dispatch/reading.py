@@ -3,8 +3,7 @@
 from quire.domain.errors import Undecodable
 from quire.domain.requests import Reply
 from quire.providers.protocol import Provider
-
-MOST_TOKENS = 10**9  # in one call: beyond any model, and its cost within what databases keep
+from quire.providers.reading import MOST_TOKENS
 
 
 def read(provider: Provider, raw: bytes) -> Reply | Undecodable:
