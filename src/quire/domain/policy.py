@@ -20,6 +20,10 @@ class Policy:
     temperature: float | None = None
     effort: str | None = None  # how hard a reasoning model should think, in the vendor's word
     caching: str = "auto"  # auto = the prefix is kept by the provider where that pays; off = never
+    route: str = "direct"  # direct, batch, auto (whichever is cheaper in time), paced (steadily)
+    deadline: float | None = None  # seconds after the start: what a batch then owes goes direct
+    min_batch_size: int = 30  # calls; fewer go direct
+    batch_wait: float = 60.0  # seconds that a batch may wait for more calls to join it
     ledger: str = "lean"  # lean = bodies are rendered again; full = bodies are stored
 
 

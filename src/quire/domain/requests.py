@@ -41,6 +41,7 @@ class Call:
     params: Params
     wire: Wire = PLAIN_WIRE
     caching: bool = False  # mark the end of the system text as worth keeping
+    long_lived: bool = False  # for an hour and longer, where the provider has such a form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

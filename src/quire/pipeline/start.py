@@ -17,7 +17,18 @@ from quire.plan.rendering import prefix
 from quire.recipes.snapshots import recipe_to_json
 
 # How fast a run goes does not change what it asks: the same command goes on at another speed.
-OPERATIONAL = frozenset({"concurrency", "call_timeout", "caching", "ledger"})
+OPERATIONAL = frozenset(
+    {
+        "concurrency",
+        "call_timeout",
+        "caching",
+        "ledger",
+        "route",
+        "deadline",
+        "min_batch_size",
+        "batch_wait",
+    }
+)
 
 
 class Sample(NamedTuple):

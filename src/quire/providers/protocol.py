@@ -1,9 +1,11 @@
 """What a vendor's file offers: encode a call, read a response, name an error. No loops."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from quire.domain.accounts import Account, Rates
+from quire.domain.batches import BatchRow, BatchRules, BatchStatus, Found, Sought, Submission
 from quire.domain.errors import ProviderError
 from quire.domain.requests import Call, Reply
 
@@ -22,6 +24,7 @@ class HttpRequest(NamedTuple):
     headers: Mapping[str, str]
     body: bytes
     starting: str = ""  # what to do where nothing listens, if more is known than the address
+    method: str = "POST"
 
 
 class HttpResponse(NamedTuple):
@@ -71,4 +74,72 @@ class Provider(Protocol):
 
     async def close(self) -> None:
         """Let go of connections."""
+        ...
+
+
+Upload = Sequence[bytes | Path]  # pieces of a body, sent one after the other; files are streamed
+Classify = Callable[[HttpResponse], ProviderError]
+
+
+class Door(Protocol):
+    """The way out for whoever needs more than one call: connections that others share."""
+
+    async def exchange(self, request: HttpRequest, upload: Upload = ()) -> HttpResponse:
+        """Make one exchange and return it, whatever its status; raise where the network failed.
+
+        Where `upload` is given it is the body, in the place of `request.body`.
+        """
+        ...
+
+    def lines(self, request: HttpRequest, classify: Classify) -> AsyncIterator[bytes]:
+        """Read a long answer line by line, in little memory; raise where it broke off."""
+        ...
+
+
+class Batching(Protocol):
+    """One vendor's batches: no state, nothing sent twice, and every failure classified."""
+
+    name: str
+    rules: BatchRules
+
+    def line(self, call: Call, account: Account, custom_id: str) -> bytes:
+        """Put one call of a batch into the vendor's words."""
+        ...
+
+    async def upload(self, door: Door, account: Account, submission: Submission) -> str:
+        """Bring the calls to where `create` finds them; "" where they travel with it.
+
+        Harmless to repeat; the reference may be new each time.
+        """
+        ...
+
+    async def create(
+        self, door: Door, account: Account, submission: Submission, input_ref: str
+    ) -> str:
+        """Make the batch, asking once, and return its reference.
+
+        Remedy.LOST says that nobody knows whether it was made; any other, that it was not.
+        """
+        ...
+
+    async def find(self, door: Door, account: Account, sought: Sought) -> Found:
+        """Look for a batch that may have been made."""
+        ...
+
+    async def poll(self, door: Door, account: Account, ref: str) -> BatchStatus:
+        """Ask how a batch stands."""
+        ...
+
+    def fetch(
+        self, door: Door, account: Account, ref: str, status: BatchStatus
+    ) -> AsyncIterator[BatchRow]:
+        """Read the rows of a batch that has ended, in any order, in little memory."""
+        ...
+
+    async def cancel(self, door: Door, account: Account, ref: str) -> None:
+        """Ask for a batch's end; that it has ended already is no error."""
+        ...
+
+    async def discard(self, door: Door, account: Account, input_ref: str) -> None:
+        """Delete what `upload` brought, so that no batch can be made of it any more."""
         ...

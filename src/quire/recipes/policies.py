@@ -9,11 +9,11 @@ from quire.domain.data import Json
 from quire.domain.errors import SettingsInvalid
 from quire.domain.policy import Policy, SourcedPolicy
 from quire.domain.recipes import Schema
-from quire.recipes.rules import POLICY_ALIASES, POLICY_RULES, PROBED, unknown
+from quire.recipes.rules import POLICY_ALIASES, POLICY_RULES, PROBED, seconds, unknown
 
 ENVIRONMENT = "environment"  # the one layer whose values are all text
 _SWITCHES: dict[str, Json] = {"on": True, "off": False, "auto": True}
-_FRACTIONS = ("call_timeout", "temperature")
+_FRACTIONS = ("call_timeout", "temperature", "batch_wait")
 
 
 class _Setting(NamedTuple):
@@ -89,6 +89,8 @@ def _settled(name: str, value: Json) -> Json:
         return _SWITCHES.get(value)
     if name == "caching" and isinstance(value, bool):
         return "auto" if value else "off"
+    if name == "deadline":
+        return seconds(value)
     if name in _FRACTIONS and isinstance(value, int):
         return float(value)
     return value

@@ -1,5 +1,6 @@
 """Rules for single settings: what a value may be, said so that a refusal can be understood."""
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -63,6 +64,20 @@ def or_word(rule: Rule, word: str) -> Rule:
     )
 
 
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_DURATION = re.compile(r"([0-9]{1,9}(?:[.][0-9]{1,3})?)\s*([smhd])")
+
+
+def seconds(value: Json) -> float | None:
+    """Read a time such as 90, "90s", "30m" or "2h"; None where it is none, or no length of time."""
+    if isinstance(value, str):
+        found = _DURATION.fullmatch(value.strip().lower())
+        value = float(found[1]) * _UNITS[found[2]] if found else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 < value <= 30 * _UNITS["d"] else None
+
+
 TEXT = Rule(
     wanted="text that is not empty",
     allows=lambda value: isinstance(value, str) and bool(value.strip()),
@@ -81,6 +96,13 @@ POLICY_RULES = {
     "temperature": number(0, 2),
     "effort": one_of("none", "minimal", "low", "medium", "high", "xhigh", "max"),
     "caching": one_of("auto", "off", True, False),
+    "route": one_of("direct", "batch", "auto", "paced"),
+    "deadline": Rule(
+        wanted="a time such as 90s, 30m or 2h, of 30 days at most",
+        allows=lambda value: seconds(value) is not None,
+    ),
+    "min_batch_size": whole(1, 1_000_000),
+    "batch_wait": number(0, 86_400),
     "ledger": one_of("lean", "full"),
 }
 

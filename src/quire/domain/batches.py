@@ -1,0 +1,123 @@
+"""Batches: many calls handed to a provider at once, answered within hours, for about half."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple, NewType
+
+from quire.domain.errors import ProviderError
+from quire.domain.models import PLAIN_WIRE, Wire
+
+BatchId = NewType("BatchId", int)
+
+
+class Lookup(StrEnum):
+    """How a batch is found again when nobody knows whether it was made."""
+
+    TAG = "tag"  # it carries our nonce, and listing shows it
+    ROWS = "rows"  # nothing on it is ours but its size, and its rows once it has ended
+    NONE = "none"  # there is no way: a person must look
+
+
+class End(StrEnum):
+    """How a batch ended; whatever the end, what it answered is collected."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"  # the provider took none of it
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+    QUEUE_FULL = "queue_full"  # the provider took none of it, and may later
+
+
+class RowEnd(StrEnum):
+    """What became of one call of a batch; one that is nowhere is missing."""
+
+    ANSWERED = "answered"
+    ERRORED = "errored"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+
+
+class Cadence(NamedTuple):
+    """How often to ask how a batch stands, in seconds."""
+
+    first: float
+    later: float
+    after: float  # seconds since it was made, from which on `later` holds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchRules:
+    """What a vendor allows a batch to be, and how it is handled there."""
+
+    calls: int  # the most in one batch
+    size: int  # the most bytes of all its calls together
+    lookup: Lookup
+    cadence: Cadence
+    window: float = 24 * 3600.0  # seconds after which the vendor ends it; 0 = never
+    lag: float = 120.0  # seconds until every listing shows what was made
+    separator: bytes = b"\n"  # between two calls
+    cancels: bool = True
+    caches: bool = True  # a prefix marked for caching is worth it inside a batch, price allowing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """A batch about to be made: its calls are in a file, as the vendor's `line` wrote them."""
+
+    nonce: str  # ours, new for every submission; every custom id begins with it
+    model: str
+    rows: int
+    path: str  # the file; lines are parted by the vendor's separator, with none at the end
+    wire: Wire = PLAIN_WIRE
+
+
+class Sought(NamedTuple):
+    """A batch that may or may not have been made."""
+
+    nonce: str
+    rows: int
+    input_ref: str  # "" where the calls travelled with the order
+    since: datetime  # it was not made before this
+    known: frozenset[str] = frozenset()  # references of batches that are others for sure
+
+
+class Found(NamedTuple):
+    """What looking for a batch showed: where it is; or why that is not certain; or nothing."""
+
+    ref: str = ""
+    unsure: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchStatus:
+    """How a batch stands at the provider."""
+
+    end: End | None = None  # None: it is still under way
+    cancelling: bool = False
+    counts: Mapping[str, int] = field(default_factory=dict)  # the provider's, for display only
+    results: tuple[str, ...] = ()  # where its rows are, for `fetch`
+    problem: str = ""  # what the provider said went wrong
+
+
+class BatchRow(NamedTuple):
+    """One row of a batch's results."""
+
+    custom_id: str
+    end: RowEnd
+    raw: bytes = b""  # of an answer: the body, as a direct call's decoder reads it
+    error: ProviderError | None = None  # of an error: classified as that of a direct call
+
+
+def custom_id(nonce: str, attempt: int) -> str:
+    """Name a call inside its batch, within the strictest vendor's rule."""
+    return f"{nonce}-{attempt}"
+
+
+def attempt_of(name: str) -> tuple[str, int] | None:
+    """The nonce and the attempt of a custom id; None for a stranger's."""
+    nonce, dash, number = name.rpartition("-")
+    if not dash or not nonce or not number.isascii() or not number.isdecimal() or len(number) > 18:
+        return None
+    return nonce, int(number)
