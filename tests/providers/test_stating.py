@@ -4,7 +4,7 @@ import pytest
 
 from quire.domain.data import JsonObject
 from quire.domain.errors import SettingsInvalid
-from quire.domain.models import Limits, Price, Structured
+from quire.domain.models import Limits, ModelFacts, Price, Structured
 from quire.providers.catalog import CATALOG, facts_from_table
 
 NAME = "compatible/mine@http://10.0.0.5:8000/v1"
@@ -62,6 +62,34 @@ def test_a_table_changes_only_what_it_names() -> None:
     assert facts.price.output == ours.price.output
     assert facts.limits.requests == 500
     assert (facts.tiers, facts.batch_price, facts.wire) == (ours.tiers, ours.batch_price, ours.wire)
+
+
+def test_large_calls_cost_the_same_part_in_batches_unless_told_otherwise() -> None:
+    tiers: JsonObject = {"tiers": [{"above": 9_000, "input": 1, "output": 3}]}
+    own: JsonObject = {"input": 0.1, "output": 1, "tiers": [{"above": 9_000, "input": 0.2, "output": 2}]}
+
+    half = facts_from_table(NAME, {**LEAST, **tiers, "batch": 0.5})
+    table = facts_from_table(NAME, {**LEAST, **tiers, "batch": {"input": 0.1, "output": 1}})
+    told = facts_from_table(NAME, {**LEAST, **tiers, "batch": own})
+    none = facts_from_table(NAME, {**LEAST, **tiers})
+
+    def large(facts: ModelFacts) -> tuple[int, int] | None:
+        price = facts.batch_price_at(9_001)
+        return None if price is None else (price.input, price.output)
+
+    assert large(half) == (500_000, 1_500_000)
+    assert large(table) == (400_000, 1_500_000)
+    assert large(told) == (200_000, 2_000_000)
+    assert large(none) is None
+    assert half.batch_price_at(9_000) == half.batch_price
+    assert ModelFacts.from_json(half.as_json()) == half
+
+
+def test_a_snapshot_from_before_batches_had_sizes_still_loads() -> None:
+    facts = facts_from_table(NAME, {**LEAST, "batch": 0.5})
+    old = {key: value for key, value in facts.as_json().items() if key != "batch_tiers"}
+
+    assert ModelFacts.from_json(old) == facts
 
 
 def test_a_new_model_of_a_known_provider_is_spoken_to_as_is_usual_there() -> None:

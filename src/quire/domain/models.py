@@ -94,6 +94,7 @@ class ModelFacts:
     max_input: int | None = None  # where it is less than the window
     tiers: tuple[Tier, ...] = ()  # dearer prices of large calls, by rising size
     batch_price: Price | None = None  # None: unknown, or there is no batch
+    batch_tiers: tuple[Tier, ...] = ()  # of large calls in a batch, by rising size
     cache_minimum: int = 0  # tokens a prefix must have to be cached
     thinking: int = 0  # output tokens to allow for reasoning, beside the answer
     token_factor: float = 1.0  # tokens it counts, for each that a common tokenizer counts
@@ -111,9 +112,8 @@ class ModelFacts:
         """Read a snapshot back."""
         values: dict[str, Any] = dict(facts)
         values["price"] = Price(**values["price"])
-        values["tiers"] = tuple(
-            Tier(above, Price(**price)) for above, price in values.get("tiers", ())
-        )
+        for name in ("tiers", "batch_tiers"):
+            values[name] = tuple(Tier(above, Price(**each)) for above, each in values.get(name, ()))
         if values.get("batch_price"):
             values["batch_price"] = Price(**values["batch_price"])
         values["limits"] = Limits(**values.get("limits", {}))
@@ -130,11 +130,13 @@ class ModelFacts:
 
     def price_at(self, input_tokens: int) -> Price:
         """What tokens cost in a call with this much input."""
-        price = self.price
-        for tier in self.tiers:
-            if input_tokens > tier.above:
-                price = tier.price
-        return price
+        return _tiered(self.price, self.tiers, input_tokens)
+
+    def batch_price_at(self, input_tokens: int) -> Price | None:
+        """What tokens cost in a call with this much input that travels in a batch."""
+        if self.batch_price is None:
+            return None
+        return _tiered(self.batch_price, self.batch_tiers, input_tokens)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,3 +153,10 @@ class Params:
     def as_json(self) -> dict[str, Json]:
         """Only what was chosen, for the ledger and the wire."""
         return {name: value for name, value in asdict(self).items() if value not in (None, ())}
+
+
+def _tiered(price: Price, tiers: tuple[Tier, ...], input_tokens: int) -> Price:
+    for tier in tiers:
+        if input_tokens > tier.above:
+            price = tier.price
+    return price

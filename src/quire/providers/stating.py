@@ -1,8 +1,8 @@
 """Facts from tables: what catalog.toml and quire.toml state of a model becomes ModelFacts."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 from typing import TypeVar
 
 from quire.domain.data import Json, JsonObject
@@ -72,6 +72,8 @@ def state(name: str, told: JsonObject, start: ModelFacts | None) -> ModelFacts:
         _insist(table)
         start = _blank(table, name)
     price = _price(table, start.price, fresh=start.price.input == 0)
+    tiers = _tiers(table, start.tiers)
+    batch_price, batch_tiers = _batch(table, price, tiers, start)
     window = _or(table.whole("window"), start.window)
     facts = replace(
         start,
@@ -80,8 +82,9 @@ def state(name: str, told: JsonObject, start: ModelFacts | None) -> ModelFacts:
         max_output=_or(table.whole("max_output"), min(start.max_output, window)),
         max_input=_or(table.whole("max_input"), start.max_input),
         price=price,
-        tiers=_tiers(table, start.tiers),
-        batch_price=_batch(table, price, start.batch_price),
+        tiers=tiers,
+        batch_price=batch_price,
+        batch_tiers=batch_tiers,
         cache_minimum=_or(table.whole("cache_minimum"), start.cache_minimum),
         thinking=_or(table.whole("thinking"), start.thinking),
         token_factor=_or(table.number("token_factor"), start.token_factor),
@@ -111,13 +114,16 @@ def lend(facts: ModelFacts, name: str) -> ModelFacts:
     marking = facts.wire.marking
     if marking is Marking.BREAKPOINT and there not in _PASS_MARKS_ON:
         marking = Marking.AUTOMATIC
-    batch = facts.batch_price if (here, there) in _KINDRED else None
-    if there == "vertex" and batch is not None:
-        batch = replace(batch, cached=facts.price.cached)  # one discount or the other, never both
+    batch, batch_tiers = facts.batch_price, facts.batch_tiers
+    if (here, there) not in _KINDRED:
+        batch, batch_tiers = None, ()
+    elif there == "vertex" and batch is not None:
+        batch, batch_tiers = _one_discount(facts, batch)
     return replace(
         facts,
         name=name,
         batch_price=batch,
+        batch_tiers=batch_tiers,
         wire=replace(
             facts.wire,
             **address(name)._asdict(),
@@ -126,6 +132,15 @@ def lend(facts: ModelFacts, name: str) -> ModelFacts:
         retires="",
         note=f"like {facts.name}" + (f"; {facts.note}" if facts.note else ""),
     )
+
+
+def _one_discount(facts: ModelFacts, batch: Price) -> tuple[Price, tuple[Tier, ...]]:
+    """Where a discount for batches and one for cached input never add up, the latter holds."""
+    tiers = (
+        Tier(above, replace(price, cached=facts.price_at(above + 1).cached))
+        for above, price in facts.batch_tiers
+    )
+    return replace(batch, cached=facts.price.cached), tuple(tiers)
 
 
 def _insist(table: _Table) -> None:
@@ -177,26 +192,40 @@ def _tiers(table: _Table, start: tuple[Tier, ...]) -> tuple[Tier, ...]:
     return tuple(sorted(found, key=lambda tier: tier.above))
 
 
-def _batch(table: _Table, price: Price, start: Price | None) -> Price | None:
+def _batch(
+    table: _Table, price: Price, tiers: tuple[Tier, ...], start: ModelFacts
+) -> tuple[Price | None, tuple[Tier, ...]]:
+    """Read what batches cost; large calls cost the same part of theirs, unless told otherwise."""
     told = table.values.get("batch")
     if told is None:
-        return start
+        return start.batch_price, start.batch_tiers
     if not isinstance(told, Mapping):
         part = table.number("batch") or 0.0
         if not 0 < part <= 1:
             raise table.wrong("batch", "a part of the price above 0 and up to 1, or a table")
-        return Price(
-            input=round(price.input * part),
-            output=round(price.output * part),
-            cached=round(price.cached * part),
-            written_short=round(price.written_short * part),
-            written_long=round(price.written_long * part),
-        )
+        return _times(price, lambda _: part), _tiers_times(tiers, lambda _: part)
     inner = table.inner("batch", told)
     batch = _price(inner, price, fresh=True)
-    if "cached" in told:
-        return batch
-    return replace(batch, cached=min(price.cached, batch.input))
+    if "cached" not in told:
+        batch = replace(batch, cached=min(price.cached, batch.input))
+    if "tiers" in told:
+        return batch, _tiers(inner, ())
+    return batch, _tiers_times(
+        tiers, lambda kind: _ratio(getattr(batch, kind), getattr(price, kind))
+    )
+
+
+def _times(price: Price, part: Callable[[str], float]) -> Price:
+    """Take a part of every price, by its kind."""
+    return Price(**{kind: round(each * part(kind)) for kind, each in asdict(price).items()})
+
+
+def _tiers_times(tiers: tuple[Tier, ...], part: Callable[[str], float]) -> tuple[Tier, ...]:
+    return tuple(Tier(tier.above, _times(tier.price, part)) for tier in tiers)
+
+
+def _ratio(part: int, whole: int) -> float:
+    return part / whole if whole else 1.0
 
 
 def _limits(table: _Table, start: Limits) -> Limits:
