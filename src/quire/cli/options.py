@@ -1,8 +1,10 @@
 """Options that several commands take, and the policy among them."""
 
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any, TypeGuard
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any
 
 import typer
 
@@ -61,7 +63,10 @@ Detach = Annotated[
     typer.Option("--detach", metavar="", help="Only record it; `quire work` carries it out."),
 ]
 
+Command = Callable[..., None]
+
 _BUILT_IN = Policy()
+_NAMED, _REST = Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD
 
 
 def _policy(*names: str, metavar: str | None = None, help: str) -> Any:
@@ -132,29 +137,89 @@ LedgerBodies = Annotated[
     _policy("--ledger-bodies", metavar="lean|full", help="Render bodies again, or store them."),
 ]
 
-_POLICY_NAMES = {
-    "pack_size": "pack_size",
-    "packing": "packing",
-    "max_tries": "max_tries",
-    "max_calls": "max_calls",
-    "concurrency": "concurrency",
-    "call_timeout": "call_timeout",
-    "temperature": "temperature",
-    "effort": "effort",
-    "caching": "caching",
-    "estimated_output_per_task": "estimated_output_per_task",
-    "ledger_bodies": "ledger",
+Route = Annotated[
+    str | None,
+    _policy(
+        "--route",
+        metavar="ROUTE",
+        help="direct; batch: within hours, for less; auto: as suits best; paced: steadily"
+        f" ({_BUILT_IN.route}).",
+    ),
+]
+Deadline = Annotated[
+    str | None,
+    _policy(
+        "--deadline",
+        metavar="TIME",
+        help="2h, 30m… after the start; then all that is owed goes direct.",
+    ),
+]
+MinBatchSize = Annotated[
+    int | None,
+    _policy(
+        "--min-batch-size",
+        metavar="N",
+        help=f"Fewer calls than that go direct ({_BUILT_IN.min_batch_size}).",
+    ),
+]
+BatchWait = Annotated[
+    float | None,
+    _policy(
+        "--batch-wait",
+        metavar="SECONDS",
+        help=f"How long a batch waits for more calls ({_BUILT_IN.batch_wait:g}).",
+    ),
+]
+
+POLICY_OPTIONS: Mapping[str, Any] = {  # by the name of what they set
+    "pack_size": PackSize,
+    "packing": Packing,
+    "max_tries": MaxTries,
+    "max_calls": MaxCalls,
+    "concurrency": Concurrency,
+    "call_timeout": CallTimeout,
+    "temperature": Temperature,
+    "effort": Effort,
+    "caching": Caching,
+    "route": Route,
+    "deadline": Deadline,
+    "min_batch_size": MinBatchSize,
+    "batch_wait": BatchWait,
+    "estimated_output_per_task": EstimatedOutput,
+    "ledger": LedgerBodies,
 }
+_NUMBERS_OR_WORDS = ("pack_size", "deadline")
+
+
+def takes_policy(*names: str, without: Sequence[str] = ()) -> Callable[[Command], Command]:
+    """Give a command the options of a policy, all or some; it gets as `**policy` those typed."""
+    taken = [name for name in names or POLICY_OPTIONS if name not in without]
+
+    def give(command: Command) -> Command:
+        own = [each for each in signature(command).parameters.values() if each.kind != _REST]
+        given = [
+            Parameter(name, _NAMED, default=None, annotation=POLICY_OPTIONS[name]) for name in taken
+        ]
+
+        @wraps(command)
+        def typed(**arguments: Any) -> None:
+            told = {name: arguments.pop(name, None) for name in taken}
+            command(**arguments, **told_policy(told))
+
+        vars(typed)["__signature__"] = Signature([*own, *given])
+        typed.__annotations__ = {each.name: each.annotation for each in (*own, *given)}
+        return typed
+
+    return give
 
 
 def told_policy(typed: Mapping[str, Json]) -> dict[str, Json]:
-    """The policy flags that were given, of everything that was typed."""
-    told = {
-        name: typed[flag] for flag, name in _POLICY_NAMES.items() if typed.get(flag) is not None
-    }
-    size = told.get("pack_size")  # a number, or a word; what is neither is refused by its rule
-    return told | {"pack_size": int(size)} if _is_number(size) else told
-
-
-def _is_number(text: Json) -> TypeGuard[str]:
-    return isinstance(text, str) and re.fullmatch(r"-?[0-9]{1,9}", text) is not None
+    """What was typed of a policy; a number is read as one where a word may stand as well."""
+    told = {name: typed[name] for name in POLICY_OPTIONS if typed.get(name) is not None}
+    if typed.get("ledger_bodies") is not None:
+        told["ledger"] = typed["ledger_bodies"]
+    for name in _NUMBERS_OR_WORDS:  # what is neither is refused by its rule
+        value = told.get(name)
+        if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,9}", value):
+            told[name] = int(value)
+    return told

@@ -13,6 +13,7 @@ from quire.cli.edge import HELD, INTERRUPTED, SOME_FAILED
 from quire.cli.opening import opened, session
 from quire.cli.printing import SIMULATED, counted, named, note, print_json, print_table, say
 from quire.cli.watching import Watcher
+from quire.domain.data import Json
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
 from quire.domain.money import dollars
@@ -41,6 +42,7 @@ Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Another one draw
 Yes = Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask before paying.")]
 
 
+@of.takes_policy("temperature", "effort", "concurrency", "call_timeout", "caching")
 def probe(
     context: typer.Context,
     *,
@@ -51,23 +53,18 @@ def probe(
     sizes: Sizes = "5,10,25,50",
     tolerance: Tolerance = 0.02,
     seed: Seed = 0,
-    temperature: of.Temperature = None,
-    effort: of.Effort = None,
-    concurrency: of.Concurrency = None,
-    call_timeout: of.CallTimeout = None,
-    caching: of.Caching = None,
     yes: Yes = False,
     as_json: of.AsJson = False,
+    **policy: Json,
 ) -> None:
     """Ask about a sample alone and packed, compare the answers, recommend a pack size."""
     from quire.engine.probing import plan_probe
     from quire.engine.reporting import Probing
 
     wanted = Probing(sample=sample, sizes=_sizes(sizes), tolerance=tolerance, seed=seed)
-    told = of.told_policy(context.params)
     with opened(context) as engine:
         over = engine.look.documents(document) if document else None
-        planned = plan_probe(engine, wanted, schema=schema, model=model, over=over, **told)
+        planned = plan_probe(engine, wanted, schema=schema, model=model, over=over, **policy)
         _tell_forecast(context, engine, planned, yes=yes)
         report = _carry_out(context, engine, planned)
     if as_json:

@@ -9,6 +9,7 @@ from quire.cli.ending import exit_code, print_end, print_end_json
 from quire.cli.opening import opened, session
 from quire.cli.printing import counted, named, note, print_json, say
 from quire.cli.watching import Watcher, goal
+from quire.domain.data import Json
 from quire.domain.runs import Progress
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 FORECAST_MOST = 100_000  # blocks
 
 
+@of.takes_policy()
 def run(
     context: typer.Context,
     *,
@@ -27,24 +29,13 @@ def run(
     limit: of.Limit = None,
     new: of.New = False,
     detach: of.Detach = False,
-    pack_size: of.PackSize = None,
-    packing: of.Packing = None,
-    max_tries: of.MaxTries = None,
-    max_calls: of.MaxCalls = None,
-    concurrency: of.Concurrency = None,
-    call_timeout: of.CallTimeout = None,
-    temperature: of.Temperature = None,
-    effort: of.Effort = None,
-    caching: of.Caching = None,
-    estimated_output_per_task: of.EstimatedOutput = None,
-    ledger_bodies: of.LedgerBodies = None,
     as_json: of.AsJson = False,
+    **policy: Json,
 ) -> None:
     """Ask the schema about every block; Ctrl-C stops cleanly, the same command goes on."""
-    told = of.told_policy(context.params)
     with opened(context, make=True) as engine:
         over = engine.look.documents(document) if document else None
-        asked: dict[str, Any] = {"schema": schema, "model": model, "over": over, **told}
+        asked: dict[str, Any] = {"schema": schema, "model": model, "over": over, **policy}
         handle = engine.run(limit=limit, new=new, **asked)
         if detach:
             _tell_detached(context, handle, as_json)
