@@ -84,6 +84,17 @@ def test_a_prefix_worth_keeping_is_marked_where_the_model_keeps_marked_ones() ->
     assert "cache_control" not in sent_body(VENDOR, unmarked, ACCOUNT)["system"][0]
 
 
+def test_a_prefix_that_is_needed_for_long_is_marked_for_an_hour() -> None:
+    call = asked(MODEL, caching=True, long_lived=True, marking=Marking.BREAKPOINT)
+    unmarked = asked(MODEL, long_lived=True, marking=Marking.BREAKPOINT)
+
+    body = sent_body(VENDOR, call, ACCOUNT)
+
+    assert body["system"][0]["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
+    assert mistakes(body, MessageCreateParamsNonStreaming) == []
+    assert "cache_control" not in sent_body(VENDOR, unmarked, ACCOUNT)["system"][0]
+
+
 def test_a_model_that_takes_no_schema_is_made_to_call_one_tool() -> None:
     body = sent_body(VENDOR, asked(MODEL, structured=Structured.TOOL), ACCOUNT)
 

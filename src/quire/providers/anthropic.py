@@ -91,7 +91,7 @@ class Anthropic:
         }
         if call.system:
             marked = call.caching and call.wire.marking is Marking.BREAKPOINT
-            body["system"] = _system(call.system, marked)
+            body["system"] = _system(call.system, marked, marked and call.long_lived)
         if params.stop:
             body["stop_sequences"] = params.stop
         sampling = _sampling(call)
@@ -162,10 +162,11 @@ def _headers(account: Account, version: str) -> Mapping[str, str]:
 
 
 @lru_cache(maxsize=256)
-def _system(system: str, marked: bool) -> orjson.Fragment:
+def _system(system: str, marked: bool, long_lived: bool) -> orjson.Fragment:
     block: dict[str, Json] = {"type": "text", "text": system}
-    if marked:
-        block["cache_control"] = {"type": "ephemeral"}
+    if marked:  # for five minutes, where nothing else is said
+        hour: dict[str, Json] = {"ttl": "1h"} if long_lived else {}
+        block["cache_control"] = {"type": "ephemeral", **hour}
     return fragment([block])
 
 
