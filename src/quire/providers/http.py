@@ -1,110 +1,31 @@
-"""Calls over HTTP: one set of connections for all vendors, and every failure classified."""
+"""Calls over HTTP: a vendor's format over shared connections, and every failure classified."""
 
-import asyncio
-import os
-import ssl
 from collections.abc import Callable
-from functools import cache, lru_cache
-from urllib.request import getproxies, proxy_bypass
+from functools import lru_cache
 
-import aiohttp
 import orjson
-from yarl import URL
 
 from quire.domain.accounts import Account, Rates
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.requests import Call, Reply
-from quire.domain.version import VERSION
-from quire.providers.network import CONNECT_SECONDS, FAILURES, explain, where
-from quire.providers.protocol import HttpRequest, HttpResponse, Sent, Vendor
+from quire.providers.network import where
+from quire.providers.protocol import Classify, HttpRequest, HttpResponse, Sent, Vendor
+from quire.providers.transport import LARGEST_BODY, Transport
 
-LARGEST_BODY = 64 * 2**20
-LARGEST_ERROR = 2**20  # what is said after this much is not read
+__all__ = [
+    "LARGEST_BODY",
+    "LONGEST_MESSAGE",
+    "HttpProvider",
+    "Transport",
+    "encoded",
+    "one_line",
+    "refusal",
+    "without_key",
+]
+
 LONGEST_MESSAGE = 300
-CONNECTIONS = 1000
-IDLE_SECONDS = 15.0  # less than any server keeps a connection, so that none is used as it closes
 
 _LEAST_SECRET = 8  # characters; shorter keys are passwords of nobody, and common words
-
-
-class Transport:
-    """The connections of this process, opened when the first call needs one."""
-
-    def __init__(self, largest: int = LARGEST_BODY) -> None:
-        """Open nothing yet; an answer of more than `largest` bytes is not read to its end."""
-        self._largest = largest
-        self._session: aiohttp.ClientSession | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._proxies: dict[str, URL | None] = {}  # by scheme and host
-
-    async def post(self, request: HttpRequest) -> HttpResponse:
-        """Carry one call and read its answer, or raise ProviderError."""
-        try:
-            return await self._post(request)
-        except ProviderError:
-            raise
-        except FAILURES as error:
-            failure = explain(error, request.url, request.starting)
-        raise failure  # out here it does not drag the failed call, and its key, along
-
-    async def close(self) -> None:
-        """Close all connections; the next call would open new ones."""
-        session, self._session = self._session, None
-        if session is not None and self._loop is asyncio.get_running_loop():
-            await session.close()
-
-    async def _post(self, request: HttpRequest) -> HttpResponse:
-        url = URL(request.url)
-        async with self._open().post(
-            url,
-            data=request.body,
-            headers=request.headers,
-            allow_redirects=False,
-            proxy=self._proxy(url),
-        ) as response:
-            good = 200 <= response.status < 300
-            most = self._largest if good else min(self._largest, LARGEST_ERROR)
-            body = await _read(response, most)
-            if good and len(body) > most:
-                raise ProviderError(
-                    f"{where(request.url)} answered with more than {most >> 20} MB;"
-                    " the rest was not read",
-                    remedy=Remedy.LOST,
-                )
-            headers = {name.lower(): value for name, value in response.headers.items()}
-            return HttpResponse(response.status, headers, body)
-
-    def _open(self) -> aiohttp.ClientSession:
-        loop = asyncio.get_running_loop()
-        if self._session is None or self._session.closed or self._loop is not loop:
-            self._loop = loop
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=CONNECTIONS,
-                    limit_per_host=0,
-                    keepalive_timeout=IDLE_SECONDS,
-                    ssl=_trust(*map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))),
-                ),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"User-Agent": f"quire/{VERSION}"},
-                max_line_size=2**16,
-                max_field_size=2**16,
-            )
-        return self._session
-
-    def _proxy(self, url: URL) -> URL | None:
-        """Look the proxy up once a host: aiohttp would do it on a thread, twice a call."""
-        place = f"{url.scheme}://{url.raw_authority}"
-        if place not in self._proxies:
-            self._proxies[place] = _find_proxy(url)
-        return self._proxies[place]
-
-
-@cache
-def _trust(*places: str | None) -> ssl.SSLContext:
-    """Whom to believe, as OpenSSL finds it in these places; reading it takes a while."""
-    return ssl.create_default_context()
 
 
 class HttpProvider:
@@ -121,14 +42,14 @@ class HttpProvider:
 
     async def send(self, call: Call, account: Account) -> Sent:
         """Carry one call and return what came back, or raise ProviderError."""
-        request = self._encode(call, account)
+        request = encoded(self._vendor, call, account)
         response = await self._transport.post(request)
         if 200 <= response.status < 300:
             failed = self._failed(response.body)
             if failed is None:
-                return Sent(_without_key(response.body, account), self._rates(response))
+                return Sent(without_key(response.body, account), self._rates(response))
             response = failed._replace(headers=response.headers)
-        raise _refusal(self._vendor, response, account, where(request.url))
+        raise refusal(self._vendor.classify, response, account, where(request.url))
 
     def decode(self, raw: bytes) -> Reply:
         """Read a raw body, or raise Undecodable."""
@@ -138,23 +59,25 @@ class HttpProvider:
         """Let go of connections; whoever shares the transport opens new ones when needed."""
         await self._transport.close()
 
-    def _encode(self, call: Call, account: Account) -> HttpRequest:
-        try:
-            return self._vendor.encode(call, account)
-        except ProviderError:
-            raise
-        except (TypeError, ValueError, LookupError, RecursionError) as error:  # a strange schema
-            why = one_line(str(error))
-        raise ProviderError(
-            f"{self.name}: the call cannot be written as JSON: {why}"[:LONGEST_MESSAGE],
-            remedy=Remedy.FIX_REQUEST,
-        )
-
     def _rates(self, response: HttpResponse) -> Rates | None:
         try:
             return self._vendor.rates(response.headers)
         except Exception:  # noqa: BLE001 - strange headers must not cost the answer they came with
             return None
+
+
+def encoded(vendor: Vendor, call: Call, account: Account) -> HttpRequest:
+    """Put a call into a vendor's words, or say why it cannot be written."""
+    try:
+        return vendor.encode(call, account)
+    except ProviderError:
+        raise
+    except (TypeError, ValueError, LookupError, RecursionError) as error:  # a strange schema
+        why = one_line(str(error))
+    raise ProviderError(
+        f"{vendor.name}: the call cannot be written as JSON: {why}"[:LONGEST_MESSAGE],
+        remedy=Remedy.FIX_REQUEST,
+    )
 
 
 def one_line(text: str) -> str:
@@ -164,15 +87,17 @@ def one_line(text: str) -> str:
     return shown if len(shown) <= LONGEST_MESSAGE else shown[: LONGEST_MESSAGE - 1] + "…"
 
 
-def _refusal(vendor: Vendor, response: HttpResponse, account: Account, place: str) -> ProviderError:
+def refusal(
+    classify: Classify, response: HttpResponse, account: Account, place: str
+) -> ProviderError:
     """What the vendor says of an error, in one line, and never with the key in it."""
     if 300 <= response.status < 400:
         to = one_line(response.headers.get("location", "")).partition("?")[0]
         told = f"{response.status} from {place}: it points to {to or 'another place'}"
         told = _hide(f"{told}; put that address into the base URL", account)
         return ProviderError(one_line(told), remedy=Remedy.FIX_ACCOUNT)
-    response = response._replace(body=_without_key(response.body, account))
-    error = vendor.classify(response)
+    response = response._replace(body=without_key(response.body, account))
+    error = classify(response)
     page, remedy = _is_page(response), error.remedy
     if page and remedy is Remedy.FIX_REQUEST:  # whoever shows pages has not read the call
         remedy = Remedy.FIX_ACCOUNT
@@ -190,7 +115,7 @@ def _refusal(vendor: Vendor, response: HttpResponse, account: Account, place: st
     )
 
 
-def _without_key(body: bytes, account: Account) -> bytes:
+def without_key(body: bytes, account: Account) -> bytes:
     """Take our key out of what came back, however JSON writes it."""
     key = account.key.reveal()
     if len(key) < _LEAST_SECRET:
@@ -218,34 +143,6 @@ def _is_page(response: HttpResponse) -> bool:
     if "html" in response.headers.get("content-type", "").lower():
         return True
     return response.body[:200].lstrip().lower().startswith((b"<!doctype", b"<html", b"<head"))
-
-
-async def _read(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """Read a body, or a little more than `most` of it."""
-    length = response.content_length
-    if length is not None and length <= most and "Content-Encoding" not in response.headers:
-        return await response.read()
-    parts, size = [], 0
-    async for part in response.content.iter_any():
-        parts.append(part)
-        size += len(part)
-        if size > most:
-            break
-    return b"".join(parts)
-
-
-def _find_proxy(url: URL) -> URL | None:
-    """Who HTTPS_PROXY, HTTP_PROXY and NO_PROXY say is between us and a host."""
-    found = getproxies().get(url.scheme)
-    if not found or proxy_bypass(f"{url.host}:{url.port}"):
-        return None
-    proxy = URL(found if "://" in found else f"http://{found}")
-    if proxy.scheme not in ("http", "https") or not proxy.host:
-        raise ProviderError(
-            f"{url.scheme.upper()}_PROXY names no http:// address; only such proxies can be used",
-            remedy=Remedy.FIX_ACCOUNT,
-        )
-    return proxy
 
 
 def _never(raw: bytes) -> HttpResponse | None:

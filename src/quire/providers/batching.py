@@ -1,0 +1,200 @@
+"""Asking vendors about batches: every failure classified, keyless, and honest about what is known.
+
+Whoever asks for a batch's state asks again later at no cost, so that a broken connection there is
+RETRY. Whoever makes one must not ask again: there, what nobody knows the end of is LOST.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+
+from quire.domain.accounts import Account
+from quire.domain.data import Json, JsonObject
+from quire.domain.errors import ProviderError, Remedy
+from quire.providers.http import one_line, refusal, without_key
+from quire.providers.network import where
+from quire.providers.protocol import Classify, Door, HttpRequest, HttpResponse, Upload
+from quire.providers.reading import parse
+
+LONGEST_REFERENCE = 300
+
+_UNKNOWN = "nobody knows whether the batch was made"
+_REMEDIES = {Remedy.LOST: Remedy.RETRY, Remedy.SPLIT: Remedy.FIX_REQUEST}  # of what is no call
+
+
+async def ask(
+    door: Door, classify: Classify, account: Account, request: HttpRequest, upload: Upload = ()
+) -> HttpResponse:
+    """Make one exchange and return its success; raise what the vendor says of anything else."""
+    response = await door.exchange(request, upload)
+    if not good(response):
+        raise refusing(classify, account, request)(response)
+    return response._replace(body=without_key(response.body, account))
+
+
+async def asking(
+    door: Door,
+    classify: Classify,
+    account: Account,
+    request: HttpRequest,
+    upload: Upload = (),
+    missing: str = "",
+) -> HttpResponse:
+    """Ask what may be asked again: a broken connection is RETRY, and nothing is LOST.
+
+    `missing` names what a 404 says is not there, such as "batch batch_1"; see `not_found`.
+    """
+    try:
+        response = await door.exchange(request, upload)
+    except ProviderError as error:
+        failure = harmless(error)
+    else:
+        if good(response):
+            return response._replace(body=without_key(response.body, account))
+        failure = refusing(classify, account, request, missing)(response)
+    raise failure
+
+
+async def ask_json(
+    door: Door,
+    classify: Classify,
+    account: Account,
+    request: HttpRequest,
+    upload: Upload = (),
+    missing: str = "",
+) -> JsonObject:
+    """Ask what may be asked again, for a JSON object; anything else is RETRY."""
+    response = await asking(door, classify, account, request, upload, missing)
+    body = parse(response.body)
+    if not isinstance(body, dict):
+        raise ProviderError(
+            f"{where(request.url)} answered {response.status}, but with no JSON object;"
+            " check the base URL, and what stands between here and there",
+            remedy=Remedy.RETRY,
+        )
+    return body
+
+
+async def creating(
+    door: Door,
+    classify: Classify,
+    account: Account,
+    request: HttpRequest,
+    read: Callable[[JsonObject], Json],
+    upload: Upload = (),
+) -> str:
+    """Make a batch, asking once, and return the reference that `read` finds in the answer.
+
+    LOST where it may have been made: the connection broke, time ran out, the server failed, or
+    it said yes in words that hold no reference. Any other remedy says that it was not made.
+    """
+    try:
+        response = await door.exchange(request, upload)
+    except ProviderError as error:
+        failure = unknown(str(error)) if error.remedy is Remedy.LOST else error
+    else:
+        if good(response):
+            body = parse(without_key(response.body, account))
+            if found := reference(read(body) if isinstance(body, dict) else None):
+                return found
+            failure = unknown(f"{where(request.url)} answered {response.status} without naming it")
+        else:
+            failure = refusing(classify, account, request)(response)
+            if response.status >= 500 or failure.remedy in (Remedy.RETRY, Remedy.LOST):
+                failure = unknown(str(failure))
+    raise failure
+
+
+def unknown(why: str) -> ProviderError:
+    """The failure of a `create` whose outcome nobody knows."""
+    return ProviderError(one_line(f"{_UNKNOWN}: {why}"), remedy=Remedy.LOST)
+
+
+def harmless(error: ProviderError) -> ProviderError:
+    """The same failure of something that costs nothing and may be asked again."""
+    return _with(error, _REMEDIES.get(error.remedy, error.remedy))
+
+
+def not_found(vendor: str, what: str) -> ProviderError:
+    """What a 404 says: a key sees only what is its own, so that it is no proof of absence."""
+    return ProviderError(
+        one_line(
+            f"{vendor} 404: {what} is not found with this key, which does not prove that it is"
+            " gone; use the key, and the project, that it was made with"
+        ),
+        remedy=Remedy.FIX_ACCOUNT,
+    )
+
+
+def refusing(
+    classify: Classify, account: Account, request: HttpRequest, missing: str = ""
+) -> Classify:
+    """How to put an answer that is no success: one line, without the key; for `Door.lines` too."""
+
+    def refused(response: HttpResponse) -> ProviderError:
+        if missing and response.status == 404:
+            return not_found(account.provider, missing)
+        error = refusal(classify, response, account, where(request.url))
+        return _with(error, _REMEDIES.get(error.remedy, error.remedy))
+
+    return refused
+
+
+async def lines(
+    door: Door, classify: Classify, account: Account, request: HttpRequest, missing: str = ""
+) -> AsyncGenerator[bytes]:
+    """Read a file of results, blank lines left out and without the key; close it when done.
+
+    Whoever stops early must close it: `async with aclosing(lines(…)) as found`.
+    """
+    refused = refusing(classify, account, request, missing)
+    found = door.lines(request, refused)
+    try:
+        async for line in found:
+            if line and not line.isspace():
+                yield without_key(line, account)
+    finally:
+        if isinstance(found, AsyncGenerator):
+            await found.aclose()
+
+
+def errored(
+    classify: Classify, account: Account, status: int, body: bytes, place: str = "a batch"
+) -> ProviderError:
+    """The failure of one row of a batch, as that of a direct call with this status and body."""
+    return refusal(classify, HttpResponse(status, {}, body), account, place)
+
+
+def unusable(vendor: str) -> ProviderError:
+    """The failure of a row that names a call of ours and says nothing of it."""
+    message = f"{vendor}: the batch's row for this call holds neither an answer nor an error"
+    return ProviderError(message, remedy=Remedy.RETRY)
+
+
+def reference(value: Json) -> str:
+    """A name that a vendor gave to something of ours; "" where it cannot be one."""
+    if not isinstance(value, str) or len(value) > LONGEST_REFERENCE or not value.isprintable():
+        return ""
+    return value.strip()
+
+
+def counted(found: JsonObject) -> dict[str, int]:
+    """The numbers of an object of numbers; whatever else it holds is left out."""
+    return {
+        name: value for name, value in found.items() if type(value) is int and abs(value) < 10**12
+    }
+
+
+def good(response: HttpResponse) -> bool:
+    """Whether a response is a success."""
+    return 200 <= response.status < 300
+
+
+def _with(error: ProviderError, remedy: Remedy) -> ProviderError:
+    if remedy is error.remedy:
+        return error
+    return ProviderError(
+        str(error),
+        remedy=remedy,
+        retry_after=error.retry_after,
+        bad_key=error.bad_key,
+        spent=error.spent,
+    )

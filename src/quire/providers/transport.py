@@ -1,0 +1,279 @@
+"""The connections of this process: one exchange, or a long answer line by line, for all vendors."""
+
+import asyncio
+import os
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AbstractAsyncContextManager, aclosing
+from functools import cache
+from pathlib import Path
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+from yarl import URL
+
+from quire.domain.errors import ProviderError, Remedy
+from quire.domain.version import VERSION
+from quire.providers.network import CONNECT_SECONDS, FAILURES, explain, where
+from quire.providers.protocol import Classify, HttpRequest, HttpResponse, Upload
+
+LARGEST_BODY = 64 * 2**20
+LARGEST_ERROR = 2**20  # what is said after this much is not read
+CONNECTIONS = 1000
+IDLE_SECONDS = 15.0  # less than any server keeps a connection, so that none is used as it closes
+SILENT_SECONDS = 120.0  # without a byte, after which whoever was asked is not waited for
+SLOWEST_UPLOAD = 50_000  # bytes a second; while we send, nobody answers
+
+_PIECE = 2**20
+
+
+class Transport:
+    """The connections of this process, opened when the first call needs one."""
+
+    def __init__(self, largest: int = LARGEST_BODY) -> None:
+        """Open nothing yet; an answer of more than `largest` bytes is not read to its end."""
+        self._largest = largest
+        self._session: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._proxies: dict[str, URL | None] = {}  # by scheme and host
+
+    async def post(self, request: HttpRequest) -> HttpResponse:
+        """Carry one call and read its answer, however long it takes, or raise ProviderError."""
+        return await self._carry(request, request.body, None)
+
+    async def exchange(self, request: HttpRequest, upload: Upload = ()) -> HttpResponse:
+        """Make one exchange and return it, whatever its status; raise where the network failed."""
+        if not upload:
+            return await self._carry(request, request.body or None, SILENT_SECONDS)
+        body = Pieces(upload)
+        patience = SILENT_SECONDS + body.size / SLOWEST_UPLOAD
+        length = {"Content-Length": str(body.size)}
+        request = request._replace(headers={**request.headers, **length})
+        try:
+            return await self._carry(request, body.read(), patience)
+        except ProviderError:
+            if not body.problem:
+                raise
+        raise ProviderError(body.problem, remedy=Remedy.RETRY)
+
+    async def lines(self, request: HttpRequest, classify: Classify) -> AsyncGenerator[bytes]:
+        """Read a long answer line by line, in little memory; raise where it broke off."""
+        try:
+            async with aclosing(self._lines(request, classify)) as found:
+                async for line in found:
+                    yield line
+            return
+        except ProviderError:
+            raise
+        except FAILURES as error:
+            failure = explain(error, request.url, request.starting)
+        if failure.remedy is Remedy.LOST:  # nothing is paid for by reading
+            failure = ProviderError(str(failure), remedy=Remedy.RETRY)
+        raise failure
+
+    async def close(self) -> None:
+        """Close all connections; the next call would open new ones."""
+        session, self._session = self._session, None
+        if session is not None and self._loop is asyncio.get_running_loop():
+            await session.close()
+
+    async def _carry(
+        self, request: HttpRequest, body: bytes | AsyncIterator[bytes] | None, silent: float | None
+    ) -> HttpResponse:
+        try:
+            async with self._start(request, body, silent) as response:
+                return await self._answer(request, response)
+        except ProviderError:
+            raise
+        except FAILURES as error:
+            failure = explain(error, request.url, request.starting)
+        raise failure  # out here it does not drag the failed call, and its key, along
+
+    def _start(
+        self, request: HttpRequest, body: bytes | AsyncIterator[bytes] | None, silent: float | None
+    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        url = URL(request.url)
+        return self._open().request(
+            request.method,
+            url,
+            data=body,
+            headers=request.headers,
+            allow_redirects=False,
+            proxy=self._proxy(url),
+            timeout=_patience(silent),
+        )
+
+    async def _answer(self, request: HttpRequest, response: aiohttp.ClientResponse) -> HttpResponse:
+        good = 200 <= response.status < 300
+        most = self._largest if good else min(self._largest, LARGEST_ERROR)
+        body = await _read(response, most)
+        if good and len(body) > most:
+            raise ProviderError(
+                f"{where(request.url)} answered with more than {most >> 20} MB;"
+                " the rest was not read",
+                remedy=Remedy.LOST,
+            )
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return HttpResponse(response.status, headers, body)
+
+    async def _lines(self, request: HttpRequest, classify: Classify) -> AsyncGenerator[bytes]:
+        async with self._start(request, None, SILENT_SECONDS) as response:
+            if not 200 <= response.status < 300:
+                raise classify(await self._answer(request, response))
+            rest = Rest()
+            async for piece in response.content.iter_any():
+                for line in rest.add(piece):
+                    yield line
+                if rest.size > self._largest:
+                    raise ProviderError(
+                        f"{where(request.url)} answered with a line of more than"
+                        f" {self._largest >> 20} MB; check the base URL",
+                        remedy=Remedy.FIX_ACCOUNT,
+                    )
+            if last := rest.take():
+                if not _says_its_end(response):
+                    raise ProviderError(
+                        f"{where(request.url)} broke off in the middle of a line",
+                        remedy=Remedy.RETRY,
+                    )
+                yield last
+
+    def _open(self) -> aiohttp.ClientSession:
+        loop = asyncio.get_running_loop()
+        if self._session is None or self._session.closed or self._loop is not loop:
+            self._loop = loop
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    limit=CONNECTIONS,
+                    limit_per_host=0,
+                    keepalive_timeout=IDLE_SECONDS,
+                    ssl=_trust(*map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))),
+                ),
+                timeout=_patience(None),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"User-Agent": f"quire/{VERSION}"},
+                max_line_size=2**16,
+                max_field_size=2**16,
+            )
+        return self._session
+
+    def _proxy(self, url: URL) -> URL | None:
+        """Look the proxy up once a host: aiohttp would do it on a thread, twice a call."""
+        place = f"{url.scheme}://{url.raw_authority}"
+        if place not in self._proxies:
+            self._proxies[place] = _find_proxy(url)
+        return self._proxies[place]
+
+
+@cache
+def _trust(*places: str | None) -> ssl.SSLContext:
+    """Whom to believe, as OpenSSL finds it in these places; reading it takes a while."""
+    return ssl.create_default_context()
+
+
+class Pieces:
+    """A body in pieces, of which files are read as they are sent."""
+
+    def __init__(self, upload: Upload) -> None:
+        """Weigh it: whoever takes it is told its length before."""
+        self.problem = ""  # with our own files
+        self._pieces = [(each, _size(each)) for each in upload]
+        self.size = sum(size for _, size in self._pieces)
+
+    async def read(self) -> AsyncGenerator[bytes]:
+        """Give the body, a little of it at a time."""
+        for piece, size in self._pieces:
+            if isinstance(piece, bytes):
+                yield piece
+                continue
+            async with aclosing(self._file(piece, size)) as parts:
+                async for part in parts:
+                    yield part
+
+    async def _file(self, path: Path, size: int) -> AsyncGenerator[bytes]:
+        left = size
+        file = await asyncio.to_thread(path.open, "rb")
+        try:
+            while left and (part := await asyncio.to_thread(file.read, min(left, _PIECE))):
+                left -= len(part)
+                yield part
+        finally:
+            file.close()
+        if left:
+            self.problem = f"{path} became shorter while it was sent"
+            raise OSError(self.problem)
+
+
+class Rest:
+    """What came of a line so far."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.size = 0
+        self._parts: list[bytes] = []
+
+    def add(self, piece: bytes) -> list[bytes]:
+        """Take what came, and give the lines that it ends."""
+        *ended, rest = piece.split(b"\n")
+        if ended:
+            ended[0] = self.take() + ended[0]
+        if rest:
+            self._parts.append(rest)
+            self.size += len(rest)
+        return ended
+
+    def take(self) -> bytes:
+        """Give the line as far as it came, and begin anew."""
+        line = b"".join(self._parts)
+        self._parts.clear()
+        self.size = 0
+        return line
+
+
+def _size(piece: bytes | Path) -> int:
+    if isinstance(piece, bytes):
+        return len(piece)
+    try:
+        return piece.stat().st_size
+    except OSError as error:
+        why = error.strerror or "it cannot be read"
+    raise ProviderError(f"{piece} cannot be sent: {why}", remedy=Remedy.RETRY)
+
+
+@cache
+def _patience(silent: float | None) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silent)
+
+
+def _says_its_end(response: aiohttp.ClientResponse) -> bool:
+    """Whether more than a closed connection tells where an answer ends."""
+    chunked = "chunked" in response.headers.get("Transfer-Encoding", "").lower()
+    return chunked or "Content-Length" in response.headers
+
+
+async def _read(response: aiohttp.ClientResponse, most: int) -> bytes:
+    """Read a body, or a little more than `most` of it."""
+    length = response.content_length
+    if length is not None and length <= most and "Content-Encoding" not in response.headers:
+        return await response.read()
+    parts, size = [], 0
+    async for part in response.content.iter_any():
+        parts.append(part)
+        size += len(part)
+        if size > most:
+            break
+    return b"".join(parts)
+
+
+def _find_proxy(url: URL) -> URL | None:
+    """Who HTTPS_PROXY, HTTP_PROXY and NO_PROXY say is between us and a host."""
+    found = getproxies().get(url.scheme)
+    if not found or proxy_bypass(f"{url.host}:{url.port}"):
+        return None
+    proxy = URL(found if "://" in found else f"http://{found}")
+    if proxy.scheme not in ("http", "https") or not proxy.host:
+        raise ProviderError(
+            f"{url.scheme.upper()}_PROXY names no http:// address; only such proxies can be used",
+            remedy=Remedy.FIX_ACCOUNT,
+        )
+    return proxy
