@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, NewType
+from typing import NamedTuple
 
+from quire.domain.accounts import CredentialId
 from quire.domain.errors import ProviderError
+from quire.domain.ids import AttemptId, BatchId, LaneId, RunId, StageId
 from quire.domain.models import PLAIN_WIRE, Wire
-
-BatchId = NewType("BatchId", int)
+from quire.domain.requests import Queued
 
 
 class Lookup(StrEnum):
@@ -121,3 +122,80 @@ def attempt_of(name: str) -> tuple[str, int] | None:
     if not dash or not nonce or not number.isascii() or not number.isdecimal() or len(number) > 18:
         return None
     return nonce, int(number)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """A batch as the ledger keeps it."""
+
+    id: BatchId
+    nonce: str
+    state: str
+    lane_id: LaneId
+    run_id: RunId
+    stage_id: StageId
+    model: str
+    credential_id: CredentialId | None
+    calls: int
+    tokens: int
+    size: int  # bytes
+    input_ref: str
+    ref: str
+    end_reason: End | None
+    failures: int  # in a row, of asking the provider
+    created_at: datetime
+    creating_at: datetime | None  # from then on the provider may have it
+    submitted_at: datetime | None  # since then it is known to have it
+    cancel_asked_at: datetime | None
+    cancel_sent_at: datetime | None
+
+
+class Drafted(NamedTuple):
+    """A call that a batch carries."""
+
+    attempt_id: AttemptId
+    request: Queued
+
+
+class NewBatchAttempt(NamedTuple):
+    """A call about to join a batch."""
+
+    id: AttemptId
+    request_id: int
+    no: int
+    batch_id: BatchId
+    provider: str
+    model: str
+    params: str
+    sent_at: int
+    reserved: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchView:
+    """A batch as people look at it."""
+
+    id: BatchId
+    run_id: RunId
+    model: str
+    state: str
+    end_reason: str | None
+    ref: str
+    credential: str  # by its name
+    rows: int  # calls in it
+    tasks: int
+    tokens: int  # the most that it may send
+    counts: Mapping[str, int]  # the provider's
+    attempts: Mapping[str, int]  # ours, by how they stand
+    answered: int  # calls whose answer is here
+    cost: int  # micro-dollars
+    duplicates: int
+    strangers: int
+    missing: int
+    created_at: datetime
+    submitted_at: datetime | None
+    next_at: datetime | None  # when it is looked at next
+    ended_at: datetime | None
+    problem: str
+    cancelling: bool
+    tag: str  # our name for it at the provider

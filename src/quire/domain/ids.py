@@ -17,6 +17,7 @@ TaskId = NewType("TaskId", int)
 RequestId = NewType("RequestId", int)
 AttemptId = NewType("AttemptId", int)
 WorkerId = NewType("WorkerId", int)
+BatchId = NewType("BatchId", int)
 
 LOCAL = WorkspaceId("local")
 

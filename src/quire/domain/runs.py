@@ -74,6 +74,8 @@ class Lane(NamedTuple):
     run_id: RunId
     stage_id: StageId
     model: str
+    route: str = "direct"  # or batch
+    serves: int = 1  # whether new packs go here, not to the stage's other lane
 
 
 class Event(NamedTuple):
@@ -107,6 +109,11 @@ class Progress:
     holds: tuple[Hold, ...] = ()
     task_limit: int | None = None
     cancelling: bool = False
+
+    @property
+    def held(self) -> bool:
+        """Whether it does not go on until somebody acts; `holds` says why."""
+        return self.state == "running" and bool(self.holds) and not self.cancelling
 
     @property
     def done(self) -> int:

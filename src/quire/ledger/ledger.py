@@ -9,6 +9,8 @@ from quire.ledger.connection import Connection, Database
 from quire.ledger.sqlite import SqliteDatabase
 from quire.ledger.statements import migrations
 from quire.ledger.tables.attempts import Attempts
+from quire.ledger.tables.batch_views import BatchViews
+from quire.ledger.tables.batches import Batches
 from quire.ledger.tables.checks import Checks
 from quire.ledger.tables.copies import Copies
 from quire.ledger.tables.credentials import Credentials
@@ -40,6 +42,7 @@ class Transaction:
         self.tasks = Tasks(connection, workspace, self.tallies)
         self.requests = Requests(connection, workspace)
         self.attempts = Attempts(connection, workspace)
+        self.batches = Batches(connection, workspace)
         self.results = Results(connection, workspace)
         self.credentials = Credentials(connection, workspace)
         self.levels = Levels(connection, workspace)
@@ -47,6 +50,7 @@ class Transaction:
         self.workers = Workers(connection)
         self.purges = Purges(connection, workspace)
         self.views = Views(connection, workspace)
+        self.batch_views = BatchViews(connection, workspace)
         self.checks = Checks(connection, workspace)
         self.copies = Copies(connection, workspace)
         self.notify = connection.notify

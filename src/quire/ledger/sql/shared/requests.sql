@@ -1,11 +1,11 @@
 -- name: add_lane
-INSERT INTO lanes (workspace_id, run_id, stage_id, model, route) VALUES (:workspace, :run, :stage, :model, 'direct')
-RETURNING id
+INSERT INTO lanes (workspace_id, run_id, stage_id, model, route, serves)
+VALUES (:workspace, :run, :stage, :model, :route, :serves) RETURNING id
 
 -- name: open_lanes
 -- Lanes that may send now: their run goes on, nobody holds it, the provider did not ask to wait. Sorted by an
 -- expression: for a bare key SQLite would look at the lanes of every run there ever was.
-SELECT l.id, l.run_id, l.stage_id, l.model
+SELECT l.id, l.run_id, l.stage_id, l.model, l.route, l.serves
 FROM runs r JOIN lanes l ON l.run_id = r.id JOIN stages s ON s.id = l.stage_id
 WHERE r.workspace_id = :workspace AND r.state = 'running' AND r.cancel_asked_at IS NULL
   AND s.state IN ('expanding', 'open') AND l.next_at <= :now
@@ -13,7 +13,7 @@ WHERE r.workspace_id = :workspace AND r.state = 'running' AND r.cancel_asked_at 
 ORDER BY +l.id
 
 -- name: lanes_of_run
-SELECT id, run_id, stage_id, model FROM lanes WHERE workspace_id = :workspace AND run_id = :run ORDER BY id
+SELECT id, run_id, stage_id, model, route, serves FROM lanes WHERE workspace_id = :workspace AND run_id = :run ORDER BY id
 
 -- name: next_lane_moment
 -- When the next waiting lane or queued request of a run may go.
@@ -80,7 +80,7 @@ WHERE rt.request_id IN (:ids...) ORDER BY rt.request_id, rt.ordinal
 -- Which of these tasks ride, at their current version, in a live request other than these.
 SELECT DISTINCT rt.task_id FROM request_tasks rt
 JOIN requests r ON r.id = rt.request_id JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace
-WHERE rt.task_id IN (:tasks...) AND r.state IN ('queued', 'out') AND rt.version = t.version
+WHERE rt.task_id IN (:tasks...) AND r.state IN ('queued', 'out') AND r.late = 0 AND rt.version = t.version
   AND NOT (rt.request_id IN (:requests...))
 
 -- name: accept_members

@@ -10,7 +10,7 @@ FROM tasks t JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'ready'
   AND NOT EXISTS (
     SELECT 1 FROM request_tasks rt JOIN requests r ON r.id = rt.request_id
-    WHERE rt.task_id = t.id AND rt.version = t.version AND r.state IN ('queued', 'out'))
+    WHERE rt.task_id = t.id AND rt.version = t.version AND r.state IN ('queued', 'out') AND r.late = 0)
 ORDER BY t.id LIMIT :limit
 
 -- name: move_tasks

@@ -1,0 +1,67 @@
+"""Batches for people: how each stands, here and at the provider."""
+
+import json
+from collections.abc import Mapping
+
+from quire.domain.accounts import KeySource, label
+from quire.domain.batches import BatchView
+from quire.domain.ids import BatchId, RunId, WorkspaceId
+from quire.ledger.connection import Connection, Row
+from quire.ledger.moments import from_micros, maybe_moment
+
+ANSWERED = ("answered", "settled")
+MOST = 1000  # batches in one list
+
+
+class BatchViews:
+    """The workspace's batches as people look at them."""
+
+    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
+        """Work in one transaction, for one workspace."""
+        self._connection = connection
+        self._workspace = workspace
+
+    def all(self, run: RunId | None = None, batch: BatchId | None = None) -> list[BatchView]:
+        """Batches as people look at them, the newest first."""
+        rows = self._connection.run(
+            "list_batches", workspace=self._workspace, run=run or 0, batch=batch or 0, limit=MOST
+        )
+        return [self._view(row) for row in rows]
+
+    def _view(self, row: Row) -> BatchView:
+        counts = self._connection.run("counts_of_batch", batch=row[0])
+        attempts = {each[0]: each[1] for each in counts}
+        next_at = (
+            from_micros(row[17]) if row[17] and row[3] in ("draft", "unknown", "open") else None
+        )
+        return BatchView(
+            id=row[0],
+            run_id=row[1],
+            model=row[2],
+            state=row[3],
+            end_reason=row[4],
+            ref=row[5],
+            credential=label(KeySource(row[6]), row[7], row[8]) if row[6] else "",
+            rows=row[9],
+            tasks=sum(each[2] for each in counts),
+            tokens=row[10],
+            counts=_counts(row[11]),
+            attempts=attempts,
+            answered=sum(attempts.get(state, 0) for state in ANSWERED),
+            cost=sum(each[3] for each in counts),
+            duplicates=row[12],
+            strangers=row[13],
+            missing=row[14],
+            created_at=from_micros(row[15]),
+            submitted_at=maybe_moment(row[16]),
+            next_at=next_at,
+            ended_at=maybe_moment(row[18]),
+            problem=row[19],
+            cancelling=bool(row[20]),
+            tag=row[21],
+        )
+
+
+def _counts(text: str) -> Mapping[str, int]:
+    counts: dict[str, int] = json.loads(text)
+    return counts
