@@ -1,0 +1,107 @@
+"""Which way a run's calls take, and why: at once, in the provider's batches, or steadily."""
+
+from typing import NamedTuple
+
+from quire.domain.batches import BatchRules, Lookup
+from quire.domain.models import ModelFacts
+from quire.domain.money import dollars
+from quire.domain.policy import Policy
+
+DIRECT, BATCH, AUTO, PACED = "direct", "batch", "auto", "paced"
+LEAST_HOURS = 1.0  # before a deadline: most batches come back within an hour, none promises it
+
+_ASKED = {
+    DIRECT: "as asked: every call at once",
+    PACED: "as asked: steadily, within the limits",
+}
+
+
+class Route(NamedTuple):
+    """The way that calls take."""
+
+    lane: str  # direct, batch or paced
+    why: str  # in words, for whoever asks
+    problem: str = ""  # why what was asked for cannot be, and what to do; "" where it can
+
+
+class Compared(NamedTuple):
+    """What the whole job costs either way, in micro-dollars."""
+
+    direct: int
+    batch: int
+
+
+def choose_route(
+    policy: Policy,
+    facts: ModelFacts,
+    requests: int,
+    rules: BatchRules | None,
+    *,
+    left: float | None = None,
+    compared: Compared | None = None,
+) -> Route:
+    """Choose the way for so many calls; `rules` are of the vendor's batches, None if it has none.
+
+    `left` is how many seconds remain until the deadline, where the run began before. `compared`
+    says what the job would cost either way; without it only the prices of tokens are looked at.
+    """
+    if policy.route in _ASKED:
+        return Route(policy.route, _ASKED[policy.route])
+    missing = _missing(facts, rules)
+    if missing or rules is None:
+        problem = _refusal(facts, rules, missing) if policy.route == BATCH else ""
+        return Route(DIRECT, missing, problem)
+    if policy.route == BATCH:
+        return Route(BATCH, f"as asked; fewer than {policy.min_batch_size} calls go direct")
+    if rules.lookup is Lookup.NONE:
+        why = f"{facts.provider} cannot be asked for a batch whose order got lost"
+        return Route(PACED, why)
+    seconds = policy.deadline if left is None else left
+    return _auto(policy, facts, requests, seconds, compared)
+
+
+def _auto(
+    policy: Policy,
+    facts: ModelFacts,
+    requests: int,
+    seconds: float | None,
+    compared: Compared | None,
+) -> Route:
+    if requests < policy.min_batch_size:
+        return Route(
+            DIRECT, f"{requests:,} calls are fewer than the {policy.min_batch_size} of a batch"
+        )
+    if seconds is not None and seconds < LEAST_HOURS * 3600:
+        return Route(DIRECT, "the deadline leaves less than an hour")
+    if compared is not None:
+        told = f"{dollars(compared.batch)} in batches, {dollars(compared.direct)} direct"
+        return Route(BATCH if compared.batch < compared.direct else DIRECT, told)
+    if not _is_cheaper(facts):
+        return Route(DIRECT, f"{facts.name} costs no less in batches")
+    return Route(BATCH, "batches cost less, and there is time")
+
+
+def _is_cheaper(facts: ModelFacts) -> bool:
+    batch, price = facts.batch_price, facts.price
+    if batch is None:
+        return False
+    return (batch.input, batch.output) != (price.input, price.output) and (
+        batch.input <= price.input and batch.output <= price.output
+    )
+
+
+def _missing(facts: ModelFacts, rules: BatchRules | None) -> str:
+    if rules is None:
+        return f"{facts.provider} has no batches"
+    if facts.batch_price is None:
+        return f"no price is known of {facts.name} in batches"
+    return ""
+
+
+def _refusal(facts: ModelFacts, rules: BatchRules | None, missing: str) -> str:
+    if rules is None:
+        return f"{missing}; --route direct sends at once, --route paced steadily"
+    return (
+        f'{missing}; state it in quire.toml under [models."{facts.name}"], for example batch = 0.5,'
+        " or use --route direct"
+    )
