@@ -4,9 +4,10 @@ Whoever asks for a batch's state asks again later at no cost, so that a broken c
 RETRY. Whoever makes one must not ask again: there, what nobody knows the end of is LOST.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from quire.domain.accounts import Account
+from quire.domain.batches import BatchStatus
 from quire.domain.data import Json, JsonObject
 from quire.domain.errors import ProviderError, Remedy
 from quire.providers.http import one_line, refusal, without_key
@@ -17,6 +18,7 @@ from quire.providers.reading import parse
 LONGEST_REFERENCE = 300
 
 _UNKNOWN = "nobody knows whether the batch was made"
+_ENDED_ALREADY = (400, 409, 422)  # what vendors say to whoever cancels what has ended
 _REMEDIES = {Remedy.LOST: Remedy.RETRY, Remedy.SPLIT: Remedy.FIX_REQUEST}  # of what is no call
 
 
@@ -100,6 +102,30 @@ async def creating(
             failure = refusing(classify, account, request)(response)
             if response.status >= 500 or failure.remedy in (Remedy.RETRY, Remedy.LOST):
                 failure = unknown(str(failure))
+    raise failure
+
+
+async def cancelling(
+    door: Door,
+    classify: Classify,
+    account: Account,
+    request: HttpRequest,
+    poll: Callable[[], Awaitable[BatchStatus]],
+    missing: str = "",
+) -> None:
+    """Ask for a batch's end; a refusal is none where `poll` shows that the end came already."""
+    try:
+        response = await door.exchange(request)
+    except ProviderError as error:
+        failure = harmless(error)
+    else:
+        if good(response):
+            return
+        failure = refusing(classify, account, request, missing)(response)
+        if response.status in _ENDED_ALREADY:
+            status = await poll()
+            if status.end is not None or status.cancelling:
+                return
     raise failure
 
 

@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING
 
 from quire.domain.errors import UnknownModel
-from quire.providers.protocol import Provider, Vendor
+from quire.providers.protocol import Batching, Door, Provider, Vendor
 from quire.simulated.faults import parse
 
 if TYPE_CHECKING:
-    from quire.providers.http import Transport
+    from quire.providers.transport import Transport
 
 NAMES = (
     "simulated",
@@ -35,6 +35,7 @@ class Providers:
         """Check the simulated model's fault script now, so that a mistake costs nothing."""
         self._faults = parse(faults)
         self._made: dict[str, Provider] = {}
+        self._batching: dict[str, Batching | None] = {}
         self._transport: Transport | None = None
 
     def get(self, name: str) -> Provider:
@@ -43,8 +44,20 @@ class Providers:
             self._made[name] = self._make(name)
         return self._made[name]
 
+    def batching(self, name: str) -> Batching | None:
+        """The batches of the vendor of this name; None where it has none that we would use."""
+        if name not in self._batching:
+            self._batching[name] = _batching(name)
+        return self._batching[name]
+
+    def door(self) -> Door:
+        """The way out that every vendor shares."""
+        return self._connections()
+
     async def close(self) -> None:
         """Let go of every vendor's connections."""
+        if self._transport is not None:
+            await self._transport.close()
         for provider in self._made.values():
             await provider.close()
         self._made.clear()
@@ -55,10 +68,16 @@ class Providers:
 
             return SimulatedProvider(self._faults)
         vendor = _vendor(name)
-        from quire.providers.http import HttpProvider, Transport  # not for the simulated model
+        from quire.providers.http import HttpProvider  # not for the simulated model
 
-        self._transport = self._transport or Transport()
-        return HttpProvider(vendor, self._transport)
+        return HttpProvider(vendor, self._connections())
+
+    def _connections(self) -> "Transport":
+        if self._transport is None:
+            from quire.providers.transport import Transport  # not for the simulated model
+
+            self._transport = Transport()
+        return self._transport
 
 
 def _vendor(name: str) -> Vendor:
@@ -90,3 +109,46 @@ def _vendor(name: str) -> Vendor:
             return Compatible(name)
     others = ", ".join(NAMES)
     raise UnknownModel(f"nobody answers for {name}/…; there are {others}")
+
+
+def _batching(name: str) -> Batching | None:
+    """The batches that go with a name, if any.
+
+    OpenRouter has some, but neither tag, lookup nor cancelling: calls are better paced there.
+    """
+    match name:
+        case "openai" | "azure" | "mistral" | "groq":
+            return _batching_of_files(name)
+        case "anthropic":
+            from quire.providers.anthropic_batches import AnthropicBatches
+
+            return AnthropicBatches()
+        case "gemini":
+            from quire.providers.gemini_batches import GeminiBatches
+
+            return GeminiBatches()
+        case "vertex":
+            from quire.providers.vertex_batches import VertexBatches
+
+            return VertexBatches()
+    return None
+
+
+def _batching_of_files(name: str) -> Batching:
+    """The batches of those who take files as OpenAI does."""
+    match name:
+        case "azure":
+            from quire.providers.azure_batches import AzureBatches
+
+            return AzureBatches()
+        case "mistral":
+            from quire.providers.mistral_batches import MistralBatches
+
+            return MistralBatches()
+        case "groq":
+            from quire.providers.openai_batches import groq_batches
+
+            return groq_batches()
+    from quire.providers.openai_batches import OpenAIBatches
+
+    return OpenAIBatches()
