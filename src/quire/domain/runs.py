@@ -67,6 +67,9 @@ class RunStage(NamedTuple):
     expanded: int
 
 
+DIRECT, BATCH = "direct", "batch"  # how the requests of a lane travel
+
+
 class Lane(NamedTuple):
     """A queue of requests that travel alike."""
 
@@ -74,7 +77,7 @@ class Lane(NamedTuple):
     run_id: RunId
     stage_id: StageId
     model: str
-    route: str = "direct"  # or batch
+    route: str = DIRECT
     serves: int = 1  # whether new packs go here, not to the stage's other lane
 
 

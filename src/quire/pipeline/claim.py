@@ -93,10 +93,10 @@ def _texts(
             unknown.append(each)
         else:
             texts[each.id] = kept
-    return texts | _promised(tx, context, unknown) if unknown else texts
+    return texts | promised_texts(tx, context, unknown) if unknown else texts
 
 
-def _promised(
+def promised_texts(
     tx: Transaction, context: StageContext, requests: Sequence[Queued]
 ) -> dict[RequestId, str]:
     """Texts as the ledger stores or renders them, where they are what was promised."""

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from quire.domain.data import canonical_json
 from quire.domain.errors import NotFound
 from quire.domain.ids import LaneId, RunId, StageId
-from quire.domain.models import ModelFacts, Params
+from quire.domain.models import ModelFacts, Params, Price
 from quire.domain.policy import Policy
 from quire.domain.recipes import Stage
-from quire.domain.runs import Lane
+from quire.domain.runs import BATCH, Lane
 from quire.gates.judging import GATE_VERSION
 from quire.gates.shape import Shape
 from quire.ledger.ledger import Transaction
@@ -49,6 +49,7 @@ class StageContext:
     run_id: RunId
     stage_id: StageId
     lane_id: LaneId
+    route: str  # direct, or batch
     stage: Stage
     policy: Policy
     facts: ModelFacts
@@ -68,6 +69,11 @@ class StageContext:
         prompt_bytes = len(self.stage.prompt.encode())
         head = self.prefix_bytes - prompt_bytes
         return budget(facts, head, prompt_bytes, reserved_output(facts), self.budget.cap)
+
+    def price_at(self, input_tokens: int) -> Price:
+        """What tokens cost in a call with this much input that travels this way."""
+        batch = self.facts.batch_price_at(input_tokens) if self.route == BATCH else None
+        return batch or self.facts.price_at(input_tokens)
 
     def most_tokens(self, n_bytes: int, per_byte: float | None = None) -> int:
         """Tokens to allow for so many bytes, as the model counts them."""
@@ -93,7 +99,8 @@ class Contexts:
 
     def __init__(self) -> None:
         """Start with nothing."""
-        self._by_stage: dict[StageId, StageContext] = {}
+        self._by_lane: dict[LaneId, StageContext] = {}
+        self._by_stage: dict[StageId, StageContext] = {}  # of any of its lanes
         self.judged_early: set[RunId] = set()  # runs whose first tasks were looked at: for good
         self.sizes: dict[StageId, Sizes] = {}
         self.primed: dict[tuple[StageId, int], datetime] = {}  # when an answer last came, by key
@@ -101,9 +108,10 @@ class Contexts:
 
     def of_lane(self, tx: Transaction, lane: Lane) -> StageContext:
         """The context of a lane's stage."""
-        known = self._by_stage.get(lane.stage_id)
+        known = self._by_lane.get(lane.id)
         if known is None:
-            known = self._by_stage[lane.stage_id] = _read(tx, lane)
+            known = self._by_lane[lane.id] = _read(tx, lane)
+            self._by_stage.setdefault(lane.stage_id, known)
         return known
 
     def of_stage(self, tx: Transaction, run: RunId, stage: StageId) -> StageContext:
@@ -137,6 +145,7 @@ def build(lane: Lane, stage: Stage, policy: Policy, facts: ModelFacts) -> StageC
         run_id=lane.run_id,
         stage_id=lane.stage_id,
         lane_id=lane.id,
+        route=lane.route,
         stage=stage,
         policy=policy,
         facts=facts,

@@ -165,7 +165,7 @@ def _request(
     digest = payload_hash(context.sending(limit).payload_head, user)
     contexts.rendered[digest] = user
     most_input = context.most_tokens(sent_bytes, contexts.sizes[context.stage_id].per_byte)
-    reserve = most_cost(most_input, limit, facts.price_at(most_input))
+    reserve = most_cost(most_input, limit, context.price_at(most_input))
     return NewRequest(
         request,
         context.lane_id,

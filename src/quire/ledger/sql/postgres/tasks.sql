@@ -7,5 +7,5 @@ FROM tasks t CROSS JOIN LATERAL (SELECT json_bytes, block_index, block_type, con
 WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'ready'
   AND NOT EXISTS (
     SELECT 1 FROM request_tasks rt JOIN requests r ON r.id = rt.request_id
-    WHERE rt.task_id = t.id AND rt.version = t.version AND r.state IN ('queued', 'out') OFFSET 0)
+    WHERE rt.task_id = t.id AND rt.version = t.version AND r.state IN ('queued', 'out') AND r.late = 0 OFFSET 0)
 ORDER BY t.id LIMIT :limit FOR NO KEY UPDATE OF t SKIP LOCKED
