@@ -99,7 +99,7 @@ class Anthropic:
         body.update(_structured(call))
         base = call.wire.url or account.base_url or HOME
         version = SAMPLING_VERSION if sampling else VERSION
-        return HttpRequest(_address(base), _headers(account, version), orjson.dumps(body))
+        return HttpRequest(messages_at(base), headers_for(account, version), orjson.dumps(body))
 
     def decode(self, raw: bytes) -> Reply:
         """Read a message; the argument of a forced tool is the answer where there is one."""
@@ -146,12 +146,14 @@ class Anthropic:
 
 
 @lru_cache(maxsize=256)
-def _address(base: str) -> str:
+def messages_at(base: str) -> str:
+    """Where messages go, below a base URL's own version or the usual one."""
     base = base if _VERSIONED.search(base) else base.rstrip("/") + "/v1"
     return address("anthropic", base, "", "/messages")
 
 
-def _headers(account: Account, version: str) -> Mapping[str, str]:
+def headers_for(account: Account, version: str) -> Mapping[str, str]:
+    """Headers with the account's key, in the form that goes with a version of the API."""
     others = (
         ("anthropic-version", version),
         ("anthropic-workspace-id", account.options.get("workspace", "")),

@@ -1,7 +1,7 @@
 """The generateContent wire format, which Gemini and Vertex AI share."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import orjson
@@ -76,8 +76,13 @@ def place(vendor: str, base: str, version: str, end: str) -> str:
     return address(vendor, base, "", end)
 
 
-def encode_content(call: Call) -> bytes:
-    """Write a call's body; equal prefixes are found by the vendor itself, so none is marked."""
+def encode_content(
+    call: Call, form: Callable[[Same], orjson.Fragment | None] | None = None
+) -> bytes:
+    """Write a call's body; equal prefixes are found by the vendor itself, so none is marked.
+
+    `form` writes the schema of the answer, where that takes more than what is usual.
+    """
     body: dict[str, object] = {"contents": [{"role": "user", "parts": [{"text": call.user}]}]}
     if call.system:
         body["systemInstruction"] = _system(call.system)
@@ -85,7 +90,8 @@ def encode_content(call: Call) -> bytes:
     if call.output_schema is not None and call.wire.structured is not Structured.TEXT:
         config["responseMimeType"] = "application/json"
         if call.wire.structured is not Structured.JSON:
-            config["responseJsonSchema"] = _schema(Same(call.output_schema))
+            schema = (form or _schema)(Same(call.output_schema))
+            config |= {"responseJsonSchema": schema} if schema is not None else {}
     if config:
         body["generationConfig"] = config
     return orjson.dumps(body)

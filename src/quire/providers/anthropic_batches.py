@@ -1,0 +1,291 @@
+"""Anthropic's Message Batches: calls travel with the order, and nothing on a batch is ours."""
+
+import json
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import jiter
+import orjson
+
+from quire.domain.accounts import Account
+from quire.domain.batches import (
+    BatchRow,
+    BatchRules,
+    BatchStatus,
+    Cadence,
+    End,
+    Found,
+    Lookup,
+    RowEnd,
+    Sought,
+    Submission,
+    attempt_of,
+)
+from quire.domain.data import Json, JsonObject, plain_json
+from quire.domain.errors import ProviderError, Remedy
+from quire.domain.requests import Call
+from quire.providers.addressing import below
+from quire.providers.anthropic import (
+    HOME,
+    SAMPLING_VERSION,
+    VERSION,
+    Anthropic,
+    headers_for,
+    messages_at,
+)
+from quire.providers.batching import (
+    ask_json,
+    asking,
+    counted,
+    creating,
+    errored,
+    lines,
+    reference,
+    unusable,
+)
+from quire.providers.http import encoded, one_line
+from quire.providers.protocol import Door, HttpRequest
+from quire.providers.reading import items, mapping, parse, text
+
+PAGE = 1_000  # batches
+MOST_PAGES = 50
+SKEW = timedelta(minutes=10)  # by which the vendor's clock and ours may differ
+
+_LARGE_NUMBER = re.compile(rb"\d{19}")
+_STATUSES = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+_ENDS = {"canceled": RowEnd.CANCELLED, "expired": RowEnd.EXPIRED}
+
+
+class AnthropicBatches:
+    """Batches of Claude's, at Anthropic itself."""
+
+    name = "anthropic"
+    rules = BatchRules(
+        calls=100_000,
+        size=255_000_000,  # of 256 MB; what stands around and between the calls counts too
+        lookup=Lookup.ROWS,
+        cadence=Cadence(30.0, 120.0, 600.0),
+        separator=b",",
+    )
+
+    def __init__(self) -> None:
+        """Speak as in direct calls."""
+        self._vendor = Anthropic()
+
+    def line(self, call: Call, account: Account, custom_id: str) -> bytes:
+        """Put one call of a batch into a message's parameters."""
+        body = encoded(self._vendor, call, account).body
+        return orjson.dumps({"custom_id": custom_id, "params": orjson.Fragment(body)})
+
+    async def upload(self, door: Door, account: Account, submission: Submission) -> str:
+        """Bring nothing anywhere: the calls travel with the order."""
+        return ""
+
+    async def create(
+        self, door: Door, account: Account, submission: Submission, input_ref: str
+    ) -> str:
+        """Send all calls at once."""
+        path = Path(submission.path)
+        version = SAMPLING_VERSION if _samples(path) else VERSION
+        request = _request(account, method="POST", version=version)
+        upload = (b'{"requests":[', path, b"]}")
+        return await creating(
+            door, self._vendor.classify, account, request, lambda body: body.get("id"), upload
+        )
+
+    async def find(self, door: Door, account: Account, sought: Sought) -> Found:
+        """Look for a batch of the same size; once it has ended, its rows tell whose it is."""
+        listing = await self._list(door, account, sought)
+        doubtful = [] if listing.whole else ["the list of batches could not be read to its end"]
+        for each in listing.batches:
+            ref = reference(each.get("id"))
+            if not ref or ref in sought.known or _total(each) not in (None, sought.rows):
+                continue
+            if each.get("processing_status") != "ended":
+                doubtful.append(f"a batch of the same size is in progress: {ref}")
+                continue
+            first = await self._first(door, account, ref)
+            if first is None:
+                doubtful.append(f"a batch of the same size has no results to read: {ref}")
+            elif (attempt_of(first) or ("",))[0] == sought.nonce:
+                return Found(ref=ref)
+        return Found(unsure=one_line("; ".join(doubtful)))
+
+    async def poll(self, door: Door, account: Account, ref: str) -> BatchStatus:
+        """Ask how a batch stands; its counts move only when all of it has ended."""
+        body = await ask_json(
+            door, self._vendor.classify, account, _request(account, ref), missing=f"batch {ref}"
+        )
+        status = body.get("processing_status")
+        if not isinstance(status, str):
+            raise ProviderError(
+                f"anthropic: the answer does not say how batch {ref} stands", remedy=Remedy.RETRY
+            )
+        counts = counted(mapping(body.get("request_counts")))
+        if status != "ended":
+            return BatchStatus(cancelling=status == "canceling", counts=counts)
+        archived = "its results are archived, and cannot be read" if body.get("archived_at") else ""
+        return BatchStatus(end=_end(body, counts), counts=counts, results=(ref,), problem=archived)
+
+    async def fetch(
+        self, door: Door, account: Account, ref: str, status: BatchStatus
+    ) -> AsyncIterator[BatchRow]:
+        """Read the rows of a batch that has ended."""
+        async with aclosing(self._lines(door, account, ref)) as found:
+            async for line in found:
+                row = self._row(line, account)
+                if row is not None:
+                    yield row
+
+    async def cancel(self, door: Door, account: Account, ref: str) -> None:
+        """Ask for a batch's end; what it has answered by then is kept."""
+        request = _request(account, ref, "cancel", method="POST")
+        try:
+            await asking(door, self._vendor.classify, account, request, missing=f"batch {ref}")
+        except ProviderError as error:
+            if error.remedy is not Remedy.FIX_REQUEST:
+                raise
+            failure = error
+        else:
+            return
+        if (await self.poll(door, account, ref)).end is None:
+            raise failure
+
+    async def discard(self, door: Door, account: Account, input_ref: str) -> None:
+        """Delete nothing: nothing was brought."""
+
+    async def _list(self, door: Door, account: Account, sought: Sought) -> "_Listing":
+        """List batches, newest first, down to those made before."""
+        oldest = sought.since - SKEW
+        found: list[JsonObject] = []
+        after: dict[str, str] = {}
+        for _ in range(MOST_PAGES):
+            request = _request(account, query={"limit": str(PAGE), **after})
+            body = await ask_json(door, self._vendor.classify, account, request)
+            page = items(body.get("data"))
+            found += [each for each in page if _made(each, oldest)]
+            last = reference(body.get("last_id"))
+            if body.get("has_more") is not True or not all(_made(each, oldest) for each in page):
+                return _Listing(found, isinstance(body.get("data"), list))
+            if not last or after.get("after_id") == last:
+                break
+            after = {"after_id": last}
+        return _Listing(found, False)
+
+    async def _first(self, door: Door, account: Account, ref: str) -> str | None:
+        """The first custom id of a batch's results; None where there is none to be read."""
+        try:
+            async with aclosing(self._lines(door, account, ref)) as found:
+                async for line in found:
+                    if name := text(mapping(parse(line)).get("custom_id")):
+                        return name
+        except ProviderError as error:
+            if error.remedy is not Remedy.FIX_ACCOUNT or error.bad_key or error.spent:
+                raise
+        return None
+
+    def _lines(self, door: Door, account: Account, ref: str) -> AsyncGenerator[bytes]:
+        request = _request(account, ref, "results")
+        return lines(door, self._vendor.classify, account, request, missing=f"the results of {ref}")
+
+    def _row(self, line: bytes, account: Account) -> BatchRow | None:
+        """Read one line; None where it names no call."""
+        row = mapping(parse(line))
+        name, result = text(row.get("custom_id")), mapping(row.get("result"))
+        kind, message = result.get("type"), mapping(result.get("message"))
+        if not name:
+            return None
+        if kind == "succeeded" and message:
+            return BatchRow(name, RowEnd.ANSWERED, _message(line, message))
+        if isinstance(kind, str) and kind in _ENDS:
+            return BatchRow(name, _ENDS[kind])
+        error = mapping(result.get("error"))
+        if kind != "errored" or not error:
+            return BatchRow(name, RowEnd.ERRORED, error=unusable(self.name))
+        inner = mapping(error.get("error"))
+        status = _STATUSES.get(text(inner.get("type")), 500)
+        told = errored(self._vendor.classify, account, status, orjson.dumps(error))
+        return BatchRow(name, RowEnd.ERRORED, error=told)
+
+
+class _Listing(NamedTuple):
+    batches: Sequence[JsonObject]
+    whole: bool  # whether everything made since then is in it
+
+
+def _request(
+    account: Account,
+    *steps: str,
+    method: str = "GET",
+    version: str = VERSION,
+    query: Mapping[str, str] | None = None,
+) -> HttpRequest:
+    url = below(messages_at(account.base_url or HOME), "batches", *steps, query=query)
+    return HttpRequest(url, headers_for(account, version), b"", method=method)
+
+
+def _samples(path: Path) -> bool:
+    """Whether the calls ask for sampling, which the newest version refuses; the first tells."""
+    size = 2**16
+    while True:
+        start = _beginning(path, size)
+        try:
+            first, _ = json.JSONDecoder().raw_decode(start.decode(errors="ignore"))
+        except ValueError:
+            if len(start) < size:
+                return False
+            size *= 8
+        else:
+            return bool({"temperature", "top_p"} & mapping(mapping(first).get("params")).keys())
+
+
+def _beginning(path: Path, size: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(size)
+    except OSError:  # whoever sends the file will say so
+        return b""
+
+
+def _message(line: bytes, message: JsonObject) -> bytes:
+    """The message as it came, large integers kept."""
+    if _LARGE_NUMBER.search(line):
+        try:
+            return plain_json(jiter.from_json(line)["result"]["message"]).encode()
+        except (ValueError, KeyError, TypeError):  # half a character in it
+            pass
+    return orjson.dumps(message)
+
+
+def _end(body: JsonObject, counts: Mapping[str, int]) -> End:
+    if body.get("cancel_initiated_at"):
+        return End.CANCELLED
+    return End.EXPIRED if counts.get("expired", 0) > 0 else End.COMPLETED
+
+
+def _total(batch: JsonObject) -> int | None:
+    """How many calls a batch has; None where it does not say."""
+    counts: Json = batch.get("request_counts")
+    return sum(counted(counts).values()) if isinstance(counts, dict) and counts else None
+
+
+def _made(batch: JsonObject, since: datetime) -> bool:
+    """Whether a batch may have been made since then."""
+    try:
+        return datetime.fromisoformat(text(batch.get("created_at"))) >= since
+    except (ValueError, TypeError):  # no date, or none with a zone: it may have been
+        return True

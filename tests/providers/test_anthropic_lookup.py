@@ -1,0 +1,76 @@
+"""Looking for a batch at Anthropic, where nothing on it is ours but its size and its rows."""
+
+from typing import Any
+
+from quire.domain.batches import Found
+from quire.providers.anthropic_batches import PAGE, AnthropicBatches
+from tests.providers.asking import account
+from tests.providers.desks import Answer, Answers, Desk, lined, run, sought
+from tests.providers.exchanges.anthropic_batches import GOOD, REF, batch, listing, row
+
+BATCHES = AnthropicBatches()
+PATH = "/v1/messages/batches"
+ONE = f"{PATH}/{REF}"
+
+
+def desk(answers: Answers) -> Desk:
+    return Desk(answers, lambda base: account("anthropic", base))
+
+
+def looking(*batches: dict[str, Any], **results: bytes) -> Found:
+    """What looking for a batch shows, among these and their results."""
+    there = desk(
+        {
+            f"GET {PATH}": Answer(listing(*batches)),
+            **{f"GET {PATH}/{ref}/results": Answer(body) for ref, body in results.items()},
+        }
+    )
+    return run(there, lambda on: BATCHES.find(on.door, on.account, sought(2, "known_1")))
+
+
+def test_a_batch_that_has_ended_is_known_by_its_rows() -> None:
+    theirs = lined(row(1, GOOD, "qzzzzzzzz77"))
+    ours = lined(row(2, GOOD))
+    other = batch(name="other_1")
+
+    assert looking(other, batch(), other_1=theirs, msgbatch_1=ours) == Found(ref=REF)
+    assert looking(other, other_1=theirs) == Found()
+    assert looking(batch(counts={"succeeded": 3}), msgbatch_1=ours) == Found()
+    assert looking(batch(name="known_1"), known_1=ours) == Found()
+    assert looking() == Found()
+
+
+def test_while_a_batch_of_the_same_size_runs_nobody_can_tell() -> None:
+    running = batch("in_progress", "running_1")
+
+    assert "running_1" in looking(running).unsure
+    assert "no results" in looking(batch()).unsure
+    ours = looking(running, batch(), msgbatch_1=lined(row(1, GOOD)))
+    assert ours == Found(ref=REF)
+
+
+def test_the_list_is_read_as_far_as_it_must_be_and_no_further() -> None:
+    older = batch(name="old_1", created_at="2026-11-15T11:49:00Z")
+    pages = [listing(batch(name="other_1"), more=True), listing(batch(), older, more=True)]
+    other, ours = lined(row(1, GOOD, "qzzzzzzzz77")), lined(row(1, GOOD))
+    there = desk(
+        {
+            f"GET {PATH}": [Answer(each) for each in pages],
+            f"GET {PATH}/other_1/results": Answer(other),
+            f"GET {ONE}/results": Answer(ours),
+        }
+    )
+
+    found = run(there, lambda on: BATCHES.find(on.door, on.account, sought()))
+
+    asked_for = [dict(each.query) for each in there.told("GET", PATH)]
+    assert found == Found(ref=REF)
+    assert asked_for == [{"limit": str(PAGE)}, {"limit": str(PAGE), "after_id": "other_1"}]
+
+
+def test_a_list_that_goes_round_in_circles_proves_nothing() -> None:
+    there = desk({f"GET {PATH}": Answer(listing(batch(counts={"succeeded": 9}), more=True))})
+
+    found = run(there, lambda on: BATCHES.find(on.door, on.account, sought()))
+
+    assert "could not be read to its end" in found.unsure
