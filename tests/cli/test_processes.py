@@ -58,6 +58,20 @@ def test_an_interrupted_run_stops_cleanly_and_the_same_command_goes_on(
     assert ready.json("run", "-s", "clauses")["calls"] == 3
 
 
+def test_a_run_that_somebody_works_on_is_running_and_then_stopped(
+    ready: Quire, folder: Path
+) -> None:
+    faults = f"latency=0.5,log={folder / 'calls'}"
+    with start("run", "-s", "clauses", "--concurrency", "1", faults=faults) as process:
+        wait_for_call(folder / "calls", process)
+        during = ready.json("runs")[0]["standing"]
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE)
+
+    assert (during, ready.json("runs")[0]["standing"]) == ("running", "stopped")
+    assert "stopped" in ready("status").stdout
+
+
 def test_workers_side_by_side_carry_out_a_run_once(ready: Quire, folder: Path) -> None:
     ready("run", "-s", "clauses", "--detach", "--no-packing")
 

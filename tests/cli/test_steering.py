@@ -16,6 +16,20 @@ def test_pause_holds_a_run_and_resume_lets_it_go(ready: Quire) -> None:
     assert ready.json("run", "--schema", "clauses")["state"] == "finished"
 
 
+def test_runs_tell_those_at_work_from_those_that_are_held_or_stopped(ready: Quire) -> None:
+    for _ in range(3):
+        ready("run", "--schema", "clauses", "--detach", "--new")
+    ready("pause", 2)
+    ready("cancel", 3)
+
+    listed = ready.json("runs")
+    shown = [line.split()[:2] for line in ready("runs").stdout.splitlines()[2:]]
+
+    assert [each["state"] for each in listed] == ["cancelled", "running", "running"]
+    assert [each["standing"] for each in listed] == ["cancelled", "held", "stopped"]
+    assert shown == [["3", "cancelled"], ["2", "held"], ["1", "stopped"]]
+
+
 def test_pausing_twice_and_resuming_twice_do_no_harm(ready: Quire) -> None:
     ready("run", "--schema", "clauses", "--detach")
     ready("pause")

@@ -44,6 +44,19 @@ def test_five_lines_of_python_turn_a_folder_into_rows(docs: Path, tmp_path: Path
     q.close()
 
 
+def test_waiting_for_a_run_says_whether_it_is_held_and_why(docs: Path, tmp_path: Path) -> None:
+    with quire.open(str(tmp_path / "work.db")) as q:
+        q.ingest(docs)
+        run = q.run(schema=tmp_path / "metadata.json", model="simulated/small")
+        run.pause()
+        paused = run.wait()
+        run.resume()
+        end = run.wait()
+
+    assert (paused.held, [hold.kind.value for hold in paused.holds]) == (True, ["user"])
+    assert (end.held, end.holds, end.done) == (False, (), 9)
+
+
 def test_a_bad_file_gets_one_line_and_the_rest_go_in(docs: Path, tmp_path: Path) -> None:
     (docs / "binary.md").write_bytes(b"a\x00b")
     (docs / "empty.txt").write_bytes(b"")

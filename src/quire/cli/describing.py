@@ -9,11 +9,16 @@ if TYPE_CHECKING:
     from quire.engine.looking import RunHead
 
 
-def progress_json(head: "RunHead", now: Progress, why: Sequence[str]) -> dict[str, object]:
-    """One object with everything `quire status` says."""
+def progress_json(
+    head: "RunHead", now: Progress, why: Sequence[str], workers: int
+) -> dict[str, object]:
+    """One object with everything `quire status` says, given how many workers live."""
+    from quire.engine.standing import standing
+
     return {
         "run": now.run_id,
         "state": now.state,
+        "standing": standing(now, workers),
         "schema": head.schema,
         "model": head.model.name,
         "simulated": head.model.provider == "simulated",
@@ -47,10 +52,3 @@ def progress_json(head: "RunHead", now: Progress, why: Sequence[str]) -> dict[st
 def mean_pack(now: Progress) -> float:
     """How many tasks a request carried, on average."""
     return round(now.packed_tasks / now.packs, 2) if now.packs else 0.0
-
-
-def standing(now: Progress) -> str:
-    """A run's state in a word, wishes and holds included."""
-    if now.cancelling:
-        return "cancelling"
-    return "held" if now.state == "running" and now.holds else now.state

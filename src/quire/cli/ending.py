@@ -26,7 +26,7 @@ def exit_code(now: Progress, *, interrupted: bool) -> int:
 def print_end_json(engine: "Engine", now: Progress, code: int) -> None:
     """Sum a run up for a program."""
     head, why = engine.look.head(now.run_id), engine.why(now.run_id)
-    print_json(progress_json(head, now, why) | {"exit_code": code})
+    print_json(progress_json(head, now, why, engine.workers()) | {"exit_code": code})
 
 
 def print_end(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.describing import mean_pack, progress_json, standing
+from quire.cli.describing import mean_pack, progress_json
 from quire.cli.opening import chosen, opened
 from quire.cli.options import AsJson, RunNumber
 from quire.cli.printing import counted, moment, print_json, print_pairs, print_table, say, shown
@@ -24,12 +24,15 @@ def runs(
     as_json: AsJson = False,
 ) -> None:
     """List the runs, the newest first."""
+    from quire.engine.standing import standing
+
     with opened(context) as engine:
+        workers = engine.workers()
         found = [
             (engine.look.head(each.id), engine.progress(each.id)) for each in engine.runs(limit)
         ]
     if as_json:
-        print_json([progress_json(head, now, ()) for head, now in found])
+        print_json([progress_json(head, now, (), workers) for head, now in found])
     elif not found:
         say("no runs yet; `quire run --schema SCHEMA` starts one")
     else:
@@ -37,7 +40,7 @@ def runs(
         rows = (
             (
                 head.id,
-                standing(now),
+                standing(now, workers),
                 head.schema,
                 head.model.name,
                 now.total,
@@ -64,11 +67,12 @@ def status(
     with opened(context) as engine:
         number = chosen(engine, run)
         head, now, why = engine.look.head(number), engine.progress(number), engine.why(number)
+        workers = engine.workers()
     if as_json:
         extra = {"policy": head.policy} if policy else {}
-        print_json(progress_json(head, now, why) | extra)
+        print_json(progress_json(head, now, why, workers) | extra)
         return
-    print_pairs(_status(head, now))
+    print_pairs(_status(head, now, workers))
     for line in why:
         say(f"\n{line}" if line is why[0] else line)
     if policy:
@@ -77,7 +81,9 @@ def status(
         print_table(("policy", "value", "from"), rows)
 
 
-def _status(head: "RunHead", now: Progress) -> list[tuple[str, str]]:
+def _status(head: "RunHead", now: Progress, workers: int) -> list[tuple[str, str]]:
+    from quire.engine.standing import standing
+
     simulated = f" ({head.model.note})" if head.model.note else ""
     counts = ", ".join(f"{count:,} {state}" for state, count in now.counts.items())
     untouched = now.total - sum(now.counts.values())
@@ -89,7 +95,7 @@ def _status(head: "RunHead", now: Progress) -> list[tuple[str, str]]:
         else ""
     )
     return [
-        (f"run {now.run_id}", standing(now)),
+        (f"run {now.run_id}", standing(now, workers)),
         ("schema", head.schema),
         ("model", f"{head.model.name}{simulated}"),
         ("blocks", f"{now.total:,}: {blocks}"),

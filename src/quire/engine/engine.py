@@ -1,14 +1,12 @@
 """Engine: ingest, plan, run, steer, look and export, over one ledger."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from quire.dispatch.outside import Outside
-from quire.dispatch.sweeper import living_workers
 from quire.dispatch.worker import Worker, WorkerSettings
 from quire.domain.data import Json
 from quire.domain.documents import Document
@@ -30,12 +28,13 @@ from quire.engine.ordering import (
 )
 from quire.engine.probed import with_probed_size
 from quire.engine.run import RunHandle
+from quire.engine.standing import Standing
 from quire.engine.steering import Steering
 from quire.export.jsonl import write_jsonl
 from quire.export.rows import flat_rows
 from quire.ledger.ledger import Ledger
 from quire.pipeline.ingest import Ingested, ingest
-from quire.pipeline.progress import at_rest, progress, reasons
+from quire.pipeline.progress import at_rest, progress
 from quire.pipeline.purge import Purged, purge
 from quire.pipeline.start import Order, start
 from quire.plan.forecasting import Forecast, forecast
@@ -62,12 +61,19 @@ class Planned:
     forecast: Forecast
 
 
-class Engine(Steering):
+class Engine(Steering, Standing):
     """One ledger and all that can be done with it; the composition root."""
 
-    def __init__(self, settings: Settings, ledger: Ledger, outside: Outside | None = None) -> None:
-        """Wire the parts together."""
+    def __init__(
+        self,
+        settings: Settings,
+        ledger: Ledger,
+        outside: Outside | None = None,
+        environment: Mapping[str, str] = os.environ,
+    ) -> None:
+        """Wire the parts together; keys and places of providers are looked for in `environment`."""
         self.settings = settings
+        self.environment = environment
         self.ledger = ledger
         self.look = Looking(ledger)
         self._outside = outside or Outside()
@@ -186,13 +192,6 @@ class Engine(Steering):
         with self.ledger.snapshot() as tx:
             return progress(tx, run)
 
-    def why(self, run: RunId) -> list[str]:
-        """Why a run does not move, if it does not."""
-        with self.ledger.snapshot() as tx:
-            now = self._outside.now()
-            workers = living_workers(tx, now - timedelta(seconds=self.settings.lease))
-            return reasons(tx, progress(tx, run), workers, now)
-
     def drive(
         self,
         run: RunId,
@@ -225,7 +224,7 @@ class Engine(Steering):
         settings = WorkerSettings(lease=self.settings.lease, grace=self.settings.grace)
 
         async def work() -> bool:
-            accounts = worker_accounts(self.settings, os.environ)
+            accounts = worker_accounts(self.settings, self.environment)
             get = self.providers.get
             worker = Worker(self.ledger, get, accounts, self._outside, settings, tell)
             worker.serve_only(only)

@@ -35,7 +35,11 @@ class RunHandle:
         return f"<quire run {self.id}: {self.progress().state}>"
 
     def wait(self, watch: Callable[[Progress], None] | None = None) -> Progress:
-        """Work on it in this process until there is nothing more to do; safe to interrupt."""
+        """Work on it in this process until there is nothing more to do; safe to interrupt.
+
+        That is not always the end: a run that is held comes back too. Then `held` is true of the
+        progress, and its `holds` say why; mend that, `resume()`, and wait again.
+        """
         return self._engine.drive(self.id, watch)
 
     def progress(self) -> Progress:

@@ -1,0 +1,40 @@
+"""Standing: how a run stands in a word, and why nothing moves when nothing moves."""
+
+from datetime import timedelta
+
+from quire.dispatch.outside import Outside
+from quire.dispatch.sweeper import living_workers
+from quire.domain.ids import RunId
+from quire.domain.runs import Progress
+from quire.ledger.ledger import Ledger
+from quire.pipeline.progress import at_rest, progress, reasons
+from quire.settings import Settings
+
+
+class Standing:
+    """What an engine says of runs that do not move."""
+
+    ledger: Ledger
+    settings: Settings
+    _outside: Outside
+
+    def workers(self) -> int:
+        """How many workers live."""
+        with self.ledger.snapshot() as tx:
+            return living_workers(tx, self._outside.now() - timedelta(seconds=self.settings.lease))
+
+    def why(self, run: RunId) -> list[str]:
+        """Why a run does not move, if it does not."""
+        workers = self.workers()
+        with self.ledger.snapshot() as tx:
+            return reasons(tx, progress(tx, run), workers, self._outside.now())
+
+
+def standing(now: Progress, workers: int) -> str:
+    """A run's state in a word, wishes and holds included; stopped: nobody works on it."""
+    if now.cancelling:
+        return "cancelling"
+    if now.held:
+        return "held"
+    idle = workers == 0 or at_rest(now)
+    return "stopped" if now.state == "running" and idle else now.state
