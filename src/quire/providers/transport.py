@@ -5,7 +5,7 @@ import os
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from urllib.request import getproxies, proxy_bypass
 
@@ -16,6 +16,7 @@ from quire.domain.errors import ProviderError, Remedy
 from quire.domain.version import VERSION
 from quire.providers.network import CONNECT_SECONDS, FAILURES, explain, where
 from quire.providers.protocol import Classify, HttpRequest, HttpResponse, Upload
+from quire.providers.writing import Headers
 
 LARGEST_BODY = 64 * 2**20
 LARGEST_ERROR = 2**20  # what is said after this much is not read
@@ -30,9 +31,14 @@ _PIECE = 2**20
 class Transport:
     """The connections of this process, opened when the first call needs one."""
 
-    def __init__(self, largest: int = LARGEST_BODY) -> None:
-        """Open nothing yet; an answer of more than `largest` bytes is not read to its end."""
+    def __init__(self, largest: int = LARGEST_BODY, silent: float = SILENT_SECONDS) -> None:
+        """Open nothing yet.
+
+        An answer, or a line, of more than `largest` bytes is not read to its end; whoever is
+        asked for more than a call may be silent for so many seconds.
+        """
         self._largest = largest
+        self._silent = silent
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._proxies: dict[str, URL | None] = {}  # by scheme and host
@@ -44,11 +50,12 @@ class Transport:
     async def exchange(self, request: HttpRequest, upload: Upload = ()) -> HttpResponse:
         """Make one exchange and return it, whatever its status; raise where the network failed."""
         if not upload:
-            return await self._carry(request, request.body or None, SILENT_SECONDS)
+            return await self._carry(request, request.body or None, self._silent)
         body = Pieces(upload)
-        patience = SILENT_SECONDS + body.size / SLOWEST_UPLOAD
-        length = {"Content-Length": str(body.size)}
-        request = request._replace(headers={**request.headers, **length})
+        patience = self._silent + body.size / SLOWEST_UPLOAD
+        headers = Headers(request.headers)
+        headers["Content-Length"] = str(body.size)
+        request = request._replace(headers=headers)
         try:
             return await self._carry(request, body.read(), patience)
         except ProviderError:
@@ -117,7 +124,7 @@ class Transport:
         return HttpResponse(response.status, headers, body)
 
     async def _lines(self, request: HttpRequest, classify: Classify) -> AsyncGenerator[bytes]:
-        async with self._start(request, None, SILENT_SECONDS) as response:
+        async with self._start(request, None, self._silent) as response:
             if not 200 <= response.status < 300:
                 raise classify(await self._answer(request, response))
             rest = Rest()
@@ -240,7 +247,7 @@ def _size(piece: bytes | Path) -> int:
     raise ProviderError(f"{piece} cannot be sent: {why}", remedy=Remedy.RETRY)
 
 
-@cache
+@lru_cache(maxsize=16)
 def _patience(silent: float | None) -> aiohttp.ClientTimeout:
     return aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silent)
 

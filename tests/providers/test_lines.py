@@ -1,0 +1,175 @@
+"""Long answers come line by line, whole and in little memory, and what broke off is told."""
+
+import asyncio
+import tracemalloc
+from contextlib import aclosing, suppress
+
+import pytest
+from aiohttp import web
+
+from quire.domain.errors import ProviderError, Remedy
+from quire.providers.transport import Transport
+from tests.providers.carrying import failing
+from tests.providers.reaching import (
+    MIB,
+    a_request,
+    carried,
+    hanging,
+    lines_of,
+    named,
+    spoken_lines,
+)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+@pytest.mark.parametrize("ending", [b"", b"\n"])
+def test_lines_come_whole_however_they_were_cut(size: int, ending: bytes) -> None:
+    lines = [b'{"a":1}', b"", "Grüße 👋".encode() * 50, b"\r", b"last"]
+    whole = b"\n".join(lines) + ending
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for start in range(0, len(whole), size):
+            await response.write(whole[start : start + size])
+        await response.write_eof()
+        return response
+
+    found = carried(handler, lambda transport, base: lines_of(transport, a_request(base)))
+
+    assert found == lines
+
+
+def test_an_answer_without_a_byte_has_no_lines() -> None:
+    async def handler(request: web.Request) -> web.Response:
+        return web.Response(body=b"")
+
+    assert carried(handler, lambda way, base: lines_of(way, a_request(base))) == []
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_lines_are_read_in_little_memory(packed: bool) -> None:
+    line = b'{"custom_id":"q2345-1","response":{"status_code":200}}' * 20 + b"\n"
+    count = 64 * MIB // len(line)
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        if packed:
+            response.enable_compression(web.ContentCoding.gzip)
+        await response.prepare(request)
+        for _ in range(count // 64):
+            await response.write(line * 64)
+        await response.write_eof()
+        return response
+
+    async def work(transport: Transport, base: str) -> int:
+        seen = 0
+        async for each in transport.lines(a_request(base), named):
+            assert len(each) == len(line) - 1
+            seen += 1
+        return seen
+
+    tracemalloc.start()
+    try:
+        seen = carried(handler, work)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert seen == count // 64 * 64
+    assert peak < 12 * MIB
+
+
+def test_a_long_line_is_read_and_a_longer_one_is_an_error() -> None:
+    async def handler(request: web.Request) -> web.Response:
+        return web.Response(body=b"a\n" + b"x" * 3 * MIB + b"\nb\n")
+
+    async def read(transport: Transport, base: str) -> list[int]:
+        return [len(line) for line in await lines_of(transport, a_request(base))]
+
+    async def fail(transport: Transport, base: str) -> ProviderError:
+        with pytest.raises(ProviderError) as caught:
+            await read(transport, base)
+        return caught.value
+
+    assert carried(handler, read, 3 * MIB) == [1, 3 * MIB, 1]
+    error = carried(handler, fail, 2 * MIB)
+    assert "a line of more than 2 MB" in str(error)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nfirst\nsec",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nfirst\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nfirst\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8\r\nfirst\nse",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nfirst\n\r\n0\r\n",
+        b"HTTP/1.0 200 OK\r\n\r\nfirst\nsec",
+    ],
+)
+def test_an_answer_that_breaks_off_is_an_error_after_its_whole_lines(raw: bytes) -> None:
+    lines, error = spoken_lines(raw)
+
+    assert lines == [b"first"]
+    assert error.remedy is Remedy.RETRY
+    assert "broke off in the middle of" in str(error)
+
+
+@pytest.mark.parametrize("raw", [b"", b"HTTP/1.1 200 OK\r\nContent-Le"])
+def test_a_connection_that_breaks_before_the_first_line_may_be_tried_again(raw: bytes) -> None:
+    lines, error = spoken_lines(raw)
+
+    assert lines == []
+    assert error.remedy is Remedy.RETRY
+
+
+def test_whoever_stops_sending_in_the_middle_is_not_waited_for_for_ever() -> None:
+    async def work() -> None:
+        transport = Transport(silent=0.2)
+        async with hanging(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nfirst\n") as base:
+            try:
+                await lines_of(transport, a_request(base))
+            finally:
+                await transport.close()
+
+    error = failing(work)
+
+    assert error.remedy is Remedy.RETRY
+    assert "did not answer in time" in str(error)
+
+
+def test_an_answer_that_is_no_success_is_named_and_not_read_as_lines() -> None:
+    async def handler(request: web.Request) -> web.Response:
+        body = {"error": {"message": "slow down", "code": "rate_limit_exceeded"}}
+        return web.json_response(body, status=429, headers={"Retry-After": "7"})
+
+    async def work(transport: Transport, base: str) -> ProviderError:
+        with pytest.raises(ProviderError) as caught:
+            await lines_of(transport, a_request(base))
+        return caught.value
+
+    error = carried(handler, work)
+
+    assert (error.remedy, error.retry_after) == (Remedy.WAIT, 7.0)
+
+
+def test_whoever_stops_reading_lets_go_of_the_connection() -> None:
+    async def handler(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        with suppress(ConnectionError):
+            while True:
+                await response.write(b"line\n" * 10_000)
+        ended.set()
+        return response
+
+    async def work(transport: Transport, base: str) -> bytes:
+        async with aclosing(transport.lines(a_request(base), named)) as found:
+            first = await anext(found)
+        await ended.wait()
+        return first
+
+    ended = asyncio.Event()
+
+    assert carried(handler, work) == b"line"

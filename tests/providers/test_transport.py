@@ -1,0 +1,127 @@
+"""The way out: any exchange comes back whatever its status, and files go up from disk."""
+
+import hashlib
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from quire.domain.errors import ProviderError, Remedy
+from quire.providers.transport import Transport
+from tests.providers.asking import KEY
+from tests.providers.carrying import failing
+from tests.providers.reaching import MIB, a_request, carried, hanging
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "PUT", "PATCH"])
+@pytest.mark.parametrize("status", [200, 204, 302, 404, 500])
+def test_an_exchange_brings_back_any_status_of_any_method(method: str, status: int) -> None:
+    async def handler(request: web.Request) -> web.Response:
+        assert request.headers["Authorization"] == f"Bearer {KEY}"
+        said = b"" if status == 204 else f"{request.method} {await request.text()}".encode()
+        return web.Response(status=status, body=said, headers={"X-Thing": "a"})
+
+    found = carried(
+        handler,
+        lambda transport, base: transport.exchange(a_request(base, method, b"hello")),
+    )
+
+    assert found.status == status
+    assert found.headers["x-thing"] == "a"
+    assert found.body == (b"" if status == 204 else f"{method} hello".encode())
+
+
+def test_a_file_goes_up_from_disk_with_its_length_and_in_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    line = b'{"custom_id":"q2345-1","body":{}}\n'
+    path.write_bytes(line * (48 * MIB // len(line)))
+    pieces = (b"--head\r\n", path, b"\r\n--tail--\r\n")
+    whole = pieces[0] + path.read_bytes() + pieces[2]
+    expected, length = hashlib.sha256(whole).hexdigest(), len(whole)
+    del whole
+
+    async def handler(request: web.Request) -> web.Response:
+        assert request.headers["Content-Length"] == str(length)
+        assert "Transfer-Encoding" not in request.headers
+        assert request.headers["Content-Type"] == "application/json"
+        digest = hashlib.sha256()
+        async for part in request.content.iter_chunked(2**16):
+            digest.update(part)
+        return web.Response(text=digest.hexdigest())
+
+    tracemalloc.start()
+    try:
+        found = carried(
+            handler,
+            lambda transport, base: transport.exchange(a_request(base, "POST"), pieces),
+        )
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert found.body.decode() == expected
+    assert peak < 12 * MIB
+
+
+def test_a_file_that_is_not_there_is_told_by_its_name_and_nothing_is_sent(tmp_path: Path) -> None:
+    async def handler(request: web.Request) -> web.Response:
+        raise AssertionError
+
+    async def work(transport: Transport, base: str) -> ProviderError:
+        with pytest.raises(ProviderError) as caught:
+            await transport.exchange(a_request(base, "POST"), (tmp_path / "gone.jsonl",))
+        return caught.value
+
+    error = carried(handler, work)
+
+    assert error.remedy is Remedy.RETRY
+    assert "gone.jsonl cannot be sent: No such file or directory" in str(error)
+
+
+def test_a_file_that_shrinks_while_it_is_sent_is_no_success(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    path.write_bytes(b"x" * 32 * MIB)
+
+    async def handler(request: web.Request) -> web.Response:
+        await request.content.read(1)
+        with path.open("r+b") as file:
+            file.truncate(MIB)
+        await request.content.read()
+        raise AssertionError
+
+    async def work(transport: Transport, base: str) -> ProviderError:
+        with pytest.raises(ProviderError) as caught:
+            await transport.exchange(a_request(base, "POST"), (path,))
+        return caught.value
+
+    error = carried(handler, work)
+
+    assert error.remedy is Remedy.RETRY
+    assert "became shorter while it was sent" in str(error)
+
+
+def test_a_refusal_before_the_upload_has_ended_is_heard(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    path.write_bytes(b"x" * 8 * MIB)
+
+    async def handler(request: web.Request) -> web.Response:
+        return web.json_response({"error": {"message": "no"}}, status=401)
+
+    found = carried(
+        handler, lambda transport, base: transport.exchange(a_request(base, "POST"), (path,))
+    )
+
+    assert found.status == 401
+
+
+def test_an_exchange_that_is_never_answered_may_have_been_carried_out() -> None:
+    async def work() -> None:
+        transport = Transport(silent=0.2)
+        async with hanging() as base:
+            try:
+                await transport.exchange(a_request(base, "POST"))
+            finally:
+                await transport.close()
+
+    assert failing(work).remedy is Remedy.LOST
