@@ -39,7 +39,7 @@ from quire.providers.anthropic import (
 )
 from quire.providers.batching import (
     ask_json,
-    asking,
+    cancelling,
     counted,
     creating,
     errored,
@@ -154,16 +154,14 @@ class AnthropicBatches:
     async def cancel(self, door: Door, account: Account, ref: str) -> None:
         """Ask for a batch's end; what it has answered by then is kept."""
         request = _request(account, ref, "cancel", method="POST")
-        try:
-            await asking(door, self._vendor.classify, account, request, missing=f"batch {ref}")
-        except ProviderError as error:
-            if error.remedy is not Remedy.FIX_REQUEST:
-                raise
-            failure = error
-        else:
-            return
-        if (await self.poll(door, account, ref)).end is None:
-            raise failure
+        await cancelling(
+            door,
+            self._vendor.classify,
+            account,
+            request,
+            lambda: self.poll(door, account, ref),
+            missing=f"batch {ref}",
+        )
 
     async def discard(self, door: Door, account: Account, input_ref: str) -> None:
         """Delete nothing: nothing was brought."""

@@ -1,0 +1,266 @@
+"""Gemini's batches: few calls in the order, many in a file, and rows from either."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quire.domain.batches import BatchStatus, End, RowEnd
+from quire.domain.errors import Remedy
+from quire.domain.requests import Call
+from quire.providers import gemini_batches
+from quire.providers.gemini import Gemini
+from quire.providers.gemini_batches import INLINE_CALLS, GeminiBatches
+from tests.providers.asking import KEY, account, asked
+from tests.providers.desks import (
+    NONCE,
+    Answer,
+    Answers,
+    Asked,
+    Desk,
+    failing,
+    lined,
+    rows,
+    run,
+    sought,
+    submission,
+    survives,
+)
+from tests.providers.exchanges.gemini_batches import GOOD, REF, inlined, inside, job, lying
+from tests.providers.exchanges.google import ANSWER, DAY, QUOTA, error, quota
+from tests.providers.google_types import types
+from tests.providers.hostile import bodies_of
+
+BATCHES, VENDOR = GeminiBatches(), Gemini()
+MODEL = "gemini/gemini-3.8-flash"
+MAKE = "/v1beta/models/gemini-3.8-flash:batchGenerateContent"
+UPLOAD = "/upload/v1beta/files"
+LIST, ONE = "/v1beta/batches", f"/v1beta/{REF}"
+DOWNLOAD = "/download/v1beta/files/out1:download"
+ELSEWHERE = "https://elsewhere.example/upload/v1beta/files?upload_id=u1"
+MANY = [asked(MODEL)] * (INLINE_CALLS + 1)
+
+
+def desk(answers: Answers) -> Desk:
+    return Desk(answers, lambda base: account("gemini", base))
+
+
+def upload_answers(*answers: Answer) -> Answers:
+    named = {"file": {"name": "files/in1", "state": "ACTIVE"}}
+    started = Answer({}, headers={"X-Goog-Upload-URL": ELSEWHERE, "X-Goog-Upload-Status": "active"})
+    return {f"POST {UPLOAD}": [*answers] or [started, Answer(named)]}
+
+
+async def sent(on: Desk, folder: Path, calls: list[Call]) -> tuple[str, str]:
+    """Bring calls there, make a job of them, and return both references."""
+    order = submission(folder, BATCHES, calls, on.account)
+    brought = await BATCHES.upload(on.door, on.account, order)
+    return brought, await BATCHES.create(on.door, on.account, order, brought)
+
+
+def test_few_calls_travel_with_the_order(tmp_path: Path) -> None:
+    there = desk({f"POST {MAKE}": Answer(job("BATCH_STATE_PENDING"))})
+    calls = [asked(MODEL), asked(MODEL, user='a "quote",\n"request":{} and\u2028 more')]
+
+    brought, made = run(there, lambda on: sent(on, tmp_path, calls))
+
+    (order,) = there.asked
+    batch = order.json()["batch"]
+    assert (brought, made, batch["displayName"]) == ("", REF, NONCE)
+    found = batch["inputConfig"]["requests"]["requests"]
+    assert [each["metadata"] for each in found] == [{"key": f"{NONCE}-1"}, {"key": f"{NONCE}-2"}]
+    direct = [json.loads(VENDOR.encode(call, there.account).body) for call in calls]
+    assert [each["request"] for each in found] == direct
+    assert order.headers["x-goog-api-key"] == KEY
+
+
+def test_many_calls_travel_in_a_file_and_nobody_sends_us_elsewhere(tmp_path: Path) -> None:
+    there = desk({f"POST {MAKE}": Answer(job("BATCH_STATE_PENDING")), **upload_answers()})
+
+    brought, made = run(there, lambda on: sent(on, tmp_path, MANY))
+
+    start, content, order = there.asked
+    assert (brought, made) == ("files/in1", REF)
+    assert order.json()["batch"]["inputConfig"] == {"fileName": "files/in1"}
+    assert start.json()["file"]["displayName"] == NONCE
+    assert start.headers["X-Goog-Upload-Header-Content-Length"] == str(len(content.body))
+    assert [each.headers["X-Goog-Upload-Command"] for each in (start, content)] == [
+        "start",
+        "upload, finalize",
+    ]
+    assert content.query == {"upload_id": "u1"}
+    first, *_, last = [json.loads(line) for line in content.body.split(b"\n")]
+    assert (first["key"], last["key"]) == (f"{NONCE}-1", f"{NONCE}-{len(MANY)}")
+    assert first["request"] == json.loads(VENDOR.encode(MANY[0], there.account).body)
+
+
+def test_large_calls_travel_in_a_file_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gemini_batches, "INLINE_BYTES", 100)
+    there = desk({f"POST {MAKE}": Answer(job("BATCH_STATE_PENDING")), **upload_answers()})
+
+    assert run(there, lambda on: sent(on, tmp_path, [asked(MODEL)])) == ("files/in1", REF)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer({}),
+        Answer({}, headers={"X-Goog-Upload-URL": "http://[::1"}),
+        Answer(error(500, "INTERNAL"), 500),
+        Answer(status=0),
+    ],
+)
+def test_an_upload_that_fails_may_be_tried_again(tmp_path: Path, answer: Answer) -> None:
+    there = desk(upload_answers(answer))
+
+    assert failing(there, lambda on: sent(on, tmp_path, MANY)).remedy is Remedy.RETRY
+
+
+FULL = error(429, "RESOURCE_EXHAUSTED", QUOTA)
+
+
+@pytest.mark.parametrize(
+    ("answer", "remedy"),
+    [
+        (Answer(status=0), Remedy.LOST),
+        (Answer(error(500, "INTERNAL"), 500), Remedy.LOST),
+        (Answer(error(503, "UNAVAILABLE"), 503), Remedy.LOST),
+        (Answer({"metadata": {}}), Remedy.LOST),
+        (Answer(FULL, 429), Remedy.WAIT),
+        (Answer(error(429, "RESOURCE_EXHAUSTED", QUOTA, quota(DAY)), 429), Remedy.FIX_ACCOUNT),
+        (Answer(error(403, "PERMISSION_DENIED"), 403), Remedy.FIX_ACCOUNT),
+        (Answer(error(404, "NOT_FOUND"), 404), Remedy.FIX_ACCOUNT),
+        (Answer(error(400, "INVALID_ARGUMENT"), 400), Remedy.FIX_REQUEST),
+    ],
+)
+def test_an_order_that_fails_says_whether_anybody_knows(
+    tmp_path: Path, answer: Answer, remedy: Remedy
+) -> None:
+    there = desk({f"POST {MAKE}": answer})
+
+    assert failing(there, lambda on: sent(on, tmp_path, [asked(MODEL)])).remedy is remedy
+    assert len(there.asked) == 1
+
+
+FAILED = {"error": {"code": 3, "message": "No line could be read.\n"}}
+BUSY = {"error": {"code": 8, "message": "Too many tokens are enqueued."}}
+
+
+@pytest.mark.parametrize(
+    ("body", "end"),
+    [
+        (job("BATCH_STATE_PENDING"), None),
+        (job("JOB_STATE_RUNNING"), None),
+        ({"name": REF}, None),
+        (job(), End.COMPLETED),
+        (job("JOB_STATE_PARTIALLY_SUCCEEDED"), End.COMPLETED),
+        (job("BATCH_STATE_FAILED", **FAILED), End.FAILED),
+        (job("BATCH_STATE_FAILED", stats={"successfulRequestCount": "1"}), End.COMPLETED),
+        (job("BATCH_STATE_FAILED", **BUSY), End.QUEUE_FULL),
+        (job("BATCH_STATE_CANCELLED"), End.CANCELLED),
+        (job("BATCH_STATE_EXPIRED"), End.EXPIRED),
+        ({"name": REF, "done": True, **FAILED}, End.FAILED),
+        ({"name": REF, "done": True, "response": {}}, End.COMPLETED),
+    ],
+)
+def test_a_job_says_how_it_stands(body: Any, end: End | None) -> None:
+    there = desk({f"GET {ONE}": Answer(body)})
+
+    status = run(there, lambda on: BATCHES.poll(on.door, on.account, REF))
+
+    assert status.end is end
+    assert status.problem == " ".join(body.get("error", {}).get("message", "").split())
+    assert status.counts.get("requestCount", 2) == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "remedy"),
+    [
+        (Answer(error(404, "NOT_FOUND"), 404), Remedy.FIX_ACCOUNT),
+        (Answer(status=0), Remedy.RETRY),
+        (Answer({}), Remedy.RETRY),
+        (Answer(b"[]"), Remedy.RETRY),
+    ],
+)
+def test_a_job_that_cannot_be_asked_for_is_not_lost(answer: Answer, remedy: Remedy) -> None:
+    there = desk({f"GET {ONE}": answer})
+
+    assert failing(there, lambda on: BATCHES.poll(on.door, on.account, REF)).remedy is remedy
+
+
+REFUSED = {"error": {"code": 3, "message": "Bad."}}
+LATER = {"error": {"code": 429, "message": "Slowly."}}
+ALL: list[dict[str, Any]] = [LATER, GOOD, REFUSED, {}, {"response": REFUSED}]
+
+
+def check_all(found: list[Any]) -> None:
+    types.GenerateContentResponse.model_validate_json(found[1].raw)
+    assert VENDOR.decode(found[1].raw).text == ANSWER
+    assert [each.custom_id for each in found] == [f"{NONCE}-{number}" for number in range(5)]
+    assert [each.end for each in found].count(RowEnd.ERRORED) == 4
+    remedies = [each.error and each.error.remedy for each in found]
+    assert remedies == [Remedy.WAIT, None, Remedy.FIX_REQUEST, Remedy.RETRY, Remedy.FIX_REQUEST]
+
+
+async def collected(on: Desk) -> list[Any]:
+    return await rows(BATCHES, on, REF, await BATCHES.poll(on.door, on.account, REF))
+
+
+def test_rows_are_read_from_a_file() -> None:
+    body = lined(*(lying(*each) for each in enumerate(ALL)), GOOD, ["x"]) + b"half\n"
+    there = desk(
+        {f"GET {ONE}": Answer(job(output={"responsesFile": "files/out1"}))}
+        | {f"GET {DOWNLOAD}": Answer(body)}
+    )
+
+    check_all(run(there, collected))
+
+    assert there.told("GET", ":download")[0].query == {"alt": "media"}
+
+
+@pytest.mark.parametrize("place", ["metadata", "response"])
+def test_rows_are_read_from_the_job_itself(place: str) -> None:
+    output = inlined(*(inside(*each) for each in enumerate(ALL)), GOOD)
+    for each in output["inlinedResponses"]["inlinedResponses"][1:3]:
+        types.InlinedResponse.model_validate_json(json.dumps(each))
+    body = job(output=output) if place == "metadata" else job(done=True, response=output)
+    there = desk({f"GET {ONE}": Answer(body)})
+
+    check_all(run(there, collected))
+
+
+def test_a_job_that_outlasted_its_time_has_no_rows_and_one_that_is_done_must_have_some() -> None:
+    expired = desk({f"GET {ONE}": Answer(job("BATCH_STATE_EXPIRED"))})
+    done = desk({f"GET {ONE}": Answer(job())})
+    gone = desk({f"GET {ONE}": Answer(job(output={"responsesFile": "files/out1"}))})
+
+    assert run(expired, collected) == []
+    assert failing(done, collected).remedy is Remedy.RETRY
+    assert failing(gone, collected).remedy is Remedy.FIX_ACCOUNT
+
+
+NAMES = ["name", "metadata", "state", "output", "responsesFile", "inlinedResponses", "operations"]
+NAMES += ["nextPageToken", "displayName", "key", "response", "error", "code", "batchStats", "done"]
+
+
+@settings(max_examples=30, deadline=None)
+@given(bodies_of(NAMES), st.sampled_from([200, 400, 404, 500]))
+def test_whatever_is_answered_the_worst_is_a_classified_failure(body: bytes, status: int) -> None:
+    def answer(asked: Asked) -> Answer:
+        return Answer(body, status)
+
+    places = (f"GET {LIST}", f"GET {ONE}", f"GET {DOWNLOAD}", f"POST {ONE}:cancel")
+    there = desk(dict.fromkeys(places, answer))
+    ended = BatchStatus(end=End.COMPLETED, results=("files/out1",))
+
+    async def all_of_it(on: Desk) -> None:
+        await survives(BATCHES.find(on.door, on.account, sought()))
+        await survives(BATCHES.poll(on.door, on.account, REF))
+        await survives(rows(BATCHES, on, REF))
+        await survives(rows(BATCHES, on, REF, ended))
+        await survives(BATCHES.cancel(on.door, on.account, REF))
+
+    run(there, all_of_it)
