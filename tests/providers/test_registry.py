@@ -28,6 +28,31 @@ def test_a_name_that_nobody_bears_says_who_there_is() -> None:
         Providers().get("nobody")
 
 
+BATCHING = ("openai", "azure", "anthropic", "gemini", "vertex", "mistral", "groq")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_whoever_has_batches_that_can_be_found_again_has_them_made_once(name: str) -> None:
+    providers = Providers()
+
+    batching = providers.batching(name)
+
+    assert (batching is not None) is (name in BATCHING)
+    assert batching is None or batching.name == name
+    assert providers.batching(name) is batching
+
+
+def test_all_share_one_way_out_and_it_is_closed_with_them() -> None:
+    async def work() -> None:
+        providers = Providers()
+        door = providers.door()
+        await providers.close()
+        assert providers.door() is door
+        await providers.close()
+
+    asyncio.run(work())
+
+
 def test_closing_twice_is_as_good_as_once() -> None:
     providers = Providers()
     providers.get("openai")

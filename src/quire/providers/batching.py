@@ -6,9 +6,11 @@ RETRY. Whoever makes one must not ask again: there, what nobody knows the end of
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
+import orjson
+
 from quire.domain.accounts import Account
 from quire.domain.batches import BatchStatus
-from quire.domain.data import Json, JsonObject
+from quire.domain.data import Json, JsonObject, plain_json
 from quire.domain.errors import ProviderError, Remedy
 from quire.providers.http import one_line, refusal, without_key
 from quire.providers.network import where
@@ -207,6 +209,18 @@ def counted(found: JsonObject) -> dict[str, int]:
     return {
         name: value for name, value in found.items() if type(value) is int and abs(value) < 10**12
     }
+
+
+def written(value: Json) -> bytes:
+    """A part of somebody's JSON as JSON again, however deep; b"" where nothing can write it."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # it reads deeper than it writes
+        pass
+    try:
+        return plain_json(value).encode()
+    except (TypeError, ValueError, RecursionError):
+        return b""
 
 
 def good(response: HttpResponse) -> bool:

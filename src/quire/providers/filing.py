@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
-import orjson
-
 from quire.domain.accounts import Account
 from quire.domain.batches import BatchRow, Found, RowEnd, Sought, Submission
 from quire.domain.data import Json, JsonObject
@@ -24,6 +22,7 @@ from quire.providers.batching import (
     reference,
     refusing,
     unusable,
+    written,
 )
 from quire.providers.protocol import Door, HttpRequest, HttpResponse, Vendor
 from quire.providers.reading import items, mapping, parse, text
@@ -146,24 +145,24 @@ def read_row(vendor: Speaker, account: Account, line: bytes) -> BatchRow | None:
     response, error = mapping(row.get("response")), row.get("error")
     status, body = response.get("status_code"), response.get("body")
     failed: HttpResponse | None
-    if type(status) is int and 200 <= status < 300 and body is not None:
-        raw = orjson.dumps(body)
+    raw = b"" if body is None else written(body)
+    if type(status) is int and 200 <= status < 300 and raw:
         failed = vendor.failed(raw)
         if failed is None:
             return BatchRow(name, RowEnd.ANSWERED, raw)
     elif end := _ENDS.get(text(mapping(error).get("code"))):
         return BatchRow(name, end)
     else:
-        failed = _failure(status, body, error)
+        failed = _failure(status, raw, error)
     if failed is None:
         return BatchRow(name, RowEnd.ERRORED, error=unusable(vendor.name))
     why = errored(vendor.classify, account, failed.status, failed.body)
     return BatchRow(name, RowEnd.ERRORED, error=why)
 
 
-def _failure(status: Json, body: Json, error: Json) -> HttpResponse | None:
+def _failure(status: Json, raw: bytes, error: Json) -> HttpResponse | None:
     """What went wrong with a call, as a direct call would have told; None where nothing is said."""
-    told = orjson.dumps(body if body is not None else {"error": error})
+    told = raw or written({"error": error})
     for each in (status, mapping(error).get("code")):
         if type(each) is int and 400 <= each <= 599:
             return HttpResponse(each, {}, told)

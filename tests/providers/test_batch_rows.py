@@ -1,0 +1,231 @@
+"""Rows of results: answers as a direct call's, errors named, nothing lost, nothing believed."""
+
+import json
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire.domain.batches import BatchRow, BatchStatus, RowEnd
+from quire.domain.errors import ProviderError, Remedy
+from quire.providers.compatible import Compatible
+from quire.providers.filing import Speaker, read_row
+from quire.providers.openai import OpenAI
+from quire.providers.openai_batches import OpenAIBatches
+from quire.providers.transport import Transport
+from tests.providers.asking import KEY, account, refused
+from tests.providers.carrying import failing
+from tests.providers.exchanges.openai import RESPONSES_ANSWERS
+from tests.providers.exchanges.openai_batches import answered, left
+from tests.providers.hostile import json_of
+from tests.providers.scripted import Scripted, jsonl, rows_of
+from tests.providers.servers import answering, talking
+
+OPENAI = OpenAIBatches()
+BODY, REPLY = RESPONSES_ANSWERS["answer"]
+NAMES = [
+    *("custom_id", "response", "status_code", "body", "error", "code", "message", "status"),
+    *("failed", "output", "choices", "usage", "batch_expired"),
+]
+
+
+def read(row: object, vendor: Speaker | None = None) -> BatchRow | None:
+    raw = row if isinstance(row, bytes) else orjson.dumps(row)
+    return read_row(vendor or OpenAI(), account(), raw)
+
+
+def errored(row: object, vendor: Speaker | None = None) -> ProviderError:
+    found = read(row, vendor)
+    assert found is not None
+    assert (found.custom_id, found.end, found.raw) == ("a-1", RowEnd.ERRORED, b"")
+    assert found.error is not None
+    assert str(found.error).isprintable()
+    return found.error
+
+
+@pytest.mark.parametrize("name", [name for name in RESPONSES_ANSWERS if name != "failed by policy"])
+def test_an_answer_is_read_as_that_of_a_direct_call(name: str) -> None:
+    body, reply = RESPONSES_ANSWERS[name]
+
+    found = read(answered("a-1", body))
+
+    assert found is not None
+    assert (found.custom_id, found.end, found.error) == ("a-1", RowEnd.ANSWERED, None)
+    assert OpenAI().decode(found.raw) == reply
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (400, "invalid_prompt"),
+        (400, "context_length_exceeded"),
+        (401, "invalid_api_key"),
+        (429, "rate_limit_exceeded"),
+        (429, "insufficient_quota"),
+        (404, "model_not_found"),
+        (500, "server_error"),
+        (503, "server_is_overloaded"),
+    ],
+)
+def test_an_error_is_named_as_that_of_a_direct_call(status: int, code: str) -> None:
+    body = {"error": {"message": "because", "type": "some_error", "param": None, "code": code}}
+    direct = OpenAI().classify(refused(status, body))
+
+    error = errored(answered("a-1", body, status))
+
+    assert str(error) == str(direct)
+    assert (error.remedy, error.bad_key) == (direct.remedy, direct.bad_key)
+    assert error.spent is direct.spent
+
+
+def test_a_call_that_was_left_when_the_batch_ended_is_known_as_such() -> None:
+    assert read(left("a-1", "batch_expired")) == BatchRow("a-1", RowEnd.EXPIRED)
+    assert read(left("a-1", "batch_cancelled")) == BatchRow("a-1", RowEnd.CANCELLED)
+
+
+def test_a_success_that_is_an_error_is_one() -> None:
+    body = {"status": "failed", "error": {"code": "server_error", "message": "oh"}, "output": []}
+
+    assert errored(answered("a-1", body)).remedy is Remedy.RETRY
+    said = {"error": {"code": 402, "message": "No credits"}}
+    assert errored(answered("a-1", said), Compatible("groq")).spent
+
+
+@pytest.mark.parametrize(
+    ("row", "remedy"),
+    [
+        ({"custom_id": "a-1"}, Remedy.RETRY),
+        ({"custom_id": "a-1", "response": None, "error": None}, Remedy.RETRY),
+        ({"custom_id": "a-1", "response": "text"}, Remedy.RETRY),
+        (answered("a-1", None), Remedy.RETRY),
+        (answered("a-1", {}, 302), Remedy.RETRY),
+        ({"custom_id": "a-1", "response": {"body": {}, "status_code": "200"}}, Remedy.RETRY),
+        ({"custom_id": "a-1", "error": "rate limited"}, Remedy.RETRY),
+        ({"custom_id": "a-1", "error": {"code": "insufficient_quota"}}, Remedy.FIX_ACCOUNT),
+        (
+            {"custom_id": "a-1", "response": {"status_code": 429, "body": None}, "error": "slow"},
+            Remedy.WAIT,
+        ),
+        (answered("a-1", None, 429), Remedy.WAIT),
+    ],
+)
+def test_a_row_that_names_a_call_and_says_little_goes_again(row: object, remedy: Remedy) -> None:
+    assert errored(row).remedy is remedy
+
+
+@pytest.mark.parametrize(
+    "row", [b"", b"{", b"[]", b"null", b"{}", {"custom_id": None}, {"custom_id": 7}, b"\xff\xfe"]
+)
+def test_a_row_that_names_no_call_is_left_out(row: object) -> None:
+    assert read(row) is None
+
+
+def test_an_answer_in_no_form_of_ours_is_kept_as_it_is() -> None:
+    found = read(answered("a-1", ["what", "is", "this"]))
+
+    assert found is not None
+    assert (found.end, found.raw) == (RowEnd.ANSWERED, b'["what","is","this"]')
+
+
+@pytest.mark.parametrize("depth", [300, 900, 5000])
+def test_a_row_of_any_depth_is_no_exception(depth: int) -> None:
+    deep = b"[" * depth + b"]" * depth
+    row = orjson.dumps(answered("a-1", "here")).replace(b'"here"', deep)
+
+    found = read(row)
+
+    assert found is None or found.custom_id == "a-1"
+
+
+def test_half_a_character_does_not_cost_an_answer() -> None:
+    raw = orjson.dumps(answered("a-1", BODY)).replace(b"results", b"re\\ud83dults")
+
+    found = read(raw)
+
+    assert found is not None
+    assert found.end is RowEnd.ANSWERED
+    OpenAI().decode(found.raw).text.encode()
+
+
+@given(json_of(NAMES), st.sampled_from(["openai", "groq", "mistral"]))
+def test_no_row_is_an_exception(value: Any, name: str) -> None:
+    vendor: Speaker = OpenAI() if name == "openai" else Compatible(name)
+    rows = [value, {"custom_id": "a-1", "response": value}, {"custom_id": "a-1", "error": value}]
+    rows += [answered("a-1", value), answered("a-1", value, 500)]
+
+    for row in rows:
+        found = read(json.dumps(row).encode(), vendor)
+        assert found is None or (found.error is None) is (found.end is not RowEnd.ERRORED)
+
+
+@pytest.mark.parametrize("files", [(), ("o",), ("e",), ("o", "e"), ("o", "o")])
+def test_answers_are_read_first_and_either_file_may_be_missing(files: tuple[str, ...]) -> None:
+    server = Scripted(
+        **{
+            "GET /files/o/content": (200, jsonl(answered("a-1", BODY), answered("a-2", BODY))),
+            "GET /files/e/content": (200, jsonl(left("a-3", "batch_expired")).rstrip()),
+        }
+    )
+
+    rows = server.during(rows_of(OPENAI, files))
+
+    named = {"o": ["a-1", "a-2"], "e": ["a-3"]}
+    assert [row.custom_id for row in rows] == [
+        each for name in dict.fromkeys(files) for each in named[name]
+    ]
+
+
+def test_strangers_and_garbage_between_rows_do_not_matter_and_keys_do_not_stay() -> None:
+    echo = {**BODY, "echo": KEY}
+    file = b"\n\r\n{half\n" + jsonl([], answered("a-1", echo)) + b"<html>\n"
+    server = Scripted(**{"GET /files/o/content": (200, file)})
+
+    (row,) = server.during(rows_of(OPENAI, ("o",)))
+
+    assert row.custom_id == "a-1"
+    assert KEY.encode() not in row.raw
+
+
+@pytest.mark.parametrize(
+    ("answer", "remedy"),
+    [
+        ((404, {"error": {"message": "No such File object"}}), Remedy.FIX_ACCOUNT),
+        ((401, {"error": {"code": "invalid_api_key"}}), Remedy.FIX_ACCOUNT),
+        ((500, b"<html>oh</html>"), Remedy.RETRY),
+        ((429, {}), Remedy.WAIT),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_an_error(answer: tuple[int, Any], remedy: Remedy) -> None:
+    async def work(door: Any, by: Any) -> ProviderError:
+        with pytest.raises(ProviderError) as caught:
+            await rows_of(OPENAI, ("o",))(door, by)
+        return caught.value
+
+    error = Scripted(**{"GET /files/o/content": answer}).during(work)
+
+    assert error.remedy is remedy
+    assert answer[0] != 404 or "file o is not found with this key" in str(error)
+
+
+def test_a_file_that_breaks_off_is_an_error_after_its_whole_rows() -> None:
+    file = jsonl(answered("a-1", BODY), answered("a-2", BODY))
+    raw = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(file) + file[:-9]
+    seen: list[str] = []
+
+    async def work() -> None:
+        transport = Transport()
+        async with talking(answering(raw)) as port:
+            by = account(base_url=f"http://127.0.0.1:{port}")
+            status = BatchStatus(results=("o",))
+            try:
+                async for row in OPENAI.fetch(transport, by, "batch_1", status):
+                    seen.append(row.custom_id)
+            finally:
+                await transport.close()
+
+    error = failing(work)
+
+    assert seen == ["a-1"]
+    assert error.remedy is Remedy.RETRY
