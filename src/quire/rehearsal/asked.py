@@ -88,6 +88,8 @@ class Trouble(StrEnum):
     SPENT = "spent"
     NO_MODEL = "no_model"
     NO_PATH = "no_path"
+    NO_THING = "no_thing"  # a batch or a file that is not there, or not for this key
+    CONFLICT = "conflict"  # with how the thing stands
     TOO_LARGE = "too_large"  # in bytes
     TOO_LONG = "too_long"  # in tokens
     RATE = "rate"

@@ -1,6 +1,9 @@
 """The server's own paths, for whoever watches a rehearsal or changes its course."""
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from math import inf
+from typing import Protocol
 
 import orjson
 from aiohttp import web
@@ -13,12 +16,40 @@ PREFIX = "/_rehearsal"
 MOST_ENTRIES = 10_000  # in one answer
 
 
+class Watched(Protocol):
+    """The server, as far as its own paths need it."""
+
+    memory: Memory
+
+    @property
+    def stats(self) -> Mapping[str, Json]:
+        """What the requests add up to."""
+        ...
+
+    @property
+    def batches(self) -> Sequence[Mapping[str, Json]]:
+        """Every batch that was made, in that order."""
+        ...
+
+    async def settle(self) -> None:
+        """Wait until the batches that are due have ended."""
+        ...
+
+
 class _Controls:
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
+    def __init__(self, server: Watched) -> None:
+        self._server = server
+        self._memory = server.memory
 
     async def stats(self, request: web.Request) -> web.Response:
-        return _json(self._memory.witness.as_json())
+        await self._server.settle()
+        return _json(self._server.stats)
+
+    async def batches(self, request: web.Request) -> web.Response:
+        await self._server.settle()
+        found = self._server.batches
+        creates = Counter(str(each["tag"]) for each in found)
+        return _json({"batches": found, "creates": dict(creates)})
 
     async def log(self, request: web.Request) -> web.Response:
         after = request.query.get("after", "0")
@@ -52,11 +83,12 @@ class _Controls:
         return _json({"now": self._memory.clock.now()})
 
 
-def control_routes(memory: Memory) -> list[web.RouteDef]:
+def control_routes(server: Watched) -> list[web.RouteDef]:
     """The paths under /_rehearsal; nothing that happens there is counted."""
-    controls = _Controls(memory)
+    controls = _Controls(server)
     return [
         web.get(f"{PREFIX}/stats", controls.stats),
+        web.get(f"{PREFIX}/batches", controls.batches),
         web.get(f"{PREFIX}/log", controls.log),
         web.post(f"{PREFIX}/reset", controls.reset),
         web.post(f"{PREFIX}/faults", controls.faults),

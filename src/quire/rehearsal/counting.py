@@ -9,6 +9,7 @@ from quire.domain.data import Json
 from quire.domain.models import Usage
 
 WINDOW = 60.0  # seconds
+DIRECT, BATCH = "direct", "batch"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -23,6 +24,10 @@ class Entry:
     model: str = ""
     key: str = ""  # its last four characters
     blocks: int = 0
+    route: str = ""  # of a call: direct or batch
+    batch: str = ""  # the id of the batch that this is about, or that the call came in
+    tag: str = ""  # by which the maker of that batch knows it
+    rows: int = 0  # of a batch that this made
     usage: Usage | None = None  # what it is billed; None where nothing is
     status: int = 0  # 0: no answer was sent
     fault: str = ""  # names of the script, parted by commas
@@ -53,6 +58,8 @@ class _Tally:
     cache_writes: int = 0
     cache_hits: int = 0
     tokens: Counter[str] = field(default_factory=Counter)
+    rows: int = 0  # of the answered, those that came in batches
+    row_tokens: Counter[str] = field(default_factory=Counter)
     most: Counter[str] = field(default_factory=Counter)  # in any window
     recent: deque[_Seen] = field(default_factory=deque)
     sums: Counter[str] = field(default_factory=Counter)  # of the recent ones
@@ -88,6 +95,16 @@ class Witness:
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         return entry
 
+    def row(self, at: float, call: tuple[str, str], batch: str) -> Entry:
+        """Put a row of a batch on record; nobody waits for it on a connection."""
+        self.numbers += 1
+        method, path = call
+        entry = Entry(number=self.numbers, at=at, method=method, path=path)
+        entry.route, entry.batch = BATCH, batch
+        self.entries.append(entry)
+        self.in_flight += 1
+        return entry
+
     def carried_out(self, entry: Entry, usage: Usage, counted: int) -> None:
         """Bill a call: its usage, and as how much input the vendor's limits count it."""
         entry.usage = usage
@@ -97,11 +114,19 @@ class Witness:
         tally.cache_writes += bool(usage.written_short or usage.written_long)
         tally.cache_hits += bool(usage.cached)
         tally.tokens.update(asdict(usage))
+        if entry.route == BATCH:  # for which no limit of a minute holds
+            tally.requests += 1
+            tally.rows += 1
+            tally.row_tokens.update(asdict(usage))
+            return
+        entry.route = DIRECT
         _see(tally, _Seen(entry.at, counted, usage.output))
 
     def refused(self, entry: Entry) -> None:
         """Count a request that got no answer from the model."""
-        if entry.model:
+        if entry.model and entry.route == BATCH:
+            self._of(entry.model).requests += 1
+        elif entry.model:
             _see(self._of(entry.model), _Seen(entry.at, 0, 0))
 
     def end(self, entry: Entry) -> None:
@@ -151,6 +176,7 @@ class Witness:
                     "cache_writes": tally.cache_writes,
                     "cache_hits": tally.cache_hits,
                     "tokens": {**nothing, **tally.tokens},
+                    "batch": {"answered": tally.rows, "tokens": {**nothing, **tally.row_tokens}},
                     "most_in_a_minute": {
                         kind: tally.most[kind] for kind in ("requests", "input", "output", "total")
                     },

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import orjson
 
@@ -11,6 +12,7 @@ from quire.domain.ids import AttemptId
 from quire.domain.models import Limits, Params, Usage
 from quire.domain.requests import Call, Stop
 from quire.rehearsal.asked import Asked, Problem, Said, Trouble
+from quire.rehearsal.batches.files import Upload
 from quire.rehearsal.caching import Cached, Point, input_tokens, points_of
 from quire.rehearsal.counting import Entry
 from quire.rehearsal.dialects.dialect import Dialect, Incoming, Vendor
@@ -49,6 +51,8 @@ class Decision:
     wait: float = 0.0
     points: tuple[Point, ...] = field(default=())  # for the cache, once the answer is out
     end: str = ""  # hang: never answer; drop: close the connection instead
+    file: Path | None = None  # in the place of the body
+    sent: int = 0  # bytes of the file; where it has more, the connection is closed after these
 
 
 class Exchange:
@@ -56,12 +60,15 @@ class Exchange:
 
     def __init__(self, memory: Memory, vendor: Vendor, entry: Entry, incoming: Incoming) -> None:
         """Begin with what is known when a request arrives."""
-        self._memory = memory
+        self.memory = memory
         self._vendor = vendor
-        self._entry = entry
+        self.entry = entry
         self.incoming = incoming
         self._owner = ("", "")
         self._now = entry.at
+        self.draw = entry.number  # what chance goes by, and ids
+        self.faults = memory.faults
+        self.upload: Upload | None = None  # a body that went to disk
 
     def decide(self, act: Callable[["Exchange", bytes], Decision], raw: bytes) -> Decision:
         """Carry an act out; whatever goes wrong becomes an error in the vendor's form."""
@@ -74,26 +81,26 @@ class Exchange:
 
     def listing(self) -> Decision:
         """List the vendor's models."""
-        self._admit()
-        return self._plain(self._vendor.listing(self._memory.models.of(self._vendor.providers)))
+        self.admit()
+        return self.plain(self._vendor.listing(self.memory.models.of(self._vendor.providers)))
 
     def described(self) -> Decision:
         """Describe one model."""
-        self._admit()
+        self.admit()
         wire_id = self.incoming.named["model"]
-        found = self._memory.models.find(wire_id, self._vendor.providers)
-        return self._plain(self._vendor.described(found))
+        found = self.memory.models.find(wire_id, self._vendor.providers)
+        return self.plain(self._vendor.described(found))
 
     def counted(self, read: Callable[[Json, Incoming], Asked], raw: bytes) -> Decision:
         """Count a call's input, for nothing."""
-        self._admit()
+        self.admit()
         asked = read(_parsed(raw), self.incoming)
-        return self._plain({"input_tokens": input_tokens(asked)})
+        return self.plain({"input_tokens": input_tokens(asked)})
 
     def called(self, dialect: Dialect, raw: bytes) -> Decision:
         """Let the model answer a call, or fail it as the script says."""
-        key = self._admit()
-        memory, entry = self._memory, self._entry
+        key = self.admit()
+        memory, entry = self.memory, self.entry
         asked = dialect.read(_parsed(raw), self.incoming)
         entry.model = asked.model[:200]
         model = memory.models.find(asked.model, dialect.providers)
@@ -109,7 +116,7 @@ class Exchange:
         points = points_of(asked, key, model.name, dialect.minimum(model))
         cached = memory.cache.look(points, self._now)
         reserved = self._reserve(dialect, asked, cached.usage(total, 0, 0))
-        outcome = self._outcome(asked, model, memory.faults)
+        outcome = self._outcome(asked, model, self.faults)
         fault = outcome.fault
         if fault in _TROUBLES:
             raise self._scripted(fault)
@@ -128,13 +135,13 @@ class Exchange:
         self, dialect: Dialect, asked: Asked, cached: Cached, outcome: Outcome
     ) -> Decision:
         """Write down what was said, bill it, and say when it goes out."""
-        memory, entry = self._memory, self._entry
+        memory, entry = self.memory, self.entry
         garbled = entry.fault == "garbage"
         end = "drop" if entry.fault == "drop" else ""
         thinking = 0 if asked.prewarm else self._thinking(asked)
         usage = cached.usage(input_tokens(asked), outcome.usage.output + thinking, thinking)
         said = Said(
-            number=entry.number,
+            number=self.draw,
             asked=asked,
             text=outcome.text,
             stop=outcome.stop,
@@ -153,23 +160,24 @@ class Exchange:
             end=end,
         )
 
-    def _admit(self) -> str:
+    def admit(self) -> str:
+        """Refuse whoever has no good key; return it."""
         key = self._vendor.key(self.incoming)
-        self._entry.key = Secret(key).tail
-        self._memory.admit(key)
+        self.entry.key = Secret(key).tail
+        self.memory.admit(key)
         return key
 
     def _refuse(self, blocks: list[AskedBlock]) -> None:
         """Fail a call that the script never lets reach the model."""
-        faults = self._memory.faults
-        name = "" if faults.quiet else struck(faults, REFUSING, self._entry.number, blocks)
+        faults = self.faults
+        name = "" if faults.quiet else struck(faults, REFUSING, self.draw, blocks)
         if name:
             raise self._scripted(name)
 
     def _scripted(self, fault: str) -> Problem:
-        self._entry.fault = fault
+        self.entry.fault = fault
         trouble = _TROUBLES[fault]
-        told = self._memory.faults.retry_after
+        told = self.faults.retry_after
         wait = (_USUAL_WAIT if told is None else told) if trouble is Trouble.RATE else None
         messages = {
             Trouble.RATE: "Rate limit reached for requests, by the fault script.",
@@ -182,17 +190,17 @@ class Exchange:
         wanted = dialect.counted(usage)
         held = (asked.max_tokens or 0) if dialect.name == "openai" else 0
         reserved = Limits(requests=1, input=wanted, total=max(wanted, held))
-        short = self._memory.limiter.take(self._owner, reserved, self._now)
+        short = self.memory.limiter.take(self._owner, reserved, self._now)
         if short:
             raise Problem(Trouble.RATE, _short(short, asked.model), retry_after=short.wait)
         return reserved
 
     def _settle(self, dialect: Dialect, reserved: Limits) -> None:
         """Take what was written, and give back what was held for nothing."""
-        usage = self._entry.usage or Usage()
+        usage = self.entry.usage or Usage()
         used = dialect.counted(usage) + usage.output
         changes = Limits(output=usage.output, total=used - (reserved.total or 0))
-        self._memory.limiter.settle(self._owner, changes, self._now)
+        self.memory.limiter.settle(self._owner, changes, self._now)
 
     def _outcome(self, asked: Asked, model: Known, faults: Faults) -> Outcome:
         thinking = self._thinking(asked)
@@ -206,12 +214,12 @@ class Exchange:
         if thinking >= most:  # all of the budget went into reasoning
             return replace(outcome, text="", stop=Stop.LENGTH, usage=Usage())
         if not faults.quiet:
-            number, blocks = self._entry.number, outcome.blocks
-            self._entry.fault = _told(outcome) or disturbances(faults, number, blocks)
+            number, blocks = self.draw, outcome.blocks
+            self.entry.fault = _told(outcome) or disturbances(faults, number, blocks)
         return outcome
 
     def _thinking(self, asked: Asked) -> int:
-        thinking = self._memory.scene.thinking
+        thinking = self.memory.scene.thinking
         return thinking if asked.max_tokens is None else min(thinking, asked.max_tokens)
 
     def _call(self, asked: Asked) -> Call:
@@ -220,7 +228,7 @@ class Exchange:
         if blocks_in(user) and (schema is None or "results" in _properties(schema)):
             schema = from_words(system) or schema  # the words also say what no schema could bind
         return Call(
-            attempt_id=AttemptId(self._entry.number),
+            attempt_id=AttemptId(self.draw),
             model=asked.model,
             system=system,
             user=user,
@@ -229,28 +237,29 @@ class Exchange:
         )
 
     def _wait(self, blocks: list[AskedBlock]) -> float:
-        memory = self._memory
+        memory = self.memory
         wait = memory.latency.draw(memory.chance)
-        if memory.faults.quiet or not struck(memory.faults, ("slow",), self._entry.number, blocks):
+        if self.faults.quiet or not struck(self.faults, ("slow",), self.draw, blocks):
             return wait
-        self._entry.fault = f"{self._entry.fault},slow".removeprefix(",")
+        self.entry.fault = f"{self.entry.fault},slow".removeprefix(",")
         return memory.latency.slow(wait)
 
     def _failed(self, problem: Problem) -> Decision:
-        self._entry.problem = problem.message
-        self._memory.witness.refused(self._entry)
-        worded = self._vendor.error(problem, self._entry.number)
+        self.entry.problem = problem.message
+        self.memory.witness.refused(self.entry)
+        worded = self._vendor.error(problem, self.entry.number)
         headers = {**self._headers(), **worded.headers}
         return Decision(status=worded.status, body=orjson.dumps(worded.body), headers=headers)
 
-    def _plain(self, body: Json) -> Decision:
+    def plain(self, body: Json) -> Decision:
+        """Answer with JSON, as it is."""
         return Decision(status=200, body=orjson.dumps(body), headers=self._headers())
 
     def _headers(self) -> dict[str, str]:
         levels: dict[str, Level] = {}
         if self._owner[0]:
-            levels = self._memory.limiter.levels(self._owner, self._now)
-        return self._vendor.headers(self._entry.number, levels, self._now)
+            levels = self.memory.limiter.levels(self._owner, self._now)
+        return self._vendor.headers(self.entry.number, levels, self._now)
 
 
 def _parsed(raw: bytes) -> Json:

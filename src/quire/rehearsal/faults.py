@@ -3,7 +3,8 @@
 Besides the model's own words (see quire.simulated.faults) a script may say:
 
 - spend: the account has spent what it may; 503 or 529: overloaded, in the vendor's own status;
-- slow: the answer takes ten times as long as usual, and a second at least.
+- slow: the answer takes ten times as long as usual, and a second at least;
+- batch_drop and others: what goes wrong with a whole batch (see quire.rehearsal.batches.scripting).
 """
 
 import re
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from quire.domain.errors import SettingsInvalid
+from quire.rehearsal.batches.scripting import BATCH_FAULTS, parted
 from quire.simulated.answering import AskedBlock
 from quire.simulated.faults import BLOCK_FAULTS, CALL_FAULTS, Faults, parse
 from quire.simulated.responding import UNANSWERED
@@ -20,6 +22,7 @@ SERVER_FAULTS: Mapping[str, str] = {
     "503": "says that it is overloaded",
     "529": "says that it is overloaded",
     "slow": "takes ten times as long",
+    **BATCH_FAULTS,
 }
 REFUSING = ("spend", "503", "529")  # drawn before the model is asked; the first one counts
 _DISTURBING = tuple(
@@ -37,16 +40,28 @@ def parse_faults(script: str) -> Faults:
         raise SettingsInvalid(
             "faults: log= is for the simulated provider; the server has a log of its own (--log)"
         )
+    parted(faults)
     return faults
+
+
+def about_batches(faults: Faults) -> Faults:
+    """The entries of a script that strike whole batches."""
+    rates, words = parted(faults)
+    return replace(faults, rates=rates, words=words)
+
+
+def without(faults: Faults, names: Iterable[str]) -> Faults:
+    """The same script without some of its entries."""
+    return replace(
+        faults,
+        rates={name: rate for name, rate in faults.rates.items() if name not in names},
+        words={name: words for name, words in faults.words.items() if name not in names},
+    )
 
 
 def answering(faults: Faults) -> Faults:
     """The same script without what leaves a call unanswered: what would have been said."""
-    return replace(
-        faults,
-        rates={name: rate for name, rate in faults.rates.items() if name not in UNANSWERED},
-        words={name: words for name, words in faults.words.items() if name not in UNANSWERED},
-    )
+    return without(faults, UNANSWERED)
 
 
 def struck(faults: Faults, names: Iterable[str], number: int, blocks: list[AskedBlock]) -> str:

@@ -7,15 +7,20 @@ from random import Random
 from quire.domain.errors import SettingsInvalid
 from quire.domain.models import ModelFacts
 from quire.rehearsal.asked import Problem, Trouble
+from quire.rehearsal.batches.files import Shelf
+from quire.rehearsal.batches.jobs import Jobs
+from quire.rehearsal.batches.scripting import BATCH_FAULTS, BatchScript
 from quire.rehearsal.caching import Cache
 from quire.rehearsal.clock import Clock
 from quire.rehearsal.counting import Witness
-from quire.rehearsal.faults import answering, parse_faults
+from quire.rehearsal.faults import about_batches, answering, parse_faults, without
 from quire.rehearsal.latency import Latency, parse_latency
 from quire.rehearsal.limiting import Limiter, parse_limits
 from quire.rehearsal.models import Models
 
 VALID, INVALID, SPENT = "valid", "invalid", "spent"
+BATCH_LATENCY = "1s"
+_OF_CONNECTIONS = ("hang", "drop")  # which the rows of a batch do not have
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +29,7 @@ class Scene:
 
     faults: str = ""  # a script
     latency: str = ""
+    batch_latency: str = ""  # from a batch's creation to its end
     limit: str = ""  # requests=60,input=10000 a minute, for each key and model
     keys: Mapping[str, str] = field(default_factory=dict)  # key -> valid, invalid or spent
     models: Mapping[str, ModelFacts] = field(default_factory=dict)
@@ -45,6 +51,10 @@ class Memory:
         self.cache = Cache()
         self.witness = Witness()
         self.chance = Random(scene.seed)  # noqa: S311 - a rehearsal is no secret
+        self.shelf = Shelf()
+        self.jobs = Jobs(
+            self.shelf, parse_latency(scene.batch_latency or BATCH_LATENCY), scene.seed
+        )
         self.change_faults(scene.faults)
         unknown = {*scene.keys.values()} - {VALID, INVALID, SPENT}
         if unknown:
@@ -55,7 +65,10 @@ class Memory:
     def change_faults(self, script: str) -> None:
         """Follow another script from now on."""
         seeded = f"{script},seed={self.scene.seed}" if "seed=" not in script else script
-        self.faults = parse_faults(seeded)
+        told = parse_faults(seeded)
+        self.jobs.script = BatchScript(about_batches(told))
+        self.faults = without(told, BATCH_FAULTS)
+        self.row_faults = without(self.faults, _OF_CONNECTIONS)
         self.answering = answering(self.faults)
         self.latency = (
             parse_latency(self.scene.latency)

@@ -12,6 +12,8 @@ from quire.rehearsal.dialects.generate import Generate
 from quire.rehearsal.dialects.messages import Messages
 from quire.rehearsal.dialects.openai import OpenAI
 from quire.rehearsal.dialects.responses import Responses
+from quire.rehearsal.endpoints.openai_batches import Batches
+from quire.rehearsal.endpoints.openai_files import MOST_BYTES, Files
 from quire.rehearsal.exchange import Decision, Exchange
 
 Act: TypeAlias = Callable[[Exchange, bytes], Decision]
@@ -23,6 +25,8 @@ _MOUNTS = {  # prefix -> whose models are asked for there
     "/openai/v1": ("azure", "groq"),
     "/api/v1": ("openrouter",),
 }
+_ROWS = {"/v1": 50_000, "/openai/v1": 100_000}  # prefix -> the most in a batch
+_BATCHING = {prefix: _MOUNTS[prefix] for prefix in _ROWS}
 _ANTHROPIC = Anthropic()
 _GOOGLE = Gemini("google", "gemini", "vertex")
 
@@ -35,6 +39,8 @@ class Route(NamedTuple):
     endpoint: str
     vendor: Vendor | None  # None: whoever the request's headers speak to
     act: Act
+    most: int = 0  # bytes of a body that goes to disk; 0: it stays in memory, as calls do
+    batches: bool = False  # batches that are due are carried out before this is answered
 
 
 def routes() -> list[Route]:
@@ -56,6 +62,8 @@ def routes() -> list[Route]:
             _calls(f"{prefix}/chat/completions", Chat(*providers, lax="openrouter" in providers)),
             *_listings(f"{prefix}/models", None if prefix == "/v1" else OpenAI(*providers)),
         ]
+    for prefix, providers in _BATCHING.items():
+        made += _batches(prefix, Batches(*providers, most_rows=_ROWS[prefix]), Files(*providers))
     google = Generate("google", "gemini", "vertex")
     vertex = Generate("vertex", "google", "gemini", vertex=True)
     return [
@@ -101,6 +109,26 @@ def _calls(path: str, dialect: Dialect) -> Route:
         return exchange.called(dialect, raw)
 
     return Route("POST", path, dialect.endpoint, dialect, act)
+
+
+def _batches(prefix: str, batches: Batches, files: Files) -> list[Route]:
+    """OpenAI's files and batches."""
+
+    def about(method: str, path: str, act: Act, most: int = 0) -> Route:
+        endpoint, vendor = path.split("/")[1], batches if path.startswith("/b") else files
+        return Route(method, f"{prefix}{path}", endpoint, vendor, act, most, batches=True)
+
+    return [
+        about("POST", "/files", files.create, MOST_BYTES),
+        about("GET", "/files", files.every),
+        about("GET", "/files/{file}", files.one),
+        about("GET", "/files/{file}/content", files.content),
+        about("DELETE", "/files/{file}", files.delete),
+        about("POST", "/batches", batches.create),
+        about("GET", "/batches", batches.every),
+        about("GET", "/batches/{batch}", batches.one),
+        about("POST", "/batches/{batch}/cancel", batches.cancel),
+    ]
 
 
 def _listings(path: str, vendor: Vendor | None) -> list[Route]:

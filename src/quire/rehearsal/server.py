@@ -10,13 +10,15 @@ from aiohttp import web
 
 from quire.domain.data import Json
 from quire.domain.errors import SettingsInvalid
+from quire.rehearsal.batch_runner import Runner
 from quire.rehearsal.clock import Clock
 from quire.rehearsal.controlling import control_routes
 from quire.rehearsal.counting import Entry
-from quire.rehearsal.dialects.dialect import Incoming, Vendor
+from quire.rehearsal.dialects.dialect import Incoming
 from quire.rehearsal.exchange import Decision, Exchange
 from quire.rehearsal.memory import Memory, Scene
-from quire.rehearsal.routes import Act, nowhere, routes, spoken_to, too_large, unreadable
+from quire.rehearsal.routes import Route, nowhere, routes, spoken_to
+from quire.rehearsal.transfer import Taken, made_of, take, write
 
 LARGEST_BODY = 32 * 1024 * 1024
 _GRACE = 0.2  # seconds that calls in flight have to end when the server stops
@@ -34,6 +36,7 @@ class Rehearsal:
         self.url = ""
         self._runner: web.AppRunner | None = None
         self._stopping = asyncio.Event()
+        self._running = Runner(self.memory, self._write_log)
         self._log_file = _open_log(self.memory.scene.log) if self.memory.scene.log else None
 
     @property
@@ -44,22 +47,29 @@ class Rehearsal:
     @property
     def stats(self) -> dict[str, Json]:
         """What the requests add up to."""
-        return self.memory.witness.as_json()
+        return {**self.memory.witness.as_json(), "batches": self.memory.jobs.as_json()}
+
+    @property
+    def batches(self) -> list[dict[str, Json]]:
+        """Every batch that was made, in that order."""
+        now = self.memory.clock.now()
+        return [job.as_json(now) for job in self.memory.jobs.jobs.values()]
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
         """Listen, and return the URL; port 0 takes any that is free."""
         app = web.Application(client_max_size=LARGEST_BODY)
         for route in routes():
-            handler = self._handler(route.vendor, route.endpoint, route.act)
-            app.router.add_route(route.method, route.path, handler)
-        app.router.add_routes(control_routes(self.memory))
-        app.router.add_route("*", "/{path:.*}", self._handler(None, "unknown", nowhere))
+            app.router.add_route(route.method, route.path, self._handler(route))
+        app.router.add_routes(control_routes(self))
+        anywhere = Route("*", "/{path:.*}", "unknown", None, nowhere)
+        app.router.add_route("*", anywhere.path, self._handler(anywhere))
         self._runner = web.AppRunner(
             app, access_log=None, handler_cancellation=True, shutdown_timeout=_GRACE
         )
         await self._runner.setup()
         site = web.TCPSite(self._runner, host, port, backlog=_BACKLOG)
         await site.start()
+        self._running.start()
         port = self._runner.addresses[0][1]
         self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         return self.url
@@ -67,35 +77,45 @@ class Rehearsal:
     async def stop(self) -> None:
         """Stop listening, cut off what hangs, and close the log."""
         self._stopping.set()
+        await self._running.stop()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
+        self.memory.shelf.close()
         if self._log_file is not None:
             os.close(self._log_file)
             self._log_file = None
 
-    def _handler(self, vendor: Vendor | None, endpoint: str, act: Act) -> Handler:
+    async def settle(self) -> None:
+        """Wait until the batches that are due have ended, though not for ever."""
+        await self._running.settle()
+
+    def _handler(self, route: Route) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
-            return await self._serve(request, vendor, endpoint, act)
+            return await self._serve(request, route)
 
         return handle
 
-    async def _serve(
-        self, request: web.Request, vendor: Vendor | None, endpoint: str, act: Act
-    ) -> web.StreamResponse:
+    async def _serve(self, request: web.Request, route: Route) -> web.StreamResponse:
         memory = self.memory
         entry = memory.witness.arrive(memory.clock.now(), request.method, request.path[:500])
-        entry.endpoint = endpoint
+        entry.endpoint = route.endpoint
         decision: Decision | None = None
+        taken = Taken()
         try:
+            if route.batches:
+                await self.settle()
             incoming = Incoming(
                 request.method, request.path, request.match_info, request.query, request.headers
             )
-            raw, act = await _read(request, act)
-            exchange = Exchange(memory, vendor or spoken_to(incoming), entry, incoming)
-            decision = exchange.decide(act, raw)
+            taken = await take(request, route, memory.shelf)
+            exchange = Exchange(memory, route.vendor or spoken_to(incoming), entry, incoming)
+            exchange.upload = taken.upload
+            decision = exchange.decide(taken.act or route.act, taken.raw)
             return await self._send(request, entry, decision)
         finally:
+            if taken.upload is not None:
+                taken.upload.path.unlink(missing_ok=True)  # unless somebody kept it
             if decision is not None and decision.points:
                 memory.cache.keep(decision.points, memory.clock.now())
             memory.witness.end(entry)
@@ -109,37 +129,24 @@ class Rehearsal:
             await self._stopping.wait()
         elif decision.wait:
             await asyncio.sleep(decision.wait)
-        response = web.Response(
-            status=decision.status or 500,
-            body=decision.body,
-            headers=decision.headers,
-            content_type=decision.content_type,
-        )
         transport = request.transport
         if decision.end:
             if transport is not None:
                 transport.close()
-            return response
+            return web.Response(status=500)
+        response = made_of(decision)
         with suppress(ConnectionError):  # whoever asked has gone
             await response.prepare(request)
-            await response.write_eof()
             entry.status = decision.status
+            whole = await write(response, decision)
+            if not whole and transport is not None:
+                transport.close()
             entry.delivered = transport is not None and not transport.is_closing()
         return response
 
     def _write_log(self, entry: Entry) -> None:
         if self._log_file is not None:
             os.write(self._log_file, orjson.dumps(entry.as_json()) + b"\n")
-
-
-async def _read(request: web.Request, act: Act) -> tuple[bytes, Act]:
-    """Read the body; where that fails, what is left to do is to say so."""
-    try:
-        return await request.read(), act
-    except web.HTTPRequestEntityTooLarge:
-        return b"", too_large
-    except web.RequestPayloadError:
-        return b"", unreadable
 
 
 def _open_log(path: str) -> int:

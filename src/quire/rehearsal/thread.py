@@ -37,6 +37,10 @@ class Rehearsing:
         """Every request so far, as it is kept."""
         return self._inside(lambda: list(self._rehearsal.log))
 
+    def batches(self) -> list[dict[str, Any]]:
+        """Every batch that was made, in that order."""
+        return self._inside(lambda: self._rehearsal.batches)
+
     def change_faults(self, script: str) -> None:
         """Follow another script from now on."""
         self._inside(lambda: self._rehearsal.memory.change_faults(script))

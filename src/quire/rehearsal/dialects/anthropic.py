@@ -22,6 +22,7 @@ _ERRORS: dict[Trouble, tuple[int, str]] = {
     Trouble.SPENT: (429, "rate_limit_error"),
     Trouble.NO_MODEL: (404, "not_found_error"),
     Trouble.NO_PATH: (404, "not_found_error"),
+    Trouble.NO_THING: (404, "not_found_error"),
     Trouble.TOO_LARGE: (413, "request_too_large"),
     Trouble.RATE: (429, "rate_limit_error"),
     Trouble.BROKEN: (500, "api_error"),

@@ -19,6 +19,7 @@ _ERRORS: dict[Trouble, tuple[int, str]] = {
     Trouble.SPENT: (429, "RESOURCE_EXHAUSTED"),
     Trouble.NO_MODEL: (404, "NOT_FOUND"),
     Trouble.NO_PATH: (404, "NOT_FOUND"),
+    Trouble.NO_THING: (404, "NOT_FOUND"),
     Trouble.RATE: (429, "RESOURCE_EXHAUSTED"),
     Trouble.BROKEN: (500, "INTERNAL"),
     Trouble.OVERLOADED: (503, "UNAVAILABLE"),

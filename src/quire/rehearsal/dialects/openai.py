@@ -33,6 +33,8 @@ _ERRORS: dict[Trouble, tuple[int, str, str | None]] = {
     Trouble.SPENT: (429, "insufficient_quota", "insufficient_quota"),
     Trouble.NO_MODEL: (404, _INVALID, "model_not_found"),
     Trouble.NO_PATH: (404, _INVALID, None),
+    Trouble.NO_THING: (404, _INVALID, None),
+    Trouble.CONFLICT: (409, _INVALID, None),
     Trouble.TOO_LARGE: (413, _INVALID, None),
     Trouble.TOO_LONG: (400, _INVALID, "context_length_exceeded"),
     Trouble.RATE: (429, "requests", "rate_limit_exceeded"),

@@ -238,3 +238,20 @@ LAX_CHAT = Body(
         "additionalProperties": True,
     }
 )
+
+_LASTING: Form = closed(
+    {"anchor": choice("created_at"), "seconds": between(3_600, 2_592_000, whole=True)},
+    ["anchor", "seconds"],
+)
+BATCH = Body(
+    closed(
+        {
+            "input_file_id": WORD,
+            "endpoint": choice("/v1/responses", "/v1/chat/completions"),
+            "completion_window": WORD,
+            "metadata": PAIRS,
+            "output_expires_after": maybe(_LASTING),
+        },
+        ["input_file_id", "endpoint", "completion_window"],
+    )
+)
