@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import TypeAlias
 
 import orjson
 
@@ -28,6 +29,8 @@ from quire.providers.protocol import HttpResponse
 from quire.providers.rates import duration, retry_after
 from quire.providers.reading import count, items, load, mapping, needed, parse, text
 from quire.providers.writing import Same, address, fragment
+
+Form: TypeAlias = Callable[[Same], orjson.Fragment | None]  # how the schema of an answer is written
 
 _VERSIONED = re.compile(r"/v\d\w*/?$")
 _STOPS = {
@@ -76,9 +79,7 @@ def place(vendor: str, base: str, version: str, end: str) -> str:
     return address(vendor, base, "", end)
 
 
-def encode_content(
-    call: Call, form: Callable[[Same], orjson.Fragment | None] | None = None
-) -> bytes:
+def encode_content(call: Call, form: Form | None = None) -> bytes:
     """Write a call's body; equal prefixes are found by the vendor itself, so none is marked.
 
     `form` writes the schema of the answer, where that takes more than what is usual.

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from quire.domain.accounts import Account, Rates
 from quire.domain.errors import ProviderError, Remedy, SettingsInvalid
 from quire.domain.requests import Call, Reply
-from quire.providers.google import classify_google, decode_content, encode_content, place
+from quire.providers.google import Form, classify_google, decode_content, encode_content, place
 from quire.providers.protocol import HttpRequest, HttpResponse
 from quire.providers.writing import headers, model_id
 
@@ -31,19 +31,17 @@ class Vertex:
     name = "vertex"
     decoder_version = 1
 
+    def __init__(self, form: Form | None = None) -> None:
+        """Write schemas as usual, or in a form that somebody else has to read first."""
+        self._form = form
+
     def encode(self, call: Call, account: Account) -> HttpRequest:
         """Put a call into contents, addressed to the account's project and location."""
-        project = _option(account, "project", _PROJECT, "")
-        location = _option(account, "location", _LOCATION, EVERYWHERE)
-        base = call.wire.url or account.base_url or _home(location)
-        end = (
-            f"/projects/{project}/locations/{location}/publishers/google"
-            f"/models/{quote(model_id(call), safe='')}:generateContent"
-        )
+        end = f"/publishers/google/models/{quote(model_id(call), safe='')}:generateContent"
         return HttpRequest(
-            place(self.name, base, VERSION, end),
+            project_at(account, call.wire.url, end),
             headers("Authorization", account.key, "Bearer "),
-            encode_content(call),
+            encode_content(call, self._form),
         )
 
     def decode(self, raw: bytes) -> Reply:
@@ -57,6 +55,14 @@ class Vertex:
     def rates(self, headers: Mapping[str, str]) -> Rates | None:
         """Learn nothing: Google's headers do not speak of limits."""
         return None
+
+
+def project_at(account: Account, base: str = "", end: str = "") -> str:
+    """Where something of the account's project is found, in its location."""
+    project = _option(account, "project", _PROJECT, "")
+    location = _option(account, "location", _LOCATION, EVERYWHERE)
+    base = base or account.base_url or _home(location)
+    return place("vertex", base, VERSION, f"/projects/{project}/locations/{location}{end}")
 
 
 def access_token() -> str:
