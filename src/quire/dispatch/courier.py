@@ -14,7 +14,7 @@ from quire.domain.errors import ProviderError, Remedy, Undecodable, UsageError
 from quire.domain.ids import AttemptId, LaneId, RunId, WorkerId
 from quire.domain.money import cost
 from quire.domain.requests import Answer, CallFailure
-from quire.domain.runs import Lane
+from quire.domain.runs import DIRECT, Lane
 from quire.ledger.ledger import Ledger, Transaction
 from quire.pipeline.claim import Outgoing, Sender, claim
 from quire.pipeline.contexts import Contexts
@@ -156,7 +156,8 @@ class Courier:
         """Claim lane by lane, a fair share of the room each; says whether one had less."""
         outgoing: list[Outgoing] = []
         short = False
-        lanes = self._in_turn(of_run(tx.requests.open_lanes(now), self.only))
+        lanes = of_run(tx.requests.open_lanes(now), self.only)
+        lanes = self._in_turn([lane for lane in lanes if lane.route == DIRECT])
         shares = Counter(lane.model for lane in lanes)
         for lane in lanes:
             context = self._contexts.of_lane(tx, lane)

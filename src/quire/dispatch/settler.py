@@ -53,7 +53,8 @@ class Settler:
         """One transaction for both: the ledger syncs to disk once."""
         with self._ledger.transaction() as tx:
             moved = settle(tx, self._contexts, now)
-            for lane in of_run(tx.requests.open_lanes(now), self.only) if packing else []:
+            lanes = of_run(tx.requests.open_lanes(now), self.only) if packing else []
+            for lane in [each for each in lanes if each.serves]:
                 moved += prepare(tx, self._contexts, self._contexts.of_lane(tx, lane), now)
         return moved
 

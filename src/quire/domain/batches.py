@@ -148,6 +148,8 @@ class Batch:
     submitted_at: datetime | None  # since then it is known to have it
     cancel_asked_at: datetime | None
     cancel_sent_at: datetime | None
+    next_at: datetime  # when the next thing is to be done about it
+    lease_until: datetime  # somebody does it now
 
 
 class Drafted(NamedTuple):

@@ -81,6 +81,7 @@ class Limits:
     input: int | None = None  # tokens
     output: int | None = None  # tokens
     total: int | None = None  # tokens, input and output together
+    enqueued: int | None = None  # tokens in batches that the provider has not worked off
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

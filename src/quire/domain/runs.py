@@ -53,6 +53,7 @@ class Wishes(NamedTuple):
     task_limit: int | None
     cancelling: bool
     early_judged: bool
+    deadline: datetime | None = None  # what batches then still owe goes direct
 
 
 class RunStage(NamedTuple):

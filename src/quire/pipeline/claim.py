@@ -67,7 +67,7 @@ def claim(
     reckoned = dict(zip([each.id for each in queued], needs or (), strict=False))
     return [
         Outgoing(
-            _call(context, each, attempt, texts[each.id], caching=priming.caching),
+            call_of(context, each, attempt, texts[each.id], caching=priming.caching),
             context,
             each.reserve,
             sender.account,
@@ -166,9 +166,10 @@ def _attempts(
     )
 
 
-def _call(
+def call_of(
     context: StageContext, request: Queued, attempt: AttemptId, user: str, *, caching: bool
 ) -> Call:
+    """What a request asks the provider, in no vendor's words yet."""
     return Call(
         attempt_id=attempt,
         model=context.facts.name,
@@ -178,4 +179,5 @@ def _call(
         params=context.sending(request.max_output).params,
         wire=context.facts.wire,
         caching=caching,
+        long_lived=caching and context.long_lived,
     )

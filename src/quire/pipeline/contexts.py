@@ -13,10 +13,11 @@ from quire.domain.ids import LaneId, RunId, StageId
 from quire.domain.models import ModelFacts, Params, Price
 from quire.domain.policy import Policy
 from quire.domain.recipes import Stage
-from quire.domain.runs import BATCH, Lane
+from quire.domain.runs import BATCH, DIRECT, Lane
 from quire.gates.judging import GATE_VERSION
 from quire.gates.shape import Shape
 from quire.ledger.ledger import Transaction
+from quire.plan.batch_caching import batch_caching
 from quire.plan.rendering import Prefix, payload_head, prefix, prefix_bytes, stage_question
 from quire.plan.sizing import (
     BOUND_BYTES,
@@ -25,6 +26,7 @@ from quire.plan.sizing import (
     OutputShape,
     bound_tokens,
     budget,
+    cacheable_tokens,
     is_cached,
     output_shape,
     pack_cap,
@@ -61,6 +63,7 @@ class StageContext:
     output_shape: OutputShape
     budget: Budget  # before anything was learnt of the model's tokens
     caching: bool  # the prefix is worth keeping, and the provider can keep it
+    long_lived: bool  # for an hour and longer, so that a batch finds what was written before it
     question: bytes  # the part of every task's question that the stage decides
 
     def budget_at(self, per_byte: float) -> Budget:
@@ -140,6 +143,7 @@ def build(lane: Lane, stage: Stage, policy: Policy, facts: ModelFacts) -> StageC
     head = prefix(stage)
     prompt_bytes = len(stage.prompt.encode())
     cap = pack_cap(stage, policy)
+    caching, long_lived = _caching(lane, policy, facts, head)
     room = budget(facts, prefix_bytes(head), prompt_bytes, reserved_output(facts), cap)
     return StageContext(
         run_id=lane.run_id,
@@ -156,9 +160,20 @@ def build(lane: Lane, stage: Stage, policy: Policy, facts: ModelFacts) -> StageC
         shape=Shape(stage.schema.record_schema),
         output_shape=output_shape(stage.schema, policy.estimated_output_per_task),
         budget=room,
-        caching=is_cached(facts, policy, head.system),
+        caching=caching,
+        long_lived=long_lived,
         question=stage_question(head.hash, stage.prompt, facts.name, stage.params, GATE_VERSION),
     )
+
+
+def _caching(lane: Lane, policy: Policy, facts: ModelFacts, head: Prefix) -> tuple[bool, bool]:
+    """Whether the prefix is marked, and for how long it is to be kept."""
+    cached = is_cached(facts, policy, head.system)
+    if not cached or (lane.route == DIRECT and policy.route not in ("batch", "auto")):
+        return cached, False
+    tokens = math.ceil(cacheable_tokens(head.system) * facts.token_factor)
+    inside = batch_caching(facts, tokens, policy.min_batch_size, rules_caches=True, pilot=True)
+    return (inside.mark if lane.route == BATCH else cached), inside.long_lived
 
 
 def _sending(head: Prefix, params: Params, model: str) -> Callable[[int], Sending]:

@@ -9,7 +9,7 @@ from quire.domain.data import named
 from quire.domain.ids import RequestId
 from quire.domain.money import most_cost
 from quire.domain.requests import Kind, NewMember, NewRequest, Sample
-from quire.domain.runs import HoldKind
+from quire.domain.runs import BATCH, HoldKind
 from quire.domain.tasks import ReadyTask
 from quire.ledger.ledger import Transaction
 from quire.pipeline.contexts import NOTHING_LEARNT, Contexts, Sizes, StageContext
@@ -45,13 +45,10 @@ class Pack(NamedTuple):
 
 def prepare(tx: Transaction, contexts: Contexts, context: StageContext, now: datetime) -> int:
     """Refill a lane's queue when it runs low; returns how many requests were added."""
-    low = (QUEUE_FACTOR - REFILL_AFTER) * context.policy.concurrency
     queue = QUEUE_FACTOR * context.policy.concurrency
-    queued = tx.requests.queued(context.lane_id, low + 1)
-    if queued > low:
+    slots = _slots(tx, context, queue)
+    if not slots:
         return 0
-    drop(tx, tx.requests.outdated(context.lane_id, RENDER_VERSION))
-    slots = min(queue - queued, max(context.policy.concurrency, GROUP // context.budget.cap))
     wanted = slots * context.budget.cap
     room = min(wanted, _early_room(tx, contexts, context, now))
     if room <= 0:
@@ -64,6 +61,32 @@ def prepare(tx: Transaction, contexts: Contexts, context: StageContext, now: dat
     if packs:
         _queue(tx, contexts, context, packs)
     return len(packs)
+
+
+def _slots(tx: Transaction, context: StageContext, queue: int) -> int:
+    """How many requests to add now; a batch takes all it may carry, a group at a time."""
+    group = max(1, GROUP // context.budget.cap)
+    if context.route == BATCH:
+        return group
+    low = (QUEUE_FACTOR - REFILL_AFTER) * context.policy.concurrency
+    queued = tx.requests.queued(context.lane_id, low + 1)
+    if queued > low:
+        return 0
+    drop(tx, tx.requests.outdated(context.lane_id, RENDER_VERSION))
+    return min(queue - queued, max(context.policy.concurrency, group))
+
+
+def may_pack(tx: Transaction, contexts: Contexts, context: StageContext, now: datetime) -> bool:
+    """Whether more of a stage can be packed without waiting for an answer."""
+    wishes = tx.runs.wishes_of(context.run_id)
+    if wishes is None or wishes.cancelling:
+        return False
+    stage = next(each for each in tx.runs.stages(context.run_id) if each.id == context.stage_id)
+    limit = wishes.task_limit
+    if stage.state == "expanding" and (limit is None or stage.expanded < limit):
+        return True
+    room = _early_room(tx, contexts, context, now)
+    return room > 0 and bool(tx.tasks.ready(context.stage_id, 1))
 
 
 def _early_room(tx: Transaction, contexts: Contexts, context: StageContext, now: datetime) -> int:
@@ -92,9 +115,16 @@ def _learn(tx: Transaction, contexts: Contexts, context: StageContext, tasks: in
     """Sizes of real calls, looked at again once in a while."""
     sizes = contexts.sizes.get(context.stage_id, NOTHING_LEARNT)
     if sizes.learned is None or sizes.packed >= LEARN_AFTER:
-        sizes = _learnt(context, tx.attempts.samples(context.lane_id, SAMPLES))
+        sizes = _learnt(context, _samples(tx, context))
     contexts.sizes[context.stage_id] = sizes._replace(packed=sizes.packed + tasks)
     return sizes
+
+
+def _samples(tx: Transaction, context: StageContext) -> list[Sample]:
+    """Answers of the stage, whichever way they travelled; the newest of a lane first."""
+    lanes = tx.requests.lanes_of_run(context.run_id)
+    mine = [each.id for each in lanes if each.stage_id == context.stage_id]
+    return [each for lane in mine for each in tx.attempts.samples(lane, SAMPLES)][:SAMPLES]
 
 
 def _learnt(context: StageContext, samples: Sequence[Sample]) -> Sizes:
@@ -163,7 +193,8 @@ def _request(
     content_bytes = sum([task.json_bytes for task in tasks])
     sent_bytes = context.prefix_bytes + items_bytes(len(tasks), content_bytes)
     digest = payload_hash(context.sending(limit).payload_head, user)
-    contexts.rendered[digest] = user
+    if context.route != BATCH:  # a batch is written later, and may be larger than memory
+        contexts.rendered[digest] = user
     most_input = context.most_tokens(sent_bytes, contexts.sizes[context.stage_id].per_byte)
     reserve = most_cost(most_input, limit, context.price_at(most_input))
     return NewRequest(

@@ -15,7 +15,7 @@ from quire.ledger.ledger import Transaction
 from quire.ledger.tables.attempts import Ending, Undecoded
 from quire.ledger.tables.tasks import Note
 from quire.pipeline.contexts import Contexts
-from quire.pipeline.drop import give_back
+from quire.pipeline.drop import drop, give_back
 from quire.plan.retrying import (
     Again,
     GiveUp,
@@ -125,6 +125,36 @@ def take_back(tx: Transaction, rows: Sequence[AttemptRow], now: datetime) -> Non
     for row in rows:
         if _refuse(tx, row, "claimed, but never sent", now):
             _send_again(tx, row, 0, now)
+
+
+def let_go_again(
+    tx: Transaction, rows: Sequence[AttemptRow], why: str, now: datetime, delay: float = 0
+) -> int:
+    """Calls that were definitely not carried out, many at once: free, and queued again."""
+    moved = tx.attempts.move("refuse", [row.id for row in rows], ["open"])
+    gone = [row for row in rows if row.id in moved]
+    tx.attempts.end([Ending(row.id, why, 0, "free") for row in gone], now)
+    tx.requests.move("release", [row.request_id for row in gone])
+    if delay:
+        until = now + timedelta(seconds=delay)
+        tx.requests.delay([(row.request_id, until) for row in gone])
+    return len(gone)
+
+
+def drop_unsent(tx: Transaction, rows: Sequence[AttemptRow], why: str, now: datetime) -> int:
+    """Calls that will not be sent after all: free, and what is owed in them is ready again."""
+    moved = tx.attempts.move("refuse", [row.id for row in rows], ["open"])
+    gone = [row for row in rows if row.id in moved]
+    tx.attempts.end([Ending(row.id, why, 0, "free") for row in gone], now)
+    return drop(tx, [row.request_id for row in gone], ["out"])
+
+
+def lose_for_good(tx: Transaction, rows: Sequence[AttemptRow], why: str, now: datetime) -> None:
+    """Calls that may have been carried out, and whose answers will not come: presumed and over."""
+    lose(tx, rows, why, now)
+    gone = tx.attempts.move("write_off", [row.id for row in rows])
+    reserved = {row.id: row.reserved for row in rows}
+    tx.attempts.end([Ending(each, why, reserved[each], "presumed") for each in gone], now)
 
 
 def _refuse(tx: Transaction, row: AttemptRow, error: str, now: datetime) -> bool:

@@ -28,7 +28,7 @@ def narrowest(*limits: Limits) -> Limits:
 
 def is_limited(limits: Limits) -> bool:
     """Whether there is anything to hold to."""
-    return limits != Limits()
+    return any(getattr(limits, name) is not None for name in _NAMES)
 
 
 def full(limits: Limits, at: int) -> Level:

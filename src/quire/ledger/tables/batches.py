@@ -90,10 +90,12 @@ class Batches:
         )
         return any([bool(rows) for _, rows in moved])
 
-    def grow(self, batch: BatchId, attempts: Sequence[NewBatchAttempt], tokens: int) -> None:
+    def grow(
+        self, batch: BatchId, attempts: Sequence[NewBatchAttempt], size: int, tokens: int
+    ) -> None:
         """Take calls into a draft."""
         self._connection.many("add_batch_attempts", [(*each, ATTEMPT.start) for each in attempts])
-        self._change("grow_batch", id=batch, calls=len(attempts), tokens=tokens, size=0)
+        self._change("grow_batch", id=batch, calls=len(attempts), tokens=tokens, size=size)
 
     def submit(
         self, batch: BatchId, nonce: str, credential: CredentialId | None, now: datetime
@@ -177,6 +179,15 @@ class Batches:
         tokens: int = self._run("queued_tokens", model=model, credential=credential or 0)[0][0]
         return tokens
 
+    def unacknowledged(self, credential: CredentialId | None) -> int:
+        """Batches of a key of which nobody knows yet whether the provider has them."""
+        count: int = self._run("unacknowledged", credential=credential or 0)[0][0]
+        return count
+
+    def out_of_lane(self, lane: LaneId) -> list[BatchId]:
+        """Batches of a lane that the provider has, or may have."""
+        return [BatchId(row[0]) for row in self._run("open_of_lane", lane=lane)]
+
     def refs(self, credential: CredentialId | None) -> frozenset[str]:
         """The names of all batches made with one key, as far as they are known."""
         rows = self._run("refs_of_credential", credential=credential or 0)
@@ -252,4 +263,6 @@ def _batch(row: Row) -> Batch:
         submitted_at=maybe_moment(row[17]),
         cancel_asked_at=maybe_moment(row[18]),
         cancel_sent_at=maybe_moment(row[19]),
+        next_at=from_micros(row[20]),
+        lease_until=from_micros(row[21]),
     )

@@ -119,6 +119,10 @@ class Runs:
         """Wish for the run to end, or take the wish back."""
         self._change("ask_cancel", id=run, at=None if at is None else to_micros(at))
 
+    def set_deadline(self, run: RunId, at: datetime | None) -> None:
+        """Say until when batches may take."""
+        self._change("set_deadline", id=run, at=None if at is None else to_micros(at))
+
     def mark_early_judged(self, run: RunId, now: datetime) -> bool:
         """Note that the first tasks were looked at; true for the first who does."""
         return self._change("mark_early_judged", id=run, now=to_micros(now)) > 0
@@ -181,4 +185,4 @@ def _run(row: Row) -> Run:
 
 
 def _wishes(row: Row) -> Wishes:
-    return Wishes(row[0], row[1], bool(row[2]), bool(row[3]))
+    return Wishes(row[0], row[1], bool(row[2]), bool(row[3]), maybe_moment(row[4]))

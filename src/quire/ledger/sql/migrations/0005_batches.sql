@@ -40,3 +40,4 @@ CREATE INDEX batch_nonces_batch ON batch_nonces (batch_id);
 CREATE INDEX attempts_batch ON attempts (batch_id, id) WHERE batch_id IS NOT NULL;
 ALTER TABLE lanes ADD COLUMN serves INTEGER NOT NULL DEFAULT 1;        -- new packs go here, not to the stage's other lane
 ALTER TABLE requests ADD COLUMN late INTEGER NOT NULL DEFAULT 0;       -- past the deadline: its tasks may go out elsewhere
+ALTER TABLE runs ADD COLUMN deadline_at INTEGER;                        -- what batches then still owe goes direct

@@ -3,19 +3,19 @@ INSERT INTO batches (workspace_id, nonce, lane_id, state, created_at) VALUES (:w
 
 -- name: get_batch
 SELECT b.id, b.nonce, b.state, b.lane_id, l.run_id, l.stage_id, l.model, b.credential_id, b.calls, b.tokens, b.size, b.input_ref, b.ref,
-    b.end_reason, b.failures, b.created_at, b.creating_at, b.submitted_at, b.cancel_asked_at, b.cancel_sent_at
+    b.end_reason, b.failures, b.created_at, b.creating_at, b.submitted_at, b.cancel_asked_at, b.cancel_sent_at, b.next_at, b.lease_until
 FROM batches b JOIN lanes l ON l.id = b.lane_id WHERE b.workspace_id = :workspace AND b.id = :id
 
 -- name: draft_of_lane
 SELECT b.id, b.nonce, b.state, b.lane_id, l.run_id, l.stage_id, l.model, b.credential_id, b.calls, b.tokens, b.size, b.input_ref, b.ref,
-    b.end_reason, b.failures, b.created_at, b.creating_at, b.submitted_at, b.cancel_asked_at, b.cancel_sent_at
+    b.end_reason, b.failures, b.created_at, b.creating_at, b.submitted_at, b.cancel_asked_at, b.cancel_sent_at, b.next_at, b.lease_until
 FROM batches b JOIN lanes l ON l.id = b.lane_id
 WHERE b.workspace_id = :workspace AND b.lane_id = :lane AND b.state = 'draft' ORDER BY b.id LIMIT 1
 
 -- name: due_batches
 -- What something is to be done about now, by nobody else.
 SELECT b.id, b.nonce, b.state, b.lane_id, l.run_id, l.stage_id, l.model, b.credential_id, b.calls, b.tokens, b.size, b.input_ref, b.ref,
-    b.end_reason, b.failures, b.created_at, b.creating_at, b.submitted_at, b.cancel_asked_at, b.cancel_sent_at
+    b.end_reason, b.failures, b.created_at, b.creating_at, b.submitted_at, b.cancel_asked_at, b.cancel_sent_at, b.next_at, b.lease_until
 FROM batches b JOIN lanes l ON l.id = b.lane_id
 WHERE b.workspace_id = :workspace AND b.state <> 'collected' AND b.state <> 'abandoned' AND b.next_at <= :now
   AND b.lease_until <= :now ORDER BY b.next_at LIMIT :limit
@@ -100,6 +100,13 @@ UPDATE batches SET next_at = 0 WHERE workspace_id = :workspace
 SELECT coalesce(CAST(sum(b.tokens) AS INTEGER), 0) FROM batches b JOIN lanes l ON l.id = b.lane_id
 WHERE b.workspace_id = :workspace AND l.model = :model AND b.credential_id = :credential
   AND (b.state = 'submitting' OR b.state = 'unknown' OR b.state = 'open')
+
+-- name: unacknowledged
+-- Batches of a key of which nobody knows yet whether the provider has them.
+SELECT count(*) FROM batches WHERE workspace_id = :workspace AND credential_id = :credential AND (state = 'submitting' OR state = 'unknown')
+
+-- name: open_of_lane
+SELECT id FROM batches WHERE workspace_id = :workspace AND lane_id = :lane AND (state = 'submitting' OR state = 'unknown' OR state = 'open' OR state = 'ended') ORDER BY id
 
 -- name: refs_of_credential
 -- Batches that are known by name.

@@ -107,7 +107,7 @@ ORDER BY q.id
 
 -- name: calls_in_flight
 SELECT count(*) FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id
-WHERE a.state = 'open' AND l.workspace_id = :workspace AND l.run_id = :run
+WHERE a.state = 'open' AND a.worker_id IS NOT NULL AND l.workspace_id = :workspace AND l.run_id = :run
 
 -- name: stale_renders
 -- Unsent requests of an older rendering.

@@ -36,11 +36,11 @@ FROM runs WHERE workspace_id = :workspace ORDER BY id DESC LIMIT :limit
 
 -- name: running_wishes
 -- What is wanted of every running run.
-SELECT id, task_limit, CASE WHEN cancel_asked_at IS NULL THEN 0 ELSE 1 END, CASE WHEN early_judged_at IS NULL THEN 0 ELSE 1 END
+SELECT id, task_limit, CASE WHEN cancel_asked_at IS NULL THEN 0 ELSE 1 END, CASE WHEN early_judged_at IS NULL THEN 0 ELSE 1 END, deadline_at
 FROM runs WHERE workspace_id = :workspace AND state = 'running' ORDER BY id
 
 -- name: wishes_of_run
-SELECT id, task_limit, CASE WHEN cancel_asked_at IS NULL THEN 0 ELSE 1 END, CASE WHEN early_judged_at IS NULL THEN 0 ELSE 1 END
+SELECT id, task_limit, CASE WHEN cancel_asked_at IS NULL THEN 0 ELSE 1 END, CASE WHEN early_judged_at IS NULL THEN 0 ELSE 1 END, deadline_at
 FROM runs WHERE workspace_id = :workspace AND id = :id AND state = 'running'
 
 -- name: lock_run
@@ -53,6 +53,9 @@ WHERE workspace_id = :workspace AND id IN (:ids...) AND state = :source RETURNIN
 
 -- name: limit_run
 UPDATE runs SET task_limit = :task_limit WHERE workspace_id = :workspace AND id = :id
+
+-- name: set_deadline
+UPDATE runs SET deadline_at = :at WHERE workspace_id = :workspace AND id = :id
 
 -- name: ask_cancel
 UPDATE runs SET cancel_asked_at = :at WHERE workspace_id = :workspace AND id = :id

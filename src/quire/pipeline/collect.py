@@ -1,0 +1,107 @@
+"""Collect: a batch's rows are stored as they come; what no row came for is known at its end."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from quire.domain.batches import Batch, BatchStatus, End
+from quire.domain.ids import AttemptId
+from quire.domain.requests import Answer, CallFailure
+from quire.domain.runs import HoldKind
+from quire.ledger.ledger import Transaction
+from quire.pipeline.contexts import Contexts
+from quire.pipeline.record import hold, let_go_again, lose_for_good, record_answers, record_failures
+from quire.plan.batching import wait_after
+
+CHUNK = 1000
+NOTHING_RAN = (End.FAILED, End.QUEUE_FULL)
+
+
+class Rows(NamedTuple):
+    """Some rows of a batch, read."""
+
+    answers: Sequence[Answer] = ()
+    failures: Sequence[CallFailure] = ()
+    unsent: Sequence[AttemptId] = ()  # expired or cancelled: not carried out, and free
+
+
+class Strays(NamedTuple):
+    """Rows that are no answers."""
+
+    duplicates: int = 0
+    strangers: int = 0
+
+
+def note_status(
+    tx: Transaction, batch: Batch, status: BatchStatus, next_at: datetime, now: datetime
+) -> bool:
+    """Write down how a batch stands; true where it has ended."""
+    tx.batches.note(batch.id, status, next_at)
+    if status.end is None or not tx.batches.move("end", batch.id):
+        return False
+    tx.batches.end(batch.id, status.end, now)
+    told = f": {status.problem}" if status.problem else ""
+    tx.events.add(batch.run_id, "batch_ended", f"batch {batch.id} {status.end.value}{told}", now)
+    return True
+
+
+def own(tx: Transaction, batch: Batch, attempts: Sequence[AttemptId]) -> set[AttemptId]:
+    """Which of these attempts travelled in this batch."""
+    return set(tx.batches.standing(batch.id, attempts))
+
+
+def collect(tx: Transaction, contexts: Contexts, batch: Batch, rows: Rows, now: datetime) -> None:
+    """Store some rows; those that were stored before change nothing."""
+    record_answers(tx, rows.answers, now)
+    record_failures(tx, contexts, rows.failures, now)
+    if rows.unsent:
+        let_go_again(tx, tx.attempts.by_id(rows.unsent), "the batch ended before its turn", now)
+
+
+def settle_missing(tx: Transaction, batch: Batch, now: datetime) -> int:
+    """Some calls without a row: free where nothing ran, else presumed; returns how many."""
+    rows = tx.batches.open_of(batch.id, CHUNK)
+    if not rows:
+        return 0
+    if batch.end_reason in NOTHING_RAN:
+        wait = wait_after(batch.failures, None) if batch.end_reason is End.QUEUE_FULL else 0.0
+        return let_go_again(tx, rows, f"the batch {batch.end_reason.value}", now, wait)
+    lose_for_good(tx, rows, "the batch ended without a row for this call", now)
+    tx.batches.count_rows(batch.id, 0, 0, len(rows))
+    return len(rows)
+
+
+def finish(tx: Transaction, batch: Batch, strays: Strays, now: datetime) -> bool:
+    """Everything the batch answered is here."""
+    if not tx.batches.move("collect", batch.id):
+        return False
+    tx.batches.count_rows(batch.id, strays.duplicates, strays.strangers, 0)
+    tx.batches.finish(batch.id, now)
+    tx.notify()
+    return True
+
+
+def hold_failed(tx: Transaction, batch: Batch, problem: str, now: datetime) -> None:
+    """A batch of which the provider took nothing: the same again would fail again."""
+    said = problem or "it did not say why"
+    detail = (
+        f"the provider refused batch {batch.id}: {said}; mend that, then"
+        f" `quire resume {batch.run_id}`, or `quire run` the same with --route direct"
+    )
+    hold(tx, batch.run_id, HoldKind.FAILURES, detail, now)
+
+
+def hold_unknown(tx: Transaction, batch: Batch, now: datetime) -> None:
+    """Nobody but a person can find out whether a batch was made."""
+    detail = (
+        f"nobody knows whether batch {batch.id} was made, and its provider has no way to look;"
+        f" look there, then `quire batches adopt {batch.id} --ref REF`,"
+        f" or `quire batches adopt {batch.id} --absent`"
+    )
+    hold(tx, batch.run_id, HoldKind.UNKNOWN_SUBMIT, detail, now)
+
+
+def put_off(tx: Transaction, batch: Batch, problem: str, told: float | None, now: datetime) -> None:
+    """The provider did not say how a batch stands: it is asked again later."""
+    until = now + timedelta(seconds=wait_after(batch.failures, told))
+    tx.batches.delay(batch.id, until, problem, failed=True)

@@ -1,0 +1,131 @@
+"""Submit: a draft goes to the provider once; each step is written down before the next is taken."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from quire.domain.accounts import CredentialId
+from quire.domain.batches import Batch, Drafted
+from quire.domain.ids import AttemptId, BatchId
+from quire.domain.requests import Call
+from quire.ledger.ledger import Transaction
+from quire.pipeline.claim import call_of, promised_texts
+from quire.pipeline.contexts import StageContext
+from quire.pipeline.record import drop_unsent, let_go_again
+from quire.plan.batching import wait_after
+
+CHUNK = 1000
+LOOK_AGAIN = timedelta(seconds=30)  # between two looks for a batch that may have been made
+
+
+class Part(NamedTuple):
+    """Some calls of a batch, in order."""
+
+    calls: list[Call]
+    last: AttemptId  # of all that were looked at; 0 where nothing was left
+
+
+def begin(
+    tx: Transaction, batch: BatchId, credential: CredentialId | None, nonce: str, now: datetime
+) -> Batch | None:
+    """Write down the intent, under a new name; None where another create is not settled yet."""
+    if credential is not None and tx.batches.unacknowledged(credential):
+        return None
+    if not tx.batches.move("submit", batch):
+        return None
+    tx.batches.submit(batch, nonce, credential, now)
+    return tx.batches.get(batch)
+
+
+def next_part(
+    tx: Transaction, context: StageContext, batch: BatchId, after: AttemptId, now: datetime
+) -> Part:
+    """Render the next calls of a batch; those whose tasks moved on stay behind."""
+    drafted = tx.batches.drafted(batch, after, CHUNK)
+    if not drafted:
+        return Part([], AttemptId(0))
+    requests = [each.request for each in drafted]
+    waiting = tx.requests.sendable([each.id for each in requests], context.policy.max_calls)
+    whole = [each for each in requests if waiting.get(each.id) == each.tasks]
+    texts = promised_texts(tx, context, whole) if whole else {}
+    _leave_behind(tx, [each for each in drafted if each.request.id not in texts], now)
+    calls = [
+        call_of(
+            context, each.request, each.attempt_id, texts[each.request.id], caching=context.caching
+        )
+        for each in drafted
+        if each.request.id in texts
+    ]
+    return Part(calls, drafted[-1].attempt_id)
+
+
+def _leave_behind(tx: Transaction, drafted: Sequence[Drafted], now: datetime) -> None:
+    if drafted:
+        rows = tx.attempts.by_id([each.attempt_id for each in drafted])
+        drop_unsent(tx, rows, "what it was about moved on before it was sent", now)
+
+
+def cut_off(tx: Transaction, batch: BatchId, after: AttemptId, now: datetime) -> int:
+    """Queue again what did not fit; returns how many calls that is."""
+    count = 0
+    while drafted := tx.batches.drafted(batch, after, CHUNK):
+        rows = tx.attempts.by_id([each.attempt_id for each in drafted])
+        count += let_go_again(tx, rows, "did not fit into the batch", now)
+    return count
+
+
+def confirm(tx: Transaction, batch: Batch, ref: str, next_at: datetime, now: datetime) -> bool:
+    """The provider has it; false where somebody else went on from here in the meantime."""
+    found = tx.batches.get(batch.id)
+    if found is None or found.nonce != batch.nonce or not tx.batches.move("confirm", batch.id):
+        return False
+    tx.batches.name(batch.id, ref, next_at, now)
+    tx.events.add(batch.run_id, "batch_submitted", f"batch {batch.id}: {batch.calls} calls", now)
+    return True
+
+
+def refuse(
+    tx: Transaction, batch: Batch, problem: str, now: datetime, told: float | None = None
+) -> bool:
+    """The provider does not have it: it is a draft again, and waits a while."""
+    found = tx.batches.get(batch.id)
+    if found is None or found.nonce != batch.nonce or not tx.batches.move("refuse", batch.id):
+        return False
+    wait = timedelta(seconds=wait_after(found.failures, told))
+    tx.batches.delay(batch.id, now + wait, problem, failed=True)
+    return True
+
+
+def lose(tx: Transaction, batch: Batch, problem: str, now: datetime) -> bool:
+    """Nobody knows whether the provider has it: nothing is sent until that is known."""
+    found = tx.batches.get(batch.id)
+    if found is None or found.nonce != batch.nonce or not tx.batches.move("lose", batch.id):
+        return False
+    tx.batches.delay(batch.id, now, problem, failed=False)
+    tx.events.add(batch.run_id, "batch_unknown", f"batch {batch.id}: {problem}", now)
+    return True
+
+
+def recover(tx: Transaction, batch: Batch, now: datetime) -> None:
+    """Whoever submitted it is gone: before the create nothing was sent, after it perhaps."""
+    gone = "the worker that submitted it is gone"
+    if batch.creating_at is None:
+        if tx.batches.move("refuse", batch.id):
+            tx.batches.delay(batch.id, now, gone, failed=False)
+    else:
+        lose(tx, batch, gone, now)
+
+
+def absent(tx: Transaction, batch: Batch, now: datetime) -> bool:
+    """It is certain that the provider does not have it: it is a draft again."""
+    if not tx.batches.move("absent", batch.id):
+        return False
+    tx.batches.delay(batch.id, now, "", failed=False)
+    tx.events.add(batch.run_id, "batch_absent", f"batch {batch.id} was never made", now)
+    return True
+
+
+def not_before(batch: Batch, lease: timedelta, timeout: float, lag: float) -> datetime:
+    """From when on a batch that no listing shows was surely never made."""
+    since = batch.creating_at or batch.created_at
+    return since + lease + timedelta(seconds=timeout + lag)
