@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from quire.domain.data import Json
-from quire.plan.expecting import expect, expected_tokens
+from quire.plan.expecting import expect
 from tests.plan.examples import REVISION, make_schema
 
 
@@ -22,7 +22,6 @@ def test_a_restated_field_grows_with_its_block() -> None:
     expected = expect(make_schema(REVISION))
 
     assert expected.restated == 1
-    assert expected_tokens(expected, 4000) - expected_tokens(expected, 0) == 1000
 
 
 @pytest.mark.parametrize(
@@ -30,7 +29,9 @@ def test_a_restated_field_grows_with_its_block() -> None:
     [
         ({"type": "string", "maxLength": 8}, 8, 12),
         ({"type": "array", "items": {"type": "integer"}, "minItems": 10}, 40, 60),
-        ({"type": ["string", "null"]}, 40, 80),
+        ({"type": "string"}, 40, 60),
+        ({"type": ["string", "null"]}, 20, 30),  # half of the blocks have nothing to say
+        ({"type": "array", "items": {"type": "string"}}, 30, 60),  # names rather than sentences
         ({"type": "object", "properties": {"a": {"type": "number"}}}, 5, 15),
         ({"const": "fixed"}, 5, 10),
         ({}, 1, 80),

@@ -1,5 +1,6 @@
 """Forecasts add up, stream, and know when packing does not pay."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ from quire.domain.data import Json
 from quire.domain.models import Marking, ModelFacts, Price, Wire
 from quire.domain.policy import Policy
 from quire.plan.forecasting import break_even, forecast
-from quire.plan.rendering import FRAMING_BYTES, item_bytes, prefix, prefix_bytes
+from quire.plan.rendering import FRAMING_BYTES, USUAL_OVERHEAD, prefix, prefix_bytes
 from tests.plan.examples import REVISION, make_facts, make_stage
 
 STAGE = make_stage(instructions="Read closely. " * 100)
@@ -30,16 +31,17 @@ def test_both_variants_are_named_as_people_see_them() -> None:
 def test_one_per_call_is_computed_as_by_hand() -> None:
     found = forecast([102] * 3, STAGE, FACTS, Policy()).one_per_call
 
-    tokens = -(-3 * (request_bytes() + item_bytes(102)) // 4)
-    answer = -(-len('{"block_uid":"12ab"},' + '"topic":"",' + "x" * 60) // 4)
-    assert (found.requests, found.input_tokens, found.output_tokens) == (3, tokens, 3 * answer)
-    assert found.cost == tokens * 3 + 3 * answer * 15
+    sent = 3 * (request_bytes() + USUAL_OVERHEAD + 102)
+    answered = 3 * len('{"results":[' + '{"block_uid":"12ab"},' + '"topic":"",' + "x" * 40 + "]}")
+    assert (found.requests, found.input_tokens) == (3, -(-sent // 4))
+    assert found.output_tokens == -(-answered // 4)
+    assert found.cost == math.ceil(sent / 4 * 3 + answered / 4 * 15)
 
 
 def test_packed_pays_the_prefix_once_a_pack() -> None:
     found = forecast([102] * 25, STAGE, FACTS, Policy()).packed
 
-    tokens = -(-(3 * request_bytes() + 25 * item_bytes(102)) // 4)
+    tokens = -(-(3 * request_bytes() + 25 * (USUAL_OVERHEAD + 102)) // 4)
     assert (found.requests, found.input_tokens) == (3, tokens)
 
 
@@ -93,7 +95,7 @@ def test_packing_never_costs_more_in_a_forecast(sizes: list[int]) -> None:
     found = forecast(sizes, STAGE, FACTS, Policy())
 
     assert found.packed.cost <= found.one_per_call.cost
-    assert found.packed.output_tokens == found.one_per_call.output_tokens
+    assert found.packed.output_tokens <= found.one_per_call.output_tokens
 
 
 def test_packing_without_growth_pays_from_two_on() -> None:
@@ -101,12 +103,12 @@ def test_packing_without_growth_pays_from_two_on() -> None:
 
 
 def test_longer_answers_move_the_break_even_up() -> None:
-    # Sharing saves (1 − 1/n) of 1,700 µ$ a task; 28 % of 261 tokens at $15 takes 1,096 of it.
+    # Sharing saves (1 − 1/n) of 1,700 µ$ a task; 28 % of 264 tokens at $15 takes 1,109 of it.
     fields: dict[str, Json] = {f"summary_{i}": {"type": "string"} for i in range(4)}
     wordy = make_stage(fields, instructions="Read closely. " * 87)
     sent = prefix_bytes(prefix(wordy)) + len(wordy.prompt) + FRAMING_BYTES
     assert 1_690 < sent / 4 * 3 < 1_710
-    assert forecast([102], wordy, FACTS, Policy()).packed.output_tokens == 261
+    assert forecast([102], wordy, FACTS, Policy()).packed.output_tokens == 264
 
     assert break_even(wordy, FACTS, Policy(), [102] * 6_000, 1.28) == 3
 
@@ -144,12 +146,11 @@ def test_the_first_call_writes_the_prefix_and_the_others_read_it() -> None:
     cached = plain.packed_cached
 
     assert cached is not None
-    written = -(-prefix_bytes(prefix(STAGE)) // 4)
-    read = 4 * written
-    rest = plain.packed.input_tokens - written - read
-    assert (cached.requests, cached.cached_tokens) == (5, read)
+    written = prefix_bytes(prefix(STAGE)) / 4
+    rest = (5 * (request_bytes() - 4 * written) + 25 * (USUAL_OVERHEAD + 102)) / 4
+    assert (cached.requests, cached.cached_tokens) == (5, math.ceil(4 * written))
     assert cached.input_tokens == plain.packed.input_tokens
-    assert cached.cost == -(-(rest * 100 + written * 125 + read * 10) // 100)
+    assert cached.cost == math.ceil(rest + written * 1.25 + 4 * written * 0.1)
     assert plain.expected is cached
 
 

@@ -110,9 +110,12 @@ class Bill(NamedTuple):
         return math.ceil(round(self.cost, 6))
 
 
+NOTHING = Bill()
+
+
 def bill(loads: Loads, price_at: Callable[[int], Price], keeping: Keeping = UNKEPT) -> Bill:
     """Price calls, each by its own tier."""
-    total = Bill()
+    total = NOTHING
     for above, load in loads:
         if load.calls:
             total = total.plus(_bill(loads.takes, load, price_at(above + 1), keeping))

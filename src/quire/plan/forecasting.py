@@ -1,26 +1,37 @@
-"""What a job will take before any of it is spent: calls, tokens, money, one by one and packed."""
+"""What a job will take before any of it is spent: calls, tokens, money, in every way we know."""
 
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
-from quire.domain.models import Marking, ModelFacts, Usage
-from quire.domain.money import cost
+from quire.domain.batches import BatchRules
+from quire.domain.models import Marking, ModelFacts, Price
+from quire.domain.money import MILLION
 from quire.domain.policy import Policy
 from quire.domain.recipes import Stage
 from quire.domain.requests import Sample
-from quire.plan.expecting import Expected, Seen, expect, expected_tokens, see
+from quire.plan.batch_caching import BatchCaching, batch_caching
+from quire.plan.costing import NOTHING, UNKEPT, Bill, Keeping, Loads, Takes, bill, primed
+from quire.plan.learning import NO_PAST, Past, guess_takes, learn_takes
 from quire.plan.packing import Sized, pack
-from quire.plan.rendering import FRAMING_BYTES, item_bytes, prefix, prefix_bytes
+from quire.plan.rendering import (
+    FRAMING_BYTES,
+    Prefix,
+    item_bytes,
+    prefix,
+    prefix_bytes,
+)
+from quire.plan.routing import Compared, choose_route
 from quire.plan.sizing import (
+    FORECAST_BYTES,
     Budget,
     Learned,
     OutputShape,
     bound_tokens,
     budget,
     cacheable_tokens,
-    forecast_tokens,
     is_cached,
     largest_pack,
     learn,
@@ -29,61 +40,20 @@ from quire.plan.sizing import (
     pack_cap,
     reserved_output,
 )
+from quire.plan.variants import (
+    CACHED,
+    ONE_PER_CALL,
+    PACKED,
+    PACKED_BATCH,
+    PACKED_CACHED,
+    PACKED_CACHED_BATCH,
+    Forecast,
+    Variant,
+    direct_seconds,
+    variant,
+)
 
-ONE_PER_CALL = "one per call"
-CACHED = "one per call + cached"
-PACKED = "packed"
-PACKED_CACHED = "packed + cached"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Variant:
-    """One way to carry out the job, and what it takes."""
-
-    name: str
-    requests: int
-    input_tokens: int
-    output_tokens: int
-    cost: int  # micro-dollars
-    cached_tokens: int = 0  # of the input, read from the provider's prompt cache
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forecast:
-    """The job, planned in memory in every way we know."""
-
-    one_per_call: Variant
-    packed: Variant
-    cached: Variant | None  # the same with the prefix cached; None where the provider would not
-    packed_cached: Variant | None
-    cacheable: int  # tokens that every call begins with, as far as they count towards a cache
-    learnt: bool  # from calls that were answered, not only from rules of thumb
-    tasks: int
-    oversized: int  # tasks that no call to this model can hold
-    cap: int
-    budget: Budget
-
-    @property
-    def variants(self) -> tuple[Variant, ...]:
-        """All of them, the plainest idea first."""
-        ways = (self.one_per_call, self.cached, self.packed, self.packed_cached)
-        return tuple(each for each in ways if each is not None)
-
-    @property
-    def expected(self) -> Variant:
-        """What a run does: it packs, and caches where that can be."""
-        return self.packed_cached or self.packed
-
-    @property
-    def cheapest(self) -> Variant:
-        """The way that costs least; of equals the one with fewer calls."""
-        return min(self.variants, key=lambda each: (each.cost, each.requests))
-
-    @property
-    def saving_percent(self) -> float:
-        """What a run saves of the cost of one per call; 0 where that is nothing."""
-        whole = self.one_per_call.cost
-        return 100 * (whole - self.expected.cost) / whole if whole else 0.0
+EARLY_TASKS = 50  # go first and alone, and are looked at before the rest is paid for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,45 +61,44 @@ class _Job:
     """What all tasks of the job have in common."""
 
     shape: OutputShape  # what packs must make room for
-    expected: Expected  # what answers will probably be
     request_bytes: int  # of a call without its items
-    prefix_bytes: int
     caching: bool
     budget: Budget
     facts: ModelFacts
+    policy: Policy
+    rules: BatchRules | None
+    takes: Takes  # what calls will probably take
+    hits: float  # of direct calls that find the prefix in the cache, once it is written
     learned: Learned | None  # what packs must make room for, from answers
-    seen: Seen | None  # what such calls took so far
-
-    def tokens(self, n_bytes: int) -> int:
-        """Expect so many tokens for bytes that are sent."""
-        if self.seen is not None:
-            return math.ceil(n_bytes * self.seen.input_per_byte)
-        return math.ceil(forecast_tokens(n_bytes) * self.facts.token_factor)
+    learnt: bool
 
     @property
-    def prefix_tokens(self) -> int:
-        """Expect so many tokens for what every call begins with."""
-        return self.tokens(self.prefix_bytes)
+    def room(self) -> float:
+        """Bytes that an item may have to fit the window, by the forecast's four to a token."""
+        return FORECAST_BYTES * self.facts.window / self.facts.token_factor - self.request_bytes
 
-    def output_tokens(self, content: int) -> int:
-        """Expect so many tokens for the answer about a content of so many bytes."""
-        if self.seen is None:
-            expected = float(expected_tokens(self.expected, content))
-        elif self.shape.restated:
-            expected = self.seen.output_per_byte * content
-        else:
-            expected = self.seen.output_per_task
-        return min(math.ceil(expected), self.facts.max_output)
+    @property
+    def longest(self) -> int:
+        """Bytes of a block beyond which its answer cannot say more of it again."""
+        per_byte = self.takes.byte_output
+        return math.ceil(self.facts.max_output / per_byte) if per_byte else 0
+
+    def batch_price_at(self, input_tokens: int) -> Price:
+        """What tokens cost in a batch; asked only where that is known."""
+        price = self.facts.batch_price_at(input_tokens)
+        assert price is not None
+        return price
 
 
-@dataclass(slots=True)
-class _Totals:
-    """What is summed up while the tasks stream past."""
+class _Calls:
+    """The calls of a job: each task alone, the first packs, and the others."""
 
-    tasks: int = 0
-    oversized: int = 0
-    items: int = 0  # bytes
-    output: int = 0  # tokens
+    def __init__(self, job: _Job) -> None:
+        self.alone, self.early, self.rest, self.packed = (
+            Loads(job.takes, job.facts) for _ in range(4)
+        )
+        self.tasks = 0
+        self.oversized = 0
 
 
 def forecast(
@@ -137,28 +106,18 @@ def forecast(
     stage: Stage,
     facts: ModelFacts,
     policy: Policy,
-    samples: Sequence[Sample] = (),
+    past: Past | Sequence[Sample] = (),
+    rules: BatchRules | None = None,
 ) -> Forecast:
     """Plan the whole job in one pass and constant memory; sizes are of contents as JSON strings.
 
-    `samples` are of answered calls that asked the same of the same model. Packed tasks are
-    expected to write as much as single ones; `break_even` asks what if not.
+    `past` are answered calls that asked the same of the same model; `rules` are those of the
+    vendor's batches, None if it has none. Packed tasks are expected to write as much as single
+    ones; `break_even` asks what if not.
     """
-    job = _job(stage, facts, policy, pack_cap(stage, policy), samples)
-    totals = _Totals()
-    requests = _requests(content_json_bytes, job, totals)
-    return Forecast(
-        one_per_call=_variant(ONE_PER_CALL, totals.tasks, totals, job),
-        packed=_variant(PACKED, requests, totals, job),
-        cached=_cached(CACHED, totals.tasks, totals, job),
-        packed_cached=_cached(PACKED_CACHED, requests, totals, job),
-        cacheable=cacheable_tokens(prefix(stage).system),
-        learnt=job.seen is not None,
-        tasks=totals.tasks,
-        oversized=totals.oversized,
-        cap=job.budget.cap,
-        budget=job.budget,
-    )
+    known = past if isinstance(past, Past) else Past(past)
+    job = _job(stage, facts, policy, pack_cap(stage, policy), known)
+    return _told(replace(job, rules=rules), _calls(content_json_bytes, job), prefix(stage))
 
 
 def break_even(
@@ -174,15 +133,18 @@ def break_even(
     packing is left aside, because this is asked to decide it; the budgets and the schema bind.
     """
     single = _job(stage, facts, policy, 1)
-    totals = _Totals()
-    alone = _requests(content_json_bytes, single, totals)
-    ceiling = _variant(ONE_PER_CALL, alone, totals, single).cost
-    grown = replace(totals, output=math.ceil(totals.output * growth))
+    ceiling = bill(_calls(content_json_bytes, single).alone, facts.price_at).micro
+    takes = single.takes
+    longer = replace(
+        takes,
+        call_output=takes.call_output * growth,
+        task_output=takes.task_output * growth,
+        byte_output=takes.byte_output * growth,
+    )
 
     def is_cheaper(size: int) -> bool:
-        job = replace(single, budget=replace(single.budget, cap=size))
-        requests = _requests(content_json_bytes, job, _Totals())
-        return _variant(PACKED, requests, grown, job).cost < ceiling
+        job = replace(single, takes=longer, budget=replace(single.budget, cap=size))
+        return bill(_calls(content_json_bytes, job).packed, facts.price_at).micro < ceiling
 
     # A larger cap never needs more requests, so "cheaper" holds from some size on.
     sizes = range(2, largest_pack(stage) + 1)
@@ -190,79 +152,122 @@ def break_even(
     return sizes[found] if found < len(sizes) else None
 
 
-def _job(
-    stage: Stage, facts: ModelFacts, policy: Policy, cap: int, samples: Sequence[Sample] = ()
-) -> _Job:
+def _job(stage: Stage, facts: ModelFacts, policy: Policy, cap: int, past: Past = NO_PAST) -> _Job:
     head = prefix(stage)
-    prefix_size = prefix_bytes(head)
-    prompt_size = len(stage.prompt.encode())
+    prefix_size, prompt_size = prefix_bytes(head), len(stage.prompt.encode())
+    guessed = guess_takes(stage, facts, head)
+    automatic = facts.wire.marking is Marking.AUTOMATIC
+    learnt = learn_takes(past, guessed, automatic=automatic)
     return _Job(
         shape=output_shape(stage.schema, policy.estimated_output_per_task),
-        expected=expect(stage.schema),
         request_bytes=prefix_size + prompt_size + FRAMING_BYTES,
-        prefix_bytes=prefix_size,
         caching=is_cached(facts, policy, head.system),
         budget=budget(facts, prefix_size, prompt_size, reserved_output(facts), cap),
         facts=facts,
-        learned=learn(samples),
-        seen=see(samples, prefix_size + prompt_size),
+        policy=policy,
+        rules=None,
+        takes=learnt.takes if learnt else guessed,
+        hits=learnt.hits if learnt else 1.0,
+        learned=learn(past.samples),
+        learnt=learnt is not None,
     )
 
 
-def _requests(content_json_bytes: Iterable[int], job: _Job, totals: _Totals) -> int:
-    """Pack the job, count the calls and fill in the totals on the way."""
-    return sum(1 for _ in pack(_sized(content_json_bytes, job, totals), job.budget))
+def _calls(content_json_bytes: Iterable[int], job: _Job) -> _Calls:
+    """Pack the job and add up the calls, the first tasks apart."""
+    calls = _Calls(job)
+    sized = _sized(content_json_bytes, job, calls)
+    longest = job.longest
+    for tasks, loads in ((islice(sized, EARLY_TASKS), calls.early), (sized, calls.rest)):
+        for members in pack(tasks, job.budget):
+            content = sum([each.key for each in members])
+            restated = content if not longest else sum([min(each.key, longest) for each in members])
+            loads.add(len(members), content, restated)
+            calls.packed.add(len(members), content, restated)
+    return calls
 
 
-def _sized(content_json_bytes: Iterable[int], job: _Job, totals: _Totals) -> Iterator[Sized]:
-    """Size each task on its way to the packer; the totals are complete at the end."""
+def _sized(content_json_bytes: Iterable[int], job: _Job, calls: _Calls) -> Iterator[Sized]:
+    """Size each task on its way to the packer, which knows it by its content's size."""
     shape, learned, max_output = job.shape, job.learned, job.facts.max_output
-    tasks = oversized = items = output = 0
-    window = job.facts.window / job.facts.token_factor
-    room = 4 * window - job.request_bytes  # bytes, by the forecast's four to a token
+    room, longest, alone = job.room, job.longest, calls.alone
     for content in content_json_bytes:
         size = item_bytes(content)
+        calls.tasks += 1
+        calls.oversized += size > room
+        alone.add(1, content, min(content, longest) if longest else content)
         estimate = output_estimate(shape, content, learned, max_output)
-        tasks += 1
-        oversized += size > room
-        items += size
-        output += job.output_tokens(content)
-        yield Sized(tasks, bound_tokens(size), estimate, 0)
-    totals.tasks, totals.oversized, totals.items, totals.output = tasks, oversized, items, output
+        yield Sized(content, bound_tokens(size), estimate, 0)
 
 
-def _variant(name: str, requests: int, totals: _Totals, job: _Job) -> Variant:
-    usage = Usage(input=_input_tokens(requests, totals, job), output=totals.output)
-    return _priced(name, requests, usage, job.facts)
+def _told(job: _Job, calls: _Calls, head: Prefix) -> Forecast:
+    packed, packed_cached = (
+        _direct(PACKED, calls.packed, job),
+        _cached(PACKED_CACHED, calls.packed, job),
+    )
+    keeping, packed_batch, packed_cached_batch = _batches(job, calls)
+    best = packed_cached_batch or packed_batch
+    compared = Compared((packed_cached or packed).cost, best.cost) if best else None
+    return Forecast(
+        one_per_call=_direct(ONE_PER_CALL, calls.alone, job),
+        packed=packed,
+        cached=_cached(CACHED, calls.alone, job),
+        packed_cached=packed_cached,
+        packed_batch=packed_batch,
+        packed_cached_batch=packed_cached_batch,
+        batch_caching=keeping,
+        route=choose_route(job.policy, job.facts, packed.requests, job.rules, compared=compared),
+        cacheable=cacheable_tokens(head.system),
+        learnt=job.learnt,
+        tasks=calls.tasks,
+        oversized=calls.oversized,
+        cap=job.budget.cap,
+        budget=job.budget,
+    )
 
 
-def _cached(name: str, requests: int, totals: _Totals, job: _Job) -> Variant | None:
+def _direct(name: str, loads: Loads, job: _Job, keeping: Keeping = UNKEPT) -> Variant:
+    found = bill(loads, job.facts.price_at, keeping)
+    seconds = direct_seconds(found, job.facts.limits, job.policy.concurrency)
+    return variant(name, found, seconds=seconds)
+
+
+def _cached(name: str, loads: Loads, job: _Job) -> Variant | None:
     """The first call writes the prefix, the others read it; a lone call does not bother."""
-    if not job.caching or requests < 2:
+    if not job.caching or loads.calls < 2:
         return None
-    whole = _input_tokens(requests, totals, job)
-    written = job.prefix_tokens if job.facts.wire.marking is Marking.BREAKPOINT else 0
-    read = job.prefix_tokens * (requests - 1)
-    usage = Usage(
-        input=max(0, whole - written - read),
-        cached=read,
-        written_short=written,
-        output=totals.output,
-    )
-    return _priced(name, requests, usage, job.facts)
+    return _direct(name, loads, job, primed(loads.calls, job.facts, job.hits))
 
 
-def _input_tokens(requests: int, totals: _Totals, job: _Job) -> int:
-    return job.tokens(requests * job.request_bytes + totals.items)
+def _batches(
+    job: _Job, calls: _Calls
+) -> tuple[BatchCaching | None, Variant | None, Variant | None]:
+    """The packed job in batches, as it is and cached; the first tasks, if few, go direct before."""
+    if job.rules is None or job.facts.batch_price is None:
+        return None, None, None
+    least, window = job.policy.min_batch_size, job.rules.window or None
+    direct = [each for each in (calls.early, calls.rest) if each.calls < least]
+    batched = [each for each in (calls.early, calls.rest) if each.calls >= least]
+    rows = sum(each.calls for each in batched)
+    if not rows:
+        return None, None, None
+    before = sum(each.calls for each in direct)
+    caches = job.rules.caches and job.policy.caching != "off"
+    tokens = math.ceil(job.takes.prefix)
+    found = batch_caching(job.facts, tokens, rows, caches, pilot=job.caching and before > 0)
+    kept = primed(before, job.facts, job.hits, long_lived=found.primer) if job.caching else UNKEPT
 
+    def told(name: str, first: Keeping, then: Keeping, total: Bill = NOTHING) -> Variant:
+        for each in direct:
+            total = total.plus(bill(each, job.facts.price_at, first))
+        for each in batched:
+            total = total.plus(bill(each, job.batch_price_at, then))
+        return variant(name, total, batched=rows, seconds=window)
 
-def _priced(name: str, requests: int, usage: Usage, facts: ModelFacts) -> Variant:
-    each = usage.input_total // max(1, requests)  # a dear tier is for large calls, not large jobs
-    return Variant(
-        name=name,
-        requests=requests,
-        input_tokens=usage.input_total,
-        output_tokens=usage.output,
-        cost=cost(usage, facts.price_at(each)),
-        cached_tokens=usage.cached,
-    )
+    plain = told(PACKED_BATCH, UNKEPT, UNKEPT)
+    if not job.caching and not found.mark:
+        return found, plain, None
+    alone = found.primer and not before  # the primer is a call that nobody would have sent before
+    written = tokens * job.facts.price_at(tokens).written_long / MILLION if alone else 0.0
+    rows_kept = Keeping(found.hits, found.written)
+    return found, plain, told(PACKED_CACHED_BATCH, kept, rows_kept, Bill(cost=written))

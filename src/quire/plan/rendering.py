@@ -11,7 +11,7 @@ import orjson
 
 from quire.domain.data import Json, JsonObject, canonical_json, plain_json
 from quire.domain.ids import fingerprint
-from quire.domain.models import Params
+from quire.domain.models import Params, Structured
 from quire.domain.recipes import Stage
 
 RENDER_VERSION = 1  # raised when the same pack would be rendered to other bytes
@@ -42,6 +42,7 @@ _WIDEST_INDEX = 10
 _WIDEST_TYPE = len("key_value_region")
 _ITEM_FRAME = len(',{"block_uid":"","block_index":,"block_type":"","block_content":}')
 ITEM_OVERHEAD = _ITEM_FRAME + _WIDEST_ORDINAL + 2 + _WIDEST_INDEX + _WIDEST_TYPE
+USUAL_OVERHEAD = _ITEM_FRAME + len("1ab") + len("123") + len("paragraph")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +90,13 @@ def prefix(stage: Stage) -> Prefix:
 def prefix_bytes(prefix: Prefix) -> int:
     """Size the prefix, wire schema included: providers bill both."""
     return len(prefix.system.encode()) + len(canonical_json(prefix.output_schema).encode())
+
+
+def billed_prefix_bytes(prefix: Prefix, structured: Structured) -> int:
+    """Size what of the prefix is sent: a wire schema goes only where the answer is bound by it."""
+    if structured in (Structured.SCHEMA, Structured.TOOL):
+        return prefix_bytes(prefix)
+    return len(prefix.system.encode())
 
 
 def wire_id(request_id: int, ordinal: int) -> str:
