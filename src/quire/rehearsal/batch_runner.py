@@ -68,7 +68,7 @@ class Runner:
 
     async def _check(self, job: Job) -> None:
         """Read every line before any of them runs."""
-        check, digest, rows = job.order.manner.checker(job), sha256(), 0
+        check, digest, rows = job.order.manner.checker(job, self._memory.models), sha256(), 0
         breath = _Breath()
         try:
             for rows, line in enumerate(lines_of(job.source), 1):
@@ -87,7 +87,8 @@ class Runner:
         """Answer the rows that its end leaves, and write down what became of each."""
         outlook = job.outlook()
         shuffled = job.number if "batch_shuffle" in job.faults else None
-        spool, breath = Spool(self._memory.shelf, shuffled=shuffled), _Breath()
+        breath = _Breath()
+        spool = Spool(self._memory.shelf, job.order.always, shuffled=shuffled)
         answered = int(job.rows * outlook.share + 1e-9)
         try:
             for ordinal, line in enumerate(lines_of(job.source)):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from quire.rehearsal.asked import Problem, Trouble
+from quire.rehearsal.batches.row import HOUR
 from quire.rehearsal.dialects.anthropic import Anthropic
 from quire.rehearsal.dialects.chat import Chat
 from quire.rehearsal.dialects.dialect import Dialect, Incoming, Vendor
@@ -25,8 +26,10 @@ _MOUNTS = {  # prefix -> whose models are asked for there
     "/openai/v1": ("azure", "groq"),
     "/api/v1": ("openrouter",),
 }
-_ROWS = {"/v1": 50_000, "/openai/v1": 100_000}  # prefix -> the most in a batch
-_BATCHING = {prefix: _MOUNTS[prefix] for prefix in _ROWS}
+_BATCHING = {  # prefix -> the most rows in a batch, and seconds of its window
+    "/v1": (50_000, 24 * HOUR),
+    "/openai/v1": (100_000, 7 * 24 * HOUR),
+}
 _ANTHROPIC = Anthropic()
 _GOOGLE = Gemini("google", "gemini", "vertex")
 
@@ -62,8 +65,10 @@ def routes() -> list[Route]:
             _calls(f"{prefix}/chat/completions", Chat(*providers, lax="openrouter" in providers)),
             *_listings(f"{prefix}/models", None if prefix == "/v1" else OpenAI(*providers)),
         ]
-    for prefix, providers in _BATCHING.items():
-        made += _batches(prefix, Batches(*providers, most_rows=_ROWS[prefix]), Files(*providers))
+    for prefix, (most, longest) in _BATCHING.items():
+        providers = _MOUNTS[prefix]
+        batches = Batches(*providers, most_rows=most, longest=longest)
+        made += _batches(prefix, batches, Files(*providers))
     google = Generate("google", "gemini", "vertex")
     vertex = Generate("vertex", "google", "gemini", vertex=True)
     return [
@@ -116,7 +121,8 @@ def _batches(prefix: str, batches: Batches, files: Files) -> list[Route]:
 
     def about(method: str, path: str, act: Act, most: int = 0) -> Route:
         endpoint, vendor = path.split("/")[1], batches if path.startswith("/b") else files
-        return Route(method, f"{prefix}{path}", endpoint, vendor, act, most, batches=True)
+        waits = (method, path) not in (("POST", "/files"), ("POST", "/batches"))
+        return Route(method, f"{prefix}{path}", endpoint, vendor, act, most, waits)
 
     return [
         about("POST", "/files", files.create, MOST_BYTES),

@@ -27,19 +27,19 @@ class Rehearsing:
 
     def stats(self) -> dict[str, Any]:
         """What the requests add up to."""
-        return self._inside(lambda: self._rehearsal.stats)
+        return self._settled(lambda: self._rehearsal.stats)
 
     def log(self) -> list[dict[str, Any]]:
         """Every request so far."""
-        return self._inside(lambda: [entry.as_json() for entry in self._rehearsal.log])
+        return self._settled(lambda: [entry.as_json() for entry in self._rehearsal.log])
 
     def entries(self) -> list[Entry]:
         """Every request so far, as it is kept."""
-        return self._inside(lambda: list(self._rehearsal.log))
+        return self._settled(lambda: list(self._rehearsal.log))
 
     def batches(self) -> list[dict[str, Any]]:
         """Every batch that was made, in that order."""
-        return self._inside(lambda: self._rehearsal.batches)
+        return self._settled(lambda: self._rehearsal.batches)
 
     def change_faults(self, script: str) -> None:
         """Follow another script from now on."""
@@ -52,6 +52,17 @@ class Rehearsing:
     def reset(self) -> None:
         """Forget what was seen, kept and taken."""
         self._inside(self._rehearsal.memory.reset)
+
+    def settle(self) -> None:
+        """Wait until the batches that are due have ended."""
+        self._settled(lambda: None)
+
+    def _settled(self, ask: Callable[[], T]) -> T:
+        async def asked() -> T:
+            await self._rehearsal.settle()
+            return ask()
+
+        return asyncio.run_coroutine_threadsafe(asked(), self._loop).result(_PATIENCE)
 
     def _inside(self, ask: Callable[[], T]) -> T:
         async def asked() -> T:

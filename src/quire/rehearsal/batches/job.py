@@ -13,6 +13,7 @@ from quire.domain.batches import End
 from quire.domain.data import Json, JsonObject
 from quire.rehearsal.batches.files import Stored
 from quire.rehearsal.batches.row import Flaw, Row, RowCall, Written
+from quire.rehearsal.models import Models
 
 _HALF = 0.5
 
@@ -43,7 +44,7 @@ class Manner(Protocol):
     refuses: bool  # a full queue refuses the create with 429; otherwise the batch itself fails
     purpose: str  # of the files that results are
 
-    def checker(self, job: "Job") -> Callable[[int, bytes], None]:
+    def checker(self, job: "Job", models: Models) -> Callable[[int, bytes], None]:
         """Make the check that every line passes before a batch runs; it raises Flaw."""
         ...
 
@@ -68,6 +69,8 @@ class Order:
     model: str = ""
     about: JsonObject = field(default_factory=dict)  # whatever the vendor repeats of it
     prefix: str = "batch_"  # of its id
+    window: float | None = None  # seconds, where it is not the vendor's usual one; 0: never expires
+    always: tuple[str, ...] = ()  # results that are there although nothing is in them
 
 
 @dataclass(slots=True, kw_only=True)

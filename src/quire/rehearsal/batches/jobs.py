@@ -47,7 +47,7 @@ class Jobs:
         os.link(order.source, source)
         chance = Random(f"{self._seed}:{number}")  # noqa: S311 - a rehearsal is no secret
         taken = self._latency.draw(chance)
-        window = order.manner.window
+        window = order.manner.window if order.window is None else order.window
         job = Job(
             number=number,
             id=self._shelf.name(order.prefix),

@@ -1,5 +1,6 @@
 """The results of one batch on their way to disk: a file for each name, in order or out of it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -22,18 +23,19 @@ class _Result:
 class Spool:
     """Writes results a line at a time."""
 
-    def __init__(self, shelf: Shelf, *, shuffled: int | None = None) -> None:
-        """Begin with nothing; a number shuffles the lines, always alike."""
+    def __init__(
+        self, shelf: Shelf, always: Iterable[str] = (), *, shuffled: int | None = None
+    ) -> None:
+        """Begin with what is always there; a number shuffles the lines, always alike."""
         self._shelf = shelf
         self._shuffled = shuffled
         self._results: dict[str, _Result] = {}
+        for name in always:
+            self._opened(name)
 
     def write(self, written: Written, times: int = 1) -> None:
         """Add a line to one of the results."""
-        result = self._results.get(written.result)
-        if result is None:
-            path = self._shelf.fresh()
-            result = self._results[written.result] = _Result(path, path.open("wb", 1 << 18))
+        result = self._results.get(written.result) or self._opened(written.result)
         line = orjson.dumps(written.line) + b"\n"
         for _ in range(times):
             if self._shuffled is not None:
@@ -54,6 +56,11 @@ class Spool:
         for result in self._results.values():
             result.file.close()
             result.path.unlink(missing_ok=True)
+
+    def _opened(self, name: str) -> _Result:
+        path = self._shelf.fresh()
+        self._results[name] = _Result(path, path.open("wb", 1 << 18))
+        return self._results[name]
 
     def _shuffle(self, result: _Result) -> None:
         starts = list(result.starts)

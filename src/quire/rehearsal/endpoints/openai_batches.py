@@ -19,6 +19,7 @@ from quire.rehearsal.dialects.responses import Responses
 from quire.rehearsal.endpoints.openai_lines import checker_of
 from quire.rehearsal.endpoints.replying import created, page_after, whole_number
 from quire.rehearsal.exchange import Decision, Exchange
+from quire.rehearsal.models import Models
 
 _OUTPUT, _ERROR = "output", "error"
 _STATUSES = {
@@ -43,10 +44,11 @@ class Batches(OpenAI):
     refuses = False  # a batch that finds the queue full fails
     window = 24 * HOUR
 
-    def __init__(self, *providers: str, most_rows: int) -> None:
-        """Answer for the models of these providers."""
+    def __init__(self, *providers: str, most_rows: int, longest: float = window) -> None:
+        """Answer for the models of these providers; a window may be so many seconds long."""
         super().__init__(*providers)
         self.most_rows = most_rows
+        self.longest = longest
         self.endpoints: dict[str, Dialect] = {
             "/v1/responses": Responses(*providers),
             "/v1/chat/completions": Chat(*providers),
@@ -71,8 +73,17 @@ class Batches(OpenAI):
             "metadata": metadata or None,
         }
         tag = next(iter(metadata.values()), source.name.removesuffix(".jsonl"))
+        azure = "api-key" in exchange.incoming.headers
         order = Order(
-            manner=self, owner=key, source=source.path, rows=source.lines, tag=tag, about=about
+            manner=self,
+            owner=key,
+            source=source.path,
+            rows=source.lines,
+            tag=tag,
+            about=about,
+            # There the 24 hours are only what is aimed at, and the error file is there without errors.
+            window=0 if azure else _window(told["completion_window"], self.longest),
+            always=(_ERROR,) if azure else (),
         )
         job = memory.jobs.create(order, now)
         return created(exchange, job, self.shown(job, now))
@@ -105,9 +116,9 @@ class Batches(OpenAI):
         exchange.entry.batch, exchange.entry.tag = job.id, job.tag
         return job
 
-    def checker(self, job: Job) -> Callable[[int, bytes], None]:
+    def checker(self, job: Job, models: Models) -> Callable[[int, bytes], None]:
         """Check every line, as the provider does before a batch begins."""
-        return checker_of(job, self.most_rows)
+        return checker_of(job, models, self.providers, self.most_rows)
 
     def call(self, job: Job, line: bytes) -> RowCall:
         """Understand a row."""
@@ -151,7 +162,7 @@ class Batches(OpenAI):
             "errors": _errors(job.flaw),
             "request_counts": _counts(job, now),
             "created_at": int(job.created_at),
-            "expires_at": int(job.expires_at),
+            "expires_at": None if job.expires_at == inf else int(job.expires_at),
             **_times(job, now),
         }
         if job.end not in (None, End.FAILED):
@@ -179,6 +190,16 @@ def _read(raw: bytes) -> Any:
     if mistake:
         raise worded(mistake)
     return told
+
+
+def _window(told: str, longest: float) -> float:
+    """The seconds that a client allows a batch: 24h, and more where the vendor offers it."""
+    number, unit = told[:-1], {"h": HOUR, "d": 24 * HOUR}.get(told[-1:], 0.0)
+    seconds = int(number) * unit if number.isascii() and number.isdecimal() else 0.0
+    if not 24 * HOUR <= seconds <= longest:
+        message = f"Invalid value: '{told[:50]}'. Value must be '24h'."
+        raise Problem(Trouble.INVALID, message, place="completion_window")
+    return seconds
 
 
 def _times(job: Job, now: float) -> dict[str, Json]:

@@ -42,7 +42,6 @@ class Files(OpenAI):
         )
         stored.lines = count_lines(stored.path)
         shelf.keep(stored)
-        exchange.entry.rows = stored.lines
         return exchange.plain(_shown(stored))
 
     def one(self, exchange: Exchange, raw: bytes) -> Decision:

@@ -1,15 +1,16 @@
 """What OpenAI finds wrong with a batch's lines before any of them runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any
 
 import orjson
 
-from quire.rehearsal.asked import Trouble
+from quire.rehearsal.asked import Problem, Trouble
 from quire.rehearsal.batches.job import Job
 from quire.rehearsal.batches.row import Flaw
 from quire.rehearsal.dialects.forms import OBJECT, TEXT, Body, closed
+from quire.rehearsal.models import Models
 
 _LINE = Body(
     closed(
@@ -19,7 +20,9 @@ _LINE = Body(
 )
 
 
-def checker_of(job: Job, most: int) -> Callable[[int, bytes], None]:
+def checker_of(
+    job: Job, models: Models, providers: Sequence[str], most: int
+) -> Callable[[int, bytes], None]:
     """Make the check for one batch: it remembers the names and the model that it has seen."""
     endpoint = job.order.about["endpoint"]
     names: set[bytes] = set()
@@ -35,6 +38,8 @@ def checker_of(job: Job, most: int) -> Callable[[int, bytes], None]:
             raise Flaw("duplicate_custom_id", message, param="custom_id", line=line)
         names.add(name)
         _refuse_body(line, read["body"], job)
+        if line == 1:
+            _refuse_model(job.model, models, providers)
 
     return check
 
@@ -62,6 +67,14 @@ def _refuse_form(line: int, read: Any, endpoint: object) -> None:
     if read["url"] != endpoint:
         message = f"The URL provided for this request does not match the batch's ({endpoint})."
         raise Flaw("invalid_url", message, param="url", line=line)
+
+
+def _refuse_model(name: str, models: Models, providers: Sequence[str]) -> None:
+    try:
+        models.find(name, providers)
+    except Problem:
+        message = f"The provided model '{name}' is not supported by the Batch API."
+        raise Flaw("model_not_found", message, param="body.model", line=1) from None
 
 
 def _refuse_body(line: int, body: Any, job: Job) -> None:
