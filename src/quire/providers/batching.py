@@ -24,16 +24,6 @@ _ENDED_ALREADY = (400, 409, 422)  # what vendors say to whoever cancels what has
 _REMEDIES = {Remedy.LOST: Remedy.RETRY, Remedy.SPLIT: Remedy.FIX_REQUEST}  # of what is no call
 
 
-async def ask(
-    door: Door, classify: Classify, account: Account, request: HttpRequest, upload: Upload = ()
-) -> HttpResponse:
-    """Make one exchange and return its success; raise what the vendor says of anything else."""
-    response = await door.exchange(request, upload)
-    if not good(response):
-        raise refusing(classify, account, request)(response)
-    return response._replace(body=without_key(response.body, account))
-
-
 async def asking(
     door: Door,
     classify: Classify,
