@@ -13,6 +13,8 @@ from quire.rehearsal.dialects.generate import Generate
 from quire.rehearsal.dialects.messages import Messages
 from quire.rehearsal.dialects.openai import OpenAI
 from quire.rehearsal.dialects.responses import Responses
+from quire.rehearsal.endpoints.anthropic_batches import MOST_BYTES as MOST_MESSAGES
+from quire.rehearsal.endpoints.anthropic_batches import MessageBatches
 from quire.rehearsal.endpoints.openai_batches import Batches
 from quire.rehearsal.endpoints.openai_files import MOST_BYTES, Files
 from quire.rehearsal.exchange import Decision, Exchange
@@ -58,6 +60,7 @@ def routes() -> list[Route]:
             messages,
             lambda exchange, raw: exchange.counted(messages.count, raw),
         ),
+        *_message_batches(MessageBatches()),
     ]
     for prefix, providers in _MOUNTS.items():
         made += [
@@ -134,6 +137,23 @@ def _batches(prefix: str, batches: Batches, files: Files) -> list[Route]:
         about("GET", "/batches", batches.every),
         about("GET", "/batches/{batch}", batches.one),
         about("POST", "/batches/{batch}/cancel", batches.cancel),
+    ]
+
+
+def _message_batches(batches: MessageBatches) -> list[Route]:
+    """Anthropic's batches."""
+
+    def about(method: str, end: str, act: Act, most: int = 0) -> Route:
+        path = f"/v1/messages/batches{end}"
+        return Route(method, path, "batches", batches, act, most, batches=True)
+
+    return [
+        about("POST", "", batches.create, MOST_MESSAGES),
+        about("GET", "", batches.every),
+        about("GET", "/{batch}", batches.one),
+        about("DELETE", "/{batch}", batches.delete),
+        about("POST", "/{batch}/cancel", batches.cancel),
+        about("GET", "/{batch}/results", batches.results),
     ]
 
 
