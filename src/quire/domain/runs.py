@@ -109,7 +109,9 @@ class Progress:
     cached_tokens: int = 0
     cost: int = 0  # micro-dollars, from usage
     presumed: int = 0  # micro-dollars, of calls whose outcome is unknown
-    in_flight: int = 0  # calls that are out
+    in_flight: int = 0  # direct calls that are out
+    batches: int = 0  # at the provider, or on the way there
+    next_poll_at: datetime | None = None  # when the next of them is looked at
     holds: tuple[Hold, ...] = ()
     task_limit: int | None = None
     cancelling: bool = False

@@ -11,6 +11,7 @@ from quire.domain.tasks import NewTask
 from quire.ledger.ledger import Transaction
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.drop import drop
+from quire.pipeline.route import dissolve, fall_back
 from quire.plan.rendering import task_questions
 
 CHUNK = 5000  # tasks made in one transaction
@@ -33,6 +34,8 @@ def advance(tx: Transaction, contexts: Contexts, now: datetime) -> Advanced:
         if wishes.cancelling:
             finished = let_go(tx, wishes.run_id, now)
         else:
+            if wishes.deadline is not None and wishes.deadline <= now:
+                fall_back(tx, wishes.run_id, now)
             expanded += sum(
                 _expand(tx, contexts, each) for each in stages if each.state == "expanding"
             )
@@ -91,6 +94,9 @@ def _finish(tx: Transaction, run: RunId, stages: list[RunStage], now: datetime) 
 def let_go(tx: Transaction, run: RunId, now: datetime) -> bool:
     """Drop all that need not be waited for; the run is cancelled when nothing is out any more."""
     drop(tx, tx.requests.unreadable(run), ["out"])  # answered, but nobody knows what
+    tx.batches.ask_cancel_of_run(run, now)
+    for draft in tx.batches.drafts_of_run(run):
+        dissolve(tx, draft, "the run was cancelled", now)
     while dropped := tx.requests.queued_of_run(run, DROP_CHUNK):
         drop(tx, dropped)
     stages = [tx.runs.lock_stage(stage.id) for stage in tx.runs.stages(run)]  # nobody expands now
@@ -104,6 +110,7 @@ def let_go(tx: Transaction, run: RunId, now: datetime) -> bool:
 def _end(tx: Transaction, run: RunId, move: str, now: datetime) -> bool:
     if not tx.runs.move(move, run, now):
         return False
+    tx.batches.ask_cancel_of_run(run, now)  # what is still out, nobody waits for
     for stage in tx.runs.stages(run):
         tx.tallies.fold(stage.id)
     counts = tx.tallies.of_run(run)

@@ -18,6 +18,7 @@ def progress(tx: Transaction, run: RunId) -> Progress:
         raise NotFound(f"there is no run {run}; `quire runs` lists them")
     sums = tx.tallies.of_run(run)
     _, total = tx.runs.inputs(run)
+    batches, next_at = tx.batches.out(run)
     return Progress(
         run_id=run,
         state=found.state,
@@ -36,6 +37,8 @@ def progress(tx: Transaction, run: RunId) -> Progress:
         presumed=sums.get("presumed", 0),
         in_flight=tx.requests.in_flight(run),
         holds=tx.holds.of_run(run),
+        batches=batches,
+        next_poll_at=next_at,
         task_limit=found.task_limit,
         cancelling=found.state == "running" and found.cancel_asked_at is not None,
     )

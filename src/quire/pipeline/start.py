@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from quire.accounts.credentials import clear
@@ -11,9 +11,11 @@ from quire.domain.ids import DocumentId, RunId, fingerprint
 from quire.domain.models import ModelFacts
 from quire.domain.policy import SourcedPolicy
 from quire.domain.recipes import Recipe
-from quire.domain.runs import HoldKind
+from quire.domain.runs import BATCH, DIRECT, HoldKind
 from quire.ledger.ledger import Transaction
+from quire.pipeline.route import set_route
 from quire.plan.rendering import prefix
+from quire.recipes.policies import policy_from_json
 from quire.recipes.snapshots import recipe_to_json
 
 # How fast a run goes does not change what it asks: the same command goes on at another speed.
@@ -49,6 +51,7 @@ class Order:
     task_limit: int | None = None
     new: bool = False  # start afresh, and pay again, even if the same order was given before
     sample: Sample | None = None
+    route: str = DIRECT  # how its calls travel, once `auto` has been decided
 
 
 class Started(NamedTuple):
@@ -66,7 +69,7 @@ def start(tx: Transaction, order: Order, now: datetime) -> Started:
     known = None if order.new else tx.runs.newest_of(key)
     if known is not None:
         tx.runs.set_limit(known, order.task_limit)
-        _change_speed(tx, known, order)
+        _change_speed(tx, known, order, now)
         _try_keys_again(tx, known, order, now)
         tx.notify()
         return Started(known, goes_on=True)
@@ -81,6 +84,9 @@ def start(tx: Transaction, order: Order, now: datetime) -> Started:
         stage_id = tx.runs.add_stage(run, stage.name)
         tx.requests.add_lane(run, stage_id, order.facts.name)
         tx.runs.move_stage("expand", stage_id)
+    if order.route == BATCH:
+        set_route(tx, run, order.facts.name, BATCH)
+    tx.runs.set_deadline(run, _deadline(order, now))
     tx.events.add(run, "run_started", _told(order), now)
     tx.notify()
     return Started(run, goes_on=False)
@@ -91,11 +97,22 @@ def _told(order: Order) -> str:
     return f"{order.recipe.name} with {order.facts.name}{sample}"
 
 
-def _change_speed(tx: Transaction, run: RunId, order: Order) -> None:
+def _deadline(order: Order, now: datetime) -> datetime | None:
+    seconds = order.policy.policy.deadline
+    return None if seconds is None else now + timedelta(seconds=seconds)
+
+
+def _change_speed(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:
     """Go on as fast as this order says; what is asked stays as it was told at the start."""
     found = tx.runs.get(run)
     told = order.policy.as_json()
     if found is not None:
+        before = policy_from_json(found.policy).policy
+        if before.deadline != order.policy.policy.deadline:  # else it is the same moment as before
+            tx.runs.set_deadline(run, _deadline(order, now))
+        wishes = tx.runs.wishes_of(run)
+        late = wishes is not None and wishes.deadline is not None and wishes.deadline <= now
+        set_route(tx, run, order.facts.name, DIRECT if late else order.route)
         tx.runs.set_policy(run, {**found.policy, **{name: told[name] for name in OPERATIONAL}})
         tx.runs.set_model(run, {**found.model, "limits": order.facts.as_json()["limits"]})
 
