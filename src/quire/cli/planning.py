@@ -1,5 +1,6 @@
 """The command that forecasts a run, in every way it could be carried out."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import typer
@@ -7,38 +8,31 @@ import typer
 from quire.cli import options as of
 from quire.cli.opening import opened
 from quire.cli.printing import counted, print_json, print_table, say
+from quire.domain.data import Json
 from quire.domain.money import dollars
 
 if TYPE_CHECKING:
     from quire.engine import Planned
-    from quire.plan.forecasting import Forecast
+    from quire.plan.variants import Forecast, Variant
+
+NEVER = "no limit"
 
 
+@of.takes_policy()
 def plan(
     context: typer.Context,
     *,
     schema: of.SchemaName,
     model: of.ModelName = None,
     document: of.Documents = None,
-    pack_size: of.PackSize = None,
-    packing: of.Packing = None,
-    max_tries: of.MaxTries = None,
-    max_calls: of.MaxCalls = None,
-    concurrency: of.Concurrency = None,
-    call_timeout: of.CallTimeout = None,
-    temperature: of.Temperature = None,
-    effort: of.Effort = None,
-    caching: of.Caching = None,
-    estimated_output_per_task: of.EstimatedOutput = None,
-    ledger_bodies: of.LedgerBodies = None,
     as_json: of.AsJson = False,
+    **policy: Json,
 ) -> None:
-    """Forecast calls, tokens and dollars, one block per call and packed; spends nothing."""
+    """Forecast calls, tokens, time and dollars of every way to do it; spends nothing."""
     with opened(context) as engine:
         over = engine.look.documents(document) if document else None
-        told = of.told_policy(context.params)
         engine.exact_tokens = True
-        planned = engine.plan(schema=schema, model=model, over=over, **told)
+        planned = engine.plan(schema=schema, model=model, over=over, **policy)
     if as_json:
         print_json(_plan_json(planned))
     else:
@@ -47,26 +41,45 @@ def plan(
 
 def _plan_json(planned: "Planned") -> dict[str, object]:
     forecast, facts = planned.forecast, planned.ask.facts
+    kept = forecast.batch_caching
     return {
         "model": facts.name,
         "simulated": facts.provider == "simulated",
         "blocks": forecast.tasks,
         "blocks_per_call": forecast.cap,
-        "variants": [
-            {
-                "name": each.name,
-                "requests": each.requests,
-                "input_tokens": each.input_tokens,
-                "cached_tokens": each.cached_tokens,
-                "output_tokens": each.output_tokens,
-                "cost_micro_dollars": each.cost,
-            }
-            for each in forecast.variants
-        ],
+        "variants": [_variant_json(each) for each in forecast.variants],
         "cacheable_tokens": forecast.cacheable,
         "learnt": forecast.learnt,
+        "route": forecast.route._asdict(),
+        "batch_caching": None if kept is None else _caching_json(forecast),
+        "expected": forecast.expected.name,
         "recommended": forecast.cheapest.name,
         "saving_percent": round(forecast.saving_percent, 1),
+    }
+
+
+def _variant_json(each: "Variant") -> dict[str, object]:
+    return {
+        "name": each.name,
+        "requests": each.requests,
+        "batched_requests": each.batched,
+        "input_tokens": each.input_tokens,
+        "cached_tokens": each.cached_tokens,
+        "output_tokens": each.output_tokens,
+        "cost_micro_dollars": each.cost,
+        "seconds": None if each.seconds is None else round(each.seconds),
+    }
+
+
+def _caching_json(forecast: "Forecast") -> dict[str, object]:
+    kept = forecast.batch_caching
+    assert kept is not None
+    return {
+        "marked": kept.mark,
+        "long_lived": kept.long_lived,
+        "primer": kept.primer,
+        "saving_micro_dollars": kept.saving,
+        "why": kept.why,
     }
 
 
@@ -78,18 +91,14 @@ def _print_plan(planned: "Planned") -> None:
     say()
     _print_variants(forecast)
     say()
-    _say_caching(planned)
-    if forecast.learnt:
-        say("sizes are those of calls that were answered before")
-    if forecast.oversized:
-        blocks = counted(forecast.oversized, "block")
-        say(f"{blocks} cannot fit the window of {facts.window:,} tokens, and will fail unpaid")
-    _recommend(forecast)
+    for line in (*_notes(planned), *_recommended(planned)):
+        say(line)
 
 
 def _print_variants(forecast: "Forecast") -> None:
     dearest = max(each.cost for each in forecast.variants)
     cached = any(each.cached_tokens for each in forecast.variants)
+    timed = any(each.seconds is not None or each.batched for each in forecast.variants)
     rows = (
         (
             each.name,
@@ -99,34 +108,79 @@ def _print_variants(forecast: "Forecast") -> None:
             each.output_tokens,
             dollars(each.cost),
             f"{100 * (dearest - each.cost) / dearest:.0f} %" if each.cost < dearest else "–",
+            *((_time(each),) if timed else ()),
         )
         for each in forecast.variants
     )
-    read = (">of it cached",) if cached else ()
-    columns = ("variant", ">requests", ">tokens in", *read, ">tokens out", ">cost", ">saving")
-    print_table(columns, rows)
+    read, time = (">of it cached",) if cached else (), (">time",) if timed else ()
+    print_table(
+        ("variant", ">requests", ">tokens in", *read, ">tokens out", ">cost", ">saving", *time),
+        rows,
+    )
 
 
-def _recommend(forecast: "Forecast") -> None:
-    best = forecast.cheapest
-    if forecast.cap == 1:
-        say("one block per call is what the policy and the schema allow")
-    elif best in (forecast.packed, forecast.packed_cached):
-        flag = "" if best is forecast.expected else " --no-caching"
-        say(
-            f"recommended: {best.name}, up to {forecast.cap} blocks per call"
-            f" (`quire run{flag}` does so)"
-        )
-    else:
-        say(f"recommended: {best.name} (`quire run --no-packing`)")
+def _time(each: "Variant") -> str:
+    if each.seconds is None:
+        return NEVER if each.batched else "–"
+    if each.batched:
+        return f"up to {each.seconds / 3600:.0f} h"
+    if each.seconds < 90:
+        return f"{max(1, each.seconds):.0f} s"
+    return f"{each.seconds / 60:.0f} min" if each.seconds < 5400 else f"{each.seconds / 3600:.1f} h"
 
 
-def _say_caching(planned: "Planned") -> None:
-    """Say why nothing is cached where one might expect it."""
+def _notes(planned: "Planned") -> Iterator[str]:
+    """Say what the table does not: why nothing is cached, what is a guess, what cannot be."""
     forecast, facts = planned.forecast, planned.ask.facts
     short = forecast.cacheable < facts.cache_minimum
     if short and planned.ask.policy.policy.caching != "off":
-        say(
+        yield (
             f"not cached: every call begins with {forecast.cacheable:,} equal tokens,"
             f" {facts.name} caches from {facts.cache_minimum:,}"
         )
+    if forecast.batch_caching is not None and not short:
+        yield f"the prefix in batches: {forecast.batch_caching.why}"
+    if forecast.learnt:
+        yield "sizes are those of calls that were answered before"
+    elif facts.thinking:
+        yield "reasoning is billed as output too, and comes on top until calls were answered"
+    if forecast.oversized:
+        blocks = counted(forecast.oversized, "block")
+        yield f"{blocks} cannot fit the window of {facts.window:,} tokens, and will fail unpaid"
+    if forecast.route.problem:
+        yield forecast.route.problem
+
+
+def _recommended(planned: "Planned") -> Iterator[str]:
+    forecast = planned.forecast
+    best = forecast.cheapest
+    if forecast.cap == 1 and not best.batched:
+        yield "one block per call is what the policy and the schema allow"
+        return
+    if best in (forecast.one_per_call, forecast.cached):
+        yield f"recommended: {best.name} (`quire run --no-packing`)"
+        return
+    cap = f", up to {forecast.cap} blocks per call" if forecast.cap > 1 else ""
+    yield f"recommended: {best.name}{cap} (`{_command(planned, best)}` does so)"
+    if best.batched:
+        sooner = forecast.direct
+        wait = f"up to {best.seconds / 3600:.0f} hours" if best.seconds else "as long as it takes"
+        yield (
+            f"batches take {wait}; sooner: {sooner.name}, {dollars(sooner.cost)}"
+            f" (`{_command(planned, sooner)}`)"
+        )
+
+
+def _command(planned: "Planned", wanted: "Variant") -> str:
+    """What to type for one of the packed ways."""
+    forecast, policy = planned.forecast, planned.ask.policy
+    typed = policy.sources.get("route") == "flag"
+    batch = forecast.expected.batched > 0
+    flags = ""
+    if wanted.batched:
+        flags += "" if batch and not typed else " --route batch"
+    elif batch:
+        flags += " --route direct"
+    if wanted not in (forecast.direct, forecast.batch):
+        flags += " --no-caching"
+    return f"quire run{flags}"

@@ -38,6 +38,10 @@ class _Form(NamedTuple):
     written: str
     primer: bool = False
 
+    def seen(self, hits: float | None) -> "_Form":
+        """The same, with the hits that batches really had."""
+        return self if hits is None else self._replace(hits=hits)
+
     def cost(self, price: Price, direct: Price, calls: int, pilot: bool) -> float:
         """Price a prefix of a million tokens in all calls; a primer is one of them, sent direct."""
         missed = int(getattr(price, self.written))
@@ -49,20 +53,27 @@ class _Form(NamedTuple):
         return (calls - 1) * row + direct.written_long
 
 
-_MARKED = (
+_MARKED: tuple[_Form, ...] = (
     _Form("the short form", HITS, "written_short"),
     _Form("the long form with a primer", PRIMED_HITS, "written_long", primer=True),
 )
-_FOUND = (_Form("found by the provider itself", HITS, "input"),)
+_FOUND: tuple[_Form, ...] = (_Form("found by the provider itself", HITS, "input"),)
 
 
 def batch_caching(
-    facts: ModelFacts, prefix_tokens: int, calls: int, rules_caches: bool, *, pilot: bool = False
+    facts: ModelFacts,
+    prefix_tokens: int,
+    calls: int,
+    rules_caches: bool,
+    *,
+    pilot: bool = False,
+    hits: float | None = None,
 ) -> BatchCaching:
     """Choose the cheapest treatment of a prefix for so many calls in batches.
 
     `rules_caches` says whether the vendor keeps marked prefixes inside batches at all; `pilot`,
-    that other calls of the run go direct before, so that one of them can be the primer.
+    that other calls of the run go direct before, so that one of them can be the primer; `hits`, how
+    many rows found such a prefix before, where that was seen.
     """
     price = facts.batch_price_at(prefix_tokens)
     if price is None:
@@ -73,6 +84,7 @@ def batch_caching(
         return _off(uncached, against)
     direct = facts.price_at(prefix_tokens)
     forms = _MARKED if facts.wire.marking is Marking.BREAKPOINT else _FOUND
+    forms = tuple(form.seen(hits) for form in forms)
     costs = [
         (_micro(prefix_tokens, form.cost(price, direct, calls, pilot)), form) for form in forms
     ]

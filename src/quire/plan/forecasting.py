@@ -53,6 +53,8 @@ from quire.plan.variants import (
     variant,
 )
 
+__all__ = ["EARLY_TASKS", "Forecast", "Variant", "break_even", "forecast"]
+
 EARLY_TASKS = 50  # go first and alone, and are looked at before the rest is paid for
 
 
@@ -69,6 +71,7 @@ class _Job:
     rules: BatchRules | None
     takes: Takes  # what calls will probably take
     hits: float  # of direct calls that find the prefix in the cache, once it is written
+    batch_hits: float | None  # of calls in batches, where that was seen
     learned: Learned | None  # what packs must make room for, from answers
     learnt: bool
 
@@ -168,6 +171,7 @@ def _job(stage: Stage, facts: ModelFacts, policy: Policy, cap: int, past: Past =
         rules=None,
         takes=learnt.takes if learnt else guessed,
         hits=learnt.hits if learnt else 1.0,
+        batch_hits=learnt.batch_hits if learnt else None,
         learned=learn(past.samples),
         learnt=learnt is not None,
     )
@@ -254,7 +258,8 @@ def _batches(
     before = sum(each.calls for each in direct)
     caches = job.rules.caches and job.policy.caching != "off"
     tokens = math.ceil(job.takes.prefix)
-    found = batch_caching(job.facts, tokens, rows, caches, pilot=job.caching and before > 0)
+    pilot = job.caching and before > 0
+    found = batch_caching(job.facts, tokens, rows, caches, pilot=pilot, hits=job.batch_hits)
     kept = primed(before, job.facts, job.hits, long_lived=found.primer) if job.caching else UNKEPT
 
     def told(name: str, first: Keeping, then: Keeping, total: Bill = NOTHING) -> Variant:

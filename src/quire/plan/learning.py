@@ -23,9 +23,12 @@ class Past(NamedTuple):
     """Answered calls that asked the same of the same model."""
 
     samples: Sequence[Sample] = ()
-    calls: int = 0  # of the whole run
-    output_tokens: int = 0  # of the whole run, reasoning included
-    cached_tokens: int = 0  # of the whole run
+    calls: int = 0  # all that were answered
+    output_tokens: int = 0  # of all of them, reasoning included
+    direct_calls: int = 0  # of them, those outside of batches …
+    direct_cached: int = 0  # … and the tokens that these read from a cache
+    batched_calls: int = 0  # the same of those inside
+    batched_cached: int = 0
 
 
 NO_PAST = Past()
@@ -50,7 +53,8 @@ class Learnt(NamedTuple):
     """What the past taught."""
 
     takes: Takes
-    hits: float  # the share of calls, after the first, that read the prefix from a cache
+    hits: float  # the share of direct calls, after the first, that read the prefix from a cache
+    batch_hits: float | None  # the same of calls in batches; None where there were none
 
 
 def guess_takes(stage: Stage, facts: ModelFacts, head: Prefix) -> Takes:
@@ -138,11 +142,16 @@ def _reasoning(past: Past, samples: Sequence[Sample]) -> float:
 
 
 def _with_hits(past: Past, takes: Takes, automatic: bool) -> Learnt:
-    if past.calls < 2 or not takes.prefix or not (past.cached_tokens or automatic):
-        return Learnt(takes, 1.0)
-    read = past.cached_tokens / (past.calls - 1)
-    if read < takes.prefix * SURELY_KEPT:
-        return Learnt(takes, read / takes.prefix)
-    prefix = min(read, takes.prefix + takes.head)
-    head = takes.prefix + takes.head - prefix
-    return Learnt(replace(takes, prefix=prefix, head=head), 1.0)
+    whole = takes.prefix
+    if not whole:
+        return Learnt(takes, 1.0, None)
+    in_batches = None
+    if past.batched_calls >= FEWEST_CALLS and past.batched_cached:
+        in_batches = min(1.0, past.batched_cached / past.batched_calls / whole)
+    if past.direct_calls < 2 or not (past.direct_cached or automatic):
+        return Learnt(takes, 1.0, in_batches)
+    read = past.direct_cached / (past.direct_calls - 1)
+    if read < whole * SURELY_KEPT:
+        return Learnt(takes, read / whole, in_batches)
+    prefix = min(read, whole + takes.head)
+    return Learnt(replace(takes, prefix=prefix, head=whole + takes.head - prefix), 1.0, in_batches)

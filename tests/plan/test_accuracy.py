@@ -1,0 +1,129 @@
+"""A forecast is near before anything is answered, and almost exact once thirty blocks are."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from quire.domain.data import Json
+from quire.domain.ids import fingerprint
+from quire.engine.foreseeing import foresee
+from quire.engine.ordering import ask
+from quire.pipeline.prepare import EARLY_TASKS as TASKS_LOOKED_AT_FIRST
+from quire.plan.checking import percent_off, told_off
+from quire.plan.forecasting import EARLY_TASKS
+from quire.plan.variants import Forecast
+from quire.recipes.schemas import load_schema
+from tests.world import METADATA, World
+
+TEXT = (
+    "the lease runs for five years from the first of april and the tenant shall pay the rent in"
+    " advance every quarter unless both parties agree otherwise in writing before notice is given"
+)
+WORDS = TEXT.split()
+CLAUSES = json.loads((Path(__file__).parents[2] / "examples" / "clauses.json").read_text())
+REVISION: dict[str, Json] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "action": {"type": "string", "enum": ["keep", "rewrite"]},
+        "final": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {"content": {"type": "string"}},
+            "required": ["content"],
+        },
+        "diff_summary": {"type": "string", "maxLength": 400},
+    },
+    "required": ["action", "final", "diff_summary"],
+}
+SCHEMAS = {"metadata": METADATA, "clauses": CLAUSES, "revision": REVISION}
+MODEL = "simulated/large"
+LONG = 25_000  # tokens
+
+Worlds = Callable[[], World]
+
+
+class Foreseen(NamedTuple):
+    """What was forecast, before and after the first answers, and what was spent."""
+
+    first: Forecast
+    then: Forecast
+    spent: int
+    calls: int
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    """An engine with 200 blocks, from a few words to a few hundred."""
+    made = World(str(tmp_path / "quire.db"))
+    made.ingest([_text(number) for number in range(200)])
+    yield made
+    made.close()
+
+
+def _text(number: int) -> str:
+    drawn = fingerprint("text", number)
+    words = (WORDS[(drawn[i % 16] + 7 * i) % len(WORDS)] for i in range(15 + drawn[0]))
+    return " ".join((str(number), *words))
+
+
+def long(name: str, tokens: int = LONG) -> dict[str, Json]:
+    """A schema with a system prompt of so many tokens."""
+    said = "Read every clause with care, and say what it does and whom it binds. " * tokens
+    config: dict[str, Json] = {"system_instructions": said[: 4 * tokens]}
+    body = {key: value for key, value in SCHEMAS[name].items() if key != "$id"}
+    return {**body, "title": f"{name}_{tokens}", "prompt_config": config}
+
+
+def carried_out(world: World, schema: dict[str, Json], **policy: bool) -> Foreseen:
+    """Forecast, answer thirty blocks, forecast again, answer the rest."""
+    first = plan(world, schema, **policy)
+    world.engine.run(schema=schema, model=MODEL, limit=30, **policy).wait()
+    then = plan(world, schema, **policy)
+    run = world.engine.run(schema=schema, model=MODEL, **policy)
+    run.wait()
+    done = run.progress()
+    assert done.done == 200
+    return Foreseen(first, then, done.cost, done.calls)
+
+
+def plan(world: World, schema: dict[str, Json], **policy: Json) -> Forecast:
+    engine = world.engine
+    asked = ask(engine.settings, load_schema(schema, name="long"), MODEL, policy)
+    with engine.ledger.snapshot() as tx:
+        return foresee(tx, asked, [document for document, _ in tx.documents.names()], None)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize("tokens", [LONG, 100])
+def test_a_forecast_is_near_at_once_and_almost_exact_after_thirty_blocks(
+    world: World, name: str, tokens: int
+) -> None:
+    found = carried_out(world, long(name, tokens))
+
+    assert (found.first.learnt, found.then.learnt) == (False, True)
+    assert found.first.expected.cost == pytest.approx(found.spent, rel=0.25)
+    assert found.then.expected.cost == pytest.approx(found.spent, rel=0.02)
+    assert found.then.expected.requests == found.calls
+
+
+def test_what_packs_took_tells_what_single_blocks_would_take(world: World) -> None:
+    packed = carried_out(world, long("clauses"))
+    single = carried_out(world, long("clauses"), packing=False)
+
+    assert packed.then.one_per_call.cost == pytest.approx(single.spent, rel=0.02)
+
+
+def test_the_first_tasks_are_as_many_as_are_looked_at_first() -> None:
+    assert EARLY_TASKS == TASKS_LOOKED_AT_FIRST
+
+
+def test_the_error_of_a_forecast_is_told() -> None:
+    assert told_off(13_000, 12_745) == "forecast $0.0130, 2 % off"
+    assert told_off(12_500, 12_745) == "forecast $0.0125, 2 % off"
+    assert told_off(12_745, 12_740) == "forecast $0.0127, 0.0 % off"
+    assert told_off(5_000_000, 0) == "forecast $5.0000"
+    assert percent_off(75, 100) == -25
