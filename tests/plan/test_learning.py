@@ -1,0 +1,110 @@
+"""What answered calls took replaces the rules of thumb, each part by its own evidence."""
+
+import pytest
+
+from quire.domain.requests import Sample
+from quire.plan.costing import Takes
+from quire.plan.learning import Past, Point, fit, learn_takes
+from quire.plan.rendering import USUAL_OVERHEAD
+
+GUESSED = Takes(
+    prefix=900, head=100, task_input=20, byte_input=0.25, task_output=50, byte_output=0.0
+)
+
+
+def sample(tasks: int, content: int, *, own: int = 2_000, per_byte: float = 0.3) -> Sample:
+    """A call as a model would bill it that differs from all guesses."""
+    sent = tasks * USUAL_OVERHEAD + content
+    return Sample(round(own + per_byte * sent), 30 * tasks + content // 10, tasks, content)
+
+
+def test_three_calls_with_thirty_tasks_are_enough() -> None:
+    assert learn_takes(Past([sample(10, 4_000)] * 2), GUESSED) is None
+    assert learn_takes(Past([sample(10, 4_000)] * 3), GUESSED) is not None
+    assert learn_takes(Past([sample(1, 400)] * 5), GUESSED) is not None
+    assert learn_takes(Past([Sample(0, 10, 10, 10)] * 9), GUESSED) is None
+
+
+def test_calls_of_different_sizes_tell_their_own_part_from_that_of_their_content() -> None:
+    sizes = (500, 2_000, 4_000, 9_000, 15_000)
+    learnt = learn_takes(Past([sample(10, size) for size in sizes]), GUESSED)
+
+    assert learnt is not None
+    takes = learnt.takes
+    assert takes.byte_input == pytest.approx(0.3, rel=0.02)
+    assert takes.prefix + takes.head == pytest.approx(2_000, rel=0.03)
+    assert takes.prefix == pytest.approx(9 * takes.head)  # in the proportion of the guess
+    assert takes.byte_output == pytest.approx(0.1, rel=0.05)
+    assert takes.task_output == pytest.approx(30, rel=0.1)
+
+
+def test_calls_of_one_size_leave_the_guess_for_a_byte_and_still_add_up() -> None:
+    learnt = learn_takes(Past([sample(10, 4_000)] * 8), GUESSED)
+
+    assert learnt is not None
+    takes = learnt.takes
+    assert takes.byte_input == 0.25
+    whole = takes.prefix + takes.input(1, 10, 4_000)
+    assert whole == pytest.approx(sample(10, 4_000).input_tokens)
+
+
+def test_reasoning_is_billed_with_every_call() -> None:
+    samples = [sample(10, 4_000)] * 5
+    quiet = Past(samples, calls=5, output_tokens=5 * 700)
+    thoughtful = Past(samples, calls=5, output_tokens=5 * 1_700)
+
+    answers = [learn_takes(each, GUESSED) for each in (quiet, thoughtful)]
+
+    assert [each and each.takes.call_output for each in answers] == [0, 1_000]
+
+
+def test_what_was_read_from_the_cache_is_the_prefix() -> None:
+    samples = [sample(10, 4_000)] * 5
+    found = learn_takes(Past(samples, 5, 0, direct_calls=5, direct_cached=4 * 2_050), GUESSED)
+
+    assert found is not None
+    assert (found.takes.prefix, found.hits, found.batch_hits) == (2_050, 1.0, None)
+    assert found.takes.prefix + found.takes.input(1, 10, 4_000) == pytest.approx(
+        samples[0].input_tokens
+    )
+
+
+def test_a_prefix_that_is_found_now_and_then_is_expected_so() -> None:
+    samples = [sample(10, 4_000)] * 5
+    found = learn_takes(
+        Past(
+            samples, 15, 0, direct_calls=5, direct_cached=4_000, batched_calls=10,
+            batched_cached=10_000,
+        ),
+        GUESSED,
+    )  # fmt: skip
+
+    assert found is not None
+    prefix = found.takes.prefix
+    assert found.hits == pytest.approx(1_000 / prefix)
+    assert found.batch_hits == pytest.approx(1_000 / prefix)
+
+
+def test_only_where_the_provider_does_it_all_is_nothing_read_a_sign() -> None:
+    past = Past([sample(10, 4_000)] * 5, 5, 0, direct_calls=5)
+
+    marked = learn_takes(past, GUESSED)
+    found = learn_takes(past, GUESSED, automatic=True)
+
+    assert marked is not None
+    assert found is not None
+    assert (marked.hits, found.hits) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("points", "line"),
+    [
+        ([Point(1, 0, 7), Point(1, 0, 9)], (8, 0)),  # nothing to tell a slope from
+        ([Point(1, 100, 10), Point(1, 100, 10)], (0, 0.1)),  # the guess would be below nothing
+        ([Point(1, 10, 90), Point(1, 1_000, 10)], (50, 0)),  # falling: taken as flat
+    ],
+)
+def test_a_line_never_falls_and_never_begins_below_nothing(
+    points: list[Point], line: tuple[float, float]
+) -> None:
+    assert fit(points, 0.25 if points[0].x == 100 else 0.0) == pytest.approx(line)
