@@ -44,6 +44,17 @@ def test_five_lines_of_python_turn_a_folder_into_rows(docs: Path, tmp_path: Path
     q.close()
 
 
+def test_an_engine_may_be_told_an_environment_of_its_own(docs: Path, tmp_path: Path) -> None:
+    told = {"QUIRE_LEDGER": str(tmp_path / "told.db"), "QUIRE_MODEL": "simulated/small"}
+
+    with quire.open(environment=told) as q:
+        planned = q.plan(over=q.ingest(docs), schema=tmp_path / "metadata.json")
+        assert q.environment == told
+
+    assert planned.ask.facts.name == "simulated/small"
+    assert (tmp_path / "told.db").exists()
+
+
 def test_waiting_for_a_run_says_whether_it_is_held_and_why(docs: Path, tmp_path: Path) -> None:
     with quire.open(str(tmp_path / "work.db")) as q:
         q.ingest(docs)

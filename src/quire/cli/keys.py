@@ -1,6 +1,5 @@
 """Commands that keep keys, show which there are, try them and erase them."""
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -242,13 +241,13 @@ def remove(
 def _place(engine: "Engine") -> "KeyPlace":
     from quire.accounts.secret_key import key_place
 
-    return key_place(os.environ, Path.cwd(), engine.settings.ledger)
+    return key_place(engine.environment, Path.cwd(), engine.settings.ledger)
 
 
 def _around(engine: "Engine", provider: str) -> "Surroundings":
     from quire.accounts.finding import surroundings
 
-    return surroundings(provider, engine.settings, os.environ)
+    return surroundings(provider, engine.settings, engine.environment)
 
 
 def _now() -> "datetime":

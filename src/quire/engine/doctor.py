@@ -55,7 +55,7 @@ def examine_engine(
     return examine(
         Patient(
             settings=engine.settings,
-            environment=os.environ if environment is None else environment,
+            environment=engine.environment if environment is None else environment,
             engine=engine,
             outside=outside or Outside(),
             offline=offline,

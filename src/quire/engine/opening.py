@@ -1,6 +1,7 @@
 """Opening: settings and a ledger become an engine."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import fields as fields_of
 from dataclasses import replace
 from pathlib import Path
@@ -23,9 +24,10 @@ def open_engine(
     faults: str | None = None,
     must_exist: bool = False,
     outside: Outside | None = None,
+    environment: Mapping[str, str] = os.environ,
 ) -> Engine:
     """Open a ledger: a file or `postgresql://…`, by default the one that quire.toml names."""
-    settings = read_settings(Path.cwd(), os.environ, POLICY_NAMES)
+    settings = read_settings(Path.cwd(), environment, POLICY_NAMES)
     settings = replace(
         settings,
         ledger=url or settings.ledger,
@@ -38,4 +40,4 @@ def open_engine(
         durable=settings.durable,
         must_exist=must_exist,
     )
-    return Engine(settings, ledger, outside)
+    return Engine(settings, ledger, outside, environment)

@@ -79,8 +79,8 @@ class Rehearsed:
 def rehearse(engine: Engine, part: Part, drive: Drive, outside: Outside | None = None) -> Rehearsed:
     """Carry a job out in a throw-away copy, before a server in this process.
 
-    The engine's own ledger is only read. Meanwhile this process has neither the provider's keys
-    nor proxies, so it is for a process that does nothing else.
+    The engine's own ledger is only read, and the provider's keys are not looked at. Meanwhile this
+    process goes past all proxies, so it is for a process that does nothing else.
     """
     schema = _schema(engine, part.schema)
     asked = with_probed_size(engine.ledger, ask(engine.settings, schema, part.model, part.policy))
@@ -90,8 +90,12 @@ def rehearse(engine: Engine, part: Part, drive: Drive, outside: Outside | None =
     with (
         TemporaryDirectory(prefix="quire-rehearsal-") as folder,
         rehearsing(models={**CATALOG, facts.name: facts}, **scene) as server,
-        _secluded(engine.settings, facts.provider),
-        _stage(redirected(engine.settings, facts, server.url, Path(folder)), outside) as stage,
+        _unproxied(),
+        _stage(
+            redirected(engine.settings, facts, server.url, Path(folder)),
+            _without_keys(engine, facts.provider),
+            outside,
+        ) as stage,
     ):
         copied = copy(engine.ledger, stage.ledger, part, schema)
         _copy_finding(stage.ledger, asked)
@@ -228,19 +232,26 @@ def _limit(told: str, facts: ModelFacts) -> str:
 
 
 @contextmanager
-def _stage(settings: Settings, outside: Outside | None) -> Iterator[Engine]:
+def _stage(
+    settings: Settings, environment: Mapping[str, str], outside: Outside | None
+) -> Iterator[Engine]:
     workspace = WorkspaceId(settings.workspace)
     ledger = open_ledger(settings.ledger, workspace=workspace, durable=False)
-    with Engine(settings, ledger, outside) as made:
+    with Engine(settings, ledger, outside, environment) as made:
         yield made
 
 
-@contextmanager
-def _secluded(settings: Settings, provider: str) -> Iterator[None]:
-    """Take the provider's keys and all proxies out of this process's environment for a while."""
-    named = settings.providers.get(provider, {}).get("key_env")
+def _without_keys(engine: Engine, provider: str) -> dict[str, str]:
+    """An engine's environment as if nobody had put a key of this provider into it."""
+    named = engine.settings.providers.get(provider, {}).get("key_env")
     hidden = {*variables_of(provider), *([named] if isinstance(named, str) else [])}
-    before = {name: os.environ.pop(name, None) for name in (*hidden, *_NO_PROXY)}
+    return {name: value for name, value in engine.environment.items() if name not in hidden}
+
+
+@contextmanager
+def _unproxied() -> Iterator[None]:
+    """Let this process go past all proxies for a while: none of them can reach our server."""
+    before = {name: os.environ.pop(name, None) for name in _NO_PROXY}
     os.environ.update(dict.fromkeys(_NO_PROXY, "*"))
     try:
         yield
