@@ -2,14 +2,32 @@
 
 from typing import Any
 
-from tests.rehearsal.asking import GPT, counts
+import openai
+import pytest
+
+from quire.rehearsal.thread import rehearsing
+from tests.rehearsal.asking import (
+    GPT,
+    KEY,
+    MODELS,
+    PREFIX,
+    counts,
+    message,
+    openai_client,
+    respond,
+)
 from tests.rehearsal.batching import (
+    CHAT,
+    DAY,
+    body,
     lines,
     names,
     order,
     read,
+    row,
     rows,
     scene,
+    upload,
 )
 
 
@@ -32,3 +50,194 @@ def test_a_batch_is_uploaded_made_and_collected() -> None:
     assert done.usage.total_tokens == sum(
         line["response"]["body"]["usage"]["total_tokens"] for line in got
     )
+
+
+def test_a_row_says_what_a_direct_call_of_the_same_body_would() -> None:
+    with scene() as (server, client):
+        direct = respond(client)
+        done = client.batches.retrieve(order(client, lines([row("q-1")])).id)
+        got = read(client, done.output_file_id)[0]
+        log = [each for each in server.log() if each["usage"]]
+
+    assert got["response"]["status_code"] == 200
+    assert _said(got) == direct.output_text
+    assert got["response"]["body"]["usage"] == direct.usage.to_dict()
+    assert [each["route"] for each in log] == ["direct", "batch"]
+    assert log[0]["usage"] == log[1]["usage"]
+
+
+def test_a_batch_of_chat_completions_is_answered() -> None:
+    said = {"model": GPT, "messages": [{"role": "user", "content": "hello"}]}
+    with scene() as (_, client):
+        made = order(client, lines([row("q-1", said, url=CHAT)]), endpoint=CHAT)
+        done = client.batches.retrieve(made.id)
+        got = read(client, done.output_file_id)
+
+    message = got[0]["response"]["body"]["choices"][0]["message"]
+    assert (done.endpoint, message["content"]) == (CHAT, "simulated: hello")
+
+
+def test_a_batch_passes_its_states_by_the_clock() -> None:
+    with scene(latency="1000s") as (server, client):
+        made = order(client, lines(rows(10)))
+        server.advance(50)
+        waiting = client.batches.retrieve(made.id)
+        server.advance(500)
+        half = client.batches.retrieve(made.id)
+        server.advance(460)
+        done = client.batches.retrieve(made.id)
+
+    assert (made.status, made.request_counts.total) == ("validating", 0)
+    assert (waiting.status, waiting.in_progress_at) == ("validating", None)
+    assert (half.status, half.output_file_id, half.request_counts.completed) == (
+        "in_progress",
+        None,
+        5,
+    )
+    assert done.status == "completed"
+    assert done.in_progress_at == pytest.approx(made.created_at + 60, abs=1)
+    assert done.completed_at == pytest.approx(made.created_at + 1_000, abs=1)
+    assert done.expires_at == pytest.approx(made.created_at + DAY, abs=1)
+
+
+def test_a_batch_that_takes_too_long_expires_and_keeps_what_it_has() -> None:
+    with scene(latency=f"{2 * DAY:.0f}s") as (server, client):
+        made = order(client, lines(rows(100)))
+        server.advance(DAY - 10)
+        waiting = client.batches.retrieve(made.id)
+        server.advance(20)
+        done = client.batches.retrieve(made.id)
+        output, errors = read(client, done.output_file_id), read(client, done.error_file_id)
+
+    assert (waiting.status, done.status) == ("in_progress", "expired")
+    assert len(output) == 49  # the first minute goes by before the first row
+    assert names(output + errors) == names(rows(100))
+    assert {each["error"]["code"] for each in errors} == {"batch_expired"}
+    assert {each["response"] for each in errors} == {None}
+
+
+def test_a_cancelled_batch_keeps_what_it_has() -> None:
+    with scene(latency="1000s") as (server, client):
+        made = order(client, lines(rows(10)))
+        server.advance(560)
+        asked = client.batches.cancel(made.id)
+        server.advance(100)
+        done = client.batches.retrieve(made.id)
+        output, errors = read(client, done.output_file_id), read(client, done.error_file_id)
+        with pytest.raises(openai.ConflictError):
+            client.batches.cancel(made.id)
+
+    assert (asked.status, done.status) == ("cancelling", "cancelled")
+    assert (len(output), len(errors)) == (5, 5)
+    assert {each["error"]["code"] for each in errors} == {"batch_cancelled"}
+
+
+def test_batches_are_listed_in_pages_the_newest_first() -> None:
+    with scene(latency="100s") as (_, client):
+        made = [order(client, lines(rows(1)), f"q{each}").id for each in range(7)]
+        first = client.batches.list(limit=3)
+        every = [each.id for each in client.batches.list(limit=3)]
+
+    assert first.has_more
+    assert [each.metadata["quire"] for each in first.data if each.metadata] == ["q6", "q5", "q4"]
+    assert every == made[::-1]
+
+
+def test_another_key_finds_neither_batch_nor_file() -> None:
+    with scene() as (server, client):
+        made = order(client, lines(rows(1)))
+        with openai_client(server.url, api_key="sk-somebody-else") as other:
+            for ask in (
+                lambda: other.batches.retrieve(made.id),
+                lambda: other.batches.cancel(made.id),
+                lambda: other.files.retrieve(made.input_file_id),
+                lambda: other.files.content(made.input_file_id),
+            ):
+                with pytest.raises(openai.NotFoundError):
+                    ask()
+            assert [*other.batches.list()] == [*other.files.list()] == []
+
+
+def test_files_are_described_listed_read_and_deleted() -> None:
+    content = lines(rows(3))
+    with scene() as (server, client):
+        first, second = upload(client, content, "one.jsonl"), upload(client, content, "two.jsonl")
+        one = client.files.retrieve(first)
+        listed = [each.filename for each in client.files.list(purpose="batch")]
+        again = client.files.content(first).content
+        gone = client.files.delete(first)
+        with pytest.raises(openai.NotFoundError):
+            client.files.retrieve(first)
+        server.advance(31 * DAY)
+        with pytest.raises(openai.NotFoundError):
+            client.files.retrieve(second)
+
+    assert (one.bytes, one.filename, one.purpose) == (len(content), "one.jsonl", "batch")
+    assert listed == ["two.jsonl", "one.jsonl"]
+    assert again == content
+    assert gone.deleted
+
+
+def test_a_batch_runs_although_its_input_was_deleted() -> None:
+    with scene(latency="100s") as (server, client):
+        made = order(client, lines(rows(3)))
+        client.files.delete(made.input_file_id)
+        server.advance(101)
+        done = client.batches.retrieve(made.id)
+
+    assert (done.status, done.request_counts.completed) == ("completed", 3)
+
+
+def test_rows_that_fail_are_in_the_error_file() -> None:
+    told = [row("q-1"), row("q-2", body(message("BAD"))), row("q-3", body(temperature=1))]
+    with scene("500@BAD") as (_, client):
+        done = client.batches.retrieve(order(client, lines(told)).id)
+        output, errors = read(client, done.output_file_id), read(client, done.error_file_id)
+
+    assert (done.status, done.request_counts.failed) == ("completed", 2)
+    assert names(output) == ["q-1"]
+    assert [each["response"]["status_code"] for each in errors] == [500, 400]
+    assert errors[1]["response"]["body"]["error"]["code"] == "unsupported_parameter"
+    assert {each["error"] for each in errors} == {None}
+
+
+def test_a_page_instead_of_an_answer_is_a_string_in_its_row() -> None:
+    with scene("garbage=1") as (_, client):
+        done = client.batches.retrieve(order(client, lines(rows(1))).id)
+        got = read(client, done.output_file_id)
+
+    assert got[0]["response"]["body"].startswith("<html>")
+
+
+def test_the_rows_of_a_batch_share_the_cache() -> None:
+    options = {"mode": "explicit"}
+    part = {"type": "input_text", "text": PREFIX, "prompt_cache_breakpoint": options}
+    said = [
+        {"role": "developer", "content": [part]},
+        {"role": "user", "content": message()},
+    ]
+    told = [row(f"q-{each}", body(input=said, prompt_cache_options=options)) for each in range(4)]
+    with scene() as (server, client):
+        done = client.batches.retrieve(order(client, lines(told)).id)
+        stats = server.stats()
+
+    assert done.usage.input_tokens_details.cached_tokens == 3 * 1_400
+    assert (stats["cache_writes"], stats["cache_hits"]) == (1, 3)
+
+
+def test_azures_batches_never_expire_and_have_an_error_file_without_errors() -> None:
+    with (
+        rehearsing(models=MODELS, batch_latency=f"{2 * DAY:.0f}s") as server,
+        openai_client(
+            server.url,
+            base_url=f"{server.url}/openai/v1",
+            default_headers={"api-key": KEY},
+        ) as client,
+    ):
+        made = order(client, lines(rows(5)))
+        server.advance(2 * DAY + 1)
+        done = client.batches.retrieve(made.id)
+        errors = client.files.content(done.error_file_id or "").content
+
+    assert (done.status, done.expires_at, done.request_counts.completed) == ("completed", None, 5)
+    assert errors == b""

@@ -114,7 +114,7 @@ class Runner:
                 job.usage.update(asdict(entry.usage))
         else:
             row = never_ran(job, ordinal, call, _NEVER_RAN[outlook.end])
-        job.counts[row.end] += 1
+        job.counts[str(row.end)] += 1
         twice = "batch_duplicate" in job.faults and ordinal % 2 == 0
         spool.write(manner.written(job, row), 2 if twice else 1)
 

@@ -81,7 +81,7 @@ class Batches(OpenAI):
             rows=source.lines,
             tag=tag,
             about=about,
-            # There the 24 hours are only what is aimed at, and the error file is there without errors.
+            # There the 24 hours are only aimed at, and the error file is there without errors.
             window=0 if azure else _window(told["completion_window"], self.longest),
             always=(_ERROR,) if azure else (),
         )
