@@ -59,12 +59,13 @@ class Foreseen(NamedTuple):
 def world(tmp_path: Path) -> Iterator[World]:
     """An engine with 200 blocks, from a few words to a few hundred."""
     made = World(str(tmp_path / "quire.db"))
-    made.ingest([_text(number) for number in range(200)])
+    made.ingest([block(number) for number in range(200)])
     yield made
     made.close()
 
 
-def _text(number: int) -> str:
+def block(number: int) -> str:
+    """A block of its own length."""
     drawn = fingerprint("text", number)
     words = (WORDS[(drawn[i % 16] + 7 * i) % len(WORDS)] for i in range(15 + drawn[0]))
     return " ".join((str(number), *words))
