@@ -15,6 +15,9 @@ from quire.rehearsal.dialects.openai import OpenAI
 from quire.rehearsal.dialects.responses import Responses
 from quire.rehearsal.endpoints.anthropic_batches import MOST_BYTES as MOST_MESSAGES
 from quire.rehearsal.endpoints.anthropic_batches import MessageBatches
+from quire.rehearsal.endpoints.gemini_batches import GeminiBatches
+from quire.rehearsal.endpoints.gemini_files import MOST_BYTES as MOST_OF_GOOGLE
+from quire.rehearsal.endpoints.gemini_files import GeminiFiles
 from quire.rehearsal.endpoints.openai_batches import Batches
 from quire.rehearsal.endpoints.openai_files import MOST_BYTES, Files
 from quire.rehearsal.exchange import Decision, Exchange
@@ -52,6 +55,7 @@ def routes() -> list[Route]:
     """Every path that the server knows."""
     messages = Messages()
     made = [
+        *_google_batches(GeminiBatches(*_GOOGLE.providers), GeminiFiles(*_GOOGLE.providers)),
         _calls("/v1/messages", messages),
         Route(
             "POST",
@@ -74,12 +78,14 @@ def routes() -> list[Route]:
         made += _batches(prefix, batches, Files(*providers))
     google = Generate("google", "gemini", "vertex")
     vertex = Generate("vertex", "google", "gemini", vertex=True)
-    return [
-        *made,
-        _calls(f"/{_VERSIONS}/models/{{model}}:generateContent", google),
-        _calls(f"{_VERTEX}/{{model}}:generateContent", vertex),
-        *_listings("/v1beta/models", _GOOGLE),
-    ]
+    return _told_apart(
+        [
+            *made,
+            _calls(f"/{_VERSIONS}/models/{{model}}:generateContent", google),
+            _calls(f"{_VERTEX}/{{model}}:generateContent", vertex),
+            *_listings("/v1beta/models", _GOOGLE),
+        ]
+    )
 
 
 def nowhere(exchange: Exchange, raw: bytes) -> Decision:
@@ -155,6 +161,49 @@ def _message_batches(batches: MessageBatches) -> list[Route]:
         about("POST", "/{batch}/cancel", batches.cancel),
         about("GET", "/{batch}/results", batches.results),
     ]
+
+
+def _google_batches(batches: GeminiBatches, files: GeminiFiles) -> list[Route]:
+    """Gemini's files and batches, under each of its versions."""
+
+    def about(method: str, path: str, act: Act, most: int = 0) -> Route:
+        kind = "files" if "/files" in path else "batches"
+        return Route(method, path, kind, batches, act, most, batches=True)
+
+    return [
+        route
+        for version in ("v1", "v1beta")
+        for route in (
+            about("POST", f"/upload/{version}/files", files.upload, MOST_OF_GOOGLE),
+            about("GET", f"/download/{version}/files/{{file}}:download", files.content),
+            about("GET", f"/{version}/files/{{file}}:download", files.content),
+            about("GET", f"/{version}/files", files.every),
+            about("GET", f"/{version}/files/{{file}}", files.one),
+            about("DELETE", f"/{version}/files/{{file}}", files.delete),
+            about("POST", f"/{version}/models/{{model}}:batchGenerateContent", batches.create),
+            about("GET", f"/{version}/batches", batches.every),
+            about("GET", f"/{version}/batches/{{batch}}", batches.one),
+            about("DELETE", f"/{version}/batches/{{batch}}", batches.delete),
+            about("POST", f"/{version}/batches/{{batch}}:cancel", batches.cancel),
+        )
+    ]
+
+
+def _told_apart(made: list[Route]) -> list[Route]:
+    """Let each path be there once; where Google shares one, headers say whose a request is."""
+    found: dict[tuple[str, str], Route] = {}
+    for route in made:
+        place = (route.method, route.path)
+        found[place] = _either(found[place], route) if place in found else route
+    return list(found.values())
+
+
+def _either(google: Route, other: Route) -> Route:
+    def act(exchange: Exchange, raw: bytes) -> Decision:
+        whose = google if spoken_to(exchange.incoming) is _GOOGLE else other
+        return whose.act(exchange, raw)
+
+    return other._replace(vendor=None, act=act)
 
 
 def _listings(path: str, vendor: Vendor | None) -> list[Route]:
