@@ -97,7 +97,7 @@ def test_every_mistake_is_told_in_a_line_of_its_own_that_names_the_file(
     assert [line.removeprefix(at) for line in lines] == [
         "durable must be true or false, not 'yes'",
         "unknown setting modle; did you mean model?",
-        "worker.lease must be a positive number of seconds, not true",
+        "worker.lease must be a positive number of seconds, from 0.01 to 86,400, not true",
         "simulated.faults must be a text, not 3",
         "aliases.cheap must be a model, as provider/model, not 'luna'",
         "unknown setting providers.opanai; did you mean providers.openai?",
@@ -139,6 +139,8 @@ def test_every_mistake_is_told_in_a_line_of_its_own_that_names_the_file(
         ('[providers.openai]\nbase_url = "http://h:x/"', "is not an address"),
         ('[providers.openai]\nbase_url = "http://h/?k=1"', "without ? and #"),
         ("[worker]\nlease = inf", "lease must be a positive number of seconds"),
+        ("[worker]\nlease = 1e308", "lease must be a positive number of seconds"),
+        ("[worker]\ngrace = 1e-308", "grace must be a positive number of seconds"),
         ("x = " + "[" * 9_000, "quire.toml: "),
     ],
 )
@@ -154,6 +156,22 @@ def test_a_key_in_an_address_or_a_file_is_not_repeated(read: Read) -> None:
 
     assert "holds a name or a key" in address
     assert "s3cret" not in address + key
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[models."compatible/x@http://host/v1?api_key=s3cret"]',
+        '[models."compatible/x@http://me:s3cret@host/v1"]',
+        '[aliases]\ncheap = "compatible/x@http://host/v1#s3cret"',
+        '[providers.openai]\nbase_url = "htp://host/?api_key=s3cret"',
+    ],
+)
+def test_a_key_in_the_address_of_a_model_is_refused_and_not_repeated(read: Read, text: str) -> None:
+    (line,) = refusal(read, text)
+
+    assert "without ? and #" in line or "holds a name or a key" in line
+    assert "s3cret" not in line
 
 
 def test_quire_toml_wins_over_the_environment_and_that_over_the_vendors_own_place(
@@ -212,9 +230,15 @@ def test_an_empty_variable_says_nothing_and_a_wrong_one_is_refused(read: Read) -
     assert read("[worker]\nlease = 5", QUIRE_LEASE="7", QUIRE_GRACE="2.5") == read(
         "[worker]\nlease = 5\ngrace = 2.5"
     )
-    for wrong in ("0", "-1", "soon", "nan", "inf"):
+    for wrong in ("0", "-1", "soon", "nan", "inf", "1e308"):
         with pytest.raises(SettingsInvalid, match="environment: QUIRE_LEASE must be a positive"):
             read(QUIRE_LEASE=wrong)
+
+
+def test_how_often_batches_are_looked_at_may_be_told(read: Read) -> None:
+    assert read().poll is None
+    assert read(QUIRE_POLL="2.5").poll == 2.5
+    assert read("[worker]\npoll = 5", QUIRE_POLL="2.5").poll == 5
 
 
 def test_the_seeds_names_of_policy_values_are_read_from_the_environment(read: Read) -> None:

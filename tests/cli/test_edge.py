@@ -90,3 +90,34 @@ def test_a_traceback_is_shown_only_when_asked_for(
 
     assert "Traceback" not in silent.stderr
     assert "Traceback" in loud.stderr
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["status", "9" * 30],
+        ["prompt", "9" * 30],
+        ["ledger", "--request", "9" * 30],
+        ["runs", "--limit", "9" * 30],
+        ["run", "-s", "clauses", "--limit", "9" * 30],
+        ["run", "-s", "\udcff"],
+        ["run", "-s", "clauses", "--document", "\udcff"],
+        ["run", "-s", "clauses", "-m", "compatible/\udcff@http://localhost:1"],
+    ],
+)
+def test_absurd_numbers_and_bytes_that_are_no_text_are_the_users_mistakes(
+    ready: Quire, args: list[str]
+) -> None:
+    result = ready(*args, code=2)
+
+    assert len(result.stderr.splitlines()) == 1
+    assert "mistake in Quire" not in result.stderr
+
+
+@pytest.mark.parametrize("end", ["?api_key=s3cret", "/v1#s3cret", ":x/?s3cret"])
+def test_a_key_in_a_models_address_is_refused_and_not_repeated(ready: Quire, end: str) -> None:
+    result = ready("run", "-s", "clauses", "-m", f"compatible/x@http://host{end}", code=2)
+
+    assert "does not belong in a model's name" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert "s3cret" not in result.output

@@ -210,3 +210,62 @@ def test_a_mistake_in_quire_toml_says_where(
 
     with pytest.raises(UsageError, match=says):
         quire.open()
+
+
+def test_all_mistakes_of_quire_toml_are_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "quire.toml").write_text(
+        """
+        [policy]
+        pack_size = 99
+        pakcing = true
+        [providers.openai]
+        api = "grpc"
+        [aliases]
+        cheap = "luna"
+        [models."azure/first"]
+        like = "openai/gpt-nobody"
+        [models."azure/second"]
+        window = 1000
+        [models."azure/third"]
+        like = "azure/second"
+        """
+    )
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(UsageError) as caught:
+        quire.open()
+
+    at = f"{tmp_path / 'quire.toml'}: "
+    lines = [line.removeprefix(at) for line in str(caught.value).splitlines()]
+    assert [line.partition(" must")[0].partition(";")[0] for line in lines[:4]] == [
+        "aliases.cheap",
+        "providers.openai.api",
+        "policy: pack_size",
+        "policy: pakcing is not known",
+    ]
+    assert [line.partition("]")[0] for line in lines[4:]] == [
+        '[models."azure/first"',
+        '[models."azure/second"',
+    ]
+
+
+def test_a_model_that_cannot_be_used_is_in_the_way_of_runs_only(
+    docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "quire.toml").write_text(
+        '[models."azure/a"]\nlike = "openai/no"\n[models."azure/b"]\nwindow = 5\n'
+    )
+    monkeypatch.chdir(tmp_path)
+
+    with quire.open() as q:
+        assert q.runs() == []
+        q.ingest(docs)
+        with pytest.raises(UsageError) as caught:
+            q.run(schema=tmp_path / "metadata.json", model="simulated/small")
+
+    assert [line.partition("]")[0] for line in str(caught.value).splitlines()] == [
+        '[models."azure/a"',
+        '[models."azure/b"',
+    ]

@@ -21,6 +21,8 @@ EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
     (Error, SOME_FAILED),
     (OSError, ENVIRONMENT),
     (KeyboardInterrupt, INTERRUPTED),
+    (OverflowError, USAGE),  # only what was typed or written into a file can be that large
+    (UnicodeEncodeError, USAGE),  # only what was typed can hold bytes that are no text
 )
 
 _GLOBAL_FLAGS = ("-q", "--quiet")
@@ -94,6 +96,10 @@ def _tell(error: BaseException) -> int:
 def _message(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
+    if isinstance(error, OverflowError):
+        return f"a number is larger than anything can be counted here ({error})"
+    if isinstance(error, UnicodeEncodeError):
+        return f"{error.object[:60]!r} holds bytes that are not UTF-8; type it again as text"
     if isinstance(error, OSError) and error.strerror:
         return ": ".join(str(part) for part in (error.filename, error.strerror) if part)
     return str(error)

@@ -11,6 +11,7 @@ from quire.domain.errors import Error
 from quire.engine.engine import Engine
 from quire.engine.examining import installation, keys, ledgers, reaching, work
 from quire.engine.examining.findings import Finding, Patient, Standing, of_error
+from quire.engine.mistakes import further_mistakes
 from quire.engine.opening import POLICY_NAMES, open_engine
 from quire.settings import DEFAULT_LEDGER, Settings, read_settings
 
@@ -89,7 +90,7 @@ def is_well(findings: Iterable[Finding]) -> bool:
 def _settings(url: str | None, findings: list[Finding]) -> Settings:
     """The settings of this folder; where they cannot be read, the usual ones."""
     try:
-        settings = read_settings(Path.cwd(), os.environ, POLICY_NAMES)
+        settings = read_settings(Path.cwd(), os.environ, POLICY_NAMES, further_mistakes)
     except Error as error:
         findings.append(of_error("settings", error))
         settings = Settings(ledger=DEFAULT_LEDGER, folder=Path.cwd())

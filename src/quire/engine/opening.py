@@ -10,6 +10,7 @@ from quire.dispatch.outside import Outside
 from quire.domain.ids import WorkspaceId
 from quire.domain.policy import Policy
 from quire.engine.engine import Engine
+from quire.engine.mistakes import further_mistakes
 from quire.ledger.ledger import open_ledger
 from quire.recipes.rules import POLICY_ALIASES
 from quire.settings import read_settings
@@ -27,7 +28,7 @@ def open_engine(
     environment: Mapping[str, str] = os.environ,
 ) -> Engine:
     """Open a ledger: a file or `postgresql://…`, by default the one that quire.toml names."""
-    settings = read_settings(Path.cwd(), environment, POLICY_NAMES)
+    settings = read_settings(Path.cwd(), environment, POLICY_NAMES, further_mistakes)
     settings = replace(
         settings,
         ledger=url or settings.ledger,

@@ -12,8 +12,9 @@ from quire.domain.models import ModelFacts, Params
 from quire.domain.policy import SourcedPolicy
 from quire.domain.recipes import Recipe, Schema
 from quire.domain.requests import Sample
+from quire.engine.mistakes import own_models
 from quire.ledger.ledger import Transaction
-from quire.providers.catalog import facts_from_tables, find_model
+from quire.providers.catalog import find_model
 from quire.providers.registry import NAMES
 from quire.recipes.classes import schema_of
 from quire.recipes.extracting import extract
@@ -50,7 +51,7 @@ def ask(settings: Settings, schema: Schema, model: str | None, told: Mapping[str
     if not isinstance(wanted, str):
         raise UsageError("no model: give --model, or set `model` in quire.toml")
     params = Params(temperature=policy.policy.temperature, effort=policy.policy.effort)
-    facts = find_model(wanted, facts_from_tables(settings.models), settings.aliases)
+    facts = find_model(wanted, own_models(settings.models), settings.aliases)
     if facts.provider not in NAMES:
         raise UnknownModel(
             f"nobody answers for {facts.provider}/…; there are {', '.join(NAMES)};"

@@ -37,14 +37,15 @@ def address(name: str) -> Address:
         return Address("", "")
     model, url = rest[:at], rest[at + 1 :].rstrip("/")
     parts = _split(url)
-    if not model or parts is None or not parts.hostname:
-        raise UsageError(f"{name!r} names no server; write compatible/MODEL@http://HOST/v1")
-    if "@" in parts.netloc:
+    if "?" in url or "#" in url or (parts is not None and "@" in parts.netloc):
+        host = f"{parts.scheme}://{parts.hostname}/v1" if parts else "http://HOST/v1"
         raise UsageError(
-            f"a key does not belong in a model's name, which is written down in many places;"
-            f" write compatible/{model}@{parts.scheme}://{parts.hostname}… and set key_env in"
+            "a key does not belong in a model's name, nor anything after ? or #: names are written"
+            f" down in many places; write compatible/{model}@{host} and set key_env in"
             " [providers.compatible] of quire.toml"
         )
+    if not model or parts is None or not parts.hostname:
+        raise UsageError(f"{name!r} names no server; write compatible/MODEL@http://HOST/v1")
     return Address(model, url)
 
 

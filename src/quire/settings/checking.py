@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from quire.domain.data import Json
 from quire.domain.models import Marking, Structured
-from quire.settings.places import PROVIDERS, trouble_with_url
+from quire.settings.places import PROVIDERS, trouble_in_name, trouble_with_url
 
 MOST_TOKENS = 1_000_000_000_000
+LEAST_SECONDS, MOST_SECONDS = 0.01, 86_400
 DEAREST = 10_000  # dollars per million tokens: more is a price in another unit
 
 
@@ -54,6 +55,9 @@ def _unknown(told: Mapping[str, Json], known: Sequence[str], at: str) -> Iterato
 
 
 def _alias(name: str, target: Json) -> Iterator[str]:
+    if trouble := trouble_in_name(target):
+        yield f"aliases.{name} {trouble}"
+        return
     if not name or "/" in name:
         yield f'aliases."{name}": an alias has no slash; a model has one'
     if not _is_model(target):
@@ -80,7 +84,9 @@ def _provider(name: str, value: Json) -> Iterator[str]:
 
 def _model(name: str, value: Json) -> Iterator[str]:
     at = f'models."{name}".'
-    if not _is_model(name):
+    if trouble := trouble_in_name(name):
+        yield f'models."{name.partition("@")[0]}@…" {trouble}'
+    elif not _is_model(name):
         yield (
             f'models.{name} is no model; write the whole name in quotes: [models."provider/model"]'
         )
@@ -150,7 +156,11 @@ _TEXT = Rule("a text that is not empty", lambda value: isinstance(value, str) an
 _ANY_TEXT = Rule("a text", lambda value: isinstance(value, str))
 _FLAG = Rule("true or false", lambda value: isinstance(value, bool))
 _A_TABLE = Rule("a table", lambda value: isinstance(value, Mapping))
-_SECONDS = Rule("a positive number of seconds", lambda value: 0 < _number(value) < math.inf)
+SECONDS = _between(
+    LEAST_SECONDS,
+    MOST_SECONDS,
+    f"a positive number of seconds, from {LEAST_SECONDS} to {MOST_SECONDS:,}",
+)
 _MONEY = _between(0, DEAREST, f"dollars per million tokens, from 0 to {DEAREST:,}")
 _PART = "a part of the price, above 0 and up to 1, or a table of prices"
 
@@ -159,7 +169,7 @@ _RULES = {
     "durable": _FLAG,
     **dict.fromkeys(("policy", "worker", "simulated", "aliases", "providers", "models"), _A_TABLE),
 }
-_WORKER = {"lease": _SECONDS, "grace": _SECONDS}
+_WORKER = {"lease": SECONDS, "grace": SECONDS, "poll": SECONDS}
 _SIMULATED = {"faults": _ANY_TEXT}
 _PROVIDER = {
     **dict.fromkeys(("base_url", "key_env", "key_file"), _TEXT),

@@ -61,11 +61,18 @@ def trouble_with_url(url: str) -> str:
         return "is not an address; write https://HOST/path"
     if "@" in parts.netloc:
         return "holds a name or a key; use key_env or key_file for that"
+    if "?" in url or "#" in url:  # where keys stand too
+        return "must end with its path: without ? and #"
     if parts.scheme not in ("http", "https") or not parts.hostname:
         return f"must be an address like https://HOST/path, not {url!r}"
-    if parts.query or parts.fragment:
-        return "must end with its path: without ? and #"
     return ""
+
+
+def trouble_in_name(model: Json) -> str:
+    """What is wrong with the address in a model's name, if it has one and something is."""
+    name = model if isinstance(model, str) else ""
+    _, sign, rest = name.partition("@http")
+    return trouble_with_url(f"http{rest}") if sign else ""
 
 
 def _with_scheme(host: str) -> str:

@@ -1,8 +1,7 @@
 """Reading settings: from the nearest quire.toml and the environment; the file wins."""
 
-import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, time
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from quire.domain.data import Json
 from quire.domain.errors import SettingsInvalid
-from quire.settings.checking import mistakes
+from quire.settings.checking import SECONDS, mistakes
 
 FILE = "quire.toml"
 DEFAULT_LEDGER = "quire.db"
@@ -42,6 +41,8 @@ model = "simulated/small"      # what `quire run` uses when no --model is given
 # output = 2.00
 """
 
+Further = Callable[[Mapping[str, Json], Sequence[str]], list[str]]
+
 _FLAT = ("ledger", "model", "workspace", "durable")
 
 
@@ -55,6 +56,7 @@ class Settings:
     durable: bool = True  # sync every commit to disk
     lease: float = DEFAULT_LEASE
     grace: float = DEFAULT_GRACE
+    poll: float | None = None  # seconds between looks at a batch; None = as its vendor likes it
     faults: str = ""  # of the simulated model
     aliases: Mapping[str, str] = field(default_factory=dict)  # short names of models
     models: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)  # facts, by name
@@ -66,11 +68,17 @@ class Settings:
 
 
 def read_settings(
-    folder: Path, environment: Mapping[str, str], policy_names: tuple[str, ...]
+    folder: Path,
+    environment: Mapping[str, str],
+    policy_names: tuple[str, ...],
+    further: Further = lambda told, found: [],
 ) -> Settings:
-    """Read the nearest quire.toml and the environment; `policy_names` may hold old names too."""
+    """Read the nearest quire.toml and the environment; `policy_names` may hold old names too.
+
+    `further` says what else is wrong with the file, so that all of its mistakes are told at once.
+    """
     path = _find(folder)
-    told = _from_file(path) if path else {}
+    told = _from_file(path, further) if path else {}
     said = _from_environment(environment)
     values: dict[str, Any] = {**said, **{k: v for k, v in told.items() if k in _FLAT}}
     sources = {name: "environment" for name in said}
@@ -86,6 +94,7 @@ def read_settings(
         durable=values.get("durable", True),
         lease=worker.get("lease") or _seconds("QUIRE_LEASE", environment, DEFAULT_LEASE),
         grace=worker.get("grace") or _seconds("QUIRE_GRACE", environment, DEFAULT_GRACE),
+        poll=worker.get("poll") or _seconds("QUIRE_POLL", environment, 0.0) or None,
         faults=told.get("simulated", {}).get("faults")
         or environment.get("QUIRE_SIMULATED_FAULTS", ""),
         aliases=told.get("aliases", {}),
@@ -105,7 +114,7 @@ def _find(folder: Path) -> Path | None:
     return None
 
 
-def _from_file(path: Path) -> dict[str, Any]:
+def _from_file(path: Path, further: Further) -> dict[str, Any]:
     """Read a file of settings, every value of the kind that its rule asks for."""
     try:
         told = tomllib.loads(path.read_text("utf-8"))
@@ -115,6 +124,7 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise SettingsInvalid(f"{path}: brackets are nested too deep to be read") from None
     plain: dict[str, Any] = _without_dates(told)
     found = mistakes(plain)
+    found += further(plain, found)
     if found:
         raise SettingsInvalid("\n".join(f"{path}: {each}" for each in found))
     return plain
@@ -154,8 +164,6 @@ def _seconds(variable: str, environment: Mapping[str, str], default: float) -> f
         seconds = float(said)
     except ValueError:
         seconds = 0.0
-    if not 0 < seconds < math.inf:
-        raise SettingsInvalid(
-            f"environment: {variable} must be a positive number of seconds, not {said!r}"
-        )
+    if not SECONDS.allows(seconds):
+        raise SettingsInvalid(f"environment: {variable} must be {SECONDS.wanted}, not {said!r}")
     return seconds
