@@ -72,6 +72,11 @@ def order(
     )
 
 
+def look(client: openai.OpenAI, batch_id: str) -> Any:
+    """How a batch stands."""
+    return client.batches.retrieve(batch_id)
+
+
 def read(client: openai.OpenAI, file_id: str | None) -> list[dict[str, Any]]:
     """The lines of a file; none where there is no file."""
     if file_id is None:

@@ -9,13 +9,13 @@ from quire.rehearsal.asked import Problem
 from quire.rehearsal.batches.files import array_to_lines, count_lines, lines_of
 from quire.rehearsal.thread import rehearsing
 from tests.rehearsal.asking import GPT, KEY, MODELS, openai_client, respond
-from tests.rehearsal.batching import body, lines, order, read, row, rows, scene
+from tests.rehearsal.batching import body, lines, look, order, read, row, rows, scene
 from tests.rehearsal.plain_http import BEARER, ask
 
 
 def test_every_row_is_in_the_log_with_its_batch() -> None:
     with scene() as (server, client):
-        done = client.batches.retrieve(order(client, lines(rows(30))).id)
+        done = look(client, order(client, lines(rows(30))).id)
         output = read(client, done.output_file_id)
         found = [each for each in server.log() if each["route"] == "batch"]
         stats = server.stats()
@@ -36,7 +36,7 @@ def test_every_row_is_in_the_log_with_its_batch() -> None:
 
 def test_rows_count_against_no_limit_of_a_minute() -> None:
     with scene(limit="requests=5") as (server, client):
-        done = client.batches.retrieve(order(client, lines(rows(40))).id)
+        done = look(client, order(client, lines(rows(40))).id)
         respond(client)
         stats = server.stats()
 
@@ -95,7 +95,7 @@ def test_two_thousand_rows_are_written_and_nothing_stays_on_disk(
     with scene() as (server, client):
         made = order(client, lines(rows(2_000)))
         server.settle()
-        done = client.batches.retrieve(made.id)
+        done = look(client, made.id)
         assert [*tmp_path.glob("quire-rehearsal-*/*")]
         assert len(read(client, done.output_file_id)) == 2_000
 
@@ -157,6 +157,6 @@ def test_an_array_that_breaks_off_is_refused(tmp_path: Path, content: bytes) -> 
 def test_a_row_that_no_model_takes_is_an_error_and_not_the_servers_end() -> None:
     told = [row("q-1", body(input=[])), row("q-2", {"model": GPT, "nonsense": "x"}), row("q-3")]
     with scene() as (_, client):
-        done = client.batches.retrieve(order(client, lines(told)).id)
+        done = look(client, order(client, lines(told)).id)
 
     assert (done.request_counts.completed, done.request_counts.failed) == (1, 2)

@@ -21,6 +21,7 @@ from tests.rehearsal.batching import (
     DAY,
     body,
     lines,
+    look,
     names,
     order,
     read,
@@ -39,7 +40,7 @@ def test_a_batch_is_uploaded_made_and_collected() -> None:
     told = rows(40)
     with scene() as (_, client):
         made = order(client, lines(told))
-        done = client.batches.retrieve(made.id)
+        done = look(client, made.id)
         got = read(client, done.output_file_id)
 
     assert (made.object, made.status, made.metadata) == ("batch", "validating", {"quire": "qabc"})
@@ -55,7 +56,7 @@ def test_a_batch_is_uploaded_made_and_collected() -> None:
 def test_a_row_says_what_a_direct_call_of_the_same_body_would() -> None:
     with scene() as (server, client):
         direct = respond(client)
-        done = client.batches.retrieve(order(client, lines([row("q-1")])).id)
+        done = look(client, order(client, lines([row("q-1")])).id)
         got = read(client, done.output_file_id)[0]
         log = [each for each in server.log() if each["usage"]]
 
@@ -70,7 +71,7 @@ def test_a_batch_of_chat_completions_is_answered() -> None:
     said = {"model": GPT, "messages": [{"role": "user", "content": "hello"}]}
     with scene() as (_, client):
         made = order(client, lines([row("q-1", said, url=CHAT)]), endpoint=CHAT)
-        done = client.batches.retrieve(made.id)
+        done = look(client, made.id)
         got = read(client, done.output_file_id)
 
     message = got[0]["response"]["body"]["choices"][0]["message"]
@@ -81,11 +82,11 @@ def test_a_batch_passes_its_states_by_the_clock() -> None:
     with scene(latency="1000s") as (server, client):
         made = order(client, lines(rows(10)))
         server.advance(50)
-        waiting = client.batches.retrieve(made.id)
+        waiting = look(client, made.id)
         server.advance(500)
-        half = client.batches.retrieve(made.id)
+        half = look(client, made.id)
         server.advance(460)
-        done = client.batches.retrieve(made.id)
+        done = look(client, made.id)
 
     assert (made.status, made.request_counts.total) == ("validating", 0)
     assert (waiting.status, waiting.in_progress_at) == ("validating", None)
@@ -104,9 +105,9 @@ def test_a_batch_that_takes_too_long_expires_and_keeps_what_it_has() -> None:
     with scene(latency=f"{2 * DAY:.0f}s") as (server, client):
         made = order(client, lines(rows(100)))
         server.advance(DAY - 10)
-        waiting = client.batches.retrieve(made.id)
+        waiting = look(client, made.id)
         server.advance(20)
-        done = client.batches.retrieve(made.id)
+        done = look(client, made.id)
         output, errors = read(client, done.output_file_id), read(client, done.error_file_id)
 
     assert (waiting.status, done.status) == ("in_progress", "expired")
@@ -122,7 +123,7 @@ def test_a_cancelled_batch_keeps_what_it_has() -> None:
         server.advance(560)
         asked = client.batches.cancel(made.id)
         server.advance(100)
-        done = client.batches.retrieve(made.id)
+        done = look(client, made.id)
         output, errors = read(client, done.output_file_id), read(client, done.error_file_id)
         with pytest.raises(openai.ConflictError):
             client.batches.cancel(made.id)
@@ -183,7 +184,7 @@ def test_a_batch_runs_although_its_input_was_deleted() -> None:
         made = order(client, lines(rows(3)))
         client.files.delete(made.input_file_id)
         server.advance(101)
-        done = client.batches.retrieve(made.id)
+        done = look(client, made.id)
 
     assert (done.status, done.request_counts.completed) == ("completed", 3)
 
@@ -191,7 +192,7 @@ def test_a_batch_runs_although_its_input_was_deleted() -> None:
 def test_rows_that_fail_are_in_the_error_file() -> None:
     told = [row("q-1"), row("q-2", body(message("BAD"))), row("q-3", body(temperature=1))]
     with scene("500@BAD") as (_, client):
-        done = client.batches.retrieve(order(client, lines(told)).id)
+        done = look(client, order(client, lines(told)).id)
         output, errors = read(client, done.output_file_id), read(client, done.error_file_id)
 
     assert (done.status, done.request_counts.failed) == ("completed", 2)
@@ -203,7 +204,7 @@ def test_rows_that_fail_are_in_the_error_file() -> None:
 
 def test_a_page_instead_of_an_answer_is_a_string_in_its_row() -> None:
     with scene("garbage=1") as (_, client):
-        done = client.batches.retrieve(order(client, lines(rows(1))).id)
+        done = look(client, order(client, lines(rows(1))).id)
         got = read(client, done.output_file_id)
 
     assert got[0]["response"]["body"].startswith("<html>")
@@ -218,7 +219,7 @@ def test_the_rows_of_a_batch_share_the_cache() -> None:
     ]
     told = [row(f"q-{each}", body(input=said, prompt_cache_options=options)) for each in range(4)]
     with scene() as (server, client):
-        done = client.batches.retrieve(order(client, lines(told)).id)
+        done = look(client, order(client, lines(told)).id)
         stats = server.stats()
 
     assert done.usage.input_tokens_details.cached_tokens == 3 * 1_400
@@ -236,7 +237,7 @@ def test_azures_batches_never_expire_and_have_an_error_file_without_errors() -> 
     ):
         made = order(client, lines(rows(5)))
         server.advance(2 * DAY + 1)
-        done = client.batches.retrieve(made.id)
+        done = look(client, made.id)
         errors = client.files.content(done.error_file_id or "").content
 
     assert (done.status, done.expires_at, done.request_counts.completed) == ("completed", None, 5)

@@ -22,6 +22,7 @@ from tests.rehearsal.plain_http import ask
         ("0.05", Latency(low=0.05, high=0.05)),
         ("2s", Latency(low=2, high=2)),
         ("50ms", Latency(low=0.05, high=0.05)),
+        ("3h", Latency(low=10_800, high=10_800)),
         ("uniform:1s-3s", Latency(low=1, high=3)),
         ("lognormal:2s", Latency(low=2, high=2, tail=True)),
     ],

@@ -82,6 +82,8 @@ def test_it_ends_with_json_where_that_is_asked_for() -> None:
         (["--fault", "nonsense=1"], "is not a fault"),
         (["--limit", "many"], "says nothing"),
         (["--latency", "soon"], "says nothing"),
+        (["--batch-latency", "soon"], "says nothing"),
+        (["--fault", "batch_drop@ALWAYS"], "says nothing"),
         (["--key", "sk-only-a-key"], "write KEY=valid"),
         (["--log", "/nowhere/at/all"], "cannot be written"),
         (["--host", "256.256.256.256"], "cannot listen on"),

@@ -13,6 +13,7 @@ from quire.cli.opening import opened, session
 from quire.cli.options import AsJson
 from quire.cli.printing import counted, note, print_json, print_table, say
 from quire.cli.watching import Watcher
+from quire.domain.data import Json
 from quire.domain.errors import SettingsInvalid
 from quire.domain.ids import RunId
 
@@ -46,7 +47,11 @@ def rehearse() -> None:
     " --limit requests=600,input=200000\n\n"
     "Faults: 400 413 429 500 503 529 key spend drop hang slow garbage empty malformed truncate"
     " refuse skip duplicate conflict wrong stranger; each as NAME=RATE, or NAME@WORD to strike"
-    " wherever a block contains WORD. What was seen: GET /_rehearsal/stats, /_rehearsal/log."
+    " wherever a block contains WORD.\n\n"
+    "Of batches: batch_drop batch_500 batch_full batch_stuck batch_expire batch_cancel batch_errors"
+    " batch_shuffle batch_duplicate batch_missing batch_404 batch_truncate; each as NAME=RATE, or"
+    " NAME@N for the first N. What was seen: GET /_rehearsal/stats, /_rehearsal/batches,"
+    " /_rehearsal/log."
 )
 def serve(
     context: typer.Context,
@@ -54,6 +59,7 @@ def serve(
     host: at.Host = "127.0.0.1",
     port: at.Port = 8900,
     latency: at.LatencyRule = "",
+    batch_latency: at.BatchLatency = "",
     fault: at.FaultRates = None,
     limit: at.LimitRates = "",
     key: at.KeyStandings = None,
@@ -72,6 +78,7 @@ def serve(
     scene = Scene(
         faults=",".join(fault or ()),
         latency=latency,
+        batch_latency=batch_latency,
         limit=limit,
         keys=_standings(key or ()),
         models=CATALOG,
@@ -95,6 +102,7 @@ def serve(
     " --fault 429=0.02 --latency lognormal:2s --limit-profile requests=500,input=200000\n\n"
     "Faults are those of `quire rehearse serve`. Exit codes are those of `quire run`."
 )
+@of.takes_policy(without=("ledger",))
 def run(
     context: typer.Context,
     *,
@@ -104,20 +112,12 @@ def run(
     sample: at.Sample = None,
     fault: at.FaultRates = None,
     latency: at.LatencyRule = "",
+    batch_latency: at.BatchLatency = "",
     limit_profile: at.LimitProfile = "",
     thinking: at.Thinking = 0,
     seed: at.Seed = 0,
-    pack_size: of.PackSize = None,
-    packing: of.Packing = None,
-    max_tries: of.MaxTries = None,
-    max_calls: of.MaxCalls = None,
-    concurrency: of.Concurrency = None,
-    call_timeout: of.CallTimeout = None,
-    temperature: of.Temperature = None,
-    effort: of.Effort = None,
-    caching: of.Caching = None,
-    estimated_output_per_task: of.EstimatedOutput = None,
     as_json: AsJson = False,
+    **policy: Json,
 ) -> None:
     """Carry your job out before a server on this machine: no key, no cost, nothing kept."""
     from quire.cli.rehearsed import tell_end
@@ -130,8 +130,8 @@ def run(
             model=model,
             documents=engine.look.documents(document) if document else None,
             sample=sample,
-            policy=of.told_policy(context.params),
-            scene={**scene, "thinking": thinking, "seed": seed},
+            policy=policy,
+            scene={**scene, "batch_latency": batch_latency, "thinking": thinking, "seed": seed},
         )
         done = rehearse(engine, part, _driving(quiet=session(context).quiet))
     raise typer.Exit(tell_end(done, as_json=as_json))
@@ -236,6 +236,10 @@ def _summarise(seen: Mapping[str, Any]) -> None:
         )
         print_table(columns, rows, beside=True)
     note(f"{counted(seen['requests'], 'request')}, {seen['most_in_flight']:,} at most in flight")
+    if seen["batches"]["created"]:
+        told = ", ".join(f"{end}: {number:,}" for end, number in seen["batches"]["ends"].items())
+        made = counted(seen["batches"]["created"], "batch", "batches")
+        note(f"{made} of {counted(seen['batches']['rows'], 'row')}; {told}")
     for name in ("statuses", "faults"):
         if seen[name]:
             told = ", ".join(f"{what}: {number:,}" for what, number in sorted(seen[name].items()))

@@ -16,6 +16,14 @@ LatencyRule = Annotated[
         show_default=False,
     ),
 ]
+BatchLatency = Annotated[
+    str,
+    typer.Option(
+        metavar="TIME",
+        help="How long a batch takes, in the same forms; 1s unless told.",
+        show_default=False,
+    ),
+]
 FaultRates = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=RATE", help="What goes wrong; may be repeated.", show_default=False),

@@ -7,7 +7,7 @@ from random import Random
 from quire.domain.errors import SettingsInvalid
 
 _SPREAD = 0.5  # of the logarithm: one call in forty takes more than 2.6 times the median
-_UNITS = (("ms", 0.001), ("s", 1.0), ("", 1.0))
+_UNITS = (("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3_600.0), ("", 1.0))
 _SLOWER = 10  # times as long as usual, for the fault `slow`
 _SLOW_AT_LEAST = 1.0
 
@@ -32,7 +32,7 @@ class Latency:
 
 
 def parse_latency(text: str) -> Latency:
-    """Read `0.05`, `2s`, `50ms`, `uniform:1s-3s` or `lognormal:2s`."""
+    """Read `0.05`, `2s`, `50ms`, `3h`, `uniform:1s-3s` or `lognormal:2s`."""
     kind, colon, value = text.strip().partition(":")
     if not colon:
         kind, value = "", kind
