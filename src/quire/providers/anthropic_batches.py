@@ -55,7 +55,7 @@ PAGE = 1_000  # batches
 MOST_PAGES = 50
 SKEW = timedelta(minutes=10)  # by which the vendor's clock and ours may differ
 
-_LARGE_NUMBER = re.compile(rb"\d{19}")
+_LARGE_NUMBER = re.compile(rb"[:,\[\s-]\d{19}")  # or what may be one, inside a text
 _STATUSES = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -260,8 +260,8 @@ def _beginning(path: Path, size: int) -> bytes:
 
 
 def _message(line: bytes, message: JsonObject) -> bytes:
-    """The message as it came, large integers kept."""
-    if _LARGE_NUMBER.search(line):
+    """The message as it came, large integers in the argument of a tool kept."""
+    if b'"tool_use"' in line and _LARGE_NUMBER.search(line):
         try:
             return plain_json(jiter.from_json(line)["result"]["message"]).encode()
         except (ValueError, KeyError, TypeError):  # half a character in it
