@@ -102,6 +102,25 @@ def test_without_caching_nothing_is_kept_in_batches_either() -> None:
     assert found.packed_batch is not None
 
 
+def test_where_batches_keep_nothing_only_what_goes_before_them_is_cached() -> None:
+    rules = replace(RULES, caches=False)
+    found = forecast([400] * 1_050, STAGE, MARKED, Policy(route="batch"), (), rules)
+
+    assert found.packed_cached is not None
+    assert found.packed_cached_batch is None
+    assert found.expected is found.packed_batch
+    # Four of the first five calls read what the first one wrote.
+    assert found.expected.cached_tokens == pytest.approx(
+        found.packed_cached.cached_tokens * 4 / 104, abs=1
+    )
+
+
+def test_of_equals_the_usual_way_is_recommended() -> None:
+    found = planned(20, Policy(packing=False))
+
+    assert found.cheapest is found.packed
+
+
 @pytest.mark.parametrize(
     ("route", "expected"),
     [

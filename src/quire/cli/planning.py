@@ -123,7 +123,7 @@ def _time(each: "Variant") -> str:
     if each.seconds is None:
         return NEVER if each.batched else "–"
     if each.batched:
-        return f"up to {each.seconds / 3600:.0f} h"
+        return f"≤ {each.seconds / 3600:.0f} h"
     if each.seconds < 90:
         return f"{max(1, each.seconds):.0f} s"
     return f"{each.seconds / 60:.0f} min" if each.seconds < 5400 else f"{each.seconds / 3600:.1f} h"

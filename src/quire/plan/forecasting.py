@@ -269,10 +269,10 @@ def _batches(
             total = total.plus(bill(each, job.batch_price_at, then))
         return variant(name, total, batched=rows, seconds=window)
 
-    plain = told(PACKED_BATCH, UNKEPT, UNKEPT)
-    if not job.caching and not found.mark:
-        return found, plain, None
+    if not found.mark:
+        return found, told(PACKED_BATCH, kept, UNKEPT), None
     alone = found.primer and not before  # the primer is a call that nobody would have sent before
     written = tokens * job.facts.price_at(tokens).written_long / MILLION if alone else 0.0
     rows_kept = Keeping(found.hits, found.written)
+    plain = told(PACKED_BATCH, UNKEPT, UNKEPT)
     return found, plain, told(PACKED_CACHED_BATCH, kept, rows_kept, Bill(cost=written))

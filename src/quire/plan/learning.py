@@ -60,14 +60,15 @@ class Learnt(NamedTuple):
 def guess_takes(stage: Stage, facts: ModelFacts, head: Prefix) -> Takes:
     """Rules of thumb: a token for four bytes, a typical record, what vendors are known to bill."""
     each = facts.token_factor / FORECAST_BYTES
+    written = max(1.0, facts.token_factor) / FORECAST_BYTES  # an answer is no denser than JSON is
     record = expect(stage.schema)
     return Takes(
         prefix=billed_prefix_bytes(head, facts.wire.structured) * each,
         head=(len(stage.prompt.encode()) + FRAMING_BYTES) * each,
         task_input=USUAL_OVERHEAD * each,
         byte_input=each,
-        call_output=ANSWER_BYTES * each,
-        task_output=record.fixed * each,
+        call_output=ANSWER_BYTES * written,
+        task_output=record.fixed * written,
         byte_output=record.restated * each,
     )
 

@@ -84,8 +84,13 @@ class Forecast:
 
     @property
     def cheapest(self) -> Variant:
-        """The way that costs least; of equals the one with fewer calls, and the sooner one."""
-        return min(self.variants, key=lambda each: (each.cost, each.requests, each.batched))
+        """The way that costs least; of equals the one with fewer calls, the sooner, the usual."""
+        usual = self.expected
+
+        def rank(each: Variant) -> tuple[int, int, int, bool]:
+            return each.cost, each.requests, each.batched, each is not usual
+
+        return min(self.variants, key=rank)
 
     @property
     def saving_percent(self) -> float:
