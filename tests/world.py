@@ -15,6 +15,7 @@ from quire.engine import Engine, RunHandle
 from quire.ledger.ledger import open_ledger
 from quire.pipeline.ingest import ingest
 from quire.providers.protocol import Sent
+from quire.providers.registry import Providers
 from quire.providers.simulated import SimulatedProvider
 from quire.settings import Settings
 from quire.simulated.faults import NO_FAULTS, Faults, parse
@@ -63,11 +64,12 @@ class Scripted(SimulatedProvider):
             self.faults = usual
 
 
-class OneProvider:
+class OneProvider(Providers):
     """Who answers in a test: always the same provider, whatever is asked for."""
 
     def __init__(self, provider: SimulatedProvider) -> None:
         """Hold the provider; the test looks at it afterwards."""
+        super().__init__()
         self.provider = provider
 
     def get(self, name: str) -> SimulatedProvider:
@@ -94,7 +96,7 @@ class World:
         settings = Settings(ledger=self.url, lease=self.lease, grace=self.grace)
         self.engine = Engine(settings, open_ledger(self.url), self.outside)
         self.model = Scripted(parse(self.faults))
-        self.engine.providers = OneProvider(self.model)  # type: ignore[assignment]  # same shape
+        self.engine.providers = OneProvider(self.model)
 
     def ingest(self, texts: Sequence[str], name: str = "doc") -> None:
         """Put one document of these blocks into the ledger."""

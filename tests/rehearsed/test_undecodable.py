@@ -12,6 +12,7 @@ from quire.providers.gemini import Gemini
 from quire.providers.http import HttpProvider, Transport
 from quire.providers.openai import OpenAI
 from quire.providers.protocol import Vendor
+from quire.providers.registry import Providers
 from quire.rehearsal.exchange import GARBAGE
 from tests.cli.conftest import Quire
 from tests.rehearsed.conftest import Rehearse, Serve
@@ -22,11 +23,12 @@ VENDOR: dict[str, Callable[[], Vendor]] = {OPENAI: OpenAI, ANTHROPIC: Anthropic,
 WORD = b"UNHEARD"  # what the old decoder has never heard of
 
 
-class One:
+class One(Providers):
     """Who answers: always the same vendor, over real connections."""
 
     def __init__(self, vendor: Vendor) -> None:
         """Speak a vendor's words."""
+        super().__init__()
         self._provider = HttpProvider(vendor, Transport())
 
     def get(self, name: str) -> HttpProvider:
@@ -62,7 +64,7 @@ def mended(asks: str) -> Vendor:
 
 def speaking(here: Rehearsed, vendor: Vendor) -> Rehearsed:
     """The engine, with this vendor's file."""
-    here.engine.providers = One(vendor)  # type: ignore[assignment]  # same shape
+    here.engine.providers = One(vendor)
     return here
 
 

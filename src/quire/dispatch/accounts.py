@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from quire.accounts.choose import Chosen
-from quire.domain.accounts import Account, Secret
+from quire.domain.accounts import Account, CredentialId, Secret
 from quire.domain.errors import ProviderError, Remedy, UsageError
 from quire.domain.models import ModelFacts
 from quire.domain.runs import HoldKind
@@ -17,14 +17,18 @@ from quire.pipeline.record import hold
 REMEMBERED = timedelta(seconds=2)  # so that a key that was marked elsewhere is soon left alone
 
 ChooseAccount = Callable[[Transaction, ModelFacts, datetime], Chosen]
+RecallAccount = Callable[[Transaction, ModelFacts, CredentialId, datetime], Chosen]
 
 
 class Accounts:
     """Says as whom a stage's calls go out."""
 
-    def __init__(self, choose: ChooseAccount, token: Callable[[], str]) -> None:
+    def __init__(
+        self, choose: ChooseAccount, token: Callable[[], str], recall: RecallAccount | None = None
+    ) -> None:
         """`token` fetches what stands for a key where the key is short-lived; it may block."""
         self._choose = choose
+        self._recall = recall
         self._token = token
         self._known: dict[tuple[str, str], tuple[Chosen, datetime]] = {}
 
@@ -34,6 +38,19 @@ class Accounts:
         if chosen.accounts:
             return chosen.accounts[0]
         detail = f"{chosen.problem}; then the same command, or `quire resume {context.run_id}`"
+        hold(tx, context.run_id, HoldKind.CREDENTIAL, detail, now)
+        return None
+
+    def recall(
+        self, tx: Transaction, context: StageContext, credential: CredentialId | None, now: datetime
+    ) -> Account | None:
+        """The one account that something already sent belongs to; None, and the run is held."""
+        if credential is None or self._recall is None:
+            return self.choose(tx, context, now)
+        chosen = self._recall(tx, context.facts, credential, now)
+        if chosen.accounts:
+            return chosen.accounts[0]
+        detail = f"{chosen.problem}; then `quire resume {context.run_id}`"
         hold(tx, context.run_id, HoldKind.CREDENTIAL, detail, now)
         return None
 

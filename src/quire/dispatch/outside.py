@@ -1,8 +1,10 @@
 """The outside: the clock, chance, sleep and threads enter here and nowhere else."""
 
 import asyncio
+import base64
 import os
 import random
+import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -22,6 +24,18 @@ POINTS = (
     "after_record",
     "before_settle",
     "after_settle",
+    "after_draft",
+    "after_intent",
+    "after_spool",
+    "after_upload",
+    "before_create",
+    "after_create",
+    "after_confirm",
+    "after_poll",
+    "after_end",
+    "after_rows",
+    "before_collect",
+    "after_collect",
 )
 
 
@@ -35,6 +49,10 @@ class Outside:
     def jitter(self) -> float:
         """A number from [0, 1), so that those who wait do not all come back at once."""
         return random.random()  # noqa: S311 - spreads load, guards nothing
+
+    def nonce(self) -> str:
+        """A new name for what must be found again among strangers' things."""
+        return "q" + base64.b32encode(secrets.token_bytes(7)).decode().lower()[:10]
 
     async def sleep(self, seconds: float) -> None:
         """Let time pass."""

@@ -11,15 +11,18 @@ from typing import TypeVar
 
 from quire.dispatch.accounts import Accounts
 from quire.dispatch.courier import Courier
+from quire.dispatch.means import Means, Vendors
+from quire.dispatch.office import Office
 from quire.dispatch.outside import Outside, Threads
+from quire.dispatch.poller import Poller
 from quire.dispatch.settler import Settler
+from quire.dispatch.submitter import Submitter
 from quire.dispatch.sweeper import Sweeper
 from quire.domain.errors import Error, LedgerUnavailable
 from quire.domain.ids import RunId
 from quire.ledger.ledger import Ledger
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.prepare import REFILL_AFTER
-from quire.providers.protocol import Provider
 
 T = TypeVar("T")
 
@@ -32,6 +35,7 @@ class WorkerSettings:
     grace: float = 10.0  # seconds that calls in flight may take when we are asked to stop
     idle: float = 0.25  # seconds between looks when there is nothing to do
     sweep: float = 0.25  # seconds between sweeps when there is
+    poll: float | None = None  # seconds between looks at a batch; None = as its vendor likes it
 
 
 class Worker:
@@ -40,7 +44,7 @@ class Worker:
     def __init__(
         self,
         ledger: Ledger,
-        provider_for: Callable[[str], Provider],
+        vendors: Vendors,
         accounts: Accounts,
         outside: Outside,
         settings: WorkerSettings,
@@ -53,10 +57,16 @@ class Worker:
         self._tell = tell
         self._threads = Threads()
         contexts = Contexts()
-        self.courier = Courier(ledger, contexts, provider_for, accounts, outside, self._threads)
+        provider = vendors.provider
+        self.courier = Courier(ledger, contexts, provider, accounts, outside, self._threads)
         self.courier.tell = tell
-        self.settler = Settler(ledger, contexts, outside, self._threads, provider_for)
+        self.settler = Settler(ledger, contexts, outside, self._threads, provider)
         self.sweeper = Sweeper(ledger, contexts, outside, self._threads, settings.lease)
+        means = Means(ledger, contexts, vendors, accounts, outside, self._threads)
+        self.office = Office(ledger, self._threads, timedelta(seconds=settings.lease))
+        self.submitter = Submitter(means, self.office)
+        self.poller = Poller(means, self.office)
+        self.submitter.poll = self.poller.poll = settings.poll
         self._stopping = False  # nothing more goes out
         self._hurried = False  # what is out has only its grace
         self._deadline: datetime | None = None  # when the grace ends
@@ -70,7 +80,7 @@ class Worker:
 
     def serve_only(self, run: RunId | None) -> None:
         """Spend for one run only; what belongs to others is still judged and swept."""
-        self.courier.only = self.settler.only = run
+        self.courier.only = self.settler.only = self.submitter.only = run
 
     async def run(self, done: Callable[[], bool], *, signals: bool = False) -> None:
         """Work until `done` says so or somebody asks to stop; what is out is waited for."""
@@ -91,6 +101,8 @@ class Worker:
                     failure = failure or error
                 finally:
                     self.courier.abandon()
+                    self.office.abandon()
+        self.submitter.close()
         self._threads.close()
         if failure is not None:
             raise failure
@@ -108,8 +120,20 @@ class Worker:
             self._unsettled = 0
         if due or (moved == 0 and self.courier.in_flight == 0):
             moved += await self.sweeper.step(now, self.courier.holds)
+            moved += await self._look_after_batches(group, now, going=going)
             self._next_sweep = now + timedelta(seconds=self._settings.sweep)
         return moved
+
+    async def _look_after_batches(
+        self, group: asyncio.TaskGroup, now: datetime, *, going: bool
+    ) -> int:
+        worker = self.sweeper.worker
+        await self.office.keep(worker, now)
+        moved = self.office.take_moved()
+        if not going:
+            return moved
+        moved += await self.submitter.step(group, worker, now)
+        return moved + await self.poller.step(group, worker, now)
 
     def _must_settle(self) -> bool:
         """Settle as many answers at once as the queues allow: that is when they are refilled."""
@@ -145,14 +169,18 @@ class Worker:
         """Let calls in flight finish, recording as they come; in a hurry, within the grace."""
         self._stopping = True
         self._deadline = self._outside.now() + timedelta(seconds=self._settings.grace)
-        while self.courier.in_flight and not (self._hurried and self._late()):
+        while self._out() and not (self._hurried and self._late()):
             self.courier.returned.clear()
             if await self._patiently(lambda: self.step(group, self._outside.now())) == 0:
                 await self._rest()
 
+    def _out(self) -> int:
+        return self.courier.in_flight + self.office.busy
+
     async def _finish(self, group: asyncio.TaskGroup) -> None:
         """Record and judge the last answers, and sign off; what is still out is abandoned."""
         self.courier.abandon()
+        self.office.abandon()
         await asyncio.sleep(0)  # let what was abandoned say so
         while await self._patiently(lambda: self.step(group, self._outside.now())):
             pass

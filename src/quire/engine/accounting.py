@@ -5,11 +5,12 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 
-from quire.accounts.choose import Chosen, choose
+from quire.accounts.choose import Chosen, choose, recall
 from quire.accounts.finding import surroundings
 from quire.accounts.sealing import Box
 from quire.accounts.secret_key import key_place, open_box
 from quire.dispatch.accounts import Accounts
+from quire.domain.accounts import CredentialId
 from quire.domain.errors import UsageError
 from quire.domain.models import ModelFacts
 from quire.ledger.ledger import Transaction
@@ -27,7 +28,16 @@ def worker_accounts(settings: Settings, environment: Mapping[str, str]) -> Accou
             return Chosen((), str(error))
         return choose(tx, box, around, now)
 
-    return Accounts(chosen, _google_token)
+    def recalled(
+        tx: Transaction, facts: ModelFacts, credential: CredentialId, now: datetime
+    ) -> Chosen:
+        try:
+            around = surroundings(facts.provider, settings, environment, facts.wire.url)
+        except UsageError as error:
+            return Chosen((), str(error))
+        return recall(tx, box, around, credential)
+
+    return Accounts(chosen, _google_token, recalled)
 
 
 def box_opener(settings: Settings, environment: Mapping[str, str]) -> Callable[[], Box]:

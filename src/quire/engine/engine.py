@@ -1,31 +1,25 @@
 """Engine: ingest, plan, run, steer, look and export, over one ledger."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from quire.dispatch.means import Vendors
 from quire.dispatch.outside import Outside
 from quire.dispatch.worker import Worker, WorkerSettings
+from quire.domain.batches import BatchRules
 from quire.domain.data import Json
-from quire.domain.documents import Document
-from quire.domain.errors import NotFound, SourceUnreadable, UsageError
-from quire.domain.ids import DocumentId, RunId
-from quire.domain.recipes import Schema
+from quire.domain.errors import NotFound, UsageError
+from quire.domain.ids import RunId
 from quire.domain.runs import Progress, Run
 from quire.engine.accounting import worker_accounts
+from quire.engine.batches import Batching
 from quire.engine.counting import exactly
-from quire.engine.looking import Looking, one_document
+from quire.engine.library import Library
+from quire.engine.looking import Looking
 from quire.engine.loop import in_main_thread, run_loop
-from quire.engine.ordering import (
-    Ask,
-    answered_like,
-    ask,
-    find_schema,
-    keep_schema,
-    read_schema_source,
-)
+from quire.engine.ordering import Ask, answered_like, ask
 from quire.engine.probed import with_probed_size
 from quire.engine.run import RunHandle
 from quire.engine.standing import Standing
@@ -33,24 +27,12 @@ from quire.engine.steering import Steering
 from quire.export.jsonl import write_jsonl
 from quire.export.rows import flat_rows
 from quire.ledger.ledger import Ledger
-from quire.pipeline.ingest import Ingested, ingest
 from quire.pipeline.progress import at_rest, progress
-from quire.pipeline.purge import Purged, purge
 from quire.pipeline.start import Order, start
 from quire.plan.forecasting import Forecast, forecast
+from quire.plan.routing import AUTO, choose_route
 from quire.providers.registry import Providers
 from quire.settings import Settings
-from quire.sources.finding import find_sources
-from quire.sources.reading import read_source
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ingestion:
-    """What became of the sources of one call."""
-
-    documents: tuple[Ingested, ...]
-    refused: tuple[str, ...] = ()  # one line each: the file and the reason
-    skipped: int = 0  # files in folders that are of no type we read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +43,7 @@ class Planned:
     forecast: Forecast
 
 
-class Engine(Steering, Standing):
+class Engine(Library, Steering, Standing, Batching):
     """One ledger and all that can be done with it; the composition root."""
 
     def __init__(
@@ -93,47 +75,6 @@ class Engine(Steering, Standing):
         """Let go of the ledger."""
         self.ledger.close()
 
-    def ingest(
-        self,
-        *paths: str | Path,
-        text_column: str | None = None,
-        key_column: str | None = None,
-        watch: Callable[[Path], None] | None = None,
-    ) -> Ingestion:
-        """Read files, folders and globs; a bad one is refused with a line, the rest go in."""
-        found = find_sources([os.fspath(path) for path in paths])
-        documents: list[Ingested] = []
-        refused = list(found.problems)
-        for path in found.paths:
-            if watch:
-                watch(path)
-            try:
-                parsed = read_source(path, text_column=text_column, key_column=key_column)
-                with self.ledger.transaction() as tx:
-                    documents.append(ingest(tx, parsed, self._outside.now()))
-            except SourceUnreadable as error:
-                refused.append(" ".join(str(error).splitlines()))
-        return Ingestion(documents=tuple(documents), refused=tuple(refused), skipped=found.skipped)
-
-    def documents(self) -> list[Document]:
-        """Every document in the ledger."""
-        with self.ledger.snapshot() as tx:
-            return tx.documents.all()
-
-    def add_schema(self, source: Any, ref: str | None = None) -> Schema:
-        """Keep a schema under its name; the same one again is a no-op."""
-        schema = read_schema_source(source, ref)
-        with self.ledger.transaction() as tx:
-            kept = keep_schema(tx, schema)
-            if kept is None:
-                tx.schemas.add(schema, self._outside.now())
-        return kept or schema
-
-    def schemas(self) -> list[Schema]:
-        """Every kept schema."""
-        with self.ledger.snapshot() as tx:
-            return tx.schemas.all()
-
     def plan(
         self, *, schema: Any, model: str | None = None, over: Any = None, **policy: Json
     ) -> Planned:
@@ -148,6 +89,7 @@ class Engine(Steering, Standing):
                 facts,
                 asked.policy.policy,
                 answered_like(tx, asked),
+                self._rules(facts.provider),
             )
         return Planned(ask=asked, forecast=told)
 
@@ -170,6 +112,7 @@ class Engine(Steering, Standing):
             inputs=self._inputs(over),
             task_limit=limit,
             new=new,
+            route=self._route(asked, over),
         )
         with self.ledger.transaction() as tx:
             started = start(tx, order, self._outside.now())
@@ -221,12 +164,13 @@ class Engine(Steering, Standing):
         only: RunId | None = None,
     ) -> bool:
         """Be a worker for every run of the workspace, or for one; true if it was interrupted."""
-        settings = WorkerSettings(lease=self.settings.lease, grace=self.settings.grace)
+        told = self.settings
+        settings = WorkerSettings(lease=told.lease, grace=told.grace, poll=told.poll)
 
         async def work() -> bool:
             accounts = worker_accounts(self.settings, self.environment)
-            get = self.providers.get
-            worker = Worker(self.ledger, get, accounts, self._outside, settings, tell)
+            vendors = Vendors(self.providers.get, self.providers.batching, self.providers.door)
+            worker = Worker(self.ledger, vendors, accounts, self._outside, settings, tell)
             worker.serve_only(only)
             self._workers.add(worker)
             try:
@@ -251,45 +195,23 @@ class Engine(Steering, Standing):
         """Write a run's results as JSON lines."""
         return write_jsonl(self.ledger, run, path, only)
 
-    def purge(self, name: str) -> tuple[Document, Purged]:
-        """Erase a document with its prompts, responses and results."""
-        with self.ledger.transaction() as tx:
-            found = one_document(name, tx.documents.match(name))
-            purged = purge(tx, found.id, self._outside.now())
-        self.ledger.scrub()
-        return found, purged
+    def _rules(self, provider: str) -> BatchRules | None:
+        vendor = self.providers.batching(provider)
+        return vendor.rules if vendor else None
+
+    def _route(self, asked: Ask, over: Any) -> str:
+        """How a run's calls travel: decided here, because only here prices and vendors meet."""
+        policy, facts = asked.policy.policy, asked.facts
+        requests = 0
+        if policy.route == AUTO:
+            with self.ledger.snapshot() as tx:
+                sizes = tx.documents.sizes([document for document, _ in self._inputs(over)])
+                requests = forecast(sizes, asked.recipe.stages[0], facts, policy).packed.requests
+        route = choose_route(policy, facts, requests, self._rules(facts.provider))
+        if route.problem:
+            raise UsageError(route.problem)
+        return route.lane
 
     def _ask(self, schema: Any, model: str | None, policy: dict[str, Json]) -> Ask:
         asked = ask(self.settings, self._schema(schema), model, policy)
         return with_probed_size(self.ledger, asked)
-
-    def _schema(self, source: Any) -> Schema:
-        """A kept schema by name; a file, mapping or class is kept on the way."""
-        if isinstance(source, Schema):
-            return source
-        is_file = isinstance(source, Path) or (isinstance(source, str) and Path(source).is_file())
-        if isinstance(source, str) and not is_file:
-            with self.ledger.snapshot() as tx:
-                return find_schema(tx, source)
-        return self.add_schema(source)
-
-    def _inputs(
-        self, over: "Ingestion | Iterable[DocumentId] | None"
-    ) -> list[tuple[DocumentId, str]]:
-        """The documents a run is over, each with its fingerprint; all of them by default."""
-        with self.ledger.snapshot() as tx:
-            names = tx.documents.names()
-        if over is not None:
-            wanted = _document_ids(over)
-            names = [each for each in names if each[0] in wanted]
-        if not names:
-            raise UsageError("there is nothing to ask about: `quire ingest` documents first")
-        return names
-
-
-def _document_ids(over: "Ingestion | Iterable[DocumentId]") -> set[DocumentId]:
-    if isinstance(over, Ingestion):
-        if not over.documents and over.refused:
-            raise UsageError(f"nothing was ingested: {over.refused[0]}")
-        return {each.document_id for each in over.documents}
-    return set(over)

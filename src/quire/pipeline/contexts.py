@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
+from quire.domain.batches import Batch
 from quire.domain.data import canonical_json
 from quire.domain.errors import NotFound
 from quire.domain.ids import LaneId, RunId, StageId
@@ -116,6 +117,14 @@ class Contexts:
             known = self._by_lane[lane.id] = _read(tx, lane)
             self._by_stage.setdefault(lane.stage_id, known)
         return known
+
+    def of_batch(self, tx: Transaction, batch: Batch) -> StageContext:
+        """The context of the lane whose calls a batch carries."""
+        known = self._by_lane.get(batch.lane_id)
+        if known is not None:
+            return known
+        lanes = tx.requests.lanes_of_run(batch.run_id)
+        return self.of_lane(tx, next(each for each in lanes if each.id == batch.lane_id))
 
     def of_stage(self, tx: Transaction, run: RunId, stage: StageId) -> StageContext:
         """The context of a stage."""

@@ -32,6 +32,7 @@ def resume(tx: Transaction, run: RunId, now: datetime, command: str | None = Non
     if not _begin(tx, run, "resume", now, command):
         return False
     lifted = tx.holds.lift(run, LIFTED)
+    tx.batches.hurry(run)
     clear(tx, now, ModelFacts.from_json(_get(tx, run).model).provider)  # the keys are tried again
     for hold in tx.holds.of_run(run):
         raise IllegalMove(f"run {run} cannot go on: {hold.detail}")

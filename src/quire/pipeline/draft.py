@@ -34,6 +34,7 @@ class Drafting(NamedTuple):
 
     ready: BatchId | None = None  # a draft to be submitted now
     moved: int = 0  # calls taken into a draft, or sent on their way directly
+    waiting: bool = False  # something is queued, and more may join it
 
 
 NOTHING = Drafting()
@@ -59,7 +60,7 @@ def draft(
         queued = tx.requests.queued(lane.id, gathering.rules.calls)
         waited = gathering.waited >= context.policy.batch_wait
         if not queued or not is_due(queued, gathering.rules, more=more, waited=waited):
-            return NOTHING
+            return Drafting(waiting=queued > 0)
         if queued < context.policy.min_batch_size:
             return Drafting(moved=send_directly(tx, lane))
     return _fill(tx, context, found, gathering, now)

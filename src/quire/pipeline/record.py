@@ -8,6 +8,8 @@ from typing import assert_never
 
 from quire.accounts.credentials import mark
 from quire.accounts.vendors import variables_of
+from quire.domain.accounts import Account
+from quire.domain.errors import ProviderError
 from quire.domain.ids import AttemptId, RunId, StageId
 from quire.domain.requests import Answer, AttemptRow, CallFailure, Reply
 from quire.domain.runs import HoldKind
@@ -186,35 +188,38 @@ def _apply(
             _split(tx, row, cap, str(failure.error))
         case Refuse(error=reason):
             _refused(tx, contexts, row, reason)
-        case Hold(kind=kind, detail=detail):
+        case Hold(kind=kind):
             _send_again(tx, row, 0, now)
-            if not _set_aside(tx, row.run_id, failure, now):
-                detail = f"{_blamed(detail, failure)}; then `quire resume {row.run_id}`"
-                hold(tx, row.run_id, HoldKind(kind), detail, now)
+            blame(tx, row.run_id, failure.error, failure.account, now, HoldKind(kind))
         case never:
             assert_never(never)
 
 
-def _blamed(detail: str, failure: CallFailure) -> str:
-    """Say what to do about an error that holds a run."""
-    account = failure.account
-    if failure.error.bad_key and not account.key:
-        usual = " or ".join(variables_of(account.provider))
-        return f"{detail}; no key was sent: `quire keys add {account.provider}`, or set {usual}"
-    return f"{detail}; mend that"
+def blame(
+    tx: Transaction,
+    run: RunId,
+    error: ProviderError,
+    account: Account,
+    now: datetime,
+    kind: HoldKind = HoldKind.CREDENTIAL,
+) -> None:
+    """Only a person can mend this: the key is set aside for the next one, or the run waits.
 
-
-def _set_aside(tx: Transaction, run: RunId, failure: CallFailure, now: datetime) -> bool:
-    """Mark a key that is not accepted or has no credit, so that the next one takes over.
-
-    Whoever claims next holds the run if there is none. False: the key is not to blame.
+    Whoever claims next holds the run if there is no other key.
     """
-    error, account = failure.error, failure.account
     if account.id is None or not (error.bad_key or error.spent):
-        return False
-    if mark(tx, account, "invalid" if error.bad_key else "spent", str(error), now):
+        detail = f"{_what_to_do(error, account)}; then `quire resume {run}`"
+        hold(tx, run, kind, detail, now)
+    elif mark(tx, account, "invalid" if error.bad_key else "spent", str(error), now):
         tx.events.add(run, "key_refused", f"{account.credential}: {error}", now)
-    return True
+
+
+def _what_to_do(error: ProviderError, account: Account) -> str:
+    """Say what to do about an error that holds a run."""
+    if error.bad_key and not account.key:
+        usual = " or ".join(variables_of(account.provider))
+        return f"{error}; no key was sent: `quire keys add {account.provider}`, or set {usual}"
+    return f"{error}; mend that"
 
 
 def hold(tx: Transaction, run: RunId, kind: HoldKind, detail: str, now: datetime) -> None:

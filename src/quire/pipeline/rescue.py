@@ -30,6 +30,7 @@ def rescue(
     if gone:
         rows = tx.attempts.open_of(gone)
         calls = lose(tx, rows, "the worker that sent this call is gone", now)
+        tx.batches.free_all_of(gone)
         tx.workers.end(gone, now)
         tx.notify()
     expired = dict(tx.attempts.unknown_since(now - GRACE, CHUNK))

@@ -71,6 +71,7 @@ def start(tx: Transaction, order: Order, now: datetime) -> Started:
         tx.runs.set_limit(known, order.task_limit)
         _change_speed(tx, known, order, now)
         _try_keys_again(tx, known, order, now)
+        tx.batches.hurry(known)
         tx.notify()
         return Started(known, goes_on=True)
     told = (recipe_to_json(order.recipe), order.facts.as_json(), order.policy.as_json())

@@ -1,0 +1,167 @@
+"""The poller: asks how batches stand, finds lost ones again, and brings their rows home."""
+
+import asyncio
+from datetime import datetime, timedelta
+
+from quire.dispatch.collecting import Collector
+from quire.dispatch.means import Means
+from quire.dispatch.office import InHand, Office
+from quire.dispatch.reading import describe
+from quire.dispatch.submitter import SECONDS as CREATE_SECONDS
+from quire.domain.batches import Batch, BatchStatus, End, Found, Lookup, Sought
+from quire.domain.errors import ProviderError, Remedy
+from quire.domain.ids import WorkerId
+from quire.domain.runs import HoldKind
+from quire.ledger.ledger import Transaction
+from quire.pipeline.collect import hold_failed, hold_unknown, note_status, put_off
+from quire.pipeline.record import hold
+from quire.pipeline.submit import LOOK_AGAIN, absent, confirm, not_before, recover
+from quire.plan.batching import next_look
+
+ASK_SECONDS = 60.0  # that one question may take
+LATER = timedelta(minutes=5)  # until a key that is missing may be back
+PERSON = timedelta(hours=1)  # until somebody may have looked
+
+
+class Poller:
+    """Looks after what one ledger has at providers."""
+
+    def __init__(
+        self,
+        means: Means,
+        office: Office,
+    ) -> None:
+        """Start with nothing in memory: everything is in the ledger."""
+        self._ledger = means.ledger
+        self._contexts = means.contexts
+        self._vendors = means.vendors
+        self._accounts = means.accounts
+        self._outside = means.outside
+        self._threads = means.threads
+        self._office = office
+        self._collector = Collector(means)
+        self.poll: float | None = None  # seconds between two looks, instead of the vendor's
+
+    async def step(self, group: asyncio.TaskGroup, worker: WorkerId, now: datetime) -> int:
+        """Take what is due in hand; returns how much that is."""
+        if not self._office.free:
+            return 0
+        due = await self._threads.run(self._take, worker, now)
+        for each in due:
+            self._office.begin(group, each.batch, worker, self._look(each))
+        return len(due)
+
+    def _take(self, worker: WorkerId, now: datetime) -> list[InHand]:
+        taken: list[InHand] = []
+        with self._ledger.transaction() as tx:
+            for batch in tx.batches.due(now, self._office.free):
+                if batch.state == "submitting":
+                    recover(tx, batch, now)
+                    continue
+                hand = self._in_hand(tx, batch, now)
+                if hand is None:
+                    tx.batches.delay(batch.id, now + LATER, "its key is missing", failed=False)
+                elif tx.batches.lease(batch.id, worker, now + self._office.lease, now):
+                    taken.append(hand)
+        return taken
+
+    def _in_hand(self, tx: Transaction, batch: Batch, now: datetime) -> InHand | None:
+        context = self._contexts.of_batch(tx, batch)
+        vendor = self._vendors.batching(context.provider)
+        account = self._accounts.recall(tx, context, batch.credential_id, now)
+        if vendor is None or account is None:
+            return None
+        return InHand(batch, context, account, vendor)
+
+    async def _look(self, hand: InHand) -> None:
+        """Do what is next for a batch; a provider that does not answer is asked again later."""
+        try:
+            hand = hand._replace(account=await self._accounts.ready(hand.account))
+            if hand.batch.state == "unknown":
+                await self._find(hand)
+            else:
+                await self._ask(hand)
+        except ProviderError as error:
+            await self._threads.run(self._failed, hand, error)
+        except TimeoutError:
+            late = ProviderError("the provider did not answer in time", remedy=Remedy.RETRY)
+            await self._threads.run(self._failed, hand, late)
+        except Exception as error:  # noqa: BLE001 - whatever a vendor's code raises, the batch stays ours
+            failure = ProviderError(describe(error), remedy=Remedy.RETRY)
+            await self._threads.run(self._failed, hand, failure)
+
+    async def _ask(self, hand: InHand) -> None:
+        batch, vendor = hand.batch, hand.vendor
+        async with asyncio.timeout(ASK_SECONDS):
+            if batch.cancel_asked_at and not batch.cancel_sent_at and vendor.rules.cancels:
+                await vendor.cancel(self._vendors.door(), hand.account, batch.ref)
+                await self._threads.run(self._note_cancel, hand)
+            status = await vendor.poll(self._vendors.door(), hand.account, batch.ref)
+        self._outside.reach("after_poll")
+        ended = await self._threads.run(self._note, hand, status)
+        if ended is not None:
+            self._outside.reach("after_end")
+            await self._collector.collect(hand._replace(batch=ended), status, self._vendors.door())
+
+    async def _find(self, hand: InHand) -> None:
+        """Look for a batch that may have been made; nothing is sent again before that is known."""
+        batch, rules = hand.batch, hand.vendor.rules
+        if rules.lookup is Lookup.NONE:
+            await self._threads.run(self._leave_to_person, hand)
+            return
+        sought = await self._threads.run(self._sought, hand)
+        async with asyncio.timeout(CREATE_SECONDS):
+            found = await hand.vendor.find(self._vendors.door(), hand.account, sought)
+            sure = not_before(batch, self._office.lease, CREATE_SECONDS, rules.lag)
+            gone = not found.ref and not found.unsure and self._outside.now() >= sure
+            if gone and batch.input_ref:
+                await hand.vendor.discard(self._vendors.door(), hand.account, batch.input_ref)
+        await self._threads.run(self._found, hand, found, gone)
+
+    def _sought(self, hand: InHand) -> Sought:
+        batch = hand.batch
+        with self._ledger.snapshot() as tx:
+            known = tx.batches.refs(batch.credential_id)
+        since = batch.creating_at or batch.created_at
+        return Sought(batch.nonce, batch.calls, batch.input_ref, since, known)
+
+    def _found(self, hand: InHand, found: Found, gone: bool) -> None:
+        now, batch = self._outside.now(), hand.batch
+        with self._ledger.transaction() as tx:
+            if found.ref:
+                confirm(tx, batch, found.ref, now, now)
+                tx.holds.lift(batch.run_id, [HoldKind.UNKNOWN_SUBMIT])
+            elif gone:
+                absent(tx, batch, now)
+            else:
+                said = found.unsure or "not found yet; it may still show"
+                tx.batches.delay(batch.id, now + LOOK_AGAIN, said, failed=False)
+
+    def _leave_to_person(self, hand: InHand) -> None:
+        now = self._outside.now()
+        with self._ledger.transaction() as tx:
+            hold_unknown(tx, hand.batch, now)
+            tx.batches.delay(hand.batch.id, now + PERSON, "a person must look", failed=False)
+
+    def _note_cancel(self, hand: InHand) -> None:
+        with self._ledger.transaction() as tx:
+            tx.batches.note_cancel_sent(hand.batch.id, self._outside.now())
+
+    def _note(self, hand: InHand, status: BatchStatus) -> Batch | None:
+        """Write down how it stands; the batch as it is now, if its rows are to be collected."""
+        now, batch, rules = self._outside.now(), hand.batch, hand.vendor.rules
+        age = (now - (batch.submitted_at or now)).total_seconds()
+        wait = self.poll or next_look(rules.cadence, age, rules.window)
+        with self._ledger.transaction() as tx:
+            ended = note_status(tx, batch, status, now + timedelta(seconds=wait), now)
+            if ended and status.end is End.FAILED:
+                hold_failed(tx, batch, status.problem, now)
+            return tx.batches.get(batch.id) if ended or batch.state == "ended" else None
+
+    def _failed(self, hand: InHand, error: ProviderError) -> None:
+        now, batch = self._outside.now(), hand.batch
+        with self._ledger.transaction() as tx:
+            put_off(tx, batch, str(error), error.retry_after, now)
+            if error.remedy is Remedy.FIX_ACCOUNT:  # only this key may ask: no other takes over
+                detail = f"batch {batch.id}: {error}; then `quire resume {batch.run_id}`"
+                hold(tx, batch.run_id, HoldKind.CREDENTIAL, detail, now)

@@ -1,0 +1,77 @@
+"""Batches of an engine: what providers have of ours, as people look at it and steer it."""
+
+from quire.dispatch.outside import Outside
+from quire.domain.batches import Batch, BatchView
+from quire.domain.errors import IllegalMove, NotFound
+from quire.domain.ids import BatchId, RunId
+from quire.domain.runs import HoldKind
+from quire.ledger.ledger import Ledger, Transaction
+from quire.pipeline.submit import absent, confirm
+
+
+class Batching:
+    """What an engine knows of its batches."""
+
+    ledger: Ledger
+    _outside: Outside
+
+    def batches(self, run: int | None = None) -> list[BatchView]:
+        """The batches of a run, or of all, the newest first."""
+        with self.ledger.snapshot() as tx:
+            return tx.batch_views.all(run=RunId(run) if run is not None else None)
+
+    def batch(self, batch: int) -> BatchView:
+        """One batch."""
+        with self.ledger.snapshot() as tx:
+            found = tx.batch_views.all(batch=BatchId(batch))
+        if not found:
+            raise NotFound(f"there is no batch {batch}; `quire batches` lists them")
+        return found[0]
+
+    def cancel_batch(self, batch: int) -> bool:
+        """Ask the provider to end a batch; what it has answered is kept, the rest goes again."""
+        now = self._outside.now()
+        with self.ledger.transaction() as tx:
+            found = _get(tx, batch)
+            if not tx.batches.ask_cancel(found.id, now):
+                raise IllegalMove(f"batch {batch} is {found.state}; there is nothing to cancel")
+            tx.events.add(found.run_id, "batch_cancel_asked", f"batch {batch}, by hand", now)
+            tx.notify()
+        return found.cancel_asked_at is None
+
+    def adopt_batch(self, batch: int, ref: str) -> None:
+        """Say under which name the provider has a batch that nobody knew the fate of."""
+        now = self._outside.now()
+        with self.ledger.transaction() as tx:
+            found = _unknown(tx, batch)
+            confirm(tx, found, ref, now, now)
+            _go_on(tx, found)
+
+    def batch_absent(self, batch: int) -> None:
+        """Say that the provider does not have a batch that nobody knew the fate of."""
+        now = self._outside.now()
+        with self.ledger.transaction() as tx:
+            found = _unknown(tx, batch)
+            absent(tx, found, now)
+            _go_on(tx, found)
+
+
+def _get(tx: Transaction, batch: int) -> Batch:
+    found = tx.batches.get(BatchId(batch))
+    if found is None:
+        raise NotFound(f"there is no batch {batch}; `quire batches` lists them")
+    return found
+
+
+def _unknown(tx: Transaction, batch: int) -> Batch:
+    found = _get(tx, batch)
+    if found.state != "unknown":
+        raise IllegalMove(
+            f"batch {batch} is {found.state}; only one of unknown outcome can be adopted"
+        )
+    return found
+
+
+def _go_on(tx: Transaction, batch: Batch) -> None:
+    tx.holds.lift(batch.run_id, [HoldKind.UNKNOWN_SUBMIT])
+    tx.notify()

@@ -1,0 +1,116 @@
+"""The library of an engine: documents and schemas come in, and documents may leave again."""
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from quire.dispatch.outside import Outside
+from quire.domain.documents import Document
+from quire.domain.errors import SourceUnreadable, UsageError
+from quire.domain.ids import DocumentId
+from quire.domain.recipes import Schema
+from quire.engine.looking import one_document
+from quire.engine.ordering import find_schema, keep_schema, read_schema_source
+from quire.ledger.ledger import Ledger
+from quire.pipeline.ingest import Ingested, ingest
+from quire.pipeline.purge import Purged, purge
+from quire.sources.finding import find_sources
+from quire.sources.reading import read_source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingestion:
+    """What became of the sources of one call."""
+
+    documents: tuple[Ingested, ...]
+    refused: tuple[str, ...] = ()  # one line each: the file and the reason
+    skipped: int = 0  # files in folders that are of no type we read
+
+
+class Library:
+    """What an engine can be asked about."""
+
+    ledger: Ledger
+    _outside: Outside
+
+    def ingest(
+        self,
+        *paths: str | Path,
+        text_column: str | None = None,
+        key_column: str | None = None,
+        watch: Callable[[Path], None] | None = None,
+    ) -> Ingestion:
+        """Read files, folders and globs; a bad one is refused with a line, the rest go in."""
+        found = find_sources([os.fspath(path) for path in paths])
+        documents: list[Ingested] = []
+        refused = list(found.problems)
+        for path in found.paths:
+            if watch:
+                watch(path)
+            try:
+                parsed = read_source(path, text_column=text_column, key_column=key_column)
+                with self.ledger.transaction() as tx:
+                    documents.append(ingest(tx, parsed, self._outside.now()))
+            except SourceUnreadable as error:
+                refused.append(" ".join(str(error).splitlines()))
+        return Ingestion(documents=tuple(documents), refused=tuple(refused), skipped=found.skipped)
+
+    def documents(self) -> list[Document]:
+        """Every document in the ledger."""
+        with self.ledger.snapshot() as tx:
+            return tx.documents.all()
+
+    def add_schema(self, source: Any, ref: str | None = None) -> Schema:
+        """Keep a schema under its name; the same one again is a no-op."""
+        schema = read_schema_source(source, ref)
+        with self.ledger.transaction() as tx:
+            kept = keep_schema(tx, schema)
+            if kept is None:
+                tx.schemas.add(schema, self._outside.now())
+        return kept or schema
+
+    def schemas(self) -> list[Schema]:
+        """Every kept schema."""
+        with self.ledger.snapshot() as tx:
+            return tx.schemas.all()
+
+    def purge(self, name: str) -> tuple[Document, Purged]:
+        """Erase a document with its prompts, responses and results."""
+        with self.ledger.transaction() as tx:
+            found = one_document(name, tx.documents.match(name))
+            purged = purge(tx, found.id, self._outside.now())
+        self.ledger.scrub()
+        return found, purged
+
+    def _schema(self, source: Any) -> Schema:
+        """A kept schema by name; a file, mapping or class is kept on the way."""
+        if isinstance(source, Schema):
+            return source
+        is_file = isinstance(source, Path) or (isinstance(source, str) and Path(source).is_file())
+        if isinstance(source, str) and not is_file:
+            with self.ledger.snapshot() as tx:
+                return find_schema(tx, source)
+        return self.add_schema(source)
+
+    def _inputs(
+        self, over: "Ingestion | Iterable[DocumentId] | None"
+    ) -> list[tuple[DocumentId, str]]:
+        """The documents a run is over, each with its fingerprint; all of them by default."""
+        with self.ledger.snapshot() as tx:
+            names = tx.documents.names()
+        if over is not None:
+            wanted = _document_ids(over)
+            names = [each for each in names if each[0] in wanted]
+        if not names:
+            raise UsageError("there is nothing to ask about: `quire ingest` documents first")
+        return names
+
+
+def _document_ids(over: "Ingestion | Iterable[DocumentId]") -> set[DocumentId]:
+    if isinstance(over, Ingestion):
+        if not over.documents and over.refused:
+            raise UsageError(f"nothing was ingested: {over.refused[0]}")
+        return {each.document_id for each in over.documents}
+    return set(over)
