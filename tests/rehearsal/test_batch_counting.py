@@ -69,6 +69,7 @@ def test_every_batch_is_listed_with_its_tag() -> None:
         "refused": 0,
         "rows": 5,
         "ends": {"completed": 2},
+        "faults": {},
     }
 
 

@@ -90,11 +90,7 @@ def serve(
     quiet = session(context).quiet
     noting = _note_some if key else _note
     told = () if quiet else (noting,) if as_json else (_export, noting)
-    seen = asyncio.run(_play(scene, host, port, told))
-    if as_json:
-        print_json(seen)
-    elif not quiet:
-        _summarise(seen)
+    _summarise(asyncio.run(_play(scene, host, port, told)), as_json=as_json, quiet=quiet)
 
 
 @app.command(
@@ -208,8 +204,16 @@ def _note_some(url: str) -> None:
     note(f"rehearsing at {url}; only the keys you gave will do; Ctrl-C ends it")
 
 
-def _summarise(seen: Mapping[str, Any]) -> None:
-    """Print what every model did, and what came back."""
+def _summarise(seen: Mapping[str, Any], *, as_json: bool, quiet: bool) -> None:
+    """Print what was seen: all of it, or what every model did and what came back."""
+    if as_json:
+        print_json(seen)
+    elif not quiet:
+        _print_models(seen["models"])
+        _note_sums(seen)
+
+
+def _print_models(models: Mapping[str, Any]) -> None:
     rows = [
         (
             name,
@@ -221,7 +225,7 @@ def _summarise(seen: Mapping[str, Any]) -> None:
             model["tokens"]["written_short"] + model["tokens"]["written_long"],
             model["tokens"]["output"],
         )
-        for name, model in seen["models"].items()
+        for name, model in models.items()
     ]
     if rows:
         columns = (
@@ -235,11 +239,14 @@ def _summarise(seen: Mapping[str, Any]) -> None:
             ">out",
         )
         print_table(columns, rows, beside=True)
+
+
+def _note_sums(seen: Mapping[str, Any]) -> None:
     note(f"{counted(seen['requests'], 'request')}, {seen['most_in_flight']:,} at most in flight")
     if seen["batches"]["created"]:
         told = ", ".join(f"{end}: {number:,}" for end, number in seen["batches"]["ends"].items())
         made = counted(seen["batches"]["created"], "batch", "batches")
-        note(f"{made} of {counted(seen['batches']['rows'], 'row')}; {told}")
+        note(f"{made} of {counted(seen['batches']['rows'], 'row')} in all; {told}")
     for name in ("statuses", "faults"):
         if seen[name]:
             told = ", ".join(f"{what}: {number:,}" for what, number in sorted(seen[name].items()))

@@ -109,6 +109,7 @@ class Jobs:
             "refused": self._refused,
             "rows": sum(each.rows for each in self.jobs.values()),
             "ends": dict(ends),
+            "faults": dict(Counter(name for each in self.jobs.values() for name in each.faults)),
         }
 
 
