@@ -37,6 +37,16 @@ def test_calls_that_go_before_anyway_make_the_primer_cheaper() -> None:
     assert batch_caching(SONNET, PREFIX, 20, True, pilot=True).primer
 
 
+def test_hits_that_were_seen_price_the_form_that_had_them() -> None:
+    guessed = batch_caching(SONNET, PREFIX, 100, True)
+    lucky = batch_caching(SONNET, PREFIX, 100, True, hits=1.0)
+    never = batch_caching(SONNET, PREFIX, 100, True, hits=0.0)
+
+    assert (lucky.primer, lucky.hits) == (guessed.primer, 1.0)
+    assert lucky.cost == round(99 * PREFIX * 0.15 + PREFIX * 6)
+    assert not never.mark
+
+
 def test_where_the_provider_finds_prefixes_itself_nothing_is_written() -> None:
     found = batch_caching(CATALOG["gemini/gemini-3.6-flash"], PREFIX, 100, True)
 

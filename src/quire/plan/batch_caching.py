@@ -1,6 +1,6 @@
 """Caching inside batches, by arithmetic: off, the short form, or the long form with a primer."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -37,10 +37,6 @@ class _Form(NamedTuple):
     hits: float
     written: str
     primer: bool = False
-
-    def seen(self, hits: float | None) -> "_Form":
-        """The same, with the hits that batches really had."""
-        return self if hits is None else self._replace(hits=hits)
 
     def cost(self, price: Price, direct: Price, calls: int, pilot: bool) -> float:
         """Price a prefix of a million tokens in all calls; a primer is one of them, sent direct."""
@@ -83,25 +79,19 @@ def batch_caching(
     if against:
         return _off(uncached, against)
     direct = facts.price_at(prefix_tokens)
+
+    def price_of(form: _Form) -> int:
+        return _micro(prefix_tokens, form.cost(price, direct, calls, pilot))
+
     forms = _MARKED if facts.wire.marking is Marking.BREAKPOINT else _FOUND
-    forms = tuple(form.seen(hits) for form in forms)
-    costs = [
-        (_micro(prefix_tokens, form.cost(price, direct, calls, pilot)), form) for form in forms
-    ]
-    cost, best = min(costs, key=lambda each: each[0])
-    told = ", ".join(_told(uncached, costs))
+    best = min(forms, key=price_of)
+    told = ", ".join(_told(uncached, {form.name: price_of(form) for form in forms}))
+    if hits is not None:  # of the form that these rows had, which was chosen in the same way
+        best = best._replace(hits=hits)
+    cost = price_of(best)
     if cost >= uncached:
         return _off(uncached, f"caching does not pay: {told}")
-    return BatchCaching(
-        mark=True,
-        long_lived=best.written == "written_long",
-        primer=best.primer,
-        hits=best.hits,
-        written=best.written,
-        cost=cost,
-        uncached=uncached,
-        why=f"{best.name}: {told}, if {best.hits:.0%} of the rows find it",
-    )
+    return _on(best, cost, uncached, told)
 
 
 def _against(
@@ -118,10 +108,23 @@ def _against(
     return "a lone call has nobody to share with" if calls < 2 else ""
 
 
-def _told(uncached: int, costs: list[tuple[int, _Form]]) -> Iterator[str]:
+def _told(uncached: int, costs: Mapping[str, int]) -> Iterator[str]:
     yield f"{dollars(uncached)} uncached"
-    for cost, form in costs:
-        yield f"{dollars(cost)} {form.name}"
+    for name, cost in costs.items():
+        yield f"{dollars(cost)} {name}"
+
+
+def _on(form: _Form, cost: int, uncached: int, told: str) -> BatchCaching:
+    return BatchCaching(
+        mark=True,
+        long_lived=form.written == "written_long",
+        primer=form.primer,
+        hits=form.hits,
+        written=form.written,
+        cost=cost,
+        uncached=uncached,
+        why=f"{form.name}: {told}, if {form.hits:.0%} of the rows find it",
+    )
 
 
 def _off(uncached: int, why: str) -> BatchCaching:
