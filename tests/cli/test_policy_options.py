@@ -18,13 +18,13 @@ def test_every_part_of_a_policy_has_its_option() -> None:
 
 def test_the_flags_of_a_policy_reach_the_run(ready: Quire) -> None:
     ready(
-        *("run", "-s", "clauses", "--detach", "--route", "batch", "--deadline", "2h"),
+        *("run", "-s", "clauses", "--detach", "--route", "paced", "--deadline", "2h"),
         *("--min-batch-size", "7", "--batch-wait", "1.5"),
     )
 
     policy = ready.json("status", "--policy")["policy"]
     assert {name: each["value"] for name, each in policy.items() if each["source"] == "flag"} == {
-        "route": "batch",
+        "route": "paced",
         "deadline": 7200,
         "min_batch_size": 7,
         "batch_wait": 1.5,
@@ -63,6 +63,17 @@ def panel(quire: Quire, monkeypatch: pytest.MonkeyPatch, command: str) -> list[s
     found = re.search(r"─ Policy ─+╮\n(.*?)╰", text, re.DOTALL)
     assert found
     return [" ".join(line.strip(" │").split()) for line in found[1].splitlines()]
+
+
+def test_planning_running_and_rehearsing_take_the_same(
+    quire: Quire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = panel(quire, monkeypatch, "run")
+    kept = [line for line in run if not line.startswith("--ledger-bodies")]
+
+    assert len(run) == len(POLICY_OPTIONS)
+    assert panel(quire, monkeypatch, "plan") == run
+    assert panel(quire, monkeypatch, "rehearse run") == kept  # nothing of a rehearsal is kept
 
 
 def test_probing_takes_what_concerns_it(quire: Quire, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -204,7 +204,7 @@ def takes_policy(*names: str, without: Sequence[str] = ()) -> Callable[[Command]
         @wraps(command)
         def typed(**arguments: Any) -> None:
             told = {name: arguments.pop(name, None) for name in taken}
-            command(**arguments, **told_policy(told))
+            command(**arguments, **_told(told))
 
         vars(typed)["__signature__"] = Signature([*own, *given])
         typed.__annotations__ = {each.name: each.annotation for each in (*own, *given)}
@@ -213,11 +213,9 @@ def takes_policy(*names: str, without: Sequence[str] = ()) -> Callable[[Command]
     return give
 
 
-def told_policy(typed: Mapping[str, Json]) -> dict[str, Json]:
+def _told(typed: Mapping[str, Json]) -> dict[str, Json]:
     """What was typed of a policy; a number is read as one where a word may stand as well."""
     told = {name: typed[name] for name in POLICY_OPTIONS if typed.get(name) is not None}
-    if typed.get("ledger_bodies") is not None:
-        told["ledger"] = typed["ledger_bodies"]
     for name in _NUMBERS_OR_WORDS:  # what is neither is refused by its rule
         value = told.get(name)
         if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,9}", value):
