@@ -14,6 +14,7 @@ COMMANDS = [
     *("init", "ingest", "documents", "schema", "plan", "run", "work", "runs", "status", "show"),
     *("export", "failures", "prompt", "ledger", "events", "pause", "resume", "cancel", "retry"),
     *("purge", "models", "probe", "doctor", "version", "schema add", "schema list", "schema show"),
+    *("attach", "batches", "batches list", "batches show", "batches cancel", "batches adopt"),
     *("keys", "keys add", "keys list", "keys test", "keys remove"),
     *("rehearse", "rehearse serve", "rehearse run", "local", "local install", "local serve"),
 ]

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from quire.cli import (
+    batches,
     doctor,
     documents,
     exchanges,
@@ -83,6 +84,7 @@ _COMMANDS = (
     (PREPARE, documents.documents, "quire documents --json"),
     (RUN, planning.plan, "quire plan --schema clauses --model simulated/small"),
     (RUN, running.run, "quire run --schema clauses --model simulated/small --limit 20"),
+    (RUN, running.attach, "quire attach 3"),
     (RUN, probing.probe, "quire probe --schema clauses --sample 50"),
     (RUN, working.work, "quire work --workers 4 --until-idle"),
     (LOOK, models.models, "quire models gpt-6 --check"),
@@ -105,6 +107,8 @@ _COMMANDS = (
 
 for panel, command, example in _COMMANDS:
     app.command(rich_help_panel=panel, epilog=f"Example: {example}")(command)
+    if command is exchanges.ledger:
+        app.add_typer(batches.app, name="batches", rich_help_panel=LOOK)
     if command is documents.documents:
         app.add_typer(schemas.app, name="schema", rich_help_panel=PREPARE)
         app.add_typer(keys.app, name="keys", rich_help_panel=PREPARE)

@@ -33,6 +33,8 @@ def progress_json(
         "mean_tasks_per_pack": mean_pack(now),
         "splits": now.splits,
         "in_flight": now.in_flight,
+        "batches": now.batches,
+        "next_poll_at": now.next_poll_at,
         "calls": now.calls,
         "resent": now.resent,
         "input_tokens": now.input_tokens,

@@ -85,16 +85,27 @@ def _next(now: Progress, code: int) -> list[str]:
     run = now.run_id
     said = []
     if code == INTERRUPTED:
-        said.append("the same command goes on")
+        said.append(f"the same command goes on, or quire attach {run}")
+    if code == INTERRUPTED and now.batches:
+        out = counted(now.batches, "batch stays", "batches stay")
+        said.append(f"{out} with the provider meanwhile; quire batches {run} lists them")
     if now.state == "running" and now.task_limit is not None and code in (DONE, SOME_FAILED):
         said.append("the same command without --limit goes on")
     if now.failed:
         said.append(f"quire failures {run} says why some failed; quire retry {run} asks again")
     if now.done and code in (DONE, SOME_FAILED):
         said.append(f"quire show {run}, or quire export {run} -o out.jsonl")
-    if code == HELD and all(hold.kind == "credential" for hold in now.holds):
-        said.append("mend that, then the same command tries again")
-    elif code == HELD:
-        cure = "retry" if any(hold.kind == "undecodable" for hold in now.holds) else "resume"
-        said.append(f"quire status {run}, then quire {cure} {run} and the same command")
+    if code == HELD:
+        said.append(_cure(now))
     return said
+
+
+def _cure(now: Progress) -> str:
+    """What lets a held run go on."""
+    run, kinds = now.run_id, {hold.kind.value for hold in now.holds}
+    if kinds == {"credential"}:
+        return "mend that, then the same command tries again"
+    if "unknown_submit" in kinds:
+        return f"quire batches {run} shows which; then quire batches adopt ID says where it is"
+    cure = "retry" if "undecodable" in kinds else "resume"
+    return f"quire status {run}, then quire {cure} {run} and the same command"

@@ -9,6 +9,7 @@ from quire.cli.describing import mean_pack, progress_json
 from quire.cli.opening import chosen, opened
 from quire.cli.options import AsJson, RunNumber
 from quire.cli.printing import counted, moment, print_json, print_pairs, print_table, say, shown
+from quire.cli.watching import batches_out
 from quire.domain.money import dollars
 from quire.domain.runs import Progress
 
@@ -106,6 +107,7 @@ def _status(head: "RunHead", now: Progress, workers: int) -> list[tuple[str, str
             f" {counted(now.splits, 'split')}",
         ),
         ("calls", f"{now.calls:,} answered, {now.resent:,} sent again"),
+        ("batches", batches_out(now)),
         ("tokens", f"{now.input_tokens:,} in, {now.output_tokens:,} out"),
         *([("cached", f"{now.cached_tokens:,} of the tokens in")] if now.cached_tokens else []),
         ("cost", f"{dollars(now.cost)}{presumed}"),

@@ -6,9 +6,9 @@ import typer
 
 from quire.cli import options as of
 from quire.cli.ending import exit_code, print_end, print_end_json
-from quire.cli.opening import opened, session
+from quire.cli.opening import chosen, opened, session
 from quire.cli.printing import counted, named, note, print_json, say
-from quire.cli.watching import Watcher, goal
+from quire.cli.watching import Watcher, batches_out, goal
 from quire.domain.data import Json
 from quire.domain.runs import Progress
 
@@ -41,21 +41,32 @@ def run(
             _tell_detached(context, handle, as_json)
             return
         foreseen = _foreseen(engine, handle, **asked)
-        code = _carry_out(context, engine, handle, foreseen, as_json=as_json)
+        interrupted = _drive(context, engine, handle)
+        now = handle.progress()
+        code = _sum_up(context, engine, now, interrupted, foreseen, as_json=as_json)
     raise typer.Exit(code)
 
 
-def _carry_out(
+def attach(context: typer.Context, run: of.RunNumber = None, as_json: of.AsJson = False) -> None:
+    """Come back to a run: work on it and watch it, until there is nothing more to do."""
+    with opened(context) as engine:
+        handle = engine.get(chosen(engine, run))
+        running = handle.progress().state == "running"
+        interrupted = running and _drive(context, engine, handle)
+        code = _sum_up(context, engine, handle.progress(), interrupted, as_json=as_json)
+    raise typer.Exit(code)
+
+
+def _sum_up(
     context: typer.Context,
     engine: "Engine",
-    handle: "RunHandle",
-    foreseen: int | None,
+    now: Progress,
+    interrupted: bool,
+    foreseen: int | None = None,
     *,
     as_json: bool,
 ) -> int:
-    """Work, and say how it ended; returns the exit code."""
-    interrupted = _drive(context, engine, handle)
-    now = engine.progress(handle.id)
+    """Say how it ended; returns the exit code."""
     code = exit_code(now, interrupted=interrupted)
     if as_json:
         print_end_json(engine, now, code)
@@ -73,6 +84,8 @@ def _drive(context: typer.Context, engine: "Engine", handle: "RunHandle") -> boo
     start = engine.progress(handle.id)
     if not quiet:
         note(_beginning(engine.look.head(handle.id), start, goes_on=handle.goes_on))
+        if out := batches_out(start):
+            note(out)
 
     with Watcher(start, quiet=quiet) as watcher:
 
@@ -108,4 +121,4 @@ def _tell_detached(context: typer.Context, handle: "RunHandle", as_json: bool) -
         print_json({"run": handle.id, "goes_on": handle.goes_on, "detached": True})
     elif not session(context).quiet:
         said = "was recorded before" if handle.goes_on else "is recorded"
-        say(f"run {handle.id} {said}; `quire work` carries it out, `quire status` watches it")
+        say(f"run {handle.id} {said}; `quire work` or `quire attach {handle.id}` carries it out")

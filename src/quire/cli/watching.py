@@ -4,7 +4,7 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from quire.cli.printing import console, note
+from quire.cli.printing import console, counted, note
 from quire.domain.money import dollars
 from quire.domain.runs import Progress
 
@@ -86,10 +86,32 @@ def _line() -> "rich.progress.Progress":
     )
 
 
+def batches_out(now: Progress) -> str:
+    """What providers have of a run, and when the next look is; "" where they have nothing."""
+    from quire.dispatch.outside import Outside  # loads asyncio: not for --help
+
+    if not now.batches:
+        return ""
+    out = f"{counted(now.batches, 'batch', 'batches')} out"
+    if now.next_poll_at is None:
+        return out
+    seconds = max(0.0, (now.next_poll_at - Outside().now()).total_seconds())
+    return f"{out}, next look in {_time(seconds)}"
+
+
+def _time(seconds: float) -> str:
+    """A length of time as people say it."""
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
 def _words(now: Progress) -> str:
     tokens = _short(now.input_tokens + now.output_tokens)
+    out = f" · {batches_out(now)}" if now.batches else ""
     return (
-        f"{now.failed:,} failed · {now.in_flight:,} in flight · {now.calls:,} calls"
+        f"{now.failed:,} failed · {now.in_flight:,} in flight{out} · {now.calls:,} calls"
         f" · {tokens} tokens · {dollars(now.cost + now.presumed)} ·"
     )
 

@@ -1,0 +1,187 @@
+"""Commands about provider batches: which there are, how one stands, cancel it, say where it is."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from quire.cli.opening import opened, session
+from quire.cli.options import AsJson
+from quire.cli.printing import counted, moment, print_json, print_pairs, print_table, say
+from quire.domain.errors import UsageError
+from quire.domain.money import dollars
+
+if TYPE_CHECKING:
+    from quire.domain.batches import BatchView
+
+LIST = "list"
+GOES_ON = "a worker goes on with it: `quire attach {run}`, or `quire work`"
+
+
+class _Batches(TyperGroup):
+    """Lists batches where no other command is named, so that `quire batches 3` means run 3."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what was typed after `quire batches`."""
+        named = args and (args[0] in self.commands or args[0] in ("-h", "--help"))
+        return super().parse_args(ctx, args if named else [LIST, *args])
+
+
+app = typer.Typer(
+    cls=_Batches,
+    help="Batches: what providers have of ours, and what became of it.",
+    epilog="Example: quire batches 3",
+)
+
+OfRun = Annotated[
+    int | None,
+    typer.Argument(metavar="RUN", help="A run's number; by default all runs.", show_default=False),
+]
+Number = Annotated[int, typer.Argument(metavar="ID", help="The number of a batch.")]
+Reference = Annotated[
+    str | None,
+    typer.Option(
+        "--ref",
+        metavar="REF",
+        help="The provider's own name for it, as its console shows it.",
+        show_default=False,
+    ),
+]
+Absent = Annotated[
+    bool,
+    typer.Option("--absent", metavar="", help="Somebody looked, and the provider has no such one."),
+]
+
+
+@app.callback()
+def batches() -> None:
+    """Batches: what providers have of ours, and what became of it."""
+
+
+@app.command(LIST, epilog="Example: quire batches list 3, or in short: quire batches 3")
+def list_batches(context: typer.Context, run: OfRun = None, as_json: AsJson = False) -> None:
+    """List the batches of a run, or of all runs, the newest first."""
+    with opened(context) as engine:
+        found = engine.batches(engine.get(run).id if run is not None else None)
+    if as_json:
+        print_json(found)
+    elif not found:
+        about = f"run {run} has no batches" if run is not None else "no batches yet"
+        say(f"{about}; `quire run --route batch` makes some")
+    else:
+        columns = (">batch", ">run", "*model", "state", ">calls", ">answered", ">cost", "next look")
+        print_table(columns, map(_row, found))
+
+
+@app.command(epilog="Example: quire batches show 7")
+def show(context: typer.Context, batch: Number, as_json: AsJson = False) -> None:
+    """Show one batch, with what the provider says of it."""
+    with opened(context) as engine:
+        found = engine.batch(batch)
+    if as_json:
+        print_json(found)
+        return
+    print_pairs(_pairs(found))
+    if found.state == "unknown":
+        say(
+            f"\nnext: look for {found.tag or 'it'} at the provider, then"
+            f" quire batches adopt {found.id} --ref REF, or --absent if it is not there"
+        )
+
+
+@app.command(epilog="Example: quire batches cancel 7")
+def cancel(context: typer.Context, batch: Number, as_json: AsJson = False) -> None:
+    """Ask the provider to end a batch: what it answered is kept, the rest goes again."""
+    with opened(context) as engine:
+        changed = engine.cancel_batch(batch)
+        run = engine.batch(batch).run_id
+    if as_json:
+        print_json({"batch": batch, "changed": changed})
+    elif not session(context).quiet:
+        goes_on = GOES_ON.format(run=run)
+        said = f"is to be cancelled; {goes_on}" if changed else "was to be cancelled already"
+        say(f"batch {batch} {said}")
+
+
+@app.command(
+    epilog="Example: quire batches adopt 7 --ref batch_abc\n\n"
+    "`quire batches show 7` says by which tag the provider's list may show it."
+)
+def adopt(
+    context: typer.Context,
+    batch: Number,
+    ref: Reference = None,
+    absent: Absent = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what became of a batch of unknown outcome, where Quire cannot find out by itself."""
+    told = (ref or "").strip()
+    if bool(told) == absent:
+        raise UsageError("say one of both: --ref REF where the provider has it, or --absent")
+    with opened(context) as engine:
+        if absent:
+            engine.batch_absent(batch)
+        else:
+            engine.adopt_batch(batch, told)
+        found = engine.batch(batch)
+    if as_json:
+        print_json(found)
+    elif not session(context).quiet:
+        said = "is not there, and is made again" if absent else f"is {told}"
+        say(f"batch {batch} {said}; {GOES_ON.format(run=found.run_id)}")
+
+
+def _row(batch: "BatchView") -> tuple[object, ...]:
+    return (
+        batch.id,
+        batch.run_id,
+        batch.model,
+        _state(batch),
+        batch.rows,
+        batch.answered,
+        dollars(batch.cost),
+        _next_look(batch),
+    )
+
+
+def _pairs(batch: "BatchView") -> list[tuple[str, str]]:
+    astray = {
+        "missing": batch.missing,
+        "twice": batch.duplicates,
+        "not ours": batch.strangers,
+    }
+    return [
+        (f"batch {batch.id}", _state(batch)),
+        ("run", str(batch.run_id)),
+        ("model", batch.model),
+        ("key", batch.credential),
+        ("there", batch.ref),
+        ("tag", batch.tag),
+        ("holds", f"{counted(batch.rows, 'call')} about {counted(batch.tasks, 'block')}"),
+        ("tokens", f"at most {batch.tokens:,} in" if batch.tokens else ""),
+        ("answered", f"{batch.answered:,}"),
+        ("calls", _counted(batch.attempts)),
+        ("rows", _counted(astray)),
+        ("provider", _counted(batch.counts)),
+        ("cost", dollars(batch.cost)),
+        ("made", moment(batch.created_at)),
+        ("submitted", moment(batch.submitted_at)),
+        ("next look", _next_look(batch)),
+        ("ended", moment(batch.ended_at)),
+        ("problem", batch.problem),
+    ]
+
+
+def _state(batch: "BatchView") -> str:
+    """A batch's state, with how it ended and what was wished of it."""
+    words = [batch.state, batch.end_reason or "", "cancelling" if batch.cancelling else ""]
+    return ", ".join(dict.fromkeys(each for each in words if each))
+
+
+def _next_look(batch: "BatchView") -> str:
+    return "" if batch.ended_at else moment(batch.next_at)
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)

@@ -1,0 +1,170 @@
+"""Provider batches are listed, shown, cancelled, and found again by a person."""
+
+from datetime import timedelta
+
+import pytest
+
+from quire.dispatch.outside import Outside
+from quire.domain.ids import BatchId, RunId
+from quire.domain.runs import HoldKind
+from quire.engine import Engine, open_engine
+from quire.pipeline.submit import begin, confirm, lose
+from tests.cli.conftest import Quire
+
+NONCE = "qabcdefghij"
+
+
+def submitted(engine: Engine, run: int) -> BatchId:
+    """A batch of a run that is about to be made at the provider."""
+    now = Outside().now()
+    with engine.ledger.transaction() as tx:
+        lane = tx.requests.lanes_of_run(RunId(run))[0]
+        batch = tx.batches.add(lane.id, now)
+        assert begin(tx, batch, None, f"{NONCE[:-1]}{batch}", now)
+    return batch
+
+
+def made(engine: Engine, run: int) -> BatchId:
+    """A batch that the provider has."""
+    batch, now = submitted(engine, run), Outside().now()
+    with engine.ledger.transaction() as tx:
+        found = tx.batches.get(batch)
+        assert found
+        assert confirm(tx, found, f"batch_{batch}", now + timedelta(hours=5), now)
+    return batch
+
+
+def lost(engine: Engine, run: int) -> BatchId:
+    """A batch of which nobody knows whether the provider has it; the run waits for a person."""
+    batch, now = submitted(engine, run), Outside().now()
+    with engine.ledger.transaction() as tx:
+        found = tx.batches.get(batch)
+        assert found
+        assert lose(tx, found, "the connection was cut", now)
+        tx.holds.add(RunId(run), HoldKind.UNKNOWN_SUBMIT, f"batch {batch} may be there", now)
+    return batch
+
+
+@pytest.fixture
+def waiting(ready: Quire) -> Quire:
+    """The commands, with a run that nobody has worked on yet."""
+    ready("run", "-s", "clauses", "--detach")
+    return ready
+
+
+def test_without_batches_the_list_says_how_to_make_some(waiting: Quire) -> None:
+    assert "no batches yet; `quire run --route batch`" in waiting("batches").stdout
+    assert "run 1 has no batches" in waiting("batches", 1).stdout
+    assert waiting.json("batches") == []
+    assert "there is no run 9" in waiting("batches", 9, code=2).stderr
+
+
+def test_batches_are_listed_for_all_runs_or_for_one(waiting: Quire) -> None:
+    waiting("run", "-s", "clauses", "--detach", "--new")
+    with open_engine() as engine:
+        first, second = made(engine, 1), made(engine, 2)
+
+    lines = waiting("batches").stdout.splitlines()[2:]
+
+    assert [line.split()[:4] for line in lines] == [
+        [str(second), "2", "simulated/small", "open"],
+        [str(first), "1", "simulated/small", "open"],
+    ]
+    assert [each["id"] for each in waiting.json("batches", 1)] == [first]
+    assert waiting.json("batches", "list", 2)[0]["ref"] == f"batch_{second}"
+
+
+def test_one_batch_is_shown_with_all_that_is_known(waiting: Quire) -> None:
+    with open_engine() as engine:
+        batch = made(engine, 1)
+
+    text = waiting("batches", "show", batch).stdout
+
+    assert f"batch {batch}" in text
+    assert f"batch_{batch}" in text
+    assert waiting.json("batches", "show", batch)["run_id"] == 1
+    assert "there is no batch 99" in waiting("batches", "show", 99, code=2).stderr
+
+
+def test_a_batch_is_cancelled_once(waiting: Quire) -> None:
+    with open_engine() as engine:
+        batch = made(engine, 1)
+
+    first = waiting("batches", "cancel", batch).stdout
+    again = waiting.json("batches", "cancel", batch)
+
+    assert f"batch {batch} is to be cancelled; a worker goes on with it" in first
+    assert again == {"batch": batch, "changed": False}
+    assert "open, cancelling" in waiting("batches").stdout
+
+
+def test_a_person_says_where_a_lost_batch_is(waiting: Quire) -> None:
+    with open_engine() as engine:
+        batch = lost(engine, 1)
+
+    held = waiting("run", "-s", "clauses", code=4)
+    shown = waiting("batches", "show", batch).stdout
+    told = waiting("batches", "adopt", batch, "--ref", "batch_abc").stdout
+
+    assert "quire batches 1 shows which" in held.stdout
+    assert f"quire batches adopt {batch} --ref REF" in shown
+    assert f"batch {batch} is batch_abc; a worker goes on with it: `quire attach 1`" in told
+    assert [waiting.json("batches")[0][name] for name in ("state", "ref")] == ["open", "batch_abc"]
+    assert waiting.json("status")["holds"] == []
+
+
+def test_a_person_says_that_a_lost_batch_is_not_there(waiting: Quire) -> None:
+    with open_engine() as engine:
+        batch = lost(engine, 1)
+
+    told = waiting.json("batches", "adopt", batch, "--absent")
+
+    assert told["state"] == "draft"
+    assert waiting.json("status")["holds"] == []
+
+
+@pytest.mark.parametrize("flags", [[], ["--ref", " "], ["--ref", "x", "--absent"]])
+def test_a_person_says_one_thing_about_a_lost_batch(waiting: Quire, flags: list[str]) -> None:
+    with open_engine() as engine:
+        batch = lost(engine, 1)
+
+    assert "say one of both" in waiting("batches", "adopt", batch, *flags, code=2).stderr
+    assert waiting.json("batches")[0]["state"] == "unknown"
+
+
+def test_a_batch_whose_place_is_known_is_not_adopted(waiting: Quire) -> None:
+    with open_engine() as engine:
+        batch = made(engine, 1)
+
+    refused = waiting("batches", "adopt", batch, "--ref", "batch_other", code=2)
+
+    assert "only one of unknown outcome can be adopted" in refused.stderr
+
+
+def test_status_and_runs_say_that_batches_are_out(waiting: Quire) -> None:
+    with open_engine() as engine:
+        made(engine, 1)
+
+    status = waiting.json("status")
+
+    assert (status["batches"], status["standing"]) == (1, "stopped")
+    assert status["next_poll_at"]
+    assert "1 batch out, next look in 5 h" in waiting("status").stdout
+
+
+def test_attaching_comes_back_to_a_run_and_carries_it_out(waiting: Quire) -> None:
+    attached = waiting("attach", 1)
+    again = waiting("attach")
+
+    assert attached.stderr.startswith("run 1 goes on, 0 done so far: clauses over 30 blocks")
+    assert attached.stdout.startswith("run 1 is done: 30 of 30 blocks done")
+    assert again.stdout == attached.stdout
+    assert again.stderr == ""
+    assert waiting.json("attach", 1)["exit_code"] == 0
+
+
+def test_attaching_to_a_run_that_is_held_says_so(waiting: Quire) -> None:
+    waiting("pause", 1)
+
+    assert "held (user): paused" in waiting("attach", 1, code=4).stderr
+    assert "there is no run 7" in waiting("attach", 7, code=2).stderr
