@@ -7,7 +7,7 @@ import typer
 
 from quire.cli import options as of
 from quire.cli.opening import opened
-from quire.cli.printing import counted, print_json, print_table, say
+from quire.cli.printing import console, counted, print_json, print_table, say
 from quire.domain.data import Json
 from quire.domain.money import dollars
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from quire.plan.variants import Forecast, Variant
 
 NEVER = "no limit"
+_GIVE_WAY = (">of it cached", ">saving", ">requests")  # on narrow screens, in this order
+_GAP = 2
 
 
 @of.takes_policy()
@@ -97,26 +99,28 @@ def _print_plan(planned: "Planned") -> None:
 
 def _print_variants(forecast: "Forecast") -> None:
     dearest = max(each.cost for each in forecast.variants)
-    cached = any(each.cached_tokens for each in forecast.variants)
-    timed = any(each.seconds is not None or each.batched for each in forecast.variants)
-    rows = (
-        (
-            each.name,
-            each.requests,
-            each.input_tokens,
-            *((each.cached_tokens or "–",) if cached else ()),
-            each.output_tokens,
-            dollars(each.cost),
-            f"{100 * (dearest - each.cost) / dearest:.0f} %" if each.cost < dearest else "–",
-            *((_time(each),) if timed else ()),
-        )
-        for each in forecast.variants
-    )
-    read, time = (">of it cached",) if cached else (), (">time",) if timed else ()
-    print_table(
-        ("variant", ">requests", ">tokens in", *read, ">tokens out", ">cost", ">saving", *time),
-        rows,
-    )
+    rows = [_row(each, dearest) for each in forecast.variants]
+    told = [each for each in rows[0] if any(row[each] != "–" for row in rows)]
+    shown = [each for each in rows[0] if each in told or each == ">saving"]
+    for least in _GIVE_WAY:
+        widths = (max(len(each.lstrip(">")), *(len(row[each]) for row in rows)) for each in shown)
+        if sum(widths) + _GAP * (len(shown) - 1) <= console().width:
+            break
+        shown = [each for each in shown if each != least]
+    print_table(shown, ([row[each] for each in shown] for row in rows))
+
+
+def _row(each: "Variant", dearest: int) -> dict[str, str]:
+    return {
+        "variant": each.name,
+        ">requests": f"{each.requests:,}",
+        ">tokens in": f"{each.input_tokens:,}",
+        ">of it cached": f"{each.cached_tokens:,}" if each.cached_tokens else "–",
+        ">tokens out": f"{each.output_tokens:,}",
+        ">cost": dollars(each.cost),
+        ">saving": f"{100 * (dearest - each.cost) / dearest:.0f} %" if each.cost < dearest else "–",
+        ">time": _time(each),
+    }
 
 
 def _time(each: "Variant") -> str:

@@ -1,0 +1,90 @@
+"""A plan as it is printed: every way in a row, the reasons, and what to type."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Quire
+from tests.world import METADATA, sentences
+
+SONNET = "anthropic/claude-sonnet-4-6"
+
+
+@pytest.fixture
+def quire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Quire:
+    """The commands, with 600 blocks and a schema of long instructions."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    typed = Quire()
+    said = "Read every block with care, and twice. " * 500
+    long = {**METADATA, "title": "long", "prompt_config": {"system_instructions": said}}
+    (tmp_path / "notes.txt").write_text("\n\n".join(sentences(600)))
+    (tmp_path / "long.json").write_text(json.dumps(long))
+    typed("ingest", "notes.txt")
+    typed("schema", "add", "long.json")
+    return typed
+
+
+def test_all_ways_are_told_and_the_cheapest_with_its_command(quire: Quire) -> None:
+    lines = quire("plan", "--schema", "long", "--model", SONNET).stdout.splitlines()
+
+    assert [line.split("  ")[0] for line in lines[4:10]] == [
+        "one per call",
+        "one per call + cached",
+        "packed",
+        "packed + cached",
+        "packed + batch",
+        "packed + cached + batch",
+    ]
+    assert lines[9].endswith("≤ 24 h")
+    assert lines[11].startswith("the prefix in batches: the long form with a primer: $")
+    assert lines[12] == (
+        "recommended: packed + cached + batch, up to 10 blocks per call"
+        " (`quire run --route batch` does so)"
+    )
+    assert lines[13].startswith("batches take up to 24 hours; sooner: packed + cached, $")
+    assert lines[13].endswith("(`quire run`)")
+
+
+@pytest.mark.parametrize(("width", "left_out"), [("100", []), ("80", ["of it cached", "saving"])])
+def test_on_narrow_screens_columns_give_way_but_no_number_is_cut(
+    quire: Quire, monkeypatch: pytest.MonkeyPatch, width: str, left_out: list[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+
+    lines = quire("plan", "--schema", "long", "--model", SONNET).stdout.splitlines()
+
+    assert [each for each in ("of it cached", "saving") if each not in lines[2]] == left_out
+    assert "…" not in "".join(lines[2:10])
+    assert max(map(len, lines[2:10])) <= int(width)
+
+
+def test_a_plan_for_programs_says_the_same(quire: Quire) -> None:
+    told = json.loads(
+        quire("plan", "--schema", "long", "--model", SONNET, "--route", "auto", "--json").stdout
+    )
+
+    assert told["route"]["lane"] == "batch"
+    assert told["expected"] == told["recommended"] == "packed + cached + batch"
+    assert told["batch_caching"]["primer"] is True
+    last = told["variants"][-1]
+    assert (last["requests"], last["batched_requests"], last["seconds"]) == (60, 55, 86_400)
+
+
+def test_a_route_that_cannot_be_is_told(quire: Quire) -> None:
+    said = quire(
+        "plan", "--schema", "long", "--model", "gemini/gemini-3.7-flash", "--route", "batch"
+    ).stdout
+
+    assert "no price is known of gemini/gemini-3.7-flash in batches" in said
+    assert "(`quire run` does so)" in said
+
+
+def test_time_is_told_where_limits_are_stated(quire: Quire, tmp_path: Path) -> None:
+    (tmp_path / "quire.toml").write_text(f'[models."{SONNET}"]\nlimits = {{ requests = 50 }}\n')
+
+    lines = quire("plan", "--schema", "long", "--model", SONNET).stdout.splitlines()
+
+    assert lines[4].endswith(" 14 min")
+    assert lines[6].endswith(" 85 s")
