@@ -112,11 +112,15 @@ class Courier:
 
     def _begin(self, outgoing: Outgoing, group: asyncio.TaskGroup, now: datetime) -> None:
         policy = outgoing.context.policy
-        self._in_flight.update((outgoing.context.facts.name, outgoing.context.lane_id))
+        self._count(outgoing, 1)
         self.most = max(self.most, policy.concurrency)
         deadline = now + timedelta(seconds=policy.call_timeout)
         task = group.create_task(self._send(outgoing, deadline))
         self._sends[outgoing.call.attempt_id] = InFlight(task, deadline)
+
+    def _count(self, outgoing: Outgoing, change: int) -> None:
+        self._in_flight[outgoing.context.facts.name] += change
+        self._in_flight[outgoing.context.lane_id] += change
 
     def give_up_late(self, now: datetime) -> None:
         """Wait no longer for calls past their deadline: one look, instead of a timer for each."""
@@ -209,7 +213,7 @@ class Courier:
         except Exception as error:  # noqa: BLE001 - whatever a vendor's code raises, the call may have been paid
             self._fail(outgoing, _lost(describe(error)))
         finally:
-            self._in_flight.subtract((context.facts.name, context.lane_id))
+            self._count(outgoing, -1)
             del self._sends[call.attempt_id]
             self.returned.set()
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from quire.domain.data import named
 from quire.domain.requests import Stop
 from quire.domain.results import Blame, Judged, Judgement, Verdict
 from quire.gates.mapping import map_records
@@ -50,15 +51,16 @@ def judge(
 def _usual(text: str, expected: Sequence[str], shape: Shape) -> Judged | None:
     """Judge the answer that nearly always comes, fast; None leaves any other to the careful way."""
     items = parse_strictly(text, len(expected))
-    verdicts: dict[str, Verdict] = {}
     wrapped = "data" not in shape.fields  # then `data` is not a field but a wrapping
     for uid, item in zip(expected, items, strict=bool(items)):
         if type(item) is not dict or item.pop("block_uid", None) != uid:
             return None
         if (wrapped and "data" in item) or flaw_of(item) or not shape.fits(item):
             return None
-        verdicts[uid] = Verdict(Judgement.ACCEPT, item)
-    return Judged(verdicts, clean=True) if verdicts else None
+    if not items:
+        return None
+    accepted = [(Judgement.ACCEPT, item, (), Blame.TASK) for item in items]
+    return Judged(dict(zip(expected, named(Verdict, accepted), strict=True)), clean=True)
 
 
 def _nobody(expected: Sequence[str], reason: str, *, truncated: bool = False) -> Judged:

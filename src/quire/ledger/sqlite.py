@@ -49,7 +49,7 @@ class SqliteConnection:
         statement = self._statements[name]
         touched = done = 0
         while statement.wide and len(rows) - done >= WIDE:
-            values = list(chain.from_iterable(rows[done : done + WIDE]))
+            values = _flat(rows[done : done + WIDE], statement)
             touched += self._raw.execute(statement.wide, values).rowcount
             done += WIDE
         if done < len(rows):
@@ -188,6 +188,21 @@ class SqliteDatabase:
         raw.execute("PRAGMA cache_size = -65536")
         raw.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES:d}")
         return raw
+
+
+def _flat(rows: Sequence[Row], statement: Statement) -> list[object]:
+    """The values of many rows, one after the other.
+
+    The driver looks for somebody to adapt `bytes` and finds nobody, each time: a `bytearray` it
+    takes as it is, in a quarter of the time.
+    """
+    values = list(chain.from_iterable(rows))
+    width = len(statement.columns)
+    for at in statement.blobs:
+        column = values[at::width]
+        if None not in column:
+            values[at::width] = map(bytearray, column)
+    return values
 
 
 def _bound(statement: Statement, values: dict[str, object]) -> tuple[str, dict[str, object]]:

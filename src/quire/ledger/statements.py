@@ -39,6 +39,7 @@ class Statement:
     columns: tuple[str, ...] = ()  # of `rows`, in order
     copy: str = ""  # PostgreSQL only: the same insert as COPY
     wide: str = ""  # SQLite only: the same insert for WIDE rows
+    blobs: tuple[int, ...] = ()  # SQLite only: which columns of `rows` are bytes
     dense: str = ""  # SQLite only: the same with a list of keys that has no gaps, as a range
 
 
@@ -106,17 +107,19 @@ def _statement(name: str, text: str, dialect: str) -> Statement:
         raise LedgerError(f"statement {name} is empty")
     if dialect == "postgres":
         return _for_postgres(name, bare, columns)
-    return _for_sqlite(name, bare, tuple(columns))
+    return _for_sqlite(name, bare, columns)
 
 
-def _for_sqlite(name: str, text: str, columns: tuple[str, ...]) -> Statement:
+def _for_sqlite(name: str, text: str, kinds: dict[str, str]) -> Statement:
+    columns = tuple(kinds)
     dense = _LIST.sub(r"BETWEEN :\1_first AND :\1_last", text) if text.count("...)") == 1 else ""
     text = _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", text)
     insert = _INSERT_ROWS.match(text)
     if insert:
         rows = [f"({_numbered(insert[2], columns, row)})" for row in range(WIDE)]
         text, wide = (f"{insert[1]} VALUES {', '.join(each)}" for each in (rows[:1], rows))
-        return Statement(name, text, columns, wide=wide)
+        blobs = tuple(at for at, kind in enumerate(kinds.values()) if kind == "bytes")
+        return Statement(name, text, columns, wide=wide, blobs=blobs)
     return Statement(name, _numbered(text.replace("FROM rows", ""), columns), columns, dense=dense)
 
 

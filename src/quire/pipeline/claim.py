@@ -159,7 +159,7 @@ def _attempts(
                 context.sending(request.max_output).params_text,
                 sent_at,
                 request.reserve,
-                account.id,
+                account.id or 0,
             )
             for request, attempt in pairs
         ],

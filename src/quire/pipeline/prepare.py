@@ -163,17 +163,15 @@ def _queue(
     packs: Sequence[Pack],
 ) -> None:
     requests: list[NewRequest] = []
-    members: list[NewMember] = []
+    rows: list[tuple[object, ...]] = []
     for request, packed in zip(tx.requests.take_ids(len(packs)), packs, strict=True):
         names = wire_ids(request, len(packed.tasks))
         requests.append(_request(contexts, context, request, packed, names))
-        members += named(
-            NewMember,
-            [
-                (request, ordinal, task.id, name, task.version)
-                for ordinal, (name, task) in enumerate(zip(names, packed.tasks, strict=True), 1)
-            ],
-        )
+        rows += [
+            (request, ordinal, task.id, name, task.version)
+            for ordinal, name, task in zip(count(1), names, packed.tasks, strict=False)
+        ]
+    members = named(NewMember, rows)
     tx.requests.add(requests, members)
     tx.tasks.move_group("pack", context.stage_id, [member.task_id for member in members], "ready")
     tx.tallies.add(context.stage_id, {"packs": len(requests), "packed_tasks": len(members)})
@@ -208,5 +206,5 @@ def _request(
         content_bytes,
         limit,
         reserve,
-        user if context.policy.ledger == "full" else None,
+        user if context.policy.ledger == "full" else "",
     )

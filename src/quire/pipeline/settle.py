@@ -8,7 +8,7 @@ from typing import assert_never
 
 import orjson
 
-from quire.domain.data import Json
+from quire.domain.data import Json, named
 from quire.domain.ids import RequestId, StageId, TaskId
 from quire.domain.requests import Answered
 from quire.domain.results import Judged
@@ -92,7 +92,8 @@ def _judge(
         and each.task_id not in outcome.taken
     ]
     if judged.clean:
-        outcome.all_accepted.append(answered.request_id)
+        if answered.sent > 1:  # else no verdict was written before, and none means accepted
+            outcome.all_accepted.append(answered.request_id)
         _accept(answered, waiting, judged, outcome)  # the usual case: there is nothing to decide
         return
     _gather_verdicts(answered, members, judged, outcome)
@@ -106,12 +107,13 @@ def _accept(
     for each in members:
         outcome.accepted[each.stage_id, each.state].append(each.task_id)
     outcome.taken.update([each.task_id for each in members])
-    outcome.results += [
-        NewResult(
-            each.task_id, each.version, attempt, GATE_VERSION, _text(verdicts[each.wire_id].data)
-        )
-        for each in members
-    ]
+    outcome.results += named(
+        NewResult,
+        [
+            (each.task_id, each.version, attempt, GATE_VERSION, _text(verdicts[each.wire_id].data))
+            for each in members
+        ],
+    )
 
 
 def _decide(

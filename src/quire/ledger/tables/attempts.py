@@ -185,12 +185,12 @@ def expand(stored: bytes | None, codec: str) -> bytes | None:
 def _stored(answer: Answer, at: int) -> Row:
     reply = answer.reply
     text = None if reply is None else reply.text.encode(errors=LOSSY)
-    reasoning = reply.reasoning.encode(errors=LOSSY) if reply and reply.reasoning else None
+    reasoning = reply.reasoning.encode(errors=LOSSY) if reply and reply.reasoning else b""
     raw, codec = answer.raw, "plain"
     if len(raw) >= COMPRESS_FROM:
         codec, raw = "zlib", zlib.compress(raw, 1)
         text = None if text is None else zlib.compress(text, 1)
-        reasoning = None if reasoning is None else zlib.compress(reasoning, 1)
+        reasoning = zlib.compress(reasoning, 1) if reasoning else b""
     stop = None if reply is None else reply.stop.value
     return (
         answer.attempt_id,

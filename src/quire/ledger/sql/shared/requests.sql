@@ -31,9 +31,10 @@ SELECT count(*) FROM (SELECT 1 FROM requests WHERE lane_id = :lane AND state = '
 INSERT INTO prefixes (hash, system, output_schema) VALUES (:hash, :system, :output_schema) ON CONFLICT DO NOTHING
 
 -- name: add_requests
+-- Binding NULL costs SQLite's driver four times as much as anything else: no body is sent as an empty one.
 -- rows: id int, lane_id int, kind text, prefix_hash bytes, payload_hash bytes, render_version int, tasks int, content_bytes int, max_output int, reserve int, body text, state text
 INSERT INTO requests (id, lane_id, kind, prefix_hash, payload_hash, render_version, tasks, content_bytes, max_output, reserve, body, state)
-SELECT rows.id, rows.lane_id, rows.kind, rows.prefix_hash, rows.payload_hash, rows.render_version, rows.tasks, rows.content_bytes, rows.max_output, rows.reserve, rows.body, rows.state FROM rows
+SELECT rows.id, rows.lane_id, rows.kind, rows.prefix_hash, rows.payload_hash, rows.render_version, rows.tasks, rows.content_bytes, rows.max_output, rows.reserve, nullif(rows.body, ''), rows.state FROM rows
 
 -- name: add_members
 -- rows: request_id int, ordinal int, task_id int, wire_id text, version int
@@ -84,8 +85,8 @@ WHERE rt.task_id IN (:tasks...) AND r.state IN ('queued', 'out') AND r.late = 0 
   AND NOT (rt.request_id IN (:requests...))
 
 -- name: accept_members
--- All members of requests whose every answer was accepted.
-UPDATE request_tasks SET verdict = 'accept' WHERE request_id IN (:ids...)
+-- All members of requests whose every answer was accepted, at last: an earlier answer may have left other verdicts.
+UPDATE request_tasks SET verdict = 'accept', reasons = NULL WHERE request_id IN (:ids...)
 
 -- name: judge_members
 -- rows: request_id int, ordinal int, verdict text, reasons text
@@ -115,8 +116,10 @@ SELECT q.id FROM requests q JOIN lanes l ON l.id = q.lane_id
 WHERE l.workspace_id = :workspace AND l.id = :lane AND q.state = 'queued' AND q.render_version <> :version AND q.body IS NULL
 
 -- name: list_requests
+-- A member that was judged and has no verdict was accepted: the usual case is not written down.
 SELECT q.id, q.kind, q.tasks, q.max_output, q.state, q.sent, q.purged_at,
-    (SELECT count(*) FROM request_tasks rt WHERE rt.request_id = q.id AND rt.verdict = 'accept'),
+    (SELECT count(*) FROM request_tasks rt WHERE rt.request_id = q.id AND (rt.verdict = 'accept' OR rt.verdict IS NULL
+        AND EXISTS (SELECT 1 FROM attempts a WHERE a.request_id = q.id AND a.state = 'settled'))),
     (SELECT coalesce(CAST(sum(a.cost) AS INTEGER), 0) FROM attempts a WHERE a.request_id = q.id)
 FROM requests q JOIN lanes l ON l.id = q.lane_id
 WHERE l.workspace_id = :workspace AND l.run_id = :run AND q.id > :after ORDER BY q.id LIMIT :limit
@@ -126,6 +129,10 @@ SELECT q.id, l.run_id, l.stage_id, q.kind, q.tasks, q.max_output, q.state, q.sen
 FROM requests q JOIN lanes l ON l.id = q.lane_id WHERE l.workspace_id = :workspace AND q.id = :id
 
 -- name: verdicts_of_request
-SELECT rt.ordinal, rt.wire_id, rt.task_id, rt.version, t.state, rt.verdict, rt.reasons
+-- As in the list: judged and without a verdict is accepted.
+SELECT rt.ordinal, rt.wire_id, rt.task_id, rt.version, t.state,
+    CASE WHEN rt.verdict IS NULL AND EXISTS (SELECT 1 FROM attempts a WHERE a.request_id = rt.request_id AND a.state = 'settled')
+        THEN 'accept' ELSE rt.verdict END,
+    rt.reasons
 FROM request_tasks rt JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace
 WHERE rt.request_id = :id ORDER BY rt.ordinal
