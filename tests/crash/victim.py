@@ -3,9 +3,11 @@
 import os
 import signal
 import sys
+from datetime import datetime
 
-from quire.dispatch.outside import POINTS, Outside
+from quire.dispatch.outside import BATCH_POINTS, POINTS, Outside
 from quire.engine import open_engine
+from tests.crash.pace import VARIABLE, Pace
 
 
 class Doomed(Outside):
@@ -13,9 +15,14 @@ class Doomed(Outside):
 
     def __init__(self, point: str, times: int) -> None:
         """Count down."""
-        assert point in POINTS or point == "never"
+        assert point in (*POINTS, *BATCH_POINTS, "never")
         self._point = point
         self._left = times
+        self._pace = Pace.told(os.environ.get(VARIABLE, ""))
+
+    def now(self) -> datetime:
+        """The present, at the pace that whoever started this keeps."""
+        return self._pace.moment()
 
     def jitter(self) -> float:
         """The shortest waits."""

@@ -24,6 +24,8 @@ POINTS = (
     "after_record",
     "before_settle",
     "after_settle",
+)
+BATCH_POINTS = (  # and these, where calls travel in batches
     "after_draft",
     "after_intent",
     "after_spool",

@@ -1,0 +1,111 @@
+"""kill -9 at every point of a batch's life; the server's own record says what was made twice."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from quire.dispatch.outside import BATCH_POINTS
+from quire.domain.ids import RunId
+from quire.engine import RunHandle
+from quire.providers.catalog import CATALOG
+from quire.rehearsal.thread import rehearsing
+from tests.crash.pace import VARIABLE, PacedClock
+from tests.pipeline.test_money import assert_counts_agree
+from tests.rehearsed.rehearsed import ANTHROPIC, BASES, KEYS, OPENAI, ByClock, Rehearsed, billed
+from tests.world import sentences
+
+SPEED = 60.0  # times real time
+BLOCKS = 320  # one a call: fifty in the first batch, and more than one group of rows in the second
+SECOND = 2  # the time at which a point is deadly: one batch is through, the other is on its way
+HOUR = 3600.0  # after which a batch that no listing shows was never made
+
+SUBMITTING = BATCH_POINTS[: BATCH_POINTS.index("after_confirm")]
+DEATHS = [
+    *((OPENAI, point) for point in BATCH_POINTS),
+    *((ANTHROPIC, point) for point in SUBMITTING),
+]
+
+
+@pytest.fixture
+def clock() -> PacedClock:
+    """The time of this test, at the server and in every process."""
+    return PacedClock(SPEED)
+
+
+@pytest.fixture
+def here(
+    request: pytest.FixtureRequest,
+    ledger_url: str,
+    clock: PacedClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Rehearsed]:
+    """An engine and a server of its own, both of which other processes find."""
+    with rehearsing(models=CATALOG, clock=clock, batch_latency="20s") as server:
+        environment = {**KEYS, **{name: server.url + path for name, path in BASES.items()}}
+        environment |= {"QUIRE_POLL": "5", "QUIRE_LEASE": "600", "NO_PROXY": "*"}
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        made = Rehearsed(ledger_url, outside=ByClock(clock), server=server, asks=request.param)
+        yield made
+        made.close()
+
+
+def work(here: Rehearsed, clock: PacedClock, run: RunId, point: str = "never") -> int:
+    """Let a process work on a run; returns how it ended."""
+    command = [sys.executable, "-m", "tests.crash.victim", here.url, str(run), point, str(SECOND)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, str(clock.pace))
+        return subprocess.run([*command, ""], timeout=120, check=False).returncode
+
+
+def exported(run: RunHandle) -> list[tuple[Any, ...]]:
+    """Data and status of every block."""
+    names = ("block_index", "status", "word_count", "first_40_chars", "has_question")
+    return [tuple(row.get(name) for name in names) for row in run.rows()]
+
+
+def undisturbed(texts: list[str]) -> list[tuple[Any, ...]]:
+    """What a run exports that nothing happened to; the simulated model answers by these rules."""
+    return [
+        (index, "accepted", len(text.split()), text[:40], "?" in text)
+        for index, text in enumerate(texts)
+    ]
+
+
+def assert_all_is_done_and_paid_once(here: Rehearsed, run: RunHandle) -> None:
+    """By the server's own record: nothing was made twice, and the ledger's spend is its bill."""
+    made, entries = here.server.batches(), here.server.entries()
+    carried_out = list(billed(entries))
+    progress, attempts = run.progress(), here.attempts(run.id)
+
+    assert sum(each["rows"] for each in made) == BLOCKS  # no call in two batches
+    assert len({each["digest"] for each in made}) == len(made) == 2
+    assert [entry.route for entry, _ in carried_out] == ["batch"] * BLOCKS
+    assert sum(entry.blocks for entry, _ in carried_out) == BLOCKS
+    assert (progress.cost, progress.presumed) == (here.bill(), 0)
+    assert {each.state for each in attempts} <= {"settled", "refused"}
+    assert len([each for each in attempts if each.state == "settled"]) == BLOCKS
+    assert [each.state for each in here.engine.batches()] == ["collected"] * 2
+    assert_counts_agree(here, run.id)
+
+
+@pytest.mark.parametrize(("here", "point"), DEATHS, indirect=["here"])
+def test_a_process_killed_in_the_midst_of_a_batch_is_taken_over_and_nothing_is_made_twice(
+    here: Rehearsed, clock: PacedClock, point: str
+) -> None:
+    here.ingest(texts := sentences(BLOCKS))
+    run = here.start(route="batch", min_batch_size=2, packing=False)
+
+    ended = work(here, clock, run.id, point)
+    if point == "before_create":  # only time tells that the provider never got it
+        here.server.advance(HOUR)
+    finished = work(here, clock, run.id)
+
+    assert (ended, finished) == (-signal.SIGKILL, 0)
+    assert run.progress().state == "finished"
+    assert exported(run) == undisturbed(texts)
+    assert_all_is_done_and_paid_once(here, run)
