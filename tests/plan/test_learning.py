@@ -60,7 +60,7 @@ def test_reasoning_is_billed_with_every_call() -> None:
 
 def test_what_was_read_from_the_cache_is_the_prefix() -> None:
     samples = [sample(10, 4_000)] * 5
-    found = learn_takes(Past(samples, 5, 0, direct_calls=5, direct_cached=4 * 2_050), GUESSED)
+    found = learn_takes(Past(samples, 5, 0, 4 * 2_050), GUESSED)
 
     assert found is not None
     assert (found.takes.prefix, found.hits, found.batch_hits) == (2_050, 1.0, None)
@@ -70,23 +70,31 @@ def test_what_was_read_from_the_cache_is_the_prefix() -> None:
 
 
 def test_a_prefix_that_is_found_now_and_then_is_expected_so() -> None:
-    samples = [sample(10, 4_000)] * 5
-    found = learn_takes(
-        Past(
-            samples, 15, 0, direct_calls=5, direct_cached=4_000, batched_calls=10,
-            batched_cached=10_000,
-        ),
-        GUESSED,
-    )  # fmt: skip
+    found = learn_takes(Past([sample(10, 4_000)] * 5, 5, 0, 4_000), GUESSED)
 
     assert found is not None
-    prefix = found.takes.prefix
-    assert found.hits == pytest.approx(1_000 / prefix)
-    assert found.batch_hits == pytest.approx(1_000 / prefix)
+    assert found.hits == pytest.approx(1_000 / found.takes.prefix)
+    assert found.batch_hits is None
+
+
+def test_what_was_not_read_beside_batches_was_missed_by_their_rows() -> None:
+    samples = [sample(10, 4_000)] * 5
+    plain = learn_takes(Past(samples), GUESSED)
+    assert plain is not None
+    prefix = plain.takes.prefix
+
+    found = learn_takes(Past(samples, 25, 0, round(prefix * (4 + 12)), batched=20), GUESSED)
+    few = learn_takes(Past(samples, 8, 0, round(prefix * 4), batched=3), GUESSED)
+
+    assert found is not None
+    assert few is not None
+    assert found.hits == few.hits == 1.0
+    assert found.batch_hits == pytest.approx(12 / 20, rel=0.01)
+    assert few.batch_hits is None  # too few rows to tell
 
 
 def test_only_where_the_provider_does_it_all_is_nothing_read_a_sign() -> None:
-    past = Past([sample(10, 4_000)] * 5, 5, 0, direct_calls=5)
+    past = Past([sample(10, 4_000)] * 5, 5)
 
     marked = learn_takes(past, GUESSED)
     found = learn_takes(past, GUESSED, automatic=True)

@@ -23,12 +23,10 @@ class Past(NamedTuple):
     """Answered calls that asked the same of the same model."""
 
     samples: Sequence[Sample] = ()
-    calls: int = 0  # all that were answered
+    calls: int = 0  # all that were answered, also beyond the samples
     output_tokens: int = 0  # of all of them, reasoning included
-    direct_calls: int = 0  # of them, those outside of batches …
-    direct_cached: int = 0  # … and the tokens that these read from a cache
-    batched_calls: int = 0  # the same of those inside
-    batched_cached: int = 0
+    cached_tokens: int = 0  # that all of them read from a cache
+    batched: int = 0  # of the calls, those inside batches
 
 
 NO_PAST = Past()
@@ -143,16 +141,20 @@ def _reasoning(past: Past, samples: Sequence[Sample]) -> float:
 
 
 def _with_hits(past: Past, takes: Takes, automatic: bool) -> Learnt:
-    whole = takes.prefix
-    if not whole:
+    """Tell how often the prefix was read; where there were batches, that of their rows.
+
+    Direct calls beside batches are few, and taken to have read it all but once, as they are meant
+    to: what is missing was missed by rows.
+    """
+    whole, direct = takes.prefix, past.calls - past.batched
+    if not whole or past.calls < 2 or not (past.cached_tokens or automatic):
         return Learnt(takes, 1.0, None)
-    in_batches = None
-    if past.batched_calls >= FEWEST_CALLS and past.batched_cached:
-        in_batches = min(1.0, past.batched_cached / past.batched_calls / whole)
-    if past.direct_calls < 2 or not (past.direct_cached or automatic):
-        return Learnt(takes, 1.0, in_batches)
-    read = past.direct_cached / (past.direct_calls - 1)
+    if past.batched:
+        rows = past.cached_tokens / whole - max(0, direct - 1)
+        seen = past.batched >= FEWEST_CALLS
+        return Learnt(takes, 1.0, min(1.0, max(0.0, rows / past.batched)) if seen else None)
+    read = past.cached_tokens / (past.calls - 1)
     if read < whole * SURELY_KEPT:
-        return Learnt(takes, read / whole, in_batches)
+        return Learnt(takes, read / whole, None)
     prefix = min(read, whole + takes.head)
-    return Learnt(replace(takes, prefix=prefix, head=whole + takes.head - prefix), 1.0, in_batches)
+    return Learnt(replace(takes, prefix=prefix, head=whole + takes.head - prefix), 1.0, None)
