@@ -103,12 +103,38 @@ def test_a_file_without_content_is_told(tmp_path: Path, form: str, raw: bytes) -
 
 
 @pytest.mark.parametrize("form", ["md", "txt", "csv", "jsonl"])
-@pytest.mark.parametrize("raw", [b"a\0b", b"\x89PNG\r\n\x1a\n\0\0", b"\xff\xfea\0b\0"])
+@pytest.mark.parametrize("raw", [b"a\0b", b"\x89PNG\r\n\x1a\n\0\0", b"\xff\xfea\0\0\0"])
 def test_a_binary_file_is_told(tmp_path: Path, form: str, raw: bytes) -> None:
     path = tmp_path / f"a.{form}"
     path.write_bytes(raw)
 
     assert refusal(path) == "is binary, not text (it has NUL bytes)"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "utf-32-be"])
+@pytest.mark.parametrize("form", ["md", "txt", "csv", "tsv", "jsonl"])
+def test_other_unicode_is_read_where_a_byte_order_mark_says_so(form: str, encoding: str) -> None:
+    line = '{"a": "\U0001f600\u2028é"}\n'
+    text = line * 2 if form == "jsonl" else "Größe\n\n" + "ü\u2028\U0001f600 " * 300_000
+    mark = "\ufeff" if encoding.endswith("be") else ""
+
+    raw = (mark + text).encode(encoding)
+    parsed = read_bytes(raw, form, "f")
+
+    plain = read_bytes(text.encode(), form, "f")
+    assert [*parsed.blocks] == [*plain.blocks]
+    assert parsed.source_total_characters == len(text)
+    assert (parsed.source_filesize, parsed.source_uid) == (
+        len(raw),
+        source_uid(parsed.source_type, raw),
+    )
+
+
+def test_what_begins_as_utf16_and_is_not_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"\xff\xfea\0\x00\xdcb\0")  # half of a pair
+
+    assert refusal(path) == "begins as UTF-16 and is not at byte 4"
 
 
 @pytest.mark.parametrize("form", ["md", "txt", "csv", "jsonl"])

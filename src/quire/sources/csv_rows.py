@@ -14,6 +14,7 @@ from quire.sources.scanning import Origin
 TOOL = "quire-csv/1"
 REPRESENTATION = "csv_bytes"
 LONGEST_FIELD = 1 << 24  # characters
+COLUMNS_SHOWN = 50
 
 
 class _Row(NamedTuple):
@@ -66,14 +67,16 @@ class CsvRows:
             raise self._refusal("has no header line")
         if not all(name.strip() for name in header):
             raise self._refusal("line 1: a column has no name")
-        for place, name in enumerate(header):
-            if name in header[:place]:
+        seen: set[str] = set()
+        for name in header:
+            if name in seen:
                 raise self._refusal(f"line 1: two columns are named {name!r}")
+            seen.add(name)
         for wanted in (self.text_column, self.key_column):
-            if wanted is not None and wanted not in header:
-                raise self._refusal(
-                    f"has no column {wanted!r}; its columns are {', '.join(header)}"
-                )
+            if wanted is not None and wanted not in seen:
+                more = len(header) - COLUMNS_SHOWN
+                listed = ", ".join(header[:COLUMNS_SHOWN]) + (f" and {more} more" * (more > 0))
+                raise self._refusal(f"has no column {wanted!r}; its columns are {listed}")
 
     def _refusal(self, reason: str) -> SourceUnreadable:
         return SourceUnreadable(f"{self.origin.name}: {reason}")

@@ -10,7 +10,7 @@ from quire.domain.documents import Block, Parsed
 from quire.domain.errors import SourceUnreadable
 from quire.sources import csv_rows, jsonl, markdown, text
 from quire.sources.formats import Format, format_of
-from quire.sources.scanning import BYTE_ORDER_MARK, Naming, Origin, Scan, scan
+from quire.sources.scanning import BYTE_ORDER_MARK, Naming, Origin, Scan, as_utf8, scan
 
 LARGEST_TEXT = 64 << 20  # bytes of one md or txt file, which is read as a whole
 
@@ -56,15 +56,16 @@ def _read(origin: Origin, form: Format, text_column: str | None, key_column: str
     if form in (Format.MARKDOWN, Format.TEXT):
         return _read_whole(origin, form)
     rows: Iterable[Block]
+    written = as_utf8(origin)
     if form is Format.JSONL:
         tool, kind = jsonl.TOOL, jsonl.REPRESENTATION
-        rows = jsonl.JsonLines(origin=origin, text_column=text_column, key_column=key_column)
+        rows = jsonl.JsonLines(origin=written, text_column=text_column, key_column=key_column)
     else:
         tabs = form is Format.TSV
         tool = csv_rows.TOOL + (";delimiter=tab" if tabs else "")
         kind = csv_rows.REPRESENTATION
         rows = csv_rows.CsvRows(
-            origin=origin,
+            origin=written,
             delimiter="\t" if tabs else ",",
             text_column=text_column,
             key_column=key_column,
@@ -90,7 +91,8 @@ def _read_whole(origin: Origin, form: Format) -> Parsed:
     )
     reader = markdown if form is Format.MARKDOWN else text
     scanned = scan(at_hand, Naming(form.source_type, reader.TOOL, reader.REPRESENTATION))
-    content = raw.decode().removeprefix(BYTE_ORDER_MARK)
+    with as_utf8(at_hand).open() as file:
+        content = file.read().decode().removeprefix(BYTE_ORDER_MARK)
     title = ""
     if form is Format.MARKDOWN:
         title, blocks = markdown.markdown_parts(content)

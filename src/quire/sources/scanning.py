@@ -2,14 +2,25 @@
 
 import codecs
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import BinaryIO, NamedTuple
+from io import BufferedReader, RawIOBase
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from quire.domain.errors import SourceUnreadable
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
 BYTE_ORDER_MARK = "\ufeff"
 _CHUNK = 1 << 20
+_UTF_8 = "utf-8"
+_MARKS = {  # the longer ones first: they begin like the shorter
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +52,10 @@ class Scan(NamedTuple):
 
 
 def scan(origin: Origin, naming: Naming) -> Scan:
-    """Read everything once in constant memory; refuse what is empty, binary or not UTF-8."""
+    """Read everything once in constant memory; refuse what is empty, binary or not Unicode."""
     source = sha256(f"{naming.source_type}\n".encode())
     conversion = sha256(f"{naming.parsing_tool}\n{naming.representation_type}\n".encode())
-    decoder = codecs.getincrementaldecoder("utf-8")()
+    decoder = codecs.getincrementaldecoder(_encoding(origin))()
     size = characters = 0
     first = ""
     with origin.open() as file:
@@ -71,8 +82,51 @@ def _decode(
     try:
         return decoder.decode(chunk, final)
     except UnicodeDecodeError as error:
+        plain = error.encoding == _UTF_8
         # NUL bytes tell a picture or an archive better than the first odd byte does
-        if b"\0" in chunk:
+        if plain and b"\0" in chunk:
             raise SourceUnreadable(f"{name}: is binary, not text (it has NUL bytes)") from error
         offset = before - len(waiting) + error.start
-        raise SourceUnreadable(f"{name}: is not UTF-8 at byte {offset}") from error
+        said = "is not UTF-8" if plain else f"begins as {error.encoding[:6].upper()} and is not"
+        raise SourceUnreadable(f"{name}: {said} at byte {offset}") from error
+
+
+def as_utf8(origin: Origin) -> Origin:
+    """The same text in UTF-8, whatever Unicode its byte order mark says that it is in."""
+    encoding = _encoding(origin)
+    if encoding == _UTF_8:
+        return origin
+    return replace(origin, open=lambda: BufferedReader(_InUtf8(origin.open(), encoding), _CHUNK))
+
+
+def _encoding(origin: Origin) -> str:
+    with origin.open() as file:
+        head = file.read(4)
+    return next((name for mark, name in _MARKS.items() if head.startswith(mark)), _UTF_8)
+
+
+class _InUtf8(RawIOBase):
+    """Bytes in UTF-8 made of those in another encoding, a piece at a time."""
+
+    def __init__(self, file: BinaryIO, encoding: str) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        chunk = b"more"
+        while not self._rest and chunk:
+            chunk = self._file.read(_CHUNK)
+            self._rest = memoryview(self._decoder.decode(chunk, final=not chunk).encode())
+        target = memoryview(buffer).cast("B")
+        count = min(len(target), len(self._rest))
+        target[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
