@@ -1,5 +1,6 @@
 """The user-schema contract: finds every mistake of a schema file, each with its JSON pointer."""
 
+import json
 from collections.abc import Callable, Iterator
 
 import jsonschema_rs
@@ -74,6 +75,11 @@ def _field_mistakes(field: Json, place: str) -> Iterator[Mistake]:
     if place.count("/") > 2 * DEEPEST:
         yield Mistake(place, f"is nested more than {DEEPEST} levels deep")
         return
+    found = list(_keyword_mistakes(field, place))
+    yield from found or _impossible(field, place)
+
+
+def _keyword_mistakes(field: dict[str, Json], place: str) -> Iterator[Mistake]:
     unsupported = [keyword for keyword in field if keyword not in _KEYWORDS]
     for keyword in unsupported:
         yield Mistake(
@@ -214,6 +220,29 @@ def _empty_ranges(field: dict[str, Json], place: str) -> Iterator[Mistake]:
         least, most = field.get(low), field.get(high)
         if isinstance(least, (int, float)) and isinstance(most, (int, float)) and least > most:
             yield Mistake(place + pointer(low), f"is above {high}: no value could satisfy both")
+
+
+def _impossible(field: dict[str, Json], place: str) -> Iterator[Mistake]:
+    """Find lists of values of which the rest of the field allows none."""
+    for keyword in ("enum", "const"):
+        values = field.get(keyword, [])
+        listed = values if keyword == "enum" and isinstance(values, list) else [values]
+        if keyword in field and not any(map(jsonschema_rs.validator_for(field).is_valid, listed)):
+            yield Mistake(
+                place + pointer(keyword),
+                f"no value could satisfy both this and the rest ({_others(field, keyword)})",
+            )
+            return
+
+
+def _others(field: dict[str, Json], keyword: str) -> str:
+    said = ("title", "description", "default", "examples", keyword)
+    return ", ".join(f"{name} {_shown(field[name])}" for name in field if name not in said)
+
+
+def _shown(value: Json) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 40 else text[:39] + "…"
 
 
 def _unknown_required(field: dict[str, Json], place: str) -> Iterator[Mistake]:
