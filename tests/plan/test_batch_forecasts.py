@@ -29,7 +29,7 @@ HALF = Price(
     written_long=3_000_000,
 )
 PLAIN = replace(make_facts(), price=PRICE, batch_price=HALF)
-MARKED = replace(PLAIN, wire=Wire(marking=Marking.BREAKPOINT))
+MARKED = replace(PLAIN, name="anthropic/test", wire=Wire(marking=Marking.BREAKPOINT))
 
 
 def planned(tasks: int, policy: Policy | None = None, *, marked: bool = False) -> Forecast:

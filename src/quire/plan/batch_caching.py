@@ -44,16 +44,20 @@ class _Form(NamedTuple):
         row = self.hits * price.cached + (1 - self.hits) * missed
         if not self.primer:
             return calls * row
-        if pilot:  # it is written before the batch in any case: only the dearer form is extra
-            return calls * row + direct.written_long - direct.written_short
-        return (calls - 1) * row + direct.written_long
+        primer = int(getattr(direct, self.written))
+        if pilot:  # it is written before the batch in any case: only a dearer form is extra
+            return calls * row + primer - direct.written_short
+        return (calls - 1) * row + primer
 
 
-_MARKED: tuple[_Form, ...] = (
-    _Form("the short form", HITS, "written_short"),
-    _Form("the long form with a primer", PRIMED_HITS, "written_long", primer=True),
-)
-_FOUND: tuple[_Form, ...] = (_Form("found by the provider itself", HITS, "input"),)
+_SHORT = _Form("the short form", HITS, "written_short")
+_LONG = _Form("the long form with a primer", PRIMED_HITS, "written_long", primer=True)
+_PRIMED = _Form("the short form with a primer", PRIMED_HITS, "written_short", primer=True)
+_FOUND = _Form("found by the provider itself", HITS, "input")
+
+# Where the short form lives for five minutes only. Elsewhere it lives for half an hour and longer
+# after every use, which is as good for a batch, and cheaper.
+_SHORT_LIVED = ("anthropic",)
 
 
 def batch_caching(
@@ -83,7 +87,7 @@ def batch_caching(
     def price_of(form: _Form) -> int:
         return _micro(prefix_tokens, form.cost(price, direct, calls, pilot))
 
-    forms = _MARKED if facts.wire.marking is Marking.BREAKPOINT else _FOUND
+    forms = _forms(facts)
     best = min(forms, key=price_of)
     told = ", ".join(_told(uncached, {form.name: price_of(form) for form in forms}))
     if hits is not None:  # of the form that these rows had, which was chosen in the same way
@@ -92,6 +96,12 @@ def batch_caching(
     if cost >= uncached:
         return _off(uncached, f"caching does not pay: {told}")
     return _on(best, cost, uncached, told)
+
+
+def _forms(facts: ModelFacts) -> tuple[_Form, ...]:
+    if facts.wire.marking is not Marking.BREAKPOINT:
+        return (_FOUND,)
+    return _SHORT, _LONG if facts.provider in _SHORT_LIVED else _PRIMED
 
 
 def _against(

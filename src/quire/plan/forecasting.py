@@ -260,7 +260,9 @@ def _batches(
     tokens = math.ceil(job.takes.prefix)
     pilot = job.caching and before > 0
     found = batch_caching(job.facts, tokens, rows, caches, pilot=pilot, hits=job.batch_hits)
-    kept = primed(before, job.facts, job.hits, long_lived=found.primer) if job.caching else UNKEPT
+    kept = (
+        primed(before, job.facts, job.hits, long_lived=found.long_lived) if job.caching else UNKEPT
+    )
 
     def told(name: str, first: Keeping, then: Keeping, total: Bill = NOTHING) -> Variant:
         for each in direct:
@@ -272,7 +274,8 @@ def _batches(
     if not found.mark:
         return found, told(PACKED_BATCH, kept, UNKEPT), None
     alone = found.primer and not before  # the primer is a call that nobody would have sent before
-    written = tokens * job.facts.price_at(tokens).written_long / MILLION if alone else 0.0
+    price = getattr(job.facts.price_at(tokens), found.written)
+    written = tokens * price / MILLION if alone else 0.0
     rows_kept = Keeping(found.hits, found.written)
     plain = told(PACKED_BATCH, UNKEPT, UNKEPT)
     return found, plain, told(PACKED_CACHED_BATCH, kept, rows_kept, Bill(cost=written))
