@@ -1,11 +1,17 @@
 """Keys that are refused or spent: the next one takes over, or the run waits and says what for."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from signal import SIGINT
+from threading import Event, Thread
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from quire.cli import app
+from quire.rehearsal.thread import Rehearsing
 from tests.cli.conftest import Quire
 from tests.ledger.raw import Raw
 from tests.rehearsed.conftest import Serve
@@ -18,6 +24,7 @@ BAD = {
 }
 VARIABLE = dict(zip(VENDORS, KEYS, strict=True))
 GOOD = {asks: KEYS[VARIABLE[asks]] for asks in VENDORS}
+MOST_USES = 100
 RUN = ("run", "-s", "metadata", "--pack-size", "1")
 
 _SENT = """SELECT c.source, c.name, a.state, count(*) FROM attempts a
@@ -49,6 +56,30 @@ def sent() -> dict[tuple[str, str], int]:
     return found
 
 
+@contextmanager
+def used_little(server: Rehearsing, key: str) -> Iterator[None]:
+    """Stop the run, and say why, if a refused key is used again and again."""
+    over = Event()
+
+    def uses() -> int:
+        return sum(each.key == key for each in server.entries())
+
+    def watch() -> None:
+        while not over.wait(0.1):
+            if uses() > MOST_USES:
+                os.kill(os.getpid(), SIGINT)  # as a person would
+                return
+
+    watcher = Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+        assert uses() <= MOST_USES, f"a refused key was not set aside: it was used {uses()} times"
+
+
 @pytest.mark.parametrize("asks", VENDORS)
 @pytest.mark.parametrize("standing", ["invalid", "spent"])
 def test_the_next_key_takes_over_from_one_that_is_refused(
@@ -58,7 +89,8 @@ def test_the_next_key_takes_over_from_one_that_is_refused(
     server = serve(keys={BAD[asks]: standing, GOOD[asks]: "valid"})
     keep(provider, BAD[asks])
 
-    result = quire(*RUN, "-m", asks)
+    with used_little(server, "bad" + BAD[asks][-1]):
+        result = quire(*RUN, "-m", asks)
 
     assert "run 1 is done: 30 of 30 blocks done, 0 failed" in result.stdout
     state, reason = states(quire, provider)["work"]
@@ -77,10 +109,11 @@ def test_with_one_key_only_the_run_is_held_and_a_new_key_lets_it_go_on(
     quire: Quire, serve: Serve, asks: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     provider, variable = asks.partition("/")[0], VARIABLE[asks]
-    serve(keys={GOOD[asks]: "valid"})
+    server = serve(keys={GOOD[asks]: "valid"})
     monkeypatch.setenv(variable, BAD[asks])
 
-    held = quire(*RUN, "-m", asks, code=4)
+    with used_little(server, "bad" + BAD[asks][-1]):
+        held = quire(*RUN, "-m", asks, code=4)
 
     assert "run 1 is held: 0 of 30 blocks done" in held.stdout
     (line,) = held.stderr.splitlines()[1:]
