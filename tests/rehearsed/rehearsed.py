@@ -72,11 +72,18 @@ class Rehearsed(World):
 
     server: Rehearsing
     asks: str = OPENAI
+    poll: float = 0.2  # seconds between looks at a batch
     tables: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)  # [models] of quire.toml
 
     def __post_init__(self) -> None:
         """Open the ledger."""
-        settings = Settings(ledger=self.url, lease=self.lease, grace=self.grace, models=self.tables)
+        settings = Settings(
+            ledger=self.url,
+            lease=self.lease,
+            grace=self.grace,
+            models=self.tables,
+            poll=self.poll,
+        )
         self.engine = Engine(settings, open_ledger(self.url), self.outside)
 
     @property
@@ -90,10 +97,11 @@ class Rehearsed(World):
 
     def bill(self) -> int:
         """What the server carried out, at the catalog's prices, each call rounded up."""
-        return sum(self._price(usage) for _, usage in billed(self.server.entries()))
+        return sum(self._price(entry, usage) for entry, usage in billed(self.server.entries()))
 
-    def _price(self, usage: Usage) -> int:
-        return cost(usage, self.facts.price_at(usage.input_total))
+    def _price(self, entry: Entry, usage: Usage) -> int:
+        batch = self.facts.batch_price_at(usage.input_total) if entry.route == "batch" else None
+        return cost(usage, batch or self.facts.price_at(usage.input_total))
 
     def lines(self, run: RunId) -> list[RequestLine]:
         """Every request of a run."""

@@ -29,7 +29,11 @@ VARIABLES = MappingProxyType(
 OPTIONS = MappingProxyType(  # what else the vendors' own tools read
     {
         "openai": {"organization": "OPENAI_ORG_ID", "project": "OPENAI_PROJECT_ID"},
-        "vertex": {"project": "GOOGLE_CLOUD_PROJECT", "location": "GOOGLE_CLOUD_LOCATION"},
+        "vertex": {
+            "project": "GOOGLE_CLOUD_PROJECT",
+            "location": "GOOGLE_CLOUD_LOCATION",
+            "bucket": "QUIRE_VERTEX_BUCKET",
+        },
     }
 )
 IN_THIS_PROCESS = frozenset({"simulated", "local"})  # whom nobody asks for a key

@@ -20,6 +20,8 @@ from quire.plan.batching import next_look
 
 ASK_SECONDS = 60.0  # that one question may take
 LATER = timedelta(minutes=5)  # until a key that is missing may be back
+NEW = timedelta(minutes=2)  # in which a provider may not know its own batch yet
+TOLERATED = 4  # failures in a row of such a kind
 PERSON = timedelta(hours=1)  # until somebody may have looked
 
 
@@ -159,9 +161,18 @@ class Poller:
             return tx.batches.get(batch.id) if ended or batch.state == "ended" else None
 
     def _failed(self, hand: InHand, error: ProviderError) -> None:
-        now, batch = self._outside.now(), hand.batch
+        now = self._outside.now()
         with self._ledger.transaction() as tx:
+            batch = tx.batches.get(hand.batch.id) or hand.batch
             put_off(tx, batch, str(error), error.retry_after, now)
-            if error.remedy is Remedy.FIX_ACCOUNT:  # only this key may ask: no other takes over
+            if error.remedy is Remedy.FIX_ACCOUNT and not _may_pass(batch, error, now):
+                # only this key may ask, so that no other takes over
                 detail = f"batch {batch.id}: {error}; then `quire resume {batch.run_id}`"
                 hold(tx, batch.run_id, HoldKind.CREDENTIAL, detail, now)
+
+
+def _may_pass(batch: Batch, error: ProviderError, now: datetime) -> bool:
+    """Whether what is said not to be there may only not be there yet."""
+    if error.bad_key or error.spent or batch.failures >= TOLERATED:
+        return False
+    return batch.state == "ended" or now - (batch.submitted_at or now) < NEW

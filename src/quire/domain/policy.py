@@ -40,6 +40,10 @@ class SourcedPolicy:
         policy = replace(self.policy, pack_size=size)
         return SourcedPolicy(policy=policy, sources={**self.sources, "pack_size": source})
 
+    def with_route(self, route: str) -> "SourcedPolicy":
+        """The same policy, once it is decided how calls travel."""
+        return replace(self, policy=replace(self.policy, route=route))
+
     def as_json(self) -> dict[str, Json]:
         """Each value with its source, as stored and as shown."""
         return {

@@ -108,11 +108,10 @@ class Engine(Library, Steering, Standing, Batching):
         order = Order(
             recipe=asked.recipe,
             facts=asked.facts,
-            policy=asked.policy,
+            policy=asked.policy.with_route(self._route(asked, over)),
             inputs=self._inputs(over),
             task_limit=limit,
             new=new,
-            route=self._route(asked, over),
         )
         with self.ledger.transaction() as tx:
             started = start(tx, order, self._outside.now())
@@ -142,14 +141,15 @@ class Engine(Library, Steering, Standing, Batching):
         *,
         signals: bool = False,
         tell: Callable[[str], None] = lambda message: None,
+        batches: bool = False,
     ) -> Progress:
-        """Work in this process until a run is at rest."""
+        """Work in this process until a run is at rest, and with `batches` until none is out."""
 
         def done() -> bool:
             now = self.progress(run)
             if watch:
                 watch(now)
-            return at_rest(now)
+            return at_rest(now) and not (batches and now.batches and not now.holds)
 
         if self.work(done, signals=signals or in_main_thread(), tell=tell, only=run):
             raise KeyboardInterrupt  # as Python's own would, but with every answer stored

@@ -272,8 +272,10 @@ def _bill(entries: Iterable[Entry], facts: ModelFacts) -> _Bill:
     """What all calls that were carried out add up to, also those whose answers got lost."""
     sums = asdict(Usage())
     total = 0
-    for usage in (each.usage for each in entries if each.usage is not None):
-        total += cost(usage, facts.price_at(usage.input_total))
+    for each in (entry for entry in entries if entry.usage is not None):
+        usage = each.usage or Usage()
+        batch = facts.batch_price_at(usage.input_total) if each.route == "batch" else None
+        total += cost(usage, batch or facts.price_at(usage.input_total))
         for name, tokens in asdict(usage).items():
             sums[name] += tokens
     return _Bill(Usage(**sums), total)

@@ -20,6 +20,7 @@ from quire.gates.shape import Shape
 from quire.ledger.ledger import Transaction
 from quire.plan.batch_caching import batch_caching
 from quire.plan.rendering import Prefix, payload_head, prefix, prefix_bytes, stage_question
+from quire.plan.routing import PACED
 from quire.plan.sizing import (
     BOUND_BYTES,
     Budget,
@@ -35,6 +36,8 @@ from quire.plan.sizing import (
 )
 from quire.recipes.policies import policy_from_json
 from quire.recipes.snapshots import recipe_from_json
+
+PACED_CALLS = 4  # in flight, of a run that goes steadily
 
 
 class Sending(NamedTuple):
@@ -149,6 +152,8 @@ def _read(tx: Transaction, lane: Lane) -> StageContext:
 
 def build(lane: Lane, stage: Stage, policy: Policy, facts: ModelFacts) -> StageContext:
     """Derive everything that a stage's verbs need."""
+    if policy.route == PACED:
+        policy = replace(policy, concurrency=min(policy.concurrency, PACED_CALLS))
     head = prefix(stage)
     prompt_bytes = len(stage.prompt.encode())
     cap = pack_cap(stage, policy)

@@ -51,7 +51,11 @@ class Order:
     task_limit: int | None = None
     new: bool = False  # start afresh, and pay again, even if the same order was given before
     sample: Sample | None = None
-    route: str = DIRECT  # how its calls travel, once `auto` has been decided
+
+    @property
+    def route(self) -> str:
+        """The lane that its calls travel in; whoever orders has decided what `auto` means."""
+        return BATCH if self.policy.policy.route == BATCH else DIRECT
 
 
 class Started(NamedTuple):

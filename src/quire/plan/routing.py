@@ -10,6 +10,8 @@ from quire.domain.policy import Policy
 DIRECT, BATCH, AUTO, PACED = "direct", "batch", "auto", "paced"
 LEAST_HOURS = 1.0  # before a deadline: most batches come back within an hour, none promises it
 
+STEADY = frozenset({"openrouter"})  # has batches, but none that could be found again
+
 _ASKED = {
     DIRECT: "as asked: every call at once",
     PACED: "as asked: steadily, within the limits",
@@ -47,6 +49,9 @@ def choose_route(
     """
     if policy.route in _ASKED:
         return Route(policy.route, _ASKED[policy.route])
+    large = requests >= policy.min_batch_size
+    if rules is None and facts.provider in STEADY and policy.route == AUTO and large:
+        return Route(PACED, f"the batches of {facts.provider} cannot be found again once lost")
     missing = _missing(facts, rules)
     if missing or rules is None:
         problem = _refusal(facts, rules, missing) if policy.route == BATCH else ""

@@ -174,7 +174,7 @@ _SIMULATED = {"faults": _ANY_TEXT}
 _PROVIDER = {
     **dict.fromkeys(("base_url", "key_env", "key_file"), _TEXT),
     "api": _one_of(("responses", "chat")),
-    **dict.fromkeys(("organization", "project", "location"), _TEXT),
+    **dict.fromkeys(("organization", "project", "location", "bucket"), _TEXT),
 }
 _PRICES = dict.fromkeys(("input", "output", "cached", "written", "written_long"), _MONEY)
 _TIER = {"above": _whole(1), **_PRICES}

@@ -1,0 +1,177 @@
+"""Which calls go in batches, until when, and as whom; what comes too late is paid and kept."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from quire.domain.errors import UsageError
+from quire.domain.runs import HoldKind
+from tests.rehearsed.conftest import Rehearse, Serve
+from tests.rehearsed.rehearsed import KEYS, OPENAI, QuickClock, Rehearsed
+from tests.world import sentences
+
+BLOCKS = 400
+
+
+@pytest.fixture
+def batched(rehearse: Rehearse) -> Callable[..., Rehearsed]:
+    """An engine and a server whose hours are minutes, with documents to ask about."""
+
+    def make(asks: str = OPENAI, latency: str = "20s", **more: Any) -> Rehearsed:
+        here = rehearse(asks, clock=QuickClock(60), batch_latency=latency, **more)
+        here.ingest(sentences(BLOCKS))
+        return here
+
+    return make
+
+
+def travelled(here: Rehearsed) -> dict[str, int]:
+    """How many calls the server answered, by the way they came."""
+    ways = [entry.route for entry in here.server.entries() if entry.usage]
+    return {way: ways.count(way) for way in sorted(set(ways))}
+
+
+def test_too_few_calls_for_a_batch_go_direct(batched: Callable[..., Rehearsed]) -> None:
+    here = batched()
+
+    progress = here.start(route="batch", min_batch_size=30).wait()
+
+    assert progress.done == BLOCKS
+    assert travelled(here) == {"batch": 35, "direct": 5}  # the first 50 blocks are looked at first
+    assert progress.cost == here.bill()
+
+
+def test_auto_takes_batches_only_where_they_are_worth_it(
+    batched: Callable[..., Rehearsed],
+) -> None:
+    here = batched()
+
+    here.start(route="auto", min_batch_size=30).wait()
+    here.start(route="auto", min_batch_size=100, new=True, pack_size=9).wait()
+
+    assert travelled(here) == {"batch": 35, "direct": 5 + 45}
+
+
+def test_a_model_without_batches_is_refused_before_anything_is_spent(
+    batched: Callable[..., Rehearsed],
+) -> None:
+    name = "openrouter/openai/gpt-5.4-mini"
+    here = batched(name, tables={name: {"like": "openai/gpt-5.4-mini"}})
+
+    with pytest.raises(UsageError, match="openrouter has no batches"):
+        here.start(route="batch")
+
+
+def test_a_paced_run_goes_direct_a_few_calls_at_a_time(
+    batched: Callable[..., Rehearsed],
+) -> None:
+    here = batched()
+
+    def watch(progress: Any) -> None:
+        assert progress.in_flight <= 4
+
+    run = here.start(route="paced", concurrency=64)
+
+    assert run.wait(watch).done == BLOCKS
+    assert travelled(here) == {"direct": 40}
+
+
+def test_at_the_deadline_what_is_owed_goes_direct_and_late_answers_are_spend_on_record(
+    batched: Callable[..., Rehearsed],
+) -> None:
+    here = batched(latency="7200s")
+
+    run = here.start(route="batch", min_batch_size=2, deadline="10m")
+    progress = run.wait()
+    first = here.engine.rows(run.id)
+
+    assert progress.state == "finished"
+    assert progress.done == BLOCKS
+    assert travelled(here) == {"direct": 40}
+    assert here.engine.batches()[0].cancelling  # nobody waits for it any more
+    here.server.advance(7200)
+    here.engine.drive(run.id, batches=True)
+    after = here.engine.progress(run.id)
+    assert after.batches == 0
+    assert after.cost == here.bill()
+    assert here.engine.rows(run.id) == first
+
+
+def test_the_first_acceptable_answer_wins_where_a_task_is_out_twice(
+    batched: Callable[..., Rehearsed],
+) -> None:
+    here = batched(latency="900s")
+    run = here.start(route="batch", min_batch_size=2, deadline="880s", concurrency=1)
+
+    progress = run.wait()
+
+    assert progress.done == BLOCKS
+    assert {"batch", "direct"} == set(travelled(here))  # both came back, for the same tasks
+    results = here.engine.rows(run.id)
+    here.server.advance(3600)
+    here.engine.drive(run.id, batches=True)
+    assert here.engine.rows(run.id) == results
+    assert here.engine.progress(run.id).cost == here.bill()
+
+
+def test_a_batch_is_asked_for_with_its_own_key_only(
+    batched: Callable[..., Rehearsed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = batched(latency="3600s")
+    run = here.start(route="batch", min_batch_size=2)
+    stop_when_out(here, run)
+
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-another-1234567890-key")
+    here.server.advance(3600)
+    progress = run.wait()
+
+    assert [hold.kind for hold in progress.holds] == [HoldKind.CREDENTIAL]
+    assert "put it back" in progress.holds[0].detail
+    assert len(here.server.batches()) == 1  # nothing was sent again
+    monkeypatch.setenv("OPENAI_API_KEY", KEYS["OPENAI_API_KEY"])
+    here.engine.resume(run.id)
+    assert run.wait().done == BLOCKS
+
+
+def test_a_batch_that_its_own_key_cannot_see_holds_the_run(
+    batched: Callable[..., Rehearsed], serve: Serve
+) -> None:
+    here = batched(latency="3600s")
+    run = here.start(route="batch", min_batch_size=2)
+    stop_when_out(here, run)
+    here.server.advance(3600)
+    empty = serve()  # at the address that calls go to from now on
+
+    progress = run.wait()
+
+    assert [hold.kind for hold in progress.holds] == [HoldKind.CREDENTIAL]
+    assert "404" in progress.holds[0].detail
+    assert {view.state for view in here.engine.batches()} == {"open"}
+    assert empty.batches() == []
+
+
+def test_a_cancelled_run_cancels_its_batches_and_keeps_what_they_answered(
+    batched: Callable[..., Rehearsed],
+) -> None:
+    here = batched(latency="3600s")
+    run = here.start(route="batch", min_batch_size=2)
+    stop_when_out(here, run)
+
+    here.engine.cancel(run.id)
+    progress = run.wait()
+
+    assert progress.state == "cancelled"
+    assert progress.batches == 0
+    assert here.server.batches()[0]["end"] == "cancelled"
+    assert progress.cost == here.bill()
+
+
+def stop_when_out(here: Rehearsed, run: Any) -> None:
+    """Work until the first batch is out, then stop, as Ctrl-C would."""
+
+    def watch(progress: Any) -> None:
+        if any(view.state == "open" for view in here.engine.batches(run.id)):
+            here.engine.stop()
+
+    here.engine.drive(run.id, watch)

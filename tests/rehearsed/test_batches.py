@@ -1,0 +1,142 @@
+"""Whole runs through providers' batches, whatever goes wrong with them."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.rehearsed.conftest import Rehearse
+from tests.rehearsed.rehearsed import ANTHROPIC, GEMINI, OPENAI, VENDORS, QuickClock, Rehearsed
+from tests.world import sentences
+
+BLOCKS = 2000
+FAULTS = {  # struck: the pilot and the large batch after it; what the second attempt meets is whole
+    "batch_drop@2": "made, but the connection was dropped",
+    "batch_500@2": "made, but the answer was a 500",
+    "batch_full@1": "the queue was full",
+    "batch_expire@2": "expired with half of the rows",
+    "batch_cancel@2": "cancelled by the provider with half of the rows",
+    "batch_errors@1": "completed with nothing but an error file",
+    "batch_shuffle=1": "rows in another order",
+    "batch_duplicate=1": "rows twice",
+    "batch_missing@2": "rows missing",
+    "batch_404@2": "results not found, then there",
+    "batch_truncate@2": "a download that broke off",
+}
+OTHERS = ("batch_drop@2", "batch_expire@2", "batch_truncate@2", "batch_missing@2")
+
+
+@pytest.fixture
+def batched(rehearse: Rehearse) -> Callable[..., Rehearsed]:
+    """An engine and a server whose hours are minutes, with documents to ask about."""
+
+    def make(asks: str = OPENAI, faults: str = "", **more: Any) -> Rehearsed:
+        clock = QuickClock(60)
+        here = rehearse(asks, clock=clock, faults=faults, batch_latency="20s", **more)
+        here.ingest(sentences(BLOCKS))
+        return here
+
+    return make
+
+
+def finish(here: Rehearsed, **policy: Any) -> Any:
+    """Run through batches to the end."""
+    run = here.start(route="batch", min_batch_size=2, **policy)
+    return run, run.wait()
+
+
+def creates(here: Rehearsed) -> Counter[str]:
+    """How often each submission was made, by its tag, in the server's own log."""
+    return Counter(each["tag"] for each in here.server.batches())
+
+
+def check(here: Rehearsed, run: Any, progress: Any) -> None:
+    """All answered, nothing made twice, and paid what the server billed."""
+    assert progress.state == "finished"
+    assert progress.done == BLOCKS
+    assert set(creates(here).values()) == {1}
+    assert progress.cost <= here.bill() <= progress.cost + progress.presumed
+    assert progress.batches == 0
+    assert {view.state for view in here.engine.batches()} == {"collected"}
+
+
+@pytest.mark.parametrize("asks", VENDORS)
+def test_packs_travel_in_batches_and_cost_what_the_server_billed(
+    batched: Callable[..., Rehearsed], asks: str
+) -> None:
+    here = batched(asks)
+
+    run, progress = finish(here)
+
+    check(here, run, progress)
+    assert progress.cost == here.bill()
+    assert progress.presumed == 0
+    assert progress.calls == BLOCKS / 10
+    assert all(entry.route == "batch" for entry in here.server.entries() if entry.usage)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_batch_that_goes_wrong_loses_nothing_and_pays_nothing_twice(
+    batched: Callable[..., Rehearsed], fault: str
+) -> None:
+    here = batched(faults=fault)
+
+    run, progress = finish(here)
+
+    check(here, run, progress)
+    struck = [name for each in here.server.batches() for name in each["faults"]]
+    assert struck or fault in ("batch_404@2", "batch_truncate@2")  # which strike downloads
+    if "missing" not in fault:
+        assert progress.presumed == 0
+        assert progress.cost == here.bill()
+
+
+@pytest.mark.parametrize("asks", [ANTHROPIC, GEMINI])
+@pytest.mark.parametrize("fault", OTHERS)
+def test_the_other_vendors_batches_go_wrong_alike(
+    batched: Callable[..., Rehearsed], asks: str, fault: str
+) -> None:
+    here = batched(asks, fault)
+
+    check(here, *finish(here))
+
+
+@pytest.mark.parametrize("fault", ["", "batch_drop@2", "batch_missing@2"])
+def test_batches_are_the_same_on_postgresql(
+    batched: Callable[..., Rehearsed], postgres_database: str, fault: str
+) -> None:
+    here = batched(faults=fault, url=postgres_database)
+
+    check(here, *finish(here))
+
+
+def test_rows_that_cannot_be_used_go_again_as_those_of_direct_calls_do(
+    batched: Callable[..., Rehearsed],
+) -> None:
+    here = batched(faults="skip=0.02,truncate=0.02,500=0.05,malformed=0.02,refuse=0.002")
+
+    run = here.start(route="batch", min_batch_size=2)
+    progress = run.wait()
+
+    assert progress.state == "finished"
+    assert progress.done + progress.failed == BLOCKS
+    assert progress.failed < BLOCKS * 0.01
+    assert progress.splits > 0
+    assert progress.cost == here.bill()
+
+
+def test_a_batch_that_is_stuck_expires_and_its_calls_go_again(
+    batched: Callable[..., Rehearsed],
+) -> None:
+    here = batched(faults="batch_stuck@1")
+    run = here.start(route="batch", min_batch_size=2)
+
+    def hasten(progress: Any) -> None:
+        if progress.batches and not progress.calls:
+            here.server.advance(3600)
+
+    progress = run.wait(hasten)
+
+    check(here, run, progress)
+    assert [view.end_reason for view in here.engine.batches()][-1] == "expired"
