@@ -16,16 +16,14 @@ from quire.domain.models import Limits, Marking, Structured, Usage
 from quire.domain.requests import Call, Reply, Stop
 from quire.providers.binding import binds
 from quire.providers.failing import (
-    ADDRESS,
-    CULPRIT,
     KEY,
     MODEL,
     MONEY,
-    RETRY,
     TOO_LARGE,
     WAIT,
     Complaint,
     Meaning,
+    by_status,
     sentence,
 )
 from quire.providers.portable import Dialect, portable
@@ -56,18 +54,6 @@ _BY_CODE = {
     "not_found_error": MODEL,
     "request_too_large": TOO_LARGE,
     "rate_limit_error": WAIT,
-}
-_BY_STATUS = {
-    401: KEY,
-    402: MONEY,
-    403: KEY,
-    404: MODEL,
-    408: RETRY,
-    409: RETRY,
-    413: TOO_LARGE,
-    429: WAIT,
-    503: WAIT,
-    529: WAIT,
 }
 # These come as 400 invalid_request_error, like any mistake; only the words tell them apart.
 _SPENT = re.compile(r"You have reached your specified|credit balance is too low", re.IGNORECASE)
@@ -253,9 +239,7 @@ def _meaning(status: int, told: Complaint) -> Meaning:
     for code in told.words:
         if code in _BY_CODE:
             return _BY_CODE[code]
-    if status < 400:
-        return ADDRESS
-    return _BY_STATUS.get(status) or (RETRY if status >= 500 else CULPRIT)
+    return by_status(status)
 
 
 def _limits(headers: Mapping[str, str], word: str) -> Limits:

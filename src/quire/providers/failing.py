@@ -57,7 +57,6 @@ _BY_STATUS = {
     401: KEY,
     402: MONEY,
     403: KEY,
-    404: ADDRESS,
     405: ADDRESS,
     407: Meaning(Remedy.FIX_ACCOUNT, "check the user and password of the proxy"),
     408: RETRY,
@@ -66,6 +65,7 @@ _BY_STATUS = {
     413: TOO_LARGE,
     425: RETRY,
     429: WAIT,
+    499: RETRY,
     501: CULPRIT,
     503: WAIT,
     529: WAIT,
@@ -136,9 +136,15 @@ def _meaning(status: int, told: Complaint) -> Meaning:
         return TOO_LARGE
     if status == 429 and _LARGER_THAN_A_MINUTE.match(told.message):
         return TOO_LARGE
-    if status == 404 and "model" in told.message.lower():
-        return MODEL
-    return _BY_STATUS.get(status) or (RETRY if status >= 500 else CULPRIT)
+    return by_status(status, missing=MODEL if "model" in told.message.lower() else ADDRESS)
+
+
+def by_status(status: int, missing: Meaning = MODEL) -> Meaning:
+    """What a status means by itself; `missing` is what a 404 does."""
+    if status == 404:
+        return missing
+    rest = ADDRESS if status < 400 else RETRY if status >= 500 else CULPRIT
+    return _BY_STATUS.get(status, rest)
 
 
 def _said(value: Json, depth: int = 6) -> str:

@@ -12,16 +12,14 @@ from quire.domain.errors import ProviderError, Remedy, Undecodable
 from quire.domain.models import Structured, Usage
 from quire.domain.requests import Call, Reply, Stop
 from quire.providers.failing import (
-    ADDRESS,
     CULPRIT,
     KEY,
-    MODEL,
     MONEY,
-    RETRY,
     TOO_LARGE,
     WAIT,
     Complaint,
     Meaning,
+    by_status,
     sentence,
 )
 from quire.providers.portable import Dialect, portable
@@ -54,18 +52,6 @@ _BY_REASON = {
     **dict.fromkeys(("API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED"), KEY),
     **dict.fromkeys(("ACCESS_TOKEN_EXPIRED", "CREDENTIALS_MISSING"), KEY),
     "BILLING_DISABLED": MONEY,
-}
-_BY_STATUS = {
-    401: KEY,
-    402: MONEY,
-    403: KEY,
-    404: MODEL,
-    408: RETRY,
-    409: RETRY,
-    413: TOO_LARGE,
-    499: RETRY,
-    503: WAIT,
-    529: WAIT,
 }
 _BAD_KEY = re.compile(r"API key (?:not valid|expired|not found)", re.IGNORECASE)
 _LONG = re.compile(r"token count.{0,40}exceeds|payload size exceeds|too many tokens", re.IGNORECASE)
@@ -201,9 +187,7 @@ def _meaning(status: int, told: Complaint, details: Sequence[JsonObject]) -> Mea
         return _exhausted(told, details)
     if status in (400, 422):
         return _refused(told)
-    if status < 400:
-        return ADDRESS
-    return _BY_STATUS.get(status) or (RETRY if status >= 500 else CULPRIT)
+    return by_status(status)
 
 
 def _refused(told: Complaint) -> Meaning:
