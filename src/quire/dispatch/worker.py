@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 # Rows die by reference count; cycles are rare here. Looking for some after every 700 new objects,
 # as Python does by itself, took a tenth of all time.
-COLLECT_AFTER = 50000
+COLLECT_AFTER = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
