@@ -18,8 +18,8 @@ BLOCKS = 400
 def batched(rehearse: Rehearse) -> Callable[..., Rehearsed]:
     """An engine and a server whose hours are minutes, with documents to ask about."""
 
-    def make(asks: str = OPENAI, latency: str = "20s", **more: Any) -> Rehearsed:
-        here = rehearse(asks, clock=QuickClock(60), batch_latency=latency, **more)
+    def make(asks: str = OPENAI, takes: str = "20s", **more: Any) -> Rehearsed:
+        here = rehearse(asks, clock=QuickClock(60), batch_latency=takes, **more)
         here.ingest(sentences(BLOCKS))
         return here
 
@@ -80,7 +80,7 @@ def test_a_paced_run_goes_direct_a_few_calls_at_a_time(
 def test_at_the_deadline_what_is_owed_goes_direct_and_late_answers_are_spend_on_record(
     batched: Callable[..., Rehearsed],
 ) -> None:
-    here = batched(latency="7200s")
+    here = batched(takes="7200s")
 
     run = here.start(route="batch", min_batch_size=2, deadline="10m")
     progress = run.wait()
@@ -101,8 +101,8 @@ def test_at_the_deadline_what_is_owed_goes_direct_and_late_answers_are_spend_on_
 def test_the_first_acceptable_answer_wins_where_a_task_is_out_twice(
     batched: Callable[..., Rehearsed],
 ) -> None:
-    here = batched(latency="900s")
-    run = here.start(route="batch", min_batch_size=2, deadline="880s", concurrency=1)
+    here = batched(takes="900s", latency="1s")  # of real time, which is a minute here
+    run = here.start(route="batch", min_batch_size=2, deadline="880s")
 
     progress = run.wait()
 
@@ -118,7 +118,7 @@ def test_the_first_acceptable_answer_wins_where_a_task_is_out_twice(
 def test_a_batch_is_asked_for_with_its_own_key_only(
     batched: Callable[..., Rehearsed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = batched(latency="3600s")
+    here = batched(takes="3600s")
     run = here.start(route="batch", min_batch_size=2)
     stop_when_out(here, run)
 
@@ -137,7 +137,7 @@ def test_a_batch_is_asked_for_with_its_own_key_only(
 def test_a_batch_that_its_own_key_cannot_see_holds_the_run(
     batched: Callable[..., Rehearsed], serve: Serve
 ) -> None:
-    here = batched(latency="3600s")
+    here = batched(takes="3600s")
     run = here.start(route="batch", min_batch_size=2)
     stop_when_out(here, run)
     here.server.advance(3600)
@@ -154,7 +154,7 @@ def test_a_batch_that_its_own_key_cannot_see_holds_the_run(
 def test_a_cancelled_run_cancels_its_batches_and_keeps_what_they_answered(
     batched: Callable[..., Rehearsed],
 ) -> None:
-    here = batched(latency="3600s")
+    here = batched(takes="3600s")
     run = here.start(route="batch", min_batch_size=2)
     stop_when_out(here, run)
 
