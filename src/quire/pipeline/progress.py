@@ -76,6 +76,21 @@ def reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> li
         said.append(f"{error}; the next call may go in {seconds:.0f} s")
     if not said and moment is not None:
         said += _paced(tx, found.run_id, now)
+    if found.batches and not found.holds:
+        said += _batched(tx, found.run_id, now)
+    return said
+
+
+def _batched(tx: Transaction, run: RunId, now: datetime) -> list[str]:
+    """Say what batches are waited for, and when they are looked at."""
+    said = []
+    for view in tx.batch_views.all(run):
+        if view.state in ("collected", "abandoned"):
+            continue
+        wait = max(0.0, (view.next_at - now).total_seconds()) if view.next_at else 0.0
+        problem = f" ({view.problem})" if view.problem else ""
+        calls = f"{view.rows:,} calls"
+        said.append(f"batch {view.id}, {calls}, is {view.state}{problem}: next look in {wait:.0f} s")
     return said
 
 
