@@ -1,6 +1,5 @@
 """Rehearsing a job: the real documents, schema and model, before a server that costs nothing."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -28,15 +27,16 @@ from quire.ledger.ledger import Ledger, open_ledger
 from quire.pipeline.ingest import ingest
 from quire.plan.forecasting import Forecast
 from quire.providers.catalog import CATALOG
+from quire.providers.registry import Providers
 from quire.rehearsal.counting import Entry
-from quire.rehearsal.thread import rehearsing
+from quire.rehearsal.thread import Rehearsing, rehearsing
 from quire.settings import Settings
 
+POLL = 0.25  # seconds between looks at a batch: this server does not mind
 ANY_KEY = "rehearsal-0000-0000"  # made up: a real one is never used
 OF_MODEL = "model"  # as a limit: what is known of the model's own
 
 _REPLACED = ("base_url", "key_env", "key_file")  # of a provider's table
-_NO_PROXY = ("NO_PROXY", "no_proxy")
 
 Drive = Callable[[Engine, RunId], bool]  # works until the run is at rest; true: interrupted
 
@@ -79,8 +79,7 @@ class Rehearsed:
 def rehearse(engine: Engine, part: Part, drive: Drive, outside: Outside | None = None) -> Rehearsed:
     """Carry a job out in a throw-away copy, before a server in this process.
 
-    The engine's own ledger is only read, and the provider's keys are not looked at. Meanwhile this
-    process goes past all proxies, so it is for a process that does nothing else.
+    The engine's own ledger is only read; neither the provider's keys nor proxies are used.
     """
     schema = _schema(engine, part.schema)
     asked = with_probed_size(engine.ledger, ask(engine.settings, schema, part.model, part.policy))
@@ -90,35 +89,38 @@ def rehearse(engine: Engine, part: Part, drive: Drive, outside: Outside | None =
     with (
         TemporaryDirectory(prefix="quire-rehearsal-") as folder,
         rehearsing(models={**CATALOG, facts.name: facts}, **scene) as server,
-        _unproxied(),
-        _stage(
-            redirected(engine.settings, facts, server.url, Path(folder)),
-            _without_keys(engine, facts.provider),
-            outside,
-        ) as stage,
+        _stage(engine, facts, server.url, Path(folder), outside) as stage,
     ):
         copied = copy(engine.ledger, stage.ledger, part, schema)
         _copy_finding(stage.ledger, asked)
-        order: dict[str, Any] = {"schema": schema, "model": facts.name, **part.policy}
-        forecast = stage.plan(**order).forecast
-        run = stage.run(**order)
-        began = monotonic()
-        interrupted = drive(stage, run.id)
-        seconds = monotonic() - began
-        bill = _bill(server.entries(), facts)
-        return Rehearsed(
-            model=facts.name,
-            schema=schema.ref,
-            all_blocks=copied.found,
-            seconds=seconds,
-            interrupted=interrupted,
-            progress=run.progress(),
-            forecast=forecast,
-            usage=bill.usage,
-            billed=bill.cost,
-            failures=tuple(stage.look.failures(run.id)),
-            seen=server.stats(),
-        )
+        told = _carry_out(stage, server, asked, part, drive)
+        return replace(told, all_blocks=copied.found)
+
+
+def _carry_out(
+    stage: Engine, server: Rehearsing, asked: Ask, part: Part, drive: Drive
+) -> Rehearsed:
+    facts, schema = asked.facts, asked.recipe.stages[0].schema
+    order: dict[str, Any] = {"schema": schema, "model": facts.name, **part.policy}
+    forecast = stage.plan(**order).forecast
+    run = stage.run(**order)
+    began = monotonic()
+    interrupted = drive(stage, run.id)
+    seconds = monotonic() - began
+    bill = _bill(server.entries(), facts)
+    return Rehearsed(
+        model=facts.name,
+        schema=schema.ref,
+        all_blocks=forecast.tasks,
+        seconds=seconds,
+        interrupted=interrupted,
+        progress=run.progress(),
+        forecast=forecast,
+        usage=bill.usage,
+        billed=bill.cost,
+        failures=tuple(stage.look.failures(run.id)),
+        seen=server.stats(),
+    )
 
 
 def redirected(settings: Settings, facts: ModelFacts, url: str, folder: Path) -> Settings:
@@ -139,6 +141,7 @@ def redirected(settings: Settings, facts: ModelFacts, url: str, folder: Path) ->
         settings,
         ledger=str(folder / "rehearsal.db"),
         durable=False,
+        poll=POLL,
         providers={**settings.providers, facts.provider: table},
         models=models,
     )
@@ -233,11 +236,14 @@ def _limit(told: str, facts: ModelFacts) -> str:
 
 @contextmanager
 def _stage(
-    settings: Settings, environment: Mapping[str, str], outside: Outside | None
+    engine: Engine, facts: ModelFacts, url: str, folder: Path, outside: Outside | None
 ) -> Iterator[Engine]:
+    """An engine like this one that knows nothing of the real world but its settings."""
+    settings = redirected(engine.settings, facts, url, folder)
     workspace = WorkspaceId(settings.workspace)
     ledger = open_ledger(settings.ledger, workspace=workspace, durable=False)
-    with Engine(settings, ledger, outside, environment) as made:
+    with Engine(settings, ledger, outside, _without_keys(engine, facts.provider)) as made:
+        made.providers = Providers(settings.faults, proxied=False)  # none could reach our server
         yield made
 
 
@@ -246,21 +252,6 @@ def _without_keys(engine: Engine, provider: str) -> dict[str, str]:
     named = engine.settings.providers.get(provider, {}).get("key_env")
     hidden = {*variables_of(provider), *([named] if isinstance(named, str) else [])}
     return {name: value for name, value in engine.environment.items() if name not in hidden}
-
-
-@contextmanager
-def _unproxied() -> Iterator[None]:
-    """Let this process go past all proxies for a while: none of them can reach our server."""
-    before = {name: os.environ.pop(name, None) for name in _NO_PROXY}
-    os.environ.update(dict.fromkeys(_NO_PROXY, "*"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 class _Bill(NamedTuple):

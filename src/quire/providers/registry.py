@@ -31,8 +31,9 @@ NAMES = (
 class Providers:
     """The vendors in use, each made once; those behind HTTP share their connections."""
 
-    def __init__(self, faults: str = "") -> None:
+    def __init__(self, faults: str = "", *, proxied: bool = True) -> None:
         """Check the simulated model's fault script now, so that a mistake costs nothing."""
+        self._proxied = proxied  # else calls go past all proxies
         self._faults = parse(faults)
         self._made: dict[str, Provider] = {}
         self._batching: dict[str, Batching | None] = {}
@@ -76,7 +77,7 @@ class Providers:
         if self._transport is None:
             from quire.providers.transport import Transport  # not for the simulated model
 
-            self._transport = Transport()
+            self._transport = Transport(proxied=self._proxied)
         return self._transport
 
 

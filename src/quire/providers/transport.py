@@ -31,14 +31,18 @@ _PIECE = 2**20
 class Transport:
     """The connections of this process, opened when the first call needs one."""
 
-    def __init__(self, largest: int = LARGEST_BODY, silent: float = SILENT_SECONDS) -> None:
+    def __init__(
+        self, largest: int = LARGEST_BODY, silent: float = SILENT_SECONDS, *, proxied: bool = True
+    ) -> None:
         """Open nothing yet.
 
         An answer, or a line, of more than `largest` bytes is not read to its end; whoever is
-        asked for more than a call may be silent for so many seconds.
+        asked for more than a call may be silent for so many seconds. Unless `proxied`, calls go
+        past all proxies.
         """
         self._largest = largest
         self._silent = silent
+        self._proxied = proxied
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._proxies: dict[str, URL | None] = {}  # by scheme and host
@@ -168,7 +172,7 @@ class Transport:
         """Look the proxy up once a host: aiohttp would do it on a thread, twice a call."""
         place = f"{url.scheme}://{url.raw_authority}"
         if place not in self._proxies:
-            self._proxies[place] = _find_proxy(url)
+            self._proxies[place] = _find_proxy(url) if self._proxied else None
         return self._proxies[place]
 
 
