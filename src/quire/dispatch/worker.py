@@ -28,7 +28,7 @@ from quire.pipeline.prepare import REFILL_AFTER
 T = TypeVar("T")
 
 # Rows die by reference count; cycles are rare here. Looking for some after every 700 new objects,
-# as Python does by itself, took a tenth of all time.
+# as Python does by itself, costs a few percent.
 COLLECT_AFTER = 50_000
 
 

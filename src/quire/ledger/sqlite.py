@@ -194,7 +194,7 @@ def _flat(rows: Sequence[Row], statement: Statement) -> list[object]:
     """The values of many rows, one after the other.
 
     The driver looks for somebody to adapt `bytes` and finds nobody, each time: a `bytearray` it
-    takes as it is, in a quarter of the time.
+    takes as it is, which costs less than half, the copy included.
     """
     values = list(chain.from_iterable(rows))
     width = len(statement.columns)
