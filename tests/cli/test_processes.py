@@ -209,3 +209,15 @@ def read(terminal: int) -> bytes:
         return os.read(terminal, 65_536)
     except OSError:
         return b""
+
+
+def test_a_second_interrupt_says_what_becomes_of_the_calls(ready: Quire, folder: Path) -> None:
+    faults = f"latency=30,log={folder / 'calls'}"
+    with start("run", "-s", "clauses", faults=faults) as process:
+        wait_for_call(folder / "calls", process)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert b"left at once: calls in flight are presumed lost" in error

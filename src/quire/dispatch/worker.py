@@ -218,6 +218,8 @@ class Worker:
         def interrupted(by: signal.Signals) -> None:
             if self.interrupted:
                 if by is signal.SIGINT:  # supervisors send SIGTERM twice and mean it once
+                    with suppress(OSError):
+                        self._tell("left at once: calls in flight are presumed lost")
                     os._exit(130)
                 return
             self.interrupted = True
