@@ -41,7 +41,7 @@ def test_spend_is_what_was_forecast(rehearse: Rehearse, asks: str, name: str) ->
     assert then.expected.cost == pytest.approx(spent, rel=0.02)
 
 
-@pytest.mark.parametrize("asks", [OPENAI, HAIKU, GEMINI])
+@pytest.mark.parametrize("asks", [OPENAI, HAIKU])
 def test_what_rows_of_a_batch_read_is_expected_of_the_next_ones(
     rehearse: Rehearse, asks: str
 ) -> None:
