@@ -185,7 +185,7 @@ def test_rows_are_read_in_any_order_and_with_any_end() -> None:
     assert [ends[0], ends[2], *ends[5:]] == [RowEnd.ERRORED] * 4
     assert VENDOR.decode(found[1].raw).text == ANSWER
     remedies = [each.error.remedy for each in found if each.error]
-    assert remedies == [Remedy.FIX_REQUEST, Remedy.WAIT, Remedy.RETRY, Remedy.RETRY]
+    assert remedies == [Remedy.FIX_REQUEST, Remedy.WAIT, Remedy.LOST, Remedy.LOST]
     assert [each.custom_id for each in found[:2]] == [f"{NONCE}-0", f"{NONCE}-1"]
 
 

@@ -96,12 +96,12 @@ def test_a_success_that_is_an_error_is_one() -> None:
 @pytest.mark.parametrize(
     ("row", "remedy"),
     [
-        ({"custom_id": "a-1"}, Remedy.RETRY),
-        ({"custom_id": "a-1", "response": None, "error": None}, Remedy.RETRY),
-        ({"custom_id": "a-1", "response": "text"}, Remedy.RETRY),
-        (answered("a-1", None), Remedy.RETRY),
-        (answered("a-1", {}, 302), Remedy.RETRY),
-        ({"custom_id": "a-1", "response": {"body": {}, "status_code": "200"}}, Remedy.RETRY),
+        ({"custom_id": "a-1"}, Remedy.LOST),
+        ({"custom_id": "a-1", "response": None, "error": None}, Remedy.LOST),
+        ({"custom_id": "a-1", "response": "text"}, Remedy.LOST),
+        (answered("a-1", None), Remedy.LOST),
+        (answered("a-1", {}, 302), Remedy.LOST),
+        ({"custom_id": "a-1", "response": {"body": {}, "status_code": "200"}}, Remedy.LOST),
         ({"custom_id": "a-1", "error": "rate limited"}, Remedy.RETRY),
         ({"custom_id": "a-1", "error": {"code": "insufficient_quota"}}, Remedy.FIX_ACCOUNT),
         (

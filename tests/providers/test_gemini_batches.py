@@ -202,7 +202,7 @@ def check_all(found: list[Any]) -> None:
     assert [each.custom_id for each in found] == [f"{NONCE}-{number}" for number in range(5)]
     assert [each.end for each in found].count(RowEnd.ERRORED) == 4
     remedies = [each.error and each.error.remedy for each in found]
-    assert remedies == [Remedy.WAIT, None, Remedy.FIX_REQUEST, Remedy.RETRY, Remedy.FIX_REQUEST]
+    assert remedies == [Remedy.WAIT, None, Remedy.FIX_REQUEST, Remedy.LOST, Remedy.FIX_REQUEST]
 
 
 async def collected(on: Desk) -> list[Any]:

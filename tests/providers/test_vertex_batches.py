@@ -207,7 +207,7 @@ def test_rows_are_read_from_every_file_that_the_job_has_written(tmp_path: Path) 
     assert found[0].end is RowEnd.ANSWERED
     assert Vertex().decode(found[0].raw).text == ANSWER
     remedies = [each.error.remedy for each in found[1:]]
-    assert remedies == [Remedy.FIX_REQUEST, Remedy.WAIT, Remedy.RETRY, Remedy.RETRY]
+    assert remedies == [Remedy.FIX_REQUEST, Remedy.WAIT, Remedy.RETRY, Remedy.LOST]
 
 
 def test_a_job_that_is_done_must_have_written_something(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from quire.domain.errors import ProviderError, Remedy, Undecodable
 from quire.domain.ids import AttemptId
 from quire.domain.money import cost
 from quire.domain.requests import Answer, CallFailure
-from quire.pipeline.collect import Rows, Strays, collect, finish, own, settle_missing
+from quire.pipeline.collect import Rows, Strays, collect, finish, own, presumed, settle_missing
 from quire.providers.protocol import Door
 
 GROUP = 256  # rows stored in one transaction
@@ -72,6 +72,7 @@ class Collector:
         with self._ledger.transaction() as tx:
             mine = own(tx, hand.batch, [attempt for attempt, _ in group])
             rows = self._read(hand, [each for each in group if each[0] in mine])
+            rows = rows._replace(answers=presumed(tx, rows.answers))
             collect(tx, self._contexts, hand.batch, rows, self._outside.now())
         self._outside.reach("after_rows")
         return len(group) - len(mine)
@@ -92,8 +93,7 @@ class Collector:
         head = (attempt, context.run_id, context.stage_id, row.raw)
         reply = read(provider, row.raw)
         if isinstance(reply, Undecodable):
-            reserved = 0
-            return Answer(*head, None, provider.decoder_version, reserved, str(reply))
+            return Answer(*head, None, provider.decoder_version, 0, str(reply))
         price = cost(reply.usage, context.price_at(reply.usage.input_total))
         return Answer(*head, reply, provider.decoder_version, price)
 
@@ -107,4 +107,4 @@ class Collector:
 
 
 def _unsaid() -> ProviderError:
-    return ProviderError("the row says neither answer nor error", remedy=Remedy.RETRY)
+    return ProviderError("the row says neither answer nor error", remedy=Remedy.LOST)

@@ -50,6 +50,10 @@ class Office:
         """How many are in hand."""
         return len(self._busy)
 
+    def holds(self, batch: BatchId) -> bool:
+        """Whether this worker has a batch in hand, even if it was too slow to renew its lease."""
+        return batch in self._busy
+
     def begin(
         self,
         group: asyncio.TaskGroup,
@@ -71,7 +75,7 @@ class Office:
             del self._busy[batch]
             self.moved += 1
             self.done.set()
-        await self._let_go(batch, worker)
+            await self._let_go(batch, worker)  # interrupted or not: others may go on at once
 
     async def _let_go(self, batch: BatchId, worker: WorkerId) -> None:
         with suppress(LedgerUnavailable):  # the lease runs out by itself

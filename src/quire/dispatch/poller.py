@@ -57,6 +57,8 @@ class Poller:
         taken: list[InHand] = []
         with self._ledger.transaction() as tx:
             for batch in tx.batches.due(now, self._office.free):
+                if self._office.holds(batch.id):
+                    continue
                 if batch.state == "submitting":
                     recover(tx, batch, now)
                     continue

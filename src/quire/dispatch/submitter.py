@@ -1,7 +1,9 @@
 """The submitter: gathers queued requests into batches and hands them to providers, once each."""
 
 import asyncio
+import shutil
 import tempfile
+import weakref
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from quire.pipeline.collect import hold_failed
 from quire.pipeline.draft import Drafting, Gathering, draft
 from quire.pipeline.record import blame
 from quire.pipeline.route import send_directly
-from quire.pipeline.submit import begin, confirm, cut_off, lose, next_part, refuse
+from quire.pipeline.submit import begin, confirm, cut_off, is_ours, lose, next_part, refuse
 from quire.plan.batching import next_look
 
 SECONDS = 900.0  # that an upload, or a create, may take
@@ -43,7 +45,7 @@ class Submitter:
         self._threads = means.threads
         self._office = office
         self._waiting: dict[LaneId, datetime] = {}  # since when a queue has not been empty
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder = ""  # where calls are written on their way
         self.only: RunId | None = None  # whose calls go out; None = those of every run
         self.poll: float | None = None  # seconds between two looks, instead of the vendor's
 
@@ -58,9 +60,9 @@ class Submitter:
 
     def close(self) -> None:
         """Remove what was written to disk on the way."""
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = ""
 
     def _gather(self, worker: WorkerId, now: datetime) -> tuple[int, list[InHand]]:
         moved, ready = 0, []
@@ -118,6 +120,8 @@ class Submitter:
 
     async def _hand_over(self, hand: InHand, asked: list[str]) -> None:
         spool = await self._spool(hand)
+        if spool is None:
+            return  # somebody took over
         if not spool.rows:  # all that it was about moved on
             await self._threads.run(self._give_up, hand)
             return
@@ -135,19 +139,24 @@ class Submitter:
         await self._threads.run(self._confirm, hand, ref)
         self._outside.reach("after_confirm")
 
-    async def _spool(self, hand: InHand) -> Spool:
+    async def _spool(self, hand: InHand) -> Spool | None:
         spool = Spool(self._path(hand), hand.vendor, hand.account, hand.batch.nonce)
         after = AttemptId(0)
         while not spool.full:
-            after = await self._threads.run(self._write_part, hand, spool, after)
-            if not after:
+            last = await self._threads.run(self._write_part, hand, spool, after)
+            if last is None:
+                return None
+            if not last:
                 break
+            after = last
         self._outside.reach("after_spool")
         return spool
 
-    def _write_part(self, hand: InHand, spool: Spool, after: AttemptId) -> AttemptId:
+    def _write_part(self, hand: InHand, spool: Spool, after: AttemptId) -> AttemptId | None:
         now = self._outside.now()
         with self._ledger.transaction() as tx:
+            if not is_ours(tx, hand.batch):  # what is in it is not ours to leave behind
+                return None
             part = next_part(tx, hand.context, hand.batch.id, after, now)
             spool.write(part.calls)
             if spool.full:
@@ -184,9 +193,10 @@ class Submitter:
                     hold_failed(tx, batch, str(error), now)
 
     def _path(self, hand: InHand) -> Path:
-        if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="quire-")
-        return Path(self._folder.name, f"{hand.batch.nonce}.jsonl")
+        if not self._folder:
+            self._folder = tempfile.mkdtemp(prefix="quire-")
+            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        return Path(self._folder, f"{hand.batch.nonce}.jsonl")
 
 
 def _submission(hand: InHand, spool: Spool) -> Submission:

@@ -50,6 +50,15 @@ def own(tx: Transaction, batch: Batch, attempts: Sequence[AttemptId]) -> set[Att
     return set(tx.batches.standing(batch.id, attempts))
 
 
+def presumed(tx: Transaction, answers: Sequence[Answer]) -> list[Answer]:
+    """Answers, those that nobody can read at what was reserved for them."""
+    unread = [each.attempt_id for each in answers if each.reply is None]
+    if not unread:
+        return list(answers)
+    reserved = {row.id: row.reserved for row in tx.attempts.by_id(unread)}
+    return [each._replace(cost=reserved.get(each.attempt_id, each.cost)) for each in answers]
+
+
 def collect(tx: Transaction, contexts: Contexts, batch: Batch, rows: Rows, now: datetime) -> None:
     """Store some rows; those that were stored before change nothing."""
     record_answers(tx, rows.answers, now)

@@ -37,6 +37,12 @@ def begin(
     return tx.batches.get(batch)
 
 
+def is_ours(tx: Transaction, batch: Batch) -> bool:
+    """Whether nobody else took over the submission that this was."""
+    found = tx.batches.get(batch.id)
+    return found is not None and found.nonce == batch.nonce and found.state == "submitting"
+
+
 def next_part(
     tx: Transaction, context: StageContext, batch: BatchId, after: AttemptId, now: datetime
 ) -> Part:

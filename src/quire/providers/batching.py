@@ -182,9 +182,9 @@ def errored(
 
 
 def unusable(vendor: str) -> ProviderError:
-    """The failure of a row that names a call of ours and says nothing of it."""
+    """The failure of a row that names a call of ours and says nothing of it: it may be billed."""
     message = f"{vendor}: the batch's row for this call holds neither an answer nor an error"
-    return ProviderError(message, remedy=Remedy.RETRY)
+    return ProviderError(message, remedy=Remedy.LOST)
 
 
 def reference(value: Json) -> str:

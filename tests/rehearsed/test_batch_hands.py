@@ -1,0 +1,128 @@
+"""Who has a batch in hand: nobody goes on with what another took over, or keeps what he left."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from quire.domain.ids import BatchId
+from quire.domain.runs import HoldKind
+from quire.pipeline.submit import begin, recover
+from quire.rehearsal.clock import Clock
+from tests.pipeline.test_money import assert_counts_agree
+from tests.rehearsed.conftest import Rehearse
+from tests.rehearsed.rehearsed import ANTHROPIC, GEMINI, OPENAI, ByClock, QuickClock, Rehearsed
+from tests.world import sentences
+
+BLOCKS = 30
+
+
+class Watched(ByClock):
+    """A world in which something happens when a point is first reached."""
+
+    def __init__(self, clock: Clock, point: str, happens: Callable[[], None]) -> None:
+        """Wait for the point."""
+        super().__init__(clock)
+        self._awaited = point
+        self._happens = happens
+
+    def reach(self, point: str) -> None:
+        """Let it happen, once."""
+        if point == self._awaited:
+            self._awaited = ""
+            self._happens()
+
+
+@pytest.fixture
+def batched(rehearse: Rehearse) -> Callable[..., Rehearsed]:
+    """An engine and a server whose hours are minutes, with a few blocks to ask about."""
+
+    def make(asks: str = OPENAI, **scene: Any) -> Rehearsed:
+        here = rehearse(asks, clock=QuickClock(60), batch_latency="20s", **scene)
+        here.ingest(sentences(BLOCKS))
+        return here
+
+    return make
+
+
+def happening(here: Rehearsed, point: str, happens: Callable[[], None]) -> None:
+    """Let something happen at a point of the worker's way."""
+    assert isinstance(here.outside, ByClock)
+    here.engine._outside = Watched(here.outside._clock, point, happens)
+
+
+def uploads(here: Rehearsed) -> int:
+    """How often calls were brought to the provider."""
+    return sum(each.method == "POST" and "/files" in each.path for each in here.server.entries())
+
+
+@pytest.mark.parametrize("asks", [OPENAI, ANTHROPIC, GEMINI])
+def test_a_row_that_nobody_can_read_is_presumed_at_its_reservation(
+    batched: Callable[..., Rehearsed], asks: str
+) -> None:
+    here = batched(asks, faults="garbage=1")
+    run = here.start(route="batch", min_batch_size=2, pack_size=3)
+
+    def mend(progress: Any) -> None:
+        if progress.presumed or progress.holds:
+            here.server.change_faults("")
+
+    run.wait(mend)
+    if run.progress().holds:
+        assert [each.kind for each in run.progress().holds] == [HoldKind.UNDECODABLE]
+        run.retry()
+        run.resume()
+        run.wait()
+
+    spent = run.progress()
+    assert spent.done == BLOCKS
+    assert spent.presumed > 0
+    assert spent.cost < here.bill() <= spent.cost + spent.presumed
+    assert_counts_agree(here, run.id)
+
+
+def test_a_submission_that_another_took_over_is_not_gone_on_with(
+    batched: Callable[..., Rehearsed],
+) -> None:
+    here = batched()
+
+    def taken_over() -> None:
+        now = here.outside.now()
+        with here.engine.ledger.transaction() as tx:
+            batch = tx.batches.get(BatchId(1))
+            assert batch is not None
+            recover(tx, batch, now)
+            assert begin(tx, batch.id, batch.credential_id, "qanother234", now)
+
+    happening(here, "after_intent", taken_over)
+    run = here.start(route="batch", min_batch_size=2, pack_size=3)
+    progress = run.wait()
+
+    assert progress.done == BLOCKS
+    assert uploads(here) == len(here.server.batches()) == 1
+    assert {each.state for each in here.attempts(run.id)} == {"settled"}
+
+
+def test_whoever_is_interrupted_leaves_his_batches_to_the_next_at_once(
+    batched: Callable[..., Rehearsed],
+) -> None:
+    here = batched()
+
+    def interrupted() -> None:
+        here.engine.stop()
+        for worker in here.engine._workers:
+            worker.office.abandon()  # as when the grace is over
+
+    happening(here, "before_create", interrupted)
+    run = here.start(route="batch", min_batch_size=2, pack_size=3)
+    here.engine.drive(run.id)
+
+    now = here.outside.now()
+    with here.engine.ledger.snapshot() as tx:
+        batch = tx.batches.get(BatchId(1))
+    assert batch is not None
+    assert batch.state == "unknown"
+    assert batch.lease_until <= now
+    assert batch.next_at <= now
+    assert run.wait().done == BLOCKS
+    assert len(here.server.batches()) == 1
