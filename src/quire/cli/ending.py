@@ -64,7 +64,7 @@ def _blocks(now: Progress) -> str:
 
 def _spending(now: Progress, foreseen: int | None) -> str:
     presumed = f" + at most {dollars(now.presumed)} presumed" if now.presumed else ""
-    forecast = f" (forecast {dollars(foreseen)})" if foreseen is not None else ""
+    forecast = f" ({_foreseen(now, foreseen)})" if foreseen is not None else ""
     parts = [
         counted(now.calls, "call"),
         f"{now.input_tokens:,} tokens in{_cached(now)}, {now.output_tokens:,} out",
@@ -75,6 +75,15 @@ def _spending(now: Progress, foreseen: int | None) -> str:
     if now.resent:
         parts.insert(1, f"{now.resent:,} sent again")
     return " · ".join(parts)
+
+
+def _foreseen(now: Progress, foreseen: int) -> str:
+    """The forecast, and how far it was off once all is paid."""
+    if now.state != "finished":
+        return f"forecast {dollars(foreseen)}"
+    from quire.plan.checking import told_off  # not for the commands that only look
+
+    return told_off(foreseen, now.cost)
 
 
 def _cached(now: Progress) -> str:

@@ -15,11 +15,11 @@ from quire.domain.ids import RunId
 from quire.domain.runs import Progress, Run
 from quire.engine.accounting import worker_accounts
 from quire.engine.batches import Batching
-from quire.engine.counting import exactly
+from quire.engine.foreseeing import foresee
 from quire.engine.library import Library
 from quire.engine.looking import Looking
 from quire.engine.loop import in_main_thread, run_loop
-from quire.engine.ordering import Ask, answered_like, ask
+from quire.engine.ordering import Ask, ask
 from quire.engine.probed import with_probed_size
 from quire.engine.run import RunHandle
 from quire.engine.standing import Standing
@@ -29,7 +29,7 @@ from quire.export.rows import flat_rows
 from quire.ledger.ledger import Ledger
 from quire.pipeline.progress import at_rest, progress
 from quire.pipeline.start import Order, start
-from quire.plan.forecasting import Forecast, forecast
+from quire.plan.forecasting import Forecast
 from quire.plan.routing import AUTO, choose_route
 from quire.providers.registry import Providers
 from quire.settings import Settings
@@ -80,17 +80,7 @@ class Engine(Library, Steering, Standing, Batching):
     ) -> Planned:
         """Forecast requests, tokens and dollars, from answers where some came; spends nothing."""
         asked = self._ask(schema, model, policy)
-        with self.ledger.snapshot() as tx:
-            inputs = [document for document, _ in self._inputs(over)]
-            facts = exactly(tx, asked.facts, inputs) if self.exact_tokens else asked.facts
-            told = forecast(
-                tx.documents.sizes(inputs),
-                asked.recipe.stages[0],
-                facts,
-                asked.policy.policy,
-                answered_like(tx, asked),
-                self._rules(facts.provider),
-            )
+        told = self._foresee(asked, over, exact=self.exact_tokens)
         return Planned(ask=asked, forecast=told)
 
     def run(
@@ -199,15 +189,19 @@ class Engine(Library, Steering, Standing, Batching):
         vendor = self.providers.batching(provider)
         return vendor.rules if vendor else None
 
+    def _foresee(self, asked: Ask, over: Any, *, exact: bool = False) -> Forecast:
+        inputs = [document for document, _ in self._inputs(over)]
+        rules = self._rules(asked.facts.provider)
+        with self.ledger.snapshot() as tx:
+            return foresee(tx, asked, inputs, rules, exact=exact)
+
     def _route(self, asked: Ask, over: Any) -> str:
         """How a run's calls travel: decided here, because only here prices and vendors meet."""
         policy, facts = asked.policy.policy, asked.facts
-        requests = 0
         if policy.route == AUTO:
-            with self.ledger.snapshot() as tx:
-                sizes = tx.documents.sizes([document for document, _ in self._inputs(over)])
-                requests = forecast(sizes, asked.recipe.stages[0], facts, policy).packed.requests
-        route = choose_route(policy, facts, requests, self._rules(facts.provider))
+            route = self._foresee(asked, over).route
+        else:
+            route = choose_route(policy, facts, 0, self._rules(facts.provider))
         if route.problem:
             raise UsageError(route.problem)
         return route.lane

@@ -11,7 +11,6 @@ from quire.domain.errors import Conflict, NotFound, UnknownModel, UsageError
 from quire.domain.models import ModelFacts, Params
 from quire.domain.policy import SourcedPolicy
 from quire.domain.recipes import Recipe, Schema
-from quire.domain.requests import Sample
 from quire.engine.mistakes import own_models
 from quire.ledger.ledger import Transaction
 from quire.providers.catalog import find_model
@@ -20,7 +19,6 @@ from quire.recipes.classes import schema_of
 from quire.recipes.extracting import extract
 from quire.recipes.policies import resolve, schema_layer
 from quire.recipes.schemas import load_schema, read_schema
-from quire.recipes.snapshots import recipe_to_json
 from quire.settings import Settings
 
 RUNS_LOOKED_AT = 50
@@ -67,18 +65,6 @@ def check_params(facts: ModelFacts, params: Params) -> None:
     refused = [name for name in ("temperature", "top_p") if getattr(params, name) is not None]
     if refused and not facts.wire.sampling:
         raise UsageError(f"{facts.name} takes no {' and no '.join(refused)}; leave it out")
-
-
-def answered_like(tx: Transaction, asked: Ask) -> list[Sample]:
-    """Answered calls of the newest run that asked the same of the same model."""
-    recipe, model = recipe_to_json(asked.recipe), asked.facts.name
-    for run in tx.runs.newest(RUNS_LOOKED_AT):
-        if run.recipe == recipe and run.model.get("name") == model:
-            for lane in tx.requests.lanes_of_run(run.id):
-                samples = tx.attempts.samples(lane.id, SAMPLES)
-                if samples:
-                    return samples
-    return []
 
 
 def read_schema_source(source: "str | Path | Mapping[str, Any] | type", ref: str | None) -> Schema:

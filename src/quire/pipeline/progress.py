@@ -90,7 +90,9 @@ def _batched(tx: Transaction, run: RunId, now: datetime) -> list[str]:
         wait = max(0.0, (view.next_at - now).total_seconds()) if view.next_at else 0.0
         problem = f" ({view.problem})" if view.problem else ""
         calls = f"{view.rows:,} calls"
-        said.append(f"batch {view.id}, {calls}, is {view.state}{problem}: next look in {wait:.0f} s")
+        said.append(
+            f"batch {view.id}, {calls}, is {view.state}{problem}: next look in {wait:.0f} s"
+        )
     return said
 
 
