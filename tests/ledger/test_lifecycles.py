@@ -8,7 +8,17 @@ import pytest
 from quire.domain.errors import IllegalMove
 from quire.domain.requests import Kind
 from quire.domain.runs import HoldKind
-from quire.domain.states import ATTEMPT, CREDENTIAL, LIFECYCLES, REQUEST, REVIEW, RUN, STAGE, TASK
+from quire.domain.states import (
+    ATTEMPT,
+    BATCH,
+    CREDENTIAL,
+    LIFECYCLES,
+    REQUEST,
+    REVIEW,
+    RUN,
+    STAGE,
+    TASK,
+)
 from quire.domain.states import Lifecycle as Life
 from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.statements import migrations
@@ -18,7 +28,7 @@ from tests.ledger.raw import Raw
 TABLES = {"batch": "batches", "review": "results"}
 TABLES |= {noun: f"{noun}s" for noun in ("run", "stage", "task", "request", "attempt")}
 TABLES |= {"credential": "credentials"}
-MOVING = (RUN, STAGE, TASK, REQUEST, ATTEMPT, CREDENTIAL)
+MOVING = (RUN, STAGE, TASK, REQUEST, ATTEMPT, BATCH, CREDENTIAL)
 Move = Callable[[Transaction, str, int], object]
 
 MOVES: dict[str, Move] = {
@@ -27,6 +37,7 @@ MOVES: dict[str, Move] = {
     "task": lambda tx, name, row: tx.tasks.move(name, [row]),  # type: ignore[list-item]
     "request": lambda tx, name, row: tx.requests.move(name, [row]),  # type: ignore[list-item]
     "attempt": lambda tx, name, row: tx.attempts.move(name, [row]),  # type: ignore[list-item]
+    "batch": lambda tx, name, row: tx.batches.move(name, row),  # type: ignore[arg-type]
     "credential": lambda tx, name, row: tx.credentials.move(name, [row], "why", NOW),  # type: ignore[list-item]
 }
 
@@ -163,6 +174,7 @@ def _row_of(life: Life, ledger: Ledger) -> int:
             "task": tasks_of(tx, place)[0],
             "request": request_of(tx, attempt),
             "attempt": attempt,
+            "batch": tx.batches.add(place.lane, NOW),
         }
     return rows[life.noun]
 

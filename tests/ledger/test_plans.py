@@ -58,6 +58,14 @@ ASKED: dict[str, tuple[dict[str, object], str]] = {
     "attempts_of_request": ({"id": FIRST + 1}, ""),
     "undecoded": ({}, "attempts_answered"),
     "tallies_of_stage": ({"stage": 1}, "tallies_stage"),
+    "due_batches": ({"now": 1, "limit": 8}, ""),
+    "drafted": ({"batch": 1, "after": 0, "limit": 1000}, "attempts_"),
+    "open_attempts_of_batch": ({"batch": 1, "limit": 1000}, "attempts_"),
+    "attempts_of_batch": ({"batch": 1, "ids": [FIRST + 1]}, ""),
+    "mark_late": ({"batch": 1}, "attempts_"),
+    "tasks_in_late_requests": ({"batch": 1, "limit": 1000}, "attempts_"),
+    "redirect_requests": ({"lane": 1, "target": 1}, "requests_queued"),
+    "calls_in_flight": ({"run": 1}, "attempts_open"),
 }
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
