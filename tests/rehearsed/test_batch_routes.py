@@ -63,6 +63,25 @@ def test_a_model_without_batches_is_refused_before_anything_is_spent(
         here.start(route="batch")
 
 
+def test_no_more_tokens_wait_at_the_provider_than_may(
+    batched: Callable[..., Rehearsed],
+) -> None:
+    limits = {"limits": {"enqueued": 8_000}}
+    here = batched(tables={OPENAI: limits})
+    most = 0
+
+    def watch(progress: Any) -> None:
+        nonlocal most
+        open_ = [each for each in here.engine.batches() if each.state in ("submitting", "open")]
+        most = max(most, sum(each.tokens for each in open_))
+
+    progress = here.start(route="batch", min_batch_size=2).wait(watch)
+
+    assert progress.done == BLOCKS
+    assert 0 < most <= 8_000
+    assert len(here.server.batches()) > 2
+
+
 def test_a_paced_run_goes_direct_a_few_calls_at_a_time(
     batched: Callable[..., Rehearsed],
 ) -> None:

@@ -74,13 +74,16 @@ def _fill(
     now: datetime,
 ) -> Drafting:
     queued = tx.requests.next(context.lane_id, CHUNK, now)
+    loads = [_load(context, each) for each in queued]
+    allowance = _allowance(tx, context, gathering.credential)
     if found is None:
         if not queued:  # they wait for a while themselves
             return NOTHING
+        if allowance is not None and allowance < min(loads[0].tokens, _most_enqueued(context)):
+            return Drafting(waiting=True)  # until the provider has worked some of it off
         found = tx.batches.get(tx.batches.add(context.lane_id, now))
         assert found is not None
-    loads = [_load(context, each) for each in queued]
-    room = room_in(gathering.rules, found, _allowance(tx, context, gathering.credential))
+    room = room_in(gathering.rules, found, allowance)
     count = fitting(room, loads, empty=found.calls == 0)
     _join(tx, context, found.id, queued[:count], loads[:count], now)
     complete = count < len(queued) or len(queued) < CHUNK
@@ -98,6 +101,10 @@ def _allowance(
     """How many tokens may be queued at the provider besides those that are; None: nobody says."""
     most = context.facts.limits.enqueued
     return None if most is None else most - tx.batches.queued_tokens(context.facts.name, credential)
+
+
+def _most_enqueued(context: StageContext) -> int:
+    return context.facts.limits.enqueued or 0
 
 
 def _join(

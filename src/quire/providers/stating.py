@@ -238,6 +238,7 @@ def _limits(table: _Table, start: Limits) -> Limits:
         input=_or(inner.whole("input"), start.input),
         output=_or(inner.whole("output"), start.output),
         total=_or(inner.whole("total"), start.total),
+        enqueued=_or(inner.whole("enqueued"), start.enqueued),
     )
 
 

@@ -178,7 +178,7 @@ _PROVIDER = {
 }
 _PRICES = dict.fromkeys(("input", "output", "cached", "written", "written_long"), _MONEY)
 _TIER = {"above": _whole(1), **_PRICES}
-_LIMITS = dict.fromkeys(("requests", "input", "output", "total"), _whole(1))
+_LIMITS = dict.fromkeys(("requests", "input", "output", "total", "enqueued"), _whole(1))
 _MODEL = {
     "like": Rule("a model, as provider/model", _is_model),
     **dict.fromkeys(("window", "max_output", "max_input"), _whole(1)),
