@@ -7,6 +7,7 @@ import pytest
 
 from quire.domain.errors import UsageError
 from quire.domain.runs import HoldKind
+from quire.engine.doctor import examine_engine
 from tests.rehearsed.conftest import Rehearse, Serve
 from tests.rehearsed.rehearsed import KEYS, OPENAI, QuickClock, Rehearsed
 from tests.world import sentences
@@ -168,6 +169,22 @@ def test_a_batch_that_its_own_key_cannot_see_holds_the_run(
     assert "404" in progress.holds[0].detail
     assert {view.state for view in here.engine.batches()} == {"open"}
     assert empty.batches() == []
+
+
+def test_the_doctor_tells_how_batches_stand(batched: Callable[..., Rehearsed]) -> None:
+    here = batched(takes="3600s")
+    run = here.start(route="batch", min_batch_size=2)
+    stop_when_out(here, run)
+
+    findings = examine_engine(here.engine, offline=True, outside=here.outside)
+
+    told = [each.said for each in findings if each.area == "batches"]
+    assert told == ["batch 1 of run 1 (5 calls) is open"]
+    here.server.advance(3600)
+    findings = examine_engine(here.engine, offline=True, outside=here.outside)
+    (found,) = [each for each in findings if each.area == "batches"]
+    assert "nobody has looked at it lately" in found.said
+    assert "quire work" in found.fix
 
 
 def test_a_cancelled_run_cancels_its_batches_and_keeps_what_they_answered(

@@ -9,7 +9,7 @@ from pathlib import Path
 from quire.dispatch.outside import Outside
 from quire.domain.errors import Error
 from quire.engine.engine import Engine
-from quire.engine.examining import installation, keys, ledgers, reaching, work
+from quire.engine.examining import batches, installation, keys, ledgers, reaching, work
 from quire.engine.examining.findings import Finding, Patient, Standing, of_error
 from quire.engine.mistakes import further_mistakes
 from quire.engine.opening import POLICY_NAMES, open_engine
@@ -34,6 +34,7 @@ WITH_LEDGER: tuple[tuple[str, Check], ...] = (
     ("limits", work.limits),
     ("workers", work.workers),
     ("runs", work.runs),
+    ("batches", batches.batches),
     ("tallies", ledgers.tallies),
 )
 

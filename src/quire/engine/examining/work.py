@@ -79,14 +79,14 @@ def _run(
     quiet = _quiet(tx, run, now)
     patience = lease + (_call_timeout(tx, run) if run.in_flight else lease)
     why = reasons(tx, run, workers, now)
-    if workers and not why and not at_rest(run) and quiet > patience:
+    if workers and not why and not run.batches and not at_rest(run) and quiet > patience:
         yield wrong(
             area,
             f"{name} is stalled: {counted(workers, 'worker')}, and nothing has moved for"
             f" {_long(quiet)}",
             f"restart the workers; if it stays so, report it with `quire events {run.run_id}`",
         )
-    elif why:
+    elif why and not (workers and run.batches):  # else the batches tell for themselves
         said, _, fix = why[0].partition(": ")
         yield odd(area, f"{name} does not move: {said}", fix)
     else:
