@@ -71,6 +71,12 @@ SCHEMA: dict[str, Any] = {
     },
 }
 PREFIX = "Read every block with care. " * 200  # 1,400 tokens
+PREFIX_TOKENS = len(PREFIX) // 4
+
+
+def with_schema(text: str) -> int:
+    """Tokens that are billed for a text and the schema beside it."""
+    return -(-len(text + json.dumps(SCHEMA, separators=(",", ":"))) // 4)
 
 
 def message(*contents: str) -> str:

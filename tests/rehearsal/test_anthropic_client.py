@@ -1,5 +1,7 @@
 """Anthropic's own client takes the server for Anthropic."""
 
+from dataclasses import replace
+from math import ceil
 from typing import Any
 
 import anthropic
@@ -15,6 +17,7 @@ from tests.rehearsal.asking import (
     counts,
     message,
     tell,
+    with_schema,
 )
 
 TOOLS: dict[str, Any] = {
@@ -30,7 +33,7 @@ def test_a_structured_message_is_read(server: Rehearsing) -> None:
 
     assert counts(answer.content[0].text) == [3, 3]
     assert (answer.type, answer.role, answer.stop_reason) == ("message", "assistant", "end_turn")
-    assert answer.usage.input_tokens == -(-len("Count words." + message()) // 4)
+    assert answer.usage.input_tokens == with_schema("Count words." + message())
     assert answer.usage.output_tokens == -(-len(answer.content[0].text) // 4)
     assert answer.usage.cache_creation_input_tokens == answer.usage.cache_read_input_tokens == 0
 
@@ -226,3 +229,21 @@ def test_an_unknown_model_is_generously_accepted_and_by_a_strict_server_refused(
         pytest.raises(anthropic.NotFoundError),
     ):
         tell(client, model="claude-next")
+
+
+def test_a_model_that_counts_more_tokens_bills_more_of_them() -> None:
+    dense = {name: replace(facts, token_factor=1.3) for name, facts in MODELS.items()}
+    with rehearsing(models=dense) as server, anthropic_client(server.url) as client:
+        answer = tell(client)
+        cut = tell(client, max_tokens=13)
+        asked: Any = [{"role": "user", "content": "a" * 400}]
+        counted = client.messages.count_tokens(model=SONNET, messages=asked)
+
+    written = len(answer.content[0].text)
+    assert answer.usage.output_tokens == ceil(written * 1.3 / 4)
+    assert answer.usage.input_tokens == pytest.approx(
+        1.3 * with_schema("Count words." + message()), abs=2
+    )
+    assert (cut.stop_reason, len(cut.content[0].text)) == ("max_tokens", 40)
+    assert cut.usage.output_tokens == 13
+    assert counted.input_tokens == 130

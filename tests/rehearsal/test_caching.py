@@ -13,6 +13,7 @@ from tests.rehearsal.asking import (
     MODELS,
     OLD_GPT,
     PREFIX,
+    PREFIX_TOKENS,
     anthropic_client,
     gemini_client,
     generate,
@@ -20,10 +21,11 @@ from tests.rehearsal.asking import (
     openai_client,
     respond,
     tell,
+    with_schema,
 )
 from tests.rehearsal.plain_http import BEARER
 
-PREFIX_TOKENS = len(PREFIX) // 4
+BOUND_TOKENS = with_schema(PREFIX)  # where the schema travels with it, and is kept too
 EXPLICIT = {"mode": "explicit"}
 
 
@@ -127,8 +129,8 @@ def test_a_long_life_is_billed_apart(fresh: Rehearsing) -> None:
 
     told = twelve.usage.input_tokens_details.cache_write_tokens_details
     assert (told.ttl_12h_tokens, told.ttl_30m_tokens) == (PREFIX_TOKENS, 0)
-    assert hour.usage.cache_creation.ephemeral_1h_input_tokens == PREFIX_TOKENS
-    assert kept(later) == (PREFIX_TOKENS, 0)
+    assert hour.usage.cache_creation.ephemeral_1h_input_tokens == BOUND_TOKENS
+    assert kept(later) == (BOUND_TOKENS, 0)
     assert fresh.log()[0]["usage"]["written_long"] == PREFIX_TOKENS
 
 
@@ -157,7 +159,7 @@ def test_older_models_find_prefixes_in_steps_and_charge_no_write(fresh: Rehearsi
     with openai_client(fresh.url) as client:
         calls = [respond(client, model=OLD_GPT, input=prompt) for _ in range(2)]
 
-    assert [details(call) for call in calls] == [(0, 0), (PREFIX_TOKENS // 128 * 128, 0)]
+    assert [details(call) for call in calls] == [(0, 0), (BOUND_TOKENS // 128 * 128, 0)]
 
 
 def test_gemini_finds_prefixes_by_itself(fresh: Rehearsing) -> None:
@@ -165,7 +167,7 @@ def test_gemini_finds_prefixes_by_itself(fresh: Rehearsing) -> None:
         calls = [generate(client, f"row {i}", system_instruction=PREFIX) for i in range(2)]
 
     read = [call.usage_metadata.cached_content_token_count for call in calls]
-    assert read == [None, PREFIX_TOKENS]
+    assert read == [None, BOUND_TOKENS]
 
 
 def test_anthropic_writes_for_five_minutes(fresh: Rehearsing) -> None:
@@ -176,10 +178,10 @@ def test_anthropic_writes_for_five_minutes(fresh: Rehearsing) -> None:
         third = tell(client, model=HAIKU, system=system())
         unmarked = tell(client, model=HAIKU, system=PREFIX)
 
-    assert kept(first) == kept(third) == (0, PREFIX_TOKENS)
-    assert kept(second) == (PREFIX_TOKENS, 0)
+    assert kept(first) == kept(third) == (0, BOUND_TOKENS)
+    assert kept(second) == (BOUND_TOKENS, 0)
     assert kept(unmarked) == (0, 0)
-    assert second.usage.input_tokens == unmarked.usage.input_tokens - PREFIX_TOKENS
+    assert second.usage.input_tokens == unmarked.usage.input_tokens - BOUND_TOKENS
 
 
 def test_two_marks_make_two_prefixes(fresh: Rehearsing) -> None:
@@ -188,7 +190,7 @@ def test_two_marks_make_two_prefixes(fresh: Rehearsing) -> None:
         tell(client, model=HAIKU, system=system())
         both = tell(client, model=HAIKU, system=system() + further)
 
-    assert kept(both) == (PREFIX_TOKENS, len(further[0]["text"]) // 4)
+    assert kept(both) == (BOUND_TOKENS, len(further[0]["text"]) // 4)
 
 
 def test_too_short_a_prefix_is_not_kept(fresh: Rehearsing) -> None:
@@ -222,7 +224,7 @@ def test_a_dropped_answer_has_filled_the_cache_all_the_same() -> None:
             tell(client, message("FIRST"), model=HAIKU, system=system())
         second = tell(client, message("second"), model=HAIKU, system=system())
 
-    assert kept(second) == (PREFIX_TOKENS, 0)
+    assert kept(second) == (BOUND_TOKENS, 0)
 
 
 def test_a_call_may_only_warm_the_cache(fresh: Rehearsing) -> None:

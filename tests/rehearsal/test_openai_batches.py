@@ -15,6 +15,7 @@ from tests.rehearsal.asking import (
     message,
     openai_client,
     respond,
+    with_schema,
 )
 from tests.rehearsal.batching import (
     CHAT,
@@ -210,20 +211,40 @@ def test_a_page_instead_of_an_answer_is_a_string_in_its_row() -> None:
     assert got[0]["response"]["body"].startswith("<html>")
 
 
-def test_the_rows_of_a_batch_share_the_cache() -> None:
+def sharing(count: int) -> list[dict[str, Any]]:
+    """Rows that begin alike, with the end of that marked."""
     options = {"mode": "explicit"}
     part = {"type": "input_text", "text": PREFIX, "prompt_cache_breakpoint": options}
     said = [
         {"role": "developer", "content": [part]},
         {"role": "user", "content": message()},
     ]
-    told = [row(f"q-{each}", body(input=said, prompt_cache_options=options)) for each in range(4)]
+    told = body(input=said, prompt_cache_options=options)
+    return [row(f"q-{each}", told) for each in range(count)]
+
+
+def test_the_rows_of_a_batch_share_the_cache() -> None:
     with scene() as (server, client):
-        done = look(client, order(client, lines(told)).id)
+        done = look(client, order(client, lines(sharing(4))).id)
         stats = server.stats()
 
-    assert done.usage.input_tokens_details.cached_tokens == 3 * 1_400
+    assert done.usage.input_tokens_details.cached_tokens == 3 * with_schema(PREFIX)
     assert (stats["cache_writes"], stats["cache_hits"]) == (1, 3)
+
+
+@pytest.mark.parametrize(("share", "hits"), [(1.0, 24), (0.9, 22), (0.7, 17), (0.5, 12), (0.0, 0)])
+def test_a_share_of_all_rows_finds_a_prefix_however_they_are_split(share: float, hits: int) -> None:
+    with (
+        rehearsing(models=MODELS, batch_hits=share) as server,
+        openai_client(server.url) as client,
+    ):
+        for count in (3, 2, 20):
+            made = order(client, lines(sharing(count)))
+            server.advance(2)
+            look(client, made.id)
+        stats = server.stats()
+
+    assert (stats["cache_writes"], stats["cache_hits"]) == (25 - hits, hits)
 
 
 def test_azures_batches_never_expire_and_have_an_error_file_without_errors() -> None:

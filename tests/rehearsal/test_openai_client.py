@@ -19,6 +19,7 @@ from tests.rehearsal.asking import (
     message,
     openai_client,
     respond,
+    with_schema,
 )
 
 TOOL: dict[str, Any] = {"type": "function", "name": "answer", "parameters": SCHEMA, "strict": True}
@@ -50,7 +51,7 @@ def test_a_structured_response_is_read(server: Rehearsing) -> None:
     assert response.status == "completed"
     assert response.id.startswith("resp_")
     assert response.model == GPT
-    assert response.usage.input_tokens == -(-len("Count words." + message()) // 4)
+    assert response.usage.input_tokens == with_schema("Count words." + message())
     assert response.usage.output_tokens == -(-len(response.output_text) // 4)
     assert response.usage.total_tokens == response.usage.input_tokens + response.usage.output_tokens
 
@@ -62,7 +63,7 @@ def test_a_chat_completion_is_read(server: Rehearsing) -> None:
     assert counts(completion.choices[0].message.content) == [3, 3]
     assert completion.choices[0].finish_reason == "stop"
     assert completion.object == "chat.completion"
-    assert completion.usage.prompt_tokens == -(-len("Count words." + message()) // 4)
+    assert completion.usage.prompt_tokens == with_schema("Count words." + message())
 
 
 def test_the_client_parses_answers_into_classes_with_references(server: Rehearsing) -> None:

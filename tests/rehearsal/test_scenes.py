@@ -64,6 +64,12 @@ def test_a_key_can_only_stand_in_three_ways() -> None:
         pass
 
 
+@pytest.mark.parametrize("share", [-0.1, 1.5])
+def test_a_share_of_rows_is_between_none_and_all(share: float) -> None:
+    with pytest.raises(SettingsInvalid, match="is no share of rows"), rehearsing(batch_hits=share):
+        pass
+
+
 def test_where_one_key_is_valid_the_others_are_not() -> None:
     with rehearsing(keys={"good-key": "valid"}) as server:
         statuses = [

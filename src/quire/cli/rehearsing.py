@@ -60,6 +60,7 @@ def serve(
     port: at.Port = 8900,
     latency: at.LatencyRule = "",
     batch_latency: at.BatchLatency = "",
+    batch_hits: at.BatchHits = 0.9,
     fault: at.FaultRates = None,
     limit: at.LimitRates = "",
     key: at.KeyStandings = None,
@@ -79,6 +80,7 @@ def serve(
         faults=",".join(fault or ()),
         latency=latency,
         batch_latency=batch_latency,
+        batch_hits=batch_hits,
         limit=limit,
         keys=_standings(key or ()),
         models=CATALOG,
@@ -109,6 +111,7 @@ def run(
     fault: at.FaultRates = None,
     latency: at.LatencyRule = "",
     batch_latency: at.BatchLatency = "",
+    batch_hits: at.BatchHits = 0.9,
     limit_profile: at.LimitProfile = "",
     thinking: at.Thinking = 0,
     seed: at.Seed = 0,
@@ -119,7 +122,15 @@ def run(
     from quire.cli.rehearsed import tell_end
     from quire.engine.rehearsing import Part, rehearse
 
-    scene = {"faults": ",".join(fault or ()), "latency": latency, "limit": limit_profile}
+    scene = {
+        "faults": ",".join(fault or ()),
+        "latency": latency,
+        "limit": limit_profile,
+        "batch_latency": batch_latency,
+        "batch_hits": batch_hits,
+        "thinking": thinking,
+        "seed": seed,
+    }
     with opened(context) as engine:
         part = Part(
             schema=schema,
@@ -127,7 +138,7 @@ def run(
             documents=engine.look.documents(document) if document else None,
             sample=sample,
             policy=policy,
-            scene={**scene, "batch_latency": batch_latency, "thinking": thinking, "seed": seed},
+            scene=scene,
         )
         done = rehearse(engine, part, _driving(quiet=session(context).quiet))
     raise typer.Exit(tell_end(done, as_json=as_json))

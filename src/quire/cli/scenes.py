@@ -24,6 +24,15 @@ BatchLatency = Annotated[
         show_default=False,
     ),
 ]
+BatchHits = Annotated[
+    float,
+    typer.Option(
+        metavar="SHARE",
+        min=0.0,
+        max=1.0,
+        help="Of the rows of batches, how many find a prefix that is kept.",
+    ),
+]
 FaultRates = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=RATE", help="What goes wrong; may be repeated.", show_default=False),

@@ -27,6 +27,7 @@ class Asked:
     parts: tuple[Part, ...]
     body: JsonObject  # as it came, for what an answer repeats
     schema: JsonObject | None = None  # that the answer is bound to
+    form: JsonObject | None = None  # the same as it was sent, which is what is billed
     max_tokens: int | None = None
     tool: str = ""  # that the model is forced to call
     named: bool = False  # the tool was asked for by its name

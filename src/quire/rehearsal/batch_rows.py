@@ -7,6 +7,7 @@ from quire.domain.models import Limits, Usage
 from quire.rehearsal.asked import Asked, Problem, Trouble
 from quire.rehearsal.batches.job import Job
 from quire.rehearsal.batches.row import Row, RowCall
+from quire.rehearsal.caching import Cached, Point
 from quire.rehearsal.counting import Entry
 from quire.rehearsal.dialects.dialect import Dialect
 from quire.rehearsal.exchange import Decision, Exchange
@@ -36,6 +37,9 @@ class RowExchange(Exchange):
             self.entry.fault = "batch_errors"
             raise Problem(Trouble.BROKEN, "The server had an error, by the fault script.")
         super()._refuse(blocks)
+
+    def _look(self, points: list[Point]) -> Cached:
+        return self.memory.cache.look_from_batch(points, self._now)
 
     def _reserve(self, dialect: Dialect, asked: Asked, usage: Usage) -> Limits:
         return Limits()

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from hashlib import sha256
+from math import ceil
 from typing import NamedTuple
 
 from quire.domain.models import Usage
 from quire.rehearsal.asked import Asked
+from quire.rehearsal.models import Known
 from quire.simulated.answering import byte_length, write_json
 from quire.simulated.responding import BYTES_PER_TOKEN
 
@@ -13,6 +15,7 @@ _LIFETIMES = {"5m": 300.0, "30m": 1_800.0, "1h": 3_600.0, "12h": 43_200.0}
 _LONG = ("1h", "12h")  # the dearer of a vendor's two
 _FREE_LIFETIME = "5m"
 _TIDY_AT = 4_096
+_WHOLE = 1_000  # a share is counted in thousandths, so that no fraction is lost over many rows
 
 
 class Point(NamedTuple):
@@ -48,10 +51,25 @@ class Cached(NamedTuple):
 class Cache:
     """Prefixes by key and model; one becomes usable when the answer that wrote it has gone out."""
 
-    def __init__(self) -> None:
-        """Begin with nothing kept."""
+    def __init__(self, batch_hits: float = 1.0) -> None:
+        """Begin with nothing kept; of the rows of batches only that share finds what is."""
+        self._hits = round(batch_hits * _WHOLE)
+        self._rows: dict[bytes, int] = {}  # of batches, that came with a prefix
         self._until: dict[bytes, float] = {}
         self._tidy_at = _TIDY_AT
+
+    def look_from_batch(self, points: Sequence[Point], now: float) -> Cached:
+        """Do the same for a row of a batch; some miss, because they run on many machines.
+
+        The misses are spread evenly over all rows that begin alike, the first of them included.
+        """
+        if not points:
+            return self.look(points, now)
+        key = points[0].key
+        before = self._rows.get(key, 0)
+        self._rows[key] = before + 1
+        finds = (before + 1) * self._hits // _WHOLE > before * self._hits // _WHOLE
+        return self.look(points, now if finds else float("inf"))
 
     def look(self, points: Sequence[Point], now: float) -> Cached:
         """Find the longest kept prefix of a call; what is longer has to be written."""
@@ -76,41 +94,55 @@ class Cache:
             self._until[point.key] = now + _LIFETIMES[point.lifetime]
         if len(self._until) > self._tidy_at:
             self._until = {key: until for key, until in self._until.items() if until > now}
+            self._rows = {key: rows for key, rows in self._rows.items() if key in self._until}
             self._tidy_at = max(_TIDY_AT, 2 * len(self._until))
 
     def clear(self) -> None:
         """Forget everything."""
+        self._rows.clear()
         self._until.clear()
 
 
-def points_of(asked: Asked, owner: str, model: str, minimum: int) -> list[Point]:
+def points_of(asked: Asked, owner: str, model: Known, minimum: int) -> list[Point]:
     """List where a call's prefix may be cut, the shortest first; too short ones do not count.
 
-    The schema is a part of every prefix: a call that asks for another form finds nothing.
+    The schema is a part of every prefix: a call that asks for another form finds nothing. It does
+    not count towards the minimum, because no vendor says that it would.
     """
     if not asked.caching:
         return []
     ends = _ends(asked)
     if not ends:
         return []
-    schema = "" if asked.schema is None else write_json(asked.schema)
-    digest = sha256(f"{owner}\n{model}\n{asked.tool}\n{schema}\n".encode("utf-8", "replace"))
+    form = _form(asked)
+    digest = sha256(f"{owner}\n{model.name}\n{asked.tool}\n".encode("utf-8", "replace") + form)
+    digest.update(b"\n")
     points, size = [], 0
     for ordinal, part in enumerate(asked.parts):
         text = part.text.encode("utf-8", "surrogatepass")
         size += len(text)
         digest.update(len(text).to_bytes(8, "big") + text)
-        if ordinal in ends:
-            tokens = -(-size // BYTES_PER_TOKEN)
-            if tokens >= max(1, minimum):
-                made = Point(digest.digest(), tokens, ends[ordinal], asked.free, asked.step)
-                points.append(made)
+        if ordinal in ends and tokens_of(size, model) >= max(1, minimum):
+            tokens = tokens_of(len(form) + size, model)
+            made = Point(digest.digest(), tokens, ends[ordinal], asked.free, asked.step)
+            points.append(made)
     return points
 
 
-def input_tokens(asked: Asked) -> int:
-    """Count a call's input as the simulated models bill it."""
-    return -(-(byte_length(asked.system) + byte_length(asked.user)) // BYTES_PER_TOKEN)
+def input_tokens(asked: Asked, model: Known) -> int:
+    """Count a call's input: its texts, and the schema that travels beside them."""
+    texts = byte_length(asked.system) + byte_length(asked.user)
+    return tokens_of(texts + len(_form(asked)), model)
+
+
+def tokens_of(size: int, model: Known) -> int:
+    """Count so many bytes: four to a token, and as many more as the model is known to count."""
+    return ceil(round(size * model.token_factor / BYTES_PER_TOKEN, 6))
+
+
+def _form(asked: Asked) -> bytes:
+    """The schema as it was sent; nothing where none was."""
+    return b"" if asked.form is None else write_json(asked.form).encode("utf-8", "replace")
 
 
 def _ends(asked: Asked) -> dict[int, str]:

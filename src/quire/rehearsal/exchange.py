@@ -13,7 +13,7 @@ from quire.domain.models import Limits, Params, Usage
 from quire.domain.requests import Call, Stop
 from quire.rehearsal.asked import Asked, Problem, Said, Trouble
 from quire.rehearsal.batches.files import Upload
-from quire.rehearsal.caching import Cached, Point, input_tokens, points_of
+from quire.rehearsal.caching import Cached, Point, input_tokens, points_of, tokens_of
 from quire.rehearsal.counting import Entry
 from quire.rehearsal.dialects.dialect import Dialect, Incoming, Vendor
 from quire.rehearsal.faults import REFUSING, disturbances, struck
@@ -21,7 +21,7 @@ from quire.rehearsal.limiting import Level, Short
 from quire.rehearsal.memory import Memory
 from quire.rehearsal.models import Known
 from quire.rehearsal.schemas import from_words
-from quire.simulated.answering import AskedBlock, blocks_in
+from quire.simulated.answering import AskedBlock, blocks_in, byte_length
 from quire.simulated.faults import Faults
 from quire.simulated.responding import Outcome, respond
 
@@ -95,7 +95,8 @@ class Exchange:
         """Count a call's input, for nothing."""
         self.admit()
         asked = read(_parsed(raw), self.incoming)
-        return self.plain({"input_tokens": input_tokens(asked)})
+        model = self.memory.models.find(asked.model, self._vendor.providers)
+        return self.plain({"input_tokens": input_tokens(asked, model)})
 
     def called(self, dialect: Dialect, raw: bytes) -> Decision:
         """Let the model answer a call, or fail it as the script says."""
@@ -110,11 +111,10 @@ class Exchange:
         blocks = blocks_in(asked.user)
         entry.blocks = len(blocks)
         self._refuse(blocks)
-        total = input_tokens(asked)
+        total = input_tokens(asked, model)
         if total > model.most_input:
             raise Problem(Trouble.TOO_LONG, _too_long(total, model))
-        points = points_of(asked, key, model.name, dialect.minimum(model))
-        cached = memory.cache.look(points, self._now)
+        cached = self._look(points_of(asked, key, model, dialect.minimum(model)))
         reserved = self._reserve(dialect, asked, cached.usage(total, 0, 0))
         outcome = self._outcome(asked, model, self.faults)
         fault = outcome.fault
@@ -127,7 +127,8 @@ class Exchange:
         if fault:  # dropped or garbled, but carried out all the same
             outcome = self._outcome(asked, model, memory.answering)
             entry.fault = fault
-        decision = self._answered(dialect, asked, cached, outcome)
+        usage = cached.usage(total, outcome.usage.output, outcome.usage.reasoning)
+        decision = self._answered(dialect, asked, cached, replace(outcome, usage=usage))
         self._settle(dialect, reserved)
         return replace(decision, headers=self._headers())
 
@@ -138,18 +139,16 @@ class Exchange:
         memory, entry = self.memory, self.entry
         garbled = entry.fault == "garbage"
         end = "drop" if entry.fault == "drop" else ""
-        thinking = 0 if asked.prewarm else self._thinking(asked)
-        usage = cached.usage(input_tokens(asked), outcome.usage.output + thinking, thinking)
         said = Said(
             number=self.draw,
             asked=asked,
             text=outcome.text,
             stop=outcome.stop,
-            usage=usage,
+            usage=outcome.usage,
             now=self._now,
         )
-        body, usage = dialect.write(said)
-        memory.witness.carried_out(entry, usage, dialect.counted(usage))
+        body, billed = dialect.write(said)
+        memory.witness.carried_out(entry, billed, dialect.counted(billed))
         return Decision(
             status=200,
             body=GARBAGE if garbled else orjson.dumps(body),
@@ -159,6 +158,9 @@ class Exchange:
             points=cached.points,
             end=end,
         )
+
+    def _look(self, points: list[Point]) -> Cached:
+        return self.memory.cache.look(points, self._now)
 
     def admit(self) -> str:
         """Refuse whoever has no good key; return it."""
@@ -205,18 +207,22 @@ class Exchange:
     def _outcome(self, asked: Asked, model: Known, faults: Faults) -> Outcome:
         thinking = self._thinking(asked)
         most = min(asked.max_tokens or model.most_output, model.most_output)
-        outcome = respond(self._call(asked), faults, max(1, most - thinking))
+        # The simulated model counts a token for four bytes; this one may count more of them.
+        room = int((most - thinking) / model.token_factor)
+        outcome = respond(self._call(asked), faults, max(1, room))
         if outcome.fault:
             return outcome
         if asked.prewarm:
             stop = Stop.LENGTH if asked.max_tokens == 0 else Stop.END
             return replace(outcome, text="", stop=stop, usage=Usage())
         if thinking >= most:  # all of the budget went into reasoning
-            return replace(outcome, text="", stop=Stop.LENGTH, usage=Usage())
+            spent = Usage(output=thinking, reasoning=thinking)
+            return replace(outcome, text="", stop=Stop.LENGTH, usage=spent)
         if not faults.quiet:
             number, blocks = self.draw, outcome.blocks
             self.entry.fault = _told(outcome) or disturbances(faults, number, blocks)
-        return outcome
+        written = tokens_of(byte_length(outcome.text), model)
+        return replace(outcome, usage=Usage(output=written + thinking, reasoning=thinking))
 
     def _thinking(self, asked: Asked) -> int:
         thinking = self.memory.scene.thinking
@@ -233,7 +239,7 @@ class Exchange:
             system=system,
             user=user,
             output_schema=schema,
-            params=Params(max_tokens=asked.max_tokens or None),
+            params=Params(),
         )
 
     def _wait(self, blocks: list[AskedBlock]) -> float:

@@ -20,6 +20,7 @@ from quire.rehearsal.models import Models
 
 VALID, INVALID, SPENT = "valid", "invalid", "spent"
 BATCH_LATENCY = "1s"
+BATCH_HITS = 0.9  # an assumption: vendors speak of 30 to 98 %
 _OF_CONNECTIONS = ("hang", "drop")  # which the rows of a batch do not have
 
 
@@ -30,6 +31,7 @@ class Scene:
     faults: str = ""  # a script
     latency: str = ""
     batch_latency: str = ""  # from a batch's creation to its end
+    batch_hits: float = BATCH_HITS  # of a batch's rows, the share that finds a kept prefix
     limit: str = ""  # requests=60,input=10000 a minute, for each key and model
     keys: Mapping[str, str] = field(default_factory=dict)  # key -> valid, invalid or spent
     models: Mapping[str, ModelFacts] = field(default_factory=dict)
@@ -48,7 +50,11 @@ class Memory:
         self.clock = clock
         self.models = Models(scene.models, strict=scene.strict)
         self.limiter = Limiter(parse_limits(scene.limit))
-        self.cache = Cache()
+        if not 0 <= scene.batch_hits <= 1:
+            raise SettingsInvalid(
+                f"{scene.batch_hits:g} is no share of rows; write one from 0 to 1, for example 0.9"
+            )
+        self.cache = Cache(scene.batch_hits)
         self.witness = Witness()
         self.chance = Random(scene.seed)  # noqa: S311 - a rehearsal is no secret
         self.shelf = Shelf()

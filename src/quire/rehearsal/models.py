@@ -21,6 +21,7 @@ class Known(NamedTuple):
     marking: Marking | None = None  # None: not known
     forcing: bool = True  # may be forced to call a tool
     sampling: bool = True  # takes temperature and top_p
+    token_factor: float = 1.0  # tokens that it counts where others count one
     retires: str = ""
 
 
@@ -64,5 +65,6 @@ def _known(facts: ModelFacts) -> Known:
         marking=facts.wire.marking,
         forcing=facts.provider != "anthropic" or facts.wire.structured is not Structured.SCHEMA,
         sampling=facts.wire.sampling,
+        token_factor=facts.token_factor,
         retires=facts.retires,
     )

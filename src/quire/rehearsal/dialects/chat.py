@@ -49,6 +49,7 @@ class Chat(OpenAI):
             parts=tuple(_parts(asked)),
             body=asked,
             schema=bound_to.schema,
+            form=bound_to.form,
             max_tokens=asked.get("max_completion_tokens") or asked.get("max_tokens"),
             tool=bound_to.tool,
             named=bound_to.named,

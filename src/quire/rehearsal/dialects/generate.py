@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from quire.domain.data import Json, JsonObject
 from quire.domain.models import Marking, Usage
@@ -107,14 +107,15 @@ class Generate(Gemini):
             raise worded(mistake)
         asked: Any = body
         config = asked.get("generationConfig", {})
-        schema, tool = _bound(asked, config)
+        bound_to = _bound(asked, config)
         return Asked(
             model=incoming.named["model"],
             parts=tuple(_parts(asked)),
             body=asked,
-            schema=schema,
+            schema=bound_to.schema,
+            form=bound_to.form,
             max_tokens=config.get("maxOutputTokens"),
-            tool=tool,
+            tool=bound_to.tool,
         )
 
     def check(self, asked: Asked, model: Known) -> Asked:
@@ -198,7 +199,15 @@ def _parts(body: Any) -> Iterator[Part]:
             yield Part(part["text"], system=False)
 
 
-def _bound(body: Any, config: Any) -> tuple[JsonObject | None, str]:
+class _Bound(NamedTuple):
+    """What an answer is bound to: a schema, as it was sent too, and the function it belongs to."""
+
+    schema: JsonObject | None = None
+    form: JsonObject | None = None
+    tool: str = ""
+
+
+def _bound(body: Any, config: Any) -> _Bound:
     """The schema of the answer, and the function whose argument it is."""
     bound = [name for name in ("responseJsonSchema", "responseSchema") if name in config]
     thinking = config.get("thinkingConfig", {})
@@ -220,11 +229,15 @@ def _bound(body: Any, config: Any) -> tuple[JsonObject | None, str]:
             raise _invalid(f"Function {name!r} is not declared.")
         function = functions[name]
         if "parametersJsonSchema" in function:
-            return plain(function["parametersJsonSchema"]), name
-        return from_openapi(function.get("parameters", {})), name
+            form = function["parametersJsonSchema"]
+            return _Bound(plain(form), form, name)
+        form = function.get("parameters", {})
+        return _Bound(from_openapi(form), form, name)
     if "responseJsonSchema" in config:
-        return plain(config["responseJsonSchema"]), ""
-    return (from_openapi(config["responseSchema"]) if bound else None), ""
+        form = config["responseJsonSchema"]
+        return _Bound(plain(form), form)
+    form = config["responseSchema"] if bound else None
+    return _Bound(None if form is None else from_openapi(form), form)
 
 
 def _invalid(message: str) -> Problem:

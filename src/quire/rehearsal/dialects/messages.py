@@ -104,7 +104,7 @@ def _content(said: Said) -> Iterator[JsonObject]:
 
 
 def _understood(body: Any) -> Asked:
-    schema, tool = _bound(body)
+    form, tool = _bound(body)
     top = body.get("cache_control")
     parts = tuple(_parts(body))
     marks = sum(bool(part.lifetime) for part in parts) + bool(top)
@@ -118,7 +118,8 @@ def _understood(body: Any) -> Asked:
         model=body["model"],
         parts=parts,
         body=body,
-        schema=schema,
+        schema=None if form is None else plain(form),
+        form=form,
         max_tokens=most,
         tool=tool,
         named=bool(tool),
@@ -151,8 +152,8 @@ def _bound(body: Any) -> tuple[JsonObject | None, str]:
         name = choice.get("name") or next(iter(tools), "")
         if name not in tools:
             raise _invalid(f"tool_choice: Tool '{name}' not found in provided tools")
-        return plain(tools[name]), name
-    return (plain(form["schema"]) if form else None), ""
+        return tools[name], name
+    return (form["schema"] if form else None), ""
 
 
 def _refuse_contradictions(body: Any) -> None:

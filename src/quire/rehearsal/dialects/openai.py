@@ -192,6 +192,7 @@ class Bound(NamedTuple):
     schema: JsonObject | None
     tool: str = ""
     named: bool = False
+    form: JsonObject | None = None  # the schema as it was sent
 
 
 def bound(schema: JsonObject | None, tools: Sequence[Any], choice: Any) -> Bound:
@@ -207,8 +208,9 @@ def bound(schema: JsonObject | None, tools: Sequence[Any], choice: Any) -> Bound
             Trouble.INVALID, f"Tool choice '{chosen}' not found in 'tools'.", place="tool_choice"
         )
     if chosen:
-        return Bound(plain(known[chosen].get("parameters") or {}), chosen, named)
-    return Bound(None if schema is None else plain(schema))
+        form = known[chosen].get("parameters") or {}
+        return Bound(plain(form), chosen, named, form)
+    return Bound(None if schema is None else plain(schema), form=schema)
 
 
 def refuse_name(name: str, place: str) -> None:

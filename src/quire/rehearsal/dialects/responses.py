@@ -43,6 +43,7 @@ class Responses(OpenAI):
             parts=tuple(_parts(asked, options)),
             body=asked,
             schema=bound_to.schema,
+            form=bound_to.form,
             max_tokens=asked.get("max_output_tokens"),
             tool=bound_to.tool,
             named=bound_to.named,
