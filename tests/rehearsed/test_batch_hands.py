@@ -7,6 +7,8 @@ import pytest
 
 from quire.domain.ids import BatchId
 from quire.domain.runs import HoldKind
+from quire.engine import Engine
+from quire.ledger.ledger import Ledger, open_ledger
 from quire.pipeline.submit import begin, recover
 from quire.rehearsal.clock import Clock
 from tests.pipeline.test_money import assert_counts_agree
@@ -126,3 +128,36 @@ def test_whoever_is_interrupted_leaves_his_batches_to_the_next_at_once(
     assert batch.next_at <= now
     assert run.wait().done == BLOCKS
     assert len(here.server.batches()) == 1
+
+
+class Attentive(Ledger):
+    """A ledger that remembers who rests on its thread while a batch is in hand."""
+
+    def __init__(self, url: str) -> None:
+        """Open it."""
+        opened = open_ledger(url)
+        super().__init__(opened._database, opened.workspace)
+        self.engine: Engine | None = None
+        self.rests: list[int] = []  # batches in hand meanwhile
+
+    def wait(self, seconds: float) -> None:
+        """Rest."""
+        assert self.engine is not None
+        self.rests += [worker.office.busy for worker in self.engine._workers]
+        super().wait(seconds)
+
+
+def test_nobody_rests_on_the_ledgers_thread_while_a_batch_is_in_hand(
+    batched: Callable[..., Rehearsed],
+) -> None:
+    here = batched()
+    here.close()
+    ledger = Attentive(here.url)
+    here.engine = ledger.engine = Engine(here.engine.settings, ledger, here.outside)
+    here.ingest(sentences(600), "more")
+
+    done = here.start(route="batch", min_batch_size=2, packing=False).wait().done
+
+    assert done == BLOCKS + 600
+    assert ledger.rests
+    assert set(ledger.rests) == {0}

@@ -69,6 +69,7 @@ class Worker:
         self.sweeper = Sweeper(ledger, contexts, outside, self._threads, settings.lease)
         means = Means(ledger, contexts, vendors, accounts, outside, self._threads)
         self.office = Office(ledger, self._threads, timedelta(seconds=settings.lease))
+        self.office.done = self.courier.returned  # whatever comes back, a rest is over
         self.submitter = Submitter(means, self.office)
         self.poller = Poller(means, self.office)
         self.submitter.poll = self.poller.poll = settings.poll
@@ -160,8 +161,11 @@ class Worker:
                 await self._rest()
 
     async def _rest(self) -> None:
-        """Wait for a call to come back, or with none out for news from another process."""
-        if self.courier.in_flight == 0:
+        """Wait for a call to come back, or with none out for news from another process.
+
+        That keeps the ledger's thread, which whoever looks after a batch needs.
+        """
+        if not self._out():
             await self._threads.run(self._ledger.wait, self._settings.idle)
             return
         try:
