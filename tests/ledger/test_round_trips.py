@@ -1,6 +1,7 @@
 """What goes into the ledger comes out of it, character for character and byte for byte."""
 
 import json
+import zlib
 from dataclasses import replace
 from random import Random
 
@@ -162,6 +163,22 @@ def test_a_response_is_compressed_from_one_kibibyte_on(
     assert how == codec
     assert (len(stored) < size) == (codec == "zlib")
     assert (expand(stored, how), expand(decoded, how)) == (b"a" * size, b"b" * 5000)
+
+
+@pytest.mark.parametrize("size", [0, 1, 70, 1023, 1024, 70_000])
+def test_what_is_short_beside_a_long_response_is_kept_as_it_is_and_reads_as_zlib(
+    size: int, ledger: Ledger, raw: Raw
+) -> None:
+    place, (attempt,) = sent(ledger)
+    with ledger.transaction() as tx:
+        record_answers(tx, [answer(place, attempt, b"a" * 2000, reply("b" * size))], NOW)
+        (judged,) = tx.attempts.answered(5)
+
+    ((how, decoded),) = raw.rows("SELECT codec, decoded FROM responses")
+    assert how == "zlib"
+    assert judged.text == "b" * size
+    assert zlib.decompress(decoded) == expand(decoded, how) == b"b" * size
+    assert expand(zlib.compress(b"b" * size), how) == b"b" * size  # as older Quires wrote it
 
 
 @pytest.mark.parametrize("size", [10, 5000])

@@ -24,6 +24,9 @@ from quire.ledger.texts import storable
 
 LOSSY = "replace"  # half a surrogate pair becomes "?": the raw response beside it is exact
 _STOPS = {each.value: each for each in Stop}
+MEMORY_LEVEL = 5  # of 9; setting up more of it takes longer than the work itself
+_AS_IT_IS = b"\x78\x01\x01"  # how a zlib stream begins that is one block, not compressed
+_AROUND = 11  # bytes of such a stream that are not its contents
 COMPRESS_FROM = 1024  # bytes; below this, compressing costs more than it saves
 
 
@@ -118,7 +121,7 @@ class Attempts:
     def redecode(self, attempt: AttemptId, reply: Reply, version: int, cost: int) -> None:
         """Put what a mended decoder read beside the raw response; the codec stays the raw one's."""
         rows = self._connection.run("response_codec", id=attempt)
-        squeeze = zlib.compress if rows[0][0] == "zlib" else bytes
+        squeeze = _squeezed if rows[0][0] == "zlib" else bytes
         self._connection.change(
             "redecode_response",
             id=attempt,
@@ -179,7 +182,22 @@ class Attempts:
 
 def expand(stored: bytes | None, codec: str) -> bytes | None:
     """Read stored bytes back."""
-    return zlib.decompress(stored) if stored is not None and codec == "zlib" else stored
+    if stored is None or codec != "zlib":
+        return stored
+    size = len(stored) - _AROUND
+    if stored.startswith(_AS_IT_IS) and int.from_bytes(stored[3:5], "little") == size:
+        return stored[7:-4]
+    return zlib.decompress(stored)
+
+
+def _squeezed(plain: bytes) -> bytes:
+    """Compress; what is short stays as it is, in a form that reads as if it were compressed."""
+    size = len(plain)
+    if size < COMPRESS_FROM:
+        lengths = size.to_bytes(2, "little") + (size ^ 0xFFFF).to_bytes(2, "little")
+        return b"".join((_AS_IT_IS, lengths, plain, zlib.adler32(plain).to_bytes(4, "big")))
+    made = zlib.compressobj(1, zlib.DEFLATED, zlib.MAX_WBITS, MEMORY_LEVEL)
+    return made.compress(plain) + made.flush()
 
 
 def _stored(answer: Answer, at: int) -> Row:
@@ -188,9 +206,9 @@ def _stored(answer: Answer, at: int) -> Row:
     reasoning = reply.reasoning.encode(errors=LOSSY) if reply and reply.reasoning else b""
     raw, codec = answer.raw, "plain"
     if len(raw) >= COMPRESS_FROM:
-        codec, raw = "zlib", zlib.compress(raw, 1)
-        text = None if text is None else zlib.compress(text, 1)
-        reasoning = zlib.compress(reasoning, 1) if reasoning else b""
+        codec, raw = "zlib", _squeezed(raw)
+        text = None if text is None else _squeezed(text)
+        reasoning = _squeezed(reasoning) if reasoning else b""
     stop = None if reply is None else reply.stop.value
     return (
         answer.attempt_id,
