@@ -66,7 +66,11 @@ def test_a_table_changes_only_what_it_names() -> None:
 
 def test_large_calls_cost_the_same_part_in_batches_unless_told_otherwise() -> None:
     tiers: JsonObject = {"tiers": [{"above": 9_000, "input": 1, "output": 3}]}
-    own: JsonObject = {"input": 0.1, "output": 1, "tiers": [{"above": 9_000, "input": 0.2, "output": 2}]}
+    own: JsonObject = {
+        "input": 0.1,
+        "output": 1,
+        "tiers": [{"above": 9_000, "input": 0.2, "output": 2}],
+    }
 
     half = facts_from_table(NAME, {**LEAST, **tiers, "batch": 0.5})
     table = facts_from_table(NAME, {**LEAST, **tiers, "batch": {"input": 0.1, "output": 1}})
