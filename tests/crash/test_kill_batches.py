@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,12 +42,14 @@ def here(
     request: pytest.FixtureRequest,
     ledger_url: str,
     clock: PacedClock,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Rehearsed]:
     """An engine and a server of its own, both of which other processes find."""
     with rehearsing(models=CATALOG, clock=clock, batch_latency="20s") as server:
         environment = {**KEYS, **{name: server.url + path for name, path in BASES.items()}}
         environment |= {"QUIRE_POLL": "5", "QUIRE_LEASE": "600", "NO_PROXY": "*"}
+        environment["TMPDIR"] = str(tmp_path)  # the killed leave their files behind
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
         made = Rehearsed(ledger_url, outside=ByClock(clock), server=server, asks=request.param)
