@@ -2,53 +2,81 @@
 
 import pytest
 
-from quire.plan.batch_caching import HITS, PRIMED_HITS, batch_caching
+from quire.plan.batch_caching import HITS, batch_caching, whole_hits
 from quire.providers.catalog import CATALOG, find_model
+from quire.rehearsal.caching import Cache, Point
+from quire.rehearsal.memory import BATCH_HITS
 
 SONNET = CATALOG["anthropic/claude-sonnet-4-6"]  # $3; written 1.25 and 2 times, read a tenth
 PREFIX = 25_000
 
 
-def test_the_three_forms_are_computed_as_by_hand() -> None:
-    found = batch_caching(SONNET, PREFIX, 100, True)
+def test_it_is_computed_as_by_hand() -> None:
+    alone = batch_caching(SONNET, PREFIX, 100, True)
+    after = batch_caching(SONNET, PREFIX, 100, True, pilot=True)
 
-    # In batches: 1.5 in, 0.15 read, 1.875 and 3 written; a primer outside of them costs 6.
-    uncached = 100 * PREFIX * 1.5
-    short = 100 * PREFIX * (HITS * 0.15 + (1 - HITS) * 1.875)
-    long = 99 * PREFIX * (PRIMED_HITS * 0.15 + (1 - PRIMED_HITS) * 3) + PREFIX * 6
-    assert (found.uncached, found.cost) == (round(uncached), round(long))
-    assert found.saving == round(uncached) - round(long)
-    assert (found.mark, found.long_lived, found.primer) == (True, True, True)
-    assert found.why == (
-        "the long form with a primer: $3.7500 uncached, $1.6687 the short form,"
-        " $1.2266 the long form with a primer, if 90% of the rows find it"
+    # In batches: 1.5 in, 0.15 read, 3 written for an hour; a call before writes for 6, not 3.75
+    uncached, rows = 100 * PREFIX * 1.5, PREFIX * (90 * 0.15 + 10 * 3)
+    assert (alone.uncached, alone.cost) == (round(uncached), round(rows))
+    assert (after.uncached, after.cost) == (round(uncached), round(rows + PREFIX * 2.25))
+    assert after.saving == after.uncached - after.cost
+    assert (alone.mark, alone.long_lived, alone.primer) == (True, True, False)
+    assert (after.mark, after.long_lived, after.primer) == (True, True, True)
+    assert alone.why == (
+        "the long form: $3.7500 uncached, $1.0875 the long form, if 90% of the rows find it"
     )
-    assert round(short) == 1_668_750
+    assert after.why == (
+        "the long form with a primer: $3.7500 uncached, $1.1438 the long form with a primer,"
+        " if 90% of the rows find it"
+    )
 
 
-def test_few_calls_do_not_pay_for_the_long_form() -> None:
-    few = batch_caching(SONNET, PREFIX, 20, True)
+def test_a_row_finds_the_prefix_or_does_not() -> None:
+    assert [whole_hits(rows, HITS) for rows in (0, 1, 2, 10, 11, 19, 20, 1_000)] == [
+        0,
+        0,
+        1,
+        9,
+        9,
+        17,
+        18,
+        900,
+    ]
+    assert whole_hits(7, 1.0) == 7
 
-    assert (few.mark, few.long_lived, few.primer, few.hits) == (True, False, False, HITS)
+
+@pytest.mark.parametrize("share", [0.3, 0.7, 0.9, 0.98])
+def test_rows_of_a_rehearsal_find_it_as_often_as_is_expected(share: float) -> None:
+    cache, point = Cache(share), Point(b"prefix", 1_000, "1h", free=False, step=1)
+    found = 0
+    for rows in range(1, 200):
+        found += cache.look_from_batch([point], 0.0).cached > 0
+        cache.keep([point], 0.0)
+        assert found == whole_hits(rows, share)
 
 
-def test_calls_that_go_before_anyway_make_the_primer_cheaper() -> None:
-    assert not batch_caching(SONNET, PREFIX, 20, True).primer
-    assert batch_caching(SONNET, PREFIX, 20, True, pilot=True).primer
+def test_the_plan_and_the_rehearsal_assume_the_same() -> None:
+    assert HITS == BATCH_HITS
 
 
-def test_hits_that_were_seen_price_the_form_that_had_them() -> None:
-    guessed = batch_caching(SONNET, PREFIX, 100, True)
+def test_what_a_run_does_depends_neither_on_how_many_rows_come_nor_on_what_was_seen() -> None:
+    for calls in (1, 2, 30, 10_000):
+        for hits in (None, 0.0, 0.5, 1.0):
+            found = batch_caching(SONNET, PREFIX, calls, True, hits=hits)
+            assert (found.mark, found.long_lived) == (True, True)
+
+
+def test_hits_that_were_seen_change_the_price() -> None:
     lucky = batch_caching(SONNET, PREFIX, 100, True, hits=1.0)
     never = batch_caching(SONNET, PREFIX, 100, True, hits=0.0)
 
-    assert (lucky.primer, lucky.hits) == (guessed.primer, 1.0)
-    assert lucky.cost == round(99 * PREFIX * 0.15 + PREFIX * 6)
-    assert not never.mark
+    assert lucky.cost == round(100 * PREFIX * 0.15)
+    assert never.cost == round(100 * PREFIX * 3)
+    assert never.saving < 0
 
 
 def test_where_the_provider_finds_prefixes_itself_nothing_is_written() -> None:
-    found = batch_caching(CATALOG["gemini/gemini-3.6-flash"], PREFIX, 100, True)
+    found = batch_caching(CATALOG["gemini/gemini-3.6-flash"], PREFIX, 100, True, pilot=True)
 
     assert (found.mark, found.long_lived, found.primer, found.written) == (
         True,
@@ -57,32 +85,29 @@ def test_where_the_provider_finds_prefixes_itself_nothing_is_written() -> None:
         "input",
     )
     # 0.375 in batches, 0.0375 read
-    assert found.cost == round(100 * PREFIX * (HITS * 0.0375 + (1 - HITS) * 0.375))
+    assert found.cost == round(PREFIX * (90 * 0.0375 + 10 * 0.375))
 
 
 def test_openai_writes_cost_in_batches_too() -> None:
     newer = batch_caching(CATALOG["openai/gpt-6-luna"], PREFIX, 1_000, True)
     older = batch_caching(CATALOG["openai/gpt-5.4-mini"], PREFIX, 1_000, True)
 
-    assert (newer.primer, newer.written) == (True, "written_short")  # it lives for half an hour
-    assert (older.primer, older.written) == (False, "input")
+    assert (newer.long_lived, newer.written) == (False, "written_short")  # it lives half an hour
+    assert (older.long_lived, older.written) == (False, "input")
 
 
 @pytest.mark.parametrize(
-    ("model", "prefix", "calls", "caches", "said"),
+    ("model", "prefix", "caches", "said"),
     [
-        ("groq/openai/gpt-oss-20b", PREFIX, 100, True, "never both"),
-        ("vertex/gemini-2.5-pro", PREFIX, 100, False, "no prefix inside batches"),
-        ("anthropic/claude-sonnet-4-6", 1_000, 100, True, "fewer than the 1,024"),
-        ("anthropic/claude-sonnet-4-6", PREFIX, 1, True, "nobody to share with"),
-        ("mistral/mistral-large-4", PREFIX, 100, True, "keeps no prefix"),
-        ("gemini/gemini-3.7-flash", PREFIX, 100, True, "no price is known"),
+        ("groq/openai/gpt-oss-20b", PREFIX, True, "never both"),
+        ("vertex/gemini-2.5-pro", PREFIX, False, "no prefix inside batches"),
+        ("anthropic/claude-sonnet-4-6", 1_000, True, "fewer than the 1,024"),
+        ("mistral/mistral-large-4", PREFIX, True, "keeps no prefix"),
+        ("gemini/gemini-3.7-flash", PREFIX, True, "no price is known"),
     ],
 )
-def test_it_is_off_where_it_cannot_pay(
-    model: str, prefix: int, calls: int, caches: bool, said: str
-) -> None:
-    found = batch_caching(find_model(model), prefix, calls, caches)
+def test_it_is_off_where_it_cannot_pay(model: str, prefix: int, caches: bool, said: str) -> None:
+    found = batch_caching(find_model(model), prefix, 100, caches)
 
     assert (found.mark, found.saving, found.hits) == (False, 0, 0.0)
     assert said in found.why

@@ -7,7 +7,6 @@ import pytest
 from quire.domain.batches import BatchRules, Cadence, Lookup
 from quire.domain.models import Limits, Marking, Price, Wire
 from quire.domain.policy import Policy
-from quire.plan.batch_caching import PRIMED_HITS
 from quire.plan.forecasting import forecast
 from quire.plan.variants import Forecast
 from tests.plan.examples import make_facts, make_stage
@@ -67,13 +66,49 @@ def test_single_calls_of_the_first_tasks_fill_a_batch() -> None:
     assert found.packed_batch.cost == pytest.approx(found.packed.cost / 2, abs=1)
 
 
-def test_few_calls_make_no_batch() -> None:
+def test_few_calls_go_direct_and_what_they_would_cost_in_batches_is_told() -> None:
     few = planned(340, Policy(route="batch"))
     enough = planned(350, Policy(route="batch"))
 
-    assert (few.packed_batch, few.batch_caching, few.expected) == (None, None, few.packed)
-    assert enough.packed_batch is not None
+    assert few.packed_batch is not None
+    assert (few.batch_from, few.packed_batch.requests, few.packed_batch.batched) == (5, 34, 34)
+    assert few.packed_batch.cost == pytest.approx(few.packed.cost / 2, abs=1)
+    assert (few.batch, few.expected, few.cheapest) == (None, few.packed, few.packed)
+    assert enough.batch_from is None
     assert enough.expected is enough.packed_batch
+    forced = planned(340, Policy(route="batch", min_batch_size=5))
+    assert (forced.batch_from, forced.expected) == (None, few.packed_batch)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "least", "batched"), [(5, 1, 1), (20, 2, 2), (55, 2, 5), (65, 2, 7), (340, 5, 34)]
+)
+def test_a_batch_has_two_calls_where_there_are_two(tasks: int, least: int, batched: int) -> None:
+    found = planned(tasks)
+
+    assert found.packed_batch is not None
+    assert (found.batch_from, found.packed_batch.batched) == (least, batched)
+
+
+def test_what_goes_direct_although_batches_were_asked_for_is_kept_for_them() -> None:
+    asked, plain = planned(340, Policy(route="batch"), marked=True), planned(340, marked=True)
+
+    assert asked.packed_cached is not None
+    assert plain.packed_cached is not None
+    prefix = asked.packed_cached.cached_tokens / 33
+    assert asked.expected is asked.packed_cached
+    assert asked.expected.cost - plain.expected.cost == pytest.approx(prefix * (6 - 3.75), abs=2)
+
+
+def test_a_prefix_below_the_minimum_is_not_kept_in_batches_either() -> None:
+    # With the schema beside it, and in the model's own tokens, it would be long enough.
+    facts = replace(MARKED, cache_minimum=7_200, token_factor=1.3)
+    found = forecast([400] * 1_050, STAGE, facts, Policy(route="batch"), (), RULES)
+
+    assert found.cacheable < 7_200
+    assert (found.packed_cached, found.packed_cached_batch) == (None, None)
+    assert found.expected is found.packed_batch
+    assert found.expected.cached_tokens == 0
 
 
 def test_rows_read_what_a_direct_call_wrote_for_an_hour() -> None:
@@ -83,7 +118,7 @@ def test_rows_read_what_a_direct_call_wrote_for_an_hour() -> None:
     assert batch is not None
     assert found.batch_caching is not None
     assert found.batch_caching.primer
-    prefix = batch.cached_tokens / (4 + 100 * PRIMED_HITS)
+    prefix = batch.cached_tokens / (4 + 100 * 0.9)
     assert found.packed_cached is not None
     assert prefix == pytest.approx(found.packed_cached.cached_tokens / 104, abs=1)
     rest = batch.input_tokens - 105 * prefix

@@ -89,8 +89,20 @@ def test_what_was_not_read_beside_batches_was_missed_by_their_rows() -> None:
     assert found is not None
     assert few is not None
     assert found.hits == few.hits == 1.0
-    assert found.batch_hits == pytest.approx(12 / 20, rel=0.01)
+    assert found.batch_hits == pytest.approx(12.5 / 20, rel=0.01)  # a half for what rows hide
     assert few.batch_hits is None  # too few rows to tell
+
+
+def test_rows_that_find_it_as_often_as_usual_teach_nothing_new() -> None:
+    samples = [sample(10, 4_000)] * 5
+    plain = learn_takes(Past(samples), GUESSED)
+    assert plain is not None
+    prefix = plain.takes.prefix
+
+    for rows, hits in ((5, 4), (19, 17), (200, 180)):
+        found = learn_takes(Past(samples, rows, 0, round(prefix * hits), batched=rows), GUESSED)
+        assert found is not None
+        assert found.batch_hits is None
 
 
 def test_only_where_the_provider_does_it_all_is_nothing_read_a_sign() -> None:

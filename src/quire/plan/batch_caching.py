@@ -1,6 +1,5 @@
-"""Caching inside batches, by arithmetic: off, the short form, or the long form with a primer."""
+"""Caching inside batches, by arithmetic: off, found by itself, or marked in the form that lasts."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -8,9 +7,10 @@ from quire.domain.models import Marking, ModelFacts, Price
 from quire.domain.money import MILLION, dollars
 
 # Rows of a batch run in any order and on many machines, so that a hit is a matter of luck: vendors
-# speak of 30 to 98 %. These stand for all of them; what a run really hits is seen in its answers.
-HITS = 0.7  # of rows that find the prefix, where one of them must write it first
-PRIMED_HITS = 0.9  # the same, where a call wrote it for an hour before they began
+# speak of 30 to 98 %. This stands for all of them until a run's own answers show what it hits. The
+# first row, which finds nothing unless a call wrote it before, is one of those that miss.
+HITS = 0.9
+_WHOLE = 1_000  # a share is counted in thousandths, so that no fraction is lost over many rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,45 +19,36 @@ class BatchCaching:
 
     mark: bool  # the end of the prefix is marked, or the provider finds it by itself
     long_lived: bool  # it is kept for an hour and longer
-    primer: bool  # one call goes before the batch, and writes it
+    primer: bool  # a call goes before the batch, and writes it
     hits: float  # of the rows, expected
     written: str  # what a row that misses pays for the prefix: a field of Price
-    cost: int  # micro-dollars, of the prefix in all calls
+    cost: int  # micro-dollars, of the prefix in all rows, and what a longer life costs before them
     uncached: int  # the same without caching
     why: str  # with the numbers, in words
 
     @property
     def saving(self) -> int:
-        """Micro-dollars that it saves."""
+        """Micro-dollars that it saves; below zero where rows miss more than it is worth."""
         return self.uncached - self.cost
 
 
 class _Form(NamedTuple):
     name: str
-    hits: float
     written: str
-    primer: bool = False
-
-    def cost(self, price: Price, direct: Price, calls: int, pilot: bool) -> float:
-        """Price a prefix of a million tokens in all calls; a primer is one of them, sent direct."""
-        missed = int(getattr(price, self.written))
-        row = self.hits * price.cached + (1 - self.hits) * missed
-        if not self.primer:
-            return calls * row
-        primer = int(getattr(direct, self.written))
-        if pilot:  # it is written before the batch in any case: only a dearer form is extra
-            return calls * row + primer - direct.written_short
-        return (calls - 1) * row + primer
 
 
-_SHORT = _Form("the short form", HITS, "written_short")
-_LONG = _Form("the long form with a primer", PRIMED_HITS, "written_long", primer=True)
-_PRIMED = _Form("the short form with a primer", PRIMED_HITS, "written_short", primer=True)
-_FOUND = _Form("found by the provider itself", HITS, "input")
+_SHORT = _Form("the short form", "written_short")
+_LONG = _Form("the long form", "written_long")
+_FOUND = _Form("found by the provider itself", "input")
 
-# Where the short form lives for five minutes only. Elsewhere it lives for half an hour and longer
-# after every use, which is as good for a batch, and cheaper.
+# Where the short form lives for five minutes only, less than most batches wait to begin. Elsewhere
+# it lives for half an hour and longer after every use, which is as good for a batch, and cheaper.
 _SHORT_LIVED = ("anthropic",)
+
+
+def whole_hits(rows: int, share: float) -> int:
+    """How many of so many rows find the prefix: a row does or does not."""
+    return rows * round(share * _WHOLE) // _WHOLE
 
 
 def batch_caching(
@@ -69,75 +60,47 @@ def batch_caching(
     pilot: bool = False,
     hits: float | None = None,
 ) -> BatchCaching:
-    """Choose the cheapest treatment of a prefix for so many calls in batches.
+    """Choose how a prefix is treated in so many calls inside batches, and price that.
 
-    `rules_caches` says whether the vendor keeps marked prefixes inside batches at all; `pilot`,
-    that other calls of the run go direct before, so that one of them can be the primer; `hits`, how
-    many rows found such a prefix before, where that was seen.
+    `rules_caches` says whether the vendor keeps prefixes inside batches at all; `pilot`, that other
+    calls of the run go direct before, so that one of them is the primer; `hits`, how many rows
+    found such a prefix before, where that was seen.
+
+    It pays where a usual row costs less with it: a run that begins does not know yet how many will
+    share what is written once. What was seen of hits changes the price, and not what a run does.
     """
     price = facts.batch_price_at(prefix_tokens)
     if price is None:
-        return _off(0, f"no price is known of {facts.name} in batches")
+        return not_cached(0, f"no price is known of {facts.name} in batches")
     uncached = _micro(prefix_tokens, calls * price.input)
-    against = _against(facts, price, prefix_tokens, calls, rules_caches)
+    against = _against(facts, price, prefix_tokens, rules_caches)
     if against:
-        return _off(uncached, against)
-    direct = facts.price_at(prefix_tokens)
-
-    def price_of(form: _Form) -> int:
-        return _micro(prefix_tokens, form.cost(price, direct, calls, pilot))
-
-    forms = _forms(facts)
-    best = min(forms, key=price_of)
-    told = ", ".join(_told(uncached, {form.name: price_of(form) for form in forms}))
-    if hits is not None:  # of the form that these rows had, which was chosen in the same way
-        best = best._replace(hits=hits)
-    cost = price_of(best)
-    if cost >= uncached:
-        return _off(uncached, f"caching does not pay: {told}")
-    return _on(best, cost, uncached, told)
-
-
-def _forms(facts: ModelFacts) -> tuple[_Form, ...]:
-    if facts.wire.marking is not Marking.BREAKPOINT:
-        return (_FOUND,)
-    return _SHORT, _LONG if facts.provider in _SHORT_LIVED else _PRIMED
-
-
-def _against(
-    facts: ModelFacts, price: Price, prefix_tokens: int, calls: int, rules_caches: bool
-) -> str:
-    if facts.wire.marking is Marking.NONE:
-        return f"{facts.provider} keeps no prefix"
-    if not rules_caches:
-        return f"{facts.provider} keeps no prefix inside batches"
-    if prefix_tokens < facts.cache_minimum:
-        return f"{prefix_tokens:,} equal tokens are fewer than the {facts.cache_minimum:,} it keeps"
-    if price.cached >= price.input:
-        return f"{facts.provider} gives one discount, for batches or for caching, never both"
-    return "a lone call has nobody to share with" if calls < 2 else ""
-
-
-def _told(uncached: int, costs: Mapping[str, int]) -> Iterator[str]:
-    yield f"{dollars(uncached)} uncached"
-    for name, cost in costs.items():
-        yield f"{dollars(cost)} {name}"
-
-
-def _on(form: _Form, cost: int, uncached: int, told: str) -> BatchCaching:
+        return not_cached(uncached, against)
+    form, share = _form(facts), HITS if hits is None else hits
+    missed, direct = int(getattr(price, form.written)), facts.price_at(prefix_tokens)
+    # The primer writes in any case: only a dearer form is extra.
+    extra = direct.written_long - direct.written_short if pilot and form is _LONG else 0
+    found = whole_hits(calls, share)
+    cost = _micro(prefix_tokens, found * price.cached + (calls - found) * missed + extra)
+    primer = pilot and form is not _FOUND
+    name = f"{form.name} with a primer" if primer else form.name
+    told = f"{dollars(uncached)} uncached, {dollars(cost)} {name}"
+    if HITS * price.cached + (1 - HITS) * missed >= price.input:
+        return not_cached(uncached, f"caching does not pay: {told}")
     return BatchCaching(
         mark=True,
-        long_lived=form.written == "written_long",
-        primer=form.primer,
-        hits=form.hits,
+        long_lived=form is _LONG,
+        primer=primer,
+        hits=share,
         written=form.written,
         cost=cost,
         uncached=uncached,
-        why=f"{form.name}: {told}, if {form.hits:.0%} of the rows find it",
+        why=f"{name}: {told}, if {share:.0%} of the rows find it",
     )
 
 
-def _off(uncached: int, why: str) -> BatchCaching:
+def not_cached(uncached: int, why: str) -> BatchCaching:
+    """Treat a prefix as any other text, which costs so much in all calls."""
     return BatchCaching(
         mark=False,
         long_lived=False,
@@ -148,6 +111,24 @@ def _off(uncached: int, why: str) -> BatchCaching:
         uncached=uncached,
         why=why,
     )
+
+
+def _form(facts: ModelFacts) -> _Form:
+    if facts.wire.marking is not Marking.BREAKPOINT:
+        return _FOUND
+    return _LONG if facts.provider in _SHORT_LIVED else _SHORT
+
+
+def _against(facts: ModelFacts, price: Price, prefix_tokens: int, rules_caches: bool) -> str:
+    if facts.wire.marking is Marking.NONE:
+        return f"{facts.provider} keeps no prefix"
+    if not rules_caches:
+        return f"{facts.provider} keeps no prefix inside batches"
+    if prefix_tokens < facts.cache_minimum:
+        return f"{prefix_tokens:,} equal tokens are fewer than the {facts.cache_minimum:,} it keeps"
+    if price.cached >= price.input:
+        return f"{facts.provider} gives one discount, for batches or for caching, never both"
+    return ""
 
 
 def _micro(tokens: int, per_million: float) -> int:

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from quire.domain.batches import BatchRules
-from quire.domain.models import Marking, ModelFacts, Price
-from quire.domain.money import MILLION
+from quire.domain.models import Marking, ModelFacts
 from quire.domain.policy import Policy
 from quire.domain.recipes import Stage
 from quire.domain.requests import Sample
-from quire.plan.batch_caching import BatchCaching, batch_caching
-from quire.plan.costing import NOTHING, UNKEPT, Bill, Keeping, Loads, Takes, bill, primed
+from quire.plan.batch_ways import BatchWays, Terms, batch_ways
+from quire.plan.costing import UNKEPT, Keeping, Loads, Takes, bill, primed
 from quire.plan.learning import NO_PAST, Past, guess_takes, learn_takes
 from quire.plan.packing import Sized, pack
 from quire.plan.rendering import (
@@ -23,7 +22,7 @@ from quire.plan.rendering import (
     prefix,
     prefix_bytes,
 )
-from quire.plan.routing import Compared, choose_route
+from quire.plan.routing import BATCH, Compared, choose_route
 from quire.plan.sizing import (
     FORECAST_BYTES,
     Budget,
@@ -44,9 +43,7 @@ from quire.plan.variants import (
     CACHED,
     ONE_PER_CALL,
     PACKED,
-    PACKED_BATCH,
     PACKED_CACHED,
-    PACKED_CACHED_BATCH,
     Forecast,
     Variant,
     direct_seconds,
@@ -85,12 +82,6 @@ class _Job:
         """Bytes of a block beyond which its answer cannot say more of it again."""
         per_byte = self.takes.byte_output
         return math.ceil(self.facts.max_output / per_byte) if per_byte else 0
-
-    def batch_price_at(self, input_tokens: int) -> Price:
-        """What tokens cost in a batch; asked only where that is known."""
-        price = self.facts.batch_price_at(input_tokens)
-        assert price is not None
-        return price
 
 
 class _Calls:
@@ -205,21 +196,24 @@ def _sized(content_json_bytes: Iterable[int], job: _Job, calls: _Calls) -> Itera
 
 
 def _told(job: _Job, calls: _Calls, head: Prefix) -> Forecast:
-    packed, packed_cached = (
-        _direct(PACKED, calls.packed, job),
-        _cached(PACKED_CACHED, calls.packed, job),
-    )
-    keeping, packed_batch, packed_cached_batch = _batches(job, calls)
-    best = packed_cached_batch or packed_batch
-    compared = Compared((packed_cached or packed).cost, best.cost) if best else None
+    packed = _direct(PACKED, calls.packed, job)
+    ways = _batches(job, calls)
+    few = ways is not None and ways.least < job.policy.min_batch_size
+    # A run that asks for batches marks its prefix for them, also where it is too small for any.
+    long_lived = few and job.policy.route == BATCH and ways is not None and ways.caching.long_lived
+    packed_cached = _cached(PACKED_CACHED, calls.packed, job, long_lived=long_lived)
+    compared = None
+    if ways is not None:
+        compared = Compared((packed_cached or packed).cost, (ways.cached or ways.plain).cost)
     return Forecast(
         one_per_call=_direct(ONE_PER_CALL, calls.alone, job),
         packed=packed,
         cached=_cached(CACHED, calls.alone, job),
         packed_cached=packed_cached,
-        packed_batch=packed_batch,
-        packed_cached_batch=packed_cached_batch,
-        batch_caching=keeping,
+        packed_batch=ways and ways.plain,
+        packed_cached_batch=ways and ways.cached,
+        batch_caching=ways and ways.caching,
+        batch_from=ways.least if ways and few else None,
         route=choose_route(job.policy, job.facts, packed.requests, job.rules, compared=compared),
         cacheable=cacheable_tokens(head.system),
         learnt=job.learnt,
@@ -236,46 +230,25 @@ def _direct(name: str, loads: Loads, job: _Job, keeping: Keeping = UNKEPT) -> Va
     return variant(name, found, seconds=seconds)
 
 
-def _cached(name: str, loads: Loads, job: _Job) -> Variant | None:
+def _batches(job: _Job, calls: _Calls) -> BatchWays | None:
+    if job.rules is None or job.facts.batch_price is None:
+        return None
+    terms = Terms(
+        facts=job.facts,
+        policy=job.policy,
+        rules=job.rules,
+        prefix=job.takes.prefix,
+        caching=job.caching,
+        hits=job.hits,
+        batch_hits=job.batch_hits,
+    )
+    return batch_ways(terms, (calls.early, calls.rest))
+
+
+def _cached(name: str, loads: Loads, job: _Job, *, long_lived: bool = False) -> Variant | None:
     """The first call writes the prefix, the others read it; a lone call does not bother."""
     if not job.caching or loads.calls < 2:
         return None
-    return _direct(name, loads, job, primed(loads.calls, job.facts, job.hits))
-
-
-def _batches(
-    job: _Job, calls: _Calls
-) -> tuple[BatchCaching | None, Variant | None, Variant | None]:
-    """The packed job in batches, as it is and cached; the first tasks, if few, go direct before."""
-    if job.rules is None or job.facts.batch_price is None:
-        return None, None, None
-    least, window = job.policy.min_batch_size, job.rules.window or None
-    direct = [each for each in (calls.early, calls.rest) if each.calls < least]
-    batched = [each for each in (calls.early, calls.rest) if each.calls >= least]
-    rows = sum(each.calls for each in batched)
-    if not rows:
-        return None, None, None
-    before = sum(each.calls for each in direct)
-    caches = job.rules.caches and job.policy.caching != "off"
-    tokens = math.ceil(job.takes.prefix)
-    pilot = job.caching and before > 0
-    found = batch_caching(job.facts, tokens, rows, caches, pilot=pilot, hits=job.batch_hits)
-    kept = (
-        primed(before, job.facts, job.hits, long_lived=found.long_lived) if job.caching else UNKEPT
+    return _direct(
+        name, loads, job, primed(loads.calls, job.facts, job.hits, long_lived=long_lived)
     )
-
-    def told(name: str, first: Keeping, then: Keeping, total: Bill = NOTHING) -> Variant:
-        for each in direct:
-            total = total.plus(bill(each, job.facts.price_at, first))
-        for each in batched:
-            total = total.plus(bill(each, job.batch_price_at, then))
-        return variant(name, total, batched=rows, seconds=window)
-
-    if not found.mark:
-        return found, told(PACKED_BATCH, kept, UNKEPT), None
-    alone = found.primer and not before  # the primer is a call that nobody would have sent before
-    price = getattr(job.facts.price_at(tokens), found.written)
-    written = tokens * price / MILLION if alone else 0.0
-    rows_kept = Keeping(found.hits, found.written)
-    plain = told(PACKED_BATCH, UNKEPT, UNKEPT)
-    return found, plain, told(PACKED_CACHED_BATCH, kept, rows_kept, Bill(cost=written))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from quire.domain.models import ModelFacts
 from quire.domain.recipes import Stage
 from quire.domain.requests import Sample
+from quire.plan.batch_caching import HITS, whole_hits
 from quire.plan.costing import Takes
 from quire.plan.expecting import ANSWER_BYTES, expect
 from quire.plan.rendering import FRAMING_BYTES, USUAL_OVERHEAD, Prefix, billed_prefix_bytes
@@ -52,7 +53,7 @@ class Learnt(NamedTuple):
 
     takes: Takes
     hits: float  # the share of direct calls, after the first, that read the prefix from a cache
-    batch_hits: float | None  # the same of calls in batches; None where there were none
+    batch_hits: float | None  # the same of calls in batches; None where that is not known
 
 
 def guess_takes(stage: Stage, facts: ModelFacts, head: Prefix) -> Takes:
@@ -150,11 +151,20 @@ def _with_hits(past: Past, takes: Takes, automatic: bool) -> Learnt:
     if not whole or past.calls < 2 or not (past.cached_tokens or automatic):
         return Learnt(takes, 1.0, None)
     if past.batched:
-        rows = past.cached_tokens / whole - max(0, direct - 1)
-        seen = past.batched >= FEWEST_CALLS
-        return Learnt(takes, 1.0, min(1.0, max(0.0, rows / past.batched)) if seen else None)
+        found = past.cached_tokens / whole - max(0, direct - 1)
+        return Learnt(takes, 1.0, _batch_hits(found, past.batched))
     read = past.cached_tokens / (past.calls - 1)
     if read < whole * SURELY_KEPT:
         return Learnt(takes, read / whole, None)
     prefix = min(read, whole + takes.head)
     return Learnt(replace(takes, prefix=prefix, head=whole + takes.head - prefix), 1.0, None)
+
+
+def _batch_hits(found: float, rows: int) -> float | None:
+    """The share of rows that find the prefix; None while nothing speaks against the usual one.
+
+    A row finds it or does not: of a share, whole rows show only so much.
+    """
+    if rows < FEWEST_CALLS or round(found) == whole_hits(rows, HITS):
+        return None
+    return min(1.0, max(0.0, (found + 0.5) / rows))

@@ -43,9 +43,10 @@ class Forecast:
     packed: Variant
     cached: Variant | None  # the same with the prefix cached; None where the provider would not
     packed_cached: Variant | None
-    packed_batch: Variant | None = None  # None where there are no batches, or too few calls
+    packed_batch: Variant | None = None  # None where there are no batches
     packed_cached_batch: Variant | None = None  # None where caching inside batches does not pay
     batch_caching: BatchCaching | None = None  # how that was decided; None without batches
+    batch_from: int | None = None  # the smallest batch these assume, where the policy's has no call
     route: Route  # that a run would take
     cacheable: int  # tokens that every call begins with, as far as they count towards a cache
     learnt: bool  # from calls that were answered, not only from rules of thumb
@@ -74,8 +75,8 @@ class Forecast:
 
     @property
     def batch(self) -> Variant | None:
-        """What a run does that takes batches; None where there are none."""
-        return self.packed_cached_batch or self.packed_batch
+        """What a run does that takes batches; None where there are none, or too few calls."""
+        return None if self.batch_from else self.packed_cached_batch or self.packed_batch
 
     @property
     def expected(self) -> Variant:
@@ -84,13 +85,17 @@ class Forecast:
 
     @property
     def cheapest(self) -> Variant:
-        """The way that costs least; of equals the one with fewer calls, the sooner, the usual."""
+        """The way that costs least; of equals the one with fewer calls, the sooner, the usual.
+
+        Batches that the policy finds too small are none of them.
+        """
         usual = self.expected
+        ways = [each for each in self.variants if not (each.batched and self.batch_from)]
 
         def rank(each: Variant) -> tuple[int, int, int, bool]:
             return each.cost, each.requests, each.batched, each is not usual
 
-        return min(self.variants, key=rank)
+        return min(ways, key=rank)
 
     @property
     def saving_percent(self) -> float:
