@@ -36,13 +36,9 @@ class BareCollector:
     """One loop: read lines, parse, look up who was asked for, validate, write."""
 
     def __init__(
-        self, path: str, asked: Iterable[Asked], *, durable: bool, squeezing: bool = True
+        self, path: str, asked: Iterable[Asked], *, durable: bool, squeezing: bool = False
     ) -> None:
-        """Open a database that knows what was asked.
-
-        Bodies are kept as the ledger keeps them, compressed: what that costs, and saves on disk,
-        is a choice of its own, made alike on both sides.
-        """
+        """Open a database that knows what was asked; perhaps keep bodies as the ledger does."""
         self._squeezing = squeezing
         self._database = sqlite3.connect(path, isolation_level=None)
         self._database.execute("PRAGMA journal_mode = WAL")
