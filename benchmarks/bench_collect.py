@@ -148,7 +148,8 @@ def compare(ready: Ready, url: str, per_call: int, *, durable: bool) -> bool:
     times, alike = least / min(bare), least / min(squeezed)
     print(
         f"{per_call:8d}  {'yes' if durable else 'no':>7s} {min(bare) * each:9.1f}"
-        f" {least * each:9.1f} {times:7.2f}  (at most {MOST:g}) {min(squeezed) * each:9.1f} {alike:7.2f}"
+        f" {least * each:9.1f} {times:7.2f}  (at most {MOST:g})"
+        f" {min(squeezed) * each:9.1f} {alike:7.2f}"
     )
     return times > MOST
 
