@@ -53,6 +53,7 @@ def _plan_json(planned: "Planned") -> dict[str, object]:
         "cacheable_tokens": forecast.cacheable,
         "learnt": forecast.learnt,
         "route": forecast.route._asdict(),
+        "batch_from": forecast.batch_from,
         "batch_caching": None if kept is None else _caching_json(forecast),
         "expected": forecast.expected.name,
         "recommended": forecast.cheapest.name,
@@ -136,14 +137,17 @@ def _time(each: "Variant") -> str:
 def _notes(planned: "Planned") -> Iterator[str]:
     """Say what the table does not: why nothing is cached, what is a guess, what cannot be."""
     forecast, facts = planned.forecast, planned.ask.facts
+    policy = planned.ask.policy.policy
     short = forecast.cacheable < facts.cache_minimum
-    if short and planned.ask.policy.policy.caching != "off":
+    if short and policy.caching != "off":
         yield (
             f"not cached: every call begins with {forecast.cacheable:,} equal tokens,"
             f" {facts.name} caches from {facts.cache_minimum:,}"
         )
-    if forecast.batch_caching is not None and not short:
+    if forecast.batch_caching is not None and not short and policy.caching != "off":
         yield f"the prefix in batches: {forecast.batch_caching.why}"
+    if forecast.batch_from is not None:
+        yield _too_few(forecast, policy.min_batch_size)
     if forecast.learnt:
         yield "sizes are those of calls that were answered before"
     elif facts.thinking:
@@ -153,6 +157,14 @@ def _notes(planned: "Planned") -> Iterator[str]:
         yield f"{blocks} cannot fit the window of {facts.window:,} tokens, and will fail unpaid"
     if forecast.route.problem:
         yield forecast.route.problem
+
+
+def _too_few(forecast: "Forecast", least: int) -> str:
+    """Say that so few calls go direct, and how they would not."""
+    calls = forecast.packed.requests
+    said = f"{counted(calls, 'call')} {'is' if calls == 1 else 'are'} fewer than the {least:,}"
+    flags = f"--route batch --min-batch-size {forecast.batch_from}"
+    return f"{said} of a batch, and would go direct; in batches all the same: `quire run {flags}`"
 
 
 def _recommended(planned: "Planned") -> Iterator[str]:
