@@ -8,7 +8,18 @@ from typer.core import TyperGroup
 
 from quire.cli.opening import opened, session
 from quire.cli.options import AsJson
-from quire.cli.printing import counted, moment, print_json, print_pairs, print_table, say
+from quire.cli.printing import (
+    Narrowing,
+    brief_moment,
+    clipped,
+    counted,
+    last_part,
+    moment,
+    print_json,
+    print_pairs,
+    print_table,
+    say,
+)
 from quire.domain.errors import UsageError
 from quire.domain.money import dollars
 
@@ -16,6 +27,13 @@ if TYPE_CHECKING:
     from quire.domain.batches import BatchView
 
 LIST = "list"
+_GIVE_WAY: tuple[Narrowing, ...] = (
+    ("next look", brief_moment),
+    ("model", last_part),
+    ("model", lambda name: clipped(name, 16)),
+    ("model", None),
+    ("run", None),
+)
 GOES_ON = "a worker goes on with it: `quire attach {run}`, or `quire work`"
 
 
@@ -71,7 +89,7 @@ def list_batches(context: typer.Context, run: OfRun = None, as_json: AsJson = Fa
         say(f"{about}; `quire run --route batch` makes some")
     else:
         columns = (">batch", ">run", "*model", "state", ">calls", ">answered", ">cost", "next look")
-        print_table(columns, map(_row, found))
+        print_table(columns, map(_row, found), narrowing=_GIVE_WAY)
 
 
 @app.command(epilog="Example: quire batches show 7")

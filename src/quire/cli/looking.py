@@ -8,7 +8,19 @@ import typer
 from quire.cli.describing import mean_pack, progress_json
 from quire.cli.opening import chosen, opened
 from quire.cli.options import AsJson, RunNumber
-from quire.cli.printing import counted, moment, print_json, print_pairs, print_table, say, shown
+from quire.cli.printing import (
+    Narrowing,
+    brief_moment,
+    clipped,
+    counted,
+    last_part,
+    moment,
+    print_json,
+    print_pairs,
+    print_table,
+    say,
+    shown,
+)
 from quire.cli.watching import batches_out
 from quire.domain.money import dollars
 from quire.domain.runs import Progress
@@ -17,6 +29,13 @@ if TYPE_CHECKING:
     from quire.engine.looking import RunHead
 
 TASKS_SHOWN = 5  # of each cause of failure
+_RUNS_GIVE_WAY: tuple[Narrowing, ...] = (
+    ("started", brief_moment),
+    ("model", last_part),
+    ("started", None),
+    ("model", lambda name: clipped(name, 16)),
+    ("model", None),
+)
 
 
 def runs(
@@ -52,7 +71,7 @@ def runs(
             )
             for head, now in found
         )
-        print_table((*columns, "started"), rows)
+        print_table((*columns, "started"), rows, narrowing=_RUNS_GIVE_WAY)
 
 
 def status(

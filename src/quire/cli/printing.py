@@ -4,7 +4,7 @@ import io
 import os
 import sys
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any
 
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 WIDTH_OF_PIPES = 100
 SIMULATED = "simulated"
+_MARKS = ">~*"
+_GAP = 2  # between two columns
+
+Narrowing = tuple[str, Callable[[str], str] | None]  # a column, and how it shortens; None: it goes
 
 
 def allow_any_text() -> None:
@@ -61,13 +65,53 @@ def print_json(value: object) -> None:
 
 
 def print_table(
-    columns: Sequence[str], rows: Iterable[Sequence[object]], *, beside: bool = False
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    beside: bool = False,
+    narrowing: Sequence[Narrowing] = (),
 ) -> None:
     """Print one line a row; `beside` what was asked for, on stderr.
 
     A mark before a column's name says how it behaves: `>` is flush right, `~` gives way where the
-    table is too wide, `*` gives way by going on in the next line.
+    table is too wide, `*` gives way by going on in the next line. Before that, as far as it is
+    needed, columns are shortened or left out as `narrowing` says, the least important first.
     """
+    stream = sys.stderr if beside else sys.stdout
+    cells = [[plain(shown(value)) for value in row] for row in rows]
+    _print(_table(*narrowed(columns, cells, narrowing, console(stream).width)), stream)
+
+
+def narrowed(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    narrowing: Sequence[Narrowing],
+    width: int,
+) -> tuple[list[str], list[list[str]]]:
+    """Let columns give way, in the order they are named, until a table is not wider than that."""
+    kept, cells = list(columns), [list(row) for row in rows]
+    for name, shorten in narrowing:
+        if _width(kept, cells) <= width:
+            break
+        at = [each.lstrip(_MARKS) for each in kept].index(name)
+        if shorten is None:
+            del kept[at]
+        for row in cells:
+            row[at : at + 1] = [] if shorten is None else [shorten(row[at])]
+    return kept, cells
+
+
+def _width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    from rich.cells import cell_len
+
+    widths = (
+        max(cell_len(each) for each in (name.lstrip(_MARKS), *(row[at] for row in rows)))
+        for at, name in enumerate(columns)
+    )
+    return sum(widths) + _GAP * (len(columns) - 1)
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> "Table":
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -77,7 +121,7 @@ def print_table(
     )
     for each in columns:
         table.add_column(
-            Text(each.lstrip(">~*"), no_wrap=True, overflow="ellipsis"),
+            Text(each.lstrip(_MARKS), no_wrap=True, overflow="ellipsis"),
             justify="right" if each.startswith(">") else "left",
             no_wrap=not each.startswith(("~", "*")),
             overflow="fold",
@@ -86,11 +130,11 @@ def print_table(
     for row in rows:
         table.add_row(
             *(
-                Text(plain(shown(value)), no_wrap=not fold, overflow="fold" if fold else "ellipsis")
-                for value, fold in zip(row, folds, strict=True)
+                Text(cell, no_wrap=not fold, overflow="fold" if fold else "ellipsis")
+                for cell, fold in zip(row, folds, strict=True)
             )
         )
-    _print(table, sys.stderr if beside else None)
+    return table
 
 
 def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
@@ -120,6 +164,19 @@ def named(model: str) -> str:
 def moment(at: datetime | None) -> str:
     """A moment on this machine's clock."""
     return at.astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else ""
+
+
+def brief_moment(told: str) -> str:
+    """A shown moment without its date where that is today's, else the date alone."""
+    from quire.dispatch.outside import Outside  # loads asyncio: not for --help
+
+    date, _, time = told.partition(" ")
+    return time if moment(Outside().now()).startswith(date) else date
+
+
+def last_part(model: str) -> str:
+    """A model's name without its provider's."""
+    return model.rpartition("/")[2]
 
 
 def shown(value: object) -> str:

@@ -4,13 +4,18 @@ from typing import TYPE_CHECKING
 
 from quire.cli.describing import mean_pack
 from quire.cli.ending import exit_code
-from quire.cli.printing import clipped, counted, note, print_json, print_table, say
+from quire.cli.printing import Narrowing, clipped, counted, note, print_json, print_table, say
 from quire.domain.money import dollars
 
 if TYPE_CHECKING:
     from quire.engine.rehearsing import Rehearsed
 
 CAUSES = 5  # of failures, told to people
+_GIVE_WAY: tuple[Narrowing, ...] = (
+    ("", lambda name: name.partition(" (")[0]),
+    ("written", None),
+    ("of it cached", None),
+)
 
 
 def tell_end(done: "Rehearsed", *, as_json: bool) -> int:
@@ -129,7 +134,7 @@ def _print_comparison(done: "Rehearsed") -> None:
         ),
     )
     columns = (">calls", ">tokens in", ">of it cached", ">written", ">tokens out", ">cost")
-    print_table(("", *columns), rows)
+    print_table(("", *columns), rows, narrowing=_GIVE_WAY)
 
 
 def _summary(done: "Rehearsed") -> str:

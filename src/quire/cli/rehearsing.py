@@ -11,7 +11,7 @@ from quire.cli import options as of
 from quire.cli import scenes as at
 from quire.cli.opening import opened, session
 from quire.cli.options import AsJson
-from quire.cli.printing import counted, note, print_json, print_table, say
+from quire.cli.printing import counted, last_part, note, print_json, print_table, say
 from quire.cli.watching import Watcher
 from quire.domain.data import Json
 from quire.domain.errors import SettingsInvalid
@@ -249,7 +249,7 @@ def _print_models(models: Mapping[str, Any]) -> None:
             ">written",
             ">out",
         )
-        print_table(columns, rows, beside=True)
+        print_table(columns, rows, beside=True, narrowing=[("model", last_part)])
 
 
 def _note_sums(seen: Mapping[str, Any]) -> None:

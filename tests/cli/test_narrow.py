@@ -1,0 +1,81 @@
+"""Tables keep their numbers on narrow screens: what matters least gives way."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from quire.cli.batches import _GIVE_WAY as OF_BATCHES
+from quire.cli.looking import _RUNS_GIVE_WAY as OF_RUNS
+from quire.cli.printing import Narrowing, brief_moment, moment, narrowed
+from quire.cli.rehearsed import _GIVE_WAY as OF_REHEARSALS
+from quire.dispatch.outside import Outside
+from tests.cli.conftest import Quire
+
+LONG = "anthropic/claude-haiku-4-5-20251001"
+
+
+def test_nothing_gives_way_where_there_is_room() -> None:
+    columns, rows = ["a", "*b"], [["1", "2026-01-01 10:00:00"]]
+
+    assert narrowed(columns, rows, [("b", None)], 40) == (columns, rows)
+
+
+def test_the_least_important_column_is_shortened_first_and_left_out_later() -> None:
+    columns, rows = [">run", "*model", ">cost"], [["1", "a/long-name", "$0.0300"]]
+    steps: list[Narrowing] = [("model", lambda name: name[2:]), ("model", None)]
+
+    assert narrowed(columns, rows, steps, 23)[1] == [["1", "long-name", "$0.0300"]]
+    assert narrowed(columns, rows, steps, 20) == ([">run", ">cost"], [["1", "$0.0300"]])
+
+
+def test_a_moment_of_today_needs_no_date() -> None:
+    now = Outside().now()
+
+    assert brief_moment(moment(now)) == moment(now).split()[1]
+    assert brief_moment("2020-02-03 10:11:12") == "2020-02-03"
+
+
+RUN = ["12", "finished", "clauses", LONG, "12,450", "12,400", "50", "$0.0312 + ≤ $0.0123"]
+BATCH = ["12", "3", LONG, "open, cancelling", "1,450", "1,290", "$0.031200", "2026-11-15 10:11:12"]
+REHEARSED = ["forecast (packed, cached, batch)", "1,450", "1,234,567", "34,567", "0", "45,678"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "row", "steps"),
+    [
+        (
+            (">run", "state", "schema", "model", ">blocks", ">done", ">failed", ">cost", "started"),
+            [*RUN, "2026-11-15 10:11:12"],
+            OF_RUNS,
+        ),
+        (
+            (">batch", ">run", "*model", "state", ">calls", ">answered", ">cost", "next look"),
+            BATCH,
+            OF_BATCHES,
+        ),
+        (
+            ("", ">calls", ">tokens in", ">of it cached", ">written", ">tokens out", ">cost"),
+            [*REHEARSED, "$0.031234"],
+            OF_REHEARSALS,
+        ),
+    ],
+)
+def test_tables_with_large_numbers_fit_80_columns(
+    columns: Sequence[str], row: list[str], steps: Sequence[Narrowing]
+) -> None:
+    kept, [cells] = narrowed(columns, [row], steps, 80)
+
+    assert sum(map(len, cells)) <= 80 - 2 * (len(cells) - 1)
+    assert ">cost" in kept
+    assert row[columns.index(">cost")] in cells
+
+
+def test_a_run_is_one_line_at_80_columns(ready: Quire, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    ready("run", "--schema", "clauses")
+
+    lines = ready("runs").stdout.splitlines()
+
+    assert len(lines) == 3
+    assert "…" not in lines[2]
+    assert lines[2].split()[:4] == ["1", "finished", "clauses", "small"]
