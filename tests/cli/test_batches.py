@@ -24,13 +24,13 @@ def submitted(engine: Engine, run: int) -> BatchId:
     return batch
 
 
-def made(engine: Engine, run: int) -> BatchId:
+def made(engine: Engine, run: int, look_in: timedelta = timedelta(hours=5)) -> BatchId:
     """A batch that the provider has."""
     batch, now = submitted(engine, run), Outside().now()
     with engine.ledger.transaction() as tx:
         found = tx.batches.get(batch)
         assert found
-        assert confirm(tx, found, f"batch_{batch}", now + timedelta(hours=5), now)
+        assert confirm(tx, found, f"batch_{batch}", now + look_in, now)
     return batch
 
 
@@ -132,13 +132,27 @@ def test_a_person_says_one_thing_about_a_lost_batch(waiting: Quire, flags: list[
     assert waiting.json("batches")[0]["state"] == "unknown"
 
 
-def test_a_batch_whose_place_is_known_is_not_adopted(waiting: Quire) -> None:
+def test_a_batch_that_is_on_its_way_is_not_adopted(waiting: Quire) -> None:
     with open_engine() as engine:
-        batch = made(engine, 1)
+        batch = submitted(engine, 1)
 
     refused = waiting("batches", "adopt", batch, "--ref", "batch_other", code=2)
 
-    assert "only one of unknown outcome can be adopted" in refused.stderr
+    assert f"batch {batch} is submitting; only one" in refused.stderr
+    assert "can be adopted" in refused.stderr
+
+
+def test_a_look_that_is_overdue_says_what_it_needs(waiting: Quire) -> None:
+    with open_engine() as engine:
+        batch = made(engine, 1, look_in=timedelta(minutes=-5))
+
+    listed = waiting("batches").stdout
+    shown = " ".join(waiting("batches", "show", batch).stdout.split())
+
+    assert "due since" in listed
+    assert listed.endswith("\nneeds a worker: quire work\n")
+    assert "needs a worker: quire work" in shown
+    assert "needs a worker: quire work" in waiting("status").stdout
 
 
 def test_status_and_runs_say_that_batches_are_out(waiting: Quire) -> None:

@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 
 from quire.cli.opening import opened, session
 from quire.cli.options import AsJson
+from quire.cli.outstanding import NEEDS, next_look
 from quire.cli.printing import (
     Narrowing,
     brief_moment,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 LIST = "list"
 _GIVE_WAY: tuple[Narrowing, ...] = (
-    ("next look", brief_moment),
+    ("next look", lambda at: at if at.startswith(("due", "now")) else brief_moment(at)),
     ("model", last_part),
     ("model", lambda name: clipped(name, 16)),
     ("model", None),
@@ -82,6 +83,7 @@ def list_batches(context: typer.Context, run: OfRun = None, as_json: AsJson = Fa
     """List the batches of a run, or of all runs, the newest first."""
     with opened(context) as engine:
         found = engine.batches(engine.get(run).id if run is not None else None)
+        workers = engine.workers()
     if as_json:
         print_json(found)
     elif not found:
@@ -89,7 +91,9 @@ def list_batches(context: typer.Context, run: OfRun = None, as_json: AsJson = Fa
         say(f"{about}; `quire run --route batch` makes some")
     else:
         columns = (">batch", ">run", "*model", "state", ">calls", ">answered", ">cost", "next look")
-        print_table(columns, map(_row, found), narrowing=_GIVE_WAY)
+        print_table(columns, (_row(each, workers) for each in found), narrowing=_GIVE_WAY)
+        if not workers and any(_overdue(each) for each in found):
+            say(f"\n{NEEDS}")
 
 
 @app.command(epilog="Example: quire batches show 7")
@@ -97,10 +101,11 @@ def show(context: typer.Context, batch: Number, as_json: AsJson = False) -> None
     """Show one batch, with what the provider says of it."""
     with opened(context) as engine:
         found = engine.batch(batch)
+        workers = engine.workers()
     if as_json:
         print_json(found)
         return
-    print_pairs(_pairs(found))
+    print_pairs(_pairs(found, workers))
     if found.state == "unknown":
         say(
             f"\nnext: look for {found.tag or 'it'} at the provider, then"
@@ -150,7 +155,7 @@ def adopt(
         say(f"batch {batch} {said}; {GOES_ON.format(run=found.run_id)}")
 
 
-def _row(batch: "BatchView") -> tuple[object, ...]:
+def _row(batch: "BatchView", workers: int) -> tuple[object, ...]:
     return (
         batch.id,
         batch.run_id,
@@ -159,11 +164,11 @@ def _row(batch: "BatchView") -> tuple[object, ...]:
         batch.rows,
         batch.answered,
         dollars(batch.cost),
-        _next_look(batch),
+        _next_look(batch, workers).partition("; ")[0],
     )
 
 
-def _pairs(batch: "BatchView") -> list[tuple[str, str]]:
+def _pairs(batch: "BatchView", workers: int) -> list[tuple[str, str]]:
     astray = {
         "missing": batch.missing,
         "twice": batch.duplicates,
@@ -185,7 +190,7 @@ def _pairs(batch: "BatchView") -> list[tuple[str, str]]:
         ("cost", dollars(batch.cost)),
         ("made", moment(batch.created_at)),
         ("submitted", moment(batch.submitted_at)),
-        ("next look", _next_look(batch)),
+        ("next look", _next_look(batch, workers)),
         ("ended", moment(batch.ended_at)),
         ("problem", batch.problem),
     ]
@@ -197,8 +202,17 @@ def _state(batch: "BatchView") -> str:
     return ", ".join(dict.fromkeys(each for each in words if each))
 
 
-def _next_look(batch: "BatchView") -> str:
-    return "" if batch.ended_at else moment(batch.next_at)
+def _next_look(batch: "BatchView", workers: int) -> str:
+    if batch.ended_at:
+        return ""
+    return next_look(batch.next_at, workers) if _overdue(batch) else moment(batch.next_at)
+
+
+def _overdue(batch: "BatchView") -> bool:
+    from quire.dispatch.outside import Outside  # loads asyncio: not for --help
+
+    at = None if batch.ended_at else batch.next_at
+    return at is not None and at <= Outside().now()
 
 
 def _counted(counts: Mapping[str, int]) -> str:

@@ -1,6 +1,6 @@
 """Commands that look at runs: which there are, how they stand, what failed, what happened."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,6 +8,7 @@ import typer
 from quire.cli.describing import mean_pack, progress_json
 from quire.cli.opening import chosen, opened
 from quire.cli.options import AsJson, RunNumber
+from quire.cli.outstanding import batches_out
 from quire.cli.printing import (
     Narrowing,
     brief_moment,
@@ -21,11 +22,11 @@ from quire.cli.printing import (
     say,
     shown,
 )
-from quire.cli.watching import batches_out
 from quire.domain.money import dollars
 from quire.domain.runs import Progress
 
 if TYPE_CHECKING:
+    from quire.domain.batches import BatchView
     from quire.engine.looking import RunHead
 
 TASKS_SHOWN = 5  # of each cause of failure
@@ -88,11 +89,12 @@ def status(
         number = chosen(engine, run)
         head, now, why = engine.look.head(number), engine.progress(number), engine.why(number)
         workers = engine.workers()
+        views = engine.batches(number) if now.batches else []
     if as_json:
         extra = {"policy": head.policy} if policy else {}
         print_json(progress_json(head, now, why, workers) | extra)
         return
-    print_pairs(_status(head, now, workers))
+    print_pairs(_status(head, now, workers, views))
     for line in why:
         say(f"\n{line}" if line is why[0] else line)
     if policy:
@@ -101,7 +103,9 @@ def status(
         print_table(("policy", "value", "from"), rows)
 
 
-def _status(head: "RunHead", now: Progress, workers: int) -> list[tuple[str, str]]:
+def _status(
+    head: "RunHead", now: Progress, workers: int, views: "Sequence[BatchView]"
+) -> list[tuple[str, str]]:
     from quire.engine.standing import standing
 
     simulated = f" ({head.model.note})" if head.model.note else ""
@@ -126,7 +130,7 @@ def _status(head: "RunHead", now: Progress, workers: int) -> list[tuple[str, str
             f" {counted(now.splits, 'split')}",
         ),
         ("calls", f"{now.calls:,} answered, {now.resent:,} sent again"),
-        ("batches", batches_out(now)),
+        ("batches", batches_out(now, workers, views)),
         ("tokens", f"{now.input_tokens:,} in, {now.output_tokens:,} out"),
         *([("cached", f"{now.cached_tokens:,} of the tokens in")] if now.cached_tokens else []),
         ("cost", f"{dollars(now.cost)}{presumed}"),

@@ -155,7 +155,7 @@ def _driving(*, quiet: bool) -> "Callable[[Engine, RunId], bool]":
             head = engine.look.head(run)
             about = f"{head.schema} over {counted(start.total, 'block')} with {head.model.name}"
             note(f"rehearsing {about}; nothing leaves this machine")
-        with Watcher(start, quiet=quiet) as watcher:
+        with Watcher(start, quiet=quiet, batches=lambda: engine.batches(run)) as watcher:
 
             def done() -> bool:
                 now = engine.progress(run)

@@ -7,8 +7,9 @@ import typer
 from quire.cli import options as of
 from quire.cli.ending import exit_code, print_end, print_end_json
 from quire.cli.opening import chosen, opened, session
+from quire.cli.outstanding import batches_out
 from quire.cli.printing import counted, named, note, print_json, say
-from quire.cli.watching import Watcher, batches_out, goal
+from quire.cli.watching import Watcher, goal
 from quire.domain.data import Json
 from quire.domain.runs import Progress
 
@@ -84,10 +85,10 @@ def _drive(context: typer.Context, engine: "Engine", handle: "RunHandle") -> boo
     start = engine.progress(handle.id)
     if not quiet:
         note(_beginning(engine.look.head(handle.id), start, goes_on=handle.goes_on))
-        if out := batches_out(start):
+        if out := batches_out(start, workers=1):  # this process is one
             note(out)
 
-    with Watcher(start, quiet=quiet) as watcher:
+    with Watcher(start, quiet=quiet, batches=lambda: engine.batches(handle.id)) as watcher:
 
         def done() -> bool:
             now = engine.progress(handle.id)

@@ -1,0 +1,66 @@
+"""Outstanding: what is said of batches that providers have, and of the next look at them."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from quire.cli.printing import counted, moment
+from quire.domain.runs import Progress
+
+if TYPE_CHECKING:
+    from quire.domain.batches import BatchView
+
+NEEDS = "needs a worker: quire work"
+OVER = ("collected", "abandoned")
+_ENDED = ("complet", "succe", "fail", "error", "cancel", "expired")  # as the vendors begin to count
+
+
+def batches_out(now: Progress, workers: int, views: Iterable["BatchView"] = ()) -> str:
+    """What providers have of a run, and when the next look is; "" where they have nothing."""
+    if not now.batches:
+        return ""
+    out = f"{counted(now.batches, 'batch', 'batches')} out"
+    done, of = through(views)
+    told = [out + (f", {done:,} of {counted(of, 'call')} answered there" if done else "")]
+    if look := next_look(now.next_poll_at, workers):
+        told.append(look if look.startswith("due") else f"next look {look}")
+    return ", ".join(told)
+
+
+def next_look(at: datetime | None, workers: int) -> str:
+    """When somebody looks at a batch: in so long, now, or not before there is a worker."""
+    from quire.dispatch.outside import Outside  # loads asyncio: not for --help
+
+    if at is None:
+        return ""
+    now = Outside().now()
+    if at > now:
+        return f"in {_time((at - now).total_seconds())}"
+    return "now" if workers else f"due since {clock(at, now)}; {NEEDS}"
+
+
+def clock(at: datetime, now: datetime) -> str:
+    """The time of a moment, with its date where that is not today's."""
+    told, today = moment(at)[:-3], moment(now)[:10]
+    return told.removeprefix(f"{today} ")
+
+
+def through(views: Iterable["BatchView"]) -> tuple[int, int]:
+    """How many calls the providers say they are through with, of how many that are out."""
+    out = [each for each in views if each.state not in OVER]
+    return sum(min(_ended(each.counts), each.rows) for each in out), sum(each.rows for each in out)
+
+
+def _ended(counts: Mapping[str, int]) -> int:
+    """What a provider's own counts add up to, leaving out what waits and what is a sum."""
+    if "completed" in counts and "succeeded" in counts:  # then the one is part of the other
+        return counts["completed"]
+    return sum(count for name, count in counts.items() if name.lower().startswith(_ENDED))
+
+
+def _time(seconds: float) -> str:
+    """A length of time as people say it."""
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
