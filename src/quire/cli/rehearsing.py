@@ -122,15 +122,8 @@ def run(
     from quire.cli.rehearsed import tell_end
     from quire.engine.rehearsing import Part, rehearse
 
-    scene = {
-        "faults": ",".join(fault or ()),
-        "latency": latency,
-        "limit": limit_profile,
-        "batch_latency": batch_latency,
-        "batch_hits": batch_hits,
-        "thinking": thinking,
-        "seed": seed,
-    }
+    scene = {"faults": ",".join(fault or ()), "latency": latency, "limit": limit_profile}
+    batches = {"batch_latency": batch_latency, "batch_hits": batch_hits}
     with opened(context) as engine:
         part = Part(
             schema=schema,
@@ -138,7 +131,7 @@ def run(
             documents=engine.look.documents(document) if document else None,
             sample=sample,
             policy=policy,
-            scene=scene,
+            scene={**scene, **batches, "thinking": thinking, "seed": seed},
         )
         done = rehearse(engine, part, _driving(quiet=session(context).quiet))
     raise typer.Exit(tell_end(done, as_json=as_json))

@@ -82,21 +82,10 @@ def batch_caching(
     extra = direct.written_long - direct.written_short if pilot and form is _LONG else 0
     found = whole_hits(calls, share)
     cost = _micro(prefix_tokens, found * price.cached + (calls - found) * missed + extra)
-    primer = pilot and form is not _FOUND
-    name = f"{form.name} with a primer" if primer else form.name
-    told = f"{dollars(uncached)} uncached, {dollars(cost)} {name}"
+    caching = _cached(form, share, cost, uncached, primer=pilot and form is not _FOUND)
     if HITS * price.cached + (1 - HITS) * missed >= price.input:
-        return not_cached(uncached, f"caching does not pay: {told}")
-    return BatchCaching(
-        mark=True,
-        long_lived=form is _LONG,
-        primer=primer,
-        hits=share,
-        written=form.written,
-        cost=cost,
-        uncached=uncached,
-        why=f"{name}: {told}, if {share:.0%} of the rows find it",
-    )
+        return not_cached(uncached, f"caching does not pay: {caching.why}")
+    return caching
 
 
 def not_cached(uncached: int, why: str) -> BatchCaching:
@@ -110,6 +99,21 @@ def not_cached(uncached: int, why: str) -> BatchCaching:
         cost=uncached,
         uncached=uncached,
         why=why,
+    )
+
+
+def _cached(form: _Form, share: float, cost: int, uncached: int, *, primer: bool) -> BatchCaching:
+    name = f"{form.name} with a primer" if primer else form.name
+    told = f"{dollars(uncached)} uncached, {dollars(cost)} {name}"
+    return BatchCaching(
+        mark=True,
+        long_lived=form is _LONG,
+        primer=primer,
+        hits=share,
+        written=form.written,
+        cost=cost,
+        uncached=uncached,
+        why=f"{name}: {told}, if {share:.0%} of the rows find it",
     )
 
 
