@@ -8,7 +8,7 @@ from typer.core import TyperGroup
 
 from quire.cli.opening import opened, session
 from quire.cli.options import AsJson
-from quire.cli.outstanding import NEEDS, next_look
+from quire.cli.outstanding import NEEDS, next_look, went_direct
 from quire.cli.printing import (
     Narrowing,
     brief_moment,
@@ -22,14 +22,17 @@ from quire.cli.printing import (
     say,
 )
 from quire.domain.errors import UsageError
+from quire.domain.ids import RunId
 from quire.domain.money import dollars
 
 if TYPE_CHECKING:
     from quire.domain.batches import BatchView
+    from quire.engine import Engine
 
 LIST = "list"
 _GIVE_WAY: tuple[Narrowing, ...] = (
     ("next look", lambda at: at if at.startswith(("due", "now")) else brief_moment(at)),
+    ("state", lambda state: state.removesuffix(", completed")),
     ("model", last_part),
     ("model", lambda name: clipped(name, 16)),
     ("model", None),
@@ -84,11 +87,12 @@ def list_batches(context: typer.Context, run: OfRun = None, as_json: AsJson = Fa
     with opened(context) as engine:
         found = engine.batches(engine.get(run).id if run is not None else None)
         workers = engine.workers()
+        why = "" if found else _why_none(engine, run)
     if as_json:
         print_json(found)
     elif not found:
         about = f"run {run} has no batches" if run is not None else "no batches yet"
-        say(f"{about}; `quire run --route batch` makes some")
+        say(f"{about}; {why or '`quire run --route batch` makes some'}")
     else:
         columns = (">batch", ">run", "*model", "state", ">calls", ">answered", ">cost", "next look")
         print_table(columns, (_row(each, workers) for each in found), narrowing=_GIVE_WAY)
@@ -153,6 +157,15 @@ def adopt(
     elif not session(context).quiet:
         said = "is not there, and is made again" if absent else f"is {told}"
         say(f"batch {batch} {said}; {GOES_ON.format(run=found.run_id)}")
+
+
+def _why_none(engine: "Engine", run: int | None) -> str:
+    """Why a run, or the newest, has no batches, where it was to have some."""
+    newest = [each.id for each in engine.runs(1)] if run is None else [RunId(run)]
+    for each in newest:
+        if told := went_direct(engine.look.head(each), engine.progress(each)):
+            return told if run is not None else f"run {each}: {told}"
+    return ""
 
 
 def _row(batch: "BatchView", workers: int) -> tuple[object, ...]:

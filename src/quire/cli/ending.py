@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from quire.cli.describing import progress_json
 from quire.cli.edge import DONE, HELD, INTERRUPTED, SOME_FAILED
+from quire.cli.outstanding import went_direct
 from quire.cli.printing import SIMULATED, counted, note, print_json, say
 from quire.cli.watching import ended, goal
 from quire.domain.money import dollars
@@ -35,9 +36,13 @@ def print_end(
     """Sum a run up and say what to do next."""
     run = now.run_id
     if not quiet:
-        simulated = engine.look.head(run).model.provider == SIMULATED
+        head = engine.look.head(run)
+        simulated = head.model.provider == SIMULATED
         say(f"run {run} {_standing(now, code)}: {_blocks(now)}{' · simulated' * simulated}")
         say(f"  {_spending(now, foreseen)}")
+        told = went_direct(head, now) if code in (DONE, SOME_FAILED) else ""
+        if told and not engine.batches(run):
+            say(f"  {told}")
     if now.state == "running":
         for hold in now.holds:
             note(f"quire: run {run} is held ({hold.kind.value}): {hold.detail}")

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from math import ceil
 from typing import TYPE_CHECKING
 
 from quire.cli.printing import counted, moment
-from quire.domain.runs import Progress
+from quire.domain.runs import BATCH, Progress
 
 if TYPE_CHECKING:
     from quire.domain.batches import BatchView
+    from quire.engine.looking import RunHead
 
 NEEDS = "needs a worker: quire work"
 OVER = ("collected", "abandoned")
@@ -25,6 +27,28 @@ def batches_out(now: Progress, workers: int, views: Iterable["BatchView"] = ()) 
     if look := next_look(now.next_poll_at, workers):
         told.append(look if look.startswith("due") else f"next look {look}")
     return ", ".join(told)
+
+
+def went_direct(head: "RunHead", now: Progress) -> str:
+    """Why a run that was to go in batches made none; "" where it was not, or nothing went yet."""
+    told = {name: _value(head.policy.get(name)) for name in ("route", "deadline", "min_batch_size")}
+    least = told["min_batch_size"]
+    if told["route"] != BATCH or told["deadline"] or not now.calls or not isinstance(least, int):
+        return ""
+    calls = counted(now.calls, "call")
+    if now.calls >= least:
+        said = (
+            f"never were {least:,} calls together, the fewest of a batch: all {calls} went direct"
+        )
+    elif now.calls == 1:
+        said = f"1 call is fewer than the {least:,} of a batch: it went direct"
+    else:
+        said = f"{calls} are fewer than the {least:,} of a batch: they went direct"
+    return f"{said}; --min-batch-size 1 changes that"
+
+
+def _value(sourced: object) -> object:
+    return sourced.get("value") if isinstance(sourced, Mapping) else None
 
 
 def next_look(at: datetime | None, workers: int) -> str:
@@ -63,4 +87,4 @@ def _time(seconds: float) -> str:
     for size, unit in ((3600, "h"), (60, "min")):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
+    return f"{ceil(seconds)} s"
