@@ -42,17 +42,12 @@ class Accounts:
         return None
 
     def recall(
-        self, tx: Transaction, context: StageContext, credential: CredentialId | None, now: datetime
-    ) -> Account | None:
-        """The one account that something already sent belongs to; None, and the run is held."""
+        self, tx: Transaction, facts: ModelFacts, credential: CredentialId | None, now: datetime
+    ) -> Chosen:
+        """The one account that something already sent belongs to, or why it cannot be used."""
         if credential is None or self._recall is None:
-            return self.choose(tx, context, now)
-        chosen = self._recall(tx, context.facts, credential, now)
-        if chosen.accounts:
-            return chosen.accounts[0]
-        detail = f"{chosen.problem}; then `quire resume {context.run_id}`"
-        hold(tx, context.run_id, HoldKind.CREDENTIAL, detail, now)
-        return None
+            return self._remembered(tx, facts, now)
+        return self._recall(tx, facts, credential, now)
 
     async def ready(self, account: Account) -> Account:
         """The account as it stands in a call: a token fetched where that takes the key's place."""

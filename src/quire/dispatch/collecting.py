@@ -1,11 +1,12 @@
 """Collecting: a batch's rows are read as a stream and stored in groups, each row once."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 
 from quire.dispatch.means import Means
 from quire.dispatch.office import InHand
 from quire.dispatch.reading import read
-from quire.domain.batches import BatchRow, BatchStatus, RowEnd, attempt_of
+from quire.domain.batches import BatchRow, BatchStatus, End, RowEnd, attempt_of
 from quire.domain.errors import ProviderError, Remedy, Undecodable
 from quire.domain.ids import AttemptId
 from quire.domain.money import cost
@@ -14,7 +15,9 @@ from quire.pipeline.collect import Rows, Strays, collect, finish, own, presumed,
 from quire.providers.protocol import Door
 
 GROUP = 256  # rows stored in one transaction
-IDLE_SECONDS = 120.0  # without a group of rows, after which a download is given up
+GROUP_BYTES = 8 * 2**20  # or so many bytes of them
+PATIENT = 4  # looks at a completed batch that has no rows, before they count as missing
+IDLE_SECONDS = 120.0  # without a row, after which a download is given up
 
 Named = list[tuple[AttemptId, BatchRow]]
 
@@ -35,31 +38,32 @@ class Collector:
 
     async def collect(self, hand: InHand, status: BatchStatus, door: Door) -> None:
         """Store every row; then what no row came for; then the batch is done with."""
-        nonces = await self._threads.run(self._nonces, hand)
-        seen: set[AttemptId] = set()
-        group: Named = []
-        duplicates = strangers = 0
+        download = _Download(await self._threads.run(self._nonces, hand))
         rows = hand.vendor.fetch(door, hand.account, hand.batch.ref, status)
-        async with asyncio.timeout(IDLE_SECONDS) as limit:
-            async for row in rows:
-                named = attempt_of(row.custom_id)
-                if named is None or named[0] not in nonces:
-                    strangers += 1
-                elif named[1] in seen:
-                    duplicates += 1
-                else:
-                    seen.add(AttemptId(named[1]))
-                    group.append((AttemptId(named[1]), row))
-                if len(group) >= GROUP:
-                    strangers += await self._threads.run(self._store, hand, group)
-                    group = []
-                    limit.reschedule(asyncio.get_running_loop().time() + IDLE_SECONDS)
-        strangers += await self._threads.run(self._store, hand, group)
+        try:
+            async with asyncio.timeout(IDLE_SECONDS) as limit:
+                async for row in rows:
+                    download.take(row)
+                    if download.is_full:
+                        await self._flush(hand, download)
+                    if (moment := asyncio.get_running_loop().time()) > download.moment + 1:
+                        download.moment = moment
+                        limit.reschedule(moment + IDLE_SECONDS)
+        finally:  # what came is paid, also where the rest did not
+            await self._flush(hand, download)
+            if isinstance(rows, AsyncGenerator):
+                await rows.aclose()
+        if not download.seen and status.end is End.COMPLETED and hand.batch.failures < PATIENT:
+            raise ProviderError("it is completed, but has no rows yet", remedy=Remedy.RETRY)
         self._outside.reach("before_collect")
         while await self._threads.run(self._settle_missing, hand):
             pass
-        await self._threads.run(self._finish, hand, Strays(duplicates, strangers))
+        await self._threads.run(self._finish, hand, download.strays)
         self._outside.reach("after_collect")
+
+    async def _flush(self, hand: InHand, download: "_Download") -> None:
+        group = download.next_group()
+        download.strangers += await self._threads.run(self._store, hand, group)
 
     def _nonces(self, hand: InHand) -> frozenset[str]:
         with self._ledger.snapshot() as tx:
@@ -104,6 +108,42 @@ class Collector:
     def _finish(self, hand: InHand, strays: Strays) -> None:
         with self._ledger.transaction() as tx:
             finish(tx, hand.batch, strays, self._outside.now())
+
+
+class _Download:
+    """The rows of one download as they come: a group in memory, and which were seen."""
+
+    def __init__(self, nonces: frozenset[str]) -> None:
+        self._nonces = nonces
+        self._group: Named = []
+        self._size = 0  # bytes
+        self.seen: set[AttemptId] = set()
+        self.duplicates = self.strangers = 0
+        self.moment = 0.0  # when it was last known to move
+
+    def take(self, row: BatchRow) -> None:
+        named = attempt_of(row.custom_id)
+        if named is None or named[0] not in self._nonces:
+            self.strangers += 1
+        elif named[1] in self.seen:
+            self.duplicates += 1
+        else:
+            attempt = AttemptId(named[1])
+            self.seen.add(attempt)
+            self._group.append((attempt, row))
+            self._size += len(row.raw)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._group) >= GROUP or self._size >= GROUP_BYTES
+
+    def next_group(self) -> Named:
+        group, self._group, self._size = self._group, [], 0
+        return group
+
+    @property
+    def strays(self) -> Strays:
+        return Strays(self.duplicates, self.strangers)
 
 
 def _unsaid() -> ProviderError:

@@ -1,6 +1,7 @@
 """The poller: asks how batches stand, finds lost ones again, and brings their rows home."""
 
 import asyncio
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from quire.dispatch.collecting import Collector
@@ -8,6 +9,7 @@ from quire.dispatch.means import Means
 from quire.dispatch.office import InHand, Office
 from quire.dispatch.reading import describe
 from quire.dispatch.submitter import SECONDS as CREATE_SECONDS
+from quire.dispatch.sweeper import living_workers
 from quire.domain.batches import Batch, BatchStatus, End, Found, Lookup, Sought
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import WorkerId
@@ -64,18 +66,22 @@ class Poller:
                     continue
                 hand = self._in_hand(tx, batch, now)
                 if hand is None:
-                    tx.batches.delay(batch.id, now + LATER, "its key is missing", failed=False)
-                elif tx.batches.lease(batch.id, worker, now + self._office.lease, now):
+                    continue
+                if tx.batches.lease(batch.id, worker, now + self._office.lease, now):
                     taken.append(hand)
         return taken
 
     def _in_hand(self, tx: Transaction, batch: Batch, now: datetime) -> InHand | None:
         context = self._contexts.of_batch(tx, batch)
         vendor = self._vendors.batching(context.provider)
-        account = self._accounts.recall(tx, context, batch.credential_id, now)
-        if vendor is None or account is None:
-            return None
-        return InHand(batch, context, account, vendor)
+        chosen = self._accounts.recall(tx, context.facts, batch.credential_id, now)
+        if vendor is not None and chosen.accounts:
+            return InHand(batch, context, chosen.accounts[0], vendor)
+        if living_workers(tx, now - self._office.lease) <= 1:  # nobody else may have the key
+            detail = f"batch {batch.id}: {chosen.problem}; then `quire resume {batch.run_id}`"
+            hold(tx, batch.run_id, HoldKind.CREDENTIAL, detail, now)
+            tx.batches.delay(batch.id, now + LATER, "its key is missing", failed=False)
+        return None
 
     async def _look(self, hand: InHand) -> None:
         """Do what is next for a batch; a provider that does not answer is asked again later."""
@@ -98,14 +104,28 @@ class Poller:
         batch, vendor = hand.batch, hand.vendor
         async with asyncio.timeout(ASK_SECONDS):
             if batch.cancel_asked_at and not batch.cancel_sent_at and vendor.rules.cancels:
-                await vendor.cancel(self._vendors.door(), hand.account, batch.ref)
-                await self._threads.run(self._note_cancel, hand)
+                await self._cancel(hand)
             status = await vendor.poll(self._vendors.door(), hand.account, batch.ref)
         self._outside.reach("after_poll")
         ended = await self._threads.run(self._note, hand, status)
         if ended is not None:
             self._outside.reach("after_end")
             await self._collector.collect(hand._replace(batch=ended), status, self._vendors.door())
+            await self._discard(hand)
+
+    async def _cancel(self, hand: InHand) -> None:
+        """Ask for its end; where that cannot be asked for, its rows still come home."""
+        with suppress(ProviderError):
+            await hand.vendor.cancel(self._vendors.door(), hand.account, hand.batch.ref)
+            await self._threads.run(self._note_cancel, hand)
+
+    async def _discard(self, hand: InHand) -> None:
+        """Leave no prompts behind at the provider, as far as that can be."""
+        if hand.batch.input_ref:
+            with suppress(ProviderError, TimeoutError):
+                async with asyncio.timeout(ASK_SECONDS):
+                    door = self._vendors.door()
+                    await hand.vendor.discard(door, hand.account, hand.batch.input_ref)
 
     async def _find(self, hand: InHand) -> None:
         """Look for a batch that may have been made; nothing is sent again before that is known."""
@@ -160,7 +180,8 @@ class Poller:
             ended = note_status(tx, batch, status, now + timedelta(seconds=wait), now)
             if ended and status.end is End.FAILED:
                 hold_failed(tx, batch, status.problem, now)
-            return tx.batches.get(batch.id) if ended or batch.state == "ended" else None
+            over = ended or (batch.state == "ended" and status.end is not None)
+            return tx.batches.get(batch.id) if over else None
 
     def _failed(self, hand: InHand, error: ProviderError) -> None:
         now = self._outside.now()
@@ -169,7 +190,10 @@ class Poller:
             put_off(tx, batch, str(error), error.retry_after, now)
             if error.remedy is Remedy.FIX_ACCOUNT and not _may_pass(batch, error, now):
                 # only this key may ask, so that no other takes over
-                detail = f"batch {batch.id}: {error}; then `quire resume {batch.run_id}`"
+                detail = (
+                    f"batch {batch.id}: {error}; mend that, then `quire resume {batch.run_id}`;"
+                    f" if it is gone for good: `quire batches adopt {batch.id} --absent`"
+                )
                 hold(tx, batch.run_id, HoldKind.CREDENTIAL, detail, now)
 
 

@@ -1,6 +1,7 @@
 """The submitter: gathers queued requests into batches and hands them to providers, once each."""
 
 import asyncio
+import os
 import shutil
 import tempfile
 import weakref
@@ -10,6 +11,7 @@ from pathlib import Path
 from quire.dispatch.courier import of_run
 from quire.dispatch.means import Means
 from quire.dispatch.office import InHand, Office
+from quire.dispatch.outside import process_alive
 from quire.dispatch.reading import describe
 from quire.dispatch.spooling import Spool
 from quire.domain.batches import Submission
@@ -25,6 +27,7 @@ from quire.pipeline.submit import begin, confirm, cut_off, is_ours, lose, next_p
 from quire.plan.batching import next_look
 
 SECONDS = 900.0  # that an upload, or a create, may take
+FOLDER = "quire-batches-"  # and the process that writes there
 BUSY = timedelta(seconds=2)  # until the key's other create is settled, perhaps
 
 
@@ -95,7 +98,8 @@ class Submitter:
             return drafting, []
         batch = begin(tx, drafting.ready, account.id, self._outside.nonce(), now)
         if batch is None:
-            tx.batches.delay(drafting.ready, now + BUSY, "", failed=False)
+            waits = "another batch of the same key is not known to be made or not yet"
+            tx.batches.delay(drafting.ready, now + BUSY, waits, failed=False)
             tx.batches.free(drafting.ready, worker)
             return drafting, []
         return drafting, [InHand(batch, context, account, vendor)]
@@ -129,14 +133,18 @@ class Submitter:
         async with asyncio.timeout(SECONDS):
             input_ref = await hand.vendor.upload(door, hand.account, submission)
         self._outside.reach("after_upload")
+        began = self._outside.now()
         if not await self._threads.run(self._creating, hand, spool, input_ref):
             return  # somebody took over
         self._outside.reach("before_create")
+        if self._outside.now() - began > self._office.lease:  # stopped here: others may go on
+            raise ProviderError("it was held up before it was sent", remedy=Remedy.RETRY)
         asked.append(input_ref)
         async with asyncio.timeout(SECONDS):
             ref = await hand.vendor.create(door, hand.account, submission, input_ref)
         self._outside.reach("after_create")
-        await self._threads.run(self._confirm, hand, ref)
+        if not await self._threads.run(self._confirm, hand, ref):  # others went on without us
+            await hand.vendor.cancel(door, hand.account, ref)
         self._outside.reach("after_confirm")
 
     async def _spool(self, hand: InHand) -> Spool | None:
@@ -173,11 +181,15 @@ class Submitter:
         with self._ledger.transaction() as tx:
             return tx.batches.begin_creating(batch, input_ref, spool.rows, spool.size, now)
 
-    def _confirm(self, hand: InHand, ref: str) -> None:
+    def _confirm(self, hand: InHand, ref: str) -> bool:
         now, rules = self._outside.now(), hand.vendor.rules
         wait = self.poll or next_look(rules.cadence, 0, rules.window)
         with self._ledger.transaction() as tx:
-            confirm(tx, hand.batch, ref, now + timedelta(seconds=wait), now)
+            if confirm(tx, hand.batch, ref, now + timedelta(seconds=wait), now):
+                return True
+            told = f"batch {hand.batch.id} was made a second time, as {ref}; that one is cancelled"
+            tx.events.add(hand.batch.run_id, "batch_made_twice", told, now)
+        return False
 
     def _failed(self, hand: InHand, error: ProviderError) -> None:
         """Apply the remedy of a submission that came to nothing, or may have."""
@@ -194,9 +206,18 @@ class Submitter:
 
     def _path(self, hand: InHand) -> Path:
         if not self._folder:
-            self._folder = tempfile.mkdtemp(prefix="quire-")
+            _sweep_folders()
+            self._folder = tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-")
             weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         return Path(self._folder, f"{hand.batch.nonce}.jsonl")
+
+
+def _sweep_folders() -> None:
+    """Remove what those who were killed have left on disk."""
+    for each in Path(tempfile.gettempdir()).glob(f"{FOLDER}*-*"):
+        pid = each.name.removeprefix(FOLDER).partition("-")[0]
+        if pid.isdecimal() and not process_alive(int(pid)):
+            shutil.rmtree(each, ignore_errors=True)
 
 
 def _submission(hand: InHand, spool: Spool) -> Submission:

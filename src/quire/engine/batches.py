@@ -6,7 +6,7 @@ from quire.domain.errors import IllegalMove, NotFound
 from quire.domain.ids import BatchId, RunId
 from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Ledger, Transaction
-from quire.pipeline.submit import absent, confirm
+from quire.pipeline.submit import abandon, absent, confirm
 
 
 class Batching:
@@ -35,7 +35,8 @@ class Batching:
             found = _get(tx, batch)
             if not tx.batches.ask_cancel(found.id, now):
                 raise IllegalMove(f"batch {batch} is {found.state}; there is nothing to cancel")
-            tx.events.add(found.run_id, "batch_cancel_asked", f"batch {batch}, by hand", now)
+            if found.cancel_asked_at is None:
+                tx.events.add(found.run_id, "batch_cancel_asked", f"batch {batch}, by hand", now)
             tx.notify()
         return found.cancel_asked_at is None
 
@@ -43,16 +44,22 @@ class Batching:
         """Say under which name the provider has a batch that nobody knew the fate of."""
         now = self._outside.now()
         with self.ledger.transaction() as tx:
-            found = _unknown(tx, batch)
-            confirm(tx, found, ref, now, now)
+            found = _at_provider(tx, batch)
+            if found.state == "unknown":
+                confirm(tx, found, ref, now, now)
+            else:  # it was adopted under a wrong name
+                tx.batches.name(found.id, ref, now, now)
             _go_on(tx, found)
 
     def batch_absent(self, batch: int) -> None:
-        """Say that the provider does not have a batch that nobody knew the fate of."""
+        """Say that the provider does not have a batch: never had it, or has it no more."""
         now = self._outside.now()
         with self.ledger.transaction() as tx:
-            found = _unknown(tx, batch)
-            absent(tx, found, now)
+            found = _at_provider(tx, batch)
+            if found.state == "unknown":
+                absent(tx, found, now)
+            else:
+                abandon(tx, found, now)
             _go_on(tx, found)
 
 
@@ -63,15 +70,16 @@ def _get(tx: Transaction, batch: int) -> Batch:
     return found
 
 
-def _unknown(tx: Transaction, batch: int) -> Batch:
+def _at_provider(tx: Transaction, batch: int) -> Batch:
     found = _get(tx, batch)
-    if found.state != "unknown":
+    if found.state not in ("unknown", "open", "ended"):
         raise IllegalMove(
-            f"batch {batch} is {found.state}; only one of unknown outcome can be adopted"
+            f"batch {batch} is {found.state}; only one that the provider has, or may have,"
+            " can be adopted"
         )
     return found
 
 
 def _go_on(tx: Transaction, batch: Batch) -> None:
-    tx.holds.lift(batch.run_id, [HoldKind.UNKNOWN_SUBMIT])
+    tx.holds.lift(batch.run_id, [HoldKind.UNKNOWN_SUBMIT, HoldKind.CREDENTIAL])
     tx.notify()

@@ -111,6 +111,9 @@ def _end(tx: Transaction, run: RunId, move: str, now: datetime) -> bool:
     if not tx.runs.move(move, run, now):
         return False
     tx.batches.ask_cancel_of_run(run, now)  # what is still out, nobody waits for
+    for draft in tx.batches.drafts_of_run(run):
+        dissolve(tx, draft, "the run ended before it was sent", now)
+        drop(tx, tx.requests.queued_of_run(run, DROP_CHUNK))
     for stage in tx.runs.stages(run):
         tx.tallies.fold(stage.id)
     counts = tx.tallies.of_run(run)

@@ -54,7 +54,7 @@ def claim(
     texts = _texts(tx, contexts, context, queued) if queued else {}
     sendable = [each for each in queued if each.id in texts]
     if len(sendable) < len(queued):
-        _drop_unsendable(tx, context, [each for each in queued if each.id not in texts])
+        drop_unsendable(tx, context, [each for each in queued if each.id not in texts])
     if not sendable:
         if priming.most == 1:
             note_not_cached(tx, context, pool)
@@ -125,7 +125,7 @@ def _rendered(
     }
 
 
-def _drop_unsendable(tx: Transaction, context: StageContext, requests: Sequence[Queued]) -> None:
+def drop_unsendable(tx: Transaction, context: StageContext, requests: Sequence[Queued]) -> None:
     """Give back what cannot go; what was lost too often is split, and given up when alone."""
     drop(tx, [each.id for each in requests], ["out"])  # as the claim has just left them
     most = context.policy.max_calls

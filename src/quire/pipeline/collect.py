@@ -73,7 +73,8 @@ def settle_missing(tx: Transaction, batch: Batch, now: datetime) -> int:
     if not rows:
         return 0
     if batch.end_reason in NOTHING_RAN:
-        wait = wait_after(batch.failures, None) if batch.end_reason is End.QUEUE_FULL else 0.0
+        full = batch.end_reason is End.QUEUE_FULL
+        wait = wait_after(max(row.no for row in rows), None) if full else 0.0
         return let_go_again(tx, rows, f"the batch {batch.end_reason.value}", now, wait)
     lose_for_good(tx, rows, "the batch ended without a row for this call", now)
     tx.batches.count_rows(batch.id, 0, 0, len(rows))

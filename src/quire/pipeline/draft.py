@@ -49,6 +49,8 @@ def draft(
 ) -> Drafting:
     """Fill a lane's draft if its time has come."""
     context = contexts.of_lane(tx, lane)
+    if not tx.batches.take_lane(lane.id):
+        return NOTHING
     found = tx.batches.draft_of(lane.id)
     if not lane.serves:  # packs go elsewhere by now: what is left here follows
         given_up = dissolve(tx, found.id, "sent another way", now) if found else 0

@@ -133,27 +133,35 @@ def let_go_again(
     tx: Transaction, rows: Sequence[AttemptRow], why: str, now: datetime, delay: float = 0
 ) -> int:
     """Calls that were definitely not carried out, many at once: free, and queued again."""
-    moved = tx.attempts.move("refuse", [row.id for row in rows], ["open"])
-    gone = [row for row in rows if row.id in moved]
-    tx.attempts.end([Ending(row.id, why, 0, "free") for row in gone], now)
+    gone = refuse_unsent(tx, rows, why, now)
     tx.requests.move("release", [row.request_id for row in gone])
+    _drop_late(tx, gone)
     if delay:
         until = now + timedelta(seconds=delay)
         tx.requests.delay([(row.request_id, until) for row in gone])
     return len(gone)
 
 
-def drop_unsent(tx: Transaction, rows: Sequence[AttemptRow], why: str, now: datetime) -> int:
-    """Calls that will not be sent after all: free, and what is owed in them is ready again."""
+def refuse_unsent(
+    tx: Transaction, rows: Sequence[AttemptRow], why: str, now: datetime
+) -> list[AttemptRow]:
+    """Calls that were definitely not carried out, many at once: free; returns which they were."""
     moved = tx.attempts.move("refuse", [row.id for row in rows], ["open"])
     gone = [row for row in rows if row.id in moved]
     tx.attempts.end([Ending(row.id, why, 0, "free") for row in gone], now)
-    return drop(tx, [row.request_id for row in gone], ["out"])
+    return gone
+
+
+def _drop_late(tx: Transaction, rows: Sequence[AttemptRow]) -> None:
+    """What was overtaken at the deadline does not go again: its tasks travel in other calls."""
+    late = tx.batches.late_of([row.request_id for row in rows]) if rows else []
+    drop(tx, late)
 
 
 def lose_for_good(tx: Transaction, rows: Sequence[AttemptRow], why: str, now: datetime) -> None:
     """Calls that may have been carried out, and whose answers will not come: presumed and over."""
     lose(tx, rows, why, now)
+    _drop_late(tx, rows)
     gone = tx.attempts.move("write_off", [row.id for row in rows])
     reserved = {row.id: row.reserved for row in rows}
     tx.attempts.end([Ending(each, why, reserved[each], "presumed") for each in gone], now)

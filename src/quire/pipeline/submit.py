@@ -9,9 +9,10 @@ from quire.domain.batches import Batch, Drafted
 from quire.domain.ids import AttemptId, BatchId
 from quire.domain.requests import Call
 from quire.ledger.ledger import Transaction
-from quire.pipeline.claim import call_of, promised_texts
+from quire.pipeline.claim import call_of, drop_unsendable, promised_texts
 from quire.pipeline.contexts import StageContext
-from quire.pipeline.record import drop_unsent, let_go_again
+from quire.pipeline.drop import drop
+from quire.pipeline.record import let_go_again, lose_for_good, refuse_unsent
 from quire.plan.batching import wait_after
 
 CHUNK = 1000
@@ -51,10 +52,11 @@ def next_part(
     if not drafted:
         return Part([], AttemptId(0))
     requests = [each.request for each in drafted]
-    waiting = tx.requests.sendable([each.id for each in requests], context.policy.max_calls)
-    whole = [each for each in requests if waiting.get(each.id) == each.tasks]
+    most = context.policy.max_calls
+    waiting = tx.requests.sendable([each.id for each in requests], most)
+    whole = [each for each in requests if waiting.get(each.id) == each.tasks and each.lost < most]
     texts = promised_texts(tx, context, whole) if whole else {}
-    _leave_behind(tx, [each for each in drafted if each.request.id not in texts], now)
+    _leave_behind(tx, context, [each for each in drafted if each.request.id not in texts], now)
     calls = [
         call_of(
             context, each.request, each.attempt_id, texts[each.request.id], caching=context.caching
@@ -65,10 +67,15 @@ def next_part(
     return Part(calls, drafted[-1].attempt_id)
 
 
-def _leave_behind(tx: Transaction, drafted: Sequence[Drafted], now: datetime) -> None:
+def _leave_behind(
+    tx: Transaction, context: StageContext, drafted: Sequence[Drafted], now: datetime
+) -> None:
+    """Calls that do not go: their tasks moved on, or they were lost too often already."""
     if drafted:
         rows = tx.attempts.by_id([each.attempt_id for each in drafted])
-        drop_unsent(tx, rows, "what it was about moved on before it was sent", now)
+        gone = refuse_unsent(tx, rows, "what it was about moved on before it was sent", now)
+        gone_requests = {row.request_id for row in gone}
+        drop_unsendable(tx, context, [each[1] for each in drafted if each[1].id in gone_requests])
 
 
 def cut_off(tx: Transaction, batch: BatchId, after: AttemptId, now: datetime) -> int:
@@ -99,6 +106,7 @@ def refuse(
         return False
     wait = timedelta(seconds=wait_after(found.failures, told))
     tx.batches.delay(batch.id, now + wait, problem, failed=True)
+    _forget_if_over(tx, found, now)
     return True
 
 
@@ -124,10 +132,34 @@ def recover(tx: Transaction, batch: Batch, now: datetime) -> None:
 
 def absent(tx: Transaction, batch: Batch, now: datetime) -> bool:
     """It is certain that the provider does not have it: it is a draft again."""
-    if not tx.batches.move("absent", batch.id):
+    found = tx.batches.get(batch.id)
+    if found is None or found.nonce != batch.nonce or not tx.batches.move("absent", batch.id):
         return False
     tx.batches.delay(batch.id, now, "", failed=False)
     tx.events.add(batch.run_id, "batch_absent", f"batch {batch.id} was never made", now)
+    _forget_if_over(tx, batch, now)
+    return True
+
+
+def _forget_if_over(tx: Transaction, draft: Batch, now: datetime) -> None:
+    """A draft of a run that has ended is nobody's: its calls are not sent any more."""
+    run = tx.runs.get(draft.run_id)
+    if run is None or run.state == "running":
+        return
+    while rows := tx.batches.open_of(draft.id, CHUNK):
+        gone = refuse_unsent(tx, rows, "the run ended before it was sent", now)
+        drop(tx, [row.request_id for row in gone], ["out"])
+    tx.batches.move("abandon", draft.id, ["draft"])
+
+
+def abandon(tx: Transaction, batch: Batch, now: datetime) -> bool:
+    """A person says that the provider has it no more: what it owes is presumed, and goes again."""
+    why = "the provider has the batch no more"
+    while rows := tx.batches.open_of(batch.id, CHUNK):
+        lose_for_good(tx, rows, why, now)
+    if not tx.batches.move("abandon", batch.id, ["open", "ended"]):
+        return False
+    tx.events.add(batch.run_id, "batch_abandoned", f"batch {batch.id}: {why}", now)
     return True
 
 

@@ -9,6 +9,7 @@ WRITTEN_AGAIN = 1.3  # a prompt written as JSON inside JSON grows by its quotes 
 ENVELOPE = 1_000  # bytes around a call: its name, its parameters
 NEAR_END = 1_800.0  # seconds before a window ends, when it is worth looking often again
 FIRST_WAIT, LONGEST_WAIT = 30.0, 900.0  # seconds, after the provider said no or nothing
+LONGEST_TOLD = 21_600.0  # seconds: whoever says more is asked again all the same
 UNLIMITED = 10**18
 
 
@@ -63,4 +64,6 @@ def next_look(cadence: Cadence, age: float, window: float) -> float:
 def wait_after(failures: int, told: float | None) -> float:
     """Seconds to wait after so many failures in a row, or as the provider said."""
     doubled = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(failures, 10))
-    return doubled if told is None else max(told, 1.0)
+    if told is None or told < 1.0:  # "at once" again and again would never end
+        return doubled
+    return min(told, LONGEST_TOLD)

@@ -16,6 +16,7 @@ from quire.domain.ids import (
     AttemptId,
     BatchId,
     LaneId,
+    RequestId,
     RunId,
     StageId,
     TaskId,
@@ -223,6 +224,15 @@ class Batches:
     def mark_late(self, batch: BatchId) -> int:
         """The deadline came: what a batch has out may go out elsewhere too."""
         return self._connection.change("mark_late", batch=batch)
+
+    def late_of(self, requests: Sequence[RequestId]) -> list[RequestId]:
+        """Which of these requests were overtaken at the deadline."""
+        rows = self._connection.run("late_of", ids=requests)
+        return [RequestId(row[0]) for row in rows]
+
+    def take_lane(self, lane: LaneId) -> bool:
+        """Be the only one who fills a lane's draft in this transaction; false where another is."""
+        return bool(self._run("take_lane", id=lane))
 
     def late_tasks(self, batch: BatchId, limit: int) -> list[TaskId]:
         """Tasks that wait for nothing but a batch that is late."""

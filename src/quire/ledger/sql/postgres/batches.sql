@@ -5,3 +5,7 @@ SELECT b.id, b.nonce, b.state, b.lane_id, l.run_id, l.stage_id, l.model, b.crede
 FROM batches b JOIN lanes l ON l.id = b.lane_id
 WHERE b.workspace_id = :workspace AND b.state <> 'draft' AND b.state <> 'collected' AND b.state <> 'abandoned' AND b.next_at <= :now
   AND b.lease_until <= :now ORDER BY b.next_at LIMIT :limit FOR NO KEY UPDATE OF b SKIP LOCKED
+
+-- name: take_lane
+-- Of two who would fill the same draft, one does.
+SELECT id FROM lanes WHERE workspace_id = :workspace AND id = :id FOR NO KEY UPDATE SKIP LOCKED

@@ -62,10 +62,11 @@ UPDATE batches SET next_at = :next, problem = :problem, failures = failures + :f
 
 -- name: note_batch
 -- What the provider said when it was asked.
-UPDATE batches SET counts = :counts, problem = :problem, next_at = :next, failures = 0 WHERE workspace_id = :workspace AND id = :id
+UPDATE batches SET counts = :counts, problem = :problem, next_at = :next,
+    failures = CASE WHEN state = 'open' THEN 0 ELSE failures END WHERE workspace_id = :workspace AND id = :id
 
 -- name: end_batch
-UPDATE batches SET end_reason = :reason, ended_at = :now, next_at = 0 WHERE workspace_id = :workspace AND id = :id
+UPDATE batches SET end_reason = :reason, ended_at = :now, next_at = 0, failures = 0 WHERE workspace_id = :workspace AND id = :id
 
 -- name: count_rows
 UPDATE batches SET duplicates = duplicates + :duplicates, strangers = strangers + :strangers, missing = missing + :missing
@@ -106,7 +107,7 @@ WHERE b.workspace_id = :workspace AND l.model = :model AND b.credential_id = :cr
 SELECT count(*) FROM batches WHERE workspace_id = :workspace AND credential_id = :credential AND (state = 'submitting' OR state = 'unknown')
 
 -- name: open_of_lane
-SELECT id FROM batches WHERE workspace_id = :workspace AND lane_id = :lane AND (state = 'submitting' OR state = 'unknown' OR state = 'open' OR state = 'ended') ORDER BY id
+SELECT id FROM batches WHERE workspace_id = :workspace AND lane_id = :lane AND (state = 'submitting' OR state = 'unknown' OR state = 'open') ORDER BY id
 
 -- name: refs_of_credential
 -- Batches that are known by name.
@@ -169,3 +170,10 @@ WHERE a.batch_id = :batch AND a.state = 'open' AND t.state = 'packed' AND t.vers
 
 -- name: serve_lane
 UPDATE lanes SET serves = CASE WHEN id = :lane THEN 1 ELSE 0 END WHERE workspace_id = :workspace AND stage_id = :stage
+
+-- name: late_of
+SELECT id FROM requests WHERE id IN (:ids...) AND late = 1
+
+-- name: take_lane
+-- SQLite has one writer: nobody else can be at it.
+SELECT id FROM lanes WHERE workspace_id = :workspace AND id = :id

@@ -1,0 +1,157 @@
+"""Providers that misbehave with batches in ways no server of theirs was built to, and lost keys."""
+
+from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from quire.domain.batches import BatchRow, BatchStatus
+from quire.domain.errors import ProviderError, Remedy
+from quire.domain.runs import HoldKind
+from quire.providers.openai_batches import OpenAIBatches
+from tests.rehearsed.conftest import Rehearse, Serve
+from tests.rehearsed.rehearsed import KEYS, OPENAI, QuickClock, Rehearsed
+from tests.rehearsed.test_batch_routes import stop_when_out
+from tests.world import sentences
+
+BLOCKS = 300
+
+
+@pytest.fixture
+def batched(rehearse: Rehearse) -> Callable[..., Rehearsed]:
+    """An engine and a server whose hours are minutes, with documents to ask about."""
+
+    def make(takes: str = "20s", **more: Any) -> Rehearsed:
+        here = rehearse(OPENAI, clock=QuickClock(240), batch_latency=takes, **more)
+        here.ingest(sentences(BLOCKS))
+        return here
+
+    return make
+
+
+def test_rows_that_are_always_missing_are_bought_no_more_often_than_calls_may_be_lost(
+    batched: Callable[..., Rehearsed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nothing(*_: Any) -> AsyncIterator[BatchRow]:
+        rows: list[BatchRow] = []
+        for row in rows:
+            yield row
+
+    monkeypatch.setattr(OpenAIBatches, "fetch", nothing)
+    here = batched()
+    progress = here.start(route="batch", min_batch_size=2, max_calls=1, limit=50).wait()
+
+    assert progress.failed == 50
+    carried = sum(each["rows"] for each in here.server.batches())
+    assert carried <= 5 + 10 + 20 + 25 + 50  # halved until each stood alone, each size once
+    assert here.bill() <= progress.presumed
+
+
+def test_a_completed_batch_whose_files_come_later_is_waited_for(
+    batched: Callable[..., Rehearsed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poll, hidden = OpenAIBatches.poll, set[str]()
+
+    async def without_files(self: OpenAIBatches, *about: Any) -> BatchStatus:
+        status = await poll(self, *about)
+        if status.end is None or about[-1] in hidden:
+            return status
+        hidden.add(about[-1])
+        return BatchStatus(end=status.end, counts=status.counts)
+
+    monkeypatch.setattr(OpenAIBatches, "poll", without_files)
+    here = batched()
+    progress = here.start(route="batch", min_batch_size=2).wait()
+
+    assert progress.done == BLOCKS
+    assert progress.presumed == 0
+    assert progress.cost == here.bill()
+
+
+def test_a_batch_that_cannot_be_cancelled_still_comes_home(
+    batched: Callable[..., Rehearsed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: Any) -> None:
+        raise ProviderError("500", remedy=Remedy.RETRY)
+
+    monkeypatch.setattr(OpenAIBatches, "cancel", broken)
+    here = batched(takes="600s")
+    run = here.start(route="batch", min_batch_size=2)
+    stop_when_out(here, run)
+    here.engine.cancel(run.id)
+    here.server.advance(600)
+
+    progress = run.wait()
+
+    assert progress.state == "cancelled"
+    assert progress.cost == here.bill() > 0
+
+
+def test_results_that_are_never_found_hold_the_run(
+    batched: Callable[..., Rehearsed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def gone(*_: Any) -> AsyncIterator[BatchRow]:
+        raise ProviderError("404: not found with this key", remedy=Remedy.FIX_ACCOUNT)
+        yield
+
+    monkeypatch.setattr(OpenAIBatches, "fetch", gone)
+    here = batched()
+
+    progress = here.start(route="batch", min_batch_size=2).wait()
+
+    assert [hold.kind for hold in progress.holds] == [HoldKind.CREDENTIAL]
+    assert "--absent" in progress.holds[0].detail
+
+
+def test_a_batch_that_is_gone_for_good_is_presumed_and_its_calls_go_again(
+    batched: Callable[..., Rehearsed], serve: Serve
+) -> None:
+    here = batched(takes="3600s")
+    run = here.start(route="batch", min_batch_size=2)
+    stop_when_out(here, run)
+    here.server.advance(3600)
+    serve(clock=QuickClock(240), batch_latency="20s")  # which has none of it
+    assert run.wait().held
+
+    here.engine.batch_absent(1)
+    progress = run.wait()
+
+    assert progress.done == BLOCKS
+    assert progress.presumed > 0
+    assert here.engine.batch(1).state == "abandoned"
+
+
+def test_a_worker_without_the_key_leaves_others_batches_alone(
+    batched: Callable[..., Rehearsed], rehearse: Rehearse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = batched(takes="3600s")
+    run = here.start(route="batch", min_batch_size=2)
+    stop_when_out(here, run)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-another-1234567890-key")
+    other = rehearse(OPENAI, url=here.url, server=here.server)
+    with here.engine.ledger.transaction() as tx:  # somebody who has it is at work
+        tx.workers.add("elsewhere", 1, "0", here.outside.now() + timedelta(seconds=1))
+
+    other.engine.work(lambda: True)
+
+    assert not here.engine.progress(run.id).held
+    monkeypatch.setenv("OPENAI_API_KEY", KEYS["OPENAI_API_KEY"])
+    here.server.advance(3600)
+    assert run.wait().done == BLOCKS
+
+
+def test_a_run_that_ended_keeps_no_draft(
+    batched: Callable[..., Rehearsed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def busy(*_: Any) -> str:
+        raise ProviderError("429", remedy=Remedy.WAIT, retry_after=600)
+
+    monkeypatch.setattr(OpenAIBatches, "create", busy)
+    here = batched()
+
+    progress = here.start(route="batch", min_batch_size=2, deadline="60s").wait()
+
+    assert progress.done == BLOCKS
+    assert progress.batches == 0
+    assert {view.state for view in here.engine.batches()} == {"abandoned"}
