@@ -11,8 +11,9 @@ from typer.testing import CliRunner, Result
 
 from quire.accounts.vendors import VARIABLES
 from quire.cli.app import quire as global_options
-from quire.cli.doctor import doctor
+from quire.cli.doctor import _line, doctor
 from quire.cli.edge import Commands
+from quire.engine.examining.findings import odd
 from tests.cli.conftest import Quire
 from tests.ledger.raw import Raw
 
@@ -113,3 +114,10 @@ def test_a_key_is_never_shown(ready: Quire, monkeypatch: pytest.MonkeyPatch) -> 
 
     assert "env OPENAI_API_KEY …1234" in told
     assert KEY[:12] not in told
+
+
+def test_a_cure_that_was_told_is_not_told_again() -> None:
+    gone = "run 1 is held: the key is gone; put it back; then `quire resume 1`"
+
+    assert _line(odd("runs", gone, "mend that, then `quire resume 1`")) == gone
+    assert _line(odd("runs", "run 1 is held", "`quire resume 1`")).endswith(" → `quire resume 1`")

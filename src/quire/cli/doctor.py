@@ -1,5 +1,6 @@
 """The command that says what is wrong, and what to do about it."""
 
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -73,7 +74,10 @@ def _tell(findings: "list[Finding]", *, quiet: bool) -> None:
 
 
 def _line(finding: "Finding") -> str:
-    return finding.said + (f" → {finding.fix}" if finding.fix else "")
+    """What was found and what to do, unless that was part of it."""
+    commands = re.findall(r"`[^`]+`", finding.fix)
+    known = bool(commands) and all(each in finding.said for each in commands)
+    return finding.said + (f" → {finding.fix}" if finding.fix and not known else "")
 
 
 def _number(findings: "list[Finding]", standing: str) -> int:
