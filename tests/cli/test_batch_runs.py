@@ -1,13 +1,21 @@
 """Runs whose calls travel in batches say where they are, from the first line to the last."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
+from quire.cli.ending import print_end
+from quire.dispatch.outside import Outside
+from quire.domain.runs import Hold, HoldKind, Progress
+from quire.engine import open_engine
 from quire.providers.catalog import CATALOG
 from quire.rehearsal.thread import rehearsing
 from tests.cli.conftest import Quire
+from tests.cli.test_batches import made
 
+NOW = Outside().now()
 RUN = ("run", "-s", "clauses", "-m", "openai/gpt-5.6-luna", "--route", "batch")
 FEW = "3 calls are fewer than the 30 of a batch: they went direct; --min-batch-size 1 changes that"
 
@@ -35,3 +43,80 @@ def test_a_run_in_a_batch_does_not_say_so(served: Quire) -> None:
 
     assert "went direct" not in ended
     assert "collected" in served("batches").stdout
+
+
+def stopped(now: Progress, capsys: pytest.CaptureFixture[str], *, new: bool) -> list[str]:
+    """What is said after Ctrl-C, below the sums."""
+    with open_engine() as engine:
+        print_end(engine, now, 130, foreseen=None, quiet=False, new=new)
+    return capsys.readouterr().out.splitlines()[2:]
+
+
+@pytest.mark.parametrize(
+    ("batches", "said"),
+    [
+        (1, "1 batch stays with the provider; `quire attach 1` comes back to it"),
+        (2, "2 batches stay with the provider; `quire attach 1` comes back to them"),
+    ],
+)
+def test_who_stops_a_run_is_told_how_it_goes_on(
+    ready: Quire, capsys: pytest.CaptureFixture[str], batches: int, said: str
+) -> None:
+    ready("run", "-s", "clauses", "--detach")
+    with open_engine() as engine:
+        now = replace(engine.get(1).progress(), batches=batches)
+
+    assert stopped(now, capsys, new=False) == [
+        said,
+        "next: the same command goes on, or quire attach 1",
+    ]
+    assert stopped(now, capsys, new=True)[1].startswith("next: quire attach 1 goes on; ")
+
+
+def test_a_limit_is_not_said_to_go_on_with_new(ready: Quire) -> None:
+    ended = ready("run", "-s", "clauses", "--limit", 20, "--new").stdout
+
+    assert "next: the same command without --limit and --new goes on" in ended
+
+
+def test_a_run_that_ended_says_that_a_batch_is_still_out(served: Quire) -> None:
+    served(*RUN, "--detach")
+    with open_engine() as engine:
+        made(engine, 1, look_in=timedelta(seconds=1))
+    served("cancel", 1)
+    served("work", "--until-idle")
+
+    said = "1 batch is being cancelled; what it answered is recorded when a worker looks:"
+    assert f"{said} quire attach 1" in " ".join(served("status", 1).stdout.split())
+    with open_engine() as engine:
+        assert engine.get(1).progress().batches == 1
+
+
+def test_attaching_to_a_run_that_ended_waits_for_its_batches(served: Quire) -> None:
+    served(*RUN, "--min-batch-size", 1, "--detach")
+    with open_engine() as engine:
+        run = engine.get(1)
+        engine.work(lambda: run.progress().batches > 0 and bool(engine.batches(1)[0].ref))
+        with engine.ledger.transaction() as tx:
+            tx.runs.move("cancel", run.id, NOW)  # as if all else had been answered
+        assert run.progress().batches == 1
+
+    told = served("attach", 1, code=1)
+
+    assert served.json("batches", 1)[0]["state"] == "collected"
+    assert told.stderr.startswith("1 batch is being cancelled; what it answered is recorded")
+    assert "batch" not in told.stdout
+
+
+def test_a_hold_that_names_its_cure_is_not_given_another(
+    ready: Quire, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ready("run", "-s", "clauses", "--detach")
+    with open_engine() as engine:
+        start = engine.get(1).progress()
+        gone = Hold(HoldKind.CREDENTIAL, "the key is gone; put it back; then `quire resume 1`", NOW)
+        print_end(engine, replace(start, holds=(gone,)), 4, foreseen=None, quiet=False)
+
+    said = capsys.readouterr()
+    assert "put it back; then `quire resume 1`" in said.err
+    assert said.out.splitlines()[2:] == ["next: after that, quire attach 1 goes on"]

@@ -113,7 +113,8 @@ def test_too_many_early_failures_hold_the_run_with_4(ready: Quire, folder: Path)
 
     assert "run 1 is held" in result.stdout
     assert "quire: run 1 is held (failures)" in result.stderr
-    assert "then quire resume 1" in result.stdout
+    assert "then `quire resume 1`" in result.stderr
+    assert "next: after that, quire attach 1 goes on" in result.stdout
 
 
 @pytest.mark.parametrize("fault", ["key", "garbage"])

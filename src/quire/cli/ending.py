@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from quire.cli.describing import progress_json
 from quire.cli.edge import DONE, HELD, INTERRUPTED, SOME_FAILED
-from quire.cli.outstanding import went_direct
+from quire.cli.outstanding import batches_out, went_direct
 from quire.cli.printing import SIMULATED, counted, note, print_json, say
 from quire.cli.watching import ended, goal
 from quire.domain.money import dollars
@@ -31,9 +31,15 @@ def print_end_json(engine: "Engine", now: Progress, code: int) -> None:
 
 
 def print_end(
-    engine: "Engine", now: Progress, code: int, *, foreseen: int | None, quiet: bool
+    engine: "Engine",
+    now: Progress,
+    code: int,
+    *,
+    foreseen: int | None,
+    quiet: bool,
+    new: bool = False,
 ) -> None:
-    """Sum a run up and say what to do next."""
+    """Sum a run up and say what to do next; `new`: the same command would begin another."""
     run = now.run_id
     if not quiet:
         head = engine.look.head(run)
@@ -47,7 +53,9 @@ def print_end(
         for hold in now.holds:
             note(f"quire: run {run} is held ({hold.kind.value}): {hold.detail}")
     if not quiet:
-        for line in _next(now, code):
+        if left := _left_out(now, code):
+            say(left)
+        for line in _next(now, code, new=new):
             say(f"next: {line}")
 
 
@@ -95,28 +103,45 @@ def _cached(now: Progress) -> str:
     return f" ({now.cached_tokens:,} from the cache)" if now.cached_tokens else ""
 
 
-def _next(now: Progress, code: int) -> list[str]:
+def _left_out(now: Progress, code: int) -> str:
+    """What providers still have when nobody works on a run any more."""
+    if now.state != "running":
+        return batches_out(now, workers=0)
+    if code != INTERRUPTED or not now.batches:
+        return ""
+    out = counted(now.batches, "batch stays", "batches stay")
+    it = "it" if now.batches == 1 else "them"
+    return f"{out} with the provider; `quire attach {now.run_id}` comes back to {it}"
+
+
+def _next(now: Progress, code: int, *, new: bool) -> list[str]:
     run = now.run_id
     said = []
     if code == INTERRUPTED:
-        said.append(f"the same command goes on, or quire attach {run}")
-    if code == INTERRUPTED and now.batches:
-        out = counted(now.batches, "batch stays", "batches stay")
-        said.append(f"{out} with the provider meanwhile; quire batches {run} lists them")
+        said.append(
+            f"quire attach {run} goes on; the same command, with --new, would begin another run"
+            if new
+            else f"the same command goes on, or quire attach {run}"
+        )
     if now.state == "running" and now.task_limit is not None and code in (DONE, SOME_FAILED):
-        said.append("the same command without --limit goes on")
+        said.append(f"the same command without --limit{' and --new' * new} goes on")
     if now.failed:
         said.append(f"quire failures {run} says why some failed; quire retry {run} asks again")
     if now.done and code in (DONE, SOME_FAILED):
         said.append(f"quire show {run}, or quire export {run} -o out.jsonl")
-    if code == HELD:
-        said.append(_cure(now))
+    if code == HELD and (cure := _cure(now)):
+        said.append(cure)
     return said
 
 
 def _cure(now: Progress) -> str:
-    """What lets a held run go on."""
+    """What lets a held run go on, as far as its holds do not say it themselves."""
     run, kinds = now.run_id, {hold.kind.value for hold in now.holds}
+    told = [hold.detail for hold in now.holds]
+    if any("the same command" in each for each in told):
+        return ""
+    if all(f"quire resume {run}" in each or f"quire retry {run}" in each for each in told):
+        return f"after that, quire attach {run} goes on"
     if kinds == {"credential"}:
         return "mend that, then the same command tries again"
     if "unknown_submit" in kinds:

@@ -21,12 +21,23 @@ def batches_out(now: Progress, workers: int, views: Iterable["BatchView"] = ()) 
     """What providers have of a run, and when the next look is; "" where they have nothing."""
     if not now.batches:
         return ""
+    if now.state != "running":
+        return _cancelling(now, workers)
     out = f"{counted(now.batches, 'batch', 'batches')} out"
     done, of = through(views)
     told = [out + (f", {done:,} of {counted(of, 'call')} answered there" if done else "")]
     if look := next_look(now.next_poll_at, workers):
         told.append(look if look.startswith("due") else f"next look {look}")
     return ", ".join(told)
+
+
+def _cancelling(now: Progress, workers: int) -> str:
+    """What becomes of batches that nobody waits for any more."""
+    some = now.batches > 1
+    out = counted(now.batches, "batch is", "batches are")
+    answered = f"what {'they' if some else 'it'} answered is recorded when a worker looks"
+    does_it = "" if workers else f": quire attach {now.run_id}"
+    return f"{out} being cancelled; {answered}{does_it}"
 
 
 def went_direct(head: "RunHead", now: Progress) -> str:

@@ -1,6 +1,6 @@
 """The command that carries out a run."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
@@ -44,7 +44,8 @@ def run(
         foreseen = _foreseen(engine, handle, **asked)
         interrupted = _drive(context, engine, handle)
         now = handle.progress()
-        code = _sum_up(context, engine, now, interrupted, foreseen, as_json=as_json)
+        how = _Driven(interrupted, foreseen, new)
+        code = _sum_up(context, engine, now, how, as_json=as_json)
     raise typer.Exit(code)
 
 
@@ -52,39 +53,50 @@ def attach(context: typer.Context, run: of.RunNumber = None, as_json: of.AsJson 
     """Come back to a run: work on it and watch it, until there is nothing more to do."""
     with opened(context) as engine:
         handle = engine.get(chosen(engine, run))
-        running = handle.progress().state == "running"
-        interrupted = running and _drive(context, engine, handle)
-        code = _sum_up(context, engine, handle.progress(), interrupted, as_json=as_json)
+        start = handle.progress()
+        owed = start.state == "running" or start.batches > 0
+        interrupted = owed and _drive(context, engine, handle, home=True)
+        how = _Driven(interrupted, None)
+        code = _sum_up(context, engine, handle.progress(), how, as_json=as_json)
     raise typer.Exit(code)
 
 
+class _Driven(NamedTuple):
+    """How a run was worked on."""
+
+    interrupted: bool
+    foreseen: int | None  # its cost
+    new: bool = False  # the same command would begin another run
+
+
 def _sum_up(
-    context: typer.Context,
-    engine: "Engine",
-    now: Progress,
-    interrupted: bool,
-    foreseen: int | None = None,
-    *,
-    as_json: bool,
+    context: typer.Context, engine: "Engine", now: Progress, how: _Driven, *, as_json: bool
 ) -> int:
     """Say how it ended; returns the exit code."""
-    code = exit_code(now, interrupted=interrupted)
+    code = exit_code(now, interrupted=how.interrupted)
     if as_json:
         print_end_json(engine, now, code)
     else:
-        compared = foreseen if now.state == "finished" else None
-        print_end(engine, now, code, foreseen=compared, quiet=session(context).quiet)
+        compared = how.foreseen if now.state == "finished" else None
+        quiet = session(context).quiet
+        print_end(engine, now, code, foreseen=compared, quiet=quiet, new=how.new)
     return code
 
 
-def _drive(context: typer.Context, engine: "Engine", handle: "RunHandle") -> bool:
-    """Work until the run is at rest; true if somebody interrupted."""
+def _drive(
+    context: typer.Context, engine: "Engine", handle: "RunHandle", *, home: bool = False
+) -> bool:
+    """Work until the run is at rest, and if it ended until its batches are `home` as well.
+
+    True if somebody interrupted.
+    """
     from quire.pipeline.progress import at_rest
 
     quiet = session(context).quiet
     start = engine.progress(handle.id)
     if not quiet:
-        note(_beginning(engine.look.head(handle.id), start, goes_on=handle.goes_on))
+        if start.state == "running" or not home:
+            note(_beginning(engine.look.head(handle.id), start, goes_on=handle.goes_on))
         if out := batches_out(start, workers=1):  # this process is one
             note(out)
 
@@ -93,7 +105,8 @@ def _drive(context: typer.Context, engine: "Engine", handle: "RunHandle") -> boo
         def done() -> bool:
             now = engine.progress(handle.id)
             watcher(now)
-            return at_rest(now)
+            awaited = home and now.state != "running" and now.batches > 0
+            return at_rest(now) and not awaited
 
         return engine.work(done, signals=True, tell=watcher.tell, only=handle.id)
 
