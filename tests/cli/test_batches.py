@@ -1,15 +1,18 @@
 """Provider batches are listed, shown, cancelled, and found again by a person."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from quire.cli.batches import _state
 from quire.dispatch.outside import Outside
 from quire.domain.ids import BatchId, RunId
 from quire.domain.runs import HoldKind
 from quire.engine import Engine, open_engine
 from quire.pipeline.submit import begin, confirm, lose
 from tests.cli.conftest import Quire
+from tests.cli.test_outstanding import view
 
 NONCE = "qabcdefghij"
 
@@ -92,8 +95,12 @@ def test_a_batch_is_cancelled_once(waiting: Quire) -> None:
 
     first = waiting("batches", "cancel", batch).stdout
     again = waiting.json("batches", "cancel", batch)
+    asks = "the next worker asks the provider: `quire attach 1`, or `quire work`"
 
-    assert f"batch {batch} is to be cancelled; a worker goes on with it" in first
+    assert first == f"batch {batch} is to be cancelled; {asks}\n"
+    assert waiting("batches", "cancel", batch).stdout == (
+        f"batch {batch} was to be cancelled already; {asks}\n"
+    )
     assert again == {"batch": batch, "changed": False}
     assert "open, cancelling" in waiting("batches").stdout
 
@@ -182,3 +189,30 @@ def test_attaching_to_a_run_that_is_held_says_so(waiting: Quire) -> None:
 
     assert "held (user): paused" in waiting("attach", 1, code=4).stderr
     assert "there is no run 7" in waiting("attach", 7, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("model", "sought"),
+    [
+        ("openai/gpt-5.6-luna", "next: look for qabcdefghi1 at the provider"),
+        ("anthropic/claude-haiku-4-5", "next: look for a batch of 0 calls made after 20"),
+    ],
+)
+def test_a_lost_batch_is_sought_by_what_its_provider_shows(
+    ready: Quire, model: str, sought: str
+) -> None:
+    ready("run", "-s", "clauses", "-m", model, "--detach")
+    with open_engine() as engine:
+        batch = lost(engine, 1)
+
+    shown = ready("batches", "show", batch).stdout
+
+    assert sought in shown
+    assert ("qabcdefghi1" in shown) == ("qabcdefghi1" in sought)
+
+
+def test_a_batch_that_is_collected_is_not_being_cancelled_any_more() -> None:
+    wished = replace(view(state="collected"), cancelling=True, end_reason="cancelled")
+
+    assert _state(wished) == "collected, cancelled"
+    assert _state(replace(wished, state="open", end_reason=None)) == "open, cancelling"

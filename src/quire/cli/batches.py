@@ -1,6 +1,7 @@
 """Commands about provider batches: which there are, how one stands, cancel it, say where it is."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -8,7 +9,7 @@ from typer.core import TyperGroup
 
 from quire.cli.opening import opened, session
 from quire.cli.options import AsJson
-from quire.cli.outstanding import NEEDS, next_look, went_direct
+from quire.cli.outstanding import NEEDS, OVER, next_look, went_direct
 from quire.cli.printing import (
     Narrowing,
     brief_moment,
@@ -106,13 +107,18 @@ def show(context: typer.Context, batch: Number, as_json: AsJson = False) -> None
     with opened(context) as engine:
         found = engine.batch(batch)
         workers = engine.workers()
+        tagged = _tagged(engine, found)
     if as_json:
         print_json(found)
         return
-    print_pairs(_pairs(found, workers))
+    print_pairs(_pairs(found if tagged else replace(found, tag=""), workers))
     if found.state == "unknown":
+        calls = counted(found.rows, "call")
+        sought = (
+            found.tag if tagged else f"a batch of {calls} made after {moment(found.created_at)}"
+        )
         say(
-            f"\nnext: look for {found.tag or 'it'} at the provider, then"
+            f"\nnext: look for {sought} at the provider, then"
             f" quire batches adopt {found.id} --ref REF, or --absent if it is not there"
         )
 
@@ -122,18 +128,19 @@ def cancel(context: typer.Context, batch: Number, as_json: AsJson = False) -> No
     """Ask the provider to end a batch: what it answered is kept, the rest goes again."""
     with opened(context) as engine:
         changed = engine.cancel_batch(batch)
-        run = engine.batch(batch).run_id
+        run, workers = engine.batch(batch).run_id, engine.workers()
     if as_json:
         print_json({"batch": batch, "changed": changed})
     elif not session(context).quiet:
-        goes_on = GOES_ON.format(run=run)
-        said = f"is to be cancelled; {goes_on}" if changed else "was to be cancelled already"
-        say(f"batch {batch} {said}")
+        said = "is to be cancelled" if changed else "was to be cancelled already"
+        asks = f"the next worker asks the provider: `quire attach {run}`, or `quire work`"
+        asked = "the worker that runs asks the provider" if workers else asks
+        say(f"batch {batch} {said}; {asked}")
 
 
 @app.command(
     epilog="Example: quire batches adopt 7 --ref batch_abc\n\n"
-    "`quire batches show 7` says by which tag the provider's list may show it."
+    "`quire batches show 7` says what to look for at the provider."
 )
 def adopt(
     context: typer.Context,
@@ -157,6 +164,12 @@ def adopt(
     elif not session(context).quiet:
         said = "is not there, and is made again" if absent else f"is {told}"
         say(f"batch {batch} {said}; {GOES_ON.format(run=found.run_id)}")
+
+
+def _tagged(engine: "Engine", batch: "BatchView") -> bool:
+    """Whether the provider's list shows our name for a batch."""
+    vendor = engine.providers.batching(engine.look.head(batch.run_id).model.provider)
+    return bool(batch.tag) and vendor is not None and vendor.rules.lookup == "tag"
 
 
 def _why_none(engine: "Engine", run: int | None) -> str:
@@ -211,7 +224,8 @@ def _pairs(batch: "BatchView", workers: int) -> list[tuple[str, str]]:
 
 def _state(batch: "BatchView") -> str:
     """A batch's state, with how it ended and what was wished of it."""
-    words = [batch.state, batch.end_reason or "", "cancelling" if batch.cancelling else ""]
+    wished = batch.cancelling and batch.state not in (*OVER, "ended")
+    words = [batch.state, batch.end_reason or "", "cancelling" if wished else ""]
     return ", ".join(dict.fromkeys(each for each in words if each))
 
 
