@@ -120,3 +120,29 @@ def test_a_hold_that_names_its_cure_is_not_given_another(
     said = capsys.readouterr()
     assert "put it back; then `quire resume 1`" in said.err
     assert said.out.splitlines()[2:] == ["next: after that, quire attach 1 goes on"]
+
+
+def test_a_log_tells_when_a_batch_goes_out_and_comes_home(served: Quire) -> None:
+    lines = [line[9:] for line in served(*RUN, "--min-batch-size", 1).stderr.splitlines()[1:]]
+
+    assert "run 1: batch 1 is with the provider: 3 calls" in lines
+    assert "run 1: batch 1 completed" in lines
+    assert served(*RUN, "--min-batch-size", 1, "--new", "--quiet").stderr == ""
+
+
+def test_a_worker_tells_what_becomes_of_batches_and_runs(served: Quire) -> None:
+    served(*RUN, "--min-batch-size", 1)
+    served(*RUN, "--min-batch-size", 1, "--new", "--detach")
+
+    lines = [line[9:] for line in served("work", "--until-idle").stderr.splitlines()[1:]]
+
+    assert "run 2: batch 2 is with the provider: 3 calls" in lines
+    assert "run 2: batch 2 completed" in lines
+    assert lines[-1] == "run 2: finished: 30 done, 0 failed"
+    assert not any("run 1" in line for line in lines)
+
+
+def test_a_quiet_worker_tells_nothing(ready: Quire) -> None:
+    ready("run", "-s", "clauses", "--detach")
+
+    assert ready("work", "--until-idle", "--quiet").output == ""

@@ -1,5 +1,6 @@
 """The command that carries out a run."""
 
+import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
@@ -9,6 +10,7 @@ from quire.cli.ending import exit_code, print_end, print_end_json
 from quire.cli.opening import chosen, opened, session
 from quire.cli.outstanding import batches_out
 from quire.cli.printing import counted, named, note, print_json, say
+from quire.cli.telling import News
 from quire.cli.watching import Watcher, goal
 from quire.domain.data import Json
 from quire.domain.runs import Progress
@@ -100,15 +102,22 @@ def _drive(
         if out := batches_out(start, workers=1):  # this process is one
             note(out)
 
+    told = quiet or sys.stderr.isatty()  # there the live line tells it
+    news = None if told else News(engine, note, handle.id)
     with Watcher(start, quiet=quiet, batches=lambda: engine.batches(handle.id)) as watcher:
 
         def done() -> bool:
             now = engine.progress(handle.id)
             watcher(now)
+            if news:
+                news()
             awaited = home and now.state != "running" and now.batches > 0
             return at_rest(now) and not awaited
 
-        return engine.work(done, signals=True, tell=watcher.tell, only=handle.id)
+        interrupted = engine.work(done, signals=True, tell=watcher.tell, only=handle.id)
+    if news:
+        news()
+    return interrupted
 
 
 def _foreseen(engine: "Engine", handle: "RunHandle", **asked: Any) -> int | None:

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +13,7 @@ import typer
 from quire.cli.edge import DONE, INTERRUPTED, SOME_FAILED
 from quire.cli.opening import opened, session
 from quire.cli.printing import counted, note
+from quire.cli.telling import News
 
 if TYPE_CHECKING:
     from quire.engine import Engine
@@ -34,18 +35,26 @@ def work(
         if workers == 1:
             if parent is None and not told.quiet:
                 note("working; Ctrl-C stops cleanly")
-            done = _condition(engine, until_idle=until_idle, parent=parent)
+            news: Callable[[], None] = (lambda: None) if told.quiet else News(engine, note)
+            done = _condition(engine, news, until_idle=until_idle, parent=parent)
             interrupted = engine.work(done, signals=True, tell=note)
+            news()
             raise typer.Exit(INTERRUPTED if interrupted else DONE)
     if not told.quiet:
         note(f"{counted(workers, 'worker')}; Ctrl-C stops them cleanly")
-    raise typer.Exit(_side_by_side(workers, _command(told.ledger, until_idle=until_idle)))
+    command = _command(told.ledger, until_idle=until_idle)
+    others = [*command, "--quiet"]  # one of them tells what all do
+    commands = [others if told.quiet else command, *[others] * (workers - 1)]
+    raise typer.Exit(_side_by_side(commands))
 
 
-def _condition(engine: "Engine", *, until_idle: bool, parent: int | None) -> Callable[[], bool]:
+def _condition(
+    engine: "Engine", news: Callable[[], None], *, until_idle: bool, parent: int | None
+) -> Callable[[], bool]:
     """When to stop: as told, or when the process that started this one is gone."""
 
     def done() -> bool:
+        news()
         orphaned = parent is not None and os.getppid() != parent
         return orphaned or (until_idle and engine.look.idle())
 
@@ -61,7 +70,7 @@ def _command(ledger: str | None, *, until_idle: bool) -> list[str]:
     ]
 
 
-def _side_by_side(workers: int, command: list[str]) -> int:
+def _side_by_side(commands: Sequence[list[str]]) -> int:
     """Start worker processes, pass signals on, wait for all; returns the worst exit code."""
     started: list[subprocess.Popen[bytes]] = []
     stopping = False
@@ -74,7 +83,7 @@ def _side_by_side(workers: int, command: list[str]) -> int:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, pass_on)
-    for _ in range(workers):
+    for command in commands:
         if not stopping:
             # In a session of its own: a terminal's Ctrl-C comes once, through us, not twice.
             started.append(subprocess.Popen(command, start_new_session=True))  # noqa: S603 - ours

@@ -93,6 +93,11 @@ class Looking:
         with self._ledger.snapshot() as tx:
             return all(at_rest(progress(tx, each.run_id)) for each in tx.runs.wishes())
 
+    def running(self) -> list[RunId]:
+        """The runs that have not ended."""
+        with self._ledger.snapshot() as tx:
+            return [each.run_id for each in tx.runs.wishes()]
+
     def sample(self, run: RunId, only: str, limit: int) -> list[ExportedRow]:
         """A run's first rows, with their blocks."""
         with self._ledger.snapshot() as tx:
