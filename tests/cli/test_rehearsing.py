@@ -55,6 +55,18 @@ def test_faults_and_failures_are_named(ready: Quire) -> None:
     assert "failed: 4 blocks: " in told.stdout
 
 
+def test_batches_are_told_with_their_faults_and_what_is_presumed(ready: Quire) -> None:
+    told = ready(
+        *("rehearse", "run", "--schema", "clauses", "--model", MODEL, "--route", "batch"),
+        *("--min-batch-size", 1, "--pack-size", 3, "--batch-latency", "0.1s"),
+        *("--fault", "batch_missing@1"),
+    ).stdout
+
+    assert "\n2 batches of 13 calls in all; completed: 2\n" in told
+    assert "\nfaults: batch_missing: 1\n" in told
+    assert " + at most $0.0" in told
+
+
 def test_a_hold_is_told_with_its_code(ready: Quire) -> None:
     told = ready(
         *("rehearse", "run", "--schema", "clauses", "--model", MODEL, "--fault", "key=1"), code=4

@@ -1,6 +1,7 @@
 """What a rehearsed job came to: for people a table and a few lines, for programs one object."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from quire.cli.describing import mean_pack
 from quire.cli.ending import exit_code
@@ -93,22 +94,56 @@ def _tell(done: "Rehearsed") -> None:
     _print_comparison(done)
     say()
     say(_summary(done))
-    if done.billed != now.cost:
-        presumed = f" + {dollars(now.presumed)} presumed" if now.presumed else ""
-        say(
-            f"billed {dollars(done.billed)}; the ledger says {dollars(now.cost)}{presumed}:"
-            " the difference is answers that got lost"
-        )
-    for name in ("faults", "statuses"):
-        told = ", ".join(f"{what}: {number:,}" for what, number in sorted(done.seen[name].items()))
-        if told and (name == "faults" or list(done.seen[name]) != ["200"]):
-            say(f"{name}: {told}")
+    for line in (*_money(done), *_server(done)):
+        say(line)
     for each in done.failures[:CAUSES]:
         say(f"failed: {counted(len(each.failures), 'block')}: {clipped(each.cause, 120)}")
     if now.total < done.all_blocks and done.whole:
         say(f"all {done.all_blocks:,} blocks would cost about {dollars(done.whole)}")
     for hold in now.holds:
         note(f"quire: the run would be held ({hold.kind.value}): {hold.detail}")
+
+
+def _money(done: "Rehearsed") -> Iterator[str]:
+    """What the ledger says, where that is not what was billed."""
+    now = done.progress
+    presumed = f" + at most {dollars(now.presumed)} presumed" if now.presumed else ""
+    if done.billed != now.cost or presumed:
+        lost = done.billed != now.cost
+        why = ": the difference is answers that got lost" if lost else ""
+        yield f"billed {dollars(done.billed)}; the ledger says {dollars(now.cost)}{presumed}{why}"
+
+
+def _server(done: "Rehearsed") -> Iterator[str]:
+    """What the server saw beside calls that went well."""
+    if said := batches_seen(done.seen):
+        yield said
+    if said := _listed(faults_seen(done.seen)):
+        yield f"faults: {said}"
+    if list(done.seen["statuses"]) != ["200"]:
+        yield f"statuses: {_listed(done.seen['statuses'])}"
+
+
+def batches_seen(seen: Mapping[str, Any]) -> str:
+    """The batches that a server was given, and how they ended."""
+    batches = seen["batches"]
+    if not batches["created"]:
+        return ""
+    made = counted(batches["created"], "batch", "batches")
+    ends = _listed(batches["ends"])
+    return f"{made} of {counted(batches['rows'], 'call')} in all" + (f"; {ends}" if ends else "")
+
+
+def faults_seen(seen: Mapping[str, Any]) -> dict[str, int]:
+    """The faults that struck: calls, and whole batches."""
+    told: dict[str, int] = dict(seen["faults"])
+    for name, number in seen["batches"]["faults"].items():
+        told[name] = max(number, told.get(name, 0))
+    return told
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{what}: {number:,}" for what, number in sorted(counts.items()))
 
 
 def _print_comparison(done: "Rehearsed") -> None:

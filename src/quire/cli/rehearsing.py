@@ -246,14 +246,14 @@ def _print_models(models: Mapping[str, Any]) -> None:
 
 
 def _note_sums(seen: Mapping[str, Any]) -> None:
+    from quire.cli.rehearsed import batches_seen, faults_seen
+
     note(f"{counted(seen['requests'], 'request')}, {seen['most_in_flight']:,} at most in flight")
-    if seen["batches"]["created"]:
-        told = ", ".join(f"{end}: {number:,}" for end, number in seen["batches"]["ends"].items())
-        made = counted(seen["batches"]["created"], "batch", "batches")
-        note(f"{made} of {counted(seen['batches']['rows'], 'row')} in all; {told}")
-    for name in ("statuses", "faults"):
-        if seen[name]:
-            told = ", ".join(f"{what}: {number:,}" for what, number in sorted(seen[name].items()))
+    if said := batches_seen(seen):
+        note(said)
+    for name, counts in (("statuses", seen["statuses"]), ("faults", faults_seen(seen))):
+        if counts:
+            told = ", ".join(f"{what}: {number:,}" for what, number in sorted(counts.items()))
             note(f"{name}: {told}")
 
 
