@@ -67,3 +67,9 @@ def test_help_imports_no_provider_database_or_web_package(args: list[str], folde
 def test_the_version_is_shown_in_three_ways(quire: Quire) -> None:
     assert quire("version").stdout == quire("--version").stdout == f"quire {VERSION}\n"
     assert quire.json("version") == {"version": VERSION}
+
+
+def test_batches_are_listed_beside_status(quire: Quire) -> None:
+    lines = [line.strip(" │").split(" ")[0] for line in quire("--help").stdout.splitlines()]
+
+    assert lines[lines.index("status") + 1] == "batches"

@@ -32,6 +32,14 @@ _GLOBAL_OPTION = "--ledger"
 class Commands(TyperGroup):
     """The commands, with global options anywhere and errors told in one line."""
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The commands as the help lists them: groups come last, but batches beside status."""
+        names = super().list_commands(ctx)
+        if {"batches", "status"} <= set(names):
+            names.remove("batches")
+            names.insert(names.index("status") + 1, "batches")
+        return names
+
     def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> Any:
         """Carry out one command line and leave with its exit code."""
         given = sys.argv[1:] if args is None else list(args)
