@@ -146,6 +146,22 @@ def test_export_tells_programs_what_it_wrote(ran: Quire) -> None:
     }
 
 
+def test_an_export_in_the_middle_says_how_much_is_pending(ready: Quire) -> None:
+    ready("run", "--schema", "clauses", "--limit", 20)
+
+    assert ready("export", "-o", "out.jsonl").stdout == (
+        "run 1: 30 lines in out.jsonl, 10 of them pending: run 1 has not ended · simulated\n"
+    )
+    assert ready.json("export", "-o", "out.jsonl")["pending"] == 10
+    assert "pending" not in ready("export", "-o", "out.jsonl", "--only", "accepted").stdout
+
+
+def test_one_block_each_is_one_block(ready: Quire) -> None:
+    ready("run", "--schema", "clauses", "--no-packing")
+
+    assert "1 block each on average" in ready("status").stdout
+
+
 @pytest.mark.parametrize(
     "args",
     [

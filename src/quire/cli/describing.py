@@ -54,3 +54,9 @@ def progress_json(
 def mean_pack(now: Progress) -> float:
     """How many tasks a request carried, on average."""
     return round(now.packed_tasks / now.packs, 2) if now.packs else 0.0
+
+
+def blocks_each(now: Progress) -> str:
+    """The same in words."""
+    mean = mean_pack(now)
+    return f"{mean:g} {'block' if mean == 1 else 'blocks'}"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.describing import mean_pack, progress_json
+from quire.cli.describing import blocks_each, progress_json
 from quire.cli.opening import chosen, opened
 from quire.cli.options import AsJson, RunNumber
 from quire.cli.outstanding import batches_out
@@ -126,7 +126,7 @@ def _status(
         ("limit", f"{now.task_limit:,} blocks" if now.task_limit is not None else ""),
         (
             "packs",
-            f"{now.packs:,} made, {mean_pack(now):g} blocks each on average,"
+            f"{now.packs:,} made, {blocks_each(now)} each on average,"
             f" {counted(now.splits, 'split')}",
         ),
         ("calls", f"{now.calls:,} answered, {now.resent:,} sent again"),

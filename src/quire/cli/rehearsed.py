@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from quire.cli.describing import mean_pack
+from quire.cli.describing import blocks_each, mean_pack
 from quire.cli.ending import exit_code
 from quire.cli.printing import Narrowing, clipped, counted, note, print_json, print_table, say
 from quire.domain.money import dollars
@@ -177,7 +177,7 @@ def _summary(done: "Rehearsed") -> str:
     parts = [
         f"{now.done:,} done, {now.failed:,} failed",
         f"{done.seconds:,.1f} s",
-        f"{mean_pack(now):g} blocks per call",
+        f"{blocks_each(now)} per call",
         f"{now.resent:,} sent again",
         counted(now.splits, "split"),
     ]

@@ -107,10 +107,15 @@ def export(
         number = chosen(engine, run)
         simulated = engine.look.head(number).model.provider == "simulated"
         lines = engine.export(number, output, only)
+        now = engine.progress(number)
+    ended = now.done + now.failed + now.counts.get("cancelled", 0)
+    pending = max(0, lines - ended) if only == "all" else 0
     if as_json:
-        print_json({"run": number, "lines": lines, "path": output, "simulated": simulated})
+        told = {"run": number, "lines": lines, "path": output, "simulated": simulated}
+        print_json(told | ({"pending": pending} if pending else {}))
     elif not session(context).quiet:
         tell = note if output == STDOUT else say
         said = f"run {number}: {counted(lines, 'line')}"
         where = "" if output == STDOUT else f" in {output}"
-        tell(f"{said}{where}{' · simulated' if simulated else ''}")
+        yet = f", {pending:,} of them pending: run {number} has not ended" if pending else ""
+        tell(f"{said}{where}{yet}{' · simulated' if simulated else ''}")
