@@ -3,7 +3,7 @@
 import re
 import tomllib
 
-from quire.dispatch.outside import POINTS
+from quire.dispatch.outside import BATCH_POINTS, POINTS
 from quire.domain.runs import HoldKind
 from quire.domain.states import LIFECYCLES
 from quire.ledger.statements import migrations
@@ -37,7 +37,9 @@ def test_every_table_is_described() -> None:
 
 
 def test_every_point_where_a_process_may_die_is_described() -> None:
-    assert [each for each in POINTS if f"| `{each}` |" not in PAGE.read_text()] == []
+    points = (*POINTS, *BATCH_POINTS)
+
+    assert [each for each in points if f"| `{each}` |" not in PAGE.read_text()] == []
 
 
 def test_every_test_that_is_named_as_proof_exists() -> None:

@@ -20,7 +20,6 @@ MODELS = (OPENAI, OLDER, HAIKU, ANTHROPIC, GEMINI)
 NAMES = ("clauses", "revision")
 
 # The client of HTTP warns of every body beyond a mebibyte, and here warnings are errors.
-LARGE = pytest.mark.filterwarnings("ignore:Sending a large body directly:ResourceWarning")
 
 
 def plan(here: Rehearsed, name: str, **policy: Json) -> Forecast:
@@ -61,7 +60,6 @@ def test_spend_is_what_was_forecast(rehearse: Rehearse, asks: str, name: str) ->
     assert_near(first, then, spent)
 
 
-@LARGE
 @pytest.mark.parametrize("asks", MODELS)
 @pytest.mark.parametrize("name", NAMES)
 def test_in_batches_too(rehearse: Rehearse, asks: str, name: str) -> None:
@@ -74,7 +72,6 @@ def test_in_batches_too(rehearse: Rehearse, asks: str, name: str) -> None:
     assert_near(first, then, spent)
 
 
-@LARGE
 @pytest.mark.parametrize("asks", MODELS)
 def test_where_the_first_calls_are_too_few_for_a_batch(rehearse: Rehearse, asks: str) -> None:
     here = rehearse(asks, batch_latency="0.2s")

@@ -69,7 +69,7 @@ class Settler:
                 if isinstance(reply, Undecodable):
                     continue
                 context = self._contexts.of_stage(tx, each.run_id, each.stage_id)
-                price = cost(reply.usage, context.facts.price_at(reply.usage.input_total))
+                price = cost(reply.usage, context.price_at(reply.usage.input_total, each.batched))
                 record_reading(tx, each, reply, provider.decoder_version, price)
                 helped.add(each.run_id)
             for run in helped - {each.run_id for each in tx.attempts.undecoded()}:

@@ -77,9 +77,10 @@ class StageContext:
         head = self.prefix_bytes - prompt_bytes
         return budget(facts, head, prompt_bytes, reserved_output(facts), self.budget.cap)
 
-    def price_at(self, input_tokens: int) -> Price:
-        """What tokens cost in a call with this much input that travels this way."""
-        batch = self.facts.batch_price_at(input_tokens) if self.route == BATCH else None
+    def price_at(self, input_tokens: int, batched: bool | None = None) -> Price:
+        """What tokens cost in a call with this much input that travels this way, or as told."""
+        inside = self.route == BATCH if batched is None else batched
+        batch = self.facts.batch_price_at(input_tokens) if inside else None
         return batch or self.facts.price_at(input_tokens)
 
     def most_tokens(self, n_bytes: int, per_byte: float | None = None) -> int:

@@ -40,7 +40,7 @@ class Pack(NamedTuple):
     """Tasks that share a request."""
 
     tasks: list[ReadyTask]
-    estimates: list[int]  # of each one's output, in tokens
+    estimates: list[int]  # of each one's output, in tokens, as far as it is to be allowed
 
 
 def prepare(tx: Transaction, contexts: Contexts, context: StageContext, now: datetime) -> int:
@@ -147,10 +147,13 @@ def _packs(
     sizes = [task.json_bytes for task in ready]
     inputs = [bound_tokens(item_bytes(size)) for size in sizes]
     outputs = output_estimates(shape, sizes, known.learned, most)
+    allowed = outputs
+    if known.learned is not None:  # a limit costs nothing, and an answer cut off is paid twice
+        allowed = list(map(max, outputs, output_estimates(shape, sizes, None, most)))
     caps = [task.pack_cap for task in ready]
     sized = named(Sized, zip(count(), inputs, outputs, caps))
     packs = [
-        Pack([ready[each.key] for each in members], [each.output for each in members])
+        Pack([ready[each.key] for each in members], [allowed[each.key] for each in members])
         for members in pack(sized, known.budget or context.budget)
     ]
     return packs[:-1] if more and len(packs) > 1 else packs

@@ -1,6 +1,7 @@
 """The connections of this process: one exchange, or a long answer line by line, for all vendors."""
 
 import asyncio
+import io
 import os
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -19,6 +20,7 @@ from quire.providers.protocol import Classify, HttpRequest, HttpResponse, Upload
 from quire.providers.writing import Headers
 
 LARGEST_BODY = 64 * 2**20
+LARGE = 2**19  # bytes that aiohttp would rather not be handed at once
 LARGEST_ERROR = 2**20  # what is said after this much is not read
 CONNECTIONS = 1000
 IDLE_SECONDS = 15.0  # less than any server keeps a connection, so that none is used as it closes
@@ -107,7 +109,7 @@ class Transport:
         return self._open().request(
             request.method,
             url,
-            data=body,
+            data=io.BytesIO(body) if isinstance(body, bytes) and len(body) > LARGE else body,
             headers=request.headers,
             allow_redirects=False,
             proxy=self._proxy(url),
