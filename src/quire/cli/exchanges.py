@@ -149,6 +149,7 @@ def _print_attempt(attempt: "AttemptView") -> None:
             (f"attempt {attempt.no}", attempt.state),
             ("model", named(attempt.model)),
             ("key", attempt.credential or ""),
+            ("batch", "" if attempt.batch_id is None else str(attempt.batch_id)),
             ("params", params),
             ("sent", moment(attempt.sent_at)),
             ("ended", moment(attempt.ended_at)),

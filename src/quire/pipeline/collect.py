@@ -87,6 +87,7 @@ def finish(tx: Transaction, batch: Batch, strays: Strays, now: datetime) -> bool
         return False
     tx.batches.count_rows(batch.id, strays.duplicates, strays.strangers, 0)
     tx.batches.finish(batch.id, now)
+    tx.events.add(batch.run_id, "batch_collected", f"batch {batch.id}: {batch.calls} calls", now)
     tx.notify()
     return True
 

@@ -77,11 +77,11 @@ def reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> li
     if not said and moment is not None:
         said += _paced(tx, found.run_id, now)
     if found.batches and not found.holds:
-        said += _batched(tx, found.run_id, now)
+        said += _batched(tx, found.run_id, workers, now)
     return said
 
 
-def _batched(tx: Transaction, run: RunId, now: datetime) -> list[str]:
+def _batched(tx: Transaction, run: RunId, workers: int, now: datetime) -> list[str]:
     """Say what batches are waited for, and when they are looked at."""
     said = []
     for view in tx.batch_views.all(run):
@@ -90,9 +90,10 @@ def _batched(tx: Transaction, run: RunId, now: datetime) -> list[str]:
         wait = max(0.0, (view.next_at - now).total_seconds()) if view.next_at else 0.0
         problem = f" ({view.problem})" if view.problem else ""
         calls = f"{view.rows:,} calls"
-        said.append(
-            f"batch {view.id}, {calls}, is {view.state}{problem}: next look in {wait:.0f} s"
-        )
+        look = f"next look in {wait:.0f} s" if wait else "its next look is now"
+        if not wait and not workers:
+            look = "its next look is due, and needs a worker: `quire work`"
+        said.append(f"batch {view.id}, {calls}, is {view.state}{problem}: {look}")
     return said
 
 

@@ -27,7 +27,7 @@ _STOPS = {each.value: each for each in Stop}
 MEMORY_LEVEL = 5  # of 9; setting up more of it takes longer than the work itself
 _AS_IT_IS = b"\x78\x01\x01"  # how a zlib stream begins that is one block, not compressed
 _AROUND = 11  # bytes of such a stream that are not its contents
-COMPRESS_FROM = 1024  # bytes; below this, compressing costs more than it saves
+COMPRESS_FROM = 4096  # bytes; below this, compressing costs more than the disk it saves
 
 
 class Ending(NamedTuple):

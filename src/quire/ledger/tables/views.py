@@ -68,6 +68,7 @@ class AttemptView(NamedTuple):
     decoded: str | None
     reasoning: str | None
     stop: str | None
+    batch_id: int | None  # in which it travelled; None: by itself
 
 
 class MemberView(NamedTuple):
@@ -113,7 +114,7 @@ class Views:
 
 
 def _attempt(row: Row) -> AttemptView:
-    *head, source, name, tail, raw, decoded, reasoning, codec, stop = row
+    *head, source, name, tail, raw, decoded, reasoning, codec, stop, batch = row
     return AttemptView._make(
         (
             *head[:5],
@@ -126,6 +127,7 @@ def _attempt(row: Row) -> AttemptView:
             _text(decoded, codec),
             _text(reasoning, codec),
             stop,
+            batch,
         )
     )
 
