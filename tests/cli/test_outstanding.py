@@ -75,7 +75,7 @@ def test_every_vendor_counts_in_its_own_words(counts: Mapping[str, int], done: i
 
 
 def test_the_live_line_fits_80_columns_with_all_that_matters() -> None:
-    late = replace(BUSY, next_poll_at=NOW + timedelta(seconds=30.4))
+    late = replace(BUSY, next_poll_at=Outside().now() + timedelta(seconds=30.4))
     room = 80 - len("run 3 1,450/1,450") - NARROW_BAR - 3
 
     words = live_words(late, [view(counts={"completed": 29})], room)

