@@ -138,12 +138,12 @@ def test_the_first_acceptable_answer_wins_where_a_task_is_out_twice(
 def test_a_batch_is_asked_for_with_its_own_key_only(
     batched: Callable[..., Rehearsed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = batched(takes="3600s")
+    here = batched(takes="300s")
     run = here.start(route="batch", min_batch_size=2)
     stop_when_out(here, run)
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-another-1234567890-key")
-    here.server.advance(3600)
+    here.server.advance(300)
     progress = run.wait()
 
     assert [hold.kind for hold in progress.holds] == [HoldKind.CREDENTIAL]
