@@ -11,7 +11,7 @@ def test_every_judged_member_has_a_verdict_written_or_not(world: Worlds) -> None
     here = world(faults="skip=0.1,wrong=0.1,500=0.2,drop=0.1,seed=3")
     here.ingest(sentences(60))
 
-    run = here.run(pack_size=5, max_tries=5)
+    run = here.run(pack_size=5, max_tries=20, max_calls=60)
 
     with here.engine.ledger.snapshot() as tx:
         lines = tx.views.requests(run.id, 0, 1000)
