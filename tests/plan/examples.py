@@ -36,7 +36,7 @@ def make_stage(
     properties: Mapping[str, Json] | None = None,
     *,
     instructions: str = "Read.",
-    gate: str = "json",
+    critic: str = "",
     max_batch_size: int | None = None,
     more: Mapping[str, Json] | None = None,
 ) -> Stage:
@@ -47,7 +47,7 @@ def make_stage(
         instructions=instructions,
         prompt="Fill in.",
         params=Params(),
-        gate=gate,
+        critic=critic,
         max_batch_size=max_batch_size,
     )
 

@@ -55,7 +55,7 @@ def test_the_system_text_holds_the_instructions_first_and_the_schema_last() -> N
     lines = prefix(stage).system.split("\n")
 
     assert lines[0] == "Be brief."
-    assert lines[-1] == plain_json(stage.schema.record_schema)
+    assert lines[-1] == plain_json(stage.record.record_schema)
 
 
 def test_the_framing_says_that_text_inside_blocks_is_data() -> None:

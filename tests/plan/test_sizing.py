@@ -204,9 +204,12 @@ def test_the_cap_is_the_tightest_of_class_policy_and_schema(
     assert pack_cap(make_stage(properties, max_batch_size=max_batch_size), policy) == cap
 
 
-@pytest.mark.parametrize("gate", ["text", "markers"])
-def test_stages_answered_in_plain_text_are_never_packed(gate: str) -> None:
-    assert pack_cap(make_stage(gate=gate), Policy(pack_size=10)) == 1
+def test_stages_answered_in_plain_text_are_never_packed() -> None:
+    assert pack_cap(replace(make_stage(), schema=None), Policy(pack_size=10)) == 1
+
+
+def test_critics_are_never_packed() -> None:
+    assert pack_cap(make_stage(critic="record"), Policy(pack_size=10)) == 1
 
 
 def test_the_budget_of_a_call_is_computed_as_by_hand() -> None:

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from quire.domain.data import Json
 from quire.domain.models import Params
-from quire.domain.recipes import DEFAULT_INSTRUCTIONS, DEFAULT_PROMPT, Recipe, Schema, Stage
+from quire.domain.recipes import (
+    DEFAULT_INSTRUCTIONS,
+    DEFAULT_PROMPT,
+    JSON_GATE,
+    Recipe,
+    Schema,
+    Stage,
+)
 from quire.recipes.extracting import extract
 from quire.recipes.schemas import load_schema
 from quire.recipes.snapshots import recipe_from_json, recipe_to_json
@@ -36,7 +43,7 @@ def stage_of(recipe: Recipe) -> Stage:
 def test_a_schema_without_wishes_gets_the_defaults() -> None:
     stage = stage_of(extract(schema(), Params()))
 
-    assert (stage.name, stage.about, stage.gate) == ("extract", "each_block", "json")
+    assert (stage.name, stage.about, stage.gates) == ("extract", "each_block", (JSON_GATE,))
     assert (stage.instructions, stage.prompt) == (DEFAULT_INSTRUCTIONS, DEFAULT_PROMPT)
     assert stage.params == Params()
 

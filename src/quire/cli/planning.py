@@ -88,7 +88,7 @@ def _caching_json(forecast: "Forecast") -> dict[str, object]:
 
 def _print_plan(planned: "Planned") -> None:
     forecast, facts = planned.forecast, planned.ask.facts
-    schema = planned.ask.recipe.stages[-1].schema.ref
+    schema = planned.ask.recipe.stages[-1].record.ref
     named_model = f"{facts.name} ({facts.note})" if facts.note else facts.name
     say(f"{counted(forecast.tasks, 'block')} · schema {schema} · {named_model}")
     say()

@@ -111,7 +111,7 @@ def _tell_forecast(
             f"{blocks} of {planned.available:,}, from {counted(len(planned.inputs), 'document')}"
         )
         rest = f"forecast {counted(calls, 'call')}, {cost}" if left else "all of it is here already"
-        note(f"probe of {planned.ask.recipe.stages[0].schema.ref} with {named(facts.name)}:")
+        note(f"probe of {planned.ask.recipe.stages[0].record.ref} with {named(facts.name)}:")
         note(f"  {drawn} · {rest}")
     paid = left and facts.provider != SIMULATED
     if paid and not yes and sys.stdin.isatty() and sys.stderr.isatty():

@@ -3,10 +3,13 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import TypeAlias, TypeVar
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 JsonObject: TypeAlias = Mapping[str, Json]
+
+NOTHING: JsonObject = MappingProxyType({})
 
 
 def plain_json(value: Json) -> str:

@@ -9,6 +9,9 @@ from quire.domain.models import Params
 DEFAULT_INSTRUCTIONS = "Extract the requested fields from each block of the document."
 DEFAULT_PROMPT = "Fill in the fields for each block below."
 
+RECORD, GATE = "record", "gate"  # what a critic's word does: it is kept, or it decides
+SAME = "same"  # the model whose result a stage is about
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schema:
@@ -34,25 +37,65 @@ class Schema:
         return {key: value for key, value in self.body.items() if key != "prompt_config"}
 
 
+@dataclass(frozen=True, slots=True)
+class GateUse:
+    """One gate of a stage, with its parameters; the first reads the answer, the rest judge data."""
+
+    name: str
+    params: JsonObject = field(default_factory=dict)
+
+
+JSON_GATE = GateUse("json")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
     """One step of a recipe: what a task is about, how it is asked, what its answer must satisfy."""
 
     name: str
     about: str  # the grouping
-    schema: Schema
-    instructions: str
-    prompt: str
+    schema: Schema | None  # None: the answer is text
+    instructions: str  # as a template it knows the parameters alone, so that calls share it
+    prompt: str  # as a template that names the subject it is rendered for each task
     params: Params
-    gate: str = "json"
+    gates: tuple[GateUse, ...] = (JSON_GATE,)
+    needs: tuple[str, ...] = ()  # stages whose results the prompt may use
+    of: str = ""  # the stage whose results it is about, where it is about results
+    over: str = ""  # the named input it is about, where it is about documents; "" = all
+    samples: int = 1  # independent answers to the same question
+    critic: str = ""  # record or gate: it judges the results of `of`; "" = it is no critic
+    accepts: str = ""  # of a critic that decides: an expression over its `answer`
+    models: tuple[str, ...] = ()  # who is asked, each on its own; none: the run's model
+    policy: Mapping[str, Json] = field(default_factory=dict)  # in the place of the run's
+    settings: Mapping[str, Json] = field(default_factory=dict)  # what its grouping is told
+    templated: bool = False  # instructions and prompt are templates; else they are sent as they are
     max_tokens_per_block: int | None = None
     max_batch_size: int | None = None  # the schema's own ceiling on tasks per call
+
+    @property
+    def record(self) -> Schema:
+        """The schema of its records; only stages that are answered by records have one."""
+        assert self.schema is not None
+        return self.schema
+
+    @property
+    def upstream(self) -> tuple[str, ...]:
+        """Every stage whose results it reads, the one it is about first."""
+        return tuple(dict.fromkeys([*([self.of] if self.of else []), *self.needs]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """A versioned set of stages; the spine has the one-stage kind."""
+    """A versioned graph of stages, each after all it needs, with its parameters given."""
 
     name: str
     stages: tuple[Stage, ...]
+    version: str = "1"
+    description: str = ""
+    parameters: Mapping[str, Json] = field(default_factory=dict)  # by name, defaults filled in
+    inputs: tuple[str, ...] = ()  # names of sets of documents; none: there is one, without a name
     facts: Mapping[str, Json] = field(default_factory=dict)
+
+    def critics_of(self, name: str) -> tuple[Stage, ...]:
+        """The stages that judge the results of this one."""
+        return tuple(each for each in self.stages if each.critic and each.of == name)

@@ -20,7 +20,7 @@ def with_probed_size(ledger: Ledger, asked: Ask) -> Ask:
     with ledger.snapshot() as tx:
         found = tx.runs.probes.newest(_question(asked))
     if found is None:
-        schema, model = asked.recipe.stages[0].schema.ref, asked.facts.name
+        schema, model = asked.recipe.stages[0].record.ref, asked.facts.name
         raise UsageError(
             f"no probe of {schema} with {model} yet:"
             f" `quire probe --schema {schema} --model {model}`"
@@ -41,4 +41,4 @@ def keep_finding(
 
 def _question(asked: Ask) -> Question:
     stage = asked.recipe.stages[0]
-    return Question(stage.schema.uid, asked.facts.name, canonical_json(stage.params.as_json()))
+    return Question(stage.record.uid, asked.facts.name, canonical_json(stage.params.as_json()))

@@ -100,7 +100,7 @@ def rehearse(engine: Engine, part: Part, drive: Drive, outside: Outside | None =
 def _carry_out(
     stage: Engine, server: Rehearsing, asked: Ask, part: Part, drive: Drive
 ) -> Rehearsed:
-    facts, schema = asked.facts, asked.recipe.stages[0].schema
+    facts, schema = asked.facts, asked.recipe.stages[0].record
     order: dict[str, Any] = {"schema": schema, "model": facts.name, **part.policy}
     forecast = stage.plan(**order).forecast
     run = stage.run(**order)

@@ -124,7 +124,7 @@ def make_report(
         for each, took, said in zip(carried[2:], spent[2:], answers[2:], strict=True)
     )
     return Report(
-        schema=asked.recipe.stages[0].schema.ref,
+        schema=asked.recipe.stages[0].record.ref,
         model=asked.facts.name,
         simulated=asked.facts.provider == "simulated",
         probing=probing,

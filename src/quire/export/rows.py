@@ -52,7 +52,7 @@ def exported(tx: Transaction, run: RunId) -> Exported:
     found = tx.runs.get(run)
     if found is None:
         raise NotFound(f"there is no run {run}; `quire runs` lists them")
-    return Exported(found, recipe_from_json(found.recipe).stages[-1].schema)
+    return Exported(found, recipe_from_json(found.recipe).stages[-1].record)
 
 
 def rows(tx: Transaction, run: RunId, only: str = "all") -> Iterator[ExportedRow]:

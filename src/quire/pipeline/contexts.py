@@ -172,7 +172,7 @@ def build(lane: Lane, stage: Stage, policy: Policy, facts: ModelFacts) -> StageC
         sending=_sending(head, stage.params, facts.name),
         prefix=head,
         prefix_bytes=prefix_bytes(head) + prompt_bytes,
-        shape=Shape(stage.schema.record_schema),
+        shape=Shape(stage.schema.record_schema if stage.schema else {}),
         output_shape=output_shape(stage.schema, policy.estimated_output_per_task),
         budget=room,
         caching=caching,

@@ -60,7 +60,7 @@ def guess_takes(stage: Stage, facts: ModelFacts, head: Prefix) -> Takes:
     """Rules of thumb: a token for four bytes, a typical record, what vendors are known to bill."""
     each = facts.token_factor / FORECAST_BYTES
     written = max(1.0, facts.token_factor) / FORECAST_BYTES  # an answer is no denser than JSON is
-    record = expect(stage.schema)
+    record = expect(stage.record)
     return Takes(
         prefix=billed_prefix_bytes(head, facts.wire.structured) * each,
         head=(len(stage.prompt.encode()) + FRAMING_BYTES) * each,

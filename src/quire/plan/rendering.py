@@ -49,8 +49,8 @@ USUAL_OVERHEAD = _ITEM_FRAME + len("1ab") + len("123") + len("paragraph")
 class Prefix:
     """The cacheable part of a call, byte-identical for all packs of a stage."""
 
-    system: str  # its last line is the record schema
-    output_schema: Mapping[str, Json]  # the wire form of the whole answer
+    system: str  # its last line is the record schema, where there is one
+    output_schema: Mapping[str, Json]  # the wire form of the whole answer; empty where it is text
     nested: bool  # fields are asked for inside `data`
     hash: bytes  # 32 bytes, over system and output_schema
 
@@ -76,6 +76,9 @@ class Item(NamedTuple):
 
 def prefix(stage: Stage) -> Prefix:
     """Render what every call of a stage begins with."""
+    if stage.schema is None:
+        digest = sha256(stage.instructions.encode()).digest()
+        return Prefix(system=stage.instructions, output_schema={}, nested=False, hash=digest)
     schema = stage.schema
     nested = any(key in schema.properties for key in OWN_KEYS)
     framing = FRAMING.replace("{form}", NESTED_FORM if nested else FLAT_FORM).replace(

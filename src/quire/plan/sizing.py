@@ -22,7 +22,7 @@ BOUND_BYTES = 3  # of UTF-8 that surely hold a token
 ENVELOPE_TOKENS = 16  # roles and separators that providers put around the two messages
 MARGIN_PERCENT = 85  # of a limit that we plan to fill; estimates are estimates
 FEWEST_SAMPLES = 5
-PLAIN_GATES = ("text", "markers")  # answered by plain messages, which cannot be told apart
+TEXT_TOKENS = 2000  # to allow for an answer that is text
 
 RESTATING_WORDS = ("content", "revised", "rewrite")
 WORDY_KEYS = ("content", "summary", "analysis", "reason", "rewrite", "revised")
@@ -68,8 +68,8 @@ def bound_tokens(n_bytes: int) -> int:
     return (n_bytes + BOUND_BYTES - 1) // BOUND_BYTES
 
 
-def output_shape(schema: Schema, floor: int) -> OutputShape:
-    """Size an answer from its schema.
+def output_shape(schema: Schema | None, floor: int) -> OutputShape:
+    """Size an answer from its schema; of a text there is only a guess.
 
     The fixed part looks at top-level fields only: max(floor, 120 + 40 a field), then 60 more for
     an array, 80 for an object (or a `$ref`, which mostly is one), 25 for a free string, 140 where
@@ -77,6 +77,8 @@ def output_shape(schema: Schema, floor: int) -> OutputShape:
     them) whose key says that they give the content again; one whose `maxLength` fits the 140
     tokens of prose is not counted.
     """
+    if schema is None:
+        return OutputShape(max(floor, TEXT_TOKENS), 0)
     properties = schema.properties
     fixed = max(floor, 120 + 40 * len(properties))
     for key, field in properties.items():
@@ -136,7 +138,7 @@ def text_heavy(schema: Schema) -> bool:
 
 def largest_pack(stage: Stage, most: int = LARGEST_PACK) -> int:
     """Say how many tasks of this stage may ever share a call, whatever a policy wants."""
-    if stage.gate in PLAIN_GATES:
+    if stage.schema is None or stage.critic:  # plain text cannot be told apart; critics judge alone
         return 1
     return max(1, min(most, stage.max_batch_size or most))
 
@@ -150,7 +152,8 @@ def pack_cap(stage: Stage, policy: Policy) -> int:
         return 1
     wanted = policy.pack_size
     if wanted is None:
-        wanted = TEXT_HEAVY_CAP if text_heavy(stage.schema) else DEFAULT_CAP
+        heavy = stage.schema is not None and text_heavy(stage.schema)
+        wanted = TEXT_HEAVY_CAP if heavy else DEFAULT_CAP
     return max(1, min(wanted, largest_pack(stage, LARGEST_PROBED_PACK)))
 
 

@@ -1,0 +1,76 @@
+"""Groupings: what one task is about, and how many tasks that makes."""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from quire.domain.data import NOTHING, JsonObject
+from quire.domain.ids import DocumentId
+
+
+class Driver(StrEnum):
+    """What a stage is expanded over, one by one, in a fixed order."""
+
+    BLOCK = "block"  # every block of the inputs
+    DOCUMENT = "document"  # every document of the inputs
+    RESULT = "result"  # every task of the stage it is `of`
+    ONCE = "once"  # the run as a whole
+
+
+class Driven(NamedTuple):
+    """One thing a stage is expanded over."""
+
+    key: int  # its number: of the block, document or task; 0 for the run
+    model: str = ""  # who answered, where it is a result
+    sample: int = 0  # which draw it is, where it is a result
+    part: JsonObject = NOTHING  # what its own grouping said of it, where it is a result
+
+
+class Surroundings(NamedTuple):
+    """All else that a grouping may look at; the same for every task of a stage."""
+
+    parameters: JsonObject  # of the recipe
+    settings: JsonObject  # of the stage, for its grouping
+    samples: int
+    models: tuple[str, ...]  # who is asked; ("same",) = whoever gave the result it is about
+    documents: Sequence[DocumentId] = ()  # of the stage's input, in order; if the grouping wants
+
+
+class Part(NamedTuple):
+    """One task that a thing is expanded into."""
+
+    model: str
+    sample: int = 0
+    part: JsonObject = NOTHING  # what the prompt and the gates may know of this task alone
+    documents: tuple[DocumentId, ...] = ()  # shown to the model, beside what it is driven by
+
+
+class Grouping(Protocol):
+    """A pure function from one thing to the tasks about it; the same call gives the same parts."""
+
+    @property
+    def name(self) -> str:
+        """What recipes call it."""
+        ...
+
+    @property
+    def driver(self) -> Driver:
+        """What the stage is expanded over."""
+        ...
+
+    @property
+    def wants_documents(self) -> bool:
+        """Whether it looks at the documents of the stage's input."""
+        ...
+
+    def mistakes(self, around: Surroundings) -> Sequence[str]:
+        """What is wrong with a stage's settings; checked before anything is spent."""
+        ...
+
+    def fan(self, driven: Driven, around: Surroundings) -> Iterable[Part]:
+        """The tasks about one thing, in order; may be lazy."""
+        ...
+
+    def count(self, driven: int, around: Surroundings) -> int:
+        """How many tasks so many things make: the stated cardinality."""
+        ...
