@@ -1,0 +1,1 @@
+"""Kits: ready-made recipes with their own groupings, files, tables and reports."""

@@ -1,0 +1,1 @@
+"""Judge experiments: how models judge evidence on scales that models wrote themselves."""

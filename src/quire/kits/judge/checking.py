@@ -1,0 +1,82 @@
+"""Checking: a table of a file against rules, with every mistake kept beside its place."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from quire.domain.data import Json
+from quire.kits.judge.lines import Place
+from quire.recipes.rules import Rule, unknown
+
+_SHOWN = 60  # characters of a refused value
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """The mistakes found so far, in the order they were found."""
+
+    mistakes: list[tuple[Place, str]] = field(default_factory=list)
+
+    def add(self, place: Place, message: str) -> None:
+        """Keep a mistake; the message follows the name of the place."""
+        self.mistakes.append((place, message))
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table of a file, and where it stands."""
+
+    body: Mapping[str, Json]
+    place: Place
+    findings: Findings
+
+    def check(self, rules: Mapping[str, Rule], needed: Sequence[str] = ()) -> dict[str, Json]:
+        """Give the values that their rules allow; tell of all others, and of what is missing."""
+        kept: dict[str, Json] = {}
+        for name, value in self.body.items():
+            if name not in rules:
+                self.wrong(name, unknown(name, rules))
+            elif not rules[name].allows(value):
+                self.wrong(name, f"must be {rules[name].wanted}, not {_shown(value)}")
+            else:
+                kept[name] = value
+        for name in needed:
+            if name not in self.body:
+                self.wrong(name, f"is missing; it is {rules[name].wanted}")
+        return kept
+
+    def wrong(self, name: str, message: str) -> None:
+        """Tell of a mistake in one value."""
+        self.findings.add((*self.place, name), f"{name} {message}")
+
+
+def tables(body: Json, name: str, findings: Findings) -> list[Table]:
+    """The tables of a list; anything else is told as a mistake."""
+    if isinstance(body, Sequence) and all(isinstance(each, Mapping) for each in body):
+        return [Table(each, (name, at), findings) for at, each in enumerate(body)]  # type: ignore[arg-type]  # just looked
+    findings.add((name,), f"{name} must be written as tables, each under [[{name}]]")
+    return []
+
+
+def list_of(rule: Rule, wanted: str, least: int = 0) -> Rule:
+    """Allow lists whose every value another rule allows, none twice."""
+    return Rule(
+        wanted=wanted,
+        allows=lambda value: (
+            isinstance(value, Sequence)
+            and not isinstance(value, str)
+            and len(value) >= least
+            and all(rule.allows(each) for each in value)
+            and len({json.dumps(each) for each in value}) == len(value)
+        ),
+    )
+
+
+def texts(value: Json) -> tuple[str, ...]:
+    """The texts of a checked list."""
+    return tuple(map(str, value)) if isinstance(value, Sequence) else ()
+
+
+def _shown(value: Json) -> str:
+    shown = json.dumps(value, ensure_ascii=False, default=str)
+    return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 1] + "…"

@@ -1,0 +1,175 @@
+"""The recipe of an experiment: views, rubrics and their critics, scores and their critics."""
+
+from functools import cache, partial
+from importlib.resources import files
+from itertools import pairwise
+
+from quire.domain.data import Json
+from quire.domain.models import Params
+from quire.domain.recipes import RECORD, SAME, GateUse, Recipe, Stage
+from quire.kits.judge.experiment import CLEANED, Experiment
+
+RUBRIC_GEN, RUBRIC_CRITIC = "rubric_gen", "rubric_critic"
+SCORE_GEN, SCORE_CRITIC = "score_gen", "score_critic"
+STAGES = (RUBRIC_GEN, RUBRIC_CRITIC, SCORE_GEN, SCORE_CRITIC)
+
+# Draws must be independent: a draw in company, or one taken from another run, would not be.
+POLICY: dict[str, Json] = {"pack_size": 1}
+
+
+def recipe_of(experiment: Experiment) -> Recipe:
+    """Make the recipe that carries out an experiment."""
+    makers = _View(experiment), _Judging(experiment)
+    return Recipe(
+        name=f"judge-{experiment.experiment_tag}",
+        description=f"Judges evidence of {experiment.concept} ({experiment.task_type}).",
+        stages=tuple(stage for maker in makers for stage in maker.stages()),
+        parameters=_parameters(experiment),
+    )
+
+
+@cache
+def prompt(name: str) -> str:
+    """The text of a prompt, a template, as it stands beside this module."""
+    return files(__package__).joinpath("prompts", f"{name}.txt").read_text("utf-8").strip()
+
+
+class _View:
+    """The stages that make the views of the evidence, each from the one before."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.views = experiment.views
+        self.model = experiment.view_model or experiment.models[0]
+
+    def stages(self) -> list[Stage]:
+        """None, where raw text is judged."""
+        return [self._stage(view, before) for before, view in pairwise(("", *self.views))]
+
+    def _stage(self, view: str, before: str) -> Stage:
+        return Stage(
+            name=view,
+            about="each_document" if view == CLEANED else "each_result",
+            of=before,
+            schema=None,
+            instructions=prompt("view_system"),
+            prompt=prompt(view),
+            params=Params(),
+            gates=(GateUse("text", {"min_length": 1}),),
+            models=(self.model,),
+            policy=POLICY,
+            templated=True,
+        )
+
+
+class _Judging:
+    """The stages that are the experiment itself."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+        self.ours = partial(
+            Stage,
+            schema=None,
+            params=Params(temperature=experiment.temperature),
+            policy=POLICY,
+            templated=True,
+        )
+
+    def stages(self) -> list[Stage]:
+        """Rubrics come first, unless the rubric was given."""
+        rubrics = [] if self.experiment.rubric else [self._rubric_gen(), self._rubric_critic()]
+        return [*rubrics, self._score_gen(), self._score_critic()]
+
+    def _rubric_gen(self) -> Stage:
+        return self.ours(
+            name=RUBRIC_GEN,
+            about="judge_samples",
+            instructions=prompt("rubric_system"),
+            prompt=prompt(RUBRIC_GEN),
+            gates=(_markers("rubric", scale_size=self.experiment.scale_size),),
+            samples=self.experiment.samples,
+            models=self.experiment.models,
+            settings={"seed": self.experiment.seed},
+        )
+
+    def _rubric_critic(self) -> Stage:
+        return self.ours(
+            name=RUBRIC_CRITIC,
+            about="each_result",
+            of=RUBRIC_GEN,
+            critic=RECORD,
+            instructions=prompt("rubric_critic_system"),
+            prompt=prompt(RUBRIC_CRITIC),
+            gates=(_markers("quality"),),
+            models=(SAME,),
+        )
+
+    def _score_gen(self) -> Stage:
+        experiment = self.experiment
+        given = bool(experiment.rubric)
+        rubric = "parameters.rubric" if given else f"inputs.{RUBRIC_GEN}.data.stages"
+        verdict = _markers(
+            "verdict",
+            method=experiment.method,
+            abstain=experiment.abstain_enabled,
+            labels="labels",
+            scale_size=experiment.scale_size,
+        )
+        return self.ours(
+            name=SCORE_GEN,
+            about="judge_given_targets" if given else "judge_targets",
+            of="" if given else RUBRIC_GEN,
+            needs=experiment.views[-1:],
+            instructions=prompt("score_system"),
+            prompt=prompt(SCORE_GEN).replace("RUBRIC", rubric),
+            gates=(verdict,),
+            samples=experiment.samples if given else 1,
+            models=experiment.models if given else (SAME,),
+            settings=_targets(experiment),
+        )
+
+    def _score_critic(self) -> Stage:
+        return self.ours(
+            name=SCORE_CRITIC,
+            about="each_result",
+            of=SCORE_GEN,
+            critic=RECORD,
+            instructions=prompt("score_critic_system"),
+            prompt=prompt(SCORE_CRITIC),
+            gates=(_markers("agreement"),),
+            models=(SAME,),
+        )
+
+
+def _markers(kind: str, **params: Json) -> GateUse:
+    return GateUse("markers", {"kind": kind, **params})
+
+
+def _parameters(experiment: Experiment) -> dict[str, Json]:
+    return {
+        "experiment_tag": experiment.experiment_tag,
+        "concept": experiment.concept,
+        "scale_size": experiment.scale_size,
+        "numbers": list(range(1, experiment.scale_size + 1)),
+        "method": experiment.method,
+        "abstain_enabled": experiment.abstain_enabled,
+        "evidence_view": experiment.evidence_view,
+        "fence": experiment.fence,
+        "rubric": [
+            {"label": stage.label, "criteria": list(stage.criteria)} for stage in experiment.rubric
+        ],
+    }
+
+
+def _targets(experiment: Experiment) -> dict[str, Json]:
+    settings: dict[str, Json] = {
+        "seed": experiment.seed,
+        "scale_size": experiment.scale_size,
+        "randomizations": list(experiment.randomizations),
+        "bundle_size": experiment.evidence_bundle_size,
+        "bundle_strategy": experiment.bundle_strategy,
+        "windows": [each.window or 0 for each in experiment.evidence],
+        "evidence": [each.id for each in experiment.evidence],
+    }
+    if experiment.swaps:
+        settings["rivals"] = {model: list(rivals) for model, rivals in experiment.rivals.items()}
+    return settings

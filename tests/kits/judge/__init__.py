@@ -1,0 +1,1 @@
+"""Judge experiments: their files, seeds, tasks, tables, figures and pages."""
