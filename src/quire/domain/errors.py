@@ -5,6 +5,9 @@ Error
 │   ├── NotFound
 │   ├── SettingsInvalid
 │   ├── SchemaInvalid     carries every mistake at once
+│   ├── RecipeInvalid     carries every mistake at once, each with its line
+│   ├── TemplateInvalid   cannot be used at all
+│   ├── TemplateFailed    cannot be filled in with what there is
 │   ├── SourceUnreadable
 │   ├── UnknownModel
 │   ├── IllegalMove
@@ -63,6 +66,48 @@ class SchemaInvalid(UsageError):
         lines = "".join(f"\n  {mistake}" for mistake in self.mistakes)
         noun = "mistake" if len(self.mistakes) == 1 else "mistakes"
         super().__init__(f"{name}: {len(self.mistakes)} {noun}{lines}")
+
+
+@dataclass(frozen=True, slots=True)
+class FileMistake:
+    """One thing wrong with a file, and in which line."""
+
+    file: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        """Show as compilers do, so that editors can follow it."""
+        return f"{self.file}:{self.line}: {self.message}"
+
+
+class RecipeInvalid(UsageError):
+    """The recipe cannot be carried out."""
+
+    def __init__(self, name: str, mistakes: Sequence[FileMistake | Mistake]) -> None:
+        """Keep every mistake, so that one pass over the recipe mends them all."""
+        self.mistakes = tuple(mistakes)
+        lines = "".join(f"\n  {mistake}" for mistake in self.mistakes)
+        noun = "mistake" if len(self.mistakes) == 1 else "mistakes"
+        super().__init__(f"{name}: {len(self.mistakes)} {noun}{lines}")
+
+
+class TemplateInvalid(UsageError):
+    """The template cannot be used."""
+
+    def __init__(self, reason: str, line: int = 1) -> None:
+        """Say what is wrong, and in which of its lines."""
+        self.reason, self.line = reason, line
+        super().__init__(f"template, line {line}: {reason}")
+
+
+class TemplateFailed(UsageError):
+    """The template cannot be filled in."""
+
+    def __init__(self, reason: str, line: int = 0) -> None:
+        """Say what is missing or too much, and in which line, if that is known."""
+        self.reason, self.line = reason, line
+        super().__init__(f"template{f', line {line}' if line else ''}: {reason}")
 
 
 class SourceUnreadable(UsageError):
