@@ -1,0 +1,86 @@
+"""The markers gate: reasoning first, then a marker that ends the answer; decoded or refused.
+
+`kind` says which: `rubric` (scale_size), `verdict` (method, abstain, labels, scale_size),
+`quality`, `agreement`. A value may be written as "parameters.NAME". Nothing is ever guessed.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from quire.domain.data import JsonObject
+from quire.domain.gates import Answer
+from quire.domain.results import Judgement, Verdict
+from quire.gates.markers_lines import Decoded, Refusal
+from quire.gates.markers_rubric import read_rubric
+from quire.gates.markers_scores import read_agreement, read_quality
+from quire.gates.markers_verdict import METHODS, labels_of, read_verdict
+from quire.gates.parameters import is_whole, refers, resolved, unknown_names
+
+MOST_STAGES = 100
+
+
+class _Kind(NamedTuple):
+    read: Callable[[str, JsonObject, JsonObject], Decoded | Refusal]
+    parameters: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "rubric": _Kind(read_rubric, ("scale_size",), ("scale_size",)),
+    "verdict": _Kind(read_verdict, ("method", "abstain", "labels", "scale_size"), ("method",)),
+    "quality": _Kind(read_quality),
+    "agreement": _Kind(read_agreement),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MarkersGate:
+    """Accepts what the marker says, with the reasoning before it."""
+
+    name: str = "markers"
+    version: str = "markers/1"
+
+    def mistakes(self, params: JsonObject) -> list[str]:
+        """Check the kind and its parameters; references are checked when they are known."""
+        known = {name: value for name, value in params.items() if not refers(value)}
+        return [*_wrong_names(params), *_wrong_values(known)]
+
+    def judge(self, answer: Answer, params: JsonObject) -> Verdict:
+        """Decode the end of the answer, or say why it cannot be."""
+        given = resolved(params, answer.facts)
+        broken = [*_wrong_names(given), *_wrong_values(given)]
+        if not broken and given["kind"] == "verdict":
+            labels = labels_of(given, answer.facts)
+            broken += [labels.reason] if isinstance(labels, Refusal) else []
+        if broken:
+            return Verdict(Judgement.FAIL, None, tuple(broken))
+        decoded = _KINDS[str(given["kind"])].read(answer.text, given, answer.facts)
+        if isinstance(decoded, Refusal):
+            return Verdict(Judgement.RETRY, None, (decoded.reason,))
+        return Verdict(Judgement.ACCEPT, decoded)
+
+
+def _wrong_names(params: JsonObject) -> Iterator[str]:
+    kind = params.get("kind")
+    if refers(kind):
+        return
+    if not isinstance(kind, str) or kind not in _KINDS:
+        yield f"kind must be one of {', '.join(_KINDS)}"
+        return
+    yield from unknown_names(params, ("kind", *_KINDS[kind].parameters))
+    for name in _KINDS[kind].needed:
+        if name not in params:
+            yield f"{name} is missing; a {kind} needs it"
+
+
+def _wrong_values(given: JsonObject) -> Iterator[str]:
+    size = given.get("scale_size", 2)
+    if not is_whole(size, 2) or size > MOST_STAGES:
+        yield f"scale_size must be a whole number from 2 to {MOST_STAGES}"
+    if given.get("method", METHODS[0]) not in METHODS:
+        yield f"method must be {' or '.join(METHODS)}"
+    if not isinstance(given.get("abstain", False), bool):
+        yield "abstain must be true or false"
+    if not isinstance(given.get("labels", ""), str | Mapping):
+        yield "labels must be the name of what the task knows of its identifiers"
