@@ -245,9 +245,14 @@ def test_any_other_call_has_another_payload_hash(user: str, params: Params, mode
     assert payload_hash(payload_head(b"p", params, model), user) != usual
 
 
-def test_hashes_are_16_bytes() -> None:
+def test_a_payload_hash_is_16_bytes() -> None:
     assert len(payload_hash(payload_head(b"p", Params(), "m"), "u")) == 16
-    assert len(question_hash(b"p", "q", "m", Params(), 1, b"c")) == 16
+
+
+def test_a_question_is_named_by_16_bytes_of_its_stage_and_then_its_content() -> None:
+    one, other = (question_hash(b"p", "q", "m", Params(), 1, each) for each in (b"c", b"d"))
+
+    assert (len(one), one[:16], one[16:]) == (17, other[:16], b"c")
 
 
 def test_equal_parameters_hash_alike_however_they_are_written() -> None:

@@ -3,18 +3,15 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.domain.data import named
-from quire.domain.ids import BlockId, RunId, StageId
+from quire.domain.ids import RunId, StageId
 from quire.domain.runs import RunStage
 from quire.domain.states import TASK_OPEN
-from quire.domain.tasks import NewTask
 from quire.ledger.ledger import Transaction
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.drop import drop
+from quire.pipeline.expand import expand
 from quire.pipeline.route import dissolve, fall_back
-from quire.plan.rendering import task_questions
 
-CHUNK = 5000  # tasks made in one transaction
 DROP_CHUNK = 1000
 CROWDED = 200  # tallies of one stage worth folding
 
@@ -37,7 +34,7 @@ def advance(tx: Transaction, contexts: Contexts, now: datetime) -> Advanced:
             if wishes.deadline is not None and wishes.deadline <= now:
                 fall_back(tx, wishes.run_id, now)
             expanded += sum(
-                _expand(tx, contexts, each) for each in stages if each.state == "expanding"
+                expand(tx, contexts, each) for each in stages if each.state == "expanding"
             )
             finished = _finish(tx, wishes.run_id, stages, now)
         if finished:
@@ -45,38 +42,6 @@ def advance(tx: Transaction, contexts: Contexts, now: datetime) -> Advanced:
     for stage in tx.tallies.crowded(CROWDED):
         tx.tallies.fold(stage)
     return Advanced(expanded, tuple(ended))
-
-
-def _expand(tx: Transaction, contexts: Contexts, listed: RunStage) -> int:
-    """Owe answers for the next blocks; the cursor moves in the same transaction."""
-    stage = tx.runs.take_stage(listed.id)
-    if stage is None:  # another worker is expanding it
-        return 0
-    wanted = tx.runs.wishes_of(stage.run_id)  # read after the lock: a cancel may have come first
-    if stage.state != "expanding" or wanted is None or wanted.cancelling:
-        return 0
-    limit = CHUNK
-    if wanted.task_limit is not None:
-        limit = min(limit, max(0, wanted.task_limit - stage.expanded))
-    context = contexts.of_stage(tx, stage.run_id, stage.id)
-    place = (stage.run_id, stage.cursor_document, stage.cursor_block)
-    subjects = tx.documents.subjects(*place, limit + 1)  # one more, to know whether that is all
-    more, subjects = len(subjects) > limit, subjects[:limit]
-    if subjects:
-        blocks = [each.block_id for each in subjects]
-        questions = task_questions(context.question, [each.content_hash for each in subjects])
-        tasks = named(NewTask, zip(blocks, map(_subject, blocks), questions, strict=True))
-        tx.tasks.add(stage.run_id, stage.id, "ready", tasks)
-        last = subjects[-1]
-        tx.runs.set_cursor(stage.id, last.document_ordinal, last.block_index, len(tasks))
-    if not more:
-        tx.runs.move_stage("seal", stage.id)
-    return len(subjects)
-
-
-def _subject(block: BlockId) -> bytes:
-    """Name the subject inside its stage; ascending, so that the index grows at its end."""
-    return block.to_bytes(8, "big")
 
 
 def _finish(tx: Transaction, run: RunId, stages: list[RunStage], now: datetime) -> bool:

@@ -20,8 +20,8 @@ from quire.plan.rendering import (
     RENDER_VERSION,
     item_bytes,
     items_bytes,
-    pack_text,
-    payload_hash,
+    pack_bytes,
+    rendered_hash,
     wire_ids,
 )
 from quire.plan.sizing import bound_tokens, learn, max_tokens, output_estimates
@@ -188,12 +188,13 @@ def _request(
     names: Sequence[str],
 ) -> NewRequest:
     stage, facts, tasks = context.stage, context.facts, packed.tasks
-    user = pack_text(stage.prompt, names, tasks)
+    rendered = pack_bytes(stage.prompt, names, tasks)
+    user = rendered.decode()
     floor = max([task.output_floor for task in tasks])
     limit = max_tokens(packed.estimates, facts, stage.max_tokens_per_block, floor)
     content_bytes = sum([task.json_bytes for task in tasks])
     sent_bytes = context.prefix_bytes + items_bytes(len(tasks), content_bytes)
-    digest = payload_hash(context.sending(limit).payload_head, user)
+    digest = rendered_hash(context.sending(limit).payload_head, rendered)
     if context.route != BATCH:  # a batch is written later, and may be larger than memory
         contexts.rendered[digest] = user
     most_input = context.most_tokens(sent_bytes, contexts.sizes[context.stage_id].per_byte)

@@ -17,6 +17,7 @@ from quire.domain.recipes import Stage
 RENDER_VERSION = 1  # raised when the same pack would be rendered to other bytes
 
 ASK = "Return exactly one result for every block_uid, from its own content only."
+_ASK = ASK.encode()
 
 FRAMING = """\
 You are given blocks of documents as JSON. Process each block independently of the others.
@@ -118,6 +119,11 @@ def user_text(prompt: str, request_id: int, items: Sequence[Asked]) -> str:
 
 
 def pack_text(prompt: str, ids: Sequence[str], items: Sequence[Asked]) -> str:
+    """Render one pack as text."""
+    return pack_bytes(prompt, ids, items).decode()
+
+
+def pack_bytes(prompt: str, ids: Sequence[str], items: Sequence[Asked]) -> bytes:
     """Render one pack; the last line is JSON, so no content can forge a boundary."""
     blocks = [
         {
@@ -128,7 +134,7 @@ def pack_text(prompt: str, ids: Sequence[str], items: Sequence[Asked]) -> str:
         }
         for uid, item in zip(ids, items, strict=True)
     ]
-    return f"{prompt}\n\n{ASK}\n{orjson.dumps({'blocks': blocks}).decode()}"
+    return b"%b\n\n%b\n%b" % (prompt.encode(), _ASK, orjson.dumps({"blocks": blocks}))
 
 
 def item_bytes(content_json_bytes: int) -> int:
@@ -151,7 +157,12 @@ def payload_hash(head: bytes, user: str) -> bytes:
 
     The head has a fixed length, so that no text can be read as a part of it.
     """
-    return sha256(head + user.encode()).digest()[:16]
+    return rendered_hash(head, user.encode())
+
+
+def rendered_hash(head: bytes, rendered: bytes) -> bytes:
+    """Fingerprint a whole call whose text is at hand as bytes."""
+    return sha256(head + rendered).digest()[:16]
 
 
 def question_hash(
@@ -179,8 +190,11 @@ def stage_question(
 
 
 def task_questions(stage_question: bytes, content_hashes: Sequence[bytes]) -> list[bytes]:
-    """Fingerprint the questions of some tasks; the first part has a fixed length, so may join."""
-    return [sha256(stage_question + each).digest()[:16] for each in content_hashes]
+    """Name the questions of some tasks: the stage's part, of a fixed length, then the content's.
+
+    Both are fingerprints already. A ledger that makes the tasks of a stage by itself does the same.
+    """
+    return [stage_question + each for each in content_hashes]
 
 
 # A stage has one set of parameters and millions of tasks.

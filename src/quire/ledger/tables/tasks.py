@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from quire.domain.data import named
@@ -9,6 +10,7 @@ from quire.domain.ids import RunId, StageId, TaskId, WorkspaceId
 from quire.domain.states import TASK
 from quire.domain.tasks import Failure, NewTask, ReadyTask, TaskView
 from quire.ledger.connection import Connection, Row
+from quire.ledger.moments import to_micros
 from quire.ledger.tables.moving import checked, move
 from quire.ledger.tables.tallies import Tallies
 from quire.ledger.texts import storable
@@ -44,6 +46,33 @@ class Tasks:
             ],
         )
         self._tallies.add(stage, {state: len(tasks)})
+
+    def expand_blocks(
+        self, run: RunId, stage: StageId, after: tuple[int, int], question: bytes, limit: int
+    ) -> int:
+        """Owe an answer about each of the next blocks, or sampled blocks, of a run after a place.
+
+        The ledger reads and writes by itself; returns how many there were.
+        """
+        sampled = self._connection.run("is_sampled", run=run)
+        made = self._connection.change(
+            "expand_sampled" if sampled else "expand_blocks",
+            workspace=self._workspace,
+            run=run,
+            stage=stage,
+            ordinal=after[0],
+            index=after[1],
+            question=question,
+            state="ready",
+            limit=limit,
+        )
+        self._tallies.add(stage, {"ready": made})
+        return made
+
+    def last_block(self, stage: StageId) -> tuple[int, int]:
+        """Where the newest ready task's block stands: its document's ordinal, and its index."""
+        ordinal, index = self._run("last_ready_block", stage=stage)[0]
+        return ordinal, index
 
     def ready(self, stage: StageId, limit: int) -> list[ReadyTask]:
         """What may be packed, in subject order."""
@@ -111,6 +140,17 @@ class Tasks:
         """Write down what wrong or lost answers taught."""
         rows = [(*note[:-1], storable(note.error)) for note in notes]
         self._connection.many("note_tasks", rows)
+
+    def unwaived(self, stage: StageId) -> int:
+        """How many failed tasks of a stage nobody has said to go on without."""
+        count: int = self._run("unwaived_failures", stage=stage)[0][0]
+        return count
+
+    def waive(self, task: TaskId, now: datetime) -> bool:
+        """Go on without a failed task; false if it has not failed, or was waived before."""
+        return self._connection.change(
+            "waive_task", workspace=self._workspace, id=task, now=to_micros(now)
+        ) > 0
 
     def failures(self, stage: StageId, limit: int) -> list[Failure]:
         """Failed tasks, for people."""

@@ -3,6 +3,31 @@
 INSERT INTO tasks (id, workspace_id, run_id, stage_id, block_id, subject_hash, question_hash, state)
 SELECT rows.id, rows.workspace_id, rows.run_id, rows.stage_id, rows.block_id, rows.subject_hash, rows.question_hash, rows.state FROM rows
 
+-- name: expand_blocks
+-- Tasks about the next blocks of a run's inputs, after a document ordinal and a block index. A subject is named by its
+-- block's key, ascending, so that the index grows at its end; its question is the stage's, then the content.
+INSERT INTO tasks (workspace_id, run_id, stage_id, block_id, subject_hash, question_hash, state)
+SELECT :workspace, :run, :stage, b.id, CAST(printf('%016x', b.id) AS BLOB), CAST(:question || b.content_hash AS BLOB), :state
+FROM run_documents rd JOIN blocks b ON b.document_id = rd.document_id AND b.workspace_id = :workspace
+WHERE rd.run_id = :run AND rd.ordinal >= :ordinal
+  AND b.block_index > CASE WHEN rd.ordinal = :ordinal THEN CAST(:index AS INTEGER) ELSE -1 END
+ORDER BY rd.ordinal, b.block_index LIMIT :limit
+
+-- name: expand_sampled
+-- The same for the next blocks of a run's sample.
+INSERT INTO tasks (workspace_id, run_id, stage_id, block_id, subject_hash, question_hash, state)
+SELECT :workspace, :run, :stage, b.id, CAST(printf('%016x', b.id) AS BLOB), CAST(:question || b.content_hash AS BLOB), :state
+FROM run_blocks rb JOIN run_documents rd ON rd.run_id = rb.run_id AND rd.ordinal = rb.ordinal
+JOIN blocks b ON b.document_id = rd.document_id AND b.block_index = rb.block_index AND b.workspace_id = :workspace
+WHERE rb.run_id = :run AND (rb.ordinal > :ordinal OR (rb.ordinal = :ordinal AND rb.block_index > :index))
+ORDER BY rb.ordinal, rb.block_index LIMIT :limit
+
+-- name: last_ready_block
+-- Of a stage that was just expanded: where expansion goes on.
+SELECT rd.ordinal, b.block_index FROM tasks t JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
+JOIN run_documents rd ON rd.run_id = t.run_id AND rd.document_id = b.document_id
+WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'ready' ORDER BY t.id DESC, rd.ordinal DESC LIMIT 1
+
 -- name: ready_tasks
 -- What may be packed, in subject order: ready, and no live request carries this version.
 SELECT t.id, t.version, t.calls, t.pack_cap, t.output_floor, b.json_bytes, b.block_index, b.block_type, b.content
@@ -44,6 +69,12 @@ UPDATE tasks SET state = :target WHERE workspace_id = :workspace AND stage_id = 
 UPDATE tasks SET state = :target, tries = 0, calls = 0
 WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source
   AND block_id IS NOT NULL -- nothing can be asked about what was purged
+
+-- name: unwaived_failures
+SELECT count(*) FROM tasks WHERE workspace_id = :workspace AND stage_id = :stage AND state = 'failed' AND waived_at IS NULL
+
+-- name: waive_task
+UPDATE tasks SET waived_at = :now WHERE workspace_id = :workspace AND id = :id AND state = 'failed' AND waived_at IS NULL
 
 -- name: failures_of_stage
 SELECT t.id, coalesce(d.conv_uid || ':' || CAST(b.block_index AS TEXT), '(purged)'), coalesce(d.title, ''), t.tries, coalesce(t.error, '')
