@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from quire.domain.errors import SettingsInvalid
-from quire.kits.judge.experiment import GroundTruth, ScaleStage
+from quire.kits.judge.experiment import GroundTruth, ScaleStage, shared_truth
 from quire.kits.judge.lines import line_of
 from quire.kits.judge.reading import read_experiment
 from tests.kits.judge.examples import TOML, write
@@ -91,9 +91,10 @@ def test_a_long_file_says_everything(tmp_path: Path) -> None:
         ("more, row 2", "B", 0, None),
     ]
     assert read.evidence[4].url == "https://example.org/4"
-    assert read.truth_of((read.evidence[3].id,)) == 1
-    assert read.truth_of((read.evidence[0].id,)) == 3
-    assert read.truth_of((read.evidence[0].id, read.evidence[3].id)) is None
+    names = [each.id for each in read.evidence]
+    assert [read.truths()[name] for name in names] == [3, 3, 3, 1, 2, 3]
+    assert shared_truth(read.truths(), names[:2]) == 3
+    assert shared_truth(read.truths(), names[:4]) is None
 
 
 def test_a_benchmark_may_bring_its_rubric(tmp_path: Path) -> None:

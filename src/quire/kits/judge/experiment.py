@@ -1,5 +1,6 @@
 """Experiments: one point of the design space, with all that is needed to run it again."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import combinations
@@ -119,16 +120,10 @@ class Experiment:
         """What marks where foreign text begins and ends: nobody who wrote the text knew it."""
         return _digest(self.experiment_tag, str(self.seed), *(each.id for each in self.evidence))
 
-    def truth_of(self, evidence_ids: tuple[str, ...]) -> int | None:
-        """The right stage of a bundle; None where it is not known, or its pieces differ."""
-        wanted = set(evidence_ids)
-        fallback = self.ground_truth.value if self.ground_truth else None
-        known = {
-            fallback if each.truth is None else each.truth
-            for each in self.evidence
-            if each.id in wanted
-        }
-        return known.pop() if len(known) == 1 else None
+    def truths(self) -> dict[str, int | None]:
+        """The right stage of every piece of evidence, by its name; None where it is not known."""
+        known = self.ground_truth.value if self.ground_truth else None
+        return {each.id: known if each.truth is None else each.truth for each in self.evidence}
 
     def config(self) -> dict[str, Json]:
         """The point of the design space, for the export."""
@@ -152,6 +147,12 @@ class Experiment:
 def all_pairs(models: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     """Every two models, once."""
     return tuple(combinations(models, 2))
+
+
+def shared_truth(truths: Mapping[str, int | None], evidence: Iterable[str]) -> int | None:
+    """The right stage of a bundle; None where it is not known, or its pieces differ."""
+    known = {truths[each] for each in evidence}
+    return known.pop() if len(known) == 1 else None
 
 
 def _digest(*parts: str) -> str:
