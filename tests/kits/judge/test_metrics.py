@@ -101,7 +101,7 @@ def test_intervals_hold_their_figure(both: tuple[Metrics, Any]) -> None:
         for name in ("abstain_rate", "expected_stage", "stage_entropy", "critic_agreement"):
             estimate = getattr(figures, name)
             assert estimate.low <= estimate.value <= estimate.high
-            assert estimate.high - estimate.low < 1
+            assert 0 < estimate.high - estimate.low < 1.5 or estimate.value == 0
 
 
 def test_divergence_equals_an_independent_computation(both: tuple[Metrics, Any]) -> None:
@@ -142,13 +142,14 @@ def test_deltas_match_samples_and_bundles(both: tuple[Metrics, Any]) -> None:
 
 
 def test_the_seed_alone_decides_the_intervals() -> None:
-    scores = [Score("m", n % 9, str(n), True, (1 + n * 7 % 4,)) for n in range(90)]
+    random = Random(2)
+    scores = [Score("m", n % 30, str(n), True, (1,), random.random()) for n in range(90)]
 
     same = [measure(scores, tag="t", scale_size=4, seed=5) for _ in range(2)]
 
     assert same[0] == same[1]
     other = measure(scores, tag="t", scale_size=4, seed=6)
-    assert same[0].overall.expected_stage.low != other.overall.expected_stage.low
+    assert same[0].overall.critic_agreement.low != other.overall.critic_agreement.low
 
 
 def test_nothing_observed_is_said_as_nothing() -> None:
