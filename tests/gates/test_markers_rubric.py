@@ -93,6 +93,11 @@ def test_semicolons_inside_of_brackets_part_nothing() -> None:
             "two rubrics that differ",
             "a contradiction",
         ),
+        (
+            rubric(ONE, TWO, LAST, "Or rather:", "RUBRIC:", ONE, TWO, LAST.replace("many", "all")),
+            "two rubrics that differ",
+            "a contradiction with words between",
+        ),
         (rubric(), "rubric has 0 stages", "blank"),
     ],
 )

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from quire.domain.data import Json, JsonObject
 from quire.gates.markers_lines import Decoded, Refusal, lines_of, marked, plain, with_reasoning
@@ -31,10 +31,16 @@ def read_rubric(text: str, params: JsonObject, _facts: JsonObject) -> Decoded | 
     if isinstance(stages, Refusal):
         return stages
     for one, other in pairwise(headers):
-        earlier = _stages(lines[one.place + 1 : other.place], size)
+        block = takewhile(_belongs, lines[one.place + 1 : other.place])
+        earlier = _stages([*block], size)
         if not isinstance(earlier, Refusal) and earlier != stages:
             return Refusal("answer has two rubrics that differ")
     return with_reasoning(lines, headers, {"stages": stages}, "RUBRIC")
+
+
+def _belongs(line: str) -> bool:
+    blank = not line.strip() or _FENCE.fullmatch(line) is not None
+    return blank or (len(line) <= _LONGEST_LINE and _STAGE.fullmatch(line.rstrip()) is not None)
 
 
 def _stages(lines: Sequence[str], size: int) -> list[Json] | Refusal:

@@ -9,9 +9,11 @@ import orjson
 
 from quire.domain.data import Json, JsonObject
 from quire.simulated.filling import compile_fields, compile_filler
+from quire.simulated.prompting import material_of
 from quire.simulated.subject import Subject, read
 
 _PLAIN_WORDS = 60
+_RESTATED_WORDS = 400
 
 
 class AskedBlock(NamedTuple):
@@ -74,11 +76,18 @@ def text_of(records: Sequence[JsonObject], longer: float = 0.0) -> str:
 def answer(user: str, output_schema: JsonObject | None) -> str:
     """Answer one message: a record for each block, one object, or plain text, as asked."""
     if output_schema is None:
-        return f"simulated: {' '.join(user.split()[:_PLAIN_WORDS])}"
+        return _plain(user)
     whole = writer_for(output_schema).whole
     if whole is not None:
         return write_json(whole(read(user)))
     return text_of(records_for(blocks_in(user), output_schema) or [])
+
+
+def _plain(user: str) -> str:
+    """Restate the material of a message; where none is marked as such, its first words."""
+    material = material_of(user).removeprefix("simulated: ")  # it may be an answer of ours
+    words = material.split()[:_RESTATED_WORDS] if material else user.split()[:_PLAIN_WORDS]
+    return f"simulated: {' '.join(words)}"
 
 
 def byte_length(text: str) -> int:

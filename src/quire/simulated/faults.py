@@ -7,6 +7,8 @@ A script is a comma-separated list, for example `skip=0.1,refuse@FORBIDDEN,429=0
 - For one block: skip, duplicate, conflict, wrong, noise, drift, refuse.
 - For the whole call (a WORD in any of its blocks will do): stranger, malformed, truncate, empty,
   garbage, hang, drop, key, 400, 413, 429, 500.
+- For the answer of a judge (a WORD anywhere in the message): missing_marker, two_markers, bold,
+  bullets, out_of_range, comma_decimal, abstain_remark, no_reasoning, stage_number, garbled_id.
 - Settings: `seed`, `latency` and `retry_after` in seconds, `longer` (0.28 makes packed answers 28 %
   longer), `truncate_at` (tokens after which every answer is cut), `drift_above` (blocks that a call
   may carry before any of them drifts; 1 unless told), `log` (a file for the call log).
@@ -29,7 +31,7 @@ BLOCK_FAULTS: Mapping[str, str] = {
     "drift": "does the same, but only where several blocks share the call",
     "refuse": "declines the whole call that carries the block",
 }
-CALL_FAULTS: Mapping[str, str] = {
+_CALL_FAULTS: Mapping[str, str] = {
     "stranger": "adds a record with an id that was never sent",
     "malformed": "writes JSON that does not parse",
     "truncate": "stops in the middle, as if the output limit were reached",
@@ -43,6 +45,19 @@ CALL_FAULTS: Mapping[str, str] = {
     "429": "says that there are too many requests",
     "500": "breaks down",
 }
+JUDGE_FAULTS: Mapping[str, str] = {
+    "missing_marker": "ends without the marker",
+    "two_markers": "has two that differ",
+    "bold": "writes the marker in bold",
+    "bullets": "writes the marker as a bullet",
+    "out_of_range": "gives a score above 1, an identifier not shown, a stage too many",
+    "comma_decimal": "writes 0,8, or parts criteria with commas",
+    "abstain_remark": "abstains with a remark",
+    "no_reasoning": "gives no reasons",
+    "stage_number": "gives the number of a stage for its identifier",
+    "garbled_id": "misspells an identifier",
+}
+CALL_FAULTS: Mapping[str, str] = {**_CALL_FAULTS, **JUDGE_FAULTS}
 NAMES = (*BLOCK_FAULTS, *CALL_FAULTS)
 
 

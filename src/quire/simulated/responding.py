@@ -14,12 +14,16 @@ from quire.simulated.answering import (
     records_for,
     text_of,
 )
-from quire.simulated.faults import Faults
+from quire.simulated.faults import JUDGE_FAULTS, Faults
+from quire.simulated.judging import draws_of, speak
+from quire.simulated.prompting import Asked, read_prompt
+from quire.simulated.slips import slipped, written
 
 REFUSAL = "I cannot help with this request."
 BYTES_PER_TOKEN = 4
 # These leave a call without an answer; where several strike, the first one counts.
 UNANSWERED = ("key", "429", "500", "413", "400", "hang", "drop", "garbage")
+_MOST_DRAWS = 20  # to find an answer that differs
 _WRONG = "a simulated value of the wrong type"
 
 
@@ -65,6 +69,7 @@ def clipped(text: str, most: int) -> str:
 
 def _strike(call: Call, asked: list[AskedBlock], faults: Faults) -> str:
     """Name the fault that decides about the call as a whole; "" where there is none."""
+    asked = asked or [AskedBlock("", call.user)]  # what holds no blocks is one
     contents = [block.content for block in asked]
     for name in UNANSWERED:
         if faults.strikes_call(name, call.attempt_id, contents):
@@ -88,6 +93,9 @@ def _limited(call: Call, text: str, faults: Faults, max_output: int | None) -> t
 def _said(call: Call, asked: list[AskedBlock], faults: Faults) -> str:
     """Write the answer, with whatever the script does to its records."""
     schema = call.output_schema
+    judged = read_prompt(call.system, call.user) if schema is None else None
+    if judged is not None:
+        return _judged(call, judged, faults)
     records = None if schema is None else records_for(asked, schema)
     if schema is None or records is None:
         return answer(call.user, schema)
@@ -98,6 +106,20 @@ def _said(call: Call, asked: list[AskedBlock], faults: Faults) -> str:
     if not faults.quiet and faults.strikes_call("malformed", call.attempt_id, contents):
         return text.replace("[", "[,", 1)  # no reader of JSON takes a comma there
     return text
+
+
+def _judged(call: Call, asked: Asked, faults: Faults) -> str:
+    """Answer as a judge, with the first slip that strikes."""
+    spoken = speak(asked, draws_of(call), call.model)
+    struck = (
+        each for each in JUDGE_FAULTS if faults.strikes_call(each, call.attempt_id, [call.user])
+    )
+    slip = "" if faults.quiet else next(struck, "")
+    if not slip:
+        return written(asked, spoken)
+    others = (speak(asked, draws_of(call, again), call.model) for again in range(1, _MOST_DRAWS))
+    other = next((each for each in others if each.said != spoken.said), spoken)
+    return slipped(slip, asked, spoken, other)
 
 
 def _disturbed(
