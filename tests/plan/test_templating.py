@@ -1,7 +1,7 @@
 """Templates: what they can say, and what is refused before it is rendered."""
 
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
 
 import pytest
 
@@ -14,7 +14,8 @@ from quire.plan.templating import (
 )
 
 
-class Block(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Block:
     """A value with fields, as prompts are given."""
 
     text: str

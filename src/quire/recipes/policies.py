@@ -13,6 +13,7 @@ from quire.recipes.rules import POLICY_ALIASES, POLICY_RULES, PROBED, seconds, u
 
 ENVIRONMENT = "environment"  # the one layer whose values are all text
 _SWITCHES: dict[str, Json] = {"on": True, "off": False, "auto": True}
+_OF_THE_CALL = ("temperature", "effort")  # a stage has these among its params
 _FRACTIONS = ("call_timeout", "temperature", "batch_wait")
 
 
@@ -43,6 +44,24 @@ def resolve(layers: Sequence[tuple[str, Mapping[str, Json]]]) -> SourcedPolicy:
     if probed:
         del values["pack_size"]  # whoever can look into the ledger puts the number there
     return SourcedPolicy(policy=_policy(values), sources=sources, probed=probed)
+
+
+def stage_layer(given: Mapping[str, Json]) -> tuple[dict[str, Json], list[tuple[str, str]]]:
+    """Read a stage's own policy: the values as they are meant, and each mistake with its key."""
+    values: dict[str, Json] = {}
+    mistakes: list[tuple[str, str]] = []
+    for key, setting in zip(
+        (name for name in given if given[name] is not None), _read_layer("", given), strict=True
+    ):
+        if setting.mistake:
+            mistakes.append((key, setting.mistake))
+        elif setting.name == "pack_size" and setting.value == PROBED:
+            mistakes.append((key, f'{key} = "{PROBED}" is for a whole run, not for one stage'))
+        elif setting.name in _OF_THE_CALL:
+            mistakes.append((key, f"{key} belongs into the stage's params"))
+        else:
+            values[setting.name] = setting.value
+    return values, mistakes
 
 
 def schema_layer(schema: Schema) -> dict[str, Json]:

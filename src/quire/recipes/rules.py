@@ -103,7 +103,26 @@ POLICY_RULES = {
     ),
     "min_batch_size": whole(1, 1_000_000),
     "batch_wait": number(0, 86_400),
+    "completion_mode": one_of("exact", "best_effort", "throughput"),
+    "repair_after_failures": whole(0, 100),
     "ledger": one_of("lean", "full"),
+}
+
+_STOPS = Rule(
+    wanted="a list of at most 16 texts",
+    allows=lambda value: (
+        isinstance(value, list | tuple)
+        and len(value) <= 16
+        and all(isinstance(each, str) and each for each in value)
+    ),
+)
+PARAM_RULES = {
+    "temperature": POLICY_RULES["temperature"],
+    "top_p": number(0, 1),
+    "seed": whole(0, 2**63 - 1),
+    "max_tokens": whole(1, 10_000_000),
+    "effort": POLICY_RULES["effort"],
+    "stop": _STOPS,
 }
 
 _ASKING = ("pack_size", "packing", "estimated_output_per_task", "max_tries", "max_calls")

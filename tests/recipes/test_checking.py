@@ -1,0 +1,200 @@
+"""Recipes made in Python are held to the same rules as files."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pytest
+
+from quire.domain.data import JsonObject
+from quire.domain.errors import RecipeInvalid
+from quire.domain.groupings import Driven, Driver, Part, Surroundings
+from quire.domain.models import Params
+from quire.domain.recipes import GateUse, Recipe, Stage
+from quire.recipes.checking import check_recipe, checked
+from quire.recipes.graphs import ancestors, arranged, circle
+from quire.recipes.registry import builtin_registry
+from quire.recipes.schemas import load_schema
+from tests.recipes.examples import recipe
+
+REGISTRY = builtin_registry()
+TEXT_GATE = (GateUse("text"),)
+
+
+def make(name: str, about: str = "each_document", **told: object) -> Stage:
+    """A stage that answers in text."""
+    stage = Stage(
+        name=name,
+        about=about,
+        schema=None,
+        instructions="",
+        prompt="Go.",
+        params=Params(),
+        gates=TEXT_GATE,
+        templated=True,
+    )
+    return replace(stage, **told)  # type: ignore[arg-type]
+
+
+def said(*stages: Stage, **told: object) -> list[str]:
+    """What is wrong with a recipe of these stages."""
+    made = replace(Recipe(name="r", stages=stages), **told)  # type: ignore[arg-type]
+    return list(map(str, check_recipe(made, REGISTRY)))
+
+
+def test_a_recipe_from_a_file_passes_again_as_a_value() -> None:
+    assert check_recipe(recipe(), REGISTRY) == []
+    assert checked(recipe(), REGISTRY) == recipe()
+
+
+def test_mistakes_carry_a_pointer_and_the_line_of_a_template() -> None:
+    assert said(make("a", prompt="x\n{{ y")) == [
+        "/stages/0/prompt: line 2: template: unexpected end of template, expected"
+        " 'end of print statement'."
+    ]
+
+
+def test_a_refusal_holds_every_mistake() -> None:
+    stages = (make("A"), make("b", about="nothing"), make("c", needs=("d",)))
+
+    with pytest.raises(RecipeInvalid, match="r: 3 mistakes") as caught:
+        checked(Recipe(name="r", stages=stages), REGISTRY)
+
+    assert len(caught.value.mistakes) == 3
+
+
+def test_stages_are_put_in_order_and_their_policy_is_settled() -> None:
+    made = Recipe(
+        name="r",
+        stages=(make("b", needs=("a",)), make("a", policy={"packing": "off", "max_attempts": 2})),
+    )
+
+    found = checked(made, REGISTRY).stages
+
+    assert [each.name for each in found] == ["a", "b"]
+    assert found[0].policy == {"packing": False, "max_tries": 2}
+
+
+def test_texts_that_are_no_templates_are_left_alone() -> None:
+    assert said(make("a", prompt="{{ x", templated=False)) == []
+
+
+@pytest.mark.parametrize(
+    ("stages", "message"),
+    [
+        ((make("a", samples=0),), "samples must be"),
+        ((make("a", gates=()),), "needs a gate"),
+        ((make("a", params=Params(top_p=2.0)),), "top_p must be"),
+        ((make("a", params=Params(stop=("",))),), "stop must be"),
+        ((make("a", models=("",)),), "needs a name"),
+        ((make("a", policy={"pack_size": "probed"}),), "whole run"),
+        ((make("a"), make("c", "each_result", of="a", critic="both")), "mode must be"),
+        ((make("a", "each_result", of="a"),), "own results"),
+        ((make("a", gates=(GateUse("rules", {"rules": [{"field": "x"}]}),)),), "come after"),
+        ((make("a", "all_to_one", settings={"document": True}),), "no setting"),
+    ],
+)
+def test_values_that_no_file_could_hold_are_refused(
+    stages: tuple[Stage, ...], message: str
+) -> None:
+    assert any(message in each for each in said(*stages)), said(*stages)
+
+
+# What may read what: by grouping, and how the stage that is read comes about.
+BLOCKS, DOCUMENTS = make("blocks", "each_block"), make("documents")
+DRAWS, ALL = make("draws", "samples", samples=3), make("all", "all_to_one")
+ECHO = make("echo", "each_result", of="documents")
+ECHO_BLOCK = make("echo_block", "each_result", of="blocks")
+EVERY = (BLOCKS, DOCUMENTS, DRAWS, ALL, ECHO, ECHO_BLOCK)
+
+
+@pytest.mark.parametrize(
+    ("about", "of", "may"),
+    [
+        ("each_block", "", {"blocks", "documents", "all", "echo"}),
+        ("each_document", "", {"blocks", "documents", "all", "echo"}),
+        ("all_to_one", "", {"blocks", "documents", "draws", "all", "echo", "echo_block"}),
+        ("samples", "", {"blocks", "documents", "draws", "all", "echo", "echo_block"}),
+        ("each_result", "echo", {"echo", "documents", "all"}),
+        ("samples", "echo", {"echo", "documents", "all"}),
+        ("each_result", "draws", {"draws", "all"}),
+    ],
+)
+def test_a_stage_reads_only_what_belongs_to_its_tasks(about: str, of: str, may: set[str]) -> None:
+    reads = {
+        each.name: said(*EVERY, make("reader", about, of=of, needs=(each.name,))) for each in EVERY
+    }
+
+    assert {name for name, wrong in reads.items() if not wrong} == may
+    assert all("unrelated" in each for wrong in reads.values() for each in wrong)
+
+
+class Bundles:
+    """A stranger's grouping: every result with documents beside it."""
+
+    name = "bundles"
+    driver = Driver.RESULT
+    wants_documents = True
+
+    def mistakes(self, around: Surroundings) -> Sequence[str]:
+        """It needs a size."""
+        return [] if "size" in around.settings else ["bundles need a size"]
+
+    def fan(self, driven: Driven, around: Surroundings) -> Iterator[Part]:
+        """One each."""
+        yield Part(model=driven.model)
+
+    def count(self, driven: int, around: Surroundings) -> int:
+        """One each."""
+        return driven
+
+
+def test_a_strangers_grouping_is_asked_and_may_read_what_its_documents_became() -> None:
+    registry = replace(REGISTRY, groupings={**REGISTRY.groupings, "bundles": Bundles()})
+    told: JsonObject = {"size": 2}
+    reader = make("r", "bundles", of="draws", needs=("echo",), prompt="{{ documents|length }}")
+
+    def found(stage: Stage) -> list[str]:
+        made = Recipe(name="r", stages=(*EVERY, stage))
+        return [each.message for each in check_recipe(made, registry)]
+
+    assert found(reader) == ["bundles need a size"]
+    assert found(replace(reader, settings=told)) == []
+
+
+def test_a_circle_is_named_in_its_order() -> None:
+    stages = (make("a", needs=("b",)), make("b", needs=("c",)), make("c", needs=("a",)), make("d"))
+
+    assert circle(stages) == ("a", "b", "c", "a")
+    assert any("a → b → c → a" in each for each in said(*stages))
+    assert circle((make("a"), make("b", needs=("a",)))) == ()
+
+
+def test_a_very_long_chain_is_no_circle() -> None:
+    stages = [make("s0"), *(make(f"s{no}", needs=(f"s{no - 1}",)) for no in range(1, 3000))]
+
+    assert circle(reversed(stages)) == ()
+    assert len(ancestors("s2999", {each.name: each for each in stages})) == 2999
+
+
+def test_stages_without_needs_keep_their_order() -> None:
+    stages = (make("c", needs=("a",)), make("b"), make("a"))
+
+    assert [each.name for each in arranged(stages)] == ["b", "a", "c"]
+
+
+def test_a_condition_on_a_text_critic_is_not_held_against_a_schema() -> None:
+    markers = (GateUse("markers", {"kind": "quality"}),)
+    judge = make("j", "each_result", of="a", critic="gate", accepts="answer.observability > 0.5")
+
+    assert said(make("a"), replace(judge, gates=markers)) == []
+
+
+def test_a_condition_must_ask_for_a_field_of_the_critics_schema() -> None:
+    schema = load_schema(
+        {"type": "object", "additionalProperties": False, "properties": {"x": {"type": "number"}}},
+        name="s",
+    )
+    judge = make("j", "each_result", of="a", critic="gate", accepts="answer.y > 1")
+    judge = replace(judge, schema=schema, gates=(GateUse("json"),))
+
+    assert any("answer.y is not known" in each for each in said(make("a"), judge))
