@@ -18,6 +18,7 @@ RequestId = NewType("RequestId", int)
 AttemptId = NewType("AttemptId", int)
 WorkerId = NewType("WorkerId", int)
 BatchId = NewType("BatchId", int)
+ResultId = NewType("ResultId", int)
 
 LOCAL = WorkspaceId("local")
 

@@ -24,6 +24,8 @@ class Policy:
     deadline: float | None = None  # seconds after the start: what a batch then owes goes direct
     min_batch_size: int = 30  # calls; fewer go direct
     batch_wait: float = 60.0  # seconds that a batch may wait for more calls to join it
+    completion_mode: str = "best_effort"  # exact, best_effort, throughput: what failures hold up
+    repair_after_failures: int = 2  # wrong answers before a task is asked with the reasons; 0 = never
     ledger: str = "lean"  # lean = bodies are rendered again; full = bodies are stored
 
 

@@ -54,6 +54,7 @@ class Wishes(NamedTuple):
     cancelling: bool
     early_judged: bool
     deadline: datetime | None = None  # what batches then still owe goes direct
+    stop_after: str | None = None  # the last stage that may begin
 
 
 class RunStage(NamedTuple):

@@ -135,5 +135,6 @@ CREDENTIAL = _lifecycle(
 
 LIFECYCLES = (RUN, STAGE, TASK, REQUEST, ATTEMPT, BATCH, REVIEW, CREDENTIAL)
 
-TASK_OPEN = ("waiting", "ready", "packed", "proposed", "blocked")  # still owed
+TASK_OWED = ("waiting", "ready", "packed", "proposed")  # something is still to come
+TASK_OPEN = (*TASK_OWED, "blocked")  # not ended; what is blocked goes on when its input does
 TASK_ENDED = ("done", "failed", "cancelled")

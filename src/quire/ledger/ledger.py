@@ -14,14 +14,17 @@ from quire.ledger.tables.batches import Batches
 from quire.ledger.tables.checks import Checks
 from quire.ledger.tables.copies import Copies
 from quire.ledger.tables.credentials import Credentials
+from quire.ledger.tables.critiques import Critiques
 from quire.ledger.tables.documents import Documents
 from quire.ledger.tables.holds import Events, Holds
 from quire.ledger.tables.limits import Caches, Levels
+from quire.ledger.tables.lineage import Lineage
 from quire.ledger.tables.purges import Purges
 from quire.ledger.tables.requests import Requests
 from quire.ledger.tables.results import Results
 from quire.ledger.tables.runs import Runs
 from quire.ledger.tables.schemas import Schemas
+from quire.ledger.tables.subjects import Subjects
 from quire.ledger.tables.tallies import Tallies
 from quire.ledger.tables.tasks import Tasks
 from quire.ledger.tables.views import Views
@@ -40,6 +43,9 @@ class Transaction:
         self.events = Events(connection, workspace)
         self.tallies = Tallies(connection, workspace)
         self.tasks = Tasks(connection, workspace, self.tallies)
+        self.lineage = Lineage(connection, workspace, self.tallies)
+        self.subjects = Subjects(connection, workspace)
+        self.critiques = Critiques(connection, workspace)
         self.requests = Requests(connection, workspace)
         self.attempts = Attempts(connection, workspace)
         self.batches = Batches(connection, workspace)

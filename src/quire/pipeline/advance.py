@@ -4,13 +4,17 @@ from datetime import datetime
 from typing import NamedTuple
 
 from quire.domain.ids import RunId, StageId
-from quire.domain.runs import RunStage
-from quire.domain.states import TASK_OPEN
+from quire.domain.runs import RunStage, Wishes
+from quire.domain.states import TASK_OWED
 from quire.ledger.ledger import Transaction
+from quire.pipeline.begin import begin, hold_if_failed, stop_if_asked
 from quire.pipeline.contexts import Contexts
+from quire.pipeline.criticise import call_critics, give_up_uncriticised
 from quire.pipeline.drop import drop
 from quire.pipeline.expand import expand
+from quire.pipeline.release import sweep
 from quire.pipeline.route import dissolve, fall_back
+from quire.pipeline.told import Told
 
 DROP_CHUNK = 1000
 CROWDED = 200  # tallies of one stage worth folding
@@ -27,16 +31,13 @@ def advance(tx: Transaction, contexts: Contexts, now: datetime) -> Advanced:
     """Move every running run on by one short step; twice at once is harmless."""
     expanded, ended = 0, []
     for wishes in tx.runs.wishes():
-        stages = tx.runs.stages(wishes.run_id)
         if wishes.cancelling:
             finished = let_go(tx, wishes.run_id, now)
         else:
             if wishes.deadline is not None and wishes.deadline <= now:
                 fall_back(tx, wishes.run_id, now)
-            expanded += sum(
-                expand(tx, contexts, each) for each in stages if each.state == "expanding"
-            )
-            finished = _finish(tx, wishes.run_id, stages, now)
+            expanded += _go_on(tx, contexts, wishes, now)
+            finished = _finish(tx, contexts.told(tx, wishes.run_id), now)
         if finished:
             ended.append(wishes.run_id)
     for stage in tx.tallies.crowded(CROWDED):
@@ -44,14 +45,45 @@ def advance(tx: Transaction, contexts: Contexts, now: datetime) -> Advanced:
     return Advanced(expanded, tuple(ended))
 
 
-def _finish(tx: Transaction, run: RunId, stages: list[RunStage], now: datetime) -> bool:
-    """Close sealed stages that owe nothing; end the run with its last stage."""
+def _go_on(tx: Transaction, contexts: Contexts, wishes: Wishes, now: datetime) -> int:
+    """Begin, expand and look after every stage of a run; returns how many tasks were made."""
+    told = contexts.told(tx, wishes.run_id)
+    if len(told.stages) > 1:
+        _look_after(tx, told, wishes, now)
+    stages = tx.runs.stages(wishes.run_id)
+    return sum(expand(tx, contexts, each) for each in stages if each.state == "expanding")
+
+
+def _look_after(tx: Transaction, told: Told, wishes: Wishes, now: datetime) -> None:
+    """Begin stages whose time has come, and sweep up what nobody else saw to."""
+    stages = tx.runs.stages(told.run_id)
+    standing = {each.name: each for each in stages}
+    stopped = stop_if_asked(tx, told, standing, wishes, now)
+    held = stopped or any([hold_if_failed(tx, told, each, now) for each in stages])
     for stage in stages:
+        spec = told.stages[stage.id]
+        if stage.state == "waiting" and not held:
+            begin(tx, told, stage, standing, wishes, now)
+        if spec.critic:
+            give_up_uncriticised(tx, told, spec)
+            above = told.stage_ids[spec.of]
+            call_critics(tx, told, above, tx.critiques.forgotten(above, stage.id))
+        if stage.state != "waiting" and sweep(tx, told, stage, now):
+            reopen(tx, told.run_id, stage.id, now)
+
+
+def _finish(tx: Transaction, told: Told, now: datetime) -> bool:
+    """Close sealed stages that owe nothing; end the run with its last stage."""
+    run = told.run_id
+    for stage in tx.runs.stages(run):
         if stage.state == "open" and not _owes(tx, stage):
             tx.runs.lock(run)  # a retry may be under way: look again when nobody else can reopen it
             if not _owes(tx, stage):
                 tx.runs.move_stage("close", stage.id)
-    if any(stage.state != "closed" for stage in tx.runs.stages(run)):
+    stages = tx.runs.stages(run)
+    if any(stage.state != "closed" for stage in stages):
+        return False
+    if any([hold_if_failed(tx, told, stage, now) for stage in stages]):
         return False
     return _end(tx, run, "finish", now)
 
@@ -90,7 +122,7 @@ def _end(tx: Transaction, run: RunId, move: str, now: datetime) -> bool:
 
 def _owes(tx: Transaction, stage: RunStage) -> bool:
     counts = tx.tallies.of_stage(stage.id)
-    return any(counts.get(state, 0) for state in TASK_OPEN)
+    return any(counts.get(state, 0) for state in TASK_OWED)
 
 
 def reopen(tx: Transaction, run: RunId, stage: StageId, now: datetime) -> None:

@@ -16,6 +16,7 @@ from quire.ledger.tables.tasks import Note
 from quire.pipeline.admit import note_not_cached, pool_of, primed, within_limits
 from quire.pipeline.contexts import Contexts, StageContext
 from quire.pipeline.drop import drop
+from quire.pipeline.gather import gathered_again, unchanged
 from quire.plan.rendering import Item, payload_hash, user_text
 
 
@@ -82,7 +83,11 @@ def _texts(
 ) -> dict[RequestId, str]:
     """The texts to send; none where a member moved on or the text is not what was promised."""
     most = context.policy.max_calls
-    waiting = tx.requests.sendable([each.id for each in queued], most)
+    ids = [each.id for each in queued]
+    waiting = tx.requests.sendable(ids, most)
+    if context.reads:  # what they were made from may have made way since
+        same = unchanged(tx, context, ids)
+        waiting = {each: count for each, count in waiting.items() if each in same}
     texts: dict[RequestId, str] = {}
     unknown: list[Queued] = []
     for each in queued:
@@ -114,6 +119,8 @@ def promised_texts(
 def _rendered(
     tx: Transaction, context: StageContext, requests: Sequence[RequestId]
 ) -> dict[RequestId, str]:
+    if not context.by_block:
+        return gathered_again(tx, context, requests)
     contents = tx.requests.contents(requests) if requests else []
     return {
         request: user_text(
@@ -175,7 +182,7 @@ def call_of(
         model=context.facts.name,
         system=context.prefix.system,
         user=user,
-        output_schema=context.prefix.output_schema,
+        output_schema=context.prefix.output_schema or None,
         params=context.sending(request.max_output).params,
         wire=context.facts.wire,
         caching=caching,

@@ -9,15 +9,16 @@ from typing import NamedTuple
 
 from quire.domain.batches import Batch
 from quire.domain.data import canonical_json
-from quire.domain.errors import NotFound
 from quire.domain.ids import LaneId, RunId, StageId
 from quire.domain.models import ModelFacts, Params, Price
 from quire.domain.policy import Policy
 from quire.domain.recipes import Stage
 from quire.domain.runs import BATCH, DIRECT, Lane
+from quire.gates.chain import Uses, gate_versions
 from quire.gates.judging import GATE_VERSION
 from quire.gates.shape import Shape
 from quire.ledger.ledger import Transaction
+from quire.pipeline.told import Asking, Told, read_told
 from quire.plan.batch_caching import batch_caching
 from quire.plan.rendering import Prefix, payload_head, prefix, prefix_bytes, stage_question
 from quire.plan.routing import PACED
@@ -34,8 +35,7 @@ from quire.plan.sizing import (
     pack_cap,
     reserved_output,
 )
-from quire.recipes.policies import policy_from_json
-from quire.recipes.snapshots import recipe_from_json
+from quire.recipes.registry import Registry, builtin_registry
 
 PACED_CALLS = 4  # in flight, of a run that goes steadily
 
@@ -66,9 +66,24 @@ class StageContext:
     shape: Shape
     output_shape: OutputShape
     budget: Budget  # before anything was learnt of the model's tokens
+    told: Told  # all of the run
+    model_no: int  # who is asked, of the run's models
+    asking: Asking
+    gates: Uses  # all of them; of records the first is inside `judge`
+    gate_version: str
     caching: bool  # the prefix is worth keeping, and the provider can keep it
     long_lived: bool  # for an hour and longer, so that a batch finds what was written before it
     question: bytes  # the part of every task's question that the stage decides
+
+    @property
+    def by_block(self) -> bool:
+        """Whether its tasks are plain questions about blocks: the fast way."""
+        return self.asking.by_block
+
+    @property
+    def reads(self) -> bool:
+        """Whether its tasks read results of other stages."""
+        return bool(self.stage.upstream)
 
     def budget_at(self, per_byte: float) -> Budget:
         """What a call may hold, once it is known how many tokens the model counts for a byte."""
@@ -105,8 +120,10 @@ NOTHING_LEARNT = Sizes()
 class Contexts:
     """A worker's memory of what runs were told; snapshots never change, so it is never stale."""
 
-    def __init__(self) -> None:
-        """Start with nothing."""
+    def __init__(self, registry: Registry | None = None) -> None:
+        """Start with nothing but what recipes may name."""
+        self.registry = registry or builtin_registry()
+        self._told: dict[RunId, Told] = {}
         self._by_lane: dict[LaneId, StageContext] = {}
         self._by_stage: dict[StageId, StageContext] = {}  # of any of its lanes
         self.judged_early: set[RunId] = set()  # runs whose first tasks were looked at: for good
@@ -118,8 +135,15 @@ class Contexts:
         """The context of a lane's stage."""
         known = self._by_lane.get(lane.id)
         if known is None:
-            known = self._by_lane[lane.id] = _read(tx, lane)
+            known = self._by_lane[lane.id] = build(lane, self.told(tx, lane.run_id))
             self._by_stage.setdefault(lane.stage_id, known)
+        return known
+
+    def told(self, tx: Transaction, run: RunId) -> Told:
+        """What a run was told."""
+        known = self._told.get(run)
+        if known is None:
+            known = self._told[run] = read_told(tx, run, self.registry)
         return known
 
     def of_batch(self, tx: Transaction, batch: Batch) -> StageContext:
@@ -139,26 +163,20 @@ class Contexts:
         return self.of_lane(tx, lane)
 
 
-def _read(tx: Transaction, lane: Lane) -> StageContext:
-    run = tx.runs.get(lane.run_id)
-    if run is None:
-        raise NotFound(f"there is no run {lane.run_id}")
-    names = {stage.id: stage.name for stage in tx.runs.stages(run.id)}
-    recipe = recipe_from_json(run.recipe)
-    stage = next(each for each in recipe.stages if each.name == names[lane.stage_id])
-    policy = policy_from_json(run.policy).policy
-    facts = ModelFacts.from_json(run.model)
-    return build(lane, stage, policy, facts)
-
-
-def build(lane: Lane, stage: Stage, policy: Policy, facts: ModelFacts) -> StageContext:
+def build(lane: Lane, told: Told) -> StageContext:
     """Derive everything that a stage's verbs need."""
+    facts = told.models[told.model_numbers[lane.model]]
+    asking = told.askings[told.stages[lane.stage_id].name]
+    stage = asking.stage
+    policy = told.policy_of(stage)
     if policy.route == PACED:
         policy = replace(policy, concurrency=min(policy.concurrency, PACED_CALLS))
     head = prefix(stage)
     prompt_bytes = len(stage.prompt.encode())
     cap = pack_cap(stage, policy)
     caching, long_lived = _caching(lane, policy, facts, head)
+    gates = told.gates_of(stage)
+    version = _version(stage, gates)
     room = budget(facts, prefix_bytes(head), prompt_bytes, reserved_output(facts), cap)
     return StageContext(
         run_id=lane.run_id,
@@ -175,10 +193,22 @@ def build(lane: Lane, stage: Stage, policy: Policy, facts: ModelFacts) -> StageC
         shape=Shape(stage.schema.record_schema if stage.schema else {}),
         output_shape=output_shape(stage.schema, policy.estimated_output_per_task),
         budget=room,
+        told=told,
+        model_no=told.model_numbers[lane.model],
+        asking=asking,
+        gates=gates,
+        gate_version=version,
         caching=caching,
         long_lived=long_lived,
-        question=stage_question(head.hash, stage.prompt, facts.name, stage.params, GATE_VERSION),
+        question=stage_question(head.hash, stage.prompt, facts.name, stage.params, version),
     )
+
+
+def _version(stage: Stage, gates: Uses) -> str:
+    """Name what judges answers; records have passed the packed form of the first gate."""
+    if stage.schema is None:
+        return gate_versions(gates)
+    return "+".join([GATE_VERSION, *filter(None, [gate_versions(gates[1:])])])
 
 
 def _caching(lane: Lane, policy: Policy, facts: ModelFacts, head: Prefix) -> tuple[bool, bool]:

@@ -14,6 +14,7 @@ from quire.domain.tasks import ReadyTask
 from quire.ledger.ledger import Transaction
 from quire.pipeline.contexts import NOTHING_LEARNT, Contexts, Sizes, StageContext
 from quire.pipeline.drop import drop
+from quire.pipeline.gather import Gathered, gather
 from quire.plan.calibrating import Measured, calibrate
 from quire.plan.packing import Sized, pack
 from quire.plan.rendering import (
@@ -55,11 +56,12 @@ def prepare(tx: Transaction, contexts: Contexts, context: StageContext, now: dat
         return 0
     if len(contexts.rendered) > 4 * queue:  # texts whose requests another worker took
         contexts.rendered.clear()
-    ready = tx.tasks.ready(context.stage_id, room)
+    gathered = gather(tx, context, room)
+    ready = gathered.tasks
     sizes = _learn(tx, contexts, context, len(ready))
     packs = _packs(context, sizes, ready, more=len(ready) == wanted)[:slots]
     if packs:
-        _queue(tx, contexts, context, packs)
+        _queue(tx, contexts, context, packs, gathered)
     return len(packs)
 
 
@@ -86,7 +88,15 @@ def may_pack(tx: Transaction, contexts: Contexts, context: StageContext, now: da
     if stage.state == "expanding" and (limit is None or stage.expanded < limit):
         return True
     room = _early_room(tx, contexts, context, now)
-    return room > 0 and bool(tx.tasks.ready(context.stage_id, 1))
+    if context.stage.critic and _may_propose(tx, context):
+        return True
+    return room > 0 and bool(tx.subjects.ready(context.stage_id, context.model_no, 1))
+
+
+def _may_propose(tx: Transaction, context: StageContext) -> bool:
+    """Whether answers that a critic must see are still to come: a fuller batch costs less."""
+    counts = tx.tallies.of_stage(context.told.stage_ids[context.stage.of])
+    return any(counts.get(state, 0) for state in ("ready", "packed"))
 
 
 def _early_room(tx: Transaction, contexts: Contexts, context: StageContext, now: datetime) -> int:
@@ -95,7 +105,8 @@ def _early_room(tx: Transaction, contexts: Contexts, context: StageContext, now:
     if run in contexts.judged_early:
         return 10**9
     counts = tx.tallies.of_stage(context.stage_id)
-    failed, ended = counts.get("failed", 0), counts.get("failed", 0) + counts.get("done", 0)
+    failed = counts.get("failed", 0)
+    ended = failed + counts.get("done", 0) + counts.get("proposed", 0)
     if ended < EARLY_TASKS:
         return EARLY_TASKS - counts.get("packed", 0) - ended
     if not tx.runs.mark_early_judged(run, now):
@@ -164,18 +175,24 @@ def _queue(
     contexts: Contexts,
     context: StageContext,
     packs: Sequence[Pack],
+    gathered: Gathered,
 ) -> None:
     requests: list[NewRequest] = []
     rows: list[tuple[object, ...]] = []
     for request, packed in zip(tx.requests.take_ids(len(packs)), packs, strict=True):
         names = wire_ids(request, len(packed.tasks))
-        requests.append(_request(contexts, context, request, packed, names))
+        mended = packed.tasks[0].id in gathered.mended
+        requests.append(_request(contexts, context, packed, (request, names), mended=mended))
         rows += [
             (request, ordinal, task.id, name, task.version)
             for ordinal, name, task in zip(count(1), names, packed.tasks, strict=False)
         ]
     members = named(NewMember, rows)
     tx.requests.add(requests, members)
+    if gathered.used:
+        used = gathered.used
+        carried = [each for each in members if each.task_id in used]
+        tx.subjects.note_used([(e.request_id, e.task_id, used[e.task_id]) for e in carried])
     tx.tasks.move_group("pack", context.stage_id, [member.task_id for member in members], "ready")
     tx.tallies.add(context.stage_id, {"packs": len(requests), "packed_tasks": len(members)})
 
@@ -183,12 +200,17 @@ def _queue(
 def _request(
     contexts: Contexts,
     context: StageContext,
-    request: RequestId,
     packed: Pack,
-    names: Sequence[str],
+    named: tuple[RequestId, Sequence[str]],
+    *,
+    mended: bool,
 ) -> NewRequest:
     stage, facts, tasks = context.stage, context.facts, packed.tasks
-    rendered = pack_bytes(stage.prompt, names, tasks)
+    request, names = named
+    if stage.schema is None:
+        rendered = tasks[0].content.encode()
+    else:
+        rendered = pack_bytes(stage.prompt, names, tasks)
     user = rendered.decode()
     floor = max([task.output_floor for task in tasks])
     limit = max_tokens(packed.estimates, facts, stage.max_tokens_per_block, floor)
@@ -202,7 +224,7 @@ def _request(
     return NewRequest(
         request,
         context.lane_id,
-        ANSWER,
+        Kind.REPAIR.value if mended else ANSWER,
         context.prefix.hash,
         digest,
         RENDER_VERSION,
@@ -210,5 +232,5 @@ def _request(
         content_bytes,
         limit,
         reserve,
-        user if context.policy.ledger == "full" else "",
+        user if context.policy.ledger == "full" or (mended and context.by_block) else "",
     )

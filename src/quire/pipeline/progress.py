@@ -6,7 +6,7 @@ from quire.domain.errors import NotFound
 from quire.domain.ids import RunId
 from quire.domain.models import ModelFacts
 from quire.domain.runs import Progress
-from quire.domain.states import TASK, TASK_OPEN
+from quire.domain.states import TASK, TASK_OWED
 from quire.ledger.ledger import Transaction
 from quire.pipeline.admit import held_back_by
 
@@ -53,7 +53,7 @@ def at_rest(now: Progress) -> bool:
     if now.holds:
         return True
     limited = now.task_limit is not None and now.expanded >= now.task_limit
-    return limited and not any(now.counts.get(state) for state in TASK_OPEN)
+    return limited and not any(now.counts.get(state) for state in TASK_OWED)
 
 
 def reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> list[str]:

@@ -10,26 +10,33 @@ from quire.pipeline.record import let_go_again
 CHUNK = 1000
 
 
-def set_route(tx: Transaction, run: RunId, model: str, route: str) -> None:
+def set_route(tx: Transaction, run: RunId, route: str) -> None:
     """Let every stage's new packs travel this way; what is queued the other way follows."""
-    for stage in tx.runs.stages(run):
-        lanes = lanes_of(tx, run, stage.id)
-        if route not in lanes:
-            lanes[route] = tx.requests.add_lane(run, stage.id, model, route)
-        tx.batches.serve(stage.id, lanes[route])
-        for other, lane in lanes.items():
+    lanes = tx.requests.lanes_of_run(run)
+    for stage, model in dict.fromkeys((each.stage_id, each.model) for each in lanes):
+        ways = lanes_of(tx, run, stage, model)
+        if route not in ways:
+            ways[route] = tx.requests.add_lane(run, stage, model, route)
+        tx.batches.serve(ways[route])
+        for other, lane in ways.items():
             if other != route:
-                tx.batches.redirect(lane, lanes[route])
+                tx.batches.redirect(lane, ways[route])
 
 
-def lanes_of(tx: Transaction, run: RunId, stage: StageId) -> dict[str, LaneId]:
-    """A stage's lanes by how their requests travel."""
-    return {each.route: each.id for each in tx.requests.lanes_of_run(run) if each.stage_id == stage}
+def lanes_of(tx: Transaction, run: RunId, stage: StageId, model: str) -> dict[str, LaneId]:
+    """The lanes to one model of a stage, by how their requests travel."""
+    lanes = tx.requests.lanes_of_run(run)
+    return {e.route: e.id for e in lanes if e.stage_id == stage and e.model == model}
+
+
+def direct_lane(tx: Transaction, lane: Lane) -> LaneId:
+    """The lane in which the same calls would go direct."""
+    return lanes_of(tx, lane.run_id, lane.stage_id, lane.model)[DIRECT]
 
 
 def send_directly(tx: Transaction, lane: Lane) -> int:
     """What is queued for a batch goes direct; returns how many calls that is."""
-    return tx.batches.redirect(lane.id, lanes_of(tx, lane.run_id, lane.stage_id)[DIRECT])
+    return tx.batches.redirect(lane.id, direct_lane(tx, lane))
 
 
 def dissolve(tx: Transaction, draft: BatchId, why: str, now: datetime) -> int:
@@ -49,7 +56,7 @@ def fall_back(tx: Transaction, run: RunId, now: datetime) -> int:
     returned = 0
     for lane in tx.requests.lanes_of_run(run):
         if lane.route == BATCH and lane.serves:
-            tx.batches.serve(lane.stage_id, lanes_of(tx, run, lane.stage_id)[DIRECT])
+            tx.batches.serve(direct_lane(tx, lane))
             for draft in tx.batches.drafts_of_run(run):
                 dissolve(tx, draft, "the deadline came before it was sent", now)
             send_directly(tx, lane)

@@ -14,12 +14,13 @@ from quire.domain.requests import Answered
 from quire.domain.results import Judged
 from quire.domain.states import TASK
 from quire.domain.tasks import Member
-from quire.gates.judging import GATE_VERSION, judge
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.results import NewResult
 from quire.ledger.tables.tasks import Note
 from quire.pipeline.contexts import Contexts, StageContext
 from quire.pipeline.drop import give_back
+from quire.pipeline.follow import by_stage, follow, move_of, note_used
+from quire.pipeline.weigh import Parts, weigh
 from quire.plan.retrying import Accept, Again, GiveUp, Owed, Step, after_answer
 
 GROUP = 256  # attempts judged in one transaction
@@ -44,7 +45,11 @@ class _Outcome:
         self.closing: list[RequestId] = []
         self.dropping: list[RequestId] = []
         self.splits: dict[StageId, int] = defaultdict(int)
-        self.taken: set[TaskId] = set()  # accepted in this very group
+        self.taken: set[TaskId] = set()  # accepted in this very group, or waiting for a critic
+        self.contexts: dict[StageId, StageContext] = {}
+        self.parts: Parts = {}  # what groupings said of tasks
+        self.reading: list[tuple[RequestId, TaskId]] = []  # accepted, and made from other results
+        self.mending: list[TaskId] = []  # to be asked with the reasons why the last did not do
 
 
 def settle(tx: Transaction, contexts: Contexts, now: datetime, limit: int = GROUP) -> int:
@@ -54,11 +59,37 @@ def settle(tx: Transaction, contexts: Contexts, now: datetime, limit: int = GROU
         return 0
     members = _by_request(tx.requests.members(sorted({each.request_id for each in answered})))
     outcome = _Outcome()
+    _look_up(tx, contexts, answered, members, outcome)
     for each in answered:
         _judge(tx, contexts, each, members.get(each.request_id, []), outcome)
     _write(tx, outcome, now)
     tx.attempts.move_group("settle", [each.attempt_id for each in answered], "answered")
     return len(answered)
+
+
+def _look_up(
+    tx: Transaction,
+    contexts: Contexts,
+    answered: Sequence[Answered],
+    members: dict[RequestId, list[Member]],
+    outcome: _Outcome,
+) -> None:
+    """Read what judging needs besides: of plain questions about blocks that is nothing."""
+    speaking: list[TaskId] = []
+    criticised: list[TaskId] = []
+    for each in answered:
+        context = contexts.of_stage(tx, each.run_id, each.stage_id)
+        outcome.contexts[each.stage_id] = context
+        tasks = [member.task_id for member in members.get(each.request_id, [])]
+        if not context.by_block:
+            speaking += tasks
+        if context.told.critics_of(context.stage):
+            criticised += tasks
+    if speaking:
+        parts = tx.subjects.parts(speaking)
+        outcome.parts = {task: context.told.part(text) for task, text in parts.items()}
+    if criticised:
+        outcome.taken |= tx.results.current(criticised)
 
 
 def _by_request(members: Iterable[Member]) -> dict[RequestId, list[Member]]:
@@ -75,14 +106,8 @@ def _judge(
     members: Sequence[Member],
     outcome: _Outcome,
 ) -> None:
-    context = contexts.of_stage(tx, answered.run_id, answered.stage_id)
-    judged = judge(
-        answered.text,
-        answered.stop,
-        [each.wire_id for each in members],
-        context.shape,
-        context.prefix.nested,
-    )
+    context = outcome.contexts[answered.stage_id]
+    judged = weigh(context, answered, members, outcome.parts)
     last = _end_request(answered, outcome)
     waiting = [
         each
@@ -94,23 +119,29 @@ def _judge(
     if judged.clean:
         if answered.sent > 1:  # else no verdict was written before, and none means accepted
             outcome.all_accepted.append(answered.request_id)
-        _accept(answered, waiting, judged, outcome)  # the usual case: there is nothing to decide
+        _accept(context, answered, waiting, judged, outcome)  # the usual case: nothing to decide
         return
     _gather_verdicts(answered, members, judged, outcome)
     _decide(context, answered, judged, waiting, outcome, last=last)
 
 
 def _accept(
-    answered: Answered, members: Sequence[Member], judged: Judged, outcome: _Outcome
+    context: StageContext,
+    answered: Answered,
+    members: Sequence[Member],
+    judged: Judged,
+    outcome: _Outcome,
 ) -> None:
-    attempt, verdicts = answered.attempt_id, judged.verdicts
+    attempt, verdicts, version = answered.attempt_id, judged.verdicts, context.gate_version
     for each in members:
         outcome.accepted[each.stage_id, each.state].append(each.task_id)
     outcome.taken.update([each.task_id for each in members])
+    if context.reads:
+        outcome.reading += [(answered.request_id, each.task_id) for each in members]
     outcome.results += named(
         NewResult,
         [
-            (each.task_id, each.version, attempt, GATE_VERSION, _text(verdicts[each.wire_id].data))
+            (each.task_id, each.version, attempt, version, _text(verdicts[each.wire_id].data))
             for each in members
         ],
     )
@@ -133,11 +164,19 @@ def _decide(
         judged, owed, max_output=answered.max_output, facts=context.facts, policy=context.policy
     )
     accepted = [each for each in waiting if isinstance(steps[each.wire_id], Accept)]
-    _accept(answered, accepted, judged, outcome)
+    _accept(context, answered, accepted, judged, outcome)
     for each in waiting:
         _gather(each, steps[each.wire_id], outcome, last=last)
+        if last and _is_to_be_mended(context, steps[each.wire_id]):
+            outcome.mending.append(each.task_id)
     if last and any(_shrinks(step, len(judged.verdicts)) for step in steps.values()):
         outcome.splits[answered.stage_id] += 1
+
+
+def _is_to_be_mended(context: StageContext, step: Step) -> bool:
+    """Whether its own answer was wrong so often that it is told why."""
+    after = context.policy.repair_after_failures
+    return bool(after) and isinstance(step, Again) and step.tries >= after
 
 
 def _shrinks(step: Step, pack: int) -> bool:
@@ -197,13 +236,21 @@ def _write(tx: Transaction, outcome: _Outcome, now: datetime) -> None:
     tx.results.add(outcome.results, now)
     tx.tasks.count_calls(outcome.called)
     for (stage, state), tasks in outcome.accepted.items():
-        tx.tasks.move_group("accept", stage, tasks, state, calls=1)
+        move = move_of(outcome.contexts[stage].told, stage)
+        tx.tasks.move_group(move, stage, tasks, state, calls=1)
     tx.tasks.note([note for note in outcome.notes if note.id not in outcome.taken])
+    tx.critiques.mend([task for task in outcome.mending if task not in outcome.taken])
     for (stage, state), tasks in outcome.given_up.items():
         tx.tasks.move_group("give_up", stage, tasks, state)
     give_back(tx, outcome.going_again, [*outcome.closing, *outcome.dropping])
     for stage, splits in outcome.splits.items():
         tx.tallies.add(stage, {"splits": splits})
+    if outcome.reading:
+        note_used(tx, outcome.reading, now)
+    for stage, tasks in by_stage(outcome.accepted).items():
+        told = outcome.contexts[stage].told
+        if len(told.stages) > 1:
+            follow(tx, told, stage, tasks, now)
 
 
 def _text(data: Json) -> str:

@@ -1,7 +1,7 @@
 """Start: an order becomes a run, or goes on with the run of the same order."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -10,10 +10,11 @@ from quire.domain.data import canonical_json
 from quire.domain.ids import DocumentId, RunId, fingerprint
 from quire.domain.models import ModelFacts
 from quire.domain.policy import SourcedPolicy
-from quire.domain.recipes import Recipe
+from quire.domain.recipes import Recipe, Stage
 from quire.domain.runs import BATCH, DIRECT, HoldKind
 from quire.ledger.ledger import Transaction
 from quire.pipeline.route import set_route
+from quire.pipeline.told import Asking, asked_of
 from quire.plan.rendering import prefix
 from quire.recipes.policies import policy_from_json
 from quire.recipes.snapshots import recipe_to_json
@@ -48,6 +49,9 @@ class Order:
     facts: ModelFacts
     policy: SourcedPolicy
     inputs: Sequence[tuple[DocumentId, str]]  # each with its fingerprint
+    input_names: Mapping[DocumentId, str] = field(default_factory=dict)  # the recipe's, of its set
+    models: tuple[ModelFacts, ...] = ()  # that stages name, besides the run's own
+    stop_after: str | None = None  # the last stage that may begin
     task_limit: int | None = None
     new: bool = False  # start afresh, and pay again, even if the same order was given before
     sample: Sample | None = None
@@ -73,6 +77,7 @@ def start(tx: Transaction, order: Order, now: datetime) -> Started:
     known = None if order.new else tx.runs.newest_of(key)
     if known is not None:
         tx.runs.set_limit(known, order.task_limit)
+        tx.runs.set_stop_after(known, order.stop_after)
         _change_speed(tx, known, order, now)
         _try_keys_again(tx, known, order, now)
         tx.batches.hurry(known)
@@ -80,21 +85,30 @@ def start(tx: Transaction, order: Order, now: datetime) -> Started:
         return Started(known, goes_on=True)
     told = (recipe_to_json(order.recipe), order.facts.as_json(), order.policy.as_json())
     run = tx.runs.add(key, told, order.task_limit, now)
-    tx.runs.add_inputs(run, [document for document, _ in order.inputs])
+    tx.runs.add_inputs(run, [document for document, _ in order.inputs], order.input_names)
+    tx.lineage.add_models(run, [(each.name, each.as_json()) for each in order.models])
     if order.sample is not None:
         tx.runs.add_sample(run, order.sample.blocks)
     for stage in order.recipe.stages:
-        head = prefix(stage)
-        tx.requests.add_prefix(head.hash, head.system, head.output_schema)
-        stage_id = tx.runs.add_stage(run, stage.name)
-        tx.requests.add_lane(run, stage_id, order.facts.name)
-        tx.runs.move_stage("expand", stage_id)
+        _add_stage(tx, run, order, stage)
     if order.route == BATCH:
-        set_route(tx, run, order.facts.name, BATCH)
+        set_route(tx, run, BATCH)
     tx.runs.set_deadline(run, _deadline(order, now))
+    tx.runs.set_stop_after(run, order.stop_after)
     tx.events.add(run, "run_started", _told(order), now)
     tx.notify()
     return Started(run, goes_on=False)
+
+
+def _add_stage(tx: Transaction, run: RunId, order: Order, stage: Stage) -> None:
+    """Add a stage with a lane to each model; it begins at once if it waits for nothing."""
+    head = prefix(Asking(stage, order.recipe.parameters).stage)
+    tx.requests.add_prefix(head.hash, head.system, head.output_schema)
+    stage_id = tx.runs.add_stage(run, stage.name)
+    for model in asked_of(order.recipe, stage, order.facts.name):
+        tx.requests.add_lane(run, stage_id, model)
+    if stage.critic or not stage.upstream:
+        tx.runs.move_stage("expand", stage_id)
 
 
 def _told(order: Order) -> str:
@@ -117,7 +131,7 @@ def _change_speed(tx: Transaction, run: RunId, order: Order, now: datetime) -> N
             tx.runs.set_deadline(run, _deadline(order, now))
         wishes = tx.runs.wishes_of(run)
         late = wishes is not None and wishes.deadline is not None and wishes.deadline <= now
-        set_route(tx, run, order.facts.name, DIRECT if late else order.route)
+        set_route(tx, run, DIRECT if late else order.route)
         tx.runs.set_policy(run, {**found.policy, **{name: told[name] for name in OPERATIONAL}})
         tx.runs.set_model(run, {**found.model, "limits": order.facts.as_json()["limits"]})
 
@@ -141,6 +155,7 @@ def run_key(order: Order) -> bytes:
         order.facts.name,
         canonical_json(policy),
         *(conv_uid for _, conv_uid in order.inputs),
+        *sorted(f"{document}={name}" for document, name in order.input_names.items()),
         *_sample_parts(order.sample),
     )
 

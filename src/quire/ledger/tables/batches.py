@@ -18,7 +18,6 @@ from quire.domain.ids import (
     LaneId,
     RequestId,
     RunId,
-    StageId,
     TaskId,
     WorkerId,
     WorkspaceId,
@@ -217,9 +216,9 @@ class Batches:
         """Let what is queued in one lane travel in another; returns how many requests that is."""
         return self._connection.change("redirect_requests", lane=lane, target=target)
 
-    def serve(self, stage: StageId, lane: LaneId) -> None:
+    def serve(self, lane: LaneId) -> None:
         """Let new packs of a stage go to this lane only."""
-        self._change("serve_lane", stage=stage, lane=lane)
+        self._change("serve_lane", lane=lane)
 
     def mark_late(self, batch: BatchId) -> int:
         """The deadline came: what a batch has out may go out elsewhere too."""

@@ -49,6 +49,11 @@ class Results:
         at = to_micros(now)
         self._connection.many("add_results", [(*each, at) for each in results])
 
+    def current(self, tasks: Sequence[TaskId]) -> set[TaskId]:
+        """Which of these tasks have a current result."""
+        rows = self._connection.run("tasks_with_results", ids=list(tasks))
+        return {row[0] for row in rows}
+
     def export(self, run: RunId, stage: StageId) -> Iterator[ExportRow]:
         """Every block of a run's inputs in order, streamed."""
         rows = self._connection.stream(

@@ -1,8 +1,9 @@
 """Runs and their stages: what was told, how it stands, and the wishes about it."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 
 from quire.domain.data import JsonObject, plain_json
 from quire.domain.ids import DocumentId, RunId, StageId, WorkspaceId
@@ -44,9 +45,14 @@ class Runs:
         )
         return RunId(rows[0][0])
 
-    def add_inputs(self, run: RunId, documents: Sequence[DocumentId]) -> None:
-        """Fix the run's inputs and their order."""
-        rows = [(run, ordinal, document) for ordinal, document in enumerate(documents)]
+    def add_inputs(
+        self,
+        run: RunId,
+        documents: Sequence[DocumentId],
+        names: Mapping[DocumentId, str] = MappingProxyType({}),
+    ) -> None:
+        """Fix the run's inputs and their order, each with the recipe's name for its set."""
+        rows = [(run, ordinal, each, names.get(each, "")) for ordinal, each in enumerate(documents)]
         self._connection.bulk("add_run_documents", rows)
 
     def add_sample(self, run: RunId, blocks: Sequence[tuple[int, int]]) -> None:
@@ -123,6 +129,10 @@ class Runs:
         """Say until when batches may take."""
         self._change("set_deadline", id=run, at=None if at is None else to_micros(at))
 
+    def set_stop_after(self, run: RunId, stage: str | None) -> None:
+        """Wish for no stage after this one to begin, or take the wish back."""
+        self._change("set_stop_after", id=run, stage=stage)
+
     def mark_early_judged(self, run: RunId, now: datetime) -> bool:
         """Note that the first tasks were looked at; true for the first who does."""
         return self._change("mark_early_judged", id=run, now=to_micros(now)) > 0
@@ -185,4 +195,4 @@ def _run(row: Row) -> Run:
 
 
 def _wishes(row: Row) -> Wishes:
-    return Wishes(row[0], row[1], bool(row[2]), bool(row[3]), maybe_moment(row[4]))
+    return Wishes(row[0], row[1], bool(row[2]), bool(row[3]), maybe_moment(row[4]), row[5])

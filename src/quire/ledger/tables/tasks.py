@@ -148,9 +148,12 @@ class Tasks:
 
     def waive(self, task: TaskId, now: datetime) -> bool:
         """Go on without a failed task; false if it has not failed, or was waived before."""
-        return self._connection.change(
-            "waive_task", workspace=self._workspace, id=task, now=to_micros(now)
-        ) > 0
+        return (
+            self._connection.change(
+                "waive_task", workspace=self._workspace, id=task, now=to_micros(now)
+            )
+            > 0
+        )
 
     def failures(self, stage: StageId, limit: int) -> list[Failure]:
         """Failed tasks, for people."""

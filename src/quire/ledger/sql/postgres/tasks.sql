@@ -25,7 +25,7 @@ ORDER BY rb.ordinal, rb.block_index LIMIT :limit
 SELECT t.id, t.version, t.calls, t.pack_cap, t.output_floor, b.json_bytes, b.block_index, b.block_type, b.content
 FROM tasks t CROSS JOIN LATERAL (SELECT json_bytes, block_index, block_type, content FROM blocks
     WHERE id = t.block_id AND workspace_id = :workspace OFFSET 0) AS b
-WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'ready'
+WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.model_no = 0 AND t.state = 'ready'
   AND NOT EXISTS (
     SELECT 1 FROM request_tasks rt JOIN requests r ON r.id = rt.request_id
     WHERE rt.task_id = t.id AND rt.version = t.version AND r.state IN ('queued', 'out') AND r.late = 0 OFFSET 0)

@@ -169,7 +169,11 @@ JOIN request_tasks rt ON rt.request_id = q.id JOIN tasks t ON t.id = rt.task_id 
 WHERE a.batch_id = :batch AND a.state = 'open' AND t.state = 'packed' AND t.version = rt.version ORDER BY t.id LIMIT :limit
 
 -- name: serve_lane
-UPDATE lanes SET serves = CASE WHEN id = :lane THEN 1 ELSE 0 END WHERE workspace_id = :workspace AND stage_id = :stage
+-- Of the lanes to one model of a stage, new packs go to this one.
+UPDATE lanes SET serves = CASE WHEN id = :lane THEN 1 ELSE 0 END
+WHERE workspace_id = :workspace
+  AND stage_id = (SELECT o.stage_id FROM lanes o WHERE o.workspace_id = :workspace AND o.id = :lane)
+  AND model = (SELECT o.model FROM lanes o WHERE o.workspace_id = :workspace AND o.id = :lane)
 
 -- name: late_of
 SELECT id FROM requests WHERE id IN (:ids...) AND late = 1

@@ -3,6 +3,9 @@
 INSERT INTO results (task_id, version, attempt_id, gate_version, data, created_at, origin)
 SELECT rows.task_id, rows.version, rows.attempt_id, rows.gate_version, rows.data, rows.created_at, 'model' FROM rows
 
+-- name: tasks_with_results
+SELECT task_id FROM results WHERE task_id IN (:ids...) AND superseded_at IS NULL
+
 -- name: export_rows
 -- Every block of a run's inputs, or of its sample of them, in order, with its task and current result where there are any.
 SELECT d.id, b.block_index, b.block_type, b.locator, b.content, t.id, t.state, t.error, t.tries, res.data, res.review_state, res.version

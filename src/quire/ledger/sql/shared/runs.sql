@@ -3,9 +3,9 @@ INSERT INTO runs (workspace_id, run_key, recipe, model, policy, state, task_limi
 VALUES (:workspace, :key, :recipe, :model, :policy, :state, :task_limit, :now) RETURNING id
 
 -- name: add_run_documents
--- rows: run_id int, ordinal int, document_id int
-INSERT INTO run_documents (run_id, ordinal, document_id)
-SELECT rows.run_id, rows.ordinal, rows.document_id FROM rows
+-- rows: run_id int, ordinal int, document_id int, input text
+INSERT INTO run_documents (run_id, ordinal, document_id, input)
+SELECT rows.run_id, rows.ordinal, rows.document_id, rows.input FROM rows
 
 -- name: add_run_blocks
 -- rows: run_id int, ordinal int, block_index int
@@ -36,11 +36,11 @@ FROM runs WHERE workspace_id = :workspace ORDER BY id DESC LIMIT :limit
 
 -- name: running_wishes
 -- What is wanted of every running run.
-SELECT id, task_limit, CASE WHEN cancel_asked_at IS NULL THEN 0 ELSE 1 END, CASE WHEN early_judged_at IS NULL THEN 0 ELSE 1 END, deadline_at
+SELECT id, task_limit, CASE WHEN cancel_asked_at IS NULL THEN 0 ELSE 1 END, CASE WHEN early_judged_at IS NULL THEN 0 ELSE 1 END, deadline_at, stop_after_stage
 FROM runs WHERE workspace_id = :workspace AND state = 'running' ORDER BY id
 
 -- name: wishes_of_run
-SELECT id, task_limit, CASE WHEN cancel_asked_at IS NULL THEN 0 ELSE 1 END, CASE WHEN early_judged_at IS NULL THEN 0 ELSE 1 END, deadline_at
+SELECT id, task_limit, CASE WHEN cancel_asked_at IS NULL THEN 0 ELSE 1 END, CASE WHEN early_judged_at IS NULL THEN 0 ELSE 1 END, deadline_at, stop_after_stage
 FROM runs WHERE workspace_id = :workspace AND id = :id AND state = 'running'
 
 -- name: lock_run
@@ -56,6 +56,9 @@ UPDATE runs SET task_limit = :task_limit WHERE workspace_id = :workspace AND id 
 
 -- name: set_deadline
 UPDATE runs SET deadline_at = :at WHERE workspace_id = :workspace AND id = :id
+
+-- name: set_stop_after
+UPDATE runs SET stop_after_stage = :stage WHERE workspace_id = :workspace AND id = :id
 
 -- name: ask_cancel
 UPDATE runs SET cancel_asked_at = :at WHERE workspace_id = :workspace AND id = :id

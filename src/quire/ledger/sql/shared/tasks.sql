@@ -32,7 +32,7 @@ WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'ready' 
 -- What may be packed, in subject order: ready, and no live request carries this version.
 SELECT t.id, t.version, t.calls, t.pack_cap, t.output_floor, b.json_bytes, b.block_index, b.block_type, b.content
 FROM tasks t JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
-WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'ready'
+WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.model_no = 0 AND t.state = 'ready'
   AND NOT EXISTS (
     SELECT 1 FROM request_tasks rt JOIN requests r ON r.id = rt.request_id
     WHERE rt.task_id = t.id AND rt.version = t.version AND r.state IN ('queued', 'out') AND r.late = 0)

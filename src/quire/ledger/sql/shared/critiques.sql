@@ -1,0 +1,59 @@
+-- name: uncalled_results
+-- Current results of proposed tasks that this critic was not asked about yet.
+SELECT t.id, r.id, t.model_no, t.sample, t.part, t.document_id, t.block_id
+FROM tasks t JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
+WHERE t.workspace_id = :workspace AND t.id IN (:ids...) AND t.state = 'proposed'
+  AND NOT EXISTS (SELECT 1 FROM tasks c WHERE c.workspace_id = :workspace AND c.judged_result_id = r.id AND c.stage_id = :critic)
+ORDER BY t.id
+
+-- name: uncalled_of_stage
+-- Proposed tasks of a stage whose current result this critic was not asked about.
+SELECT t.id FROM tasks t JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
+WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'proposed'
+  AND NOT EXISTS (SELECT 1 FROM tasks c WHERE c.workspace_id = :workspace AND c.judged_result_id = r.id AND c.stage_id = :critic)
+ORDER BY t.id LIMIT :limit
+
+-- name: words_of_critics
+-- What some critics' tasks said of results that are still proposed and current.
+SELECT c.id, t.id, said.data FROM tasks c
+JOIN results judged ON judged.id = c.judged_result_id AND judged.superseded_at IS NULL
+JOIN tasks t ON t.id = judged.task_id AND t.workspace_id = :workspace AND t.state = 'proposed'
+JOIN results said ON said.task_id = c.id AND said.superseded_at IS NULL
+WHERE c.workspace_id = :workspace AND c.id IN (:ids...) ORDER BY c.id
+
+-- name: cleared_of_critics
+-- Proposed tasks about whose current result every critic has spoken.
+SELECT t.id FROM tasks t JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
+WHERE t.workspace_id = :workspace AND t.id IN (:ids...) AND t.state = 'proposed'
+  AND NOT EXISTS (SELECT 1 FROM tasks c WHERE c.workspace_id = :workspace AND c.judged_result_id = r.id AND c.state <> 'done')
+ORDER BY t.id
+
+-- name: tries_of_tasks
+SELECT id, tries FROM tasks WHERE workspace_id = :workspace AND id IN (:ids...)
+
+-- name: supersede_results
+-- Current results that make way, unless a person has confirmed them.
+UPDATE results SET superseded_at = :now
+WHERE task_id IN (:ids...) AND superseded_at IS NULL AND review_state IN ('unreviewed', 'rejected')
+
+-- name: ask_anew
+-- Only answers to the next version count; it is asked with the reasons why the last one did not.
+UPDATE tasks SET version = version + 1, next_kind = 'repair' WHERE workspace_id = :workspace AND id IN (:ids...)
+
+-- name: ask_mended
+-- The same version is asked again, with the reasons why the last answers did not do, and alone.
+UPDATE tasks SET next_kind = 'repair', pack_cap = 1 WHERE workspace_id = :workspace AND id IN (:ids...)
+
+-- name: unheard_targets
+-- Proposed tasks whose critic came to nothing.
+SELECT t.id, t.tries, coalesce(c.error, 'it was given up') FROM tasks c
+JOIN results r ON r.id = c.judged_result_id AND r.superseded_at IS NULL
+JOIN tasks t ON t.id = r.task_id AND t.workspace_id = :workspace AND t.state = 'proposed'
+WHERE c.workspace_id = :workspace AND c.stage_id = :stage AND c.state = 'failed' ORDER BY t.id LIMIT :limit
+
+-- name: refutable_targets
+-- Failed tasks whose answer is there, and whose critic failed: the critic is to be asked again, not they.
+SELECT DISTINCT t.id FROM tasks c
+JOIN results r ON r.id = c.judged_result_id AND r.superseded_at IS NULL
+JOIN tasks t ON t.id = r.task_id AND t.workspace_id = :workspace AND t.state = 'failed'
+WHERE c.workspace_id = :workspace AND c.stage_id = :stage AND c.state = 'failed' ORDER BY t.id

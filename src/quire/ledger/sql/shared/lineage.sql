@@ -1,0 +1,146 @@
+-- name: drivers_of_stage
+-- The tasks that another stage is expanded over, in subject order, from one on.
+SELECT id, state, model_no, sample, part, document_id, block_id, subject_hash FROM tasks
+WHERE workspace_id = :workspace AND stage_id = :stage AND subject_hash >= :subject ORDER BY subject_hash LIMIT :limit
+
+-- name: input_documents
+-- The documents of one input of a run, or of all, in order, from an ordinal on.
+SELECT ordinal, document_id FROM run_documents
+WHERE run_id = :run AND (:input = '' OR input = :input) AND ordinal >= :ordinal ORDER BY ordinal LIMIT :limit
+
+-- name: input_blocks
+-- The blocks of one input of a run, or of all, by key, from one on.
+SELECT b.id, b.document_id FROM blocks b
+WHERE b.workspace_id = :workspace AND b.id >= :key
+  AND EXISTS (SELECT 1 FROM run_documents rd WHERE rd.run_id = :run AND rd.document_id = b.document_id AND (:input = '' OR rd.input = :input))
+ORDER BY b.id LIMIT :limit
+
+-- name: add_parts
+-- rows: id int, workspace_id text, run_id int, stage_id int, block_id int, document_id int, model_no int, sample int, part text, judged_result_id int, subject_hash bytes, question_hash bytes, state text, error text
+INSERT INTO tasks (id, workspace_id, run_id, stage_id, block_id, document_id, model_no, sample, part, judged_result_id, subject_hash, question_hash, state, error)
+SELECT rows.id, rows.workspace_id, rows.run_id, rows.stage_id, rows.block_id, rows.document_id, rows.model_no, rows.sample, rows.part, rows.judged_result_id, rows.subject_hash, rows.question_hash, rows.state, rows.error FROM rows
+
+-- name: add_task_inputs
+-- rows: task_id int, ordinal int, input_task_id int
+INSERT INTO task_inputs (task_id, ordinal, input_task_id)
+SELECT rows.task_id, rows.ordinal, rows.input_task_id FROM rows
+
+-- name: add_task_documents
+-- rows: task_id int, ordinal int, document_id int
+INSERT INTO task_documents (task_id, ordinal, document_id)
+SELECT rows.task_id, rows.ordinal, rows.document_id FROM rows
+
+-- name: add_all_inputs
+-- One task reads every task of some stages.
+INSERT INTO task_inputs (task_id, ordinal, input_task_id)
+SELECT :task, row_number() OVER (ORDER BY t.stage_id, t.subject_hash) - 1, t.id FROM tasks t
+WHERE t.workspace_id = :workspace AND t.stage_id IN (:stages...)
+
+-- name: set_stage_subject
+UPDATE stages SET cursor_subject = :subject, cursor_block = :made, expanded = expanded + :added WHERE id = :id
+
+-- name: stage_subject
+SELECT cursor_subject FROM stages WHERE id = :id
+
+-- name: ancestors
+-- What some tasks come from, at any distance, in some stages; each task is its own first ancestor.
+WITH RECURSIVE up (task, id) AS (
+    SELECT t.id, t.id FROM tasks t WHERE t.workspace_id = :workspace AND t.id IN (:ids...)
+    UNION
+    SELECT up.task, ti.input_task_id FROM up JOIN task_inputs ti ON ti.task_id = up.id)
+SELECT up.task, t.stage_id, t.id, t.state FROM up JOIN tasks t ON t.id = up.id AND t.workspace_id = :workspace
+WHERE t.stage_id IN (:stages...) ORDER BY up.task, t.stage_id, t.id
+
+-- name: tasks_of_documents
+-- The tasks of a stage about some documents.
+SELECT document_id, id, state FROM tasks
+WHERE workspace_id = :workspace AND stage_id = :stage AND document_id IN (:documents...) ORDER BY document_id, id
+
+-- name: block_tasks_of_documents
+-- The tasks of a stage about blocks of some documents.
+SELECT b.document_id, t.id, t.state, t.block_id FROM blocks b JOIN tasks t ON t.block_id = b.id AND t.workspace_id = :workspace
+WHERE b.workspace_id = :workspace AND b.document_id IN (:documents...) AND t.stage_id = :stage ORDER BY b.document_id, b.block_index, t.id
+
+-- name: tasks_of_blocks
+-- The tasks of a stage about some blocks.
+SELECT block_id, id, state FROM tasks
+WHERE workspace_id = :workspace AND stage_id = :stage AND block_id IN (:blocks...) ORDER BY block_id, id
+
+-- name: first_tasks_of_stage
+-- The tasks of a stage that has few.
+SELECT id, state FROM tasks WHERE workspace_id = :workspace AND stage_id = :stage ORDER BY subject_hash LIMIT :limit
+
+-- name: dependants_released
+-- Tasks that waited for one of these, and wait for nothing now.
+SELECT DISTINCT w.id, w.stage_id FROM task_inputs ti JOIN tasks w ON w.id = ti.task_id AND w.workspace_id = :workspace AND w.state = 'waiting'
+WHERE ti.input_task_id IN (:ids...) AND NOT EXISTS (
+    SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
+    WHERE o.task_id = w.id AND i.state <> 'done')
+ORDER BY w.id
+
+-- name: waiting_released
+-- Tasks of a stage that wait for nothing: every input is done.
+SELECT w.id FROM tasks w WHERE w.workspace_id = :workspace AND w.stage_id = :stage AND w.state = 'waiting' AND NOT EXISTS (
+    SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
+    WHERE o.task_id = w.id AND i.state <> 'done')
+ORDER BY w.id LIMIT :limit
+
+-- name: waiting_gathered
+-- Tasks of a stage that take what there is: no input is still owed, and one is done.
+SELECT w.id FROM tasks w WHERE w.workspace_id = :workspace AND w.stage_id = :stage AND w.state = 'waiting'
+  AND NOT EXISTS (SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
+    WHERE o.task_id = w.id AND i.state IN ('waiting', 'ready', 'packed', 'proposed'))
+  AND EXISTS (SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
+    WHERE o.task_id = w.id AND i.state = 'done')
+ORDER BY w.id LIMIT :limit
+
+-- name: waiting_doomed
+-- Tasks of a stage that wait for what will not come, with the first input that ended so.
+SELECT w.id, min(i.id), min(s.name) FROM tasks w JOIN task_inputs o ON o.task_id = w.id
+JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace JOIN stages s ON s.id = i.stage_id
+WHERE w.workspace_id = :workspace AND w.stage_id = :stage AND w.state = 'waiting' AND i.state IN ('failed', 'blocked', 'cancelled')
+GROUP BY w.id ORDER BY w.id LIMIT :limit
+
+-- name: blocked_hopeful
+-- Blocked tasks of a stage none of whose inputs has ended badly any more.
+SELECT w.id FROM tasks w WHERE w.workspace_id = :workspace AND w.stage_id = :stage AND w.state = 'blocked' AND NOT EXISTS (
+    SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
+    WHERE o.task_id = w.id AND i.state IN ('failed', 'blocked', 'cancelled'))
+ORDER BY w.id LIMIT :limit
+
+-- name: use_inputs
+-- What a task's current result was made from.
+-- rows: task_id int, ordinal int, used_result_id int
+UPDATE task_inputs SET used_result_id = rows.used_result_id
+FROM rows WHERE task_inputs.task_id = rows.task_id AND task_inputs.ordinal = rows.ordinal
+
+-- name: mark_stale
+-- Done or proposed tasks that read these, and used another result of theirs than the current one.
+UPDATE tasks SET stale_since = :now
+WHERE workspace_id = :workspace AND stale_since IS NULL AND state IN ('done', 'proposed') AND id IN (
+    SELECT ti.task_id FROM task_inputs ti LEFT JOIN results r ON r.task_id = ti.input_task_id AND r.superseded_at IS NULL
+    WHERE ti.input_task_id IN (:ids...) AND coalesce(ti.used_result_id, 0) <> coalesce(r.id, 0))
+
+-- name: check_stale
+-- Whether these, whose results are new, used what is current now.
+UPDATE tasks SET stale_since = CASE WHEN EXISTS (
+    SELECT 1 FROM task_inputs ti LEFT JOIN results r ON r.task_id = ti.input_task_id AND r.superseded_at IS NULL
+    WHERE ti.task_id = tasks.id AND coalesce(ti.used_result_id, 0) <> coalesce(r.id, 0)) THEN CAST(:now AS INTEGER) ELSE NULL END
+WHERE workspace_id = :workspace AND id IN (:ids...)
+
+-- name: stale_of_stage
+SELECT t.id FROM tasks t WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.stale_since IS NOT NULL
+  AND t.state IN ('done', 'proposed')
+  AND NOT EXISTS (SELECT 1 FROM results r WHERE r.task_id = t.id AND r.superseded_at IS NULL AND r.review_state IN ('approved', 'edited'))
+ORDER BY t.id
+
+-- name: count_stale
+SELECT s.name, count(*) FROM tasks t JOIN stages s ON s.id = t.stage_id
+WHERE t.workspace_id = :workspace AND s.run_id = :run AND t.stale_since IS NOT NULL AND t.state IN ('done', 'proposed') GROUP BY s.id, s.name ORDER BY s.id
+
+-- name: add_run_models
+-- rows: run_id int, no int, name text, facts text
+INSERT INTO run_models (run_id, no, name, facts) SELECT rows.run_id, rows.no, rows.name, rows.facts FROM rows
+
+-- name: models_of_run
+SELECT no, name, facts FROM run_models WHERE run_id = :run ORDER BY no

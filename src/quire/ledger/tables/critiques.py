@@ -1,0 +1,98 @@
+"""Critiques: results that critics are owed, and what critics said of them."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from quire.domain.data import Json, named
+from quire.domain.ids import BlockId, DocumentId, ResultId, StageId, TaskId, WorkspaceId
+from quire.ledger.connection import Connection, Row
+from quire.ledger.moments import to_micros
+
+CHUNK = 5000
+
+
+class Critique(NamedTuple):
+    """A proposed result, with what its critic's task inherits."""
+
+    task_id: TaskId
+    result_id: ResultId
+    model_no: int
+    sample: int
+    part: str | None  # JSON
+    document_id: DocumentId | None
+    block_id: BlockId | None
+
+
+class Spoken(NamedTuple):
+    """What a critic said of a result that is still proposed."""
+
+    critic_id: TaskId
+    target: TaskId
+    data: Json
+
+
+class Critiques:
+    """The words of critics in the workspace."""
+
+    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
+        """Work in one transaction, for one workspace."""
+        self._connection = connection
+        self._workspace = workspace
+
+    def uncalled(self, critic: StageId, tasks: Sequence[TaskId]) -> list[Critique]:
+        """Results of these proposed tasks that a critic was not asked about yet."""
+        if not tasks:
+            return []
+        return named(Critique, self._run("uncalled_results", critic=critic, ids=list(tasks)))
+
+    def forgotten(self, stage: StageId, critic: StageId) -> list[TaskId]:
+        """Proposed tasks of a stage that a critic was not asked about."""
+        rows = self._run("uncalled_of_stage", stage=stage, critic=critic, limit=CHUNK)
+        return [row[0] for row in rows]
+
+    def spoken(self, critics: Sequence[TaskId]) -> list[Spoken]:
+        """What some critics' tasks said of results that still wait for it."""
+        rows = self._run("words_of_critics", ids=list(critics)) if critics else []
+        return [Spoken(row[0], row[1], json.loads(row[2] or "null")) for row in rows]
+
+    def cleared(self, targets: Sequence[TaskId]) -> list[TaskId]:
+        """Which of these has been judged by all its critics."""
+        rows = self._run("cleared_of_critics", ids=list(targets)) if targets else []
+        return [row[0] for row in rows]
+
+    def tries(self, tasks: Sequence[TaskId]) -> dict[TaskId, int]:
+        """How often the answers of some tasks were wrong."""
+        return {row[0]: row[1] for row in self._run("tries_of_tasks", ids=list(tasks))}
+
+    def supersede(self, tasks: Sequence[TaskId], now: datetime) -> int:
+        """Let the current results of some tasks make way, but for what a person confirmed."""
+        if not tasks:
+            return 0
+        return self._connection.change("supersede_results", ids=list(tasks), now=to_micros(now))
+
+    def ask_anew(self, tasks: Sequence[TaskId]) -> None:
+        """Owe a new version of some answers, asked with the reasons why the last did not do."""
+        if tasks:
+            self._change("ask_anew", ids=list(tasks))
+
+    def mend(self, tasks: Sequence[TaskId]) -> None:
+        """Ask some tasks again alone, with the reasons why their last answers did not do."""
+        if tasks:
+            self._change("ask_mended", ids=list(tasks))
+
+    def unheard(self, critic: StageId) -> list[tuple[TaskId, int, str]]:
+        """Proposed tasks whose critic came to nothing, with their tries and why."""
+        rows = self._run("unheard_targets", stage=critic, limit=CHUNK)
+        return [(row[0], row[1], row[2]) for row in rows]
+
+    def refutable(self, critic: StageId) -> list[TaskId]:
+        """Failed tasks that have an answer and lack only the critic's."""
+        return [row[0] for row in self._run("refutable_targets", stage=critic)]
+
+    def _run(self, name: str, /, **values: object) -> list[Row]:
+        return self._connection.run(name, workspace=self._workspace, **values)
+
+    def _change(self, name: str, /, **values: object) -> int:
+        return self._connection.change(name, workspace=self._workspace, **values)

@@ -1,0 +1,117 @@
+"""Gather: tasks that may be packed, each in the words it is asked with."""
+
+import json
+from collections.abc import Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import orjson
+
+from quire.domain.ids import RequestId, TaskId
+from quire.domain.lineage import MemberRow
+from quire.domain.tasks import ReadyTask
+from quire.ledger.ledger import Transaction
+from quire.ledger.tables.tasks import Note
+from quire.pipeline.contexts import StageContext
+from quire.pipeline.render import Rendered, render
+from quire.plan.rendering import Item, pack_text
+
+REPAIR = "repair"
+
+
+class Gathered(NamedTuple):
+    """Tasks ready to be packed."""
+
+    tasks: list[ReadyTask]
+    used: dict[TaskId, str]  # of those that read results: which ones, as JSON
+    mended: frozenset[TaskId] = frozenset()  # asked with the reasons why earlier answers did not do
+
+
+def gather(tx: Transaction, context: StageContext, limit: int) -> Gathered:
+    """Take what may be packed; who cannot be put into words is given up, with the reason."""
+    if context.by_block:
+        return _mend(tx, context, tx.tasks.ready(context.stage_id, limit))
+    told, asking = context.told, context.asking
+    done = render(tx, told, asking, tx.subjects.ready(context.stage_id, context.model_no, limit))
+    if done.failed:
+        notes = [Note(task, 0, 0, 0, why) for task, why in done.failed.items()]
+        tx.tasks.note(notes)
+        tx.tasks.move("give_up", list(done.failed), ["ready"])
+    mended = {task for task, row in done.rows.items() if row.next_kind == REPAIR}
+    tasks = [_ready(done, task) for task in done.contents]
+    used = {task: json.dumps(done.used[task]) for task in done.contents if done.used[task]}
+    return Gathered(tasks, used, frozenset(mended))
+
+
+def _mend(tx: Transaction, context: StageContext, ready: list[ReadyTask]) -> Gathered:
+    """Of plain questions about blocks, those that go alone may have to say why they go again."""
+    alone = [each.id for each in ready if each.pack_cap == 1]
+    rows = tx.subjects.rows(alone) if alone else []
+    mended = [each.id for each in rows if each.next_kind == REPAIR]
+    if not mended:
+        return Gathered(ready, {})
+    done = render(tx, context.told, context.asking, mended)
+    tasks = [_ready(done, each.id) if each.id in done.contents else each for each in ready]
+    return Gathered(tasks, {}, frozenset(mended))
+
+
+def _ready(done: Rendered, task: TaskId) -> ReadyTask:
+    row, content = done.rows[task], done.contents[task]
+    return ReadyTask(
+        task,
+        row.version,
+        row.calls,
+        row.pack_cap,
+        row.output_floor,
+        len(orjson.dumps(content)),
+        row.block_index,
+        row.block_type or "other",
+        content,
+    )
+
+
+def text_of_pack(context: StageContext, names: Sequence[str], tasks: Sequence[Item]) -> str:
+    """The text of one call: a pack of items, or the one message where answers are text."""
+    if context.stage.schema is None:
+        return tasks[0].content
+    return pack_text(context.stage.prompt, names, tasks)
+
+
+def gathered_again(
+    tx: Transaction, context: StageContext, requests: Sequence[RequestId]
+) -> dict[RequestId, str]:
+    """The texts of requests once more, where what they read has not changed in the meantime."""
+    members = tx.subjects.members(requests) if requests else []
+    done = render(tx, context.told, context.asking, sorted({each.task_id for each in members}))
+    texts: dict[RequestId, str] = {}
+    for request, group in groupby(members, lambda each: each.request_id):
+        carried = list(group)
+        if all(_unchanged(done, each) for each in carried):
+            items = [_item(done, each.task_id) for each in carried]
+            names = [each.wire_id for each in carried]
+            texts[RequestId(request)] = text_of_pack(context, names, items)
+    return texts
+
+
+def unchanged(
+    tx: Transaction, context: StageContext, requests: Sequence[RequestId]
+) -> set[RequestId]:
+    """Which requests would still be made from the same results."""
+    members = tx.subjects.members(requests)
+    inputs = tx.subjects.inputs(sorted({each.task_id for each in members}))
+    changed = {
+        each.request_id
+        for each in members
+        if json.loads(each.used or "[]") != [row.result_id for row in inputs.get(each.task_id, ())]
+    }
+    return {RequestId(each.request_id) for each in members} - {RequestId(e) for e in changed}
+
+
+def _unchanged(done: Rendered, member: MemberRow) -> bool:
+    task = member.task_id
+    return task in done.contents and json.loads(member.used or "[]") == done.used[task]
+
+
+def _item(done: Rendered, task: TaskId) -> Item:
+    row = done.rows[task]
+    return Item(row.block_index, row.block_type or "other", done.contents[task])

@@ -1,0 +1,55 @@
+"""Release: tasks that waited for results may go, or are told that they cannot, and why."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+
+from quire.domain.ids import StageId, TaskId
+from quire.domain.runs import RunStage
+from quire.ledger.ledger import Transaction
+from quire.ledger.tables.tasks import Note
+from quire.pipeline.told import Told
+
+CHUNK = 5000  # tasks looked at in one transaction
+
+
+def release(tx: Transaction, done: Sequence[TaskId]) -> int:
+    """Let go whoever waited for one of these alone; returns how many."""
+    return tx.tasks.move("unblock", tx.lineage.released(done)) if done else 0
+
+
+def sweep(tx: Transaction, told: Told, stage: RunStage, now: datetime) -> int:
+    """Look again at all that waits or is blocked in a stage; returns how many moved."""
+    counts = tx.tallies.of_stage(stage.id)
+    moved = 0
+    if counts.get("blocked", 0):
+        moved += _hope_again(tx, stage.id, now)
+        counts = tx.tallies.of_stage(stage.id)
+    if counts.get("waiting", 0):
+        moved += _let_go(tx, told, stage)
+    return moved
+
+
+def _hope_again(tx: Transaction, stage: StageId, now: datetime) -> int:
+    """What was blocked by something that may succeed after all waits for it again."""
+    hopeful = [row[0] for row in tx.lineage.waiting("blocked_hopeful", stage, CHUNK)]
+    if not hopeful:
+        return 0
+    tx.tasks.note([Note(task, 0, 0, 0, "") for task in hopeful])
+    return tx.tasks.move("reset", hopeful, ["blocked"])
+
+
+def _let_go(tx: Transaction, told: Told, stage: RunStage) -> int:
+    gathers = told.gathers(told.stages[stage.id])
+    name = "waiting_gathered" if gathers else "waiting_released"
+    ready = [row[0] for row in tx.lineage.waiting(name, stage.id, CHUNK)]
+    moved = tx.tasks.move("unblock", ready) if ready else 0
+    if gathers and ready:
+        return moved
+    reasons: dict[str, list[TaskId]] = defaultdict(list)
+    for task, culprit, above in tx.lineage.waiting("waiting_doomed", stage.id, CHUNK):
+        reasons[f"task {culprit} of {above}, which it reads, came to nothing"].append(task)
+    for reason, tasks in reasons.items():
+        tx.tasks.note([Note(task, 0, 0, 0, reason) for task in tasks])
+        moved += tx.tasks.move("block", tasks)
+    return moved

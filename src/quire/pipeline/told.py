@@ -1,0 +1,183 @@
+"""Told: what a run was told at its start, as every stage of it needs it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from quire.domain.data import NOTHING, Json, JsonObject
+from quire.domain.errors import NotFound
+from quire.domain.gates import Gate
+from quire.domain.groupings import Driver, Grouping
+from quire.domain.ids import RunId, StageId
+from quire.domain.models import ModelFacts
+from quire.domain.policy import Policy, SourcedPolicy
+from quire.domain.recipes import DEFAULT_PROMPT, JSON_GATE, SAME, Recipe, Stage
+from quire.ledger.ledger import Transaction
+from quire.plan.grouping import grouping_of
+from quire.plan.templating import SUBJECT_NAMES, Template, compile_template
+from quire.recipes.policies import policy_from_json
+from quire.recipes.registry import Registry
+from quire.recipes.snapshots import recipe_from_json
+
+
+@dataclass(frozen=True)
+class Told:
+    """One run's recipe, policy and models, with the keys of its stages."""
+
+    run_id: RunId
+    recipe: Recipe
+    policy: SourcedPolicy
+    models: tuple[ModelFacts, ...]  # by number; 0 is the run's own
+    stage_ids: Mapping[str, StageId]
+    registry: Registry
+
+    @cached_property
+    def stages(self) -> dict[StageId, Stage]:
+        """The stages by key."""
+        return {self.stage_ids[each.name]: each for each in self.recipe.stages}
+
+    @cached_property
+    def model_numbers(self) -> dict[str, int]:
+        """The models' numbers by name."""
+        return {each.name: no for no, each in reversed(list(enumerate(self.models)))}
+
+    @cached_property
+    def askings(self) -> dict[str, "Asking"]:
+        """How each stage asks, by name."""
+        return {each.name: Asking(each, self.recipe.parameters) for each in self.recipe.stages}
+
+    def policy_of(self, stage: Stage) -> Policy:
+        """The policy of one stage: its own words, unless the caller said otherwise."""
+        policy = self.policy.policy
+        own = {
+            name: value
+            for name, value in stage.policy.items()
+            if self.policy.sources.get(name) != "flag"
+        }
+        return replace(policy, **own) if own else policy  # type: ignore[arg-type]  # checked at load
+
+    def models_of(self, stage: Stage) -> tuple[str, ...]:
+        """Who is asked: names, or `same`."""
+        if stage.models:
+            return stage.models
+        if stage.of and self.models_of(self._named(stage.of)) != (self.models[0].name,):
+            return (SAME,)
+        return (self.models[0].name,)
+
+    def lane_models(self, stage: Stage) -> tuple[str, ...]:
+        """The names of all models that tasks of a stage may be asked of."""
+        return asked_of(self.recipe, stage, self.models[0].name)
+
+    def gates_of(self, stage: Stage) -> list[tuple[Gate, JsonObject]]:
+        """A stage's gates with their parameters."""
+        return [(self.registry.gates[use.name], use.params) for use in stage.gates]
+
+    def critics_of(self, stage: Stage) -> tuple[Stage, ...]:
+        """The stages that judge its results."""
+        return self.recipe.critics_of(stage.name)
+
+    def dependants_of(self, stage: Stage) -> tuple[Stage, ...]:
+        """The ordinary stages that read its results."""
+        return tuple(
+            each for each in self.recipe.stages if stage.name in each.upstream and not each.critic
+        )
+
+    def driver_of(self, stage: Stage) -> Driver:
+        """What a stage is expanded over."""
+        return self.grouping_of(stage).driver
+
+    def grouping_of(self, stage: Stage) -> Grouping:
+        """A stage's grouping."""
+        found = grouping_of(stage.about, stage.of, self.registry.groupings)
+        if found is None:
+            raise NotFound(f"no grouping {stage.about!r}: whoever brought it is not installed here")
+        return found
+
+    def gathers(self, stage: Stage) -> bool:
+        """Whether one task of it reads all of what it needs, as far as that is there."""
+        return self.driver_of(stage) is Driver.ONCE and bool(stage.upstream)
+
+    def above(self, stage: Stage) -> frozenset[str]:
+        """Every stage that has to be done before it, at any distance."""
+        found: set[str] = set()
+        for name in stage.upstream:
+            found |= {name, *self.above(self._named(name))}
+        return frozenset(found)
+
+    def ancestors_of(self, stage: Stage) -> frozenset[str]:
+        """The stages whose results its own come from, step by step through `of`."""
+        if not stage.of:
+            return frozenset()
+        above = self._named(stage.of)
+        return frozenset([stage.of, *above.needs]) | self.ancestors_of(above)
+
+    def part(self, text: str | None) -> JsonObject:
+        """What a grouping said of a task, as it was written down."""
+        found: JsonObject = json.loads(text) if text else NOTHING
+        return found
+
+    def _named(self, name: str) -> Stage:
+        return next(each for each in self.recipe.stages if each.name == name)
+
+
+def asked_of(recipe: Recipe, stage: Stage, own: str) -> tuple[str, ...]:
+    """The names of all models that tasks of a stage may be asked of; `own` is the run's."""
+    if stage.models and SAME not in stage.models:
+        return stage.models
+    named = tuple(each for each in stage.models if each != SAME)
+    if stage.of:
+        above = next(each for each in recipe.stages if each.name == stage.of)
+        return tuple(dict.fromkeys([*named, *asked_of(recipe, above, own)]))
+    return named or (own,)
+
+
+class Asking:
+    """How one stage asks: its fixed words, and a template for what differs from task to task."""
+
+    __slots__ = ("by_block", "item", "stage")
+
+    def __init__(self, stage: Stage, parameters: Mapping[str, Json]) -> None:
+        """Fill in the parameters once; a stage without templates is asked as it stands."""
+        self.item: Template | None = None
+        if not stage.templated:
+            self.stage = stage
+            self.by_block = True
+            return
+        known: dict[str, object] = {"parameters": dict(parameters)}
+        prompt = compile_template(stage.prompt)
+        instructions = compile_template(stage.instructions).render(known)
+        if prompt.names & SUBJECT_NAMES:
+            self.item = prompt
+            fixed = DEFAULT_PROMPT if stage.schema else ""
+        else:
+            fixed = prompt.render(known)
+        self.stage = replace(stage, instructions=instructions, prompt=fixed)
+        self.by_block = is_plain(stage) and self.item is None
+
+
+def is_plain(stage: Stage) -> bool:
+    """Whether it asks for records about every block and reads nothing else: the fast way."""
+    return (
+        stage.about == "each_block"
+        and stage.schema is not None
+        and not (stage.upstream or stage.models or stage.over or stage.settings)
+        and stage.samples == 1
+        and stage.gates == (JSON_GATE,)
+    )
+
+
+def read_told(tx: Transaction, run: RunId, registry: Registry) -> Told:
+    """Read what a run was told."""
+    found = tx.runs.get(run)
+    if found is None:
+        raise NotFound(f"there is no run {run}")
+    own = ModelFacts.from_json(found.model)
+    return Told(
+        run_id=run,
+        recipe=recipe_from_json(found.recipe),
+        policy=policy_from_json(found.policy),
+        models=(own, *tx.subjects.models(run)),
+        stage_ids={each.name: each.id for each in tx.runs.stages(run)},
+        registry=registry,
+    )
