@@ -28,6 +28,17 @@ def recipe_of(experiment: Experiment) -> Recipe:
     )
 
 
+def planned_tasks(experiment: Experiment) -> dict[str, int]:
+    """How many tasks each stage will have if nothing fails."""
+    rubrics = 0 if experiment.rubric else experiment.samples * len(experiment.models)
+    judges = experiment.samples * (len(experiment.models) + 2 * len(experiment.swaps))
+    scores = judges * experiment.bundle_count
+    planned = dict.fromkeys(experiment.views, len(experiment.evidence))
+    if rubrics:
+        planned |= {RUBRIC_GEN: rubrics, RUBRIC_CRITIC: rubrics}
+    return planned | {SCORE_GEN: scores, SCORE_CRITIC: scores}
+
+
 @cache
 def prompt(name: str) -> str:
     """The text of a prompt, a template, as it stands beside this module."""
