@@ -15,6 +15,7 @@ from quire.cli import (
     models,
     planning,
     probing,
+    recipes,
     rehearsing,
     results,
     running,
@@ -111,6 +112,7 @@ for panel, command, example in _COMMANDS:
         app.add_typer(batches.app, name="batches", rich_help_panel=LOOK)
     if command is documents.documents:
         app.add_typer(schemas.app, name="schema", rich_help_panel=PREPARE)
+        app.add_typer(recipes.app, name="recipe", rich_help_panel=PREPARE)
         app.add_typer(keys.app, name="keys", rich_help_panel=PREPARE)
         app.add_typer(rehearsing.app, name="rehearse", rich_help_panel=RUN)
         app.add_typer(local.app, name="local", rich_help_panel=RUN)

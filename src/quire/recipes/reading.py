@@ -22,7 +22,7 @@ from quire.recipes.tables import read_stage
 LARGEST_FILE = 4 * 1024 * 1024
 ENDING = ".toml"
 _WHERE = re.compile(r"(.*?)\s*\(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
-_RULES: Mapping[str, Rule] = {
+TOP_RULES: Mapping[str, Rule] = {
     "name": TEXT,
     "version": TEXT,
     "description": TEXT,
@@ -110,8 +110,8 @@ def find_recipe(where: str, registry: Registry) -> Path:
         return path
     if where not in registry.recipes:
         raise NotFound(
-            f"the recipe {where!r} {unknown(where, registry.recipes)};"
-            f" the path of a file ends with {ENDING}"
+            f"there is no file {where!r}, and a recipe of that name"
+            f" {unknown(where, registry.recipes)}"
         )
     return registry.recipes[where]
 
@@ -156,7 +156,7 @@ def _syntax(said: str, name: str, text: str) -> FileMistake:
 
 def _understood(body: dict[str, Json], name: str, files: _Files) -> tuple[Recipe, list[Finding]]:
     """What the file says, without its parameters, and what could not be understood of it."""
-    findings = [*_not_json(body, ()), *unlike(body, _RULES, ())]
+    findings = [*_not_json(body, ()), *unlike(body, TOP_RULES, ())]
     wrong = {each.path for each in findings}
     said = {key: value for key, value in body.items() if (key,) not in wrong}
     tables = said.get("stages")

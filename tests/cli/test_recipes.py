@@ -1,0 +1,156 @@
+"""Recipes are listed, checked, shown, drawn and started from the command line."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Quire
+from tests.recipes.examples import SOUND
+
+COMMANDS = ["recipe", *(f"recipe {each}" for each in ("list", "check", "show", "graph", "new"))]
+
+
+@pytest.fixture
+def sound(folder: Path) -> Path:
+    """A sound recipe in the folder."""
+    path = folder / "sound.toml"
+    path.write_text(SOUND)
+    return path
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_an_example_in_its_help(quire: Quire, command: str) -> None:
+    assert f"Example: quire {command}" in " ".join(quire(*command.split(), "--help").stdout.split())
+
+
+def test_the_built_in_recipes_are_listed(quire: Quire) -> None:
+    text = quire("recipe", "list").stdout
+    listed = {each["name"]: each for each in quire.json("recipe", "list")}
+
+    assert "summarise" in text
+    assert listed["summarise"]["stages"] == 2
+    assert "summar" in listed["summarise"]["description"]
+
+
+def test_a_sound_recipe_has_no_mistakes(quire: Quire, sound: Path) -> None:
+    assert quire("recipe", "check", "sound.toml", "summarise").stdout.splitlines() == [
+        "sound.toml: 5 stages, no mistakes",
+        "summarise: 2 stages, no mistakes",
+    ]
+    assert quire("-q", "recipe", "check", sound).stdout == ""
+    assert quire.json("recipe", "check", "sound.toml") == [{"file": "sound.toml", "mistakes": []}]
+
+
+def test_all_mistakes_of_all_files_are_told_with_their_lines(quire: Quire, folder: Path) -> None:
+    (folder / "one.toml").write_text(SOUND.replace("each_block", "each_blok"))
+    (folder / "two.toml").write_text("name = 'two'\nstage = 1\n")
+
+    lines = quire(
+        "recipe", "check", "one.toml", "two.toml", "gone.toml", code=2
+    ).stdout.splitlines()
+
+    assert lines == [
+        "one.toml:21: the grouping 'each_blok' is not known; did you mean each_block?",
+        "two.toml:1: a recipe needs at least one stage: [[stages]]",
+        "two.toml:2: stage is not known; did you mean stages?",
+        "gone.toml:1: there is no such file",
+    ]
+    (told,) = quire.json("recipe", "check", "one.toml", code=2)
+    assert told["mistakes"][0]["line"] == 21
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe", b"\x00", b"a = [", b"[[stages]]\nname = 1979-01-01"]
+)
+def test_bad_bytes_are_mistakes_too(quire: Quire, folder: Path, content: bytes) -> None:
+    (folder / "bad.toml").write_bytes(content)
+
+    assert quire("recipe", "check", "bad.toml", code=2).stdout.startswith("bad.toml:")
+
+
+def test_a_folder_is_no_recipe(quire: Quire, folder: Path) -> None:
+    (folder / "sub.toml").mkdir()
+
+    assert "no such file" in quire("recipe", "check", "sub.toml", code=2).stdout
+
+
+def test_a_recipe_is_shown(quire: Quire, sound: Path) -> None:
+    text = quire("recipe", "show", "sound.toml").stdout
+    told = quire.json("recipe", "show", "sound.toml")
+
+    assert "Reads, checks and sums up." in text
+    assert "how deep; one of 1, 2, 3" in text
+    assert "critic of facts, gate" in " ".join(text.split())
+    assert told["stages"][0]["name"] == "facts"
+    assert told["parameters"]["depth"]["default"] == 2
+
+
+def test_a_recipe_that_is_not_there_is_one_line(quire: Quire) -> None:
+    for command in ("show", "graph"):
+        said = quire("recipe", command, "sumarise", code=2).stderr
+        assert said == (
+            "quire: there is no file 'sumarise', and a recipe of that name is not known;"
+            " did you mean summarise?\n"
+        )
+
+
+def test_a_graph_is_drawn_with_critics_beside_their_stage(quire: Quire, sound: Path) -> None:
+    assert quire("recipe", "graph", "sound.toml").stdout.splitlines() == [
+        "sound",
+        "└─ facts  each_block · rules",
+        "   │  ◇ check  critic of facts, gate",
+        "   └─ summary  each_document × 2 models × 3 samples · text",
+        "      ├─ digest  all_to_one · text  (also reads facts)",
+        "      └─ echo  each_result of summary · text  (also reads facts)",
+    ]
+
+
+def test_a_graph_is_drawn_for_other_programs(quire: Quire, sound: Path) -> None:
+    mermaid = quire("recipe", "graph", "sound.toml", "--format", "mermaid").stdout
+    dot = quire("recipe", "graph", "sound.toml", "--format", "dot").stdout
+    told = quire.json("recipe", "graph", "sound.toml")
+
+    assert mermaid.startswith("flowchart TD\n")
+    assert "    facts -.-> check\n" in mermaid
+    assert "    facts --> summary\n" in mermaid
+    assert dot.startswith('digraph "sound" {')
+    assert "    facts -> check [style=dashed];" in dot
+    assert {"from": "facts", "to": "check", "kind": "judged"} in told["edges"]
+    assert told["stages"] == ["facts", "check", "summary", "digest", "echo"]
+
+
+def test_a_graph_of_another_form_is_refused(quire: Quire) -> None:
+    said = quire("recipe", "graph", "summarise", "--format", "png", code=2).stderr
+
+    assert "--format must be text, mermaid or dot" in said
+
+
+def test_a_new_recipe_is_sound_and_is_not_overwritten(quire: Quire, folder: Path) -> None:
+    quire("recipe", "new", "mine")
+    text = (folder / "mine.toml").read_text()
+
+    assert quire("recipe", "check", "mine.toml").stdout == "mine.toml: 3 stages, no mistakes\n"
+    assert "there already" in quire("recipe", "new", "mine", code=2).stderr
+    assert (folder / "mine.toml").read_text() == text
+    assert quire.json("recipe", "new", "other.toml") == {"file": "other.toml", "name": "other"}
+    assert quire.json("recipe", "show", "other.toml")["name"] == "other"
+
+
+def test_a_name_that_no_recipe_can_have_is_refused(quire: Quire, folder: Path) -> None:
+    assert "no name for a recipe" in quire("recipe", "new", "My Recipe", code=2).stderr
+    assert list(folder.iterdir()) == []
+
+
+def test_a_broken_package_is_told_and_the_rest_works(
+    quire: Quire, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = folder / "stranger-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: stranger\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[quire.gates]\ntheirs = no_such_module:gate\n")
+    monkeypatch.syspath_prepend(str(folder))
+
+    result = quire("recipe", "list")
+
+    assert result.stderr.startswith("quire: package stranger: quire.gates theirs cannot be used")
+    assert "summarise" in result.stdout

@@ -1,0 +1,45 @@
+"""The page about recipes shows recipes that work, and names everything there is."""
+
+import pytest
+
+from quire.plan.grouping import GROUPINGS
+from quire.plan.template_checking import SUBJECT_NAMES
+from quire.plan.template_metering import FILTERS, TESTS
+from quire.recipes.asking import PARTS
+from quire.recipes.reading import LARGEST_FILE, TOP_RULES
+from quire.recipes.registry import builtin_registry
+from quire.recipes.rules import PARAM_RULES
+from quire.recipes.tables import STAGE_RULES
+from tests.docs.pages import ROOT, blocks
+from tests.recipes.examples import read
+
+PAGE = ROOT / "docs" / "recipes.md"
+RECIPES = [block.text for block in blocks(PAGE) if block.language == "toml"]
+
+
+def test_every_recipe_on_the_page_can_be_run() -> None:
+    assert RECIPES
+    for text in RECIPES:
+        assert len(text) < LARGEST_FILE
+        assert read(text, given={"party": "the tenant"}).recipe.stages
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        TOP_RULES,
+        STAGE_RULES,
+        PARAM_RULES,
+        GROUPINGS,
+        builtin_registry().gates,
+        SUBJECT_NAMES,
+        [f"{name}.{part}" for name in ("judged", "block") for part in PARTS[name]],
+        [each for each in (*FILTERS, *TESTS) if not each.startswith("_")],
+    ],
+    ids=["top", "stage", "params", "groupings", "gates", "variables", "parts", "filters"],
+)
+def test_the_page_names_everything(names: list[str]) -> None:
+    text = PAGE.read_text()
+
+    missing = [each for each in names if not any(f"`{each}{end}" in text for end in "`(.")]
+    assert missing == []
