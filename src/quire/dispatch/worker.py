@@ -61,7 +61,7 @@ class Worker:
         self._settings = settings
         self._tell = tell
         self._threads = Threads()
-        contexts = Contexts()
+        contexts = self.contexts = Contexts()
         provider = vendors.provider
         self.courier = Courier(ledger, contexts, provider, accounts, outside, self._threads)
         self.courier.tell = tell

@@ -12,9 +12,10 @@ from quire.domain.batches import BatchRules
 from quire.domain.data import Json
 from quire.domain.errors import NotFound, UsageError
 from quire.domain.ids import RunId
-from quire.domain.runs import Progress, Run
+from quire.domain.runs import DIRECT, Progress, Run
 from quire.engine.accounting import worker_accounts
 from quire.engine.batches import Batching
+from quire.engine.cooking import Dish, check_stop_after, prepare_dish, read_dish
 from quire.engine.foreseeing import foresee
 from quire.engine.library import Library
 from quire.engine.looking import Looking
@@ -32,7 +33,10 @@ from quire.pipeline.start import Order, start
 from quire.plan.forecasting import Forecast
 from quire.plan.routing import AUTO, choose_route
 from quire.providers.registry import Providers
+from quire.recipes.registry import with_entry_points
 from quire.settings import Settings
+
+MANY = 1_000_000  # calls, where how many there will be depends on the answers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +61,8 @@ class Engine(Library, Steering, Standing, Batching):
         self.settings = settings
         self.environment = environment
         self.ledger = ledger
-        self.look = Looking(ledger)
+        self.registry = with_entry_points()
+        self.look = Looking(ledger, self.registry)
         self._outside = outside or Outside()
         self.providers = Providers(settings.faults)
         self.exact_tokens = False  # count with the model's tokenizer, if installed, when planning
@@ -101,6 +106,41 @@ class Engine(Library, Steering, Standing, Batching):
             policy=asked.policy.with_route(self._route(asked, over)),
             inputs=self._inputs(over),
             task_limit=limit,
+            new=new,
+        )
+        with self.ledger.transaction() as tx:
+            started = start(tx, order, self._outside.now())
+        return RunHandle(self, started.run_id, goes_on=started.goes_on)
+
+    def cook(  # noqa: PLR0913 - all that a person may say of a recipe's run
+        self,
+        recipe: Any,
+        *,
+        model: str | None = None,
+        over: Any = None,
+        parameters: Mapping[str, Json] | None = None,
+        limit: int | None = None,
+        stop_after: str | None = None,
+        new: bool = False,
+        **policy: Json,
+    ) -> RunHandle:
+        """Start a run of a recipe (a name, a file or a Recipe), or go on with that of the same.
+
+        `over` may name the recipe's inputs: `{"evidence": engine.ingest("articles/")}`.
+        """
+        read = read_dish(recipe, self.registry, parameters or {})
+        dish = prepare_dish(self.settings, read, model, policy)
+        check_stop_after(dish.recipe, stop_after)
+        inputs, names = self._named_inputs(dish.recipe, over)
+        order = Order(
+            recipe=dish.recipe,
+            facts=dish.facts,
+            models=dish.models,
+            policy=dish.policy.with_route(self._dish_route(dish)),
+            inputs=inputs,
+            input_names=names,
+            task_limit=limit,
+            stop_after=stop_after,
             new=new,
         )
         with self.ledger.transaction() as tx:
@@ -161,6 +201,7 @@ class Engine(Library, Steering, Standing, Batching):
             accounts = worker_accounts(self.settings, self.environment)
             vendors = Vendors(self.providers.get, self.providers.batching, self.providers.door)
             worker = Worker(self.ledger, vendors, accounts, self._outside, settings, tell)
+            worker.contexts.registry = self.registry
             worker.serve_only(only)
             self._workers.add(worker)
             try:
@@ -205,6 +246,16 @@ class Engine(Library, Steering, Standing, Batching):
         if route.problem:
             raise UsageError(route.problem)
         return route.lane
+
+    def _dish_route(self, dish: Dish) -> str:
+        """How the calls of a recipe travel; every model must be able to go that way."""
+        lanes = []
+        for facts in (dish.facts, *dish.models):
+            route = choose_route(dish.policy.policy, facts, MANY, self._rules(facts.provider))
+            if route.problem:
+                raise UsageError(route.problem)
+            lanes.append(route.lane)
+        return lanes[0] if len(set(lanes)) == 1 else DIRECT
 
     def _ask(self, schema: Any, model: str | None, policy: dict[str, Json]) -> Ask:
         asked = ask(self.settings, self._schema(schema), model, policy)

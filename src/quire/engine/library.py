@@ -1,7 +1,7 @@
 """The library of an engine: documents and schemas come in, and documents may leave again."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,8 @@ from quire.dispatch.outside import Outside
 from quire.domain.documents import Document
 from quire.domain.errors import SourceUnreadable, UsageError
 from quire.domain.ids import DocumentId
-from quire.domain.recipes import Schema
+from quire.domain.recipes import Recipe, Schema
+from quire.engine.cooking import name_inputs
 from quire.engine.looking import one_document
 from quire.engine.ordering import find_schema, keep_schema, read_schema_source
 from quire.ledger.ledger import Ledger
@@ -106,6 +107,17 @@ class Library:
         if not names:
             raise UsageError("there is nothing to ask about: `quire ingest` documents first")
         return names
+
+    def _named_inputs(
+        self, recipe: Recipe, over: Any
+    ) -> tuple[list[tuple[DocumentId, str]], dict[DocumentId, str]]:
+        """A recipe's documents, and which of its inputs each belongs to; may be none at all."""
+        given = over if isinstance(over, Mapping) else {}
+        named = name_inputs(recipe, {name: _document_ids(each) for name, each in given.items()})
+        with self.ledger.snapshot() as tx:
+            known = tx.documents.names()
+        wanted = set(named) if given else None if over is None else _document_ids(over)
+        return [each for each in known if wanted is None or each[0] in wanted], named
 
 
 def _document_ids(over: "Ingestion | Iterable[DocumentId]") -> set[DocumentId]:

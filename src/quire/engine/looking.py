@@ -22,6 +22,7 @@ from quire.ledger.tables.views import AttemptView, MemberView, RequestLine, Requ
 from quire.pipeline.contexts import Contexts, StageContext
 from quire.pipeline.progress import at_rest, progress
 from quire.plan.rendering import Item, payload_hash, user_text
+from quire.recipes.registry import Registry
 
 FAILURES = 10_000  # looked at, at most
 
@@ -72,10 +73,10 @@ class ExchangeView:
 class Looking:
     """Read-only views of a ledger."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, registry: Registry | None = None) -> None:
         """Look at one ledger."""
         self._ledger = ledger
-        self._contexts = Contexts()
+        self._contexts = Contexts(registry)
 
     def head(self, run: RunId) -> RunHead:
         """What a run is about."""
