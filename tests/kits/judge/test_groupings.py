@@ -149,6 +149,14 @@ def test_a_given_rubric_is_judged_in_every_sample_by_every_model() -> None:
     assert len(set(map(str, _by_model(parts, "labels").values()))) == 1
 
 
+def test_rubrics_of_another_kind_of_stage_are_displayed_by_seeds_too() -> None:
+    around = _around(experiment())
+
+    (first, *_) = JudgeTargets().fan(Driven(3, "simulated/a", 1), around)
+
+    assert first.part["seed"] == _rubrics(experiment())[-1].part["seed"]
+
+
 def test_the_same_call_gives_the_same_parts() -> None:
     assert _targets(experiment()) == _targets(experiment())
 

@@ -1,22 +1,23 @@
 """The recipe of an experiment: its stages, and what every prompt shows and hides."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from jinja2 import StrictUndefined
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from quire.domain.data import JsonObject
 from quire.domain.recipes import Recipe, Stage
-from quire.gates.markers import MarkersGate
-from quire.gates.text import TextGate
 from quire.kits.judge.display import RANDOMIZATIONS, surface
-from quire.kits.judge.experiment import Experiment, ScaleStage
+from quire.kits.judge.experiment import Experiment, ScaleStage, all_pairs
 from quire.kits.judge.recipe import recipe_of
+from quire.plan.templating import compile_template
+from quire.recipes.checking import check_recipe
+from quire.recipes.registry import builtin_registry
+from quire.simulated.prompting import read_prompt
 from tests.kits.judge.examples import experiment
+from tests.kits.judge.pretended import GROUPINGS
 
-TEMPLATES = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
+RUBRIC = tuple(ScaleStage(label=f"L{n}", criteria=("x", "y")) for n in range(4))
 VIEWS = {"raw": "RAW TEXT", "cleaned": "CLEAN TEXT", "neutralized": "NEUTRAL TEXT"}
 
 
@@ -33,15 +34,17 @@ def _scale(size: int) -> list[dict[str, Any]]:
 
 def _asked(of: Experiment, stage: str, **variables: Any) -> str:
     recipe = recipe_of(of)
-    return TEMPLATES.from_string(_stages(recipe)[stage].prompt).render(
-        parameters=recipe.parameters, **variables
-    )
+    template = compile_template(_stages(recipe)[stage].prompt)
+    return template.render({"parameters": recipe.parameters, **variables})
 
 
 def _score_prompt(of: Experiment) -> str:
     shown = surface(1, of.scale_size, of.randomizations)
     part = {
-        **shown._asdict(),
+        **{
+            name: each if isinstance(each, bool) else list(each)
+            for name, each in shown._asdict().items()
+        },
         "evidence_labels": [f"E{n}" for n in range(1, of.evidence_bundle_size + 1)],
     }
     return _asked(
@@ -80,8 +83,7 @@ def test_each_view_is_made_from_the_one_before_by_one_model() -> None:
 
 
 def test_a_given_rubric_leaves_its_stages_out() -> None:
-    rubric = tuple(ScaleStage(label=f"L{n}", criteria=("x", "y")) for n in range(4))
-    recipe = recipe_of(experiment(task_type="benchmark", rubric=rubric))
+    recipe = recipe_of(experiment(task_type="benchmark", rubric=RUBRIC))
 
     assert list(_stages(recipe)) == ["score_gen", "score_critic"]
     score = _stages(recipe)["score_gen"]
@@ -90,13 +92,20 @@ def test_a_given_rubric_leaves_its_stages_out() -> None:
     assert "parameters.rubric[number - 1]" in score.prompt
 
 
-@pytest.mark.parametrize("view", ["raw", "abstracted"])
-def test_gates_are_told_nothing_wrong(view: str) -> None:
-    gates = {"markers": MarkersGate(), "text": TextGate()}
-    for stage in recipe_of(experiment(evidence_view=view, method="subset")).stages:
-        for use in stage.gates:
-            params: JsonObject = use.params
-            assert gates[use.name].mistakes(params) == []  # type: ignore[attr-defined]
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        experiment(),
+        experiment(evidence_view="abstracted", swaps=all_pairs(experiment().models)),
+        experiment(method="subset", abstain_enabled=False, randomizations=RANDOMIZATIONS),
+        experiment(experiment_tag="Order", evidence_view="cleaned", rubric=RUBRIC),
+    ],
+)
+def test_the_recipe_has_no_mistakes(wanted: Experiment) -> None:
+    registry = builtin_registry()
+    known = replace(registry, groupings={**registry.groupings, **GROUPINGS})
+
+    assert check_recipe(recipe_of(wanted), known) == []
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, 5, 8])
@@ -191,3 +200,38 @@ def test_instructions_are_the_same_for_every_call_of_a_stage() -> None:
     for stage in recipe_of(experiment(evidence_view="abstracted")).stages:
         assert "{{" not in stage.instructions
         assert "{%" not in stage.instructions
+
+
+@pytest.mark.parametrize("method", ["single", "subset"])
+@pytest.mark.parametrize("abstain", [True, False])
+def test_the_simulated_model_understands_every_prompt(method: str, abstain: bool) -> None:
+    wanted = experiment(
+        method=method, abstain_enabled=abstain, randomizations=RANDOMIZATIONS, scale_size=5
+    )
+    stages = _stages(recipe_of(wanted))
+    scored = _score_prompt(wanted)
+    prompts = {
+        "rubric_gen": _asked(wanted, "rubric_gen"),
+        "rubric_critic": _asked(wanted, "rubric_critic", judged={"data": {"stages": _scale(5)}}),
+        "score_gen": scored,
+        "score_critic": _asked(
+            wanted, "score_critic", judged={"asked": scored, "answer": "So.\nVERDICT: x"}
+        ),
+    }
+
+    read = {name: read_prompt(stages[name].instructions, text) for name, text in prompts.items()}
+
+    assert {name: each.marker for name, each in read.items() if each} == {
+        "rubric_gen": "RUBRIC",
+        "rubric_critic": "QUALITY",
+        "score_gen": "VERDICT",
+        "score_critic": "EXPERT_AGREEMENT",
+    }
+    rubric, score = read["rubric_gen"], read["score_gen"]
+    assert rubric is not None
+    assert score is not None
+    assert rubric.stages == 5
+    shown = surface(1, 5, RANDOMIZATIONS)
+    assert score.identifiers == tuple(shown.tokens[number - 1] for number in shown.order)
+    assert (score.several, score.abstain) == (method == "subset", abstain)
+    assert "RAW TEXT" in score.material

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from quire.domain.data import Json
-from quire.kits.judge.lines import Place
+from quire.recipes.lines import Path as Place
 from quire.recipes.rules import Rule, unknown
 
 _SHOWN = 60  # characters of a refused value

@@ -50,12 +50,12 @@ class JudgeSamples:
     def fan(self, driven: Driven, around: Surroundings) -> Iterator[Part]:
         """A task for each sample and model, the models of a sample with the same seed."""
         for ordinal, seed in enumerate(sample_seeds(_whole(around, "seed"), around.samples)):
-            for model in around.models:
+            for model in _models(around):
                 yield Part(model, ordinal, {"ordinal": ordinal, "seed": seed})
 
     def count(self, driven: int, around: Surroundings) -> int:
         """Samples × models."""
-        return driven * around.samples * len(around.models)
+        return driven * around.samples * len(_models(around))
 
 
 class JudgeTargets:
@@ -71,8 +71,9 @@ class JudgeTargets:
 
     def fan(self, driven: Driven, around: Surroundings) -> Iterator[Part]:
         """A task for each bundle by the rubric's own model, then by each rival."""
-        seed = driven.part["seed"]
-        assert isinstance(seed, int)
+        seed = driven.part.get("seed")
+        if not isinstance(seed, int):  # rubrics that were not sampled as ours are
+            seed = sample_seeds(_whole(around, "seed"), driven.sample + 1)[driven.sample]
         sample = _Sample(driven.sample, seed, driven.model)
         for scorer in (driven.model, *_rivals(around).get(driven.model, ())):
             yield from _scores(sample, scorer, around)
@@ -98,12 +99,12 @@ class JudgeGivenTargets:
     def fan(self, driven: Driven, around: Surroundings) -> Iterator[Part]:
         """A task for each sample, model and bundle, the models of a sample with the same seed."""
         for ordinal, seed in enumerate(sample_seeds(_whole(around, "seed"), around.samples)):
-            for scorer in around.models:
+            for scorer in _models(around):
                 yield from _scores(_Sample(ordinal, seed, ""), scorer, around)
 
     def count(self, driven: int, around: Surroundings) -> int:
         """Samples × models × bundles."""
-        return driven * around.samples * len(around.models) * len(_bundles(around))
+        return driven * around.samples * len(_models(around)) * len(_bundles(around))
 
 
 def _scores(sample: _Sample, scorer: str, around: Surroundings) -> Iterator[Part]:
@@ -147,6 +148,10 @@ def _bundles(around: Surroundings) -> tuple[tuple[int, ...], ...]:
         str(around.settings.get("bundle_strategy", ROUND_ROBIN)),
         _whole(around, "seed"),
     )
+
+
+def _models(around: Surroundings) -> tuple[str, ...]:
+    return around.models or ("",)  # "" is the run's own
 
 
 def _rivals(around: Surroundings) -> dict[str, tuple[str, ...]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from quire.domain.data import Json
-from quire.domain.errors import SettingsInvalid
+from quire.domain.errors import FileMistake, RecipeInvalid
 from quire.gates.markers import MOST_STAGES
 from quire.kits.judge.bundling import STRATEGIES
 from quire.kits.judge.checking import Findings, Table, list_of, tables, texts
@@ -30,11 +30,12 @@ from quire.kits.judge.experiment import (
 )
 from quire.kits.judge.gathering import Gathering
 from quire.kits.judge.groupings import SEED
-from quire.kits.judge.lines import line_of
+from quire.recipes.lines import find_lines
 from quire.recipes.rules import TEXT, Rule, number, one_of, whole
 
 _LEVELS = {f"l{level}": view for level, view in enumerate(VIEWS)}
 _DEFAULT_SCALE = 4
+_AT_LINE = re.compile(r"at line ([0-9]+)")
 _TAG = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 _ANY = Rule(wanted="", allows=lambda value: True)  # checked by a function of its own
@@ -90,25 +91,35 @@ _SCALE_RULES = {
 
 def read_experiment(path: Path) -> Experiment:
     """Read an experiment with all of its evidence; paths in it start from its own folder."""
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise SettingsInvalid(f"{path}: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise SettingsInvalid(f"{path}: not UTF-8 at byte {error.start}") from None
+    text = _text(path)
     try:
         body = _without_dates(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        raise SettingsInvalid(f"{path}: not TOML: {error}") from None
-    except RecursionError:
-        raise SettingsInvalid(f"{path}: brackets are nested too deep to be read") from None
+        found = _AT_LINE.search(str(error))
+        raise _refusal(path, f"not TOML: {error}", int(found[1]) if found else 1) from None
+    except (RecursionError, ValueError) as error:  # nested too deep, or a number too long
+        raise _refusal(path, f"not usable TOML: {error}"[:200]) from None
     findings = Findings()
     experiment = _Reader(body, findings, path.parent).experiment()
     if findings.mistakes:
-        lines = sorted((line_of(text, place), message) for place, message in findings.mistakes)
-        raise SettingsInvalid("\n".join(f"{path}:{line}: {message}" for line, message in lines))
+        lines = find_lines(text)
+        told = sorted((lines.line(place), message) for place, message in findings.mistakes)
+        raise RecipeInvalid(str(path), [FileMistake(str(path), *each) for each in told])
     assert experiment is not None
     return experiment
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise _refusal(path, error.strerror or str(error)) from None
+    except UnicodeDecodeError as error:
+        raise _refusal(path, f"not UTF-8 at byte {error.start}") from None
+
+
+def _refusal(path: Path, message: str, line: int = 1) -> RecipeInvalid:
+    return RecipeInvalid(str(path), [FileMistake(str(path), line, message)])
 
 
 class _Reader:

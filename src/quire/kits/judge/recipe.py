@@ -21,7 +21,7 @@ def recipe_of(experiment: Experiment) -> Recipe:
     """Make the recipe that carries out an experiment."""
     makers = _View(experiment), _Judging(experiment)
     return Recipe(
-        name=f"judge-{experiment.experiment_tag}",
+        name=f"judge-{experiment.experiment_tag.lower()}",
         description=f"Judges evidence of {experiment.concept} ({experiment.task_type}).",
         stages=tuple(stage for maker in makers for stage in maker.stages()),
         parameters=_parameters(experiment),
