@@ -1,8 +1,11 @@
 """Hostile templates: each ends at once, with one line, having reached nothing."""
 
 import time
+from contextlib import suppress
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from quire.domain.errors import TemplateFailed, TemplateInvalid
 from quire.plan.templating import compile_expression, compile_template
@@ -137,3 +140,18 @@ def test_data_with_the_names_of_methods_are_data() -> None:
     text = compile_template("{{ answer.items }}{{ answer.keys }}{{ answer.format }}").render(given)
 
     assert text == "abc"
+
+
+PIECES = [
+    *("{{ ", " }}", "{% for a in ", " %}", "{% endfor %}", "{% if ", "{% endif %}", "{% set b = "),
+    *("x", "n", "a", "b", ".text", ".list", "[0]", "[1:]", "|join(", "|upper", "|map(", ")", "("),
+    *(" + ", " ~ ", " * ", " in ", " not ", " if ", " else ", "'t'", "3", "loop", "range(", "{#"),
+    *("|default(", "|sort", "|sum", " is defined", " == ", "-", "{%-", "\n", "attribute='text'"),
+]
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
+def test_any_template_ends_with_a_text_or_one_line(text: str) -> None:
+    with suppress(TemplateInvalid, TemplateFailed):
+        assert isinstance(compile_template(text).render(VARIABLES), str)

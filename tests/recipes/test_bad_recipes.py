@@ -208,6 +208,7 @@ def test_all_mistakes_of_a_schema_file_are_told_at_the_line_that_names_it(tmp_pa
         ("parameters = 1" + STAGE, 1, "must be a table"),
         ("a = " + "[" * 5_000, 1, "not"),
         ("x = 1\nx = 2", 2, "not TOML"),
+        ("a" + ".a" * 5_000 + " = 1", 1, "levels deep"),
         ('name = "\\u0000"' + STAGE, 1, "must be of a-z"),
     ],
 )

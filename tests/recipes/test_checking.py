@@ -136,7 +136,9 @@ class Bundles:
     wants_documents = True
 
     def mistakes(self, around: Surroundings) -> Sequence[str]:
-        """It needs a size."""
+        """It needs a size, and cannot do with a word."""
+        if around.settings.get("size") == "large":
+            raise RuntimeError("no\nwords")
         return [] if "size" in around.settings else ["bundles need a size"]
 
     def fan(self, driven: Driven, around: Surroundings) -> Iterator[Part]:
@@ -159,6 +161,9 @@ def test_a_strangers_grouping_is_asked_and_may_read_what_its_documents_became() 
 
     assert found(reader) == ["bundles need a size"]
     assert found(replace(reader, settings=told)) == []
+    assert found(replace(reader, settings={"size": "large"})) == [
+        "grouping bundles could not be asked what is wrong (RuntimeError: no words)"
+    ]
 
 
 def test_a_circle_is_named_in_its_order() -> None:

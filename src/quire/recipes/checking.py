@@ -9,7 +9,7 @@ from quire.domain.errors import Mistake, RecipeInvalid
 from quire.domain.recipes import SAME, GateUse, Recipe, Stage
 from quire.gates.parameters import refers
 from quire.recipes.asking import asking_findings
-from quire.recipes.findings import Finding, unlike
+from quire.recipes.findings import Finding, said_by, unlike
 from quire.recipes.graphs import arranged, circle
 from quire.recipes.policies import stage_layer
 from quire.recipes.registry import Registry
@@ -128,7 +128,7 @@ def _use_mistakes(use: GateUse, scene: Scene) -> Iterator[str]:
     if gate is None:
         yield unknown(use.name, scene.registry.gates)
         return
-    yield from gate.mistakes(use.params)
+    yield from said_by("it", lambda: gate.mistakes(use.params))
     for each in _references(use.params):
         place, _, name = each.partition(".")
         if place == "parameters" and name.partition(".")[0] not in scene.parameters:

@@ -1,7 +1,7 @@
 """Findings: what is wrong in a recipe, by the path of what is wrong."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from quire.domain.data import Json
@@ -48,3 +48,12 @@ def unlike(
         elif not rules[name].allows(value):
             shown = json.dumps(value, ensure_ascii=False, default=str)[:60]
             yield Finding((*place, name), f"{name} must be {rules[name].wanted}, not {shown}")
+
+
+def said_by(who: str, mistakes: Callable[[], Sequence[str]]) -> list[str]:
+    """The mistakes that a stranger's code finds; that it breaks is one of them."""
+    try:
+        return [str(each) for each in mistakes()]
+    except Exception as error:  # noqa: BLE001 - a stranger's gate or grouping may raise anything
+        said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        return [f"{who} could not be asked what is wrong ({said})"]

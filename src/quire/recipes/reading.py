@@ -20,6 +20,7 @@ from quire.recipes.rules import TEXT, Rule, unknown
 from quire.recipes.tables import read_stage
 
 LARGEST_FILE = 4 * 1024 * 1024
+DEEPEST = 60  # levels of tables and lists
 ENDING = ".toml"
 _WHERE = re.compile(r"(.*?)\s*\(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
 TOP_RULES: Mapping[str, Rule] = {
@@ -134,7 +135,10 @@ class _Files:
 def _parsed(text: bytes, name: str) -> tuple[dict[str, Json], str]:
     try:
         decoded = text.decode("utf-8-sig")
-        return tomllib.loads(decoded), decoded
+        body: dict[str, Json] = tomllib.loads(decoded)
+        if not _is_too_deep(body):
+            return body, decoded
+        mistake = FileMistake(name, 1, f"tables are nested more than {DEEPEST} levels deep")
     except UnicodeDecodeError as error:
         line = text.count(b"\n", 0, error.start) + 1
         mistake = FileMistake(name, line, f"not UTF-8 at byte {error.start}")
@@ -143,6 +147,16 @@ def _parsed(text: bytes, name: str) -> tuple[dict[str, Json], str]:
     except (RecursionError, ValueError) as error:
         mistake = FileMistake(name, 1, f"not usable TOML: {error}"[:200])
     raise RecipeInvalid(name, [mistake])
+
+
+def _is_too_deep(body: Json) -> bool:
+    """Dotted keys nest as deep as a line is long, and nothing after this counts levels."""
+    level: list[object] = [body]
+    for _ in range(DEEPEST):
+        tables = [each.values() for each in level if isinstance(each, Mapping)]
+        lists = [each for each in level if isinstance(each, list)]
+        level = [value for each in (*tables, *lists) for value in each]
+    return bool(level)
 
 
 def _syntax(said: str, name: str, text: str) -> FileMistake:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from quire.domain.groupings import Driver
 from quire.domain.recipes import GATE, RECORD, Stage
 from quire.plan.grouping import ALL_TO_ONE
-from quire.recipes.findings import Finding
+from quire.recipes.findings import Finding, said_by
 from quire.recipes.graphs import root
 from quire.recipes.rules import unknown, whole
 from quire.recipes.scene import Scene
@@ -30,7 +30,8 @@ def _grouping(stage: Stage, scene: Scene) -> Iterator[tuple[str, str]]:
         known = scene.registry.groupings
         yield "about", f"the grouping {stage.about!r} {unknown(stage.about, known)}"
     elif scene.complete:  # it may look at parameters that are not known yet
-        for message in grouping.mistakes(scene.around(stage)):
+        around = scene.around(stage)
+        for message in said_by(f"grouping {stage.about}", lambda: grouping.mistakes(around)):
             yield "about", message
 
 
