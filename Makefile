@@ -17,7 +17,7 @@ test: .venv/installed check postgres  ## every check and test, on SQLite and a r
 	$(PYTHON) -m pytest -n 2 -m "not soak"
 
 soak: .venv/installed postgres  ## the big numbers and the kill storms; takes long
-	$(PYTHON) -m pytest -m soak
+	$(PYTHON) -m pytest -m soak -o faulthandler_timeout=0
 
 check: .venv/installed  ## lint, format, types and import contracts
 	$(BIN)/ruff check

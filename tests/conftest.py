@@ -1,16 +1,31 @@
-"""What every test may ask for: databases of both kinds, fresh each time."""
+"""What every test may ask for: databases of both kinds, fresh each time; and its time limit."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from hypothesis import settings
 
+from quire.ledger.ledger import open_ledger
+from tests.memory import use_quick_folder
+from tests.patience import limited
 from tests.postgres import Databases, PostgresServer, own_server, postgres_server
 from tests.world import World
 
+use_quick_folder()  # before pytest looks for a folder of its own
 settings.register_profile("quire", deadline=None, print_blob=True)  # a busy machine is not a bug
 settings.load_profile("quire")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """A test that hangs fails in words; a soak takes as long as it takes."""
+    if item.get_closest_marker("soak"):
+        return (yield)
+    with limited():
+        return (yield)
 
 
 @pytest.fixture(scope="session")
@@ -40,13 +55,34 @@ def stoppable_postgres() -> Iterator[PostgresServer]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def copies(postgres: Databases) -> Iterator[Callable[[], str]]:
+    """Make PostgreSQL databases that have the ledger's tables: copying is quicker than migrating.
+
+    They are dropped in the background; whoever is done with one makes the next.
+    """
+    original, used = f"quire_{uuid4().hex[:12]}", list[str]()
+    open_ledger(postgres.create_database(original)).close()
+    with ThreadPoolExecutor(1) as background:
+
+        def copy() -> str:
+            if used:
+                background.submit(postgres.drop_database, used.pop())
+            used.append(f"quire_{uuid4().hex[:12]}")
+            return postgres.create_database(used[0], original)
+
+        yield copy
+        for name in (*used, original):
+            background.submit(postgres.drop_database, name)
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where an empty ledger may be made: a SQLite file, then a PostgreSQL database."""
+    """Where an empty ledger is, or may be made: a SQLite file, then a PostgreSQL database."""
     if request.param == "sqlite":
         return str(tmp_path / "quire.db")
-    url: str = request.getfixturevalue("postgres_database")
-    return url
+    copy: Callable[[], str] = request.getfixturevalue("copies")
+    return copy()
 
 
 @pytest.fixture

@@ -23,8 +23,10 @@ from uuid import uuid4
 import psycopg
 from psycopg.sql import SQL, Identifier
 
+from tests.memory import MEMORY, quick_folder
+
 ENVIRONMENT = "QUIRE_TEST_POSTGRES"
-SHARED = Path("/tmp")  # short enough for a socket's path, and open to the server's user
+SHARED = Path("/tmp")  # open to the server's user, like any folder for temporary files
 SETTINGS = """
 listen_addresses = '127.0.0.1'
 port = {port}
@@ -52,9 +54,9 @@ class Databases:
         parts = urlsplit(self.url)
         return f"postgresql://{parts.netloc}/{name}" + (f"?{parts.query}" if parts.query else "")
 
-    def create_database(self, name: str) -> str:
-        """Create an empty database and return its URL."""
-        self._execute("CREATE DATABASE {} TEMPLATE template0", name)
+    def create_database(self, name: str, template: str = "template0") -> str:
+        """Create a database, empty or as its template is, and return its URL."""
+        self._execute("CREATE DATABASE {} TEMPLATE {}", name, template)
         return self.url_of(name)
 
     def drop_database(self, name: str) -> None:
@@ -71,9 +73,9 @@ class Databases:
         finally:
             self.drop_database(name)
 
-    def _execute(self, statement: str, name: str) -> None:
+    def _execute(self, statement: str, *names: str) -> None:
         with psycopg.connect(self.url, autocommit=True) as connection:
-            connection.execute(SQL(statement).format(Identifier(name)))
+            connection.execute(SQL(statement).format(*map(Identifier, names)))
 
 
 class PostgresServer(Databases):
@@ -137,7 +139,9 @@ class PostgresServer(Databases):
 def own_server() -> Iterator[PostgresServer]:
     """Run a server of our own, whatever the environment says; for tests that stop it."""
     binaries, user = ensure_binaries(), _server_user()
-    folder = Path(tempfile.mkdtemp(prefix="quire-pg-", dir=SHARED))
+    quick = quick_folder()
+    room = quick if len(str(quick)) <= len(str(MEMORY)) else SHARED  # for a socket's path
+    folder = Path(tempfile.mkdtemp(prefix="quire-pg-", dir=room))
     if user:
         shutil.chown(folder, user)
     server = PostgresServer(binaries, folder, user)

@@ -17,9 +17,9 @@ Worlds = Callable[..., World]
 CONCURRENCY = 4
 
 
-def victim(here: World, run: int, point: str, times: int, log: Path) -> int:
+def victim(here: World, run: int, point: str, log: Path) -> int:
     """Let a process work on a run; returns how it ended."""
-    command = [sys.executable, "-m", "tests.crash.victim", here.url, str(run), point, str(times)]
+    command = [sys.executable, "-m", "tests.crash.victim", here.url, str(run), point, "1"]
     return subprocess.run([*command, f"log={log}"], timeout=60, check=False).returncode
 
 
@@ -27,13 +27,13 @@ def victim(here: World, run: int, point: str, times: int, log: Path) -> int:
 def test_a_process_killed_at_a_point_is_taken_over_and_nothing_is_lost(
     world: Worlds, tmp_path: Path, point: str
 ) -> None:
-    here = world()
+    log = tmp_path / "calls.log"
+    here = world(faults=f"log={log}")
     here.ingest(texts := sentences(60))
     run = here.start(pack_size=4, concurrency=CONCURRENCY)
-    log = tmp_path / "calls.log"
 
-    ended = victim(here, run.id, point, 1, log)
-    victim(here, run.id, "never", 0, log)
+    ended = victim(here, run.id, point, log)
+    run.wait()  # this process takes over
 
     assert ended == -signal.SIGKILL
     assert run.progress().state == "finished"

@@ -15,6 +15,7 @@ from quire.engine import RunHandle
 from quire.providers.catalog import CATALOG
 from quire.rehearsal.thread import rehearsing
 from tests.crash.pace import VARIABLE, PacedClock
+from tests.patience import at_most
 from tests.pipeline.test_money import assert_counts_agree
 from tests.rehearsed.rehearsed import ANTHROPIC, BASES, KEYS, OPENAI, ByClock, Rehearsed, billed
 from tests.world import sentences
@@ -52,13 +53,16 @@ def here(
         environment["TMPDIR"] = str(tmp_path)  # the killed leave their files behind
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
-        made = Rehearsed(ledger_url, outside=ByClock(clock), server=server, asks=request.param)
+        outside, lease, poll = ByClock(clock), 600.0, 5.0
+        made = Rehearsed(
+            ledger_url, outside=outside, server=server, asks=request.param, lease=lease, poll=poll
+        )
         yield made
         made.close()
 
 
-def work(here: Rehearsed, clock: PacedClock, run: RunId, point: str = "never") -> int:
-    """Let a process work on a run; returns how it ended."""
+def die(here: Rehearsed, clock: PacedClock, run: RunId, point: str) -> int:
+    """Let a process work on a run until it dies at a point; returns how it ended."""
     command = [sys.executable, "-m", "tests.crash.victim", here.url, str(run), point, str(SECOND)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, str(clock.pace))
@@ -103,12 +107,12 @@ def test_a_process_killed_in_the_midst_of_a_batch_is_taken_over_and_nothing_is_m
     here.ingest(texts := sentences(BLOCKS))
     run = here.start(route="batch", min_batch_size=2, packing=False)
 
-    ended = work(here, clock, run.id, point)
+    ended = die(here, clock, run.id, point)
     if point == "before_create":  # only time tells that the provider never got it
         here.server.advance(HOUR)
-    finished = work(here, clock, run.id)
+    finished = run.wait(at_most(60.0))  # this process takes over
 
-    assert (ended, finished) == (-signal.SIGKILL, 0)
-    assert run.progress().state == "finished"
+    assert ended == -signal.SIGKILL
+    assert finished.state == "finished"
     assert exported(run) == undisturbed(texts)
     assert_all_is_done_and_paid_once(here, run)

@@ -20,7 +20,7 @@ def test_a_worker_waits_for_postgresql_to_come_back(stoppable_postgres: Postgres
     here.ingest(texts := sentences(120))
     run = here.start(pack_size=1, concurrency=4)
     told: list[str] = []
-    outage = threading.Thread(target=_stop_and_start, args=(stoppable_postgres, here))
+    outage = threading.Thread(target=_stop_and_start, args=(stoppable_postgres, here, told))
     outage.start()
 
     ended = here.engine.drive(run.id, tell=told.append)
@@ -33,12 +33,14 @@ def test_a_worker_waits_for_postgresql_to_come_back(stoppable_postgres: Postgres
     here.close()
 
 
-def _stop_and_start(server: PostgresServer, here: World) -> None:
+def _stop_and_start(server: PostgresServer, here: World, told: list[str]) -> None:
     waiting = threading.Event()
     while here.model.calls < 20:
         waiting.wait(0.02)
     server.stop()
-    waiting.wait(5.0)
+    for _ in range(500):  # until the worker has noticed, and at most ten seconds
+        if not told:
+            waiting.wait(0.02)
     server.start()
 
 
@@ -67,7 +69,8 @@ def test_a_full_disk_loses_no_answer_and_the_run_goes_on_when_there_is_room(
 def test_a_worker_that_is_stopped_while_the_ledger_is_away_says_so(
     stoppable_postgres: PostgresServer,
 ) -> None:
-    here = World(stoppable_postgres.create_database("away"), "latency=0.01", grace=0.5)
+    url = stoppable_postgres.create_database("away")
+    here = World(url, "latency=0.01", grace=0.5, lease=3.0)  # which it could not give back
     here.ingest(sentences(50))
     run = here.start(pack_size=1, concurrency=2)
     stopped = threading.Event()

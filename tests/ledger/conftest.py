@@ -1,6 +1,7 @@
 """What the ledger's tests may ask for: a ledger of each kind, and plain SQL on it."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,15 @@ def ledger(ledger_url: str) -> Iterator[Ledger]:
     opened = open_ledger(ledger_url, durable=False)
     yield opened
     opened.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def bare_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where there is no ledger yet: no SQLite file, then a PostgreSQL database without tables."""
+    if request.param == "sqlite":
+        return str(tmp_path / "quire.db")
+    url: str = request.getfixturevalue("postgres_database")
+    return url
 
 
 @pytest.fixture

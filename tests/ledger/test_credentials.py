@@ -175,16 +175,16 @@ def test_an_attempt_remembers_a_credential_that_exists(ledger: Ledger, raw: Raw)
 
 
 def test_a_ledger_of_the_first_version_gets_its_credentials(
-    ledger_url: str, monkeypatch: pytest.MonkeyPatch
+    bare_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = {1: migrations("sqlite" if ledger_url.endswith(".db") else "postgres")[1]}
+    first = {1: migrations("sqlite" if bare_url.endswith(".db") else "postgres")[1]}
     monkeypatch.setattr("quire.ledger.ledger.migrations", lambda dialect: first)
-    open_ledger(ledger_url).close()
+    open_ledger(bare_url).close()
     monkeypatch.undo()
-    raw = Raw(ledger_url)
+    raw = Raw(bare_url)
     raw.rows("INSERT INTO batches (id, nonce, state) VALUES (7, 'n', 'open')")
 
-    ledger = open_ledger(ledger_url)
+    ledger = open_ledger(bare_url)
 
     with ledger.transaction() as tx:
         assert add_credential(tx)

@@ -34,15 +34,15 @@ def test_opening_a_ledger_again_changes_nothing(ledger: Ledger, raw: Raw) -> Non
     again.close()
 
 
-def test_processes_that_open_a_fresh_ledger_at_once_all_succeed(ledger_url: str) -> None:
-    command = [sys.executable, "-c", OPEN, ledger_url]
+def test_processes_that_open_a_fresh_ledger_at_once_all_succeed(bare_url: str) -> None:
+    command = [sys.executable, "-c", OPEN, bare_url]
     running = [
         subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) for _ in range(4)
     ]
     complaints = [process.communicate()[1] for process in running]
 
     assert complaints == [""] * 4
-    ledger = open_ledger(ledger_url)
+    ledger = open_ledger(bare_url)
     begin(ledger)
     ledger.close()
 
@@ -61,17 +61,17 @@ def test_a_ledger_of_a_newer_version_is_refused_and_left_alone(ledger: Ledger, r
 
 
 def test_a_migration_that_fails_leaves_nothing_half_done(
-    ledger_url: str, monkeypatch: pytest.MonkeyPatch
+    bare_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = {1: "CREATE TABLE things (id INTEGER PRIMARY KEY);\nCREATE TABLE things (id INTEGER);"}
     monkeypatch.setattr("quire.ledger.ledger.migrations", lambda dialect: broken)
     with pytest.raises(LedgerError, match="already exists"):
-        open_ledger(ledger_url)
+        open_ledger(bare_url)
     monkeypatch.undo()
 
-    ledger = open_ledger(ledger_url)
+    ledger = open_ledger(bare_url)
 
-    raw = Raw(ledger_url)
+    raw = Raw(bare_url)
     assert "things" not in _tables(raw)
     raw.close()
     ledger.close()

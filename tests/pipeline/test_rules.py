@@ -155,7 +155,7 @@ def test_a_limit_that_covers_everything_lets_the_run_finish(world: Worlds) -> No
 def test_a_lost_call_that_turns_out_refused_costs_nothing_and_disturbs_nobody(
     world: Worlds,
 ) -> None:
-    here = world()
+    here = world(lease=3.0)  # a third of which it takes to notice that one was declared dead
     here.ingest(sentences(5))
     run = here.start(pack_size=5)
 
