@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from quire.domain.ids import DocumentId, RequestId, TaskId, WorkspaceId
-from quire.ledger.connection import Connection, Row
+from quire.ledger.connection import Connection
 from quire.ledger.moments import to_micros
 
 
@@ -16,15 +16,20 @@ class Purges:
         self._connection = connection
         self._workspace = workspace
 
-    def open_tasks(self, document: DocumentId) -> list[tuple[TaskId, str]]:
-        """Tasks about the document that are still owed, with their states."""
-        return [(row[0], row[1]) for row in self._run("purge_tasks_open", document)]
+    def look(self, document: DocumentId) -> list[TaskId]:
+        """Every task about the document or what comes from it, taken by nobody."""
+        rows = self._connection.run("tasks_touched", workspace=self._workspace, document=document)
+        return [row[0] for row in rows]
 
-    def requests(self, document: DocumentId) -> list[tuple[RequestId, str]]:
-        """Every request that ever carried a block of the document, with its state, all taken."""
-        self._run("requests_touching", document)  # requests before tasks, as everywhere
-        self._run("tasks_touching", document)  # from here on nobody packs them
-        return [(row[0], row[1]) for row in self._run("requests_touching", document)]
+    def tasks(self, document: DocumentId) -> list[tuple[TaskId, str]]:
+        """Every task about the document or what comes from it, with its state, all taken."""
+        rows = self._connection.run("tasks_touching", workspace=self._workspace, document=document)
+        return [(row[0], row[1]) for row in rows]
+
+    def requests(self, tasks: Sequence[TaskId]) -> list[tuple[RequestId, str]]:
+        """Every request that ever carried one of these tasks, with its state, all taken."""
+        rows = self._connection.run("requests_touching", tasks=list(tasks))
+        return [(row[0], row[1]) for row in rows]
 
     def unsettled(self, requests: Sequence[RequestId]) -> bool:
         """Whether an answer is here that nobody has judged: a neighbour's may be in it."""
@@ -37,13 +42,12 @@ class Purges:
         self._connection.change("purge_requests", requests=requests, now=to_micros(now))
         self._connection.change("purge_reasons", requests=requests)
 
-    def erase_document(self, document: DocumentId, now: datetime) -> None:
-        """Erase results, blocks and names of the document."""
-        for name in ("purge_results", "purge_task_subjects", "purge_blocks"):
-            self._connection.change(name, workspace=self._workspace, document=document)
+    def erase_document(self, document: DocumentId, tasks: Sequence[TaskId], now: datetime) -> None:
+        """Erase results, blocks and names of the document, and what came from it."""
+        self._connection.change("purge_results", tasks=list(tasks))
+        self._connection.change("purge_task_subjects", workspace=self._workspace, tasks=list(tasks))
+        self._connection.change("purge_task_documents", document=document)
+        self._connection.change("purge_blocks", workspace=self._workspace, document=document)
         self._connection.change(
             "purge_document", workspace=self._workspace, id=document, now=to_micros(now)
         )
-
-    def _run(self, name: str, document: DocumentId) -> list[Row]:
-        return self._connection.run(name, workspace=self._workspace, document=document)

@@ -118,6 +118,7 @@ class Tasks:
     def move_stage(self, name: str, stage: StageId, sources: Iterable[str] | None = None) -> int:
         """Make a move with every task of a stage that is where the move starts."""
         statement = "grant_tasks" if name == "retry" else "move_stage_tasks"
+        more: dict[str, object] = {"purged": b"purged"} if name == "retry" else {}
         total = 0
         for source in checked(TASK, name, sources):
             moved = self._connection.change(
@@ -126,6 +127,7 @@ class Tasks:
                 stage=stage,
                 source=source,
                 target=TASK.targets[name],
+                **more,
             )
             self._tally(name, source, {stage: moved})
             total += moved

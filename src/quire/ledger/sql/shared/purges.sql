@@ -1,21 +1,31 @@
--- name: purge_tasks_open
--- Tasks of a document that are still owed.
-SELECT t.id, t.state FROM tasks t JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
-WHERE t.workspace_id = :workspace AND b.document_id = :document AND t.state IN ('waiting', 'ready', 'packed', 'proposed', 'blocked')
+-- name: tasks_touched
+-- Every task about a document, its blocks or a result that comes from it.
+SELECT t.id FROM tasks t WHERE t.workspace_id = :workspace AND t.id IN (
+    WITH RECURSIVE down (id) AS (
+        SELECT o.id FROM tasks o JOIN blocks b ON b.id = o.block_id AND b.workspace_id = :workspace
+        WHERE o.workspace_id = :workspace AND b.document_id = :document
+        UNION SELECT o.id FROM tasks o WHERE o.workspace_id = :workspace AND o.document_id = :document
+        UNION SELECT td.task_id FROM task_documents td WHERE td.document_id = :document
+        UNION SELECT ti.task_id FROM down JOIN task_inputs ti ON ti.input_task_id = down.id)
+    SELECT id FROM down)
 ORDER BY t.id
 
 -- name: tasks_touching
--- Every task about a document, taken for this transaction.
-SELECT t.id FROM tasks t JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
-WHERE t.workspace_id = :workspace AND b.document_id = :document ORDER BY t.id
+-- Every task about a document, its blocks or a result that comes from it, taken for this transaction.
+SELECT t.id, t.state FROM tasks t WHERE t.workspace_id = :workspace AND t.id IN (
+    WITH RECURSIVE down (id) AS (
+        SELECT o.id FROM tasks o JOIN blocks b ON b.id = o.block_id AND b.workspace_id = :workspace
+        WHERE o.workspace_id = :workspace AND b.document_id = :document
+        UNION SELECT o.id FROM tasks o WHERE o.workspace_id = :workspace AND o.document_id = :document
+        UNION SELECT td.task_id FROM task_documents td WHERE td.document_id = :document
+        UNION SELECT ti.task_id FROM down JOIN task_inputs ti ON ti.input_task_id = down.id)
+    SELECT id FROM down)
+ORDER BY t.id
 
 -- name: requests_touching
--- Every request that ever carried a block of a document, taken for this transaction.
+-- Every request that ever carried one of these tasks, taken for this transaction.
 SELECT q.id, q.state FROM requests q
-WHERE q.id IN (
-    SELECT rt.request_id FROM blocks b JOIN tasks t ON t.block_id = b.id AND t.workspace_id = :workspace
-    JOIN request_tasks rt ON rt.task_id = t.id
-    WHERE b.workspace_id = :workspace AND b.document_id = :document)
+WHERE q.id IN (SELECT rt.request_id FROM request_tasks rt WHERE rt.task_id IN (:tasks...))
 ORDER BY q.id
 
 -- name: purge_responses
@@ -30,16 +40,16 @@ UPDATE requests SET body = NULL, purged_at = :now WHERE id IN (:requests...)
 UPDATE request_tasks SET reasons = NULL WHERE request_id IN (:requests...)
 
 -- name: purge_results
-UPDATE results SET data = NULL WHERE task_id IN (
-    SELECT t.id FROM tasks t JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
-    WHERE t.workspace_id = :workspace AND b.document_id = :document)
+UPDATE results SET data = NULL WHERE task_id IN (:tasks...)
 
 -- name: purge_task_subjects
 -- What is left of a task: its state and counts. Its own key takes the place of what named the content.
-UPDATE tasks SET error = NULL, block_id = NULL,
+UPDATE tasks SET error = NULL, block_id = NULL, document_id = NULL, part = NULL,
     subject_hash = CAST('purged:' || CAST(id AS TEXT) AS BLOB), question_hash = CAST('purged' AS BLOB)
-WHERE workspace_id = :workspace AND block_id IN (
-    SELECT id FROM blocks WHERE workspace_id = :workspace AND document_id = :document)
+WHERE workspace_id = :workspace AND id IN (:tasks...)
+
+-- name: purge_task_documents
+DELETE FROM task_documents WHERE document_id = :document
 
 -- name: purge_blocks
 DELETE FROM blocks WHERE workspace_id = :workspace AND document_id = :document

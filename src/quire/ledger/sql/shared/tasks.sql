@@ -26,7 +26,8 @@ ORDER BY rb.ordinal, rb.block_index LIMIT :limit
 -- Of a stage that was just expanded: where expansion goes on.
 SELECT rd.ordinal, b.block_index FROM tasks t JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 JOIN run_documents rd ON rd.run_id = t.run_id AND rd.document_id = b.document_id
-WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'ready' ORDER BY t.id DESC, rd.ordinal DESC LIMIT 1
+WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.model_no = 0 AND t.state = 'ready'
+ORDER BY t.id DESC, rd.ordinal DESC LIMIT 1
 
 -- name: ready_tasks
 -- What may be packed, in subject order: ready, and no live request carries this version.
@@ -66,9 +67,9 @@ UPDATE tasks SET state = :target WHERE workspace_id = :workspace AND stage_id = 
 
 -- name: grant_tasks
 -- Failed (or cancelled) tasks go again with fresh tries and calls; what they learnt about packs stays.
-UPDATE tasks SET state = :target, tries = 0, calls = 0
+UPDATE tasks SET state = :target, tries = 0, calls = 0, next_kind = 'answer'
 WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source
-  AND block_id IS NOT NULL -- nothing can be asked about what was purged
+  AND question_hash <> :purged -- nothing can be asked about what was purged
 
 -- name: unwaived_failures
 SELECT count(*) FROM tasks WHERE workspace_id = :workspace AND stage_id = :stage AND state = 'failed' AND waived_at IS NULL

@@ -1,0 +1,145 @@
+"""Critics: an answer is proposed until its critic answered; what a critic's word does."""
+
+from collections.abc import Callable
+
+import pytest
+
+from quire.simulated.faults import NO_FAULTS, parse
+from tests.pipeline.dishes import NOTED, SMALL, answers, recipe, record_stage, states, text_stage
+from tests.world import World, sentences
+
+Worlds = Callable[..., World]
+
+SUMMARY = text_stage("summary", "each_document", "Summarise:\n{{ document.text }}")
+ASK = "Was this well done?\n{{ judged.asked }}\n---\n{{ judged.answer }}"
+
+
+def critic(accepts: str = "", name: str = "check", of: str = "summary"):  # type: ignore[no-untyped-def]
+    mode = "gate" if accepts else "record"
+    return record_stage(name, "each_result", ASK, NOTED, of=of, critic=mode, accepts=accepts)
+
+
+def documents(here: World, count: int = 3) -> None:
+    for number in range(count):
+        here.ingest([f"Document {number} speaks.", "It has a second part."], f"doc{number}")
+
+
+def test_every_result_is_judged_once_before_it_is_done(world: Worlds) -> None:
+    here = world()
+    documents(here)
+
+    run = here.engine.cook(recipe(SUMMARY, critic()), model=SMALL)
+    run.wait()
+
+    assert states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}
+
+
+def test_a_critic_sees_exactly_what_was_asked_and_answered(world: Worlds) -> None:
+    here = world()
+    documents(here, 1)
+
+    run = here.engine.cook(recipe(SUMMARY, critic()), model=SMALL)
+    run.wait()
+
+    lines = here.engine.look.requests(run.id)
+    asked, judged = (here.engine.look.exchange(line.id) for line in lines)
+    assert asked.user == "Summarise:\nDocument 0 speaks.\n\nIt has a second part."
+    assert judged.user is not None
+    assert asked.user.replace("\n", "\\n") in judged.user
+    answer = asked.attempts[0].decoded
+    assert answer is not None
+    assert answer.strip()[:40] in judged.user
+
+
+def test_a_critic_of_packed_records_judges_each_alone(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(20))
+    dish = recipe(record_stage("first", "each_block", "Read."), critic(of="first"))
+
+    run = here.engine.cook(dish, model=SMALL, pack_size=10)
+    run.wait()
+
+    assert states(here.engine, run) == {"first": {"done": 20}, "check": {"done": 20}}
+    assert sorted(here.model.packs) == [1] * 20 + [10, 10]
+
+
+def test_an_objection_sends_the_answer_back_with_the_critique_until_tries_are_used_up(
+    world: Worlds,
+) -> None:
+    here = world()
+    documents(here, 1)
+
+    run = here.engine.cook(
+        recipe(SUMMARY, critic("answer.word_count < 0")), model=SMALL, max_tries=3
+    )
+    run.wait()
+
+    assert states(here.engine, run) == {"summary": {"failed": 1}, "check": {"done": 3}}
+    kinds = [line.kind for line in here.engine.look.requests(run.id)]
+    assert kinds == ["answer", "answer", "repair", "answer", "repair", "answer"]
+    texts = [here.engine.look.exchange(line.id).user for line in here.engine.look.requests(run.id)]
+    assert "was refused" in str(texts[2])
+    ((_, error),) = answers(here.engine, run, "summary")
+    assert str(error).startswith("check: ")
+
+
+def test_a_critic_that_agrees_lets_the_answer_stand(world: Worlds) -> None:
+    here = world()
+    documents(here)
+
+    run = here.engine.cook(recipe(SUMMARY, critic("answer.word_count >= 0")), model=SMALL)
+    run.wait()
+
+    assert states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}
+
+
+def test_dependants_wait_for_the_critic(world: Worlds) -> None:
+    here = world()
+    documents(here)
+    point = text_stage("point", "each_result", "{{ inputs.summary.text }}", of="summary")
+    here.model.faults = parse("refuse@Was this well done")
+
+    run = here.engine.cook(recipe(SUMMARY, critic(), point), model=SMALL, max_tries=2)
+    run.wait()
+
+    found = states(here.engine, run)
+    assert found == {
+        "summary": {"failed": 3},
+        "check": {"failed": 3},
+        "point": {"blocked": 3},
+    }
+    assert all("critic_failed" in str(error) for _, error in answers(here.engine, run, "summary"))
+
+
+def test_retry_after_a_failed_critic_asks_the_critic_again_and_not_the_answer(
+    world: Worlds,
+) -> None:
+    here = world()
+    documents(here)
+    here.model.faults = parse("refuse@Was this well done")
+    run = here.engine.cook(recipe(SUMMARY, critic()), model=SMALL, max_tries=2)
+    run.wait()
+    calls = len(here.model.packs)
+
+    here.model.faults = NO_FAULTS
+    run.retry()
+    run.wait()
+
+    assert states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}
+    assert len(here.model.packs) == calls + 3
+
+
+@pytest.mark.parametrize("mode", ["best_effort", "throughput", "exact"])
+def test_two_critics_must_both_have_spoken(world: Worlds, mode: str) -> None:
+    here = world()
+    documents(here)
+
+    dish = recipe(SUMMARY, critic(), critic(name="second"))
+    run = here.engine.cook(dish, model=SMALL, completion_mode=mode)
+    run.wait()
+
+    assert states(here.engine, run) == {
+        "summary": {"done": 3},
+        "check": {"done": 3},
+        "second": {"done": 3},
+    }

@@ -1,0 +1,204 @@
+"""Stages that read each other's results: what is made, in which words it is asked, what follows."""
+
+from collections.abc import Callable
+
+from tests.pipeline.dishes import (
+    NOTED,
+    SMALL,
+    answers,
+    recipe,
+    record_stage,
+    states,
+    text_stage,
+)
+from tests.world import World, sentences
+
+Worlds = Callable[..., World]
+
+SUMMARY = text_stage("summary", "each_document", "Summarise:\n{{ document.text }}")
+
+
+def documents(here: World, count: int = 3) -> None:
+    for number in range(count):
+        here.ingest([f"Document {number} speaks.", "It has a second part."], f"doc{number}")
+
+
+def test_results_flow_from_stage_to_stage_to_one(world: Worlds) -> None:
+    here = world()
+    documents(here)
+    dish = recipe(
+        SUMMARY,
+        text_stage(
+            "point", "samples", "{{ sample }}: {{ inputs.summary.text }}", of="summary", samples=4
+        ),
+        text_stage(
+            "digest",
+            "all_to_one",
+            "{% for each in inputs.point %}{{ each.text }};{% endfor %}",
+            needs=("point",),
+        ),
+    )
+
+    run = here.engine.cook(dish, model=SMALL)
+    ended = run.wait()
+
+    assert ended.state == "finished"
+    assert states(here.engine, run) == {
+        "summary": {"done": 3},
+        "point": {"done": 12},
+        "digest": {"done": 1},
+    }
+
+
+def test_a_recipe_given_twice_is_one_run_and_asks_nothing_again(world: Worlds) -> None:
+    here = world()
+    documents(here)
+    dish = recipe(
+        SUMMARY, text_stage("again", "each_result", "{{ inputs.summary.text }}", of="summary")
+    )
+
+    first = here.engine.cook(dish, model=SMALL)
+    first.wait()
+    calls = len(here.model.packs)
+    second = here.engine.cook(dish, model=SMALL)
+    second.wait()
+
+    assert (second.id, second.goes_on) == (first.id, True)
+    assert len(here.model.packs) == calls == 6
+
+
+def test_records_about_results_are_packed_and_judged_by_further_gates(world: Worlds) -> None:
+    from quire.domain.recipes import JSON_GATE, GateUse
+
+    here = world()
+    here.ingest(sentences(20))
+    small = GateUse("rules", {"rules": [{"field": "word_count", "max": 10_000}]})
+    dish = recipe(
+        record_stage("first", "each_block", "Read."),
+        record_stage("second", "each_result", "Read again.", of="first", gates=(JSON_GATE, small)),
+    )
+
+    run = here.engine.cook(dish, model=SMALL, pack_size=10)
+    run.wait()
+
+    assert states(here.engine, run) == {"first": {"done": 20}, "second": {"done": 20}}
+    assert here.model.packs == [10, 10, 10, 10]
+
+
+def test_several_models_are_asked_each_on_its_own(world: Worlds) -> None:
+    here = world()
+    documents(here, 2)
+    both = ("simulated/small", "simulated/large")
+    dish = recipe(
+        text_stage("draft", "each_document", "{{ model }}: {{ document.title }}", models=both),
+        text_stage("mend", "each_result", "{{ model }} mends {{ inputs.draft.model }}", of="draft"),
+    )
+
+    run = here.engine.cook(dish)
+    run.wait()
+
+    assert states(here.engine, run) == {"draft": {"done": 4}, "mend": {"done": 4}}
+    with here.engine.ledger.snapshot() as tx:
+        asked = {
+            (attempt.model, len(here.engine.look.exchange(line.id).attempts))
+            for line in tx.views.requests(run.id, 0, 100)
+            for attempt in tx.views.attempts(line.id)
+        }
+    assert asked == {("simulated/small", 1), ("simulated/large", 1)}
+
+
+def test_best_effort_blocks_what_reads_a_failure_and_goes_on_with_the_rest(world: Worlds) -> None:
+    here = world(faults="refuse@Document 1")
+    documents(here)
+    dish = recipe(
+        SUMMARY, text_stage("point", "each_result", "{{ inputs.summary.text }}", of="summary")
+    )
+
+    run = here.engine.cook(dish, model=SMALL, max_tries=2)
+    ended = run.wait()
+
+    assert ended.state == "finished"
+    assert states(here.engine, run)["point"] == {"done": 2, "blocked": 1}
+    reasons = [error for state, error in answers(here.engine, run, "point") if state == "blocked"]
+    assert "which it reads, is failed" in str(reasons[0])
+
+
+def test_exact_holds_the_run_at_the_first_stage_that_failed(world: Worlds) -> None:
+    here = world(faults="refuse@Document 1")
+    documents(here)
+    dish = recipe(
+        SUMMARY, text_stage("point", "each_result", "{{ inputs.summary.text }}", of="summary")
+    )
+
+    run = here.engine.cook(dish, model=SMALL, max_tries=2, completion_mode="exact")
+    rest = run.wait()
+
+    assert [hold.kind.value for hold in rest.holds] == ["failures"]
+    assert states(here.engine, run) == {"summary": {"done": 2, "failed": 1}, "point": {}}
+    here.model.faults = here.model.faults.__class__()
+    run.retry()
+    run.resume()
+    ended = run.wait()
+    assert ended.holds == ()
+    assert ended.state == "finished"
+    assert states(here.engine, run) == {"summary": {"done": 3}, "point": {"done": 3}}
+
+
+def test_throughput_lets_each_dependant_go_as_soon_as_its_own_input_is_there(world: Worlds) -> None:
+    here = world()
+    documents(here, 40)
+    dish = recipe(
+        SUMMARY, text_stage("point", "each_result", "{{ inputs.summary.text }}", of="summary")
+    )
+
+    run = here.engine.cook(dish, model=SMALL, completion_mode="throughput", concurrency=2)
+    run.wait()
+
+    assert states(here.engine, run) == {"summary": {"done": 40}, "point": {"done": 40}}
+    with here.engine.ledger.snapshot() as tx:
+        stages = [tx.views.request(line.id) for line in tx.views.requests(run.id, 0, 100)]
+        order = [each.stage_id for each in stages if each is not None]
+    assert order != sorted(order)  # a point was asked before the last summary
+
+
+def test_a_prompt_that_cannot_be_filled_in_fails_its_task_and_says_why(world: Worlds) -> None:
+    here = world()
+    documents(here, 1)
+    dish = recipe(text_stage("bad", "each_document", "{{ part.nothing }}"))
+
+    run = here.engine.cook(dish, model=SMALL)
+    run.wait()
+
+    ((state, error),) = answers(here.engine, run, "bad")
+    assert state == "failed"
+    assert "template" in str(error)
+
+
+def test_a_task_that_was_wrong_twice_is_told_why(world: Worlds) -> None:
+    here = world()
+    here.model.script = ["wrong=1", "wrong=1"]
+    here.ingest(["One block."])
+
+    run = here.run(max_tries=4)
+
+    assert run.progress().done == 1
+    lines = here.engine.look.requests(run.id)
+    texts = [here.engine.look.exchange(line.id).user or "" for line in lines]
+    assert [line.kind for line in lines] == ["answer", "answer", "repair"]
+    assert ["was refused" in text for text in texts] == [False, False, True]
+
+
+def test_every_schema_of_a_critic_can_be_used(world: Worlds) -> None:
+    here = world()
+    documents(here, 1)
+    dish = recipe(
+        SUMMARY,
+        record_stage(
+            "check", "each_result", "{{ judged.answer }}", NOTED, of="summary", critic="record"
+        ),
+    )
+
+    run = here.engine.cook(dish, model=SMALL)
+    run.wait()
+
+    assert states(here.engine, run) == {"summary": {"done": 1}, "check": {"done": 1}}
