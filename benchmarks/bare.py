@@ -46,9 +46,10 @@ class Bare:
         self._database.executescript(TABLES)
         rows = ((each.index, each.type.value, each.content) for each in blocks(count))
         self._write("INSERT INTO blocks VALUES (?, ?, ?)", list(rows))
-        self._stage = extract(load_schema(SCHEMA, name="bench"), Params()).stages[0]
+        schema = load_schema(SCHEMA, name="bench")
+        self._stage = extract(schema, Params()).stages[0]
         self._prefix = prefix(self._stage)
-        self._shape = Shape(self._stage.schema.record_schema)
+        self._shape = Shape(schema.record_schema)
         self._provider = SimulatedProvider()
 
     async def run(self, per_call: int) -> int:
@@ -59,8 +60,11 @@ class Bare:
             group = [Work(calls + no, items[at : at + per_call]) for no, at in enumerate(starts, 1)]
             stored += await self._group(group)
             calls += len(group)
-        self._database.close()
         return stored
+
+    def close(self) -> None:
+        """Close the database, which copies its log: no part of the job, nor is it the engine's."""
+        self._database.close()
 
     def _unsent(self, limit: int) -> list[Item]:
         after = "SELECT coalesce(max(block), -1) FROM intents"  # blocks are taken in order

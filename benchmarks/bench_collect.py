@@ -118,6 +118,7 @@ def bare_seconds(
     began = process_time()
     stored = asyncio.run(bare.run(url, os.environ["OPENAI_API_KEY"], ready.ref))
     spent = process_time() - began
+    bare.close()
     assert stored == len(ready.asked), stored
     return spent
 

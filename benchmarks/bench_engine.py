@@ -22,6 +22,7 @@ def bare_seconds(folder: Path, count: int, per_call: int) -> float:
     began = process_time()
     stored = asyncio.run(bare.run(per_call))
     spent = process_time() - began
+    bare.close()
     assert stored == count, stored
     return spent
 

@@ -163,6 +163,7 @@ def bare_seconds(folder: Path, url: str, count: int, per_call: int) -> float:
     began = process_time()
     stored = asyncio.run(loop.run(per_call))
     spent = process_time() - began
+    loop.close()
     assert stored == count, stored
     return spent
 

@@ -113,7 +113,8 @@ def _compile(raw: Raw, statement: Statement) -> None:
 def _nulls(statement: Statement) -> dict[str, object]:
     names = re.findall(r"(?<![:\w]):(\w+)", statement.text)
     lists = set(re.findall(r"json_each\(:(\w+)\)", statement.text))
-    numbered = {f"p{number}": None for number in range(1, len(statement.columns) + 1)}
+    count = len(statement.columns) + len(statement.same)
+    numbered = {f"p{number}": None for number in range(1, count + 1)}
     return numbered | {name: "[]" if name in lists else None for name in names}
 
 

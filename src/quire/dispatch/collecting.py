@@ -40,13 +40,14 @@ class Collector:
         """Store every row; then what no row came for; then the batch is done with."""
         download = _Download(await self._threads.run(self._nonces, hand))
         rows = hand.vendor.fetch(door, hand.account, hand.batch.ref, status)
+        clock = asyncio.get_running_loop().time
         try:
             async with asyncio.timeout(IDLE_SECONDS) as limit:
                 async for row in rows:
                     download.take(row)
                     if download.is_full:
                         await self._flush(hand, download)
-                    if (moment := asyncio.get_running_loop().time()) > download.moment + 1:
+                    if (moment := clock()) > download.moment + 1:
                         download.moment = moment
                         limit.reschedule(moment + IDLE_SECONDS)
         finally:  # what came is paid, also where the rest did not

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from itertools import groupby
 from typing import NamedTuple
 
 from quire.dispatch.accounts import Accounts
@@ -17,7 +18,7 @@ from quire.domain.requests import Answer, CallFailure
 from quire.domain.runs import DIRECT, Lane
 from quire.ledger.ledger import Ledger, Transaction
 from quire.pipeline.claim import Outgoing, Sender, claim
-from quire.pipeline.contexts import Contexts
+from quire.pipeline.contexts import Contexts, StageContext
 from quire.pipeline.receive import Returned, receive
 from quire.providers.protocol import Provider, Sent
 
@@ -103,24 +104,26 @@ class Courier:
         )
         del self._back[: len(back)]
         self._outside.reach("after_claim" if outgoing else "after_record")
-        for each in outgoing:
-            self._begin(each, group, now)
+        for _, calls in groupby(outgoing, lambda each: each.context.lane_id):
+            self._begin(list(calls), group, now)
         return Exchanged(len(back), len(outgoing), short)
 
     def _has_room(self) -> bool:
         return self.in_flight <= self.most - _worth(self.most)
 
-    def _begin(self, outgoing: Outgoing, group: asyncio.TaskGroup, now: datetime) -> None:
-        policy = outgoing.context.policy
-        self._count(outgoing, 1)
-        self.most = max(self.most, policy.concurrency)
-        deadline = now + timedelta(seconds=policy.call_timeout)
-        task = group.create_task(self._send(outgoing, deadline))
-        self._sends[outgoing.call.attempt_id] = InFlight(task, deadline)
+    def _begin(self, calls: list[Outgoing], group: asyncio.TaskGroup, now: datetime) -> None:
+        """Send calls of one lane."""
+        context = calls[0].context
+        self._count(context, len(calls))
+        self.most = max(self.most, context.policy.concurrency)
+        deadline = now + timedelta(seconds=context.policy.call_timeout)
+        for each in calls:
+            task = group.create_task(self._send(each, deadline))
+            self._sends[each.call.attempt_id] = InFlight(task, deadline)
 
-    def _count(self, outgoing: Outgoing, change: int) -> None:
-        self._in_flight[outgoing.context.facts.name] += change
-        self._in_flight[outgoing.context.lane_id] += change
+    def _count(self, context: StageContext, change: int) -> None:
+        self._in_flight[context.facts.name] += change
+        self._in_flight[context.lane_id] += change
 
     def give_up_late(self, now: datetime) -> None:
         """Wait no longer for calls past their deadline: one look, instead of a timer for each."""
@@ -213,7 +216,7 @@ class Courier:
         except Exception as error:  # noqa: BLE001 - whatever a vendor's code raises, the call may have been paid
             self._fail(outgoing, _lost(describe(error)))
         finally:
-            self._count(outgoing, -1)
+            self._count(context, -1)
             del self._sends[call.attempt_id]
             self.returned.set()
 

@@ -54,20 +54,25 @@ class Reply:
     reasoning: str = ""
 
 
+class QueuedTogether(NamedTuple):
+    """What all requests that are queued together have in common."""
+
+    lane_id: LaneId
+    prefix_hash: bytes
+    render_version: int
+
+
 class NewRequest(NamedTuple):
     """A packed and rendered request about to be queued."""
 
     id: RequestId
-    lane_id: LaneId
     kind: str
-    prefix_hash: bytes
     payload_hash: bytes
-    render_version: int
     tasks: int
     content_bytes: int
     max_output: int
     reserve: int
-    body: str | None
+    body: str  # only with full bodies
 
 
 class NewMember(NamedTuple):
@@ -96,19 +101,24 @@ class Queued(NamedTuple):
     body: str | None
 
 
+class SentTogether(NamedTuple):
+    """What all attempts that are made together have in common."""
+
+    worker_id: WorkerId
+    provider: str
+    model: str
+    credential_id: int | None
+    sent_at: int
+
+
 class NewAttempt(NamedTuple):
     """One sending about to happen."""
 
     id: AttemptId
     request_id: RequestId
     no: int
-    worker_id: WorkerId
-    provider: str
-    model: str
     params: str
-    sent_at: int
     reserved: int
-    credential_id: int | None
 
 
 class Answer(NamedTuple):

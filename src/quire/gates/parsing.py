@@ -40,8 +40,11 @@ def parse_records(text: str) -> Records:
 
 def parse_strictly(text: str, count: int) -> list[Json]:
     """Read an answer of exactly the asked form with so many records; anything else gives none."""
-    root = _read_strictly(text).root
-    items = root.get("results") if isinstance(root, dict) and len(root) == 1 else None
+    try:
+        root = jiter.from_json(text.encode(), allow_inf_nan=False, catch_duplicate_keys=True)
+    except ValueError:  # half of a surrogate pair is one too
+        return []
+    items = root.get("results") if type(root) is dict and len(root) == 1 else None
     return items if isinstance(items, list) and len(items) == count else []
 
 

@@ -18,8 +18,8 @@ class Connection(Protocol):
         """Carry out a statement and return how many rows it touched."""
         ...
 
-    def many(self, name: str, rows: Sequence[Row]) -> int:
-        """Carry out a statement for each row; returns how many rows it touched."""
+    def many(self, name: str, rows: Sequence[Row], /, **same: object) -> int:
+        """Carry out a statement for each row, some values the same for all; returns how many."""
         ...
 
     def bulk(self, name: str, rows: Sequence[Row]) -> None:

@@ -54,13 +54,13 @@ class PostgresConnection:
         """Carry out a statement and return how many rows it touched."""
         return self._raw.execute(self._text(name), _bound(values)).rowcount
 
-    def many(self, name: str, rows: Sequence[Row]) -> int:
+    def many(self, name: str, rows: Sequence[Row], /, **same: object) -> int:
         """Carry out a statement for all rows at once, one array a column."""
         if not rows:
             return 0
         columns = self._statements[name].columns
         values = dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True))
-        return self._raw.execute(self._text(name), values).rowcount
+        return self._raw.execute(self._text(name), {**values, **same}).rowcount
 
     def bulk(self, name: str, rows: Sequence[Row]) -> None:
         """Insert many rows with COPY."""

@@ -44,16 +44,19 @@ class SqliteConnection:
         """Carry out a statement and return how many rows it touched."""
         return self._raw.execute(*_bound(self._statements[name], values)).rowcount
 
-    def many(self, name: str, rows: Sequence[Row]) -> int:
-        """Carry out a statement for each row; returns how many rows it touched."""
+    def many(self, name: str, rows: Sequence[Row], /, **same: object) -> int:
+        """Carry out a statement for each row, some values the same for all; returns how many."""
         statement = self._statements[name]
+        shared = tuple([same[each] for each in statement.same])
         touched = done = 0
         while statement.wide and len(rows) - done >= WIDE:
             values = _flat(rows[done : done + WIDE], statement)
+            values += shared
             touched += self._raw.execute(statement.wide, values).rowcount
             done += WIDE
         if done < len(rows):
-            touched += self._raw.executemany(statement.text, rows[done:]).rowcount
+            rest = [(*row, *shared) for row in rows[done:]] if shared else rows[done:]
+            touched += self._raw.executemany(statement.text, rest).rowcount
         return touched
 
     def bulk(self, name: str, rows: Sequence[Row]) -> None:
@@ -186,6 +189,7 @@ class SqliteDatabase:
         raw.execute(f"PRAGMA query_only = {query_only:d}")
         raw.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'NORMAL'}")
         raw.execute("PRAGMA cache_size = -65536")
+        raw.execute("PRAGMA secure_delete = OFF")  # some builds blank every old row; a purge scrubs
         raw.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES:d}")
         return raw
 

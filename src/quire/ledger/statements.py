@@ -4,7 +4,7 @@ Notation in the `.sql` files:
 
     -- name: move_tasks          the statement's name; comment lines after it say what it is for
     -- rows: id int, note text   carried out for many rows, read as `rows.id` … `FROM rows`
-    :now                         a parameter
+    :now                         a parameter; with `rows` it is the same for all of them
     IN (:ids...)                 a list parameter
 """
 
@@ -40,6 +40,7 @@ class Statement:
     copy: str = ""  # PostgreSQL only: the same insert as COPY
     wide: str = ""  # SQLite only: the same insert for WIDE rows
     blobs: tuple[int, ...] = ()  # SQLite only: which columns of `rows` are bytes
+    same: tuple[str, ...] = ()  # SQLite only: parameters that all rows share, in order
     dense: str = ""  # SQLite only: the same with a list of keys that has no gaps, as a range
 
 
@@ -116,11 +117,21 @@ def _for_sqlite(name: str, text: str, kinds: dict[str, str]) -> Statement:
     text = _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", text)
     insert = _INSERT_ROWS.match(text)
     if insert:
-        rows = [f"({_numbered(insert[2], columns, row)})" for row in range(WIDE)]
-        text, wide = (f"{insert[1]} VALUES {', '.join(each)}" for each in (rows[:1], rows))
+        same = tuple(dict.fromkeys(_PARAMETER.findall(insert[2])))
+        text, wide = (_inserting(insert, columns, same, count) for count in (1, WIDE))
         blobs = tuple(at for at, kind in enumerate(kinds.values()) if kind == "bytes")
-        return Statement(name, text, columns, wide=wide, blobs=blobs)
+        return Statement(name, text, columns, wide=wide, blobs=blobs, same=same)
     return Statement(name, _numbered(text.replace("FROM rows", ""), columns), columns, dense=dense)
+
+
+def _inserting(
+    insert: re.Match[str], columns: tuple[str, ...], same: tuple[str, ...], count: int
+) -> str:
+    """Write an insert of so many rows; what they share is bound once, after all of them."""
+    last = count * len(columns) + 1
+    shared = _PARAMETER.sub(lambda found: f"?{last + same.index(found[1])}", insert[2])
+    rows = [f"({_numbered(shared, columns, row)})" for row in range(count)]
+    return f"{insert[1]} VALUES {', '.join(rows)}"
 
 
 def _numbered(text: str, columns: tuple[str, ...], row: int = 0) -> str:

@@ -9,7 +9,7 @@ from quire.domain.accounts import Account
 from quire.domain.data import named
 from quire.domain.ids import AttemptId, RequestId, WorkerId
 from quire.domain.limits import Need
-from quire.domain.requests import Call, NewAttempt, Queued
+from quire.domain.requests import Call, NewAttempt, Queued, SentTogether
 from quire.ledger.ledger import Transaction
 from quire.ledger.moments import to_micros
 from quire.ledger.tables.tasks import Note
@@ -62,7 +62,7 @@ def claim(
         return []
     ids = tx.attempts.take_ids(len(sendable))
     pairs = list(zip(sendable, ids, strict=True))
-    tx.attempts.add(_attempts(context, pairs, sender, now))
+    tx.attempts.add(_together(context, sender, now), _attempts(context, pairs))
     if again := sum(each.sent > 0 for each in sendable):
         tx.tallies.add(context.stage_id, {"resent": again})
     reckoned = dict(zip([each.id for each in queued], needs or (), strict=False))
@@ -145,14 +145,17 @@ def drop_unsendable(tx: Transaction, context: StageContext, requests: Sequence[Q
             tx.tasks.move("give_up", [each.task_id], ["ready"])
 
 
+def _together(context: StageContext, sender: Sender, now: datetime) -> SentTogether:
+    worker, account = sender
+    model, sent_at = context.facts.name, to_micros(now)
+    return SentTogether(worker, context.provider, model, account.id, sent_at)
+
+
 def _attempts(
     context: StageContext,
     pairs: Sequence[tuple[Queued, AttemptId]],
-    sender: Sender,
-    now: datetime,
 ) -> list[NewAttempt]:
-    worker, account = sender
-    provider, model, sent_at = context.provider, context.facts.name, to_micros(now)
+    sending = context.sending
     return named(
         NewAttempt,
         [
@@ -160,13 +163,8 @@ def _attempts(
                 attempt,
                 request.id,
                 request.sent + 1,
-                worker,
-                provider,
-                model,
-                context.sending(request.max_output).params_text,
-                sent_at,
+                sending(request.max_output).params_text,
                 request.reserve,
-                account.id or 0,
             )
             for request, attempt in pairs
         ],

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from quire.domain.data import named
 from quire.domain.ids import RequestId
 from quire.domain.money import most_cost
-from quire.domain.requests import Kind, NewMember, NewRequest, Sample
+from quire.domain.requests import Kind, NewMember, NewRequest, QueuedTogether, Sample
 from quire.domain.runs import BATCH, HoldKind
 from quire.domain.tasks import ReadyTask
 from quire.ledger.ledger import Transaction
@@ -188,7 +188,8 @@ def _queue(
             for ordinal, name, task in zip(count(1), names, packed.tasks, strict=False)
         ]
     members = named(NewMember, rows)
-    tx.requests.add(requests, members)
+    queue = QueuedTogether(context.lane_id, context.prefix.hash, RENDER_VERSION)
+    tx.requests.add(queue, requests, members)
     if gathered.used:
         used = gathered.used
         carried = [each for each in members if each.task_id in used]
@@ -223,11 +224,8 @@ def _request(
     reserve = most_cost(most_input, limit, context.price_at(most_input))
     return NewRequest(
         request,
-        context.lane_id,
         Kind.REPAIR.value if mended else ANSWER,
-        context.prefix.hash,
         digest,
-        RENDER_VERSION,
         len(tasks),
         content_bytes,
         limit,

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import groupby
 from typing import assert_never
 
 from quire.accounts.credentials import mark
@@ -44,8 +45,8 @@ def record_answers(tx: Transaction, answers: Sequence[Answer], now: datetime) ->
         late = {attempt: source for attempt, source in moved.items() if source != "open"}
         tx.attempts.store(stored, now)
     tallies: dict[StageId, Counter[str]] = defaultdict(Counter)
-    for answer in stored:
-        _count(tx, answer, tallies[answer.stage_id], now)
+    for stage, counted in groupby(stored, lambda each: each.stage_id):
+        _count(tx, list(counted), tallies[stage], now)
     for row in tx.attempts.by_id(list(late)) if late else []:
         tallies[row.stage_id]["presumed"] -= row.reserved  # it was counted when it was lost
     for stage, deltas in tallies.items():
@@ -63,22 +64,24 @@ def _without_purged(tx: Transaction, answers: Sequence[Answer]) -> list[Answer]:
     ]
 
 
-def _count(tx: Transaction, answer: Answer, tally: "Counter[str]", now: datetime) -> None:
-    tally["calls"] += 1
-    if answer.reply is None:
+def _count(
+    tx: Transaction, answers: Sequence[Answer], tally: "Counter[str]", now: datetime
+) -> None:
+    """Count some answers of one stage; those that nobody can read hold their run."""
+    unread = [each for each in answers if each.reply is None]
+    for answer in unread:
         tally["presumed"] += answer.cost
         detail = (
             f"{answer.problem}; the response is kept, and a newer Quire reads it when it starts;"
             f" `quire retry {answer.run_id}` asks, and pays, again"
         )
-        if tx.holds.add(answer.run_id, HoldKind.UNDECODABLE, detail, now):
-            tx.events.add(answer.run_id, "held", detail, now)
-        return
-    usage = answer.reply.usage
-    tally["input_tokens"] += usage.input_total
-    tally["cached_tokens"] += usage.cached
-    tally["output_tokens"] += usage.output
-    tally["cost"] += answer.cost
+        hold(tx, answer.run_id, HoldKind.UNDECODABLE, detail, now)
+    usages = [each.reply.usage for each in answers if each.reply is not None]
+    tally["calls"] += len(answers)
+    tally["input_tokens"] += sum([each.input_total for each in usages])
+    tally["cached_tokens"] += sum([each.cached for each in usages])
+    tally["output_tokens"] += sum([each.output for each in usages])
+    tally["cost"] += sum([each.cost for each in answers if each.reply is not None])
 
 
 def record_reading(

@@ -75,21 +75,23 @@ def _look_up(
     outcome: _Outcome,
 ) -> None:
     """Read what judging needs besides: of plain questions about blocks that is nothing."""
-    speaking: list[TaskId] = []
-    criticised: list[TaskId] = []
+    asked: dict[StageId, list[RequestId]] = defaultdict(list)
     for each in answered:
-        context = contexts.of_stage(tx, each.run_id, each.stage_id)
-        outcome.contexts[each.stage_id] = context
-        tasks = [member.task_id for member in members.get(each.request_id, [])]
+        asked[each.stage_id].append(each.request_id)
+        if each.stage_id not in outcome.contexts:
+            context = contexts.of_stage(tx, each.run_id, each.stage_id)
+            outcome.contexts[each.stage_id] = context
+    for stage, context in outcome.contexts.items():
+        criticised = context.told.critics_of(context.stage)
+        if context.by_block and not criticised:
+            continue
+        tasks = [each.task_id for request in asked[stage] for each in members.get(request, ())]
         if not context.by_block:
-            speaking += tasks
-        if context.told.critics_of(context.stage):
-            criticised += tasks
-    if speaking:
-        parts = tx.subjects.parts(speaking)
-        outcome.parts = {task: context.told.part(text) for task, text in parts.items()}
-    if criticised:
-        outcome.taken |= tx.results.current(criticised)
+            parts = tx.subjects.parts(tasks)
+            said = {task: context.told.part(text) for task, text in parts.items()}
+            outcome.parts = {**outcome.parts, **said}
+        if criticised:
+            outcome.taken |= tx.results.current(tasks)
 
 
 def _by_request(members: Iterable[Member]) -> dict[RequestId, list[Member]]:
@@ -133,18 +135,15 @@ def _accept(
     outcome: _Outcome,
 ) -> None:
     attempt, verdicts, version = answered.attempt_id, judged.verdicts, context.gate_version
+    rows = []
     for each in members:
-        outcome.accepted[each.stage_id, each.state].append(each.task_id)
-    outcome.taken.update([each.task_id for each in members])
+        task = each.task_id
+        outcome.accepted[each.stage_id, each.state].append(task)
+        outcome.taken.add(task)
+        rows.append((task, each.version, attempt, version, _text(verdicts[each.wire_id].data)))
+    outcome.results += named(NewResult, rows)
     if context.reads:
         outcome.reading += [(answered.request_id, each.task_id) for each in members]
-    outcome.results += named(
-        NewResult,
-        [
-            (each.task_id, each.version, attempt, version, _text(verdicts[each.wire_id].data))
-            for each in members
-        ],
-    )
 
 
 def _decide(

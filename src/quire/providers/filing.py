@@ -1,6 +1,6 @@
 """Files of calls and of results, as OpenAI and everybody who speaks like it keep them."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -124,16 +124,21 @@ async def delete_file(door: Door, vendor: Vendor, account: Account, name: str) -
     raise failure
 
 
-async def read_file(
-    door: Door, vendor: Speaker, account: Account, name: str
+async def read_files(
+    door: Door, vendor: Speaker, account: Account, names: Iterable[str]
 ) -> AsyncGenerator[BatchRow]:
-    """Read the rows of a file of results; a line that names no call is left out."""
-    request = place_of(vendor, account).request("GET", "files", name, "content")
-    found = lines(door, vendor.classify, account, request, f"the results' file {name}")
-    async with aclosing(found):
-        async for line in found:
-            if row := read_row(vendor, account, line):
-                yield row
+    """Read the rows of files of results, one after the other, each file once.
+
+    A line that names no call is left out.
+    """
+    place = place_of(vendor, account)
+    for name in dict.fromkeys(names):
+        request = place.request("GET", "files", name, "content")
+        found = lines(door, vendor.classify, account, request, f"the results' file {name}")
+        async with aclosing(found):
+            async for line in found:
+                if row := read_row(vendor, account, line):
+                    yield row
 
 
 def read_row(vendor: Speaker, account: Account, line: bytes) -> BatchRow | None:
@@ -147,7 +152,8 @@ def read_row(vendor: Speaker, account: Account, line: bytes) -> BatchRow | None:
     failed: HttpResponse | None
     raw = b"" if body is None else written(body)
     if type(status) is int and 200 <= status < 300 and raw:
-        failed = vendor.failed(raw)
+        # what was paid for is an answer to every vendor, whatever else it says
+        failed = None if mapping(mapping(body).get("usage")) else vendor.failed(raw)
         if failed is None:
             return BatchRow(name, RowEnd.ANSWERED, raw)
     elif end := _ENDS.get(text(mapping(error).get("code"))):

@@ -1,7 +1,6 @@
 """Mistral's batches: jobs over a file of calls, with words and a listing of their own."""
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
 
 import orjson
 
@@ -31,7 +30,7 @@ from quire.providers.filing import (
     listing,
     pick,
     place_of,
-    read_file,
+    read_files,
     upload_file,
 )
 from quire.providers.http import encoded, one_line
@@ -125,15 +124,11 @@ class MistralBatches:
         body = await ask_json(door, classify, account, request, missing=f"batch {ref}")
         return read_job(body)
 
-    async def fetch(
+    def fetch(
         self, door: Door, account: Account, ref: str, status: BatchStatus
     ) -> AsyncGenerator[BatchRow]:
         """Read the file of answers, then that of errors, as far as there are any."""
-        for name in dict.fromkeys(status.results):
-            found = read_file(door, self._vendor, account, name)
-            async with aclosing(found):
-                async for row in found:
-                    yield row
+        return read_files(door, self._vendor, account, status.results)
 
     async def cancel(self, door: Door, account: Account, ref: str) -> None:
         """Ask for a job's end."""

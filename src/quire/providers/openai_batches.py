@@ -1,7 +1,6 @@
 """OpenAI's batches: a file of calls, and two of results; Groq's are of the same form."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
 
 import orjson
 
@@ -40,7 +39,7 @@ from quire.providers.filing import (
     listing,
     pick,
     place_of,
-    read_file,
+    read_files,
     upload_file,
 )
 from quire.providers.http import encoded, one_line
@@ -134,15 +133,11 @@ class OpenAIBatches:
         body = await ask_json(door, self._classify, account, request, missing=f"batch {ref}")
         return read_status(self.name, body)
 
-    async def fetch(
+    def fetch(
         self, door: Door, account: Account, ref: str, status: BatchStatus
     ) -> AsyncGenerator[BatchRow]:
         """Read the file of answers, then that of errors, as far as there are any."""
-        for name in dict.fromkeys(status.results):
-            found = read_file(door, self._vendor, account, name)
-            async with aclosing(found):
-                async for row in found:
-                    yield row
+        return read_files(door, self._vendor, account, status.results)
 
     async def cancel(self, door: Door, account: Account, ref: str) -> None:
         """Ask for a batch's end; what is in work is finished, and paid for."""

@@ -14,6 +14,7 @@ from quire.domain.requests import (
     NewAttempt,
     Reply,
     Sample,
+    SentTogether,
     Stop,
 )
 from quire.domain.states import ATTEMPT
@@ -64,9 +65,18 @@ class Attempts:
         """Set keys aside."""
         return [AttemptId(each) for each in self._connection.take_ids("attempts", count)]
 
-    def add(self, attempts: Sequence[NewAttempt]) -> None:
+    def add(self, sending: SentTogether, attempts: Sequence[NewAttempt]) -> None:
         """Write the intent to send, before anything is sent."""
-        self._connection.many("add_attempts", [(*each, ATTEMPT.start) for each in attempts])
+        self._connection.many(
+            "add_attempts",
+            attempts,
+            worker=sending.worker_id,
+            provider=sending.provider,
+            model=sending.model,
+            credential=sending.credential_id,
+            sent_at=sending.sent_at,
+            state=ATTEMPT.start,
+        )
 
     def move(
         self, name: str, attempts: Sequence[AttemptId], sources: Iterable[str] | None = None
@@ -90,18 +100,16 @@ class Attempts:
     def answer_open(self, answers: Sequence[Answer], now: datetime) -> bool:
         """Answer attempts that are all open and readable; if one is not, do nothing: false."""
         ids = [each.attempt_id for each in answers]
-        if any(each.reply is None for each in answers) or self._count_open(ids) < len(ids):
+        at, source, target = to_micros(now), ATTEMPT.start, ATTEMPT.targets["answer"]
+        used = [
+            (*_used(each.attempt_id, each.reply, each.cost, at), source, target)
+            for each in answers
+            if each.reply is not None
+        ]
+        if len(used) < len(ids) or self._count_open(ids) < len(ids):
             return False
-        at, target = to_micros(now), ATTEMPT.targets["answer"]
-        self._connection.many(
-            "answer_attempts",
-            [
-                (*_used(each.attempt_id, each.reply, each.cost, at), ATTEMPT.start, target)
-                for each in answers
-                if each.reply is not None
-            ],
-        )
-        self._connection.many("add_responses", [_stored(each, at) for each in answers])
+        self._connection.many("answer_attempts", used)
+        self._connection.many("add_responses", list(map(_stored, answers)), stored_at=at)
         return True
 
     def _count_open(self, attempts: Sequence[AttemptId]) -> int:
@@ -111,7 +119,7 @@ class Attempts:
     def store(self, answers: Sequence[Answer], now: datetime) -> None:
         """Keep paid answers, raw and decoded, with what they used and cost."""
         at = to_micros(now)
-        self._connection.many("add_responses", [_stored(each, at) for each in answers])
+        self._connection.many("add_responses", list(map(_stored, answers)), stored_at=at)
         used = [_used(each.attempt_id, each.reply, each.cost, at) for each in answers if each.reply]
         self._connection.many("count_usage", used)
         unread = [each for each in answers if not each.reply]
@@ -201,7 +209,7 @@ def _squeezed(plain: bytes) -> bytes:
     return made.compress(plain) + made.flush()
 
 
-def _stored(answer: Answer, at: int) -> Row:
+def _stored(answer: Answer) -> Row:
     reply = answer.reply
     text = None if reply is None else reply.text.encode(errors=LOSSY)
     reasoning = reply.reasoning.encode(errors=LOSSY) if reply and reply.reasoning else b""
@@ -219,7 +227,6 @@ def _stored(answer: Answer, at: int) -> Row:
         codec,
         answer.decoder_version,
         stop,
-        at,
     )
 
 
@@ -239,6 +246,6 @@ def _used(attempt: AttemptId, reply: Reply, cost: int, at: int) -> Row:
 
 
 def _answered(row: Row) -> Answered:
-    *head, decoded, codec, stop = row
-    text = (expand(decoded, codec) or b"").decode()
-    return Answered._make((*head, text, _STOPS[stop]))
+    decoded, codec, stop = row[-3:]
+    text = decoded if codec == "plain" else expand(decoded, codec) or b""
+    return tuple.__new__(Answered, (*row[:-3], text.decode(), _STOPS[stop]))

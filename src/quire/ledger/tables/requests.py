@@ -5,7 +5,7 @@ from datetime import datetime
 
 from quire.domain.data import JsonObject, named, plain_json
 from quire.domain.ids import LaneId, RequestId, RunId, StageId, TaskId, WorkspaceId
-from quire.domain.requests import NewMember, NewRequest, Queued
+from quire.domain.requests import NewMember, NewRequest, Queued, QueuedTogether
 from quire.domain.runs import Lane
 from quire.domain.states import REQUEST
 from quire.domain.tasks import Member, MemberContent
@@ -61,9 +61,18 @@ class Requests:
         """Set keys aside: wire ids are derived from them before the request is stored."""
         return [RequestId(each) for each in self._connection.take_ids("requests", count)]
 
-    def add(self, requests: Sequence[NewRequest], members: Sequence[NewMember]) -> None:
+    def add(
+        self, queue: QueuedTogether, requests: Sequence[NewRequest], members: Sequence[NewMember]
+    ) -> None:
         """Queue packed requests."""
-        self._connection.many("add_requests", [(*each, REQUEST.start) for each in requests])
+        self._connection.many(
+            "add_requests",
+            requests,
+            lane=queue.lane_id,
+            prefix=queue.prefix_hash,
+            version=queue.render_version,
+            state=REQUEST.start,
+        )
         self._connection.many("add_members", members)
 
     def next(self, lane: LaneId, limit: int, now: datetime) -> list[Queued]:

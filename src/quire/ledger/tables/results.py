@@ -46,8 +46,7 @@ class Results:
 
     def add(self, results: Sequence[NewResult], now: datetime) -> None:
         """Keep accepted answers; a task that has a current one already breaks the transaction."""
-        at = to_micros(now)
-        self._connection.many("add_results", [(*each, at) for each in results])
+        self._connection.many("add_results", results, created_at=to_micros(now))
 
     def current(self, tasks: Sequence[TaskId]) -> set[TaskId]:
         """Which of these tasks have a current result."""

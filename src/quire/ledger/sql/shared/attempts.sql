@@ -1,8 +1,7 @@
 -- name: add_attempts
--- No credential is sent as 0, and no reasoning below as an empty one: binding NULL is slow on SQLite.
--- rows: id int, request_id int, no int, worker_id int, provider text, model text, params text, sent_at int, reserved int, credential_id int, state text
+-- rows: id int, request_id int, no int, params text, reserved int
 INSERT INTO attempts (id, request_id, no, worker_id, provider, model, params, sent_at, reserved, credential_id, state)
-SELECT rows.id, rows.request_id, rows.no, rows.worker_id, rows.provider, rows.model, rows.params, rows.sent_at, rows.reserved, nullif(rows.credential_id, 0), rows.state FROM rows
+SELECT rows.id, rows.request_id, rows.no, :worker, :provider, :model, rows.params, :sent_at, rows.reserved, CAST(:credential AS INTEGER), :state FROM rows
 
 -- name: move_attempts
 UPDATE attempts SET state = :target WHERE id IN (:ids...) AND state = :source RETURNING id, reserved
@@ -33,9 +32,10 @@ UPDATE attempts SET ended_at = rows.ended_at, input_tokens = rows.input, output_
 FROM rows WHERE attempts.id = rows.id
 
 -- name: add_responses
--- rows: attempt_id int, raw bytes, decoded bytes, reasoning bytes, codec text, decoder_version int, stop text, stored_at int
+-- No reasoning is sent as an empty one: binding NULL for every row is slow on SQLite.
+-- rows: attempt_id int, raw bytes, decoded bytes, reasoning bytes, codec text, decoder_version int, stop text
 INSERT INTO responses (attempt_id, raw, decoded, reasoning, codec, decoder_version, stop, stored_at)
-SELECT rows.attempt_id, rows.raw, rows.decoded, CASE WHEN length(rows.reasoning) > 0 THEN rows.reasoning END, rows.codec, rows.decoder_version, rows.stop, rows.stored_at FROM rows
+SELECT rows.attempt_id, rows.raw, rows.decoded, CASE WHEN length(rows.reasoning) > 0 THEN rows.reasoning END, rows.codec, rows.decoder_version, rows.stop, :stored_at FROM rows
 
 -- name: redecode_response
 UPDATE responses SET decoded = :decoded, reasoning = :reasoning, decoder_version = :version, stop = :stop

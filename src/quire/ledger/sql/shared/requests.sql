@@ -32,9 +32,9 @@ INSERT INTO prefixes (hash, system, output_schema) VALUES (:hash, :system, :outp
 
 -- name: add_requests
 -- Binding NULL costs SQLite's driver several times as much as a number: no body is sent as an empty one.
--- rows: id int, lane_id int, kind text, prefix_hash bytes, payload_hash bytes, render_version int, tasks int, content_bytes int, max_output int, reserve int, body text, state text
+-- rows: id int, kind text, payload_hash bytes, tasks int, content_bytes int, max_output int, reserve int, body text
 INSERT INTO requests (id, lane_id, kind, prefix_hash, payload_hash, render_version, tasks, content_bytes, max_output, reserve, body, state)
-SELECT rows.id, rows.lane_id, rows.kind, rows.prefix_hash, rows.payload_hash, rows.render_version, rows.tasks, rows.content_bytes, rows.max_output, rows.reserve, nullif(rows.body, ''), rows.state FROM rows
+SELECT rows.id, :lane, rows.kind, :prefix, rows.payload_hash, :version, rows.tasks, rows.content_bytes, rows.max_output, rows.reserve, nullif(rows.body, ''), :state FROM rows
 
 -- name: add_members
 -- rows: request_id int, ordinal int, task_id int, wire_id text, version int

@@ -1,7 +1,7 @@
 -- name: add_results
--- rows: task_id int, version int, attempt_id int, gate_version text, data text, created_at int
+-- rows: task_id int, version int, attempt_id int, gate_version text, data text
 INSERT INTO results (task_id, version, attempt_id, gate_version, data, created_at, origin)
-SELECT rows.task_id, rows.version, rows.attempt_id, rows.gate_version, rows.data, rows.created_at, 'model' FROM rows
+SELECT rows.task_id, rows.version, rows.attempt_id, rows.gate_version, rows.data, :created_at, 'model' FROM rows
 
 -- name: tasks_with_results
 SELECT task_id FROM results WHERE task_id IN (:ids...) AND superseded_at IS NULL
