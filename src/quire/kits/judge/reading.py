@@ -40,7 +40,7 @@ _TAG = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 _ANY = Rule(wanted="", allows=lambda value: True)  # checked by a function of its own
 _TABLE = Rule(wanted="a table", allows=lambda value: isinstance(value, Mapping))
-_RULES = {
+SETTINGS = {
     "experiment_tag": Rule(
         wanted="a name of at most 64 letters, digits, dots, _ and -, a letter or digit first",
         allows=lambda value: isinstance(value, str) and _TAG.fullmatch(value) is not None,
@@ -129,7 +129,7 @@ class _Reader:
         self.top = Table(body, (), findings)
         self.findings = findings
         self.folder = folder
-        self.given = self.top.check(_RULES, _NEEDED)
+        self.given = self.top.check(SETTINGS, _NEEDED)
         size = self.given.get("scale_size", _DEFAULT_SCALE)
         self.scale_size = size if isinstance(size, int) else _DEFAULT_SCALE
 
