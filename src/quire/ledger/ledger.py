@@ -16,9 +16,11 @@ from quire.ledger.tables.copies import Copies
 from quire.ledger.tables.credentials import Credentials
 from quire.ledger.tables.critiques import Critiques
 from quire.ledger.tables.documents import Documents
+from quire.ledger.tables.exports import Exports
 from quire.ledger.tables.holds import Events, Holds
 from quire.ledger.tables.limits import Caches, Levels
 from quire.ledger.tables.lineage import Lineage
+from quire.ledger.tables.outcomes import Outcomes
 from quire.ledger.tables.purges import Purges
 from quire.ledger.tables.requests import Requests
 from quire.ledger.tables.results import Results
@@ -46,10 +48,12 @@ class Transaction:
         self.lineage = Lineage(connection, workspace, self.tallies)
         self.subjects = Subjects(connection, workspace)
         self.critiques = Critiques(connection, workspace)
+        self.outcomes = Outcomes(connection, workspace)
         self.requests = Requests(connection, workspace)
         self.attempts = Attempts(connection, workspace)
         self.batches = Batches(connection, workspace)
         self.results = Results(connection, workspace)
+        self.exports = Exports(connection, workspace)
         self.credentials = Credentials(connection, workspace)
         self.levels = Levels(connection, workspace)
         self.caches = Caches(connection, workspace)

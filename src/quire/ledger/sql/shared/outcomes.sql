@@ -1,0 +1,16 @@
+-- name: outcomes_of_run
+-- Every task of a run, stage by stage in subject order, with its current result, or else its last refused answer.
+SELECT t.id, s.name, t.state, t.model_no, t.sample, t.part, t.calls, t.tries, t.error, t.document_id, ti.input_task_id, r.id, r.data, a.id, p.decoded, p.codec
+FROM stages s JOIN tasks t ON t.stage_id = s.id AND t.workspace_id = :workspace
+LEFT JOIN task_inputs ti ON ti.task_id = t.id AND ti.ordinal = 0
+LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
+LEFT JOIN attempts a ON a.id = coalesce(r.attempt_id, (
+    SELECT max(tried.id) FROM request_tasks rt JOIN attempts tried ON tried.request_id = rt.request_id AND tried.state = 'settled'
+    WHERE rt.task_id = t.id))
+LEFT JOIN responses p ON p.attempt_id = a.id
+WHERE s.run_id = :run ORDER BY s.id, t.subject_hash
+
+-- name: documents_of_tasks
+-- Documents that tasks of a run show beside the one they are about.
+SELECT td.task_id, td.document_id FROM tasks t JOIN task_documents td ON td.task_id = t.id
+WHERE t.workspace_id = :workspace AND t.run_id = :run ORDER BY td.task_id, td.ordinal
