@@ -12,7 +12,7 @@ from quire.pipeline.contexts import Contexts
 from quire.pipeline.criticise import call_critics, give_up_uncriticised
 from quire.pipeline.drop import drop
 from quire.pipeline.expand import expand
-from quire.pipeline.release import sweep
+from quire.pipeline.release import rests, sweep
 from quire.pipeline.route import dissolve, fall_back
 from quire.pipeline.told import Told
 
@@ -68,8 +68,8 @@ def _look_after(tx: Transaction, told: Told, wishes: Wishes, now: datetime) -> N
             give_up_uncriticised(tx, told, spec)
             above = told.stage_ids[spec.of]
             call_critics(tx, told, above, tx.critiques.forgotten(above, stage.id))
-        if stage.state != "waiting" and sweep(tx, told, stage, now):
-            reopen(tx, told.run_id, stage.id, now)
+        if stage.state in ("expanding", "open") and rests(tx, told, stage):
+            sweep(tx, told, stage)
 
 
 def _finish(tx: Transaction, told: Told, now: datetime) -> bool:
@@ -81,11 +81,21 @@ def _finish(tx: Transaction, told: Told, now: datetime) -> bool:
             if not _owes(tx, stage):
                 tx.runs.move_stage("close", stage.id)
     stages = tx.runs.stages(run)
-    if any(stage.state != "closed" for stage in stages):
+    if any(stage.state != "closed" for stage in stages) or _hopes(tx, told, stages, now):
         return False
     if any([hold_if_failed(tx, told, stage, now) for stage in stages]):
         return False
     return _end(tx, run, "finish", now)
+
+
+def _hopes(tx: Transaction, told: Told, stages: list[RunStage], now: datetime) -> bool:
+    """Whether something that was blocked may go after all; its stage is opened again."""
+    if len(stages) == 1 or not any([sweep(tx, told, stage) for stage in stages]):
+        return False
+    for stage in stages:
+        if _owes(tx, stage):
+            reopen(tx, told.run_id, stage.id, now)
+    return True
 
 
 def let_go(tx: Transaction, run: RunId, now: datetime) -> bool:

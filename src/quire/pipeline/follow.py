@@ -48,7 +48,7 @@ def _pass_on(
 ) -> None:
     """Dependants may go now; those that used another result than the new one are marked."""
     if done and told.dependants_of(spec):
-        release(tx, done)
+        release(tx, told, done, now)
         tx.lineage.mark_stale(done, now)
 
 

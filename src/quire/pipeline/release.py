@@ -6,6 +6,7 @@ from datetime import datetime
 
 from quire.domain.ids import StageId, TaskId
 from quire.domain.runs import RunStage
+from quire.domain.states import TASK_OWED
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.tasks import Note
 from quire.pipeline.told import Told
@@ -13,24 +14,39 @@ from quire.pipeline.told import Told
 CHUNK = 5000  # tasks looked at in one transaction
 
 
-def release(tx: Transaction, done: Sequence[TaskId]) -> int:
+def release(tx: Transaction, told: Told, done: Sequence[TaskId], now: datetime) -> int:
     """Let go whoever waited for one of these alone; returns how many."""
-    return tx.tasks.move("unblock", tx.lineage.released(done)) if done else 0
+    hopeful = tx.lineage.hopeful(done)
+    if hopeful:  # they were told that it would not come
+        tx.tasks.move("reset", [task for task, _ in hopeful], ["blocked"])
+        for stage in sorted({stage for _, stage in hopeful}):
+            tx.runs.move_stage("reopen", stage)
+        tx.runs.move("reopen", told.run_id, now)
+    return tx.tasks.move("unblock", tx.lineage.released(done))
 
 
-def sweep(tx: Transaction, told: Told, stage: RunStage, now: datetime) -> int:
+def rests(tx: Transaction, told: Told, stage: RunStage) -> bool:
+    """Whether nothing that a stage reads is still on its way: then nobody else looks after it."""
+    for name in told.stages[stage.id].upstream:
+        counts = tx.tallies.of_stage(told.stage_ids[name])
+        if any(counts.get(state, 0) for state in TASK_OWED):
+            return False
+    return True
+
+
+def sweep(tx: Transaction, told: Told, stage: RunStage) -> int:
     """Look again at all that waits or is blocked in a stage; returns how many moved."""
     counts = tx.tallies.of_stage(stage.id)
     moved = 0
     if counts.get("blocked", 0):
-        moved += _hope_again(tx, stage.id, now)
+        moved += _hope_again(tx, stage.id)
         counts = tx.tallies.of_stage(stage.id)
     if counts.get("waiting", 0):
         moved += _let_go(tx, told, stage)
     return moved
 
 
-def _hope_again(tx: Transaction, stage: StageId, now: datetime) -> int:
+def _hope_again(tx: Transaction, stage: StageId) -> int:
     """What was blocked by something that may succeed after all waits for it again."""
     hopeful = [row[0] for row in tx.lineage.waiting("blocked_hopeful", stage, CHUNK)]
     if not hopeful:

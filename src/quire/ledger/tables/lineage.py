@@ -118,6 +118,11 @@ class Lineage:
         """Who waited for one of these, and waits for nothing now."""
         return [row[0] for row in self._run("dependants_released", ids=tasks)] if tasks else []
 
+    def hopeful(self, tasks: Sequence[TaskId]) -> list[tuple[TaskId, StageId]]:
+        """Who was blocked although one of these is there, and none of its inputs has failed now."""
+        rows = self._run("dependants_hopeful", ids=tasks) if tasks else []
+        return [(row[0], row[1]) for row in rows]
+
     def waiting(self, name: str, stage: StageId, limit: int) -> list[Row]:
         """Waiting or blocked tasks of a stage that may move: `released`, `gathered`, `doomed`…"""
         return self._run(name, stage=stage, limit=limit)

@@ -78,6 +78,14 @@ WHERE ti.input_task_id IN (:ids...) AND NOT EXISTS (
     WHERE o.task_id = w.id AND i.state <> 'done')
 ORDER BY w.id
 
+-- name: dependants_hopeful
+-- Blocked tasks that read one of these, and none of whose inputs has ended badly any more.
+SELECT DISTINCT w.id, w.stage_id FROM task_inputs ti JOIN tasks w ON w.id = ti.task_id AND w.workspace_id = :workspace AND w.state = 'blocked'
+WHERE ti.input_task_id IN (:ids...) AND NOT EXISTS (
+    SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
+    WHERE o.task_id = w.id AND i.state IN ('failed', 'blocked', 'cancelled'))
+ORDER BY w.id
+
 -- name: waiting_released
 -- Tasks of a stage that wait for nothing: every input is done.
 SELECT w.id FROM tasks w WHERE w.workspace_id = :workspace AND w.stage_id = :stage AND w.state = 'waiting' AND NOT EXISTS (
