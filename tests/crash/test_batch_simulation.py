@@ -24,7 +24,7 @@ from tests.rehearsed.rehearsed import ANTHROPIC, BASES, GEMINI, KEYS, OPENAI, By
 from tests.world import sentences
 
 SPEED = 60.0  # times real time
-BLOCKS = 240
+BLOCKS = 150
 LIVES = 600  # after which nobody believes in an end
 HOURS = (1, 9)  # that a death costs
 RARE = ("batch_stuck", "batch_errors")  # which cost much time, or a hold
