@@ -1,5 +1,6 @@
 """What is counted: tallies against a recount, spend against the attempts, late and lost answers."""
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -34,7 +35,9 @@ def assert_counts_agree(here: World, run: RunId) -> None:
     """Tallies equal the tasks themselves, and spend equals the sum over attempts."""
     with here.engine.ledger.snapshot() as tx:  # one moment for both sides
         progress = summed_up(tx, run)
-        recount = tx.tallies.recount(tx.runs.stages(run)[0].id)
+        recount: Counter[str] = Counter()
+        for stage in tx.runs.stages(run):
+            recount.update(tx.tallies.recount(stage.id))
         known, presumed = tx.attempts.spend(run)
     assert dict(progress.counts) == recount
     assert (progress.cost, progress.presumed) == (known, presumed)

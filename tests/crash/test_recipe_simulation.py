@@ -1,0 +1,96 @@
+"""A seeded life of crashes for recipes: stages, critics and dependants come right after each."""
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+from quire.domain.ids import RunId
+from quire.domain.recipes import Recipe
+from tests.crash.test_simulation import Died, Mortal
+from tests.pipeline.dishes import NOTED, SMALL, recipe, record_stage, text_stage
+from tests.pipeline.test_money import assert_counts_agree
+from tests.world import World
+
+Worlds = Callable[..., World]
+
+FAULTS = "skip=0.1,wrong=0.05,500=0.1,429=0.05,truncate=0.05,drop=0.05,refuse=0.05,seed=5"
+DOCUMENTS, BLOCKS, SAMPLES = 4, 5, 3
+MANY = {"max_tries": 60, "max_calls": 600, "pack_size": 4, "concurrency": 3}
+
+
+def dish() -> Recipe:
+    """Records of blocks under a critic that decides, texts of them, drawn thrice, then one."""
+    return recipe(
+        record_stage("read", "each_block", "Read."),
+        record_stage(
+            "check", "each_result", "{{ judged.answer }}", NOTED, of="read", critic="gate",
+            accepts="answer.word_count >= 0",
+        ),
+        text_stage("tell", "each_result", "Tell {{ inputs.read.data.word_count }} {{ block.text }}", of="read"),
+        text_stage("draw", "samples", "{{ sample }} of {{ inputs.tell.text }}", of="tell", samples=SAMPLES),
+        text_stage("whole", "all_to_one", "{{ inputs.draw | length }}", needs=("draw",)),
+    )  # fmt: skip
+
+
+def fill(here: World) -> None:
+    for number in range(DOCUMENTS):
+        texts = [f"Paragraph {number}.{part} has its own words." for part in range(BLOCKS)]
+        here.ingest(texts, f"doc{number}")
+
+
+def assert_lineage_holds(here: World, run: RunId) -> None:
+    """A result for each done or proposed task, a critic's task for each result under a critic."""
+    with here.engine.ledger.snapshot() as tx:
+        outcomes = list(tx.outcomes.of_run(run))
+    for each in outcomes:
+        if each.state in ("done", "proposed"):
+            assert each.result_id is not None
+        elif each.state not in ("failed", "cancelled"):
+            assert each.result_id is None
+    judged = Counter(each.of for each in outcomes if each.stage == "check")
+    for each in outcomes:
+        if each.stage == "read" and each.state == "proposed":
+            assert judged[each.task_id] >= 1
+    assert len({each.task_id for each in outcomes}) == len(outcomes)
+
+
+def drive_until_the_end(here: World, run: RunId, outside: Mortal) -> None:
+    for _ in range(600):
+        with suppress(Died):
+            try:
+                here.engine.get(run).wait()
+            except BaseExceptionGroup as group:
+                raise (group.split(Died)[1] or Died()) from group
+        assert_counts_agree(here, run)
+        assert_lineage_holds(here, run)
+        if here.engine.progress(run).state == "finished":
+            return
+    raise AssertionError(f"never finished: {here.engine.progress(run)}, {outside.deaths}")
+
+
+@pytest.mark.parametrize("mode", ["best_effort", "throughput", "exact"])
+@pytest.mark.parametrize("seed", range(2))
+def test_killing_at_any_point_ends_in_the_same_results(world: Worlds, seed: int, mode: str) -> None:
+    outside = Mortal(seed, chance=0.1)
+    here = world(faults=FAULTS, outside=outside)
+    fill(here)
+    run = here.engine.cook(dish(), model=SMALL, completion_mode=mode, **MANY)
+
+    drive_until_the_end(here, run.id, outside)
+
+    blocks = DOCUMENTS * BLOCKS
+    with here.engine.ledger.snapshot() as tx:
+        outcomes = list(tx.outcomes.of_run(run.id))
+    done = Counter((each.stage, each.state) for each in outcomes)
+    assert len(outside.deaths) > 5
+    assert done == {
+        ("read", "done"): blocks,
+        ("check", "done"): blocks,
+        ("tell", "done"): blocks,
+        ("draw", "done"): blocks * SAMPLES,
+        ("whole", "done"): 1,
+    }
+    draws = {each.answer for each in outcomes if each.stage == "draw"}
+    assert len(draws) == blocks * SAMPLES
