@@ -22,16 +22,25 @@ MANY = {"max_tries": 60, "max_calls": 600, "pack_size": 4, "concurrency": 3}
 
 def dish() -> Recipe:
     """Records of blocks under a critic that decides, texts of them, drawn thrice, then one."""
+    heard = "Tell {{ inputs.read.data.word_count }} {{ block.text }}"
+    accepts = "answer.word_count >= 0"
     return recipe(
         record_stage("read", "each_block", "Read."),
         record_stage(
-            "check", "each_result", "{{ judged.answer }}", NOTED, of="read", critic="gate",
-            accepts="answer.word_count >= 0",
+            "check",
+            "each_result",
+            "{{ judged.answer }}",
+            NOTED,
+            of="read",
+            critic="gate",
+            accepts=accepts,
         ),
-        text_stage("tell", "each_result", "Tell {{ inputs.read.data.word_count }} {{ block.text }}", of="read"),
-        text_stage("draw", "samples", "{{ sample }} of {{ inputs.tell.text }}", of="tell", samples=SAMPLES),
+        text_stage("tell", "each_result", heard, of="read"),
+        text_stage(
+            "draw", "samples", "{{ sample }} of {{ inputs.tell.text }}", of="tell", samples=SAMPLES
+        ),
         text_stage("whole", "all_to_one", "{{ inputs.draw | length }}", needs=("draw",)),
-    )  # fmt: skip
+    )
 
 
 def fill(here: World) -> None:
