@@ -12,6 +12,7 @@ from quire.ledger.tables.attempts import Attempts
 from quire.ledger.tables.batch_views import BatchViews
 from quire.ledger.tables.batches import Batches
 from quire.ledger.tables.checks import Checks
+from quire.ledger.tables.controls import Controls
 from quire.ledger.tables.copies import Copies
 from quire.ledger.tables.credentials import Credentials
 from quire.ledger.tables.critiques import Critiques
@@ -49,6 +50,7 @@ class Transaction:
         self.subjects = Subjects(connection, workspace)
         self.critiques = Critiques(connection, workspace)
         self.outcomes = Outcomes(connection, workspace)
+        self.controls = Controls(connection, workspace, self.tallies)
         self.requests = Requests(connection, workspace)
         self.attempts = Attempts(connection, workspace)
         self.batches = Batches(connection, workspace)

@@ -1,4 +1,4 @@
-"""Control: pause, resume, cancel, retry; each idempotent by the caller's own command id."""
+"""Control: pause, resume, cancel, stop; each idempotent by the caller's own command id."""
 
 from datetime import datetime
 
@@ -8,8 +8,8 @@ from quire.domain.ids import RunId
 from quire.domain.models import ModelFacts
 from quire.domain.runs import HoldKind, Run
 from quire.ledger.ledger import Transaction
-from quire.pipeline.advance import let_go, reopen
-from quire.pipeline.drop import drop
+from quire.pipeline.advance import let_go
+from quire.pipeline.told import Told
 
 # What a person's `resume` lifts. An answer nobody can read needs a newer decoder, or `retry`.
 LIFTED = tuple(kind for kind in HoldKind if kind is not HoldKind.UNDECODABLE)
@@ -17,7 +17,7 @@ LIFTED = tuple(kind for kind in HoldKind if kind is not HoldKind.UNDECODABLE)
 
 def pause(tx: Transaction, run: RunId, now: datetime, command: str | None = None) -> bool:
     """Send nothing more; what is out is still collected."""
-    if not _begin(tx, run, "pause", now, command):
+    if not begin_command(tx, run, "pause", now, command):
         return False
     if _get(tx, run).state != "running":
         raise IllegalMove(f"run {run} is {_get(tx, run).state}; there is nothing to pause")
@@ -29,11 +29,15 @@ def pause(tx: Transaction, run: RunId, now: datetime, command: str | None = None
 
 def resume(tx: Transaction, run: RunId, now: datetime, command: str | None = None) -> bool:
     """Lift every hold; false if there was none."""
-    if not _begin(tx, run, "resume", now, command):
+    if not begin_command(tx, run, "resume", now, command):
         return False
+    if any(hold.kind is HoldKind.STOP_AFTER for hold in tx.holds.of_run(run)):
+        tx.runs.set_stop_after(run, None)
     lifted = tx.holds.lift(run, LIFTED)
     tx.batches.hurry(run)
-    clear(tx, now, ModelFacts.from_json(_get(tx, run).model).provider)  # the keys are tried again
+    own = ModelFacts.from_json(_get(tx, run).model)
+    for provider in {each.provider for each in (own, *tx.subjects.models(run))}:
+        clear(tx, now, provider)  # the keys are tried again
     for hold in tx.holds.of_run(run):
         raise IllegalMove(f"run {run} cannot go on: {hold.detail}")
     if lifted:
@@ -45,7 +49,7 @@ def resume(tx: Transaction, run: RunId, now: datetime, command: str | None = Non
 
 def cancel(tx: Transaction, run: RunId, now: datetime, command: str | None = None) -> bool:
     """Wish for the end: unsent tasks go at once, what is out is accepted if it was paid for."""
-    if not _begin(tx, run, "cancel", now, command):
+    if not begin_command(tx, run, "cancel", now, command):
         return False
     found = _get(tx, run)
     if found.state == "finished":
@@ -59,41 +63,45 @@ def cancel(tx: Transaction, run: RunId, now: datetime, command: str | None = Non
     return True
 
 
-def retry(tx: Transaction, run: RunId, now: datetime, command: str | None = None) -> int:
-    """Owe failed tasks again (cancelled ones too, in a cancelled run), with fresh tries."""
-    if not _begin(tx, run, "retry", now, command):
-        return 0
-    found = _get(tx, run)
-    if found.cancel_asked_at is not None and found.state == "running":
-        raise IllegalMove(f"run {run} is being cancelled; try again when it is")
-    sources = ["failed", "cancelled"] if found.state == "cancelled" else ["failed"]
-    granted = _give_up_unreadable(tx, run)
-    for stage in tx.runs.stages(run):
-        owed = tx.tasks.move_stage("retry", stage.id, sources)
-        if owed or found.state == "cancelled":
-            reopen(tx, run, stage.id, now)
-        granted += owed
-    if granted or found.state == "cancelled":
-        tx.runs.ask_cancel(run, None)
-        tx.events.add(run, "retried", f"{granted} tasks go again", now)
-        tx.notify()
-    return granted
+def stop_after(
+    tx: Transaction, told: Told, stage: str | None, now: datetime, command: str | None = None
+) -> bool:
+    """Wish for no stage after this one to begin, or with None take the wish back."""
+    run = told.run_id
+    if not begin_command(tx, run, "stop_after", now, command):
+        return False
+    found = going_run(tx, run)
+    if stage is not None and stage not in told.stage_ids:
+        names = ", ".join(told.stage_ids)
+        raise NotFound(f"run {run} has no stage {stage!r}; stages: {names}")
+    if found.state != "running":
+        raise IllegalMove(f"run {run} is {found.state}; there is nothing to stop")
+    wishes = tx.runs.wishes_of(run)
+    if wishes is not None and wishes.stop_after == stage:
+        return False
+    tx.runs.set_stop_after(run, stage)
+    tx.holds.lift(run, [HoldKind.STOP_AFTER])  # a stage that is over holds it again
+    detail = f"after {stage}" if stage else "no longer"
+    tx.events.add(run, "stop_after_asked", detail, now)
+    tx.notify()
+    return True
 
 
-def _give_up_unreadable(tx: Transaction, run: RunId) -> int:
-    """Ask again, and pay again, where an answer is here that nobody can read."""
-    unreadable = tx.requests.unreadable(run)
-    tasks = len(tx.requests.members(unreadable)) if unreadable else 0
-    drop(tx, unreadable, ["out"])
-    tx.holds.lift(run, [HoldKind.UNDECODABLE])
-    return tasks
-
-
-def _begin(tx: Transaction, run: RunId, name: str, now: datetime, command: str | None) -> bool:
+def begin_command(
+    tx: Transaction, run: RunId, name: str, now: datetime, command: str | None
+) -> bool:
     """Take the run for this command; false if the same command was carried out before."""
     tx.runs.lock(run)
     _get(tx, run)
     return command is None or tx.runs.command(command, run, name, now)
+
+
+def going_run(tx: Transaction, run: RunId) -> Run:
+    """A run that is not on its way to being cancelled."""
+    found = _get(tx, run)
+    if found.cancel_asked_at is not None and found.state == "running":
+        raise IllegalMove(f"run {run} is being cancelled; try again when it is")
+    return found
 
 
 def _get(tx: Transaction, run: RunId) -> Run:

@@ -1,0 +1,146 @@
+-- name: grant_stage
+-- Failed (or cancelled) tasks of a stage go again with fresh tries and calls; what they learnt about packs stays.
+UPDATE tasks SET state = :target, tries = 0, calls = 0, next_kind = 'answer', waived_at = NULL
+WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source
+  AND (block_id IS NOT NULL OR length(question_hash) = 0) -- nothing can be asked about what was purged
+
+-- name: repropose_tasks
+-- Failed tasks whose answer is there and whose critic came to nothing, or cancelled ones that waited for their critic:
+-- only the critic's word is owed.
+UPDATE tasks SET state = :target, tries = 0, calls = 0, error = NULL, waived_at = NULL
+WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source AND EXISTS (
+    SELECT 1 FROM results r WHERE r.task_id = tasks.id AND r.superseded_at IS NULL AND (:source = 'cancelled' OR EXISTS (
+        SELECT 1 FROM tasks c WHERE c.workspace_id = :workspace AND c.judged_result_id = r.id AND c.state IN ('failed', 'cancelled'))))
+
+-- name: grant_critics
+-- Critics that came to nothing are asked again, where somebody still waits for their word.
+UPDATE tasks SET state = :target, tries = 0, calls = 0, next_kind = 'answer', waived_at = NULL
+WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source AND EXISTS (
+    SELECT 1 FROM results r JOIN tasks t ON t.id = r.task_id AND t.workspace_id = :workspace AND t.state = 'proposed'
+    WHERE r.id = tasks.judged_result_id AND r.superseded_at IS NULL)
+
+-- name: renew_objected
+-- Failed tasks whose answer was objected to for the last time: only a new version of it counts.
+UPDATE tasks SET version = version + 1 WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source AND EXISTS (
+    SELECT 1 FROM results r WHERE r.task_id = tasks.id AND r.superseded_at IS NULL AND r.review_state IN ('unreviewed', 'rejected'))
+
+-- name: supersede_objected
+UPDATE results SET superseded_at = :now
+WHERE superseded_at IS NULL AND review_state IN ('unreviewed', 'rejected') AND task_id IN (
+    SELECT id FROM tasks WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source)
+
+-- name: renew_tasks
+-- Only answers to the next version count, with fresh tries and calls: of a whole stage, or of what is stale in it. What
+-- a person confirmed stays, and nothing can be asked about what was purged.
+UPDATE tasks SET version = version + 1, tries = 0, calls = 0, next_kind = 'answer', error = NULL, waived_at = NULL
+WHERE workspace_id = :workspace AND stage_id = :stage
+  AND (:stale = 0 OR (stale_since IS NOT NULL AND state IN ('done', 'proposed')))
+  AND (block_id IS NOT NULL OR length(question_hash) = 0)
+  AND NOT EXISTS (SELECT 1 FROM results r WHERE r.task_id = tasks.id AND r.superseded_at IS NULL AND r.review_state IN ('approved', 'edited'))
+
+-- name: supersede_renewed
+UPDATE results SET superseded_at = :now
+WHERE superseded_at IS NULL AND review_state IN ('unreviewed', 'rejected') AND task_id IN (
+    SELECT id FROM tasks WHERE workspace_id = :workspace AND stage_id = :stage
+      AND (:stale = 0 OR (stale_since IS NOT NULL AND state IN ('done', 'proposed')))
+      AND (block_id IS NOT NULL OR length(question_hash) = 0))
+
+-- name: move_renewed
+UPDATE tasks SET state = :target
+WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source
+  AND (:stale = 0 OR stale_since IS NOT NULL) AND (block_id IS NOT NULL OR length(question_hash) = 0)
+  AND NOT EXISTS (SELECT 1 FROM results r WHERE r.task_id = tasks.id AND r.superseded_at IS NULL AND r.review_state IN ('approved', 'edited'))
+
+-- name: move_orphans
+-- Critics whose judged result made way: nobody waits for their word.
+UPDATE tasks SET state = :target WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source AND EXISTS (
+    SELECT 1 FROM results r WHERE r.id = tasks.judged_result_id AND r.superseded_at IS NOT NULL)
+
+-- name: renew_critics
+-- Critics of results that are current and that no person has confirmed: only their next word counts.
+UPDATE tasks SET version = version + 1, tries = 0, calls = 0, next_kind = 'answer', error = NULL, waived_at = NULL
+WHERE workspace_id = :workspace AND stage_id = :stage AND EXISTS (
+    SELECT 1 FROM results r WHERE r.id = tasks.judged_result_id AND r.superseded_at IS NULL AND r.review_state IN ('unreviewed', 'rejected'))
+
+-- name: supersede_words
+UPDATE results SET superseded_at = :now WHERE superseded_at IS NULL AND task_id IN (
+    SELECT c.id FROM tasks c JOIN results r ON r.id = c.judged_result_id AND r.superseded_at IS NULL AND r.review_state IN ('unreviewed', 'rejected')
+    WHERE c.workspace_id = :workspace AND c.stage_id = :stage)
+
+-- name: move_critics
+UPDATE tasks SET state = :target WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source AND EXISTS (
+    SELECT 1 FROM results r WHERE r.id = tasks.judged_result_id AND r.superseded_at IS NULL AND r.review_state IN ('unreviewed', 'rejected'))
+
+-- name: propose_judged
+-- Tasks whose result a critic of this stage was asked about, and is asked again.
+UPDATE tasks SET state = :target, error = NULL, waived_at = NULL WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source AND EXISTS (
+    SELECT 1 FROM results r JOIN tasks c ON c.judged_result_id = r.id AND c.workspace_id = :workspace AND c.stage_id = :critic
+    WHERE r.task_id = tasks.id AND r.superseded_at IS NULL AND r.review_state IN ('unreviewed', 'rejected'))
+
+-- name: reset_unfounded
+-- Tasks that may no longer go: not everything they read is done.
+UPDATE tasks SET state = :target WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source AND EXISTS (
+    SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
+    WHERE o.task_id = tasks.id AND i.state <> 'done')
+
+-- name: reset_ungathered
+-- Tasks that take what there is, and may no longer go: something is still owed, or nothing is done.
+UPDATE tasks SET state = :target WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source AND (EXISTS (
+    SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
+    WHERE o.task_id = tasks.id AND i.state IN ('waiting', 'ready', 'packed', 'proposed'))
+  OR NOT EXISTS (SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
+    WHERE o.task_id = tasks.id AND i.state = 'done'))
+
+-- name: mark_stage_stale
+-- Done or proposed tasks of a stage that used another result than the current one.
+UPDATE tasks SET stale_since = :now
+WHERE workspace_id = :workspace AND stage_id = :stage AND stale_since IS NULL AND judged_result_id IS NULL AND state IN ('done', 'proposed') AND EXISTS (
+    SELECT 1 FROM task_inputs ti LEFT JOIN results r ON r.task_id = ti.input_task_id AND r.superseded_at IS NULL
+    WHERE ti.task_id = tasks.id AND coalesce(ti.used_result_id, 0) <> coalesce(r.id, 0))
+
+-- name: unsent_of_stages
+SELECT q.id FROM lanes l JOIN requests q ON q.lane_id = l.id AND q.state = 'queued'
+WHERE l.workspace_id = :workspace AND l.stage_id IN (:stages...) ORDER BY q.id LIMIT :limit
+
+-- name: waive_critics
+-- The critics that failed a task are gone on without, together with it.
+UPDATE tasks SET waived_at = :now
+WHERE workspace_id = :workspace AND state = 'failed' AND waived_at IS NULL AND judged_result_id IN (
+    SELECT id FROM results WHERE task_id = :id)
+
+-- name: command_known
+SELECT 1 FROM commands WHERE workspace_id = :workspace AND id = :id
+
+-- name: answered_tasks
+-- Tasks of a stage whose answers were judged, in order, each with its current result if it has one. The plus keeps
+-- both databases from sorting the whole stage.
+SELECT t.id, t.state, t.version, r.id, r.attempt_id, r.data, r.review_state, t.error
+FROM tasks t LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
+WHERE t.workspace_id = :workspace AND +t.stage_id = :stage AND t.id > :after AND t.state IN ('done', 'proposed', 'failed')
+ORDER BY t.id LIMIT :limit
+
+-- name: answers_of_tasks
+-- The attempts that answered the current version of some tasks, the newest first.
+SELECT t.id, a.id FROM request_tasks rt JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace AND t.version = rt.version
+JOIN attempts a ON a.request_id = rt.request_id AND a.state = 'settled'
+JOIN responses p ON p.attempt_id = a.id AND p.decoded IS NOT NULL
+WHERE rt.task_id IN (:ids...) ORDER BY t.id, a.id DESC
+
+-- name: stored_answers
+-- Answers that were judged before.
+SELECT a.id, a.request_id, a.no, l.run_id, l.stage_id, l.id, q.state, q.sent, q.tasks, q.max_output, p.decoded, p.codec, p.stop
+FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
+JOIN responses p ON p.attempt_id = a.id
+WHERE a.id IN (:ids...) AND p.decoded IS NOT NULL ORDER BY a.id
+
+-- name: supersede_by_key
+-- Results that make way for what newer gates say; what a person confirmed in the meantime stays.
+UPDATE results SET superseded_at = :now
+WHERE id IN (:ids...) AND superseded_at IS NULL AND review_state IN ('unreviewed', 'rejected') RETURNING task_id
+
+-- name: judged_targets
+-- Done tasks about whose current result some critics were asked, and that no person has confirmed.
+SELECT DISTINCT t.id FROM tasks c
+JOIN results r ON r.id = c.judged_result_id AND r.superseded_at IS NULL AND r.review_state IN ('unreviewed', 'rejected')
+JOIN tasks t ON t.id = r.task_id AND t.workspace_id = :workspace AND t.state = 'done'
+WHERE c.workspace_id = :workspace AND c.id IN (:ids...) ORDER BY t.id

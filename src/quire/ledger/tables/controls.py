@@ -1,0 +1,168 @@
+"""Controls: what a command changes in a whole stage at once, and stored answers judged again."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from quire.domain.data import named
+from quire.domain.ids import (
+    AttemptId,
+    RequestId,
+    ResultId,
+    StageId,
+    TaskId,
+    WorkspaceId,
+)
+from quire.domain.requests import Answered, Stop
+from quire.domain.states import TASK
+from quire.ledger.connection import Connection, Row
+from quire.ledger.moments import to_micros
+from quire.ledger.tables.attempts import expand
+from quire.ledger.tables.moving import checked
+from quire.ledger.tables.tallies import Tallies
+
+
+class AnsweredTask(NamedTuple):
+    """A task whose answers were judged, with its current result if it has one."""
+
+    id: TaskId
+    state: str
+    version: int
+    result_id: ResultId | None
+    attempt_id: AttemptId | None  # that the result came from
+    data: str | None  # JSON
+    review_state: str | None
+    error: str | None
+
+
+class Controls:
+    """The workspace's tasks, as commands see them: a stage at a time."""
+
+    def __init__(self, connection: Connection, workspace: WorkspaceId, tallies: Tallies) -> None:
+        """Work in one transaction, for one workspace."""
+        self._connection = connection
+        self._workspace = workspace
+        self._tallies = tallies
+
+    def grant(self, stage: StageId, sources: Sequence[str]) -> int:
+        """Owe the tasks of a stage again, with fresh tries."""
+        return self._move("grant_stage", "retry", stage, sources)
+
+    def repropose(self, stage: StageId, sources: Sequence[str]) -> int:
+        """Let tasks wait for their critic again, where only its word is missing."""
+        return self._move("repropose_tasks", "propose", stage, sources)
+
+    def grant_critics(self, stage: StageId, sources: Sequence[str]) -> int:
+        """Ask critics again whose word somebody waits for."""
+        return self._move("grant_critics", "retry", stage, sources)
+
+    def renew_objected(self, stage: StageId, source: str, now: datetime) -> None:
+        """Let answers make way that were objected to for the last time."""
+        self._change("renew_objected", stage=stage, source=source)
+        self._change("supersede_objected", stage=stage, source=source, now=to_micros(now))
+
+    def renew(self, stage: StageId, now: datetime, *, stale: bool) -> int:
+        """Count only new answers, of all tasks or of stale ones; returns of how many tasks."""
+        renewed = self._change("renew_tasks", stage=stage, stale=int(stale))
+        if renewed:
+            self._change("supersede_renewed", stage=stage, stale=int(stale), now=to_micros(now))
+        return renewed
+
+    def move_renewed(
+        self, name: str, stage: StageId, sources: Sequence[str] | None = None, *, stale: bool
+    ) -> int:
+        """Make a move with the tasks that `renew` renews."""
+        return self._move("move_renewed", name, stage, sources, stale=int(stale))
+
+    def renew_critics(self, stage: StageId, now: datetime) -> int:
+        """Count only new words of critics about what is current; returns of how many."""
+        renewed = self._change("renew_critics", stage=stage)
+        if renewed:
+            self._change("supersede_words", stage=stage, now=to_micros(now))
+        return renewed
+
+    def move_critics(self, name: str, stage: StageId, sources: Sequence[str] | None = None) -> int:
+        """Make a move with the tasks that `renew_critics` renews."""
+        return self._move("move_critics", name, stage, sources)
+
+    def propose_judged(self, stage: StageId, critic: StageId, sources: Sequence[str]) -> int:
+        """Let tasks of a stage wait for a critic again that has judged them."""
+        return self._move("propose_judged", "propose", stage, sources, critic=critic)
+
+    def move_orphans(self, name: str, stage: StageId, sources: Sequence[str] | None = None) -> int:
+        """Make a move with critics whose judged result made way."""
+        return self._move("move_orphans", name, stage, sources)
+
+    def reset_unfounded(self, stage: StageId, *, gathers: bool) -> int:
+        """Let ready tasks wait whose inputs are not there any more."""
+        name = "reset_ungathered" if gathers else "reset_unfounded"
+        return self._move(name, "reset", stage, ["ready"])
+
+    def mark_stage_stale(self, stage: StageId, now: datetime) -> int:
+        """Mark whoever in a stage used what is not current; returns how many."""
+        return self._change("mark_stage_stale", stage=stage, now=to_micros(now))
+
+    def unsent(self, stages: Sequence[StageId], limit: int) -> list[RequestId]:
+        """Unsent requests of some stages."""
+        return [row[0] for row in self._run("unsent_of_stages", stages=list(stages), limit=limit)]
+
+    def waive_critics(self, task: TaskId, now: datetime) -> int:
+        """Go on without the critics that failed a task."""
+        return self._change("waive_critics", id=task, now=to_micros(now))
+
+    def knows(self, command: str) -> bool:
+        """Whether a command was carried out before."""
+        return bool(self._run("command_known", id=command))
+
+    def answered_tasks(self, stage: StageId, after: int, limit: int) -> list[AnsweredTask]:
+        """The next tasks of a stage whose answers were judged."""
+        rows = self._run("answered_tasks", stage=stage, after=after, limit=limit)
+        return named(AnsweredTask, rows)
+
+    def answers_of(self, tasks: Sequence[TaskId]) -> list[tuple[TaskId, AttemptId]]:
+        """Who answered the current version of some tasks, the newest first."""
+        rows = self._run("answers_of_tasks", ids=list(tasks)) if tasks else []
+        return [(row[0], row[1]) for row in rows]
+
+    def stored(self, attempts: Sequence[AttemptId]) -> list[Answered]:
+        """Answers that were judged before."""
+        rows = self._run("stored_answers", ids=list(attempts)) if attempts else []
+        return [
+            Answered._make((*head, (expand(decoded, codec) or b"").decode(), Stop(stop)))
+            for *head, decoded, codec, stop in rows
+        ]
+
+    def supersede(self, results: Sequence[ResultId], now: datetime) -> set[TaskId]:
+        """Let some results make way; returns whose did."""
+        if not results:
+            return set()
+        rows = self._connection.run("supersede_by_key", ids=list(results), now=to_micros(now))
+        return {row[0] for row in rows}
+
+    def judged_targets(self, critics: Sequence[TaskId]) -> list[TaskId]:
+        """Done tasks that some critics judged, but for what a person confirmed."""
+        rows = self._run("judged_targets", ids=list(critics)) if critics else []
+        return [row[0] for row in rows]
+
+    def _move(
+        self,
+        statement: str,
+        name: str,
+        stage: StageId,
+        sources: Sequence[str] | None,
+        **values: object,
+    ) -> int:
+        """Make a move with all that a statement picks; its tally is written beside it."""
+        target, total = TASK.targets[name], 0
+        for source in checked(TASK, name, sources):
+            moved = self._change(statement, stage=stage, source=source, target=target, **values)
+            if moved:
+                self._tallies.add(stage, {source: -moved, target: moved})
+            total += moved
+        return total
+
+    def _run(self, name: str, /, **values: object) -> list[Row]:
+        return self._connection.run(name, workspace=self._workspace, **values)
+
+    def _change(self, name: str, /, **values: object) -> int:
+        return self._connection.change(name, workspace=self._workspace, **values)
