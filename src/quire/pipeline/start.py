@@ -77,7 +77,7 @@ def start(tx: Transaction, order: Order, now: datetime) -> Started:
     known = None if order.new else tx.runs.newest_of(key)
     if known is not None:
         tx.runs.set_limit(known, order.task_limit)
-        tx.runs.set_stop_after(known, order.stop_after)
+        _change_stop(tx, known, order)
         _change_speed(tx, known, order, now)
         _try_keys_again(tx, known, order, now)
         tx.batches.hurry(known)
@@ -119,6 +119,14 @@ def _told(order: Order) -> str:
 def _deadline(order: Order, now: datetime) -> datetime | None:
     seconds = order.policy.policy.deadline
     return None if seconds is None else now + timedelta(seconds=seconds)
+
+
+def _change_stop(tx: Transaction, run: RunId, order: Order) -> None:
+    """Stop after the stage that this order says, and no longer after another."""
+    wishes = tx.runs.wishes_of(run)
+    if wishes is not None and wishes.stop_after != order.stop_after:
+        tx.runs.set_stop_after(run, order.stop_after)
+        tx.holds.lift(run, [HoldKind.STOP_AFTER])
 
 
 def _change_speed(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:
