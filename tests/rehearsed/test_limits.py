@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from quire.pipeline.progress import reasons
+from quire.pipeline.stalls import reasons
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import (
     ANTHROPIC,

@@ -92,12 +92,43 @@ class Event(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StageProgress:
+    """How far one stage of a run is, from its tallies."""
+
+    name: str
+    state: str
+    counts: Mapping[str, int]  # tasks by state
+    judges: str = ""  # of a critic: the stage whose results it judges
+    waits_for: str = ""  # why it has not begun, for a person
+    stale: int = 0  # tasks whose results used what is no longer current
+
+    @property
+    def critic(self) -> bool:
+        """Whether it judges the results of another stage."""
+        return bool(self.judges)
+
+    @property
+    def expanded(self) -> int:
+        """Tasks made so far."""
+        return sum(self.counts.values())
+
+    @property
+    def growing(self) -> bool:
+        """Whether more tasks may come."""
+        return self.state in ("waiting", "expanding")
+
+    def count(self, *states: str) -> int:
+        """How many tasks are in one of these states."""
+        return sum(self.counts.get(state, 0) for state in states)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """How far a run is, from its tallies."""
 
     run_id: RunId
     state: str
-    total: int  # blocks in the run's inputs
+    total: int  # blocks in the run's inputs; of a recipe the tasks that are known so far
     expanded: int  # tasks made of them so far
     counts: Mapping[str, int]  # tasks by state
     packs: int = 0  # requests prepared
@@ -116,6 +147,9 @@ class Progress:
     holds: tuple[Hold, ...] = ()
     task_limit: int | None = None
     cancelling: bool = False
+    stages: tuple[StageProgress, ...] = ()
+    recipe: str = ""  # its name, where it is more than a schema asked of every block
+    spent: bool = False  # of a recipe: its limit allows nothing more
 
     @property
     def held(self) -> bool:

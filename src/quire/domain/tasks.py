@@ -79,6 +79,9 @@ class Failure(NamedTuple):
     title: str
     tries: int
     error: str
+    model_no: int = 0  # who was asked, of the run's models
+    sample: int = 0
+    reads: TaskId | None = None  # the first task whose result it reads
 
 
 class TaskView(NamedTuple):
@@ -93,3 +96,7 @@ class TaskView(NamedTuple):
     calls: int
     error: str | None
     request_id: RequestId | None
+    title: str = ""
+    model_no: int = 0  # who is asked, of the run's models
+    sample: int = 0
+    reads: TaskId | None = None  # the first task whose result it reads

@@ -2,52 +2,35 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from quire.dispatch.means import Vendors
 from quire.dispatch.outside import Outside
 from quire.dispatch.worker import Worker, WorkerSettings
-from quire.domain.batches import BatchRules
 from quire.domain.data import Json
-from quire.domain.errors import NotFound, UsageError
+from quire.domain.errors import NotFound
 from quire.domain.ids import RunId
-from quire.domain.runs import DIRECT, Progress, Run
+from quire.domain.runs import Progress, Run
 from quire.engine.accounting import worker_accounts
 from quire.engine.batches import Batching
-from quire.engine.cooking import Dish, check_stop_after, prepare_dish, read_dish
-from quire.engine.foreseeing import foresee
-from quire.engine.library import Library
+from quire.engine.cooking import check_stop_after, prepare_dish, read_dish
+from quire.engine.foreseeing import Foreseeing, one_of_two
 from quire.engine.looking import Looking
 from quire.engine.loop import in_main_thread, run_loop
-from quire.engine.ordering import Ask, ask
-from quire.engine.probed import with_probed_size
 from quire.engine.run import RunHandle
 from quire.engine.standing import Standing
 from quire.engine.steering import Steering
+from quire.export.frames import flat_rows
 from quire.export.jsonl import write_jsonl
-from quire.export.rows import flat_rows
 from quire.ledger.ledger import Ledger
 from quire.pipeline.progress import at_rest, progress
 from quire.pipeline.start import Order, start
-from quire.plan.forecasting import Forecast
-from quire.plan.routing import AUTO, choose_route
 from quire.providers.registry import Providers
 from quire.recipes.registry import with_entry_points
 from quire.settings import Settings
 
-MANY = 1_000_000  # calls, where how many there will be depends on the answers
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
-    """What a run would take, before anything is spent."""
-
-    ask: Ask
-    forecast: Forecast
-
-
-class Engine(Library, Steering, Standing, Batching):
+class Engine(Foreseeing, Steering, Standing, Batching):
     """One ledger and all that can be done with it; the composition root."""
 
     def __init__(
@@ -80,25 +63,36 @@ class Engine(Library, Steering, Standing, Batching):
         """Let go of the ledger."""
         self.ledger.close()
 
-    def plan(
-        self, *, schema: Any, model: str | None = None, over: Any = None, **policy: Json
-    ) -> Planned:
-        """Forecast requests, tokens and dollars, from answers where some came; spends nothing."""
-        asked = self._ask(schema, model, policy)
-        told = self._foresee(asked, over, exact=self.exact_tokens)
-        return Planned(ask=asked, forecast=told)
-
-    def run(
+    def run(  # noqa: PLR0913 - all that a person may say of a run
         self,
         *,
-        schema: Any,
+        schema: Any = None,
+        recipe: Any = None,
         model: str | None = None,
         over: Any = None,
+        parameters: Mapping[str, Json] | None = None,
         limit: int | None = None,
+        stop_after: str | None = None,
         new: bool = False,
         **policy: Json,
     ) -> RunHandle:
-        """Start a run, or go on with that of the same order; `wait` does the work."""
+        """Start a run of a schema or of a recipe, or go on with that of the same order.
+
+        `wait` does the work. `parameters` and `stop_after` are for recipes.
+        """
+        if recipe is not None:
+            one_of_two(schema, recipe)
+            return self.cook(
+                recipe,
+                model=model,
+                over=over,
+                parameters=parameters,
+                limit=limit,
+                stop_after=stop_after,
+                new=new,
+                **policy,
+            )
+        one_of_two(schema, recipe, parameters=parameters, stop_after=stop_after)
         asked = self._ask(schema, model, policy)
         order = Order(
             recipe=asked.recipe,
@@ -162,7 +156,7 @@ class Engine(Library, Steering, Standing, Batching):
     def progress(self, run: RunId) -> Progress:
         """How far a run is."""
         with self.ledger.snapshot() as tx:
-            return progress(tx, run)
+            return progress(tx, run, self.look.contexts)
 
     def drive(
         self,
@@ -218,45 +212,12 @@ class Engine(Library, Steering, Standing, Batching):
         for worker in tuple(self._workers):
             worker.stop()
 
-    def rows(self, run: RunId, only: str = "all") -> list[dict[str, Json]]:
-        """A run's results as flat rows."""
-        return flat_rows(self.ledger, run, only)
+    def rows(
+        self, run: RunId, only: str = "all", stage: str | None = None
+    ) -> list[dict[str, Json]]:
+        """The results of a run's last stage, or of another, as flat rows."""
+        return flat_rows(self.ledger, run, only, stage)
 
-    def export(self, run: RunId, path: str, only: str = "all") -> int:
-        """Write a run's results as JSON lines."""
-        return write_jsonl(self.ledger, run, path, only)
-
-    def _rules(self, provider: str) -> BatchRules | None:
-        vendor = self.providers.batching(provider)
-        return vendor.rules if vendor else None
-
-    def _foresee(self, asked: Ask, over: Any, *, exact: bool = False) -> Forecast:
-        inputs = [document for document, _ in self._inputs(over)]
-        rules = self._rules(asked.facts.provider)
-        with self.ledger.snapshot() as tx:
-            return foresee(tx, asked, inputs, rules, exact=exact)
-
-    def _route(self, asked: Ask, over: Any) -> str:
-        """How a run's calls travel: decided here, because only here prices and vendors meet."""
-        policy, facts = asked.policy.policy, asked.facts
-        if policy.route == AUTO:
-            route = self._foresee(asked, over).route
-        else:
-            route = choose_route(policy, facts, 0, self._rules(facts.provider))
-        if route.problem:
-            raise UsageError(route.problem)
-        return route.lane
-
-    def _dish_route(self, dish: Dish) -> str:
-        """How the calls of a recipe travel; every model must be able to go that way."""
-        lanes = []
-        for facts in (dish.facts, *dish.models):
-            route = choose_route(dish.policy.policy, facts, MANY, self._rules(facts.provider))
-            if route.problem:
-                raise UsageError(route.problem)
-            lanes.append(route.lane)
-        return lanes[0] if len(set(lanes)) == 1 else DIRECT
-
-    def _ask(self, schema: Any, model: str | None, policy: dict[str, Json]) -> Ask:
-        asked = ask(self.settings, self._schema(schema), model, policy)
-        return with_probed_size(self.ledger, asked)
+    def export(self, run: RunId, path: str, only: str = "all", stage: str | None = None) -> int:
+        """Write the results of a run's last stage, or of another, as JSON lines."""
+        return write_jsonl(self.ledger, run, path, only, stage)

@@ -1,15 +1,148 @@
 """Foreseeing: a run is forecast from its documents, the answers so far, and what batches cost."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
 
 from quire.domain.batches import BatchRules
+from quire.domain.data import Json
+from quire.domain.errors import UsageError
 from quire.domain.ids import DocumentId
+from quire.domain.runs import DIRECT
+from quire.engine.cooking import Dish, prepare_dish, read_dish
 from quire.engine.counting import exactly
-from quire.engine.ordering import RUNS_LOOKED_AT, SAMPLES, Ask
+from quire.engine.foretelling import PlannedRecipe, foretell_recipe
+from quire.engine.library import Library
+from quire.engine.ordering import RUNS_LOOKED_AT, SAMPLES, Ask, ask
+from quire.engine.probed import with_probed_size
 from quire.ledger.ledger import Transaction
 from quire.plan.forecasting import Forecast, forecast
 from quire.plan.learning import NO_PAST, Past
+from quire.plan.routing import AUTO, choose_route
+from quire.providers.registry import Providers
+from quire.recipes.registry import Registry
 from quire.recipes.snapshots import recipe_to_json
+from quire.settings import Settings
+
+MANY = 1_000_000  # calls, where how many there will be depends on the answers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """What a run would take, before anything is spent."""
+
+    ask: Ask
+    forecast: Forecast
+
+
+class Foreseeing(Library):
+    """What an engine says of runs before anything is spent."""
+
+    settings: Settings
+    providers: Providers
+    registry: Registry
+    exact_tokens: bool
+
+    @overload
+    def plan(
+        self,
+        *,
+        schema: Any,
+        recipe: None = None,
+        model: str | None = None,
+        over: Any = None,
+        parameters: None = None,
+        **policy: Json,
+    ) -> Planned: ...
+    @overload
+    def plan(
+        self,
+        *,
+        schema: None = None,
+        recipe: Any,
+        model: str | None = None,
+        over: Any = None,
+        parameters: Mapping[str, Json] | None = None,
+        **policy: Json,
+    ) -> PlannedRecipe: ...
+    def plan(
+        self,
+        *,
+        schema: Any = None,
+        recipe: Any = None,
+        model: str | None = None,
+        over: Any = None,
+        parameters: Mapping[str, Json] | None = None,
+        **policy: Json,
+    ) -> Planned | PlannedRecipe:
+        """Forecast requests, tokens and dollars, from answers where some came; spends nothing."""
+        if recipe is not None:
+            one_of_two(schema, recipe)
+            return self._plan_recipe(recipe, parameters or {}, model, over, policy)
+        one_of_two(schema, recipe, parameters=parameters)
+        asked = self._ask(schema, model, policy)
+        told = self._foresee(asked, over, exact=self.exact_tokens)
+        return Planned(ask=asked, forecast=told)
+
+    def _plan_recipe(
+        self,
+        recipe: Any,
+        parameters: Mapping[str, Json],
+        model: str | None,
+        over: Any,
+        policy: Mapping[str, Json],
+    ) -> PlannedRecipe:
+        read = read_dish(recipe, self.registry, parameters)
+        dish = prepare_dish(self.settings, read, model, policy)
+        inputs, names = self._named_inputs(dish.recipe, over)
+        sets = {document: names.get(document, "") for document, _ in inputs}
+        self._dish_route(dish)  # whatever cannot be is told before it is forecast
+        with self.ledger.snapshot() as tx:
+            return foretell_recipe(tx, dish, self.registry, sets, self._rules)
+
+    def _rules(self, provider: str) -> BatchRules | None:
+        vendor = self.providers.batching(provider)
+        return vendor.rules if vendor else None
+
+    def _foresee(self, asked: Ask, over: Any, *, exact: bool = False) -> Forecast:
+        inputs = [document for document, _ in self._inputs(over)]
+        rules = self._rules(asked.facts.provider)
+        with self.ledger.snapshot() as tx:
+            return foresee(tx, asked, inputs, rules, exact=exact)
+
+    def _route(self, asked: Ask, over: Any) -> str:
+        """How a run's calls travel: decided here, because only here prices and vendors meet."""
+        policy, facts = asked.policy.policy, asked.facts
+        if policy.route == AUTO:
+            route = self._foresee(asked, over).route
+        else:
+            route = choose_route(policy, facts, 0, self._rules(facts.provider))
+        if route.problem:
+            raise UsageError(route.problem)
+        return route.lane
+
+    def _dish_route(self, dish: Dish) -> str:
+        """How the calls of a recipe travel; every model must be able to go that way."""
+        lanes = []
+        for facts in (dish.facts, *dish.models):
+            route = choose_route(dish.policy.policy, facts, MANY, self._rules(facts.provider))
+            if route.problem:
+                raise UsageError(route.problem)
+            lanes.append(route.lane)
+        return lanes[0] if len(set(lanes)) == 1 else DIRECT
+
+    def _ask(self, schema: Any, model: str | None, policy: Mapping[str, Json]) -> Ask:
+        asked = ask(self.settings, self._schema(schema), model, policy)
+        return with_probed_size(self.ledger, asked)
+
+
+def one_of_two(schema: Any, recipe: Any, **of_recipes: object) -> None:
+    """Refuse both, neither, and what only recipes know."""
+    if (schema is None) == (recipe is None):
+        raise UsageError("give a schema (--schema) or a recipe (--recipe), one of the two")
+    for name, value in of_recipes.items():
+        if value:
+            raise UsageError(f"{name} is for recipes; a schema has one stage, and no parameters")
 
 
 def foresee(

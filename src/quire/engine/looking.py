@@ -13,15 +13,17 @@ from quire.domain.errors import NotFound, UsageError
 from quire.domain.ids import DocumentId, RequestId, RunId, TaskId
 from quire.domain.models import ModelFacts
 from quire.domain.recipes import Schema
-from quire.domain.runs import Event, Run
+from quire.domain.runs import Event
 from quire.domain.tasks import Failure, TaskView
 from quire.engine.ordering import find_schema
-from quire.export.rows import ExportedRow, exported, rows
+from quire.engine.wording import about, sent_text, text_alone
+from quire.export.choosing import Source, chosen, each_block_once, source_of
+from quire.export.rows import ExportedRow, block_rows
+from quire.export.stages import StageRow, stage_rows
 from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.views import AttemptView, MemberView, RequestLine, RequestView
-from quire.pipeline.contexts import Contexts, StageContext
-from quire.pipeline.progress import at_rest, progress
-from quire.plan.rendering import Item, payload_hash, user_text
+from quire.pipeline.contexts import Contexts
+from quire.pipeline.progress import asks_a_schema, at_rest, progress
 from quire.recipes.registry import Registry
 
 FAILURES = 10_000  # looked at, at most
@@ -32,6 +34,7 @@ class FailureGroup(NamedTuple):
 
     cause: str
     failures: list[Failure]
+    stage: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +43,14 @@ class RunHead:
 
     id: RunId
     state: str
-    schema: str
-    fields: tuple[str, ...]  # of the schema, in its own order
+    schema: str  # or the recipe, where it is more than a schema
+    fields: tuple[str, ...]  # of the schema, in its own order; none of a recipe
     model: ModelFacts
     policy: JsonObject  # each value with its source
     started_at: datetime
     ended_at: datetime | None
+    recipe: str = ""  # its name, where it is more than a schema
+    models: tuple[str, ...] = ()  # that are asked besides
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +62,8 @@ class PromptView:
     model: str
     system: str
     user: str
+    stage: str = ""
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,13 +83,13 @@ class Looking:
     def __init__(self, ledger: Ledger, registry: Registry | None = None) -> None:
         """Look at one ledger."""
         self._ledger = ledger
-        self._contexts = Contexts(registry)
+        self.contexts = Contexts(registry)
 
     def head(self, run: RunId) -> RunHead:
         """What a run is about."""
         with self._ledger.snapshot() as tx:
-            found, schema = exported(tx, run)
-        return _head(found, schema.ref, tuple(schema.properties))
+            source = source_of(tx, run)
+        return _head(source)
 
     def schema(self, name: str) -> Schema:
         """A kept schema by its name, or by the start of its fingerprint."""
@@ -92,32 +99,42 @@ class Looking:
     def idle(self) -> bool:
         """Whether every run is at rest, so that a worker has nothing to do until somebody acts."""
         with self._ledger.snapshot() as tx:
-            return all(at_rest(progress(tx, each.run_id)) for each in tx.runs.wishes())
+            going = [progress(tx, each.run_id, self.contexts) for each in tx.runs.wishes()]
+            return all(map(at_rest, going))
 
     def running(self) -> list[RunId]:
         """The runs that have not ended."""
         with self._ledger.snapshot() as tx:
             return [each.run_id for each in tx.runs.wishes()]
 
-    def sample(self, run: RunId, only: str, limit: int) -> list[ExportedRow]:
-        """A run's first rows, with their blocks."""
+    def sample(
+        self, run: RunId, only: str, limit: int, stage: str | None = None
+    ) -> "list[ExportedRow] | list[StageRow]":
+        """The first rows of a run's last stage, or of another: blocks or tasks."""
         with self._ledger.snapshot() as tx:
-            return list(islice(rows(tx, run, only), limit))
+            source = source_of(tx, run)
+            wanted = chosen(source.recipe, stage)
+            if each_block_once(wanted):
+                return list(islice(block_rows(tx, source, wanted, only), limit))
+            return list(islice(stage_rows(tx, source, wanted, only), limit))
 
     def documents(self, names: Sequence[str]) -> list[DocumentId]:
         """Documents by number, title, file name or fingerprint; each name must mean one."""
         with self._ledger.snapshot() as tx:
             return [one_document(name, tx.documents.match(name)).id for name in names]
 
-    def failures(self, run: RunId) -> list[FailureGroup]:
-        """Failed tasks grouped by cause, the commonest first."""
-        groups: dict[str, list[Failure]] = defaultdict(list)
+    def failures(self, run: RunId, *, blocked: bool = False) -> list[FailureGroup]:
+        """Failed tasks, or blocked ones, by stage and cause, the commonest of a stage first."""
+        found: list[FailureGroup] = []
         with self._ledger.snapshot() as tx:
             for stage in tx.runs.stages(run):
-                for failure in tx.tasks.failures(stage.id, FAILURES):
+                groups: dict[str, list[Failure]] = defaultdict(list)
+                listed = tx.tasks.blocked if blocked else tx.tasks.failures
+                for failure in listed(stage.id, FAILURES):
                     groups[failure.error].append(failure)
-        ordered = sorted(groups.items(), key=lambda each: -len(each[1]))
-        return [FailureGroup(cause, failures) for cause, failures in ordered]
+                ordered = sorted(groups.items(), key=lambda each: -len(each[1]))
+                found += [FailureGroup(cause, failed, stage.name) for cause, failed in ordered]
+        return found
 
     def events(self, run: RunId, limit: int = 50) -> list[Event]:
         """A run's history."""
@@ -135,17 +152,20 @@ class Looking:
             view = tx.tasks.view(task)
             if view is None:
                 raise NotFound(f"there is no task {task}; `quire failures RUN` shows some numbers")
-            context = self._contexts.of_stage(tx, RunId(view.run_id), view.stage_id)
+            context = self.contexts.of_stage(tx, RunId(view.run_id), view.stage_id)
             if view.request_id is not None:
-                user = _sent_text(tx, context, self._request(tx, view.request_id))
+                user = sent_text(tx, self.contexts, self._request(tx, view.request_id))
             else:
-                user = _alone(tx, context, task)
+                user = text_alone(tx, context, task)
+        models = [each.name for each in context.told.models]
         return PromptView(
             task=view,
             request_id=view.request_id,
-            model=context.facts.name,
+            model=models[view.model_no],
             system=context.prefix.system,
             user=user or "(purged)",
+            stage=context.stage.name,
+            about=about(view, models, samples=context.stage.samples > 1),
         )
 
     def _request(self, tx: Transaction, request: RequestId) -> RequestView:
@@ -158,51 +178,31 @@ class Looking:
         """One request and all that became of it."""
         with self._ledger.snapshot() as tx:
             view = self._request(tx, request)
-            context = self._contexts.of_stage(tx, view.run_id, view.stage_id)
+            context = self.contexts.of_stage(tx, view.run_id, view.stage_id)
             return ExchangeView(
                 request=view,
                 system=context.prefix.system,
-                user=_sent_text(tx, context, view),
+                user=sent_text(tx, self.contexts, view),
                 attempts=tx.views.attempts(request),
                 members=tx.views.members(request),
             )
 
 
-def _head(run: Run, schema: str, fields: tuple[str, ...]) -> RunHead:
+def _head(source: Source) -> RunHead:
+    run, recipe = source.run, source.recipe
+    plain = asks_a_schema(run.recipe)
     return RunHead(
         id=run.id,
         state=run.state,
-        schema=schema,
-        fields=fields,
+        schema=recipe.stages[0].record.ref if plain else recipe.name,
+        fields=tuple(recipe.stages[0].record.properties) if plain else (),
         model=ModelFacts.from_json(run.model),
         policy=run.policy,
         started_at=run.created_at,
         ended_at=run.ended_at,
+        recipe="" if plain else recipe.name,
+        models=source.models[1:],
     )
-
-
-def _sent_text(tx: Transaction, context: StageContext, view: RequestView) -> str | None:
-    """The text of a request, stored or rendered again; None once one of its blocks was purged."""
-    contents = tx.requests.contents([view.id])
-    items = [
-        Item(each.block_index, each.block_type, each.content)
-        for each in contents
-        if each.content is not None
-    ]
-    if view.body is not None or len(items) < len(contents):
-        return view.body
-    text = user_text(context.stage.prompt, view.id, items)
-    if payload_hash(context.sending(view.max_output).payload_head, text) != view.payload_hash:
-        return "(another version of Quire rendered this request, and its text was not stored)"
-    return text
-
-
-def _alone(tx: Transaction, context: StageContext, task: TaskId) -> str | None:
-    ready = tx.tasks.content(task)
-    if ready is None:
-        return None
-    item = Item(ready.block_index, ready.block_type, ready.content)
-    return user_text(context.stage.prompt, 0, [item])
 
 
 def one_document(name: str, found: Sequence[Document]) -> Document:

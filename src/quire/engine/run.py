@@ -1,11 +1,12 @@
 """A run in hand: wait for it, look at it, steer it, take its rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from quire.domain.data import Json
-from quire.domain.ids import RunId
+from quire.domain.ids import RunId, TaskId
 from quire.domain.runs import Progress
+from quire.pipeline.regate import Regated
 
 
 class Host(Protocol):
@@ -13,12 +14,16 @@ class Host(Protocol):
 
     def drive(self, run: RunId, watch: Callable[[Progress], None] | None = None, /) -> Progress: ...
     def progress(self, run: RunId, /) -> Progress: ...
-    def rows(self, run: RunId, only: str, /) -> list[dict[str, Json]]: ...
-    def export(self, run: RunId, path: str, only: str, /) -> int: ...
+    def rows(self, run: RunId, only: str, stage: str | None, /) -> list[dict[str, Json]]: ...
+    def export(self, run: RunId, path: str, only: str, stage: str | None, /) -> int: ...
     def pause(self, run: RunId, /) -> bool: ...
     def resume(self, run: RunId, /) -> bool: ...
     def cancel(self, run: RunId, /) -> bool: ...
-    def retry(self, run: RunId, /) -> int: ...
+    def stop_after(self, run: RunId, stage: str | None, /) -> bool: ...
+    def retry(self, run: RunId, /, *, stage: str | None, stale: bool) -> int: ...
+    def waive(self, tasks: Sequence[TaskId], /) -> int: ...
+    def rerun(self, run: RunId, from_stage: str, /) -> int: ...
+    def regate(self, run: RunId, stage: str | None, /, *, apply: bool) -> list[Regated]: ...
 
 
 class RunHandle:
@@ -46,13 +51,16 @@ class RunHandle:
         """How far it is."""
         return self._engine.progress(self.id)
 
-    def rows(self, only: str = "all") -> list[dict[str, Json]]:
-        """One flat mapping a block, in order, with the schema's fields as columns."""
-        return self._engine.rows(self.id, only)
+    def rows(self, only: str = "all", stage: str | None = None) -> list[dict[str, Json]]:
+        """One flat mapping a block or task, in order, with the answer's fields as columns.
 
-    def export(self, path: str, only: str = "all") -> int:
-        """Write JSON lines; returns how many."""
-        return self._engine.export(self.id, path, only)
+        Of a recipe they are the results of its last stage, or of the one that `stage` names.
+        """
+        return self._engine.rows(self.id, only, stage)
+
+    def export(self, path: str, only: str = "all", stage: str | None = None) -> int:
+        """Write JSON lines, of the last stage or of another; returns how many."""
+        return self._engine.export(self.id, path, only, stage)
 
     def pause(self) -> bool:
         """Send nothing more until `resume`."""
@@ -66,6 +74,22 @@ class RunHandle:
         """Ask for the end."""
         return self._engine.cancel(self.id)
 
-    def retry(self) -> int:
-        """Owe failed tasks again; returns how many."""
-        return self._engine.retry(self.id)
+    def stop_after(self, stage: str | None) -> bool:
+        """Begin no stage after this one; None takes that back."""
+        return self._engine.stop_after(self.id, stage)
+
+    def retry(self, *, stage: str | None = None, stale: bool = False) -> int:
+        """Owe failed tasks again, or stale ones, of all stages or of one; returns how many."""
+        return self._engine.retry(self.id, stage=stage, stale=stale)
+
+    def waive(self, *tasks: int) -> int:
+        """Go on without failed tasks, in an exact run; returns how many are new to that."""
+        return self._engine.waive([TaskId(each) for each in tasks])
+
+    def rerun(self, from_stage: str) -> int:
+        """Ask a stage and all after it again, at a price; returns how many tasks that is."""
+        return self._engine.rerun(self.id, from_stage)
+
+    def regate(self, stage: str | None = None, *, apply: bool = False) -> list[Regated]:
+        """Judge stored answers with the gates as they are now, for nothing, a report a stage."""
+        return self._engine.regate(self.id, stage, apply=apply)

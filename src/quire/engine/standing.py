@@ -6,8 +6,10 @@ from quire.dispatch.outside import Outside
 from quire.dispatch.sweeper import living_workers
 from quire.domain.ids import RunId
 from quire.domain.runs import Progress
+from quire.engine.looking import Looking
 from quire.ledger.ledger import Ledger
-from quire.pipeline.progress import at_rest, progress, reasons
+from quire.pipeline.progress import at_rest, progress
+from quire.pipeline.stalls import reasons
 from quire.settings import Settings
 
 
@@ -16,6 +18,7 @@ class Standing:
 
     ledger: Ledger
     settings: Settings
+    look: Looking
     _outside: Outside
 
     def workers(self) -> int:
@@ -27,7 +30,8 @@ class Standing:
         """Why a run does not move, if it does not."""
         workers = self.workers()
         with self.ledger.snapshot() as tx:
-            return reasons(tx, progress(tx, run), workers, self._outside.now())
+            now = progress(tx, run, self.look.contexts)
+            return reasons(tx, now, workers, self._outside.now())
 
 
 def standing(now: Progress, workers: int) -> str:

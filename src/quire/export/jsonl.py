@@ -1,4 +1,4 @@
-"""JSONL: one line a block, `{immutable, user_defined}`, streamed, whole or not at all."""
+"""JSONL: one line a block or task, streamed, whole or not at all."""
 
 import os
 import sys
@@ -12,28 +12,64 @@ import orjson
 from quire.domain.documents import Document
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
-from quire.domain.recipes import Schema
-from quire.export.rows import ExportedRow, exported, rows
-from quire.ledger.ledger import Ledger
+from quire.domain.recipes import Schema, Stage
+from quire.export.choosing import ALL, Source, check_only, chosen, each_block_once, source_of
+from quire.export.rows import ExportedRow, block_rows
+from quire.export.stages import stage_rows
+from quire.ledger.ledger import Ledger, Transaction
 
 
-def write_jsonl(ledger: Ledger, run: RunId, path: str, only: str = "all") -> int:
-    """Write a run's rows to a file (`-` is standard output); returns how many lines."""
+def write_jsonl(
+    ledger: Ledger, run: RunId, path: str, only: str = "all", stage: str | None = None
+) -> int:
+    """Write a run's results to a file (`-` is standard output); returns how many lines.
+
+    A stage that owes a record about every block is written block by block, as
+    `{immutable, user_defined}`; any other task by task. `stage` may be all: then task by task.
+    """
+    check_only(only)
     lines = 0
     with ledger.snapshot() as tx:
-        schema = exported(tx, run).schema
-        heads: dict[int, bytes] = {}
+        source = source_of(tx, run)
+        told = _every_task(tx, source, only) if stage == ALL else _told(tx, source, only, stage)
         with _target(path) as target:
-            for row in rows(tx, run, only):
-                document = row.document
-                if document.id not in heads:  # rows come document by document: keep one
-                    heads = {document.id: orjson.dumps(_head(document))}
-                target.write(_line(row, heads[document.id], schema))
+            for line in told:
+                target.write(line)
                 lines += 1
     return lines
 
 
-def _line(row: ExportedRow, head: bytes, schema: Schema) -> bytes:
+def _told(tx: Transaction, source: Source, only: str, name: str | None) -> Iterator[bytes]:
+    """The lines of one stage; who asks for what is not there is told at once."""
+    stage = chosen(source.recipe, name)
+    return (
+        _blocks(tx, source, stage, only)
+        if each_block_once(stage)
+        else _tasks(tx, source, stage, only)
+    )
+
+
+def _every_task(tx: Transaction, source: Source, only: str) -> Iterator[bytes]:
+    for stage in source.recipe.stages:
+        yield from _tasks(tx, source, stage, only)
+
+
+def _tasks(tx: Transaction, source: Source, stage: Stage, only: str) -> Iterator[bytes]:
+    for row in stage_rows(tx, source, stage, only):
+        yield orjson.dumps(row.as_json()) + b"\n"
+
+
+def _blocks(tx: Transaction, source: Source, stage: Stage, only: str) -> Iterator[bytes]:
+    judged = bool(source.recipe.critics_of(stage.name))
+    heads: dict[int, bytes] = {}
+    for row in block_rows(tx, source, stage, only):
+        document = row.document
+        if document.id not in heads:  # rows come document by document: keep one
+            heads = {document.id: orjson.dumps(_head(document))}
+        yield _line(row, heads[document.id], stage.record, judged=judged)
+
+
+def _line(row: ExportedRow, head: bytes, schema: Schema, *, judged: bool) -> bytes:
     block = row.row
     # The head is `{source_upload, conversion}`; its closing brace makes way for the block.
     body = {
@@ -44,13 +80,15 @@ def _line(row: ExportedRow, head: bytes, schema: Schema) -> bytes:
         "block_content": block.content,
     }
     immutable = head[:-1] + b',"block":' + orjson.dumps(body) + b"}"
-    defined = {
+    defined: dict[str, object] = {
         "schema_ref": schema.ref,
         "schema_uid": schema.uid,
         "data": None if row.data is None else orjson.Fragment(row.data),
         "status": row.status,
         "error": block.error if row.status == "failed" else None,
     }
+    if judged:
+        defined["critics"] = [each.as_json() for each in row.critics]
     return b'{"immutable":' + immutable + b',"user_defined":' + orjson.dumps(defined) + b"}\n"
 
 

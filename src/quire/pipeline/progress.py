@@ -1,47 +1,76 @@
-"""Progress: how far a run is, from its tallies, and why nothing moves when nothing moves."""
+"""Progress: how far a run and each of its stages are, from their tallies."""
 
-from datetime import datetime
+from collections import Counter
+from dataclasses import replace
+from typing import NamedTuple
 
+from quire.domain.data import JsonObject
 from quire.domain.errors import NotFound
+from quire.domain.groupings import Driver
 from quire.domain.ids import RunId
-from quire.domain.models import ModelFacts
-from quire.domain.runs import Progress
+from quire.domain.runs import Progress, RunStage, StageProgress, Wishes
 from quire.domain.states import TASK, TASK_OWED
 from quire.ledger.ledger import Transaction
-from quire.pipeline.admit import held_back_by
+from quire.pipeline.begin import waits_for
+from quire.pipeline.contexts import Contexts
+from quire.pipeline.fan import MOST_DOCUMENTS, surroundings
+from quire.pipeline.told import Told
 
 
-def progress(tx: Transaction, run: RunId) -> Progress:
-    """Sum up a run."""
+def progress(tx: Transaction, run: RunId, contexts: Contexts | None = None) -> Progress:
+    """Sum up a run; `contexts` remember what recipes were told, so that it is not read again."""
     found = tx.runs.get(run)
     if found is None:
         raise NotFound(f"there is no run {run}; `quire runs` lists them")
-    sums = tx.tallies.of_run(run)
+    stages = tx.runs.stages(run)
+    by_stage = tx.tallies.by_stage(run)
+    sums: Counter[str] = Counter()
+    for each in by_stage.values():
+        sums.update(each)
     _, total = tx.runs.inputs(run)
     batches, next_at = tx.batches.out(run)
-    return Progress(
+    now = Progress(
         run_id=run,
         state=found.state,
         total=total,
-        expanded=sum(stage.expanded for stage in tx.runs.stages(run)),
-        counts={state: sums[state] for state in TASK.states if sums.get(state)},
-        packs=sums.get("packs", 0),
-        packed_tasks=sums.get("packed_tasks", 0),
-        splits=sums.get("splits", 0),
-        calls=sums.get("calls", 0),
-        resent=sums.get("resent", 0),
-        input_tokens=sums.get("input_tokens", 0),
-        output_tokens=sums.get("output_tokens", 0),
-        cached_tokens=sums.get("cached_tokens", 0),
-        cost=sums.get("cost", 0),
-        presumed=sums.get("presumed", 0),
+        expanded=sum(stage.expanded for stage in stages),
+        counts=_states(sums),
+        packs=sums["packs"],
+        packed_tasks=sums["packed_tasks"],
+        splits=sums["splits"],
+        calls=sums["calls"],
+        resent=sums["resent"],
+        input_tokens=sums["input_tokens"],
+        output_tokens=sums["output_tokens"],
+        cached_tokens=sums["cached_tokens"],
+        cost=sums["cost"],
+        presumed=sums["presumed"],
         in_flight=tx.requests.in_flight(run),
         holds=tx.holds.of_run(run),
         batches=batches,
         next_poll_at=next_at,
         task_limit=found.task_limit,
         cancelling=found.state == "running" and found.cancel_asked_at is not None,
+        stages=tuple(
+            StageProgress(name=each.name, state=each.state, counts=_states(by_stage[each.id]))
+            for each in stages
+        ),
     )
+    if asks_a_schema(found.recipe):
+        return now
+    return _staged(tx, now, (contexts or Contexts()).told(tx, run), stages)
+
+
+def asks_a_schema(recipe: JsonObject) -> bool:
+    """Whether a run was told no more than a schema: then its tasks are blocks, and it is shown so.
+
+    It looks at what the run keeps, because that is cheap, and asked often.
+    """
+    stages = recipe.get("stages")
+    if not isinstance(stages, list) or len(stages) != 1 or not isinstance(stages[0], dict):
+        return False
+    only = stages[0]
+    return only.get("about") == "each_block" and bool(only["schema"]) and not only.get("templated")
 
 
 def at_rest(now: Progress) -> bool:
@@ -52,56 +81,91 @@ def at_rest(now: Progress) -> bool:
         return False
     if now.holds:
         return True
+    if now.recipe:
+        return now.spent
     limited = now.task_limit is not None and now.expanded >= now.task_limit
     return limited and not any(now.counts.get(state) for state in TASK_OWED)
 
 
-def reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> list[str]:
-    """Say why a run does not move, given how many workers live; empty when it does or has ended."""
-    if found.state != "running":
-        return []
-    said = [f"held ({hold.kind.value}): {hold.detail}" for hold in found.holds]
-    if found.cancelling:
-        waits = "for a worker" if workers == 0 else "for the calls that are out"
-        said.append(f"being cancelled: waiting {waits}")
-    limit = found.task_limit
-    if limit is not None and found.expanded >= limit and not found.holds and at_rest(found):
-        said.append(f"--limit {limit} is reached; run the same command without it to go on")
-    if not said and workers == 0:
-        said.append("no worker is running: `quire run` with the same options, or `quire work`")
-    moment = tx.requests.next_moment(found.run_id)
-    if moment is not None and moment > now and not found.holds:
-        error = tx.attempts.last_error(found.run_id) or "the provider asked to wait"
-        seconds = (moment - now).total_seconds()
-        said.append(f"{error}; the next call may go in {seconds:.0f} s")
-    if not said and moment is not None:
-        said += _paced(tx, found.run_id, now)
-    if found.batches and not found.holds:
-        said += _batched(tx, found.run_id, workers, now)
-    return said
+class _Whole(NamedTuple):
+    """A run of a recipe, as it stands."""
+
+    told: Told
+    stages: dict[str, RunStage]
+    seen: dict[str, StageProgress]
+    wishes: Wishes | None  # None: it has ended
 
 
-def _batched(tx: Transaction, run: RunId, workers: int, now: datetime) -> list[str]:
-    """Say what batches are waited for, and when they are looked at."""
-    said = []
-    for view in tx.batch_views.all(run):
-        if view.state in ("collected", "abandoned"):
-            continue
-        wait = max(0.0, (view.next_at - now).total_seconds()) if view.next_at else 0.0
-        problem = f" ({view.problem})" if view.problem else ""
-        calls = f"{view.rows:,} calls"
-        look = f"next look in {wait:.0f} s" if wait else "its next look is now"
-        if not wait and not workers:
-            look = "its next look is due, and needs a worker: `quire work`"
-        said.append(f"batch {view.id}, {calls}, is {view.state}{problem}: {look}")
-    return said
+def _staged(tx: Transaction, now: Progress, told: Told, stages: "list[RunStage]") -> Progress:
+    """The same with what only a recipe's stages have: critics, waiting, marks."""
+    standing = {each.name: each for each in stages}
+    wishes = tx.runs.wishes_of(now.run_id)
+    stale = tx.lineage.count_stale(now.run_id)
+    seen = {each.name: each for each in now.stages}
+    whole = _Whole(told, standing, seen, wishes)
+    for spec in told.recipe.stages:
+        seen[spec.name] = replace(
+            seen[spec.name],
+            judges=spec.of if spec.critic else "",
+            waits_for=_waits(tx, whole, spec.name),
+            stale=stale.get(spec.name, 0),
+        )
+    return replace(
+        now,
+        recipe=told.recipe.name,
+        total=sum(each.expanded for each in seen.values()),
+        stages=tuple(seen.values()),
+        spent=_spent(tx, whole),
+    )
 
 
-def _paced(tx: Transaction, run: RunId, now: datetime) -> list[str]:
-    """Say so where we hold calls back ourselves, to keep within the provider's limits."""
-    told = tx.runs.get(run)
-    facts = ModelFacts.from_json(told.model) if told else None
-    limits = held_back_by(tx, facts, now) if facts else []
-    if not facts or not limits:
-        return []
-    return [f"calls are held back: {facts.name} allows {' and '.join(limits)} a minute"]
+def _waits(tx: Transaction, whole: _Whole, name: str) -> str:
+    """Why a stage has not begun; "" where it has, or is about to."""
+    stage = whole.stages[name]
+    if stage.state != "waiting" or whole.wishes is None:
+        return ""
+    try:
+        said = waits_for(tx, whole.told, whole.told.stages[stage.id], whole.stages, whole.wishes)
+    except NotFound as error:  # a package that brought a grouping is not installed here
+        return str(error)
+    return said.replace("it stops", "the run stops").removeprefix("it ")
+
+
+def _spent(tx: Transaction, whole: _Whole) -> bool:
+    """Whether the limit allows nothing more: nothing is owed, and no stage can go on."""
+    limit = whole.wishes.task_limit if whole.wishes else None
+    if limit is None or any(each.count(*TASK_OWED) for each in whole.seen.values()):
+        return False
+    return all(_rests(tx, whole, each, limit) for each in whole.stages.values())
+
+
+def _rests(tx: Transaction, whole: _Whole, stage: RunStage, limit: int) -> bool:
+    spec = whole.told.stages[stage.id]
+    if stage.state == "waiting":
+        return bool(whole.seen[spec.name].waits_for)
+    if stage.state != "expanding" or spec.critic:
+        return stage.state != "open"
+    if not spec.upstream:
+        return stage.expanded >= limit
+    grouping = whole.told.grouping_of(spec)
+    around = surroundings(tx, whole.told, spec, grouping)
+    return stage.expanded >= grouping.count(_things(tx, whole, spec.name), around)
+
+
+def _things(tx: Transaction, whole: _Whole, name: str) -> int:
+    """How many things a stage is expanded over, as things stand."""
+    told = whole.told
+    spec = told.stages[whole.stages[name].id]
+    driver = told.driver_of(spec)
+    if driver is Driver.RESULT:
+        return whole.seen[spec.of].expanded
+    if driver is Driver.ONCE:
+        return 1
+    documents = [
+        each for _, each in tx.lineage.documents(told.run_id, spec.over, 0, MOST_DOCUMENTS)
+    ]
+    return len(documents) if driver is Driver.DOCUMENT else tx.documents.count_blocks(documents)
+
+
+def _states(sums: "Counter[str] | dict[str, int]") -> dict[str, int]:
+    return {state: sums[state] for state in TASK.states if sums.get(state)}

@@ -17,6 +17,8 @@ from quire.plan.rendering import prefix
 
 Used = Mapping[TaskId, Sequence[ResultId | None]]  # by ordinal of the input
 
+Critiques = Mapping[TaskId, str]  # why earlier answers were refused, in the place of the present
+
 
 class Rendered(NamedTuple):
     """Some tasks in words."""
@@ -42,10 +44,13 @@ def render(
     asking: Asking,
     tasks: Sequence[TaskId],
     used: Used | None = None,
+    critiques: Critiques | None = None,
 ) -> Rendered:
-    """Put tasks into words, from what is current or from what was used before."""
+    """Put tasks into words, from what is current or from what was used and said before."""
     rows = tx.subjects.rows(tasks) if tasks else []
-    library = _gather(tx, told, asking, rows, used)
+    if critiques is not None:
+        rows = [_refused(row, critiques.get(row.id, "")) for row in rows]
+    library = _gather(tx, told, asking, rows, used, critiques)
     done = Rendered({each.id: each for each in rows}, {}, {}, {})
     for row in rows:
         try:
@@ -61,12 +66,18 @@ def render(
     return done
 
 
+def _refused(row: SubjectRow, critique: str) -> SubjectRow:
+    """A task as it was when an earlier answer had been refused for this reason; "": none had."""
+    return row._replace(next_kind="repair" if critique else "answer", error=critique)
+
+
 def _gather(
     tx: Transaction,
     told: Told,
     asking: Asking,
     rows: Sequence[SubjectRow],
     used: Used | None,
+    critiques: Critiques | None,
 ) -> _Library:
     tasks = [row.id for row in rows]
     inputs = tx.subjects.inputs(tasks) if asking.stage.upstream and tasks else {}
@@ -77,7 +88,9 @@ def _gather(
     wanted |= {each for documents in shown.values() for each in documents}
     wanted |= {e.document_id for many in inputs.values() for e in many if e.document_id is not None}
     documents = _documents(tx, asking, sorted(wanted)) if wanted else {}
-    judged = _judged(tx, told, asking.stage, tasks) if asking.stage.critic and tasks else {}
+    judged: dict[TaskId, Judged] = {}
+    if asking.stage.critic and tasks:
+        judged = _judged(tx, told, asking.stage, tasks, critiques)
     return _Library(documents, inputs, shown, judged)
 
 
@@ -110,13 +123,17 @@ def _documents(
 
 
 def _judged(
-    tx: Transaction, told: Told, critic: Stage, critics: Sequence[TaskId]
+    tx: Transaction,
+    told: Told,
+    critic: Stage,
+    critics: Sequence[TaskId],
+    critiques: Critiques | None,
 ) -> dict[TaskId, Judged]:
     """What critics judge: the question is put into the same words again, from what it used."""
     rows = tx.subjects.judged(critics)
     above = told.askings[critic.of]
     used = {each.task_id: json.loads(each.used) for each in rows if each.used}
-    asked = render(tx, told, above, [each.task_id for each in rows], used).contents
+    asked = render(tx, told, above, [each.task_id for each in rows], used, critiques).contents
     system = prefix(above.stage).system
     prompt = above.stage.prompt if above.stage.schema is not None else ""
     return {

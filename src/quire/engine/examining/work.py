@@ -12,7 +12,8 @@ from quire.domain.version import VERSION
 from quire.engine.examining.findings import Finding, Patient, counted, fine, odd, wrong
 from quire.ledger.ledger import Transaction
 from quire.ledger.moments import to_micros
-from quire.pipeline.progress import at_rest, progress, reasons
+from quire.pipeline.progress import at_rest, progress
+from quire.pipeline.stalls import reasons
 from quire.plan.pacing import PARTS, narrowest, refilled
 
 ON_PURPOSE = (HoldKind.USER, HoldKind.STOP_AFTER)

@@ -1,6 +1,6 @@
 """Tallies: append-only counts whose sum is the progress; no hot row in the way of settling."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from quire.domain.ids import RunId, StageId, WorkspaceId
@@ -23,6 +23,13 @@ class Tallies:
     def of_run(self, run: RunId) -> dict[str, int]:
         """The sums of a run."""
         return {row[0]: row[1] for row in self._connection.run("tallies_of_run", run=run)}
+
+    def by_stage(self, run: RunId) -> dict[StageId, dict[str, int]]:
+        """The sums of each stage of a run."""
+        found: dict[StageId, dict[str, int]] = defaultdict(dict)
+        for stage, what, total in self._connection.run("tallies_by_stage", run=run):
+            found[stage][what] = total
+        return found
 
     def of_stage(self, stage: StageId) -> dict[str, int]:
         """The sums of a stage."""

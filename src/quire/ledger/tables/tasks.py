@@ -162,6 +162,12 @@ class Tasks:
         rows = self._run("failures_of_stage", stage=stage, limit=limit)
         return [Failure._make(row) for row in rows]
 
+    def blocked(self, stage: StageId, limit: int) -> list[Failure]:
+        """Blocked tasks, for people."""
+        return [
+            Failure._make(row) for row in self._run("blocked_of_stage", stage=stage, limit=limit)
+        ]
+
     def view(self, task: TaskId) -> TaskView | None:
         """One task, for people."""
         rows = self._run("get_task", id=task)

@@ -6,6 +6,11 @@ INSERT INTO tallies (stage_id, what, delta) SELECT rows.stage_id, rows.what, row
 SELECT t.what, CAST(sum(t.delta) AS INTEGER) FROM tallies t JOIN stages s ON s.id = t.stage_id
 WHERE s.run_id = :run GROUP BY t.what
 
+-- name: tallies_by_stage
+-- The sums of a run, for each of its stages.
+SELECT t.stage_id, t.what, CAST(sum(t.delta) AS INTEGER) FROM tallies t JOIN stages s ON s.id = t.stage_id
+WHERE s.run_id = :run GROUP BY t.stage_id, t.what
+
 -- name: tallies_of_stage
 SELECT what, CAST(sum(delta) AS INTEGER) FROM tallies WHERE stage_id = :stage GROUP BY what
 

@@ -1,0 +1,119 @@
+"""Stalls: why nothing moves when nothing moves, a line a reason, each with what to do."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from quire.domain.ids import RunId
+from quire.domain.models import ModelFacts
+from quire.domain.runs import Progress, StageProgress
+from quire.ledger.ledger import Transaction
+from quire.pipeline.admit import held_back_by
+from quire.pipeline.progress import at_rest
+
+REASONS = 3  # of what is blocked in a stage
+LONGEST = 160  # characters of an error that is quoted
+
+
+def reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> list[str]:
+    """Say why a run does not move, given how many workers live; empty when it does."""
+    told = list(_staged(tx, found)) if found.recipe else []
+    if found.state != "running":
+        return told
+    said = [f"held ({hold.kind.value}): {hold.detail}" for hold in found.holds]
+    if found.cancelling:
+        waits = "for a worker" if workers == 0 else "for the calls that are out"
+        said.append(f"being cancelled: waiting {waits}")
+    if _limited(found):
+        said.append(
+            f"--limit {found.task_limit} is reached; run the same command without it to go on"
+        )
+    if not said and workers == 0:
+        said.append("no worker is running: `quire run` with the same options, or `quire work`")
+    moment = tx.requests.next_moment(found.run_id)
+    if moment is not None and moment > now and not found.holds:
+        error = tx.attempts.last_error(found.run_id) or "the provider asked to wait"
+        seconds = (moment - now).total_seconds()
+        said.append(f"{error}; the next call may go in {seconds:.0f} s")
+    if not said and moment is not None:
+        said += _paced(tx, found.run_id, now)
+    if found.batches and not found.holds:
+        said += _batched(tx, found.run_id, workers, now)
+    return said + told
+
+
+def _limited(found: Progress) -> bool:
+    limit = found.task_limit
+    if limit is None or found.holds or not at_rest(found):
+        return False
+    return bool(found.recipe) or found.expanded >= limit
+
+
+def _staged(tx: Transaction, found: Progress) -> Iterator[str]:
+    """What is the matter with a recipe's stages, in their order."""
+    blocked = any(each.count("blocked") for each in found.stages)
+    causes = tx.exports.blocked(found.run_id) if blocked else {}
+    for stage in found.stages:
+        if stage.waits_for:
+            yield f"{stage.name} {_waiting(found, stage)}"
+        if waiting := stage.count("proposed"):
+            yield f"{stage.name}: {waiting:,} proposed, {_judged(found, stage)}"
+        if count := stage.count("blocked"):
+            whys = [f"{why[:LONGEST]} ({times:,})" for why, times in causes.get(stage.name, [])]
+            more = "; …" if len(whys) > REASONS else ""
+            yield (
+                f"{stage.name}: {count:,} blocked: {'; '.join(whys[:REASONS])}{more};"
+                f" `quire retry {found.run_id}` asks again what failed"
+            )
+        if stage.stale:
+            yield (
+                f"{stage.name}: {stage.stale:,} stale, made from what has changed since;"
+                f" `quire retry {found.run_id} --stale` makes them again"
+            )
+
+
+def _waiting(found: Progress, stage: StageProgress) -> str:
+    """Why a stage has not begun, and what lets it."""
+    above = next((e for e in found.stages if stage.waits_for == f"waits for {e.name}"), None)
+    if above is None:
+        go_on = f"`quire resume {found.run_id}` goes on"
+        return f"waits: {stage.waits_for}; {go_on}"
+    owed = above.count("waiting", "ready", "packed", "proposed")
+    left = f"{owed:,} of its {above.expanded:,} owed" if above.expanded else "it has not begun"
+    if not owed and above.state == "expanding":
+        left = "not all of it was asked yet"
+    return f"{stage.waits_for}: {left}"
+
+
+def _judged(found: Progress, stage: StageProgress) -> str:
+    """What the critics of a stage still owe it."""
+    critics = [each for each in found.stages if each.judges == stage.name]
+    told = [f"{each.name} ({each.count('waiting', 'ready', 'packed'):,} owed)" for each in critics]
+    return f"waiting for {' and '.join(told)}"
+
+
+def _batched(tx: Transaction, run: RunId, workers: int, now: datetime) -> list[str]:
+    """Say what batches are waited for, and when they are looked at."""
+    said = []
+    for view in tx.batch_views.all(run):
+        if view.state in ("collected", "abandoned"):
+            continue
+        wait = max(0.0, (view.next_at - now).total_seconds()) if view.next_at else 0.0
+        problem = f" ({view.problem})" if view.problem else ""
+        calls = f"{view.rows:,} calls"
+        look = f"next look in {wait:.0f} s" if wait else "its next look is now"
+        if not wait and not workers:
+            look = "its next look is due, and needs a worker: `quire work`"
+        said.append(f"batch {view.id}, {calls}, is {view.state}{problem}: {look}")
+    return said
+
+
+def _paced(tx: Transaction, run: RunId, now: datetime) -> list[str]:
+    """Say so where we hold calls back ourselves, to keep within the provider's limits."""
+    told = tx.runs.get(run)
+    models = [ModelFacts.from_json(told.model), *tx.subjects.models(run)] if told else []
+    held = {each.name: held_back_by(tx, each, now) for each in models}
+    return [
+        f"calls are held back: {name} allows {' and '.join(limits)} a minute"
+        for name, limits in held.items()
+        if limits
+    ]
