@@ -1,0 +1,78 @@
+"""A gate whose taste can change, and recipes whose answers it judges."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from quire.domain.data import JsonObject
+from quire.domain.gates import Answer
+from quire.domain.recipes import GateUse, Stage
+from quire.domain.results import Judgement, Verdict
+from quire.engine import RunHandle
+from tests.pipeline.dishes import NOTED, SMALL, recipe, record_stage, text_stage
+from tests.world import World
+
+TASTE = (GateUse("taste"),)
+
+
+@dataclass
+class Taste:
+    """Refuses what contains a word, and keeps the rest with a mark."""
+
+    refuses: str = ""
+    mark: str = ""
+    version: str = "1"
+    name: str = "taste"
+
+    def mistakes(self, params: JsonObject) -> Sequence[str]:
+        """Nothing can be told wrongly."""
+        return ()
+
+    def judge(self, answer: Answer, params: JsonObject) -> Verdict:
+        """Accept, unless the word is there."""
+        if self.refuses and self.refuses in answer.text:
+            return Verdict(Judgement.RETRY, None, (f"it says {self.refuses}",))
+        return Verdict(Judgement.ACCEPT, {"text": answer.text.strip() + self.mark})
+
+
+def set_taste(here: World, **taste: str) -> None:
+    """Let the engine's gate `taste` judge like this from now on."""
+    registry = here.engine.registry
+    gates = {**registry.gates, "taste": Taste(**taste)}
+    here.engine.registry = replace(registry, gates=gates)
+
+
+def documents(here: World, count: int = 3) -> None:
+    """Put documents into the ledger that differ by a number."""
+    for number in range(count):
+        here.ingest([f"Document number{number} speaks."], f"doc{number}")
+
+
+SUMMARY = text_stage("summary", "each_document", "Sum up:\n{{ document.text }}", gates=TASTE)
+CHECK = record_stage(
+    "check", "each_result", "Well?\n{{ judged.answer }}", NOTED, of="summary", critic="record"
+)
+POINTS = text_stage(
+    "points",
+    "samples",
+    "Point {{ sample }}: {{ inputs.summary.text }}",
+    of="summary",
+    samples=2,
+    gates=TASTE,
+)
+DIGEST = text_stage(
+    "digest",
+    "all_to_one",
+    "All:\n{% for each in inputs.points %}{{ each.text }};{% endfor %}",
+    needs=("points",),
+    gates=TASTE,
+)
+CHAIN = (SUMMARY, CHECK, POINTS, DIGEST)
+
+
+def cook(here: World, stages: Sequence[Stage] = CHAIN, count: int = 3, **told: object) -> RunHandle:
+    """Start a run of some stages over some documents, with a gate that takes everything."""
+    if "taste" not in here.engine.registry.gates:
+        set_taste(here)
+    if count:
+        documents(here, count)
+    return here.engine.cook(recipe(*stages), model=SMALL, **told)  # type: ignore[arg-type]

@@ -1,0 +1,353 @@
+"""Stored answers judged again by gates that have changed: what is told, and what is applied."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from quire.domain.errors import NotFound
+from quire.engine import RunHandle
+from quire.pipeline import regate as regating
+from quire.pipeline.contexts import Contexts
+from quire.pipeline.prepare import prepare
+from quire.pipeline.regate import Regated
+from quire.pipeline.revise import revise
+from tests.ledger.raw import Raw
+from tests.pipeline.dishes import answers, recipe, record_stage, states, text_stage
+from tests.pipeline.tasting import CHAIN, CHECK, POINTS, SUMMARY, TASTE, cook, set_taste
+from tests.pipeline.test_recipe_controls import ALL_DONE, confirm, stale, tasks_of
+from tests.world import World, sentences
+
+Worlds = Callable[..., World]
+
+
+def counts(found: list[Regated]) -> dict[str, dict[str, int]]:
+    """What differs or is left alone, by stage; zeros left out."""
+    return {each.stage: {kind: n for kind, n in each.counts.items() if n} for each in found}
+
+
+def data_of(here: World, run: RunHandle, stage: str) -> list[Any]:
+    """The current data of a stage's tasks, in order."""
+    with here.engine.ledger.snapshot() as tx:
+        key = next(each.id for each in tx.runs.stages(run.id) if each.name == stage)
+        return [each.data for each in tx.controls.answered_tasks(key, 0, 1000)]
+
+
+def test_gates_that_have_not_changed_change_nothing(world: Worlds) -> None:
+    here = world()
+    run = cook(here)
+    run.wait()
+    calls = here.model.calls
+
+    found = run.regate(apply=True)
+
+    assert counts(found) == {
+        "summary": {"same": 3},
+        "check": {"same": 3},
+        "points": {"same": 6},
+        "digest": {"same": 1},
+    }
+    assert run.progress().state == "finished"
+    assert here.model.calls == calls
+
+
+def test_what_would_change_is_told_and_nothing_is_changed(world: Worlds) -> None:
+    here = world()
+    run = cook(here)
+    run.wait()
+    before = data_of(here, run, "points")
+    set_taste(here, mark="!", version="2")
+
+    (found,) = run.regate("points")
+
+    assert (found.stage, found.gate_version, found.applied) == ("points", "taste/2", False)
+    assert found.counts["changed"] == found.differs == 6
+    assert len(found.examples) == 5
+    assert found.examples[0].kind == "changed"
+    assert found.examples[0].after.endswith("!")
+    assert data_of(here, run, "points") == before
+    assert stale(here, run) == {}
+
+
+def test_changed_data_takes_the_place_of_the_old_and_dependants_are_marked(world: Worlds) -> None:
+    here = world()
+    run = cook(here)
+    run.wait()
+    calls, cost = here.model.calls, run.progress().cost
+    set_taste(here, mark="!", version="2")
+
+    (found,) = run.regate("points", apply=True)
+
+    assert found.stale == 1
+    assert all("!" in each for each in data_of(here, run, "points"))
+    assert stale(here, run) == {"digest": 1}
+    assert run.wait().state == "finished"
+    assert (here.model.calls, run.progress().cost) == (calls, cost)
+    raw = Raw(here.url)
+    kept = raw.rows(
+        "SELECT r.gate_version, count(*), count(r.superseded_at) FROM results r"
+        " JOIN tasks t ON t.id = r.task_id JOIN stages s ON s.id = t.stage_id"
+        " WHERE s.name = 'points' GROUP BY r.gate_version ORDER BY r.gate_version"
+    )
+    raw.close()
+    assert kept == [("taste/1", 6, 6), ("taste/2", 6, 0)]
+
+
+def test_stale_dependants_are_asked_again_only_on_request(world: Worlds) -> None:
+    here = world()
+    run = cook(here)
+    run.wait()
+    set_taste(here, mark="!", version="2")
+    run.regate("points", apply=True)
+    calls = here.model.calls
+
+    assert run.retry(stale=True) == 1
+    run.wait()
+
+    assert here.model.calls == calls + 1
+    assert stale(here, run) == {}
+    assert states(here.engine, run) == ALL_DONE
+
+
+def test_regating_twice_is_the_same_as_once(world: Worlds) -> None:
+    here = world()
+    run = cook(here)
+    run.wait()
+    set_taste(here, mark="!", version="2")
+
+    run.regate("points", apply=True)
+
+    assert counts(run.regate("points", apply=True)) == {"points": {"same": 6}}
+
+
+def test_an_answer_that_failed_and_passes_now_is_accepted_and_the_run_goes_on(
+    world: Worlds,
+) -> None:
+    here = world()
+    set_taste(here, refuses="number1")
+    run = cook(here, max_tries=1)
+    run.wait()
+    set_taste(here, version="2")
+    calls = here.model.calls
+
+    (found,) = run.regate("summary", apply=True)
+
+    assert found.counts["accepted"] == 1
+    assert found.examples[0].before == "it says number1 (1 try)"
+    assert states(here.engine, run)["summary"] == {"done": 2, "proposed": 1}
+    assert run.wait().state == "finished"
+    assert states(here.engine, run) == ALL_DONE
+    assert here.model.calls == calls + 1 + 2  # its critic, and what was blocked
+    assert stale(here, run) == {"digest": 1}
+
+
+def test_an_answer_that_passed_and_does_not_any_more_fails_with_the_reason(world: Worlds) -> None:
+    here = world()
+    run = cook(here)
+    run.wait()
+    calls = here.model.calls
+    set_taste(here, refuses="number1", version="2")
+
+    (told,) = run.regate("summary")
+    (found,) = run.regate("summary", apply=True)
+
+    assert told.counts == found.counts
+    assert found.counts["refused"] == 1
+    assert found.examples[0].after == "it says number1"
+    assert answers(here.engine, run, "summary")[1] == ("failed", "regate: it says number1")
+    assert stale(here, run) == {"points": 2}
+    assert run.wait().state == "finished"
+    assert here.model.calls == calls
+    assert counts(run.regate("summary", apply=True)) == {"summary": {"same": 3}}
+
+
+def test_a_refused_answer_can_be_asked_again(world: Worlds) -> None:
+    here = world()
+    run = cook(here)
+    run.wait()
+    set_taste(here, refuses="number1", version="2")
+    run.regate("summary", apply=True)
+    set_taste(here, version="3")
+
+    assert run.retry() == 1
+    run.wait()
+    assert run.retry(stale=True) == 3
+    run.wait()
+
+    assert {name: each["done"] for name, each in states(here.engine, run).items()} == {
+        "summary": 3,
+        "check": 4,
+        "points": 6,
+        "digest": 1,
+    }
+    assert stale(here, run) == {}
+
+
+def test_refused_answers_hold_an_exact_run(world: Worlds) -> None:
+    here = world()
+    run = cook(here, completion_mode="exact")
+    run.wait()
+    set_taste(here, refuses="number1", version="2")
+
+    run.regate("summary", apply=True)
+    run.wait()
+
+    assert [each.kind.value for each in run.progress().holds] == ["failures"]
+
+
+def test_changed_data_is_shown_to_its_critic_before_it_counts(world: Worlds) -> None:
+    here = world()
+    run = cook(here, stages=(SUMMARY, CHECK))
+    run.wait()
+    set_taste(here, mark="!", version="2")
+
+    run.regate("summary", apply=True)
+    assert states(here.engine, run) == {
+        "summary": {"proposed": 3},
+        "check": {"done": 3, "ready": 3},
+    }
+    run.wait()
+
+    assert states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 6}}
+
+
+def test_who_was_judged_by_a_critic_that_does_not_pass_any_more_fails_with_it(
+    world: Worlds,
+) -> None:
+    here = world()
+    talk = text_stage(
+        "check",
+        "each_result",
+        "Well? {{ judged.answer }}",
+        of="summary",
+        critic="record",
+        gates=TASTE,
+    )
+    run = cook(here, stages=(SUMMARY, talk))
+    run.wait()
+    set_taste(here, refuses="number1", version="2")
+
+    (found,) = run.regate("check", apply=True)
+
+    assert found.counts["refused"] == 1
+    assert answers(here.engine, run, "summary")[1] == (
+        "failed",
+        "critic_failed: regate: it says number1",
+    )
+    set_taste(here)
+    assert run.retry() == 1
+    run.wait()
+    assert states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}
+
+
+def test_what_a_person_confirmed_is_left_alone(world: Worlds) -> None:
+    here = world()
+    run = cook(here)
+    run.wait()
+    confirm(here, tasks_of(here, run, "points")[2])
+    before = data_of(here, run, "points")[2]
+    set_taste(here, refuses="Point", version="2")
+
+    (found,) = run.regate("points", apply=True)
+
+    assert (found.counts["confirmed"], found.counts["refused"]) == (1, 5)
+    assert states(here.engine, run)["points"] == {"done": 1, "failed": 5}
+    assert data_of(here, run, "points")[2] == before
+
+
+def test_answers_to_an_older_version_do_not_count(world: Worlds) -> None:
+    here = world()
+    run = cook(here, stages=(SUMMARY,))
+    run.wait()
+    set_taste(here, refuses="Document")
+    run.rerun("summary")
+    run.wait()
+    assert states(here.engine, run) == {"summary": {"failed": 3}}
+
+    assert counts(run.regate(apply=True)) == {"summary": {"same": 3}}
+
+
+def test_dependants_that_are_not_sent_yet_are_blocked_when_what_they_read_is_refused(
+    world: Worlds,
+) -> None:
+    here, contexts = world(), Contexts()
+    run = cook(here, stages=(SUMMARY, POINTS), stop_after="summary")
+    run.wait()
+    contexts.registry = here.engine.registry
+    run.pause()
+    run.stop_after(None)
+    here.engine.work(lambda: "points" in states(here.engine, run) and _expanded(here, run) == 6)
+    with here.engine.ledger.transaction() as tx:
+        lane = tx.requests.lanes_of_run(run.id)[-1]
+        prepare(tx, contexts, contexts.of_lane(tx, lane), here.outside.now())
+    assert states(here.engine, run)["points"] == {"packed": 6}
+    set_taste(here, refuses="number1", version="2")
+
+    run.regate("summary", apply=True)
+    assert states(here.engine, run)["points"] == {"ready": 4, "waiting": 2}
+    run.resume()
+    run.wait()
+
+    assert states(here.engine, run) == {
+        "summary": {"done": 2, "failed": 1},
+        "points": {"blocked": 2, "done": 4},
+    }
+    assert here.model.calls == 3 + 4
+
+
+def _expanded(here: World, run: RunHandle) -> int:
+    return sum(states(here.engine, run)["points"].values())
+
+
+def test_packs_are_judged_record_by_record_chunk_by_chunk(
+    world: Worlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(regating, "CHUNK", 7)
+    here = world(faults="wrong@Block 3 ")
+    here.ingest(sentences(25))
+    run = here.engine.cook(
+        recipe(record_stage("first", "each_block", "Read.")), model="simulated/small", pack_size=10
+    )
+    run.wait()
+
+    (found,) = run.regate()
+
+    assert {kind: n for kind, n in found.counts.items() if n} == {"same": 25}
+    assert states(here.engine, run) == {"first": {"done": 24, "failed": 1}}
+
+
+def test_a_regate_that_was_cut_short_is_carried_out_by_the_same_command(
+    world: Worlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(regating, "CHUNK", 2)
+    here = world()
+    run = cook(here)
+    run.wait()
+    set_taste(here, mark="!", version="2")
+    done: list[int] = []
+
+    def dies(*args: Any) -> int:
+        done.append(revise(*args))
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        return done[-1]
+
+    monkeypatch.setattr(regating, "revise", dies)
+    with pytest.raises(KeyboardInterrupt):
+        here.engine.regate(run.id, "points", apply=True, command="a")
+    monkeypatch.setattr(regating, "revise", revise)
+
+    (found,) = here.engine.regate(run.id, "points", apply=True, command="a")
+
+    assert (found.counts["same"], found.counts["changed"]) == (2, 4)
+    assert here.engine.regate(run.id, "points", apply=True, command="a") == []
+    kinds = [each.kind for each in here.engine.look.events(run.id)]
+    assert kinds.count("regated") == 1
+
+
+def test_a_stage_that_is_not_there_is_told(world: Worlds) -> None:
+    run = cook(world())
+
+    with pytest.raises(NotFound, match="no stage 'pints'"):
+        run.regate("pints")
+    assert [each.stage for each in run.regate()] == [each.name for each in CHAIN]
