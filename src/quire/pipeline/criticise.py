@@ -107,6 +107,7 @@ def _send_back(
     tx.tasks.note([*enough, *(note for notes in again.values() for note in notes)])
     tx.tasks.move("give_up", [note.id for note in enough], ["proposed"])
     tx.critiques.supersede(list(again), now)
+    tx.lineage.mark_stale(list(again), now)  # it was done before, where its critic is asked again
     tx.critiques.ask_anew(list(again))
     tx.tasks.move("reopen", list(again), ["proposed"])
 

@@ -123,9 +123,10 @@ UPDATE task_inputs SET used_result_id = rows.used_result_id
 FROM rows WHERE task_inputs.task_id = rows.task_id AND task_inputs.ordinal = rows.ordinal
 
 -- name: mark_stale
--- Done or proposed tasks that read these, and used another result of theirs than the current one.
+-- Done or proposed tasks that read these, and used another result of theirs than the current one. A critic's word is
+-- about the result it names, whatever became of that.
 UPDATE tasks SET stale_since = :now
-WHERE workspace_id = :workspace AND stale_since IS NULL AND state IN ('done', 'proposed') AND id IN (
+WHERE workspace_id = :workspace AND stale_since IS NULL AND judged_result_id IS NULL AND state IN ('done', 'proposed') AND id IN (
     SELECT ti.task_id FROM task_inputs ti LEFT JOIN results r ON r.task_id = ti.input_task_id AND r.superseded_at IS NULL
     WHERE ti.input_task_id IN (:ids...) AND coalesce(ti.used_result_id, 0) <> coalesce(r.id, 0))
 
@@ -134,7 +135,7 @@ WHERE workspace_id = :workspace AND stale_since IS NULL AND state IN ('done', 'p
 UPDATE tasks SET stale_since = CASE WHEN EXISTS (
     SELECT 1 FROM task_inputs ti LEFT JOIN results r ON r.task_id = ti.input_task_id AND r.superseded_at IS NULL
     WHERE ti.task_id = tasks.id AND coalesce(ti.used_result_id, 0) <> coalesce(r.id, 0)) THEN CAST(:now AS INTEGER) ELSE NULL END
-WHERE workspace_id = :workspace AND id IN (:ids...)
+WHERE workspace_id = :workspace AND judged_result_id IS NULL AND id IN (:ids...)
 
 -- name: stale_of_stage
 SELECT t.id FROM tasks t WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.stale_since IS NOT NULL
