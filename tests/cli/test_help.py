@@ -16,6 +16,8 @@ COMMANDS = [
     *("purge", "models", "probe", "doctor", "version", "schema add", "schema list", "schema show"),
     *("attach", "batches", "batches list", "batches show", "batches cancel", "batches adopt"),
     *("keys", "keys add", "keys list", "keys test", "keys remove"),
+    *("recipe", "recipe list", "recipe check", "recipe show", "recipe graph", "recipe new"),
+    *("judge", "judge init", "judge run", "judge status", "judge export", "judge report"),
     *("rehearse", "rehearse serve", "rehearse run", "local", "local install", "local serve"),
 ]
 HEAVY = {
@@ -24,7 +26,7 @@ HEAVY = {
 }
 HEAVY_PARTS = {
     *("engine", "ledger", "providers", "dispatch", "pipeline", "recipes", "plan", "gates"),
-    *("sources", "simulated", "export", "accounts", "rehearsal", "local"),
+    *("sources", "simulated", "export", "accounts", "rehearsal", "local", "kits"),
 }
 LIST_IMPORTS = """
 import json, sys

@@ -9,6 +9,7 @@ from quire.cli import (
     doctor,
     documents,
     exchanges,
+    judging,
     keys,
     local,
     looking,
@@ -16,6 +17,7 @@ from quire.cli import (
     planning,
     probing,
     recipes,
+    regating,
     rehearsing,
     results,
     running,
@@ -101,7 +103,11 @@ _COMMANDS = (
     (STEER, steering.pause, "quire pause 3"),
     (STEER, steering.resume, "quire resume 3"),
     (STEER, steering.cancel, "quire cancel 3"),
-    (STEER, steering.retry, "quire retry 3"),
+    (STEER, steering.stop_after, "quire stop-after 3 summary"),
+    (STEER, steering.retry, "quire retry 3 --stage summary"),
+    (STEER, steering.waive, "quire waive 12 17"),
+    (STEER, steering.rerun, "quire rerun 3 --from summary"),
+    (STEER, regating.regate, "quire regate 3 --stage summary --apply"),
     (STEER, documents.purge, "quire purge 3 --yes"),
     (LOOK, version, "quire version"),
 )
@@ -114,6 +120,7 @@ for panel, command, example in _COMMANDS:
         app.add_typer(schemas.app, name="schema", rich_help_panel=PREPARE)
         app.add_typer(recipes.app, name="recipe", rich_help_panel=PREPARE)
         app.add_typer(keys.app, name="keys", rich_help_panel=PREPARE)
+        app.add_typer(judging.app, name="judge", rich_help_panel=RUN)
         app.add_typer(rehearsing.app, name="rehearse", rich_help_panel=RUN)
         app.add_typer(local.app, name="local", rich_help_panel=RUN)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from quire.dispatch.outside import Outside
-from quire.domain.documents import Document
+from quire.domain.documents import Document, Parsed
 from quire.domain.errors import SourceUnreadable, UsageError
 from quire.domain.ids import DocumentId
 from quire.domain.recipes import Recipe, Schema
@@ -57,6 +57,12 @@ class Library:
             except SourceUnreadable as error:
                 refused.append(" ".join(str(error).splitlines()))
         return Ingestion(documents=tuple(documents), refused=tuple(refused), skipped=found.skipped)
+
+    def keep(self, sources: Iterable[Parsed]) -> tuple[DocumentId, ...]:
+        """Take in sources that somebody else has read, all or none; returns them in order."""
+        now = self._outside.now()
+        with self.ledger.transaction() as tx:
+            return tuple(ingest(tx, each, now).document_id for each in sources)
 
     def documents(self) -> list[Document]:
         """Every document in the ledger."""
@@ -111,13 +117,20 @@ class Library:
     def _named_inputs(
         self, recipe: Recipe, over: Any
     ) -> tuple[list[tuple[DocumentId, str]], dict[DocumentId, str]]:
-        """A recipe's documents, and which of its inputs each belongs to; may be none at all."""
+        """A recipe's documents, and which of its inputs each belongs to; may be none at all.
+
+        A tuple of documents keeps its order; else they come in the order they were ingested in.
+        """
         given = over if isinstance(over, Mapping) else {}
         named = name_inputs(recipe, {name: _document_ids(each) for name, each in given.items()})
         with self.ledger.snapshot() as tx:
             known = tx.documents.names()
         wanted = set(named) if given else None if over is None else _document_ids(over)
-        return [each for each in known if wanted is None or each[0] in wanted], named
+        found = [each for each in known if wanted is None or each[0] in wanted]
+        if isinstance(over, tuple):
+            places = {document: place for place, document in enumerate(over)}
+            found.sort(key=lambda each: places[each[0]])
+        return found, named
 
 
 def _document_ids(over: "Ingestion | Iterable[DocumentId]") -> set[DocumentId]:

@@ -1,7 +1,7 @@
 """Experiments: one point of the design space, with all that is needed to run it again."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import combinations
 
@@ -56,11 +56,12 @@ class Evidence:
     url: str = ""
     window: int | None = None  # its window's place in the experiment
     truth: int | None = None  # the stage it is known to be at
+    kept_id: str = field(default="", compare=False)  # its name, where the text may be gone
 
     @property
     def id(self) -> str:
         """A name by content: the same text in two experiments has the same."""
-        return "e-" + _digest(self.text)
+        return self.kept_id or "e-" + _digest(self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +143,16 @@ class Experiment:
             "rubric_given": bool(self.rubric),
             "temperature": self.temperature,
         }
+
+
+def with_names(experiment: Experiment, names: Mapping[str, str]) -> Experiment:
+    """The same with every model under its full name."""
+    return replace(
+        experiment,
+        models=tuple(names[each] for each in experiment.models),
+        view_model=names[experiment.view_model] if experiment.view_model else "",
+        swaps=tuple((names[first], names[second]) for first, second in experiment.swaps),
+    )
 
 
 def all_pairs(models: tuple[str, ...]) -> tuple[tuple[str, str], ...]:

@@ -8,7 +8,7 @@ from quire.kits.judge.display import surface
 from quire.kits.judge.experiment import VIEWS, shared_truth
 from quire.kits.judge.identities import experiment_id, rubric_id, sample_id, score_id
 from quire.kits.judge.recipe import RUBRIC_CRITIC, RUBRIC_GEN, SCORE_CRITIC, SCORE_GEN
-from quire.kits.judge.rows import ExperimentRows, StageRow
+from quire.kits.judge.rows import BLOCKED, PARSED, PENDING, ExperimentRows, StageRow
 from quire.kits.judge.seeding import sample_seeds, swap_seed
 
 Row = Mapping[str, Json]
@@ -123,7 +123,7 @@ def _rubrics(rows: ExperimentRows) -> Iterator[Row]:
             "quality_stats": scores if critic and critic.facts else None,
             **scores,
             **_answered(task),
-            **_criticised("rubric_critic", critic),
+            **_criticised("rubric_critic", critic, task),
         }
 
 
@@ -203,7 +203,7 @@ def _scores(rows: ExperimentRows) -> Iterator[Row]:
             "expert_agreement_prob": critic.facts.get("expert_agreement_prob") if critic else None,
             "ground_truth_stage": shared_truth(truths, evidence),
             **_answered(task),
-            **_criticised("score_critic", critic),
+            **_criticised("score_critic", critic, task),
         }
 
 
@@ -218,13 +218,14 @@ def _answered(task: StageRow) -> Row:
     }
 
 
-def _criticised(prefix: str, critic: StageRow | None) -> Row:
+def _criticised(prefix: str, critic: StageRow | None, judged: StageRow) -> Row:
+    missing = PENDING if judged.parse_status in (PARSED, PENDING) else BLOCKED
     return {
         f"{prefix}_message_id": critic.message_id or None if critic else None,
         f"{prefix}_output": critic.answer or None if critic else None,
         f"{prefix}_reasoning": critic.reasoning or None if critic else None,
         f"{prefix}_parse_error": critic.error or None if critic else None,
-        f"{prefix}_parse_status": critic.parse_status if critic else "pending",
+        f"{prefix}_parse_status": critic.parse_status if critic else missing,
         f"{prefix}_attempt_count": critic.attempts if critic else 0,
     }
 

@@ -1,0 +1,162 @@
+"""Judging: experiments become runs, and runs become what tables and reports are made from."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from quire.domain.data import NOTHING, Json
+from quire.domain.errors import NotFound, UsageError
+from quire.domain.ids import DocumentId, RunId, TaskId
+from quire.domain.models import ModelFacts
+from quire.domain.runs import Run
+from quire.engine.engine import Engine
+from quire.engine.mistakes import own_models
+from quire.engine.run import RunHandle
+from quire.kits.judge.documents import document_of
+from quire.kits.judge.experiment import Experiment, with_names
+from quire.kits.judge.reading import read_experiment
+from quire.kits.judge.recipe import recipe_of
+from quire.kits.judge.rows import ExperimentRows, StageRow
+from quire.kits.judge.snapshots import EXPERIMENT, experiment_from_json, experiment_to_json
+from quire.ledger.ledger import Transaction
+from quire.ledger.tables.outcomes import Outcome
+from quire.pipeline.fan import MOST_DOCUMENTS
+from quire.providers.catalog import find_model
+
+RUNS_LOOKED_AT = 10_000  # for the newest one of an experiment
+
+
+class ExperimentRun(NamedTuple):
+    """A run of an experiment, as it was told."""
+
+    run: Run
+    experiment: Experiment
+    documents: tuple[DocumentId, ...]  # of the evidence, piece by piece
+
+
+def start_experiment(
+    engine: Engine,
+    path: str | Path,
+    *,
+    limit: int | None = None,
+    new: bool = False,
+    **policy: Json,
+) -> RunHandle:
+    """Start the run of an experiment's file, or go on with it; `wait` does the work."""
+    experiment = _read(engine, Path(path))
+    documents = engine.keep(map(document_of, experiment.evidence))
+    facts = {EXPERIMENT: experiment_to_json(experiment)}
+    recipe = replace(recipe_of(experiment), facts=facts)
+    told: dict[str, Any] = policy
+    return engine.cook(recipe, over=documents, limit=limit, new=new, **told)
+
+
+def find_experiment_run(engine: Engine, name: str | None = None) -> RunId:
+    """The run that is meant: by number, the newest of an experiment's file, or the newest."""
+    if name is None:
+        for run, _ in _experiment_runs(engine):
+            return run
+        raise NotFound("no experiment was run yet; `quire judge run FILE` runs one")
+    if name.isascii() and name.isdigit():
+        return experiment_run(engine, RunId(int(name))).run.id
+    experiment = _read(engine, Path(name))
+    wanted = experiment_to_json(experiment)
+    others: list[RunId] = []
+    for run, told in _experiment_runs(engine):
+        if told == wanted:
+            return run
+        if told.get("experiment_tag") == experiment.experiment_tag:
+            others.append(run)
+    if others:
+        raise NotFound(
+            f"{name} was changed since run {others[0]}, and is not yet run as it is now:"
+            f" name that run by its number, or `quire judge run {name}`"
+        )
+    raise NotFound(f"there is no run of {name} yet; `quire judge run {name}` starts one")
+
+
+def experiment_run(engine: Engine, run: RunId) -> ExperimentRun:
+    """A run with the experiment it was told, whatever has become of the file."""
+    with engine.ledger.snapshot() as tx:
+        return _experiment_run(tx, run)
+
+
+def rows_of(engine: Engine, run: RunId) -> ExperimentRows:
+    """What became of every task of an experiment's run."""
+    with engine.ledger.snapshot() as tx:
+        told = _experiment_run(tx, run)
+        models = (ModelFacts.from_json(told.run.model), *tx.subjects.models(run))
+        names = [each.name for each in models]
+        shown = tx.outcomes.documents(run)
+        tasks = [_row(each, names, shown) for each in tx.outcomes.of_run(run)]
+    return ExperimentRows(
+        experiment=told.experiment,
+        documents=told.documents,
+        tasks=tasks,
+        status=told.run.state,
+        updated_at=told.run.ended_at or engine._outside.now(),
+        run_id=run,
+    )
+
+
+def _read(engine: Engine, path: Path) -> Experiment:
+    """An experiment's file, its models under the names that the ledger knows them by."""
+    experiment = read_experiment(path)
+    own, aliases = own_models(engine.settings.models), engine.settings.aliases
+    given = (*experiment.models, *filter(None, [experiment.view_model]))
+    names = {each: find_model(each, own, aliases).name for each in given}
+    for model in experiment.models:
+        same = [each for each in experiment.models if names[each] == names[model]]
+        if len(same) > 1:
+            raise UsageError(f"{path}: models {' and '.join(same)} are the same: {names[model]}")
+    return with_names(experiment, names)
+
+
+def _experiment_runs(engine: Engine) -> Iterator[tuple[RunId, Mapping[str, Json]]]:
+    """The runs of experiments, the newest first, with what each was told."""
+    for run in engine.runs(RUNS_LOOKED_AT):
+        told = _facts(run)
+        if told is not None:
+            yield run.id, told
+
+
+def _facts(run: Run) -> Mapping[str, Json] | None:
+    facts = run.recipe.get("facts")
+    told = facts.get(EXPERIMENT) if isinstance(facts, Mapping) else None
+    return told if isinstance(told, Mapping) else None
+
+
+def _experiment_run(tx: Transaction, number: RunId) -> ExperimentRun:
+    run = tx.runs.get(number)
+    if run is None:
+        raise NotFound(f"there is no run {number}; `quire runs` lists them")
+    told = _facts(run)
+    if told is None:
+        raise UsageError(f"run {number} is not an experiment's; `quire export {number}` exports it")
+    documents = tuple(each for _, each in tx.lineage.documents(number, "", 0, MOST_DOCUMENTS))
+    texts = tx.subjects.texts(documents)
+    experiment = experiment_from_json(told, [texts.get(each, "") for each in documents])
+    return ExperimentRun(run, experiment, documents)
+
+
+def _row(
+    outcome: Outcome, models: list[str], shown: Mapping[TaskId, tuple[DocumentId, ...]]
+) -> StageRow:
+    own = () if outcome.document_id is None else (outcome.document_id,)
+    return StageRow(
+        task_id=outcome.task_id,
+        stage=outcome.stage,
+        state=outcome.state,
+        model=models[outcome.model_no],
+        sample=outcome.sample,
+        part=json.loads(outcome.part) if outcome.part else NOTHING,
+        documents=shown.get(outcome.task_id, own),
+        of=outcome.of,
+        attempts=outcome.tries + (outcome.result_id is not None),
+        error=outcome.error or "",
+        data=json.loads(outcome.data) if outcome.data else None,
+        answer=outcome.answer,
+        message_id=f"attempt-{outcome.attempt_id}" if outcome.attempt_id else "",
+    )
