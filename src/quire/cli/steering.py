@@ -1,10 +1,14 @@
-"""Commands that steer a run: pause, resume, cancel, retry."""
+"""Commands that steer a run: pause, resume, stop, cancel, retry, waive, rerun."""
+
+from typing import Annotated
 
 import typer
 
 from quire.cli.opening import chosen, opened, session
 from quire.cli.options import AsJson, RunNumber
 from quire.cli.printing import counted, print_json, say
+from quire.domain.errors import UsageError
+from quire.domain.ids import TaskId
 
 GO_ON = "a worker goes on with it: the same `quire run` again, or `quire work`"
 
@@ -42,13 +46,91 @@ def cancel(context: typer.Context, run: RunNumber = None, as_json: AsJson = Fals
     _tell(context, as_json, number, changed, said)
 
 
-def retry(context: typer.Context, run: RunNumber = None, as_json: AsJson = False) -> None:
-    """Owe a run's failed blocks again, with fresh tries."""
+def stop_after(
+    context: typer.Context,
+    run: Annotated[int, typer.Argument(metavar="RUN", help="A run's number.")],
+    stage: Annotated[
+        str | None,
+        typer.Argument(metavar="STAGE", help="The last stage to carry out.", show_default=False),
+    ] = None,
+    clear: Annotated[
+        bool, typer.Option("--clear", metavar="", help="Take it back: go on to the end.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Hold a run when a stage is over; its critics belong to it."""
+    if clear is (stage is not None):
+        raise UsageError("name the STAGE to stop after, or give --clear to take it back")
     with opened(context) as engine:
         number = chosen(engine, run)
-        granted = engine.retry(number)
-    said = f"owes {counted(granted, 'block')} again; {GO_ON}"
-    _tell(context, as_json, number, granted, said if granted else "has no failed blocks")
+        changed = engine.stop_after(number, stage)
+    if stage is None:
+        said = f"does not stop any more; {GO_ON}" if changed else "was not to stop"
+    else:
+        said = f"stops after {stage}" if changed else f"was to stop after {stage} already"
+        said += f"; `quire resume {number}` goes on then"
+    _tell(context, as_json, number, changed, said)
+
+
+def retry(
+    context: typer.Context,
+    run: RunNumber = None,
+    stage: Annotated[
+        str | None,
+        typer.Option("--stage", metavar="NAME", help="Only this stage.", show_default=False),
+    ] = None,
+    stale: Annotated[
+        bool,
+        typer.Option(
+            "--stale", metavar="", help="Not what failed, but what was made from older results."
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Owe what failed again, with fresh tries."""
+    with opened(context) as engine:
+        number = chosen(engine, run)
+        granted = engine.retry(number, stage=stage, stale=stale)
+        noun = "task" if engine.progress(number).recipe else "block"
+    said = f"owes {counted(granted, noun)} again; {GO_ON}"
+    nothing = f"has no {'stale' if stale else 'failed'} {noun}s{f' in {stage}' if stage else ''}"
+    _tell(context, as_json, number, granted, said if granted else nothing)
+
+
+def waive(
+    context: typer.Context,
+    tasks: Annotated[
+        list[int], typer.Argument(metavar="TASK...", help="As `quire failures` numbers them.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Let an exact run go on without some of its failed tasks."""
+    with opened(context) as engine:
+        waived = engine.waive([TaskId(each) for each in tasks])
+    if as_json:
+        print_json({"tasks": tasks, "changed": waived})
+    elif not session(context).quiet:
+        said = f"{counted(waived, 'task')} waived" if waived else "waived before"
+        say(f"{said}: the run goes on without, and what reads them stays blocked")
+
+
+def rerun(
+    context: typer.Context,
+    run: RunNumber = None,
+    from_stage: Annotated[
+        str, typer.Option("--from", metavar="STAGE", help="The first stage to ask again.")
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Ask a stage and all after it again, and pay again; what comes before it stays."""
+    if not from_stage:
+        raise UsageError("name the first stage to ask again: --from STAGE")
+    with opened(context) as engine:
+        number = chosen(engine, run)
+        owed = engine.rerun(number, from_stage)
+    said = f"asks {counted(owed, 'task')} again, from {from_stage} on; {GO_ON}"
+    nothing = f"has nothing in {from_stage} to ask again"
+    _tell(context, as_json, number, owed, said if owed else nothing)
 
 
 def _tell(context: typer.Context, as_json: bool, run: int, changed: int, said: str) -> None:

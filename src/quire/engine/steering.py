@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from quire.dispatch.outside import Outside
+from quire.domain.data import JsonObject
 from quire.domain.ids import RunId, TaskId
 from quire.ledger.ledger import Ledger, Transaction
 from quire.pipeline import control
@@ -77,6 +78,13 @@ class Steering:
         """Judge stored answers with the gates as they are now; `apply` carries out what changes."""
         asked = Regating(run, stage, apply=apply, command=command)
         return regate(self.ledger, Contexts(self.registry), asked, self._outside.now)
+
+    def stage_policies(self, run: RunId) -> dict[str, JsonObject]:
+        """What stages of a run are told in the place of its policy, by name."""
+        with self.ledger.snapshot() as tx:
+            told = self._told(tx, run)
+        own = {each.name: told.own_words(each) for each in told.recipe.stages}
+        return {name: words for name, words in own.items() if words}
 
     def _told(self, tx: Transaction, run: RunId) -> Told:
         return read_told(tx, run, self.registry)

@@ -49,13 +49,16 @@ class Told:
 
     def policy_of(self, stage: Stage) -> Policy:
         """The policy of one stage: its own words, unless the caller said otherwise."""
-        policy = self.policy.policy
-        own = {
+        policy, own = self.policy.policy, self.own_words(stage)
+        return replace(policy, **own) if own else policy  # type: ignore[arg-type]  # checked at load
+
+    def own_words(self, stage: Stage) -> dict[str, Json]:
+        """What a stage says in the place of the run's policy."""
+        return {
             name: value
             for name, value in stage.policy.items()
             if self.policy.sources.get(name) != "flag"
         }
-        return replace(policy, **own) if own else policy  # type: ignore[arg-type]  # checked at load
 
     def models_of(self, stage: Stage) -> tuple[str, ...]:
         """Who is asked: names, or `same`."""
