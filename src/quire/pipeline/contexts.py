@@ -148,11 +148,15 @@ class Contexts:
 
     def of_batch(self, tx: Transaction, batch: Batch) -> StageContext:
         """The context of the lane whose calls a batch carries."""
-        known = self._by_lane.get(batch.lane_id)
+        return self.of_key(tx, batch.run_id, batch.lane_id)
+
+    def of_key(self, tx: Transaction, run: RunId, lane: LaneId) -> StageContext:
+        """The context of a lane of a run, by its key."""
+        known = self._by_lane.get(lane)
         if known is not None:
             return known
-        lanes = tx.requests.lanes_of_run(batch.run_id)
-        return self.of_lane(tx, next(each for each in lanes if each.id == batch.lane_id))
+        lanes = tx.requests.lanes_of_run(run)
+        return self.of_lane(tx, next(each for each in lanes if each.id == lane))
 
     def of_stage(self, tx: Transaction, run: RunId, stage: StageId) -> StageContext:
         """The context of a stage."""

@@ -9,7 +9,7 @@ from typing import assert_never
 import orjson
 
 from quire.domain.data import Json, named
-from quire.domain.ids import RequestId, StageId, TaskId
+from quire.domain.ids import LaneId, RequestId, StageId, TaskId
 from quire.domain.requests import Answered
 from quire.domain.results import Judged
 from quire.domain.states import TASK
@@ -46,7 +46,8 @@ class _Outcome:
         self.dropping: list[RequestId] = []
         self.splits: dict[StageId, int] = defaultdict(int)
         self.taken: set[TaskId] = set()  # accepted in this very group, or waiting for a critic
-        self.contexts: dict[StageId, StageContext] = {}
+        self.contexts: dict[StageId, StageContext] = {}  # of any model
+        self.lanes: dict[LaneId, StageContext] = {}
         self.parts: Parts = {}  # what groupings said of tasks
         self.reading: list[tuple[RequestId, TaskId]] = []  # accepted, and made from other results
         self.mending: list[TaskId] = []  # to be asked with the reasons why the last did not do
@@ -61,7 +62,7 @@ def settle(tx: Transaction, contexts: Contexts, now: datetime, limit: int = GROU
     outcome = _Outcome()
     _look_up(tx, contexts, answered, members, outcome)
     for each in answered:
-        _judge(tx, contexts, each, members.get(each.request_id, []), outcome)
+        _judge(each, members.get(each.request_id, []), outcome)
     _write(tx, outcome, now)
     tx.attempts.move_group("settle", [each.attempt_id for each in answered], "answered")
     return len(answered)
@@ -78,9 +79,9 @@ def _look_up(
     asked: dict[StageId, list[RequestId]] = defaultdict(list)
     for each in answered:
         asked[each.stage_id].append(each.request_id)
-        if each.stage_id not in outcome.contexts:
-            context = contexts.of_stage(tx, each.run_id, each.stage_id)
-            outcome.contexts[each.stage_id] = context
+        if each.lane_id not in outcome.lanes:
+            context = contexts.of_key(tx, each.run_id, each.lane_id)
+            outcome.lanes[each.lane_id] = outcome.contexts[each.stage_id] = context
     for stage, context in outcome.contexts.items():
         criticised = context.told.critics_of(context.stage)
         if context.by_block and not criticised:
@@ -101,14 +102,8 @@ def _by_request(members: Iterable[Member]) -> dict[RequestId, list[Member]]:
     return found
 
 
-def _judge(
-    tx: Transaction,
-    contexts: Contexts,
-    answered: Answered,
-    members: Sequence[Member],
-    outcome: _Outcome,
-) -> None:
-    context = outcome.contexts[answered.stage_id]
+def _judge(answered: Answered, members: Sequence[Member], outcome: _Outcome) -> None:
+    context = outcome.lanes[answered.lane_id]
     judged = weigh(context, answered, members, outcome.parts)
     last = _end_request(answered, outcome)
     waiting = [

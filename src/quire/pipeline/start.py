@@ -147,7 +147,8 @@ def _change_speed(tx: Transaction, run: RunId, order: Order, now: datetime) -> N
 def _try_keys_again(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:
     """Whoever gives the order again wants it tried again; without a good key it is held again."""
     if tx.holds.lift(run, [HoldKind.CREDENTIAL]):
-        clear(tx, now, order.facts.provider)
+        for provider in sorted({each.provider for each in (order.facts, *order.models)}):
+            clear(tx, now, provider)
         tx.events.add(run, "resumed", "the same order was given again", now)
 
 
