@@ -1,0 +1,118 @@
+"""Steering runs of several stages whose calls travel in batches."""
+
+from collections.abc import Callable
+
+import pytest
+
+from quire.domain.runs import HoldKind
+from quire.engine import RunHandle
+from tests.pipeline.dishes import recipe, states, text_stage
+from tests.rehearsed.conftest import Rehearse
+from tests.rehearsed.rehearsed import OPENAI, QuickClock, Rehearsed
+
+STAGES = (
+    text_stage("first", "each_document", "Sum up:\n{{ document.text }}"),
+    text_stage("check", "each_result", "Well? {{ judged.answer }}", of="first", critic="record"),
+    text_stage("second", "each_result", "More: {{ inputs.first.text }}", of="first"),
+)
+COUNT = 12
+ALL = {"first": {"done": COUNT}, "check": {"done": COUNT}, "second": {"done": COUNT}}
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def batched(
+    rehearse: Rehearse, request: pytest.FixtureRequest
+) -> Callable[[], tuple[Rehearsed, RunHandle]]:
+    """A run of three stages over twelve documents, through batches, on either database."""
+
+    def make() -> tuple[Rehearsed, RunHandle]:
+        url = request.getfixturevalue("postgres_database") if request.param == "postgres" else ""
+        here = rehearse(OPENAI, clock=QuickClock(60), batch_latency="20s", url=url)
+        for number in range(COUNT):
+            here.ingest([f"Document {number} speaks of itself."], f"doc{number}")
+        run = here.engine.cook(recipe(*STAGES), model=OPENAI, route="batch", min_batch_size=2)
+        return here, run
+
+    return make
+
+
+Batched = Callable[[], tuple[Rehearsed, RunHandle]]
+
+
+def out(here: Rehearsed, run: RunHandle, stage: str) -> bool:
+    """Whether a batch of this stage is at the provider."""
+    with here.engine.ledger.snapshot() as tx:
+        key = next(each.id for each in tx.runs.stages(run.id) if each.name == stage)
+        lanes = [each.id for each in tx.requests.lanes_of_run(run.id) if each.stage_id == key]
+        found = [batch for lane in lanes for batch in tx.batches.out_of_lane(lane)]
+    return bool(found) and run.progress().batches > 0
+
+
+def paid(here: Rehearsed, run: RunHandle) -> None:
+    """What was spent is what the attempts say."""
+    with here.engine.ledger.snapshot() as tx:
+        now = run.progress()
+        assert tx.attempts.spend(run.id) == (now.cost, now.presumed)
+
+
+@pytest.mark.parametrize("stage", ["first", "check", "second"])
+def test_cancelling_while_a_batch_is_out_ends_with_what_was_paid_for(
+    batched: Batched, stage: str
+) -> None:
+    here, run = batched()
+    here.engine.work(lambda: out(here, run, stage))
+
+    run.cancel()
+    ended = run.wait()
+
+    assert ended.state == "cancelled"
+    for counts in states(here.engine, run).values():
+        assert set(counts) <= {"done", "cancelled"}
+    paid(here, run)
+
+
+@pytest.mark.parametrize("stage", ["first", "check", "second"])
+def test_pausing_while_a_batch_is_out_collects_it_and_sends_nothing_more(
+    batched: Batched, stage: str
+) -> None:
+    here, run = batched()
+    here.engine.work(lambda: out(here, run, stage))
+    run.pause()
+
+    here.engine.drive(run.id)
+    assert [each.kind for each in run.progress().holds] == [HoldKind.USER]
+    run.resume()
+
+    assert run.wait().state == "finished"
+    assert states(here.engine, run) == ALL
+    paid(here, run)
+
+
+@pytest.mark.parametrize("stage", ["first", "check", "second"])
+def test_a_rerun_while_a_batch_is_out_counts_only_new_answers(batched: Batched, stage: str) -> None:
+    here, run = batched()
+    here.engine.work(lambda: out(here, run, stage))
+
+    owed = run.rerun("first")
+    assert owed >= COUNT
+    ended = run.wait()
+
+    found = {name: counts["done"] for name, counts in states(here.engine, run).items()}
+    assert ended.state == "finished"
+    assert (found["first"], found["second"]) == (COUNT, COUNT)
+    assert found["check"] in (COUNT, 2 * COUNT)
+    with here.engine.ledger.snapshot() as tx:
+        assert tx.lineage.count_stale(run.id) == {}
+    paid(here, run)
+
+
+def test_a_run_through_batches_stops_after_a_stage(batched: Batched) -> None:
+    here, run = batched()
+    run.stop_after("first")
+
+    run.wait()
+
+    assert states(here.engine, run) == {**ALL, "second": {}}
+    assert run.progress().batches == 0
+    run.resume()
+    assert run.wait().state == "finished"
