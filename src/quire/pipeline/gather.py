@@ -1,19 +1,21 @@
 """Gather: tasks that may be packed, each in the words it is asked with."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from types import MappingProxyType
 from typing import NamedTuple
 
 import orjson
 
 from quire.domain.ids import RequestId, TaskId
-from quire.domain.lineage import MemberRow
+from quire.domain.lineage import MemberRow, SubjectRow
 from quire.domain.tasks import ReadyTask
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.tasks import Note
 from quire.pipeline.contexts import StageContext
 from quire.pipeline.render import Rendered, render
+from quire.plan.prompting import complaint
 from quire.plan.rendering import Item, pack_text
 
 REPAIR = "repair"
@@ -24,7 +26,7 @@ class Gathered(NamedTuple):
 
     tasks: list[ReadyTask]
     used: dict[TaskId, str]  # of those that read results: which ones, as JSON
-    mended: frozenset[TaskId] = frozenset()  # asked with the reasons why earlier answers did not do
+    mended: Mapping[TaskId, str] = MappingProxyType({})  # why their earlier answers did not do
 
 
 def gather(tx: Transaction, context: StageContext, limit: int) -> Gathered:
@@ -37,22 +39,19 @@ def gather(tx: Transaction, context: StageContext, limit: int) -> Gathered:
         notes = [Note(task, 0, 0, 0, why) for task, why in done.failed.items()]
         tx.tasks.note(notes)
         tx.tasks.move("give_up", list(done.failed), ["ready"])
-    mended = {task for task, row in done.rows.items() if row.next_kind == REPAIR}
     tasks = [_ready(done, task) for task in done.contents]
     used = {task: json.dumps(done.used[task]) for task in done.contents if done.used[task]}
-    return Gathered(tasks, used, frozenset(mended))
+    return Gathered(tasks, used, _complaints(done.rows.values()))
 
 
 def _mend(tx: Transaction, context: StageContext, ready: list[ReadyTask]) -> Gathered:
     """Of plain questions about blocks, those that go alone may have to say why they go again."""
     alone = [each.id for each in ready if each.pack_cap == 1]
-    rows = tx.subjects.rows(alone) if alone else []
-    mended = [each.id for each in rows if each.next_kind == REPAIR]
-    if not mended:
-        return Gathered(ready, {})
-    done = render(tx, context.told, context.asking, mended)
-    tasks = [_ready(done, each.id) if each.id in done.contents else each for each in ready]
-    return Gathered(tasks, {}, frozenset(mended))
+    return Gathered(ready, {}, _complaints(tx.subjects.rows(alone)) if alone else {})
+
+
+def _complaints(rows: Iterable[SubjectRow]) -> dict[TaskId, str]:
+    return {row.id: row.error or "" for row in rows if row.next_kind == REPAIR}
 
 
 def _ready(done: Rendered, task: TaskId) -> ReadyTask:
@@ -61,7 +60,7 @@ def _ready(done: Rendered, task: TaskId) -> ReadyTask:
         task,
         row.version,
         row.calls,
-        row.pack_cap,
+        1 if row.next_kind == REPAIR else row.pack_cap,  # the complaint is about it alone
         row.output_floor,
         len(orjson.dumps(content)),
         row.block_index,
@@ -70,11 +69,21 @@ def _ready(done: Rendered, task: TaskId) -> ReadyTask:
     )
 
 
-def text_of_pack(context: StageContext, names: Sequence[str], tasks: Sequence[Item]) -> str:
+def prompt_of(context: StageContext, reasons: str | None) -> str:
+    """What stands before the items: the stage's prompt, and why an earlier answer did not do."""
+    prompt, item = context.stage.prompt, context.asking.item
+    if not reasons or (item is not None and "critique" in item.names):
+        return prompt
+    return f"{prompt}\n\n{complaint(reasons)}"
+
+
+def text_of_pack(
+    context: StageContext, names: Sequence[str], tasks: Sequence[Item], reasons: str | None = None
+) -> str:
     """The text of one call: a pack of items, or the one message where answers are text."""
     if context.stage.schema is None:
         return tasks[0].content
-    return pack_text(context.stage.prompt, names, tasks)
+    return pack_text(prompt_of(context, reasons), names, tasks)
 
 
 def gathered_again(
@@ -89,7 +98,8 @@ def gathered_again(
         if all(_unchanged(done, each) for each in carried):
             items = [_item(done, each.task_id) for each in carried]
             names = [each.wire_id for each in carried]
-            texts[RequestId(request)] = text_of_pack(context, names, items)
+            reasons = _complaints([done.rows[carried[0].task_id]]).get(carried[0].task_id)
+            texts[RequestId(request)] = text_of_pack(context, names, items, reasons)
     return texts
 
 

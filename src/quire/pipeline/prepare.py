@@ -14,7 +14,7 @@ from quire.domain.tasks import ReadyTask
 from quire.ledger.ledger import Transaction
 from quire.pipeline.contexts import NOTHING_LEARNT, Contexts, Sizes, StageContext
 from quire.pipeline.drop import drop
-from quire.pipeline.gather import Gathered, gather
+from quire.pipeline.gather import Gathered, gather, prompt_of
 from quire.plan.calibrating import Measured, calibrate
 from quire.plan.packing import Sized, pack
 from quire.plan.rendering import (
@@ -181,8 +181,8 @@ def _queue(
     rows: list[tuple[object, ...]] = []
     for request, packed in zip(tx.requests.take_ids(len(packs)), packs, strict=True):
         names = wire_ids(request, len(packed.tasks))
-        mended = packed.tasks[0].id in gathered.mended
-        requests.append(_request(contexts, context, packed, (request, names), mended=mended))
+        reasons = gathered.mended.get(packed.tasks[0].id)
+        requests.append(_request(contexts, context, packed, (request, names), reasons))
         rows += [
             (request, ordinal, task.id, name, task.version)
             for ordinal, name, task in zip(count(1), names, packed.tasks, strict=False)
@@ -203,20 +203,19 @@ def _request(
     context: StageContext,
     packed: Pack,
     named: tuple[RequestId, Sequence[str]],
-    *,
-    mended: bool,
+    reasons: str | None,
 ) -> NewRequest:
     stage, facts, tasks = context.stage, context.facts, packed.tasks
     request, names = named
     if stage.schema is None:
         rendered = tasks[0].content.encode()
     else:
-        rendered = pack_bytes(stage.prompt, names, tasks)
+        rendered = pack_bytes(prompt_of(context, reasons), names, tasks)
     user = rendered.decode()
     floor = max([task.output_floor for task in tasks])
     limit = max_tokens(packed.estimates, facts, stage.max_tokens_per_block, floor)
     content_bytes = sum([task.json_bytes for task in tasks])
-    sent_bytes = context.prefix_bytes + items_bytes(len(tasks), content_bytes)
+    sent_bytes = context.prefix_bytes + items_bytes(len(tasks), content_bytes) + len(reasons or "")
     digest = rendered_hash(context.sending(limit).payload_head, rendered)
     if context.route != BATCH:  # a batch is written later, and may be larger than memory
         contexts.rendered[digest] = user
@@ -224,11 +223,11 @@ def _request(
     reserve = most_cost(most_input, limit, context.price_at(most_input))
     return NewRequest(
         request,
-        Kind.REPAIR.value if mended else ANSWER,
+        ANSWER if reasons is None else Kind.REPAIR.value,
         digest,
         len(tasks),
         content_bytes,
         limit,
         reserve,
-        user if context.policy.ledger == "full" or (mended and context.by_block) else "",
+        user if context.policy.ledger == "full" or reasons is not None else "",
     )

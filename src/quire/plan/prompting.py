@@ -147,9 +147,14 @@ def content(material: Material, item: Template | None, prompt: str, *, records: 
         text = subject_text(material)
         text = text if records or not prompt else f"{prompt}\n\n{text}"
         known = False
-    if material.critique and not known:
-        text = f"{text}\n\n{REFUSED.format(reasons=material.critique)}"
+    if material.critique and not known and not records:
+        text = f"{text}\n\n{complaint(material.critique)}"
     return text
+
+
+def complaint(reasons: str) -> str:
+    """Why an earlier answer did not do; of records it stands before the items, not in them."""
+    return REFUSED.format(reasons=reasons)
 
 
 def _listed(read: Read | Sequence[Read]) -> Sequence[Read]:
