@@ -17,7 +17,7 @@ from quire.engine.run import RunHandle
 from quire.kits.judge.documents import document_of
 from quire.kits.judge.experiment import Experiment, with_names
 from quire.kits.judge.reading import read_experiment
-from quire.kits.judge.recipe import recipe_of
+from quire.kits.judge.recipe import SCORE_GEN, recipe_of
 from quire.kits.judge.rows import ExperimentRows, StageRow
 from quire.kits.judge.snapshots import EXPERIMENT, experiment_from_json, experiment_to_json
 from quire.ledger.ledger import Transaction
@@ -90,7 +90,9 @@ def rows_of(engine: Engine, run: RunId) -> ExperimentRows:
         models = (ModelFacts.from_json(told.run.model), *tx.subjects.models(run))
         names = [each.name for each in models]
         shown = tx.outcomes.documents(run)
-        tasks = [_row(each, names, shown) for each in tx.outcomes.of_run(run)]
+        tasks = [
+            _row(each, names, shown) for each in tx.outcomes.of_run(run) if not _is_purged(each)
+        ]
     return ExperimentRows(
         experiment=told.experiment,
         documents=told.documents,
@@ -139,6 +141,11 @@ def _experiment_run(tx: Transaction, number: RunId) -> ExperimentRun:
     texts = tx.subjects.texts(documents)
     experiment = experiment_from_json(told, [texts.get(each, "") for each in documents])
     return ExperimentRun(run, experiment, documents)
+
+
+def _is_purged(outcome: Outcome) -> bool:
+    """Whether nobody knows any more which evidence a score was about."""
+    return outcome.stage == SCORE_GEN and outcome.part is None
 
 
 def _row(

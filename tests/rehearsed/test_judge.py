@@ -1,0 +1,68 @@
+"""Judge experiments through three vendors' batches, with slips, faults and kills on the way."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quire.engine.judging import start_experiment
+from quire.providers.catalog import CATALOG
+from quire.rehearsal.thread import rehearsing
+from tests.crash.pace import VARIABLE, PacedClock
+from tests.kits.judge.piloting import SLIPS, bill, prove, write_pilot
+from tests.patience import at_most
+from tests.rehearsed.rehearsed import BASES, KEYS, VENDORS, ByClock, Rehearsed, billed
+
+SPEED = 240.0  # times real time
+FAULTS = f"{SLIPS},batch_shuffle=0.5,batch_duplicate=0.5,batch_expire@1,batch_truncate@1,seed=4"
+DEATHS = ("after_intent", "after_create", "after_rows", "after_collect")  # each may come early
+
+
+@pytest.fixture
+def clock() -> PacedClock:
+    """The time of this test, at the server and in every process."""
+    return PacedClock(SPEED)
+
+
+@pytest.fixture
+def here(
+    ledger_url: str, clock: PacedClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Rehearsed]:
+    """An engine and a server of its own, both of which other processes find."""
+    with rehearsing(models=CATALOG, clock=clock, batch_latency="20s", faults=FAULTS) as server:
+        environment = {**KEYS, **{name: server.url + path for name, path in BASES.items()}}
+        environment |= {"QUIRE_POLL": "20", "QUIRE_LEASE": "2400", "NO_PROXY": "*"}
+        environment["TMPDIR"] = str(tmp_path)  # the killed leave their files behind
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        made = Rehearsed(ledger_url, outside=ByClock(clock), server=server, lease=2400.0, poll=20.0)
+        yield made
+        made.close()
+
+
+def die(here: Rehearsed, clock: PacedClock, run: int, point: str) -> int:
+    """Let a process work on a run until it dies at a point; returns how it ended."""
+    command = [sys.executable, "-m", "tests.crash.victim", here.url, str(run), point, "1"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, str(clock.pace))
+        return subprocess.run([*command, ""], timeout=120, check=False).returncode
+
+
+@pytest.mark.parametrize("kind", ["ecc", "control"])
+def test_a_pilot_that_is_killed_and_started_again_adds_up(
+    here: Rehearsed, clock: PacedClock, tmp_path: Path, kind: str
+) -> None:
+    path = write_pilot(tmp_path, kind, VENDORS, samples=4, evidence=5)
+    run = start_experiment(here.engine, path, route="batch", min_batch_size=2)
+
+    ended = [die(here, clock, run.id, point) for point in DEATHS]
+    finished = run.wait(at_most(100.0))  # this process takes over
+
+    assert set(ended) == {-signal.SIGKILL}
+    prove(here.engine, run.id, tmp_path / "tables")
+    calls = [(entry.model, entry.route, usage) for entry, usage in billed(here.server.entries())]
+    assert {route for _, route, _ in calls} >= {"batch"}
+    assert finished.cost <= bill(calls) <= finished.cost + finished.presumed
