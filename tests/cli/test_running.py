@@ -150,7 +150,7 @@ def test_a_run_tells_programs_its_exit_code_too(ready: Quire) -> None:
         (["--schema", "clauses", "--model", "simulated/smal"], "did you mean simulated/small or"),
         (["--schema", "clauses", "--pack-size", "26"], "from 1 to 25"),
         (["--schema", "clauses", "--limit", "0"], "see `quire run --help`"),
-        ([], "missing option '--schema'"),
+        ([], "give --schema NAME or --recipe NAME, one of the two"),
     ],
 )
 def test_a_wrong_order_is_refused_before_anything_is_spent(

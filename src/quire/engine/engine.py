@@ -82,29 +82,21 @@ class Engine(Foreseeing, Steering, Standing, Batching):
         """
         if recipe is not None:
             one_of_two(schema, recipe)
-            return self.cook(
-                recipe,
-                model=model,
-                over=over,
-                parameters=parameters,
-                limit=limit,
-                stop_after=stop_after,
-                new=new,
-                **policy,
-            )
+            chosen: Any = {"parameters": parameters, "stop_after": stop_after}
+            told: Any = {"model": model, "over": over, "limit": limit, "new": new, **policy}
+            return self.cook(recipe, **chosen, **told)
         one_of_two(schema, recipe, parameters=parameters, stop_after=stop_after)
         asked = self._ask(schema, model, policy)
-        order = Order(
-            recipe=asked.recipe,
-            facts=asked.facts,
-            policy=asked.policy.with_route(self._route(asked, over)),
-            inputs=self._inputs(over),
-            task_limit=limit,
-            new=new,
+        return self._start(
+            Order(
+                recipe=asked.recipe,
+                facts=asked.facts,
+                policy=asked.policy.with_route(self._route(asked, over)),
+                inputs=self._inputs(over),
+                task_limit=limit,
+                new=new,
+            )
         )
-        with self.ledger.transaction() as tx:
-            started = start(tx, order, self._outside.now())
-        return RunHandle(self, started.run_id, goes_on=started.goes_on)
 
     def cook(  # noqa: PLR0913 - all that a person may say of a recipe's run
         self,
@@ -125,18 +117,22 @@ class Engine(Foreseeing, Steering, Standing, Batching):
         read = read_dish(recipe, self.registry, parameters or {})
         dish = prepare_dish(self.settings, read, model, policy)
         check_stop_after(dish.recipe, stop_after)
-        inputs, names = self._named_inputs(dish.recipe, over)
-        order = Order(
-            recipe=dish.recipe,
-            facts=dish.facts,
-            models=dish.models,
-            policy=dish.policy.with_route(self._dish_route(dish)),
-            inputs=inputs,
-            input_names=names,
-            task_limit=limit,
-            stop_after=stop_after,
-            new=new,
+        inputs, names = self._named_inputs(dish.recipe, self._served(dish.recipe, over))
+        return self._start(
+            Order(
+                recipe=dish.recipe,
+                facts=dish.facts,
+                models=dish.models,
+                policy=dish.policy.with_route(self._dish_route(dish)),
+                inputs=inputs,
+                input_names=names,
+                task_limit=limit,
+                stop_after=stop_after,
+                new=new,
+            )
         )
+
+    def _start(self, order: Order) -> RunHandle:
         with self.ledger.transaction() as tx:
             started = start(tx, order, self._outside.now())
         return RunHandle(self, started.run_id, goes_on=started.goes_on)

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 from quire.domain.batches import BatchRules
 from quire.domain.data import Json
 from quire.domain.errors import UsageError
 from quire.domain.ids import DocumentId
+from quire.domain.recipes import Recipe
 from quire.domain.runs import DIRECT
 from quire.engine.cooking import Dish, prepare_dish, read_dish
 from quire.engine.counting import exactly
@@ -43,28 +44,6 @@ class Foreseeing(Library):
     registry: Registry
     exact_tokens: bool
 
-    @overload
-    def plan(
-        self,
-        *,
-        schema: Any,
-        recipe: None = None,
-        model: str | None = None,
-        over: Any = None,
-        parameters: None = None,
-        **policy: Json,
-    ) -> Planned: ...
-    @overload
-    def plan(
-        self,
-        *,
-        schema: None = None,
-        recipe: Any,
-        model: str | None = None,
-        over: Any = None,
-        parameters: Mapping[str, Json] | None = None,
-        **policy: Json,
-    ) -> PlannedRecipe: ...
     def plan(
         self,
         *,
@@ -72,10 +51,13 @@ class Foreseeing(Library):
         recipe: Any = None,
         model: str | None = None,
         over: Any = None,
-        parameters: Mapping[str, Json] | None = None,
+        parameters: Any = None,
         **policy: Json,
-    ) -> Planned | PlannedRecipe:
-        """Forecast requests, tokens and dollars, from answers where some came; spends nothing."""
+    ) -> Any:
+        """Forecast requests, tokens and dollars, from answers where some came; spends nothing.
+
+        Of a schema it is a `Planned`, of a recipe a `PlannedRecipe`.
+        """
         if recipe is not None:
             one_of_two(schema, recipe)
             return self._plan_recipe(recipe, parameters or {}, model, over, policy)
@@ -94,11 +76,23 @@ class Foreseeing(Library):
     ) -> PlannedRecipe:
         read = read_dish(recipe, self.registry, parameters)
         dish = prepare_dish(self.settings, read, model, policy)
-        inputs, names = self._named_inputs(dish.recipe, over)
+        inputs, names = self._named_inputs(dish.recipe, self._served(dish.recipe, over))
         sets = {document: names.get(document, "") for document, _ in inputs}
         self._dish_route(dish)  # whatever cannot be is told before it is forecast
         with self.ledger.snapshot() as tx:
             return foretell_recipe(tx, dish, self.registry, sets, self._rules)
+
+    def _served(self, recipe: Recipe, over: Any) -> Any:
+        """What is given without a name belongs to the one input there is; several need names."""
+        if not recipe.inputs or isinstance(over, Mapping):
+            return over
+        if len(recipe.inputs) > 1:
+            told = " ".join(f"--input {name}=PATH" for name in recipe.inputs)
+            raise UsageError(f"{recipe.name} has several inputs, each needs documents: {told}")
+        if over is None:
+            with self.ledger.snapshot() as tx:
+                over = [document for document, _ in tx.documents.names()]
+        return {recipe.inputs[0]: over}
 
     def _rules(self, provider: str) -> BatchRules | None:
         vendor = self.providers.batching(provider)

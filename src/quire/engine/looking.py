@@ -24,6 +24,7 @@ from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.views import AttemptView, MemberView, RequestLine, RequestView
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.progress import asks_a_schema, at_rest, progress
+from quire.pipeline.stalls import cause_of
 from quire.recipes.registry import Registry
 
 FAILURES = 10_000  # looked at, at most
@@ -35,6 +36,15 @@ class FailureGroup(NamedTuple):
     cause: str
     failures: list[Failure]
     stage: str = ""
+
+
+class FirstRows(NamedTuple):
+    """The first results of a stage: of blocks where it is about every block, else of tasks."""
+
+    stage: str
+    fields: tuple[str, ...]
+    blocks: list[ExportedRow] | None = None
+    tasks: Sequence[StageRow] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,16 +117,17 @@ class Looking:
         with self._ledger.snapshot() as tx:
             return [each.run_id for each in tx.runs.wishes()]
 
-    def sample(
-        self, run: RunId, only: str, limit: int, stage: str | None = None
-    ) -> "list[ExportedRow] | list[StageRow]":
+    def sample(self, run: RunId, only: str, limit: int, stage: str | None = None) -> FirstRows:
         """The first rows of a run's last stage, or of another: blocks or tasks."""
         with self._ledger.snapshot() as tx:
             source = source_of(tx, run)
             wanted = chosen(source.recipe, stage)
+            fields = tuple(wanted.schema.properties) if wanted.schema else ()
             if each_block_once(wanted):
-                return list(islice(block_rows(tx, source, wanted, only), limit))
-            return list(islice(stage_rows(tx, source, wanted, only), limit))
+                blocks = islice(block_rows(tx, source, wanted, only), limit)
+                return FirstRows(wanted.name, fields, list(blocks))
+            tasks = islice(stage_rows(tx, source, wanted, only), limit)
+            return FirstRows(wanted.name, fields, tasks=list(tasks))
 
     def documents(self, names: Sequence[str]) -> list[DocumentId]:
         """Documents by number, title, file name or fingerprint; each name must mean one."""
@@ -127,11 +138,12 @@ class Looking:
         """Failed tasks, or blocked ones, by stage and cause, the commonest of a stage first."""
         found: list[FailureGroup] = []
         with self._ledger.snapshot() as tx:
+            stages = progress(tx, run, self.contexts).stages
             for stage in tx.runs.stages(run):
                 groups: dict[str, list[Failure]] = defaultdict(list)
                 listed = tx.tasks.blocked if blocked else tx.tasks.failures
                 for failure in listed(stage.id, FAILURES):
-                    groups[failure.error].append(failure)
+                    groups[cause_of(stages, failure.error)].append(failure)
                 ordered = sorted(groups.items(), key=lambda each: -len(each[1]))
                 found += [FailureGroup(cause, failed, stage.name) for cause, failed in ordered]
         return found
@@ -158,14 +170,15 @@ class Looking:
             else:
                 user = text_alone(tx, context, task)
         models = [each.name for each in context.told.models]
+        plain = len(context.told.stages) == 1 and not context.stage.templated
         return PromptView(
             task=view,
             request_id=view.request_id,
             model=models[view.model_no],
             system=context.prefix.system,
             user=user or "(purged)",
-            stage=context.stage.name,
-            about=about(view, models, samples=context.stage.samples > 1),
+            stage="" if plain else context.stage.name,
+            about="" if plain else about(view, models, samples=context.stage.samples > 1),
         )
 
     def _request(self, tx: Transaction, request: RequestId) -> RequestView:

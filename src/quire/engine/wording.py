@@ -116,11 +116,10 @@ def about(view: TaskView, models: Sequence[str], *, samples: bool) -> str:
 
 def subject(block_uid: str, title: str, reads: int | None) -> str:
     """The block, result or document that a task is about."""
-    if block_uid and block_uid != "(purged)":
-        return block_uid
+    what = title if block_uid == "(purged)" else block_uid
     if reads is not None:
-        return f"{title}, result of task {reads}" if title else f"result of task {reads}"
-    return title or "the run"
+        return f"{what}, result of task {reads}" if what else f"result of task {reads}"
+    return what or "the run"
 
 
 def _item(done: Rendered, task: TaskId) -> Item:

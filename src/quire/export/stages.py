@@ -1,7 +1,7 @@
 """Stages: the results of any stage, a task at a time in subject order, for files and frames."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from quire.domain.data import Json
@@ -38,6 +38,11 @@ class StageRow:
         """The accepted data; what was not accepted is never exported."""
         found: Json = json.loads(self.text) if self.text else None  # exact beyond 64 bits
         return found
+
+    @property
+    def fields(self) -> Mapping[str, Json]:
+        """The same as columns."""
+        return fields_of(self.data)
 
     @property
     def text(self) -> str | None:
@@ -126,7 +131,7 @@ def flat_tasks(
             "version": outcome.version,
             "stale": outcome.stale_since is not None,
         }
-        data = dict.fromkeys(known, None) | dict(fields_of(each.data))
+        data = dict.fromkeys(known, None) | dict(each.fields)
         yield (
             {f"quire_{name}" if name in data else name: value for name, value in ours.items()}
             | data

@@ -16,6 +16,11 @@ from quire.pipeline.contexts import Contexts
 from quire.pipeline.fan import MOST_DOCUMENTS, surroundings
 from quire.pipeline.told import Told
 
+_SUMS = (  # what is tallied besides tasks by state
+    *("packs", "packed_tasks", "splits", "calls", "resent"),
+    *("input_tokens", "output_tokens", "cached_tokens", "cost", "presumed"),
+)
+
 
 def progress(tx: Transaction, run: RunId, contexts: Contexts | None = None) -> Progress:
     """Sum up a run; `contexts` remember what recipes were told, so that it is not read again."""
@@ -35,16 +40,7 @@ def progress(tx: Transaction, run: RunId, contexts: Contexts | None = None) -> P
         total=total,
         expanded=sum(stage.expanded for stage in stages),
         counts=_states(sums),
-        packs=sums["packs"],
-        packed_tasks=sums["packed_tasks"],
-        splits=sums["splits"],
-        calls=sums["calls"],
-        resent=sums["resent"],
-        input_tokens=sums["input_tokens"],
-        output_tokens=sums["output_tokens"],
-        cached_tokens=sums["cached_tokens"],
-        cost=sums["cost"],
-        presumed=sums["presumed"],
+        **{name: sums[name] for name in _SUMS},
         in_flight=tx.requests.in_flight(run),
         holds=tx.holds.of_run(run),
         batches=batches,

@@ -1,6 +1,8 @@
 """Stalls: why nothing moves when nothing moves, a line a reason, each with what to do."""
 
-from collections.abc import Iterator
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quire.domain.ids import RunId
@@ -11,7 +13,8 @@ from quire.pipeline.admit import held_back_by
 from quire.pipeline.progress import at_rest
 
 REASONS = 3  # of what is blocked in a stage
-LONGEST = 160  # characters of an error that is quoted
+LONGEST = 160  # characters of a reason
+_NUMBER = re.compile(r"^task \d+(?= of |, which it reads)")  # of what blocks a task
 
 
 def reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> list[str]:
@@ -51,17 +54,18 @@ def _limited(found: Progress) -> bool:
 def _staged(tx: Transaction, found: Progress) -> Iterator[str]:
     """What is the matter with a recipe's stages, in their order."""
     blocked = any(each.count("blocked") for each in found.stages)
-    causes = tx.exports.blocked(found.run_id) if blocked else {}
+    causes = _causes(tx, found) if blocked else {}
     for stage in found.stages:
         if stage.waits_for:
             yield f"{stage.name} {_waiting(found, stage)}"
         if waiting := stage.count("proposed"):
             yield f"{stage.name}: {waiting:,} proposed, {_judged(found, stage)}"
         if count := stage.count("blocked"):
-            whys = [f"{why[:LONGEST]} ({times:,})" for why, times in causes.get(stage.name, [])]
+            whys = causes.get(stage.name, Counter()).most_common()
+            told = [f"{why} ({min(times, count):,})" for why, times in whys[:REASONS]]
             more = "; …" if len(whys) > REASONS else ""
             yield (
-                f"{stage.name}: {count:,} blocked: {'; '.join(whys[:REASONS])}{more};"
+                f"{stage.name}: {count:,} blocked, {'; '.join(told)}{more};"
                 f" `quire retry {found.run_id}` asks again what failed"
             )
         if stage.stale:
@@ -69,6 +73,24 @@ def _staged(tx: Transaction, found: Progress) -> Iterator[str]:
                 f"{stage.name}: {stage.stale:,} stale, made from what has changed since;"
                 f" `quire retry {found.run_id} --stale` makes them again"
             )
+
+
+def _causes(tx: Transaction, found: Progress) -> dict[str, Counter[str]]:
+    """Why tasks are blocked, by stage, each reason with how many it blocks."""
+    causes: dict[str, Counter[str]] = defaultdict(Counter)
+    for each in tx.exports.blocked(found.run_id):
+        became = each.state if each.state == "failed" else f"is {each.state}"
+        why = f": {cause_of(found.stages, each.error)}" if each.error and became == "failed" else ""
+        causes[each.stage][f"because {each.above} {became}{why}"[:LONGEST]] += each.count
+    return causes
+
+
+def cause_of(stages: Sequence[StageProgress], error: str) -> str:
+    """A task's error as a cause that it shares with others: without what was said of it alone."""
+    for each in stages:
+        if each.judges and error.startswith(f"{each.name}: "):
+            return f"{each.name} objected"
+    return _NUMBER.sub("a task", error)
 
 
 def _waiting(found: Progress, stage: StageProgress) -> str:

@@ -44,6 +44,16 @@ class Word(NamedTuple):
     data: str | None  # JSON
 
 
+class Cause(NamedTuple):
+    """What became of tasks that others read, so that those are blocked."""
+
+    stage: str  # of those that are blocked
+    above: str  # of those that they read
+    state: str
+    error: str
+    count: int  # tasks that are blocked by it
+
+
 class Further(NamedTuple):
     """What else is known of some tasks."""
 
@@ -92,17 +102,9 @@ class Exports:
         rows = self._run("words_ever", task=task)
         return [(row[0], json.loads(row[1] or "null")) for row in rows]
 
-    def blocked(self, run: RunId) -> dict[str, list[tuple[str, int]]]:
-        """Why tasks are blocked, by stage, the commonest reason first, with its count."""
-        found: dict[str, list[tuple[str, int]]] = defaultdict(list)
-        for stage, above, state, error, count in self._run("blocked_causes", run=run, limit=CAUSES):
-            why = f": {error}" if error and state == "failed" else ""
-            found[stage].append((f"{above} {_became(state)}{why}", count))
-        return found
+    def blocked(self, run: RunId) -> list[Cause]:
+        """Why tasks are blocked, stage by stage, the commonest reason first."""
+        return named(Cause, self._run("blocked_causes", run=run, limit=CAUSES))
 
     def _run(self, name: str, /, **values: object) -> list[Row]:
         return self._connection.run(name, workspace=self._workspace, **values)
-
-
-def _became(state: str) -> str:
-    return "failed" if state == "failed" else f"is {state}"
