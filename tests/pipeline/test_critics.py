@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from quire.pipeline.advance import reopen
 from quire.simulated.faults import NO_FAULTS, parse
 from tests.pipeline.dishes import NOTED, SMALL, answers, recipe, record_stage, states, text_stage
 from tests.world import World, sentences
@@ -143,3 +144,18 @@ def test_two_critics_must_both_have_spoken(world: Worlds, mode: str) -> None:
         "check": {"done": 3},
         "second": {"done": 3},
     }
+
+
+def test_a_word_that_was_not_heard_is_heard_by_the_sweep(world: Worlds) -> None:
+    here = world()
+    documents(here)
+    run = here.engine.cook(recipe(SUMMARY, critic()), model=SMALL)
+    run.wait()
+    with here.engine.ledger.transaction() as tx:  # as if two critics had spoken at one moment
+        key = next(each.id for each in tx.runs.stages(run.id) if each.name == "summary")
+        tx.tasks.move("propose", [each.id for each in tx.lineage.few(key, 9)], ["done"])
+        reopen(tx, run.id, key, here.outside.now())
+
+    assert run.wait().state == "finished"
+
+    assert states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}

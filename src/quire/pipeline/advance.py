@@ -9,9 +9,9 @@ from quire.domain.states import TASK_OWED
 from quire.ledger.ledger import Transaction
 from quire.pipeline.begin import begin, hold_if_failed, stop_if_asked
 from quire.pipeline.contexts import Contexts
-from quire.pipeline.criticise import call_critics, give_up_uncriticised
 from quire.pipeline.drop import drop
 from quire.pipeline.expand import expand
+from quire.pipeline.follow import look_after_critics
 from quire.pipeline.release import rests, sweep
 from quire.pipeline.route import dissolve, fall_back
 from quire.pipeline.told import Told
@@ -65,9 +65,7 @@ def _look_after(tx: Transaction, told: Told, wishes: Wishes, now: datetime) -> N
         if stage.state == "waiting" and not held:
             begin(tx, told, stage, standing, wishes, now)
         if spec.critic:
-            give_up_uncriticised(tx, told, spec)
-            above = told.stage_ids[spec.of]
-            call_critics(tx, told, above, tx.critiques.forgotten(above, stage.id))
+            look_after_critics(tx, told, spec, now)
         if stage.state in ("expanding", "open") and rests(tx, told, stage):
             sweep(tx, told, stage)
 

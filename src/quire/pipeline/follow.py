@@ -7,7 +7,7 @@ from datetime import datetime
 from quire.domain.ids import RequestId, StageId, TaskId
 from quire.domain.recipes import Stage
 from quire.ledger.ledger import Transaction
-from quire.pipeline.criticise import call_critics, carry_out
+from quire.pipeline.criticise import call_critics, carry_out, give_up_uncriticised
 from quire.pipeline.release import release
 from quire.pipeline.told import Told
 
@@ -41,6 +41,24 @@ def follow(
         done = carry_out(tx, told, spec, tasks, now)
         _pass_on(tx, told, _named(told, spec.of), done, now)
     _pass_on(tx, told, spec, tasks, now)
+
+
+def look_after_critics(tx: Transaction, told: Told, critic: Stage, now: datetime) -> None:
+    """See to what nobody else saw to: a critic that failed, was not called, or was not heard.
+
+    Two critics of one answer may speak at the same moment, and neither sees the other.
+    """
+    give_up_uncriticised(tx, told, critic)
+    stage, above = told.stage_ids[critic.name], told.stage_ids[critic.of]
+    waiting = tx.tallies.of_stage(above).get("proposed", 0)
+    counts = tx.tallies.of_stage(stage)
+    if not waiting or any(counts.get(state, 0) for state in ("ready", "packed")):
+        return
+    call_critics(tx, told, above, tx.critiques.forgotten(above, stage))
+    unheeded = tx.critiques.unheeded(above, stage)
+    if unheeded:
+        done = carry_out(tx, told, critic, unheeded, now)
+        _pass_on(tx, told, _named(told, critic.of), done, now)
 
 
 def _pass_on(

@@ -52,6 +52,11 @@ class Critiques:
         rows = self._run("uncalled_of_stage", stage=stage, critic=critic, limit=CHUNK)
         return [row[0] for row in rows]
 
+    def unheeded(self, stage: StageId, critic: StageId) -> list[TaskId]:
+        """Tasks of a critic that are done, and whose word was not carried out."""
+        rows = self._run("unheeded_words", stage=stage, critic=critic, limit=CHUNK)
+        return [row[0] for row in rows]
+
     def spoken(self, critics: Sequence[TaskId]) -> list[Spoken]:
         """What some critics' tasks said of results that still wait for it."""
         rows = self._run("words_of_critics", ids=list(critics)) if critics else []

@@ -21,6 +21,7 @@ ALTER TABLE tasks ADD COLUMN waived_at INTEGER;                         -- faile
 DROP INDEX tasks_ready;
 CREATE INDEX tasks_ready ON tasks (stage_id, model_no, id) WHERE state = 'ready';
 CREATE INDEX tasks_waiting ON tasks (stage_id, id) WHERE state = 'waiting';
+CREATE INDEX tasks_proposed ON tasks (stage_id, id) WHERE state = 'proposed';
 CREATE INDEX tasks_blocked ON tasks (stage_id, id) WHERE state = 'blocked';
 CREATE INDEX tasks_document ON tasks (document_id) WHERE document_id IS NOT NULL;
 CREATE INDEX tasks_judging ON tasks (judged_result_id) WHERE judged_result_id IS NOT NULL;

@@ -21,6 +21,12 @@ JOIN tasks t ON t.id = judged.task_id AND t.workspace_id = :workspace AND t.stat
 JOIN results said ON said.task_id = c.id AND said.superseded_at IS NULL
 WHERE c.workspace_id = :workspace AND c.id IN (:ids...) ORDER BY c.id
 
+-- name: unheeded_words
+-- Answers of a critic's stage about results that are still proposed, as if nobody had spoken.
+SELECT c.id FROM tasks t JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
+JOIN tasks c ON c.judged_result_id = r.id AND c.workspace_id = :workspace AND c.stage_id = :critic AND c.state = 'done'
+WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'proposed' ORDER BY c.id LIMIT :limit
+
 -- name: cleared_of_critics
 -- Proposed tasks about whose current result every critic has spoken.
 SELECT t.id FROM tasks t JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
