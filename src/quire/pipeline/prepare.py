@@ -106,9 +106,9 @@ def _early_room(tx: Transaction, contexts: Contexts, context: StageContext, now:
         return 10**9
     counts = tx.tallies.of_stage(context.stage_id)
     failed = counts.get("failed", 0)
-    ended = failed + counts.get("done", 0) + counts.get("proposed", 0)
+    ended = failed + counts.get("done", 0)
     if ended < EARLY_TASKS:
-        return EARLY_TASKS - counts.get("packed", 0) - ended
+        return EARLY_TASKS - counts.get("packed", 0) - counts.get("proposed", 0) - ended
     if not tx.runs.mark_early_judged(run, now):
         contexts.judged_early.add(run)  # it is committed: no need to look again
     elif failed * 100 > ended * EARLY_FAILED_PERCENT:
