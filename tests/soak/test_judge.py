@@ -54,15 +54,18 @@ def server(
 
 
 def storm(run: RunHandle, url: str, planned: int) -> list[float]:
-    """Kill workers all along the way, then let one finish; returns how long each lived."""
+    """Kill workers all along the way, then let one finish; returns how long each lived.
+
+    Half die whenever it may be, the others when some share of the tasks is done.
+    """
     chance = random.Random(planned)
-    moments = sorted(chance.uniform(0, 0.8) for _ in range(KILLS))  # of the tasks are done
+    moments = [0.0] * (KILLS // 2) + sorted(chance.uniform(0.02, 0.8) for _ in range(KILLS // 2))
     command = [sys.executable, "-m", "tests.crash.victim", url, str(run.id), "never", "0", ""]
     lives = []
     for moment in moments:
         born = time.monotonic()
         with subprocess.Popen(command) as worker:
-            time.sleep(chance.uniform(0.5, 1.8))
+            time.sleep(chance.uniform(0.5, 1.8 if moment else 6.0))
             while run.progress().done < moment * planned:
                 assert time.monotonic() < born + LONGEST, "nothing moves"
                 time.sleep(0.02)

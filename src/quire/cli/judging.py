@@ -51,7 +51,8 @@ WhichOrNewest = Annotated[
 ]
 To = Annotated[Path, typer.Option("--to", metavar="FOLDER", help="Where the files go.")]
 
-_NEVER_PACKED = ("pack_size", "packing", "estimated_output_per_task")  # each draw goes alone
+# Each draw goes alone, and what shapes the answers stands in the file, so that it is exported.
+_NOT_TAKEN = ("pack_size", "packing", "estimated_output_per_task", "temperature", "effort")
 
 
 @app.command(epilog="Example: quire judge init my-experiment")
@@ -72,7 +73,7 @@ def init(
 
 
 @app.command(epilog="Example: quire judge run my-experiment/experiment.toml --route batch")
-@of.takes_policy(without=_NEVER_PACKED)
+@of.takes_policy(without=_NOT_TAKEN)
 def run(
     context: typer.Context,
     *,

@@ -239,3 +239,15 @@ def test_names_by_content_stay_the_same_across_experiments(tmp_path: Path) -> No
     assert one.evidence[0].id == other.evidence[0].id
     assert one.windows[0].id == other.windows[0].id
     assert one.fence != other.fence
+
+
+def test_text_that_not_every_database_keeps_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"text": "a", "title": "b\\u0000"}\n')
+    text = TOML.replace("civil order", r"civil\u0000order")
+    text = text.replace("without arrests", r"without\u0000arrests")
+    text += '\n[[evidence]]\ntable = "rows.jsonl"\nwindow = "us"\n'
+
+    told = _mistakes(tmp_path, text)
+
+    assert len(told) == 3
+    assert all("holds a NUL character" in each for each in told)

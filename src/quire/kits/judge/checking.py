@@ -38,6 +38,8 @@ class Table:
                 self.wrong(name, unknown(name, rules))
             elif not rules[name].allows(value):
                 self.wrong(name, f"must be {rules[name].wanted}, not {_shown(value)}")
+            elif has_nul(*(value if isinstance(value, list) else [value])):
+                self.wrong(name, "holds a NUL character, which not every database keeps as text")
             else:
                 kept[name] = value
         for name in needed:
@@ -48,6 +50,11 @@ class Table:
     def wrong(self, name: str, message: str) -> None:
         """Tell of a mistake in one value."""
         self.findings.add((*self.place, name), f"{name} {message}")
+
+
+def has_nul(*values: Json) -> bool:
+    """Whether one of some values is text that not every database can keep."""
+    return any(isinstance(each, str) and "\0" in each for each in values)
 
 
 def tables(body: Json, name: str, findings: Findings) -> list[Table]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from quire.domain.data import Json
 from quire.domain.errors import SourceUnreadable
-from quire.kits.judge.checking import Table
+from quire.kits.judge.checking import Table, has_nul
 from quire.kits.judge.experiment import Evidence, Window
 from quire.recipes.rules import TEXT, Rule, whole
 from quire.sources.reading import read_source
@@ -80,6 +80,8 @@ class Gathering:
         before = len(table.findings.mistakes)
         if not found.text.strip():
             table.findings.add(table.place, f"{found.where} has no text")
+        if has_nul(*found):
+            table.findings.add(table.place, f"{found.where} holds a NUL character")
         window = self._window(found.window or str(given.get("window", "")), found.where, table)
         truth = self._truth(found.truth or str(given.get("truth", "")), found.where, table)
         if len(table.findings.mistakes) > before:
