@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from quire.cli.printing import named
 from quire.domain.runs import Progress
 
 if TYPE_CHECKING:
@@ -15,11 +16,11 @@ def progress_json(
     """One object with everything `quire status` says, given how many workers live."""
     from quire.engine.standing import standing
 
-    return {
+    return _recipe_json(head, now) | {
         "run": now.run_id,
         "state": now.state,
         "standing": standing(now, workers),
-        "schema": head.schema,
+        "schema": None if head.recipe else head.schema,
         "model": head.model.name,
         "simulated": head.model.provider == "simulated",
         "started_at": head.started_at,
@@ -51,6 +52,33 @@ def progress_json(
     }
 
 
+def _recipe_json(head: "RunHead", now: Progress) -> dict[str, object]:
+    """What there is to say of a recipe besides; nothing of a schema."""
+    if not head.recipe:
+        return {}
+    return {
+        "recipe": head.recipe,
+        "models": [head.model.name, *head.models],
+        "stages": [
+            {
+                "name": each.name,
+                "state": each.state,
+                "tasks": dict(each.counts),
+                "expanded": each.expanded,
+                "critic_of": each.judges or None,
+                "waits_for": each.waits_for or None,
+                "stale": each.stale,
+            }
+            for each in now.stages
+        ],
+    }
+
+
+def asked_models(head: "RunHead") -> str:
+    """Who is asked, all of them."""
+    return ", ".join(named(each) for each in (head.model.name, *head.models))
+
+
 def mean_pack(now: Progress) -> float:
     """How many tasks a request carried, on average."""
     return round(now.packed_tasks / now.packs, 2) if now.packs else 0.0
@@ -59,4 +87,5 @@ def mean_pack(now: Progress) -> float:
 def blocks_each(now: Progress) -> str:
     """The same in words."""
     mean = mean_pack(now)
-    return f"{mean:g} {'block' if mean == 1 else 'blocks'}"
+    noun = "task" if now.recipe else "block"
+    return f"{mean:g} {noun if mean == 1 else noun + 's'}"

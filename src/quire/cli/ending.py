@@ -6,6 +6,7 @@ from quire.cli.describing import progress_json
 from quire.cli.edge import DONE, HELD, INTERRUPTED, SOME_FAILED
 from quire.cli.outstanding import batches_out, went_direct
 from quire.cli.printing import SIMULATED, counted, note, print_json, say
+from quire.cli.staging import summed_up
 from quire.cli.watching import ended, goal
 from quire.domain.money import dollars
 from quire.domain.runs import Progress
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 def exit_code(now: Progress, *, interrupted: bool) -> int:
     """How a run stands, as an exit code."""
     if now.state == "running":
-        if interrupted and ended(now) < goal(now):
+        if interrupted and (ended(now) < goal(now) or (now.recipe and not now.spent)):
             return INTERRUPTED
         if now.holds:
             return HELD
@@ -42,13 +43,7 @@ def print_end(
     """Sum a run up and say what to do next; `new`: the same command would begin another."""
     run = now.run_id
     if not quiet:
-        head = engine.look.head(run)
-        simulated = head.model.provider == SIMULATED
-        say(f"run {run} {_standing(now, code)}: {_blocks(now)}{' · simulated' * simulated}")
-        say(f"  {_spending(now, foreseen)}")
-        told = went_direct(head, now) if code in (DONE, SOME_FAILED) else ""
-        if told and not engine.batches(run):
-            say(f"  {told}")
+        _sum_up(engine, now, code, foreseen)
     if now.state == "running":
         for hold in now.holds:
             note(f"quire: run {run} is held ({hold.kind.value}): {hold.detail}")
@@ -57,6 +52,19 @@ def print_end(
             say(left)
         for line in _next(now, code, new=new):
             say(f"next: {line}")
+
+
+def _sum_up(engine: "Engine", now: Progress, code: int, foreseen: int | None) -> None:
+    run = now.run_id
+    head = engine.look.head(run)
+    simulated = head.model.provider == SIMULATED
+    say(f"run {run} {_standing(now, code)}: {_blocks(now)}{' · simulated' * simulated}")
+    if now.recipe:
+        say(f"  {summed_up(now)}")
+    say(f"  {_spending(now, foreseen)}")
+    told = went_direct(head, now) if code in (DONE, SOME_FAILED) else ""
+    if told and not engine.batches(run):
+        say(f"  {told}")
 
 
 def _standing(now: Progress, code: int) -> str:
@@ -70,9 +78,12 @@ def _standing(now: Progress, code: int) -> str:
 
 
 def _blocks(now: Progress) -> str:
-    parts = [f"{now.done:,} of {counted(now.total, 'block')} done", f"{now.failed:,} failed"]
-    cancelled = now.counts.get("cancelled", 0)
-    return ", ".join([*parts, f"{cancelled:,} cancelled"] if cancelled else parts)
+    noun = "task" if now.recipe else "block"
+    parts = [f"{now.done:,} of {counted(now.total, noun)} done", f"{now.failed:,} failed"]
+    for state in ("blocked", "cancelled"):
+        if count := now.counts.get(state, 0):
+            parts.append(f"{count:,} {state}")
+    return ", ".join(parts)
 
 
 def _spending(now: Progress, foreseen: int | None) -> str:
@@ -129,6 +140,8 @@ def _next(now: Progress, code: int, *, new: bool) -> list[str]:
         said.append(f"quire failures {run} says why some failed; quire retry {run} asks again")
     if now.done and code in (DONE, SOME_FAILED):
         said.append(f"quire show {run}, or quire export {run} -o out.jsonl")
+    if stale := sum(each.stale for each in now.stages):
+        said.append(f"quire retry {run} --stale makes {stale:,} again that used what has changed")
     if code == HELD and (cure := _cure(now)):
         said.append(cure)
     return said

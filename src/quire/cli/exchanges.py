@@ -41,7 +41,9 @@ def prompt(
     print_pairs(
         [
             (f"task {task}", f"{view.task.state}, {sent}"),
-            ("block", view.task.block_uid),
+            ("block", "" if view.stage else view.task.block_uid),
+            ("stage", view.stage),
+            ("about", view.about),
             ("model", named(view.model)),
             ("error", view.task.error or ""),
         ]

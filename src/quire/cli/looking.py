@@ -16,12 +16,14 @@ from quire.cli.printing import (
     counted,
     last_part,
     moment,
+    named,
     print_json,
     print_pairs,
     print_table,
     say,
     shown,
 )
+from quire.cli.staging import print_stages
 from quire.domain.money import dollars
 from quire.domain.runs import Progress
 
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from quire.domain.batches import BatchView
     from quire.engine.looking import RunHead
 
-TASKS_SHOWN = 5  # of each cause of failure
 _RUNS_GIVE_WAY: tuple[Narrowing, ...] = (
     ("started", brief_moment),
     ("model", last_part),
@@ -57,7 +58,9 @@ def runs(
     elif not found:
         say("no runs yet; `quire run --schema SCHEMA` starts one")
     else:
-        columns = (">run", "state", "schema", "*model", ">blocks", ">done", ">failed", ">cost")
+        recipes = any(head.recipe for head, _ in found)
+        what, of = ("recipe", ">tasks") if recipes else ("schema", ">blocks")
+        columns = (">run", "state", what, "*model", of, ">done", ">failed", ">cost")
         rows = (
             (
                 head.id,
@@ -90,16 +93,22 @@ def status(
         head, now, why = engine.look.head(number), engine.progress(number), engine.why(number)
         workers = engine.workers()
         views = engine.batches(number) if now.batches else []
+        own = engine.stage_policies(number) if policy else {}
     if as_json:
-        extra = {"policy": head.policy} if policy else {}
+        extra = {"policy": head.policy, "stage_policies": own} if policy else {}
         print_json(progress_json(head, now, why, workers) | extra)
         return
     print_pairs(_status(head, now, workers, views))
+    if now.recipe:
+        say()
+        print_stages(now)
     for line in why:
         say(f"\n{line}" if line is why[0] else line)
     if policy:
         say()
-        rows = ((name, *_sourced(value)) for name, value in head.policy.items())
+        rows = [(name, *_sourced(value)) for name, value in head.policy.items()]
+        for stage, told in own.items():
+            rows += [(name, shown(value), f"stage {stage}") for name, value in told.items()]
         print_table(("policy", "value", "from"), rows)
 
 
@@ -108,9 +117,10 @@ def _status(
 ) -> list[tuple[str, str]]:
     from quire.engine.standing import standing
 
+    noun = "task" if now.recipe else "block"
     simulated = f" ({head.model.note})" if head.model.note else ""
     counts = ", ".join(f"{count:,} {state}" for state, count in now.counts.items())
-    untouched = now.total - sum(now.counts.values())
+    untouched = 0 if now.recipe else now.total - sum(now.counts.values())
     fate = "to come" if now.state == "running" else "never asked"
     blocks = ", ".join(part for part in (counts, untouched and f"{untouched:,} {fate}") if part)
     presumed = (
@@ -120,10 +130,10 @@ def _status(
     )
     return [
         (f"run {now.run_id}", standing(now, workers)),
-        ("schema", head.schema),
-        ("model", f"{head.model.name}{simulated}"),
-        ("blocks", f"{now.total:,}: {blocks}"),
-        ("limit", f"{now.task_limit:,} blocks" if now.task_limit is not None else ""),
+        ("recipe" if now.recipe else "schema", head.schema),
+        ("model", ", ".join([f"{head.model.name}{simulated}", *map(named, head.models)])),
+        (f"{noun}s", f"{now.total:,}: {blocks}" if blocks else f"{now.total:,}"),
+        ("limit", _limit(now)),
         (
             "packs",
             f"{now.packs:,} made, {blocks_each(now)} each on average,"
@@ -139,41 +149,17 @@ def _status(
     ]
 
 
+def _limit(now: Progress) -> str:
+    if now.task_limit is None:
+        return ""
+    return f"{now.task_limit:,} {'tasks of its first stages' if now.recipe else 'blocks'}"
+
+
 def _sourced(value: object) -> tuple[str, str]:
     if not isinstance(value, Mapping):
         return shown(value), ""
     told = value.get("value")
     return ("–" if told is None else shown(told)), shown(value.get("source"))
-
-
-def failures(context: typer.Context, run: RunNumber = None, as_json: AsJson = False) -> None:
-    """Show why blocks failed, the commonest cause first."""
-    with opened(context) as engine:
-        number = chosen(engine, run)
-        groups = engine.look.failures(number)
-    if as_json:
-        print_json(
-            [
-                {"cause": each.cause, "count": len(each.failures), "failures": each.failures}
-                for each in groups
-            ]
-        )
-    elif not groups:
-        say(f"run {number} has no failed blocks")
-    else:
-        rows = (
-            (len(group.failures), group.cause, _some([each.task_id for each in group.failures]))
-            for group in groups
-        )
-        print_table((">blocks", "*cause", "*tasks"), rows)
-        first = groups[0].failures[0].task_id
-        say(f"\nnext: quire prompt {first} shows what was asked; quire retry {number} asks again")
-
-
-def _some(tasks: list[int]) -> str:
-    more = len(tasks) - TASKS_SHOWN
-    listed = " ".join(map(str, tasks[:TASKS_SHOWN]))
-    return f"{listed} and {more:,} more" if more > 0 else listed
 
 
 def events(

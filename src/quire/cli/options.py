@@ -53,7 +53,8 @@ Limit = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="Stop after N blocks; the same command without it goes on.",
+        help="Stop after N blocks (of a recipe: N tasks of its first stages); the same command"
+        " without it goes on.",
         show_default=False,
     ),
 ]
@@ -170,12 +171,32 @@ BatchWait = Annotated[
         help=f"How long a batch waits for more calls ({_BUILT_IN.batch_wait:g}).",
     ),
 ]
+CompletionMode = Annotated[
+    str | None,
+    _policy(
+        "--completion-mode",
+        metavar="MODE",
+        help="exact: a failure holds the run; best_effort: the rest goes on; throughput: nobody"
+        f" waits for a whole stage ({_BUILT_IN.completion_mode}).",
+    ),
+]
+RepairAfter = Annotated[
+    int | None,
+    _policy(
+        "--repair-after-failures",
+        metavar="N",
+        help="Wrong answers before a block is asked with the reasons; 0: never"
+        f" ({_BUILT_IN.repair_after_failures}).",
+    ),
+]
 
 POLICY_OPTIONS: Mapping[str, Any] = {  # by the name of what they set
     "pack_size": PackSize,
     "packing": Packing,
     "max_tries": MaxTries,
     "max_calls": MaxCalls,
+    "repair_after_failures": RepairAfter,
+    "completion_mode": CompletionMode,
     "concurrency": Concurrency,
     "call_timeout": CallTimeout,
     "temperature": Temperature,

@@ -1,11 +1,14 @@
 """The command that forecasts a run, in every way it could be carried out."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from quire.cli import options as of
+from quire.cli import recipe_options
+from quire.cli.cooking import Typed, asked
+from quire.cli.foretelling import tell_recipe
 from quire.cli.opening import opened
 from quire.cli.printing import console, counted, print_json, print_table, say
 from quire.domain.data import Json
@@ -24,18 +27,23 @@ _GAP = 2
 def plan(
     context: typer.Context,
     *,
-    schema: of.SchemaName,
+    schema: recipe_options.MaybeSchema = None,
+    recipe: recipe_options.RecipeName = None,
     model: of.ModelName = None,
     document: of.Documents = None,
+    param: recipe_options.Params = None,
+    given: recipe_options.Inputs = None,
     as_json: of.AsJson = False,
     **policy: Json,
 ) -> None:
     """Forecast calls, tokens, time and dollars of every way to do it; spends nothing."""
     with opened(context) as engine:
-        over = engine.look.documents(document) if document else None
+        what = asked(engine, Typed(schema, recipe, document, param, given))
         engine.exact_tokens = True
-        planned = engine.plan(schema=schema, model=model, over=over, **policy)
-    if as_json:
+        planned: Any = engine.plan(model=model, **what, **policy)
+    if recipe is not None:
+        tell_recipe(planned, as_json=as_json)
+    elif as_json:
         print_json(_plan_json(planned))
     else:
         _print_plan(planned)

@@ -8,14 +8,26 @@ import typer
 
 from quire.cli.opening import chosen, opened, session
 from quire.cli.options import AsJson, Only, RunNumber
-from quire.cli.printing import clipped, counted, note, print_json, print_table, say, shown
+from quire.cli.printing import (
+    clipped,
+    counted,
+    last_part,
+    note,
+    print_json,
+    print_table,
+    say,
+    shown,
+)
+from quire.cli.recipe_options import StageName
 from quire.domain.errors import UsageError
 
 if TYPE_CHECKING:
+    from quire.engine.looking import FirstRows
     from quire.export.rows import ExportedRow
 
 FORMATS = ("jsonl",)
 STDOUT = "-"
+TEXT, CELL = 100, 20  # characters of a cell that is alone, and of one among others
 
 
 def show(
@@ -23,19 +35,30 @@ def show(
     run: RunNumber = None,
     limit: Annotated[int, typer.Option(min=1, metavar="N", help="How many blocks.")] = 10,
     only: Only = "all",
+    stage: StageName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a run's first results as a table, a block a row."""
+    """Show a run's first results as a table, a block or task a row."""
     with opened(context) as engine:
         number = chosen(engine, run)
-        head, rows = engine.look.head(number), engine.look.sample(number, only, limit)
-        total = engine.progress(number).total
+        head, now = engine.look.head(number), engine.progress(number)
+        found = engine.look.sample(number, only, limit, stage)
     if as_json:
-        print_json([_row_json(each) for each in rows])
+        blocks, tasks = found.blocks or (), found.tasks
+        print_json([*map(_row_json, blocks), *(each.as_json() for each in tasks)])
         return
-    _print_rows(rows, head.fields)
+    if found.blocks is None:
+        _print_tasks(found)
+    else:
+        _print_rows(found.blocks, found.fields)
+    count, noun = len(found.tasks), "task"
+    total = next(each.expanded for each in now.stages if each.name == found.stage)
+    if found.blocks is not None:
+        count, noun = len(found.blocks), "block"
+        total = total if now.recipe else now.total
+    of = f"{found.stage}, run {number}" if now.recipe else f"run {number}"
     simulated = " · simulated" if head.model.provider == "simulated" else ""
-    say(f"\nthe first {len(rows):,} of {counted(total, 'block')} of run {number}{simulated}")
+    say(f"\nthe first {count:,} of {counted(total, noun)} of {of}{simulated}")
 
 
 def _print_rows(rows: Sequence["ExportedRow"], fields: Sequence[str]) -> None:
@@ -63,6 +86,40 @@ def _print_rows(rows: Sequence["ExportedRow"], fields: Sequence[str]) -> None:
     print_table(columns, cells)
 
 
+def _print_tasks(found: "FirstRows") -> None:
+    """The same of tasks: whatever is the same in all of them is not a column."""
+    tasks = found.tasks
+    data = [each.fields for each in tasks]
+    fields = found.fields or tuple(dict.fromkeys(name for each in data for name in each))
+    own = {
+        "~about": [clipped(each.outcome.title or "the run", 24) for each in tasks],
+        "model": [last_part(each.model) for each in tasks],
+        ">sample": [str(each.outcome.sample) for each in tasks],
+        "status": [each.status for each in tasks],
+    }
+    plain = {"status": {"accepted"}}
+    kept = [
+        name
+        for name, values in own.items()
+        if len(set(values)) > 1 or (name in plain and set(values) - plain[name])
+    ]
+    longest = TEXT if len(fields) == 1 else CELL
+    columns = [
+        ">task",
+        *kept,
+        *(_heading(name, [each.get(name) for each in data]) for name in fields),
+    ]
+    cells = (
+        [
+            str(each.outcome.task_id),
+            *(own[name][no] for name in kept),
+            *(clipped(_cell(data[no].get(name)), longest) for name in fields),
+        ]
+        for no, each in enumerate(tasks)
+    )
+    print_table(columns, cells)
+
+
 def _heading(field: str, values: Sequence[object]) -> str:
     """A field's name, in two lines if it is long: columns are narrow."""
     mark = ">" if any(type(each) in (int, float) for each in values) else "~"
@@ -76,7 +133,8 @@ def _cell(value: object) -> str:
 
 
 def _row_json(row: "ExportedRow") -> dict[str, object]:
-    return {
+    critics = {"critics": [each.as_json() for each in row.critics]} if row.critics else {}
+    return critics | {
         "block_uid": row.block_uid,
         "title": row.document.title,
         "block_index": row.row.block_index,
@@ -91,14 +149,16 @@ def _row_json(row: "ExportedRow") -> dict[str, object]:
 def export(
     context: typer.Context,
     run: RunNumber = None,
+    *,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="Where to; - is stdout.")
     ] = STDOUT,
     form: Annotated[str, typer.Option("--format", metavar="jsonl", help="How.")] = "jsonl",
     only: Only = "all",
+    stage: StageName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a run's results, every block in order, one line each."""
+    """Write a run's results in order, one line a block; of a recipe's other stages one a task."""
     if form not in FORMATS:
         raise UsageError(f"--format takes {', '.join(FORMATS)}, not {form!r}")
     if as_json and output == STDOUT:
@@ -106,10 +166,10 @@ def export(
     with opened(context) as engine:
         number = chosen(engine, run)
         simulated = engine.look.head(number).model.provider == "simulated"
-        lines = engine.export(number, output, only)
+        lines = engine.export(number, output, only, stage)
         now = engine.progress(number)
     ended = now.done + now.failed + now.counts.get("cancelled", 0)
-    pending = max(0, lines - ended) if only == "all" else 0
+    pending = max(0, lines - ended) if only == "all" and not now.recipe else 0
     if as_json:
         told = {"run": number, "lines": lines, "path": output, "simulated": simulated}
         print_json(told | ({"pending": pending} if pending else {}))

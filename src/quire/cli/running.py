@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from quire.cli import options as of
+from quire.cli import recipe_options
+from quire.cli.cooking import Typed, asked
+from quire.cli.describing import asked_models
 from quire.cli.ending import exit_code, print_end, print_end_json
 from quire.cli.opening import chosen, opened, session
 from quire.cli.outstanding import batches_out
@@ -16,7 +19,7 @@ from quire.domain.data import Json
 from quire.domain.runs import Progress
 
 if TYPE_CHECKING:
-    from quire.engine import Engine, RunHandle
+    from quire.engine import Engine, Planned, RunHandle
     from quire.engine.looking import RunHead
 
 FORECAST_MOST = 100_000  # blocks
@@ -26,24 +29,28 @@ FORECAST_MOST = 100_000  # blocks
 def run(
     context: typer.Context,
     *,
-    schema: of.SchemaName,
+    schema: recipe_options.MaybeSchema = None,
+    recipe: recipe_options.RecipeName = None,
     model: of.ModelName = None,
     document: of.Documents = None,
+    param: recipe_options.Params = None,
+    given: recipe_options.Inputs = None,
     limit: of.Limit = None,
+    stop_after: recipe_options.StopAfter = None,
     new: of.New = False,
     detach: of.Detach = False,
     as_json: of.AsJson = False,
     **policy: Json,
 ) -> None:
-    """Ask the schema about every block; Ctrl-C stops cleanly, the same command goes on."""
+    """Ask a schema of every block, or follow a recipe; Ctrl-C stops, the same command goes on."""
     with opened(context, make=True) as engine:
-        over = engine.look.documents(document) if document else None
-        asked: dict[str, Any] = {"schema": schema, "model": model, "over": over, **policy}
-        handle = engine.run(limit=limit, new=new, **asked)
+        typed = Typed(schema, recipe, document, param, given, stop_after)
+        what: dict[str, Any] = {**asked(engine, typed), "model": model, **policy}
+        handle = engine.run(limit=limit, new=new, stop_after=stop_after, **what)
         if detach:
             _tell_detached(context, handle, as_json)
             return
-        foreseen = _foreseen(engine, handle, **asked)
+        foreseen = None if recipe else _foreseen(engine, handle, **what)
         interrupted = _drive(context, engine, handle)
         now = handle.progress()
         how = _Driven(interrupted, foreseen, new)
@@ -125,12 +132,16 @@ def _foreseen(engine: "Engine", handle: "RunHandle", **asked: Any) -> int | None
     now = handle.progress()
     if now.state != "running" or now.total > FORECAST_MOST:
         return None
-    return engine.plan(**asked).forecast.expected.cost
+    planned: Planned = engine.plan(**asked)
+    return planned.forecast.expected.cost
 
 
 def _beginning(head: "RunHead", now: Progress, *, goes_on: bool) -> str:
     about = f"{head.schema} over {counted(now.total, 'block')} with {named(head.model.name)}"
     limited = f", at most {goal(now):,} of them" if goal(now) < now.total else ""
+    if now.recipe:
+        about = f"{head.schema}, {counted(len(now.stages), 'stage')}, with {asked_models(head)}"
+        limited = f", at most {now.task_limit:,} to begin with" if now.task_limit else ""
     if goes_on and now.state == "finished":
         return f"run {head.id} has this already, nothing is asked again (--new asks, and pays)"
     if goes_on:

@@ -1,14 +1,17 @@
-"""Watching: a run's live line on a terminal, nothing in a pipe."""
+"""Watching: a run's live lines on a terminal, nothing in a pipe."""
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from quire.cli.outstanding import next_look, through
-from quire.cli.printing import console, counted, note
+from quire.cli.outstanding import next_look
+from quire.cli.outstanding import through as through_batches
+from quire.cli.printing import clipped, console, counted, note
+from quire.cli.staging import live_words as stage_words
+from quire.cli.staging import through
 from quire.domain.money import dollars
-from quire.domain.runs import Progress
+from quire.domain.runs import Progress, StageProgress
 
 if TYPE_CHECKING:
     import rich.progress
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
 WIDE = 100  # columns from which on there is room for a long bar
 BAR, NARROW_BAR = 20, 8
+LONGEST = 20  # characters of a stage's name
 _LEFT = len(" 0:00:00 left")
 
 
@@ -36,17 +40,23 @@ class Watcher:
         self._views: Sequence[BatchView] = ()
         self._seen: object = None  # how batches stood when the views were read
         self._live: rich.progress.Progress | None = None
+        self._stages: dict[str, rich.progress.TaskID] = {}  # lines, by name
         self._shown = sys.stderr.isatty() and not quiet
 
     def __enter__(self) -> "Watcher":
         """Show the line."""
         if self._shown:
+            start = self._start
             self._live = _line()
+            for stage, words in self._lines(start):
+                self._stages[stage.name] = self._live.add_task(
+                    clipped(stage.name, LONGEST), **_shown(stage, words)
+                )
             self._task = self._live.add_task(
-                f"run {self._start.run_id}",
-                total=goal(self._start),
-                completed=ended(self._start),
-                **self._fields(self._start),
+                f"run {start.run_id}",
+                total=goal(start),
+                completed=ended(start),
+                **self._fields(start),
             )
             self._live.start()
             # Left visible: a second Ctrl-C leaves at once, with nobody to show it again.
@@ -67,7 +77,21 @@ class Watcher:
     def __call__(self, now: Progress) -> None:
         """Show how the run stands."""
         if self._live is not None:
-            self._live.update(self._task, completed=ended(now), **self._fields(now))
+            for stage, words in self._lines(now):
+                self._live.update(self._stages[stage.name], **_shown(stage, words))
+            self._live.update(
+                self._task, completed=ended(now), total=goal(now), **self._fields(now)
+            )
+
+    def _lines(self, now: Progress) -> "list[tuple[StageProgress, str]]":
+        """A recipe's stages, each with what stands beside its bar; none of a schema."""
+        if not now.recipe:
+            return []
+        width = console(sys.stderr).width
+        widest = max(len(f"{each.expanded:,}") for each in now.stages)
+        names = max(min(len(each.name), LONGEST) for each in now.stages)
+        room = width - names - _bar(width) - 2 * widest - 1 - 3
+        return [(each, stage_words(each, room)) for each in now.stages]
 
     def _fields(self, now: Progress) -> dict[str, Any]:
         """What the line shows beside the bar."""
@@ -75,10 +99,13 @@ class Watcher:
         if now.batches and stands != self._seen:  # their counts change only with a look
             self._views, self._seen = self._batches(), stands
         width = console(sys.stderr).width
-        bar = NARROW_BAR if width < WIDE else BAR
         numbers = f"run {now.run_id} {goal(now):,}/{goal(now):,}"
-        room = width - len(numbers) - bar - 3 - (0 if now.batches else _LEFT)
-        return {"words": live_words(now, self._views, room), "waiting": bool(now.batches)}
+        if now.recipe:
+            names = max(min(len(each.name), LONGEST) for each in now.stages)
+            numbers = f"{'':{names}} {goal(now):,}/{goal(now):,}"
+        timeless = bool(now.batches or now.recipe)  # of a recipe nobody knows how much will come
+        room = width - len(numbers) - _bar(width) - 3 - (0 if timeless else _LEFT)
+        return {"words": live_words(now, self._views, room), "waiting": timeless}
 
     def tell(self, message: str) -> None:
         """Say something above the line."""
@@ -88,15 +115,33 @@ class Watcher:
             note(message)
 
 
+def _shown(stage: StageProgress, words: str) -> dict[str, Any]:
+    """How a stage's line stands; a bar that has nothing to show is empty, not full."""
+    return {
+        "completed": through(stage),
+        "total": stage.expanded or (0 if stage.state == "closed" else 1),
+        "words": words,
+        "waiting": True,
+        "known": stage.expanded,
+    }
+
+
 def goal(progress: Progress) -> int:
-    """How many blocks the run is to end."""
+    """How many blocks the run is to end; of a recipe, tasks as far as they are known."""
     limit = progress.task_limit
-    return progress.total if limit is None else min(limit, progress.total)
+    if limit is None or progress.recipe:
+        return progress.total
+    return min(limit, progress.total)
 
 
 def ended(progress: Progress) -> int:
     """How many blocks are through, one way or the other."""
-    return progress.done + progress.failed + progress.counts.get("cancelled", 0)
+    through = progress.done + progress.failed + progress.counts.get("cancelled", 0)
+    return through + progress.counts.get("blocked", 0)
+
+
+def _bar(width: int) -> int:
+    return NARROW_BAR if width < WIDE else BAR
 
 
 def live_words(now: Progress, views: Iterable["BatchView"], room: int) -> str:
@@ -124,14 +169,21 @@ def _batches(now: Progress, views: Sequence["BatchView"]) -> tuple[str, str, str
     if not now.batches:
         return "", "", ""
     named = counted(now.batches, "batch", "batches")
-    done, of = through(views)
+    done, of = through_batches(views)
     look = next_look(now.next_poll_at, workers=1)  # who shows this is one
     far, brief = (f", {done:,} of {of:,}", f" {done:,}/{of:,}") if of else ("", "")
     return f"{named} out{far}", f"next look {look}" if look else "", f"{named}{brief}"
 
 
 def _line() -> "rich.progress.Progress":
-    from rich.progress import BarColumn, Progress, Task, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeRemainingColumn,
+    )
     from rich.text import Text
 
     class Remaining(TimeRemainingColumn):
@@ -140,11 +192,19 @@ def _line() -> "rich.progress.Progress":
         def render(self, task: Task) -> Text:
             return Text() if task.fields["waiting"] else super().render(task) + Text(" left")
 
+    class Numbers(ProgressColumn):
+        """How many are through, of how many that are known."""
+
+        def render(self, task: Task) -> Text:
+            of = task.fields.get("known", task.total or 0)
+            told = f"{task.completed:,.0f}/{of:,.0f}" if of or "known" not in task.fields else ""
+            return Text(told, justify="right")
+
     target = console(sys.stderr)
     return Progress(
         TextColumn("{task.description}"),
-        BarColumn(bar_width=NARROW_BAR if target.width < WIDE else BAR),
-        TextColumn("{task.completed:,.0f}/{task.total:,.0f}"),
+        BarColumn(bar_width=_bar(target.width)),
+        Numbers(),
         TextColumn("{task.fields[words]}"),
         Remaining(compact=True),
         console=target,

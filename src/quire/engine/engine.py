@@ -70,9 +70,9 @@ class Engine(Foreseeing, Steering, Standing, Batching):
         recipe: Any = None,
         model: str | None = None,
         over: Any = None,
-        parameters: Mapping[str, Json] | None = None,
+        parameters: Any = None,
         limit: int | None = None,
-        stop_after: str | None = None,
+        stop_after: Any = None,
         new: bool = False,
         **policy: Json,
     ) -> RunHandle:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from quire.domain.data import JsonObject
 from quire.domain.errors import NotFound
@@ -32,6 +32,7 @@ def progress(tx: Transaction, run: RunId, contexts: Contexts | None = None) -> P
     sums: Counter[str] = Counter()
     for each in by_stage.values():
         sums.update(each)
+    figures: Any = {name: sums[name] for name in _SUMS}
     _, total = tx.runs.inputs(run)
     batches, next_at = tx.batches.out(run)
     now = Progress(
@@ -40,7 +41,7 @@ def progress(tx: Transaction, run: RunId, contexts: Contexts | None = None) -> P
         total=total,
         expanded=sum(stage.expanded for stage in stages),
         counts=_states(sums),
-        **{name: sums[name] for name in _SUMS},
+        **figures,
         in_flight=tx.requests.in_flight(run),
         holds=tx.holds.of_run(run),
         batches=batches,

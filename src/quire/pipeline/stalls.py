@@ -81,7 +81,7 @@ def _causes(tx: Transaction, found: Progress) -> dict[str, Counter[str]]:
     for each in tx.exports.blocked(found.run_id):
         became = each.state if each.state == "failed" else f"is {each.state}"
         why = f": {cause_of(found.stages, each.error)}" if each.error and became == "failed" else ""
-        causes[each.stage][f"because {each.above} {became}{why}"[:LONGEST]] += each.count
+        causes[each.stage][f"because {each.above} {became}{why}"[:LONGEST]] += each.tasks
     return causes
 
 

@@ -51,7 +51,7 @@ class Cause(NamedTuple):
     above: str  # of those that they read
     state: str
     error: str
-    count: int  # tasks that are blocked by it
+    tasks: int  # that are blocked by it
 
 
 class Further(NamedTuple):

@@ -1,0 +1,129 @@
+"""Recipes from Python: ordered as a schema is, forecast, and refused before anything is spent."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quire.domain.errors import RecipeInvalid, UsageError
+from quire.domain.recipes import SAME
+from quire.engine.foretelling import PlannedRecipe
+from tests.pipeline.dishes import NOTED, SMALL, recipe, record_stage, text_stage
+from tests.world import METADATA, World, sentences
+
+Worlds = Callable[..., World]
+LARGE = "simulated/large"
+
+SUMMARY = text_stage("summary", "each_document", "Summarise {{ document.text }}")
+FILE = """
+[parameters]
+words = 5
+[[stages]]
+name = "summary"
+about = "each_document"
+prompt = "In {{ parameters.words }} words: {{ document.text }}"
+"""
+
+
+def test_a_recipe_is_run_by_name_by_file_and_as_a_value(world: Worlds, tmp_path: Path) -> None:
+    here = world()
+    here.ingest(sentences(3))
+    file = tmp_path / "mine.toml"
+    file.write_text(FILE)
+
+    named = here.engine.run(recipe="summarise", model=SMALL, parameters={"sentences": 2})
+    filed = here.engine.run(recipe=file, model=SMALL, parameters={"words": 7})
+    valued = here.engine.run(recipe=recipe(SUMMARY), model=SMALL, limit=1)
+
+    for run in (named, filed, valued):
+        assert run.wait().state == "finished"
+    assert filed.rows()[0]["status"] == "accepted"
+    assert valued.progress().recipe == "dish"
+    assert here.engine.look.exchange(here.engine.look.requests(filed.id)[0].id).user == (
+        "In 7 words: " + "\n\n".join(sentences(3))
+    )
+
+
+def test_exactly_one_of_schema_and_recipe_is_given(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(1))
+
+    orders: list[dict[str, Any]] = [{}, {"schema": METADATA, "recipe": recipe(SUMMARY)}]
+    for both in orders:
+        with pytest.raises(UsageError, match="one of the two"):
+            here.engine.run(model=SMALL, **both)
+        with pytest.raises(UsageError, match="one of the two"):
+            here.engine.plan(model=SMALL, **both)
+    with pytest.raises(UsageError, match="parameters is for recipes"):
+        here.engine.run(schema=METADATA, model=SMALL, parameters={"a": 1})
+    with pytest.raises(UsageError, match="stop_after is for recipes"):
+        here.engine.run(schema=METADATA, model=SMALL, stop_after="extract")
+    with pytest.raises(RecipeInvalid, match="parameter"):
+        here.engine.run(recipe="summarise", model=SMALL, parameters={"words": 7})
+
+
+def test_a_forecast_follows_the_fan_out_and_prices_every_model(world: Worlds) -> None:
+    here = world()
+    for name in ("a", "b", "c"):
+        here.ingest([f"{name} {text}" for text in sentences(4)], name=name)
+    dish = recipe(
+        record_stage("facts", "each_block", "Read."),
+        text_stage("summary", "each_document", "{{ document.text }}", models=(SMALL, LARGE)),
+        text_stage("draws", "samples", "{{ inputs.summary.text }}", of="summary", samples=5),
+        record_stage(
+            "check", "each_result", "{{ judged.asked }}", NOTED, of="draws", critic="record"
+        ),
+        text_stage("end", "all_to_one", "{{ inputs.draws|length }}", needs=("draws",)),
+    )
+
+    told = here.engine.plan(recipe=dish, model=SMALL)
+
+    assert isinstance(told, PlannedRecipe)
+    assert [(each.stage, each.model, each.tasks) for each in told.stages] == [
+        ("facts", SMALL, 12),
+        *(("summary", SMALL, 3), ("summary", LARGE, 3)),
+        *(("draws", SMALL, 15), ("draws", LARGE, 15)),
+        *(("check", SMALL, 15), ("check", LARGE, 15)),
+        ("end", SMALL, 1),
+    ]
+    assert told.stages[0].calls == 2
+    assert not told.stages[0].rough
+    assert told.stages[2].cost > 5 * told.stages[1].cost
+    assert here.model.packs == []
+
+
+def test_the_forecast_of_tasks_is_what_a_run_then_makes(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(5), name="a")
+    here.ingest(sentences(2), name="b")
+    dish = recipe(
+        record_stage("facts", "each_block", "Read.", models=(SMALL, LARGE)),
+        record_stage(
+            "check", "each_result", "{{ judged.asked }}", NOTED, of="facts", critic="record"
+        ),
+        text_stage("page", "each_document", "{{ inputs.facts|length }}", needs=("facts",)),
+        text_stage("same", "each_result", "{{ inputs.facts.text }}", of="facts", models=(SAME,)),
+    )
+
+    told = here.engine.plan(recipe=dish, model=SMALL)
+    now = here.engine.run(recipe=dish, model=SMALL).wait()
+
+    planned: dict[str, int] = {}
+    for each in told.stages:
+        planned[each.stage] = planned.get(each.stage, 0) + each.tasks
+    assert planned == {each.name: each.expanded for each in now.stages}
+
+
+def test_a_million_tasks_are_forecast_at_once(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(1000))
+    dish = recipe(
+        record_stage("facts", "each_block", "Read."),
+        record_stage("more", "samples", "{{ inputs.facts.text }}", of="facts", samples=1000),
+    )
+
+    told = here.engine.plan(recipe=dish, model=SMALL)
+
+    assert told.tasks == 1_001_000
+    assert 100_000 < told.calls < 1_001_000
