@@ -46,16 +46,8 @@ def take_back(tx: Transaction, told: Told, stages: Sequence[Stage], now: datetim
 
 def renew(tx: Transaction, told: Told, spec: Stage, now: datetime, *, stale: bool) -> int:
     """Owe a stage's answers anew, all or the stale ones; returns how many tasks that is."""
-    stage = told.stage_ids[spec.name]
-    renewed = tx.controls.renew(stage, now, stale=stale)
-    if not renewed:
-        return 0
-    tx.controls.move_renewed("reopen", stage, stale=stale)
-    if not stale:
-        tx.controls.move_renewed("return", stage, stale=stale)
-        tx.controls.move_renewed("retry", stage, stale=stale)
-        tx.controls.move_renewed("reset", stage, ["blocked"], stale=stale)
-    for critic in told.critics_of(spec):
+    renewed = tx.controls.renew(told.stage_ids[spec.name], now, stale=stale)
+    for critic in told.critics_of(spec) if renewed else ():
         let_critics_go(tx, told.stage_ids[critic.name])
     return renewed
 

@@ -21,6 +21,10 @@ from quire.ledger.tables.attempts import expand
 from quire.ledger.tables.moving import checked
 from quire.ledger.tables.tallies import Tallies
 
+Moves = tuple[tuple[str, tuple[str, ...] | None], ...]
+STALE_MOVES: Moves = (("reopen", None),)
+ALL_MOVES: Moves = (("reopen", None), ("return", None), ("retry", None), ("reset", ("blocked",)))
+
 
 class AnsweredTask(NamedTuple):
     """A task whose answers were judged, with its current result if it has one."""
@@ -62,17 +66,16 @@ class Controls:
         self._change("supersede_objected", stage=stage, source=source, now=to_micros(now))
 
     def renew(self, stage: StageId, now: datetime, *, stale: bool) -> int:
-        """Count only new answers, of all tasks or of stale ones; returns of how many tasks."""
-        renewed = self._change("renew_tasks", stage=stage, stale=int(stale))
-        if renewed:
-            self._change("supersede_renewed", stage=stage, stale=int(stale), now=to_micros(now))
-        return renewed
+        """Owe new answers of all tasks, or of stale ones; returns of how many.
 
-    def move_renewed(
-        self, name: str, stage: StageId, sources: Sequence[str] | None = None, *, stale: bool
-    ) -> int:
-        """Make a move with the tasks that `renew` renews."""
-        return self._move("move_renewed", name, stage, sources, stale=int(stale))
+        Old answers do not count any more, but for what a person confirmed.
+        """
+        at = to_micros(now)
+        self._change("supersede_renewed", stage=stage, stale=int(stale), now=at)
+        owed = 0 if stale else self._change("renew_owed", stage=stage)  # before others join them
+        for move, sources in STALE_MOVES if stale else ALL_MOVES:
+            owed += self._move("renew_moved", move, stage, sources, stale=int(stale))
+        return owed
 
     def renew_critics(self, stage: StageId, now: datetime) -> int:
         """Count only new words of critics about what is current; returns of how many."""

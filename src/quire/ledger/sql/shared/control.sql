@@ -29,27 +29,27 @@ UPDATE results SET superseded_at = :now
 WHERE superseded_at IS NULL AND review_state IN ('unreviewed', 'rejected') AND task_id IN (
     SELECT id FROM tasks WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source)
 
--- name: renew_tasks
--- Only answers to the next version count, with fresh tries and calls: of a whole stage, or of what is stale in it. What
--- a person confirmed stays, and nothing can be asked about what was purged.
-UPDATE tasks SET version = version + 1, tries = 0, calls = 0, next_kind = 'answer', error = NULL, waived_at = NULL
-WHERE workspace_id = :workspace AND stage_id = :stage
-  AND (:stale = 0 OR (stale_since IS NOT NULL AND state IN ('done', 'proposed')))
-  AND (block_id IS NOT NULL OR length(question_hash) = 0)
-  AND NOT EXISTS (SELECT 1 FROM results r WHERE r.task_id = tasks.id AND r.superseded_at IS NULL AND r.review_state IN ('approved', 'edited'))
-
 -- name: supersede_renewed
+-- Results that make way: of a whole stage, or of what is stale in it. What a person confirmed stays.
 UPDATE results SET superseded_at = :now
 WHERE superseded_at IS NULL AND review_state IN ('unreviewed', 'rejected') AND task_id IN (
     SELECT id FROM tasks WHERE workspace_id = :workspace AND stage_id = :stage
       AND (:stale = 0 OR (stale_since IS NOT NULL AND state IN ('done', 'proposed')))
       AND (block_id IS NOT NULL OR length(question_hash) = 0))
 
--- name: move_renewed
-UPDATE tasks SET state = :target
+-- name: renew_moved
+-- Only answers to the next version count, with fresh tries and calls; the move is part of it, because writing a row
+-- twice takes twice as long. Nothing can be asked about what was purged.
+UPDATE tasks SET state = :target, version = version + 1, tries = 0, calls = 0, next_kind = 'answer', error = NULL, waived_at = NULL
 WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source
   AND (:stale = 0 OR stale_since IS NOT NULL) AND (block_id IS NOT NULL OR length(question_hash) = 0)
   AND NOT EXISTS (SELECT 1 FROM results r WHERE r.task_id = tasks.id AND r.superseded_at IS NULL AND r.review_state IN ('approved', 'edited'))
+
+-- name: renew_owed
+-- The same of tasks that stay where they are.
+UPDATE tasks SET version = version + 1, tries = 0, calls = 0, next_kind = 'answer', error = NULL, waived_at = NULL
+WHERE workspace_id = :workspace AND stage_id = :stage AND state IN ('waiting', 'ready')
+  AND (block_id IS NOT NULL OR length(question_hash) = 0)
 
 -- name: move_orphans
 -- Critics whose judged result made way: nobody waits for their word.
