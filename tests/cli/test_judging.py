@@ -1,6 +1,7 @@
 """Commands of judge experiments: from an example to tables and a report."""
 
 import json
+import sys
 from pathlib import Path
 
 import pandas  # type: ignore[import-untyped]
@@ -138,6 +139,18 @@ def test_a_model_under_two_names_is_refused(pilot: Quire) -> None:
     result = pilot("judge", "run", FILE, code=2)
 
     assert "models simulated/small and mine are the same: simulated/small" in result.stderr
+
+
+def test_a_report_without_the_plots_package_says_what_to_install(
+    pilot: Quire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pilot("judge", "run", FILE)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+
+    result = pilot("judge", "report", FILE, "--to", "report", code=2)
+
+    assert "quire[report]" in result.stderr
+    assert not Path("report").exists()
 
 
 def test_an_example_is_never_written_over(pilot: Quire) -> None:

@@ -9,6 +9,68 @@ from quire.kits.judge.experiment import GroundTruth, ScaleStage, shared_truth
 from quire.kits.judge.reading import read_experiment
 from tests.kits.judge.examples import TOML, write
 
+SETTINGS = """samples = 3
+scale_size = 3
+method = "subset"
+abstain_enabled = false
+evidence_view = "l2"
+randomizations = ["hide_label_text", "anonymize_stages"]
+evidence_bundle_size = 2
+bundle_strategy = "random_bundle"
+swaps = "all"
+temperature = 1
+ground_truth = { source = "experts", value = 3, label = "high" }
+"""
+PLACES = """
+[[windows]]
+name = "fr"
+start_date = "2025-02-01"
+end_date = "2025-02-28"
+country = "FR"
+concept = "ordre civil"
+
+[[evidence]]
+folder = "articles"
+window = "fr"
+
+[[evidence]]
+file = "notes.txt"
+title = "Notes"
+window = "us"
+truth = 1
+
+[[evidence]]
+table = "more.csv"
+"""
+WRONG = """\
+experiment_tag = "no spaces please"
+task_type = "poll"
+models = ["m", "m"]
+scale_size = 1
+method = "most"
+evidence_bundle_size = 0
+bundle_strategy = "semantic_cluster"
+sede = 3
+swaps = [
+  ["m", "other"],
+]
+
+[ground_truth]
+value = 9
+
+[[windows]]
+start_date = 2025-02-20T10:00:00
+end_date = "soon"
+country = "US"
+
+[[evidence]]
+file = "missing.txt"
+window = "us"
+
+[[evidence]]
+title = "nothing"
+"""
+
 
 def _mistakes(folder: Path, text: str) -> list[str]:
     path = write(folder, text)
@@ -38,42 +100,7 @@ def test_a_long_file_says_everything(tmp_path: Path) -> None:
     (tmp_path / "more.csv").write_text(
         'title,url,window,raw_content,truth\nFourth,https://example.org/4,fr,"A, b",2\n,,us,B,\n'
     )
-    text = TOML.replace('task_type = "ecc"', 'task_type = "control"').replace(
-        "samples = 3\n",
-        """samples = 3
-        scale_size = 3
-        method = "subset"
-        abstain_enabled = false
-        evidence_view = "l2"
-        randomizations = ["hide_label_text", "anonymize_stages"]
-        evidence_bundle_size = 2
-        bundle_strategy = "random_bundle"
-        swaps = "all"
-        temperature = 1
-        ground_truth = { source = "experts", value = 3, label = "high" }
-        """,
-    )
-    text += """
-    [[windows]]
-    name = "fr"
-    start_date = "2025-02-01"
-    end_date = "2025-02-28"
-    country = "FR"
-    concept = "ordre civil"
-
-    [[evidence]]
-    folder = "articles"
-    window = "fr"
-
-    [[evidence]]
-    file = "notes.txt"
-    title = "Notes"
-    window = "us"
-    truth = 1
-
-    [[evidence]]
-    table = "more.csv"
-    """
+    text = TOML.replace('"ecc"', '"control"').replace("samples = 3\n", SETTINGS) + PLACES
 
     read = read_experiment(write(tmp_path, text))
 
@@ -113,36 +140,7 @@ def test_a_benchmark_may_bring_its_rubric(tmp_path: Path) -> None:
 
 
 def test_every_mistake_is_told_at_once_with_its_line(tmp_path: Path) -> None:
-    text = """\
-experiment_tag = "no spaces please"
-task_type = "poll"
-models = ["m", "m"]
-scale_size = 1
-method = "most"
-evidence_bundle_size = 0
-bundle_strategy = "semantic_cluster"
-sede = 3
-swaps = [
-  ["m", "other"],
-]
-
-[ground_truth]
-value = 9
-
-[[windows]]
-start_date = 2025-02-30T10:00:00
-end_date = "soon"
-country = "US"
-
-[[evidence]]
-file = "missing.txt"
-window = "us"
-
-[[evidence]]
-title = "nothing"
-""".replace("2025-02-30", "2025-02-20")
-
-    assert _mistakes(tmp_path, text) == [
+    assert _mistakes(tmp_path, WRONG) == [
         "1: concept is missing; it is text that is not empty",
         "1: experiment_tag must be a name of at most 64 letters, digits, dots, _ and -, a letter"
         ' or digit first, not "no spaces please"',
