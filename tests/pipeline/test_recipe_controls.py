@@ -563,6 +563,36 @@ def test_rerun_in_the_middle_of_a_run_drops_what_was_not_sent(world: Worlds) -> 
     }
 
 
+def test_nothing_is_asked_again_about_what_was_purged(world: Worlds) -> None:
+    here = world()
+    run = cook(here, stages=(SUMMARY, POINTS))
+    run.wait()
+    calls = here.model.calls
+    here.engine.purge("doc1")
+
+    assert run.rerun("summary") == 2 + 4
+    assert run.wait().state == "finished"
+
+    assert here.model.calls == calls + 6
+    assert states(here.engine, run) == {"summary": {"done": 3}, "points": {"done": 6}}
+
+
+def test_a_failure_that_was_waived_and_retried_holds_the_run_when_it_fails_again(
+    world: Worlds,
+) -> None:
+    here = world()
+    set_taste(here, refuses="number1")
+    run = cook(here, completion_mode="exact", max_tries=1)
+    run.wait()
+    run.waive(tasks_of(here, run, "summary")[1])
+    run.wait()
+
+    run.retry()
+    run.wait()
+
+    assert held(run) == [HoldKind.FAILURES]
+
+
 def test_rerun_of_a_critic_lets_its_targets_wait_for_its_new_word(world: Worlds) -> None:
     here = world()
     run = cook(here, stages=(SUMMARY, CHECK))

@@ -61,7 +61,7 @@ def _grant(tx: Transaction, told: Told, spec: Stage, sources: Sequence[str], now
     if told.critics_of(spec):  # an answer that was objected to makes way for another
         for source in sources:
             tx.controls.renew_objected(stage, source, now)
-    return tx.controls.grant(stage, sources)
+    return tx.tasks.move_stage("retry", stage, sources)
 
 
 def retry_stale(

@@ -21,6 +21,7 @@ from quire.ledger.tables.attempts import expand
 from quire.ledger.tables.moving import checked
 from quire.ledger.tables.tallies import Tallies
 
+PURGED = b"purged"  # in the place of what named the content
 Moves = tuple[tuple[str, tuple[str, ...] | None], ...]
 STALE_MOVES: Moves = (("reopen", None),)
 ALL_MOVES: Moves = (("reopen", None), ("return", None), ("retry", None), ("reset", ("blocked",)))
@@ -48,10 +49,6 @@ class Controls:
         self._workspace = workspace
         self._tallies = tallies
 
-    def grant(self, stage: StageId, sources: Sequence[str]) -> int:
-        """Owe the tasks of a stage again, with fresh tries."""
-        return self._move("grant_stage", "retry", stage, sources)
-
     def repropose(self, stage: StageId, sources: Sequence[str]) -> int:
         """Let tasks wait for their critic again, where only its word is missing."""
         return self._move("repropose_tasks", "propose", stage, sources)
@@ -70,11 +67,13 @@ class Controls:
 
         Old answers do not count any more, but for what a person confirmed.
         """
-        at = to_micros(now)
-        self._change("supersede_renewed", stage=stage, stale=int(stale), now=at)
-        owed = 0 if stale else self._change("renew_owed", stage=stage)  # before others join them
+        told: dict[str, object] = {"stale": int(stale), "purged": PURGED}
+        self._change("supersede_renewed", stage=stage, now=to_micros(now), **told)
+        owed = 0
+        if not stale:  # before others join them
+            owed = self._change("renew_owed", stage=stage, purged=PURGED)
         for move, sources in STALE_MOVES if stale else ALL_MOVES:
-            owed += self._move("renew_moved", move, stage, sources, stale=int(stale))
+            owed += self._move("renew_moved", move, stage, sources, **told)
         return owed
 
     def renew_critics(self, stage: StageId, now: datetime) -> int:

@@ -1,9 +1,3 @@
--- name: grant_stage
--- Failed (or cancelled) tasks of a stage go again with fresh tries and calls; what they learnt about packs stays.
-UPDATE tasks SET state = :target, tries = 0, calls = 0, next_kind = 'answer', waived_at = NULL
-WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source
-  AND (block_id IS NOT NULL OR length(question_hash) = 0) -- nothing can be asked about what was purged
-
 -- name: repropose_tasks
 -- Failed tasks whose answer is there and whose critic came to nothing, or cancelled ones that waited for their critic:
 -- only the critic's word is owed.
@@ -35,21 +29,21 @@ UPDATE results SET superseded_at = :now
 WHERE superseded_at IS NULL AND review_state IN ('unreviewed', 'rejected') AND task_id IN (
     SELECT id FROM tasks WHERE workspace_id = :workspace AND stage_id = :stage
       AND (:stale = 0 OR (stale_since IS NOT NULL AND state IN ('done', 'proposed')))
-      AND (block_id IS NOT NULL OR length(question_hash) = 0))
+      AND question_hash <> :purged)
 
 -- name: renew_moved
 -- Only answers to the next version count, with fresh tries and calls; the move is part of it, because writing a row
 -- twice takes twice as long. Nothing can be asked about what was purged.
 UPDATE tasks SET state = :target, version = version + 1, tries = 0, calls = 0, next_kind = 'answer', error = NULL, waived_at = NULL
 WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source
-  AND (:stale = 0 OR stale_since IS NOT NULL) AND (block_id IS NOT NULL OR length(question_hash) = 0)
+  AND (:stale = 0 OR stale_since IS NOT NULL) AND question_hash <> :purged
   AND NOT EXISTS (SELECT 1 FROM results r WHERE r.task_id = tasks.id AND r.superseded_at IS NULL AND r.review_state IN ('approved', 'edited'))
 
 -- name: renew_owed
 -- The same of tasks that stay where they are.
 UPDATE tasks SET version = version + 1, tries = 0, calls = 0, next_kind = 'answer', error = NULL, waived_at = NULL
 WHERE workspace_id = :workspace AND stage_id = :stage AND state IN ('waiting', 'ready')
-  AND (block_id IS NOT NULL OR length(question_hash) = 0)
+  AND question_hash <> :purged
 
 -- name: move_orphans
 -- Critics whose judged result made way: nobody waits for their word.

@@ -67,7 +67,7 @@ UPDATE tasks SET state = :target WHERE workspace_id = :workspace AND stage_id = 
 
 -- name: grant_tasks
 -- Failed (or cancelled) tasks go again with fresh tries and calls; what they learnt about packs stays.
-UPDATE tasks SET state = :target, tries = 0, calls = 0, next_kind = 'answer'
+UPDATE tasks SET state = :target, tries = 0, calls = 0, next_kind = 'answer', waived_at = NULL
 WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source
   AND question_hash <> :purged -- nothing can be asked about what was purged
 
