@@ -1,6 +1,7 @@
 """Steering: what a person may tell a run, each in one transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from quire.dispatch.outside import Outside
 from quire.domain.data import JsonObject
@@ -15,6 +16,8 @@ from quire.pipeline.told import Told, read_told
 from quire.pipeline.waive import waive
 from quire.recipes.registry import Registry
 
+Done = TypeVar("Done")
+
 
 class Steering:
     """The controls of an engine."""
@@ -25,24 +28,25 @@ class Steering:
 
     def pause(self, run: RunId, command: str | None = None) -> bool:
         """Send nothing more for a run."""
-        with self.ledger.transaction() as tx:
-            return control.pause(tx, run, self._outside.now(), command)
+        now = self._outside.now()
+        return self._carry_out(lambda tx: control.pause(tx, run, now, command))
 
     def resume(self, run: RunId, command: str | None = None) -> bool:
         """Let a run go on."""
-        with self.ledger.transaction() as tx:
-            return control.resume(tx, run, self._outside.now(), command)
+        now = self._outside.now()
+        return self._carry_out(lambda tx: control.resume(tx, run, now, command))
 
     def cancel(self, run: RunId, command: str | None = None) -> bool:
         """Ask for a run's end."""
-        with self.ledger.transaction() as tx:
-            return control.cancel(tx, run, self._outside.now(), command)
+        now = self._outside.now()
+        return self._carry_out(lambda tx: control.cancel(tx, run, now, command))
 
     def stop_after(self, run: RunId, stage: str | None, command: str | None = None) -> bool:
         """Begin no stage after this one; None takes that back."""
-        with self.ledger.transaction() as tx:
-            told = self._told(tx, run)
-            return control.stop_after(tx, told, stage, self._outside.now(), command)
+        now = self._outside.now()
+        return self._carry_out(
+            lambda tx: control.stop_after(tx, self._told(tx, run), stage, now, command)
+        )
 
     def retry(
         self,
@@ -53,19 +57,18 @@ class Steering:
         stale: bool = False,
     ) -> int:
         """Owe a run's failed tasks again, or its stale ones; returns how many."""
-        again = retry_stale if stale else retry
-        with self.ledger.transaction() as tx:
-            return again(tx, self._told(tx, run), self._outside.now(), command, stage=stage)
+        again, now = retry_stale if stale else retry, self._outside.now()
+        return self._carry_out(lambda tx: again(tx, self._told(tx, run), now, command, stage=stage))
 
     def waive(self, tasks: Sequence[TaskId], command: str | None = None) -> int:
         """Go on without failed tasks of an exact run; returns how many are new to that."""
-        with self.ledger.transaction() as tx:
-            return waive(tx, tasks, self._outside.now(), command)
+        now = self._outside.now()
+        return self._carry_out(lambda tx: waive(tx, tasks, now, command))
 
     def rerun(self, run: RunId, from_stage: str, command: str | None = None) -> int:
         """Ask a stage and all after it again; returns how many tasks that is."""
-        with self.ledger.transaction() as tx:
-            return rerun(tx, self._told(tx, run), from_stage, self._outside.now(), command)
+        now = self._outside.now()
+        return self._carry_out(lambda tx: rerun(tx, self._told(tx, run), from_stage, now, command))
 
     def regate(
         self,
@@ -85,6 +88,9 @@ class Steering:
             told = self._told(tx, run)
         own = {each.name: told.own_words(each) for each in told.recipe.stages}
         return {name: words for name, words in own.items() if words}
+
+    def _carry_out(self, act: Callable[[Transaction], Done]) -> Done:
+        return control.carry_out(self.ledger, act)
 
     def _told(self, tx: Transaction, run: RunId) -> Told:
         return read_told(tx, run, self.registry)

@@ -1,15 +1,21 @@
 """Control: pause, resume, cancel, stop; each idempotent by the caller's own command id."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
+from typing import TypeVar
 
 from quire.accounts.credentials import clear
-from quire.domain.errors import IllegalMove, NotFound
+from quire.domain.errors import IllegalMove, LedgerUnavailable, NotFound
 from quire.domain.ids import RunId
 from quire.domain.models import ModelFacts
 from quire.domain.runs import HoldKind, Run
-from quire.ledger.ledger import Transaction
+from quire.ledger.ledger import Ledger, Transaction
 from quire.pipeline.advance import let_go
 from quire.pipeline.told import Told
+
+Done = TypeVar("Done")
+TURNS = 4  # that a command has, before its caller is told
 
 # What a person's `resume` lifts. An answer nobody can read needs a newer decoder, or `retry`.
 LIFTED = tuple(kind for kind in HoldKind if kind is not HoldKind.UNDECODABLE)
@@ -85,6 +91,19 @@ def stop_after(
     tx.events.add(run, "stop_after_asked", detail, now)
     tx.notify()
     return True
+
+
+def carry_out(ledger: Ledger, act: Callable[[Transaction], Done]) -> Done:
+    """Carry out a command in one transaction; it waits its turn where workers are in the way.
+
+    A command changes whole stages, so that it and a worker may each wait for what the other has:
+    the database then undoes all that one of them did, and it can be done again.
+    """
+    for _ in range(TURNS - 1):
+        with suppress(LedgerUnavailable), ledger.transaction() as tx:
+            return act(tx)
+    with ledger.transaction() as tx:
+        return act(tx)
 
 
 def begin_command(

@@ -10,7 +10,7 @@ from quire.domain.ids import RunId, StageId, TaskId
 from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.controls import AnsweredTask
 from quire.pipeline.contexts import Contexts, StageContext
-from quire.pipeline.control import begin_command, going_run
+from quire.pipeline.control import begin_command, carry_out, going_run
 from quire.pipeline.rejudge import CONFIRMED, KINDS, Change, is_confirmed, rejudge
 from quire.pipeline.renew import named
 from quire.pipeline.revise import revise
@@ -70,8 +70,7 @@ def regate(
                 return []
     found = [_stage(ledger, contexts, asked, told.stage_ids[each.name], clock) for each in stages]
     if asked.apply:
-        with ledger.transaction() as tx:
-            _conclude(tx, asked, found, clock())
+        carry_out(ledger, lambda tx: _conclude(tx, asked, found, clock()))
     return found
 
 
@@ -104,33 +103,54 @@ def _stage(
     done = Regated(context.stage.name, context.gate_version, asked.apply)
     after, more = 0, True
     while more:
-        opened = ledger.transaction() if asked.apply else ledger.snapshot()
-        with opened as tx:
-            if asked.apply:
-                begin_command(tx, asked.run_id, "regate", clock(), None)
-                _check(tx, asked)
-            tasks = tx.controls.answered_tasks(stage, after, CHUNK)
-            changes = _judge(tx, context, tasks, done)
-            if asked.apply and changes:
-                done.stale += revise(tx, context, changes, clock())
-        more = len(tasks) == CHUNK
-        after = tasks[-1].id if tasks else after
+        chunk = _chunk(ledger, context, asked, after, clock)
+        _count(done, chunk)
+        more = len(chunk.tasks) == CHUNK
+        after = chunk.tasks[-1].id if chunk.tasks else after
     return done
 
 
-def _judge(
-    tx: Transaction, context: StageContext, tasks: Sequence[AnsweredTask], done: Regated
-) -> list[Change]:
-    """Count what newer gates say of some tasks; returns those that they see differently."""
-    done.counts[CONFIRMED] += sum(is_confirmed(each) for each in tasks)
-    changes = []
-    for task, kind, change in rejudge(tx, context, tasks):
+class _Chunk(NamedTuple):
+    """Some tasks judged again."""
+
+    tasks: list[AnsweredTask]
+    said: list[tuple[AnsweredTask, str, Change | None]]
+    stale: int = 0  # dependants that were marked
+
+
+def _chunk(
+    ledger: Ledger,
+    context: StageContext,
+    asked: Regating,
+    after: int,
+    clock: Callable[[], datetime],
+) -> _Chunk:
+    """Judge the next tasks, and if that is asked for carry out what it says, all together."""
+
+    def judge(tx: Transaction) -> _Chunk:
+        tasks = tx.controls.answered_tasks(context.stage_id, after, CHUNK)
+        return _Chunk(tasks, list(rejudge(tx, context, tasks)))
+
+    def apply(tx: Transaction) -> _Chunk:
+        begin_command(tx, asked.run_id, "regate", clock(), None)
+        _check(tx, asked)
+        judged = judge(tx)
+        changes = [change for _, _, change in judged.said if change is not None]
+        return judged._replace(stale=revise(tx, context, changes, clock()) if changes else 0)
+
+    if asked.apply:
+        return carry_out(ledger, apply)
+    with ledger.snapshot() as tx:
+        return judge(tx)
+
+
+def _count(done: Regated, chunk: _Chunk) -> None:
+    done.stale += chunk.stale
+    done.counts[CONFIRMED] += sum(is_confirmed(each) for each in chunk.tasks)
+    for task, kind, change in chunk.said:
         done.counts[kind] += 1
-        if change is not None:
-            changes.append(change)
-            if sum(each.kind == kind for each in done.examples) < SHOWN:
-                done.examples.append(_example(task, kind, change))
-    return changes
+        if change is not None and sum(each.kind == kind for each in done.examples) < SHOWN:
+            done.examples.append(_example(task, kind, change))
 
 
 def _example(task: AnsweredTask, kind: str, change: Change) -> Example:
