@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ Worlds = Callable[..., World]
 
 FAULTS = "skip=0.1,wrong=0.05,500=0.1,429=0.05,truncate=0.05,drop=0.05,refuse=0.05,seed=5"
 DOCUMENTS, BLOCKS, SAMPLES = 4, 5, 3
-MANY = {"max_tries": 60, "max_calls": 600, "pack_size": 4, "concurrency": 3}
+MANY: dict[str, Any] = {"max_tries": 60, "max_calls": 600, "pack_size": 4, "concurrency": 3}
 
 
 def dish() -> Recipe:

@@ -114,7 +114,8 @@ def test_an_erased_document_leaves_counts_and_money_but_no_text(ledger: Ledger, 
         request = request_of(tx, attempt)
         record_answers(tx, [answer(place, attempt, secret.encode(), reply(secret))], NOW)
         tx.requests.judge([(request, 1, "retry", secret)])
-        tx.purges.erase_exchanges([each for each, _ in tx.purges.requests(place.document)], NOW)
+        requests = tx.purges.touched(place.document).requests
+        tx.purges.erase_exchanges([each for each, _ in requests], NOW)
         tx.purges.erase_document(place.document, NOW)
 
         assert tx.attempts.spend(place.run) == (7, 0)

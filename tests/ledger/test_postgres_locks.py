@@ -165,7 +165,7 @@ def test_requests_of_a_document_that_is_purged_are_not_claimed_meanwhile(
         pack(tx, place)
 
     with postgres_ledger.transaction() as purger, postgres_ledger.transaction() as courier:
-        assert {state for _, state in purger.purges.requests(place.document)} == {"queued"}
+        assert {state for _, state in purger.purges.touched(place.document).requests} == {"queued"}
 
         assert take_next(courier, place.lane, 5, NOW) == []
 
@@ -176,7 +176,7 @@ def test_tasks_of_a_document_that_is_purged_are_not_packed_meanwhile(
     place = owing(postgres_ledger)
 
     with postgres_ledger.transaction() as purger, postgres_ledger.transaction() as courier:
-        purger.purges.requests(place.document)
+        purger.purges.touched(place.document)
 
         assert courier.tasks.ready(place.stage, 5) == []
 

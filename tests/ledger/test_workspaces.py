@@ -124,8 +124,8 @@ def test_answers_and_members_of_others_are_not_taken(ledger: Ledger, theirs: Led
 def test_documents_of_others_are_not_purged(ledger: Ledger, theirs: Ledger, raw: Raw) -> None:
     place, _ = sent(ledger)
     with theirs.transaction() as tx:
-        assert tx.purges.requests(place.document) == []
-        assert tx.purges.open_tasks(place.document) == []
+        assert tx.purges.touched(place.document).requests == []
+        assert tx.purges.touched(place.document).tasks == []
         tx.purges.erase_document(place.document, NOW)
 
     assert raw.one("SELECT count(*) FROM blocks") == 1

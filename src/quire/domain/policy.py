@@ -25,7 +25,7 @@ class Policy:
     min_batch_size: int = 30  # calls; fewer go direct
     batch_wait: float = 60.0  # seconds that a batch may wait for more calls to join it
     completion_mode: str = "best_effort"  # exact, best_effort, throughput: what failures hold up
-    repair_after_failures: int = 2  # wrong answers before a task is asked with the reasons; 0 = never
+    repair_after_failures: int = 2  # wrong answers before a task is told why; 0 = never
     ledger: str = "lean"  # lean = bodies are rendered again; full = bodies are stored
 
 

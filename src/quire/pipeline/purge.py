@@ -19,18 +19,16 @@ class Purged(NamedTuple):
 
 def purge(tx: Transaction, document: DocumentId, now: datetime) -> Purged:
     """Erase a document; refused while a call about it is out, for its answer is not here yet."""
-    tx.purges.requests(tx.purges.look(document))  # requests before tasks, as everywhere
-    touching = tx.purges.tasks(document)  # from here on nobody packs them
-    tasks = [task for task, _ in touching]
-    requests = tx.purges.requests(tasks)
+    touched = tx.purges.touched(document)
+    requests = touched.requests
     out = any(state == "out" for _, state in requests)
     if out or tx.purges.unsettled([request for request, _ in requests]):
         raise Conflict(
             "a call about this document is out; pause or cancel the run, or wait, then purge again"
         )
     drop(tx, [request for request, state in requests if state == "queued"])
-    owed = [task for task, state in touching if state in TASK_OPEN]
+    owed = [task for task, state in touched.tasks if state in TASK_OPEN]
     tx.tasks.move("cancel", owed)
     tx.purges.erase_exchanges([request for request, _ in requests], now)
-    tx.purges.erase_document(document, tasks, now)
+    tx.purges.erase_document(document, now)
     return Purged(len(requests), len(owed))

@@ -2,10 +2,18 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from quire.domain.ids import DocumentId, RequestId, TaskId, WorkspaceId
-from quire.ledger.connection import Connection
+from quire.ledger.connection import Connection, Row
 from quire.ledger.moments import to_micros
+
+
+class Touched(NamedTuple):
+    """Tasks about a document or what comes from it, and every request that carried one."""
+
+    tasks: list[tuple[TaskId, str]]  # each with its state
+    requests: list[tuple[RequestId, str]]
 
 
 class Purges:
@@ -16,20 +24,13 @@ class Purges:
         self._connection = connection
         self._workspace = workspace
 
-    def look(self, document: DocumentId) -> list[TaskId]:
-        """Every task about the document or what comes from it, taken by nobody."""
-        rows = self._connection.run("tasks_touched", workspace=self._workspace, document=document)
-        return [row[0] for row in rows]
-
-    def tasks(self, document: DocumentId) -> list[tuple[TaskId, str]]:
-        """Every task about the document or what comes from it, with its state, all taken."""
-        rows = self._connection.run("tasks_touching", workspace=self._workspace, document=document)
-        return [(row[0], row[1]) for row in rows]
-
-    def requests(self, tasks: Sequence[TaskId]) -> list[tuple[RequestId, str]]:
-        """Every request that ever carried one of these tasks, with its state, all taken."""
-        rows = self._connection.run("requests_touching", tasks=list(tasks))
-        return [(row[0], row[1]) for row in rows]
+    def touched(self, document: DocumentId) -> Touched:
+        """All that is about the document or comes from it, taken for this transaction."""
+        seen = self._run("tasks_touched", workspace=self._workspace, document=document)
+        self._requests([row[0] for row in seen])  # requests before tasks, as everywhere
+        rows = self._run("tasks_touching", workspace=self._workspace, document=document)
+        tasks = [(row[0], row[1]) for row in rows]  # from here on nobody packs them
+        return Touched(tasks, self._requests([task for task, _ in tasks]))
 
     def unsettled(self, requests: Sequence[RequestId]) -> bool:
         """Whether an answer is here that nobody has judged: a neighbour's may be in it."""
@@ -42,12 +43,21 @@ class Purges:
         self._connection.change("purge_requests", requests=requests, now=to_micros(now))
         self._connection.change("purge_reasons", requests=requests)
 
-    def erase_document(self, document: DocumentId, tasks: Sequence[TaskId], now: datetime) -> None:
+    def erase_document(self, document: DocumentId, now: datetime) -> None:
         """Erase results, blocks and names of the document, and what came from it."""
+        touched = self._run("tasks_touched", workspace=self._workspace, document=document)
+        tasks = [row[0] for row in touched]
         self._connection.change("purge_results", tasks=list(tasks))
         self._connection.change("purge_task_subjects", workspace=self._workspace, tasks=list(tasks))
-        self._connection.change("purge_task_documents", document=document)
+        self._connection.change("purge_task_documents", tasks=tasks, document=document)
         self._connection.change("purge_blocks", workspace=self._workspace, document=document)
         self._connection.change(
             "purge_document", workspace=self._workspace, id=document, now=to_micros(now)
         )
+
+    def _requests(self, tasks: Sequence[TaskId]) -> list[tuple[RequestId, str]]:
+        rows = self._run("requests_touching", tasks=list(tasks))
+        return [(row[0], row[1]) for row in rows]
+
+    def _run(self, name: str, /, **values: object) -> list[Row]:
+        return self._connection.run(name, **values)

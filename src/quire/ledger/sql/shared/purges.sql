@@ -49,7 +49,7 @@ UPDATE tasks SET error = NULL, block_id = NULL, document_id = NULL, part = NULL,
 WHERE workspace_id = :workspace AND id IN (:tasks...)
 
 -- name: purge_task_documents
-DELETE FROM task_documents WHERE document_id = :document
+DELETE FROM task_documents WHERE task_id IN (:tasks...) AND document_id = :document
 
 -- name: purge_blocks
 DELETE FROM blocks WHERE workspace_id = :workspace AND document_id = :document
