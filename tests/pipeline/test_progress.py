@@ -11,9 +11,10 @@ from quire.engine import RunHandle
 from quire.ledger.ledger import Transaction
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.progress import at_rest, progress
+from quire.pipeline.stalls import reasons, reasons_of_stages
 from quire.simulated.faults import parse
 from tests.pipeline.dishes import SMALL, recipe, record_stage, text_stage
-from tests.world import World, sentences
+from tests.world import NOW, World, sentences
 
 Worlds = Callable[..., World]
 
@@ -223,3 +224,21 @@ def test_a_run_that_is_paused_says_so(world: Worlds) -> None:
     run.pause()
 
     assert here.engine.why(run.id)[0].startswith("held (user)")
+
+
+def test_waiting_for_another_stage_is_a_reason_only_where_nothing_moves(world: Worlds) -> None:
+    here = world()
+    documents(here)
+    run = ordered(here)
+
+    with here.engine.ledger.snapshot() as tx:
+        now = run.progress()
+        moving = [*reasons(tx, now, 1, NOW), *reasons_of_stages(tx, now, 1)]
+        alone = [*reasons(tx, now, 0, NOW), *reasons_of_stages(tx, now, 0)]
+
+    assert moving == []
+    assert [line.partition(":")[0] for line in alone] == [
+        "no worker is running",
+        "points waits for summary",
+        "digest waits for points",
+    ]

@@ -9,7 +9,7 @@ from quire.domain.runs import Progress
 from quire.engine.looking import Looking
 from quire.ledger.ledger import Ledger
 from quire.pipeline.progress import at_rest, progress
-from quire.pipeline.stalls import reasons
+from quire.pipeline.stalls import reasons, reasons_of_stages
 from quire.settings import Settings
 
 
@@ -31,7 +31,8 @@ class Standing:
         workers = self.workers()
         with self.ledger.snapshot() as tx:
             now = progress(tx, run, self.look.contexts)
-            return reasons(tx, now, workers, self._outside.now())
+            said = reasons(tx, now, workers, self._outside.now())
+            return [*said, *reasons_of_stages(tx, now, workers)]
 
 
 def standing(now: Progress, workers: int) -> str:

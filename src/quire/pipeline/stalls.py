@@ -18,10 +18,9 @@ _NUMBER = re.compile(r"^task \d+(?= of |, which it reads)")  # of what blocks a 
 
 
 def reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> list[str]:
-    """Say why a run does not move, given how many workers live; empty when it does."""
-    told = list(_staged(tx, found)) if found.recipe else []
+    """Say why a run does not move, given how many workers live; empty when it does or has ended."""
     if found.state != "running":
-        return told
+        return []
     said = [f"held ({hold.kind.value}): {hold.detail}" for hold in found.holds]
     if found.cancelling:
         waits = "for a worker" if workers == 0 else "for the calls that are out"
@@ -41,7 +40,7 @@ def reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> li
         said += _paced(tx, found.run_id, now)
     if found.batches and not found.holds:
         said += _batched(tx, found.run_id, workers, now)
-    return said + told
+    return said
 
 
 def _limited(found: Progress) -> bool:
@@ -51,15 +50,22 @@ def _limited(found: Progress) -> bool:
     return bool(found.recipe) or found.expanded >= limit
 
 
-def _staged(tx: Transaction, found: Progress) -> Iterator[str]:
-    """What is the matter with a recipe's stages, in their order."""
+def reasons_of_stages(tx: Transaction, found: Progress, workers: int) -> Iterator[str]:
+    """Say what is the matter with a recipe's stages, in their order, also when it has ended.
+
+    That one stage waits for another is told only where the run does not move.
+    """
+    if not found.recipe:
+        return
+    moves = workers > 0 and not at_rest(found)
     blocked = any(each.count("blocked") for each in found.stages)
     causes = _causes(tx, found) if blocked else {}
     for stage in found.stages:
-        if stage.waits_for:
+        if stage.waits_for and not moves:
             yield f"{stage.name} {_waiting(found, stage)}"
-        if waiting := stage.count("proposed"):
-            yield f"{stage.name}: {waiting:,} proposed, {_judged(found, stage)}"
+        proposed = stage.count("proposed")
+        if proposed and not moves:
+            yield f"{stage.name}: {proposed:,} proposed, {_judged(found, stage)}"
         if count := stage.count("blocked"):
             whys = causes.get(stage.name, Counter()).most_common()
             told = [f"{why} ({min(times, count):,})" for why, times in whys[:REASONS]]
