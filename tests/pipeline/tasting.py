@@ -5,9 +5,12 @@ from dataclasses import dataclass, replace
 
 from quire.domain.data import JsonObject
 from quire.domain.gates import Answer
+from quire.domain.ids import TaskId
 from quire.domain.recipes import GateUse, Stage
 from quire.domain.results import Judgement, Verdict
+from quire.domain.runs import HoldKind
 from quire.engine import RunHandle
+from tests.ledger.raw import Raw
 from tests.pipeline.dishes import NOTED, SMALL, recipe, record_stage, text_stage
 from tests.world import World
 
@@ -67,6 +70,12 @@ DIGEST = text_stage(
     gates=TASTE,
 )
 CHAIN = (SUMMARY, CHECK, POINTS, DIGEST)
+ALL_DONE = {
+    "summary": {"done": 3},
+    "check": {"done": 3},
+    "points": {"done": 6},
+    "digest": {"done": 1},
+}
 
 
 def cook(here: World, stages: Sequence[Stage] = CHAIN, count: int = 3, **told: object) -> RunHandle:
@@ -76,3 +85,31 @@ def cook(here: World, stages: Sequence[Stage] = CHAIN, count: int = 3, **told: o
     if count:
         documents(here, count)
     return here.engine.cook(recipe(*stages), model=SMALL, **told)  # type: ignore[arg-type]
+
+
+def held(run: RunHandle) -> list[HoldKind]:
+    """Why it does not go on."""
+    return [each.kind for each in run.progress().holds]
+
+
+def tasks_of(here: World, run: RunHandle, stage: str) -> list[TaskId]:
+    """The tasks of a stage, in subject order."""
+    with here.engine.ledger.snapshot() as tx:
+        key = next(each.id for each in tx.runs.stages(run.id) if each.name == stage)
+        return [each.id for each in tx.lineage.few(key, 1000)]
+
+
+def stale(here: World, run: RunHandle) -> dict[str, int]:
+    """Stale tasks by stage."""
+    with here.engine.ledger.snapshot() as tx:
+        return tx.lineage.count_stale(run.id)
+
+
+def confirm(here: World, task: TaskId) -> None:
+    """Let a person have approved the current result of a task."""
+    raw = Raw(here.url)
+    raw.rows(
+        "UPDATE results SET review_state = 'approved'"
+        f" WHERE task_id = {task} AND superseded_at IS NULL"
+    )
+    raw.close()

@@ -7,16 +7,22 @@ import pytest
 
 from quire.domain.errors import NotFound
 from quire.engine import RunHandle
-from quire.pipeline import regate as regating
-from quire.pipeline.contexts import Contexts
-from quire.pipeline.prepare import prepare
 from quire.pipeline.regate import Regated
-from quire.pipeline.revise import revise
 from tests.ledger.raw import Raw
-from tests.pipeline.dishes import answers, recipe, record_stage, states, text_stage
-from tests.pipeline.tasting import CHAIN, CHECK, POINTS, SUMMARY, TASTE, cook, set_taste
-from tests.pipeline.test_recipe_controls import ALL_DONE, confirm, stale, tasks_of
-from tests.world import World, sentences
+from tests.pipeline.dishes import answers, states, text_stage
+from tests.pipeline.tasting import (
+    ALL_DONE,
+    CHAIN,
+    CHECK,
+    SUMMARY,
+    TASTE,
+    confirm,
+    cook,
+    set_taste,
+    stale,
+    tasks_of,
+)
+from tests.world import World
 
 Worlds = Callable[..., World]
 
@@ -253,96 +259,6 @@ def test_what_a_person_confirmed_is_left_alone(world: Worlds) -> None:
     assert (found.counts["confirmed"], found.counts["refused"]) == (1, 5)
     assert states(here.engine, run)["points"] == {"done": 1, "failed": 5}
     assert data_of(here, run, "points")[2] == before
-
-
-def test_answers_to_an_older_version_do_not_count(world: Worlds) -> None:
-    here = world()
-    run = cook(here, stages=(SUMMARY,))
-    run.wait()
-    set_taste(here, refuses="Document")
-    run.rerun("summary")
-    run.wait()
-    assert states(here.engine, run) == {"summary": {"failed": 3}}
-
-    assert counts(run.regate(apply=True)) == {"summary": {"same": 3}}
-
-
-def test_dependants_that_are_not_sent_yet_are_blocked_when_what_they_read_is_refused(
-    world: Worlds,
-) -> None:
-    here, contexts = world(), Contexts()
-    run = cook(here, stages=(SUMMARY, POINTS), stop_after="summary")
-    run.wait()
-    contexts.registry = here.engine.registry
-    run.pause()
-    run.stop_after(None)
-    here.engine.work(lambda: "points" in states(here.engine, run) and _expanded(here, run) == 6)
-    with here.engine.ledger.transaction() as tx:
-        lane = tx.requests.lanes_of_run(run.id)[-1]
-        prepare(tx, contexts, contexts.of_lane(tx, lane), here.outside.now())
-    assert states(here.engine, run)["points"] == {"packed": 6}
-    set_taste(here, refuses="number1", version="2")
-
-    run.regate("summary", apply=True)
-    assert states(here.engine, run)["points"] == {"ready": 4, "waiting": 2}
-    run.resume()
-    run.wait()
-
-    assert states(here.engine, run) == {
-        "summary": {"done": 2, "failed": 1},
-        "points": {"blocked": 2, "done": 4},
-    }
-    assert here.model.calls == 3 + 4
-
-
-def _expanded(here: World, run: RunHandle) -> int:
-    return sum(states(here.engine, run)["points"].values())
-
-
-def test_packs_are_judged_record_by_record_chunk_by_chunk(
-    world: Worlds, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(regating, "CHUNK", 7)
-    here = world(faults="wrong@Block 3 ")
-    here.ingest(sentences(25))
-    run = here.engine.cook(
-        recipe(record_stage("first", "each_block", "Read.")), model="simulated/small", pack_size=10
-    )
-    run.wait()
-
-    (found,) = run.regate()
-
-    assert {kind: n for kind, n in found.counts.items() if n} == {"same": 25}
-    assert states(here.engine, run) == {"first": {"done": 24, "failed": 1}}
-
-
-def test_a_regate_that_was_cut_short_is_carried_out_by_the_same_command(
-    world: Worlds, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(regating, "CHUNK", 2)
-    here = world()
-    run = cook(here)
-    run.wait()
-    set_taste(here, mark="!", version="2")
-    done: list[int] = []
-
-    def dies(*args: Any) -> int:
-        done.append(revise(*args))
-        if len(done) == 2:
-            raise KeyboardInterrupt
-        return done[-1]
-
-    monkeypatch.setattr(regating, "revise", dies)
-    with pytest.raises(KeyboardInterrupt):
-        here.engine.regate(run.id, "points", apply=True, command="a")
-    monkeypatch.setattr(regating, "revise", revise)
-
-    (found,) = here.engine.regate(run.id, "points", apply=True, command="a")
-
-    assert (found.counts["same"], found.counts["changed"]) == (2, 4)
-    assert here.engine.regate(run.id, "points", apply=True, command="a") == []
-    kinds = [each.kind for each in here.engine.look.events(run.id)]
-    assert kinds.count("regated") == 1
 
 
 def test_a_stage_that_is_not_there_is_told(world: Worlds) -> None:

@@ -1,0 +1,214 @@
+"""Rerunning from a stage: what is asked again, what stays, and what old answers are worth."""
+
+from collections.abc import Callable
+
+import pytest
+
+from quire.domain.errors import IllegalMove
+from quire.domain.runs import HoldKind
+from quire.simulated.faults import NO_FAULTS, parse
+from tests.ledger.raw import Raw
+from tests.pipeline.dishes import states, text_stage
+from tests.pipeline.tasting import (
+    ALL_DONE,
+    CHECK,
+    POINTS,
+    SUMMARY,
+    TASTE,
+    confirm,
+    cook,
+    held,
+    set_taste,
+    stale,
+    tasks_of,
+)
+from tests.world import World
+
+Worlds = Callable[..., World]
+
+
+@pytest.mark.parametrize(
+    ("stage", "calls"), [("summary", 13), ("check", 3), ("points", 7), ("digest", 1)]
+)
+def test_rerun_asks_a_stage_and_all_after_it_again_and_keeps_the_rest(
+    world: Worlds, stage: str, calls: int
+) -> None:
+    here = world()
+    run = cook(here)
+    run.wait()
+    before = here.model.calls
+
+    owed = run.rerun(stage)
+    assert run.progress().state == "running"
+    run.wait()
+
+    assert here.model.calls - before == calls
+    assert owed == calls - (3 if stage == "summary" else 0)  # critics are called as answers come
+    done = {name: counts["done"] for name, counts in states(here.engine, run).items()}
+    assert done == {"summary": 3, "check": 6 if stage == "summary" else 3, "points": 6, "digest": 1}
+    assert run.progress().state == "finished"
+    assert stale(here, run) == {}
+
+
+def test_rerun_supersedes_the_old_answers_and_counts_only_new_ones(world: Worlds) -> None:
+    here = world()
+    run = cook(here)
+    run.wait()
+
+    run.rerun("points")
+    with here.engine.ledger.snapshot() as tx:
+        assert tx.results.current(tasks_of(here, run, "points")) == set()
+        assert len(tx.results.current(tasks_of(here, run, "summary"))) == 3
+    assert states(here.engine, run)["points"] == {"ready": 6}
+    assert states(here.engine, run)["digest"] == {"waiting": 1}
+    run.wait()
+
+    raw = Raw(here.url)
+    versions = raw.rows(
+        "SELECT t.version, r.version, count(*) FROM results r JOIN tasks t ON t.id = r.task_id"
+        " JOIN stages s ON s.id = t.stage_id WHERE s.name = 'points' GROUP BY t.version, r.version"
+        " ORDER BY r.version"
+    )
+    raw.close()
+    assert versions == [(2, 1, 6), (2, 2, 6)]
+
+
+def test_rerun_keeps_what_a_person_confirmed(world: Worlds) -> None:
+    here = world()
+    run = cook(here)
+    run.wait()
+    kept = tasks_of(here, run, "points")[0]
+    confirm(here, kept)
+    calls = here.model.calls
+
+    assert run.rerun("points") == 6
+    assert states(here.engine, run)["points"] == {"done": 1, "ready": 5}
+    run.wait()
+
+    assert here.model.calls == calls + 6
+    assert states(here.engine, run) == ALL_DONE
+
+
+def test_an_old_answer_that_comes_after_a_rerun_is_paid_and_does_not_count(world: Worlds) -> None:
+    here = world(faults="latency=0.3")
+    run = cook(here, stages=(SUMMARY, POINTS), count=1)
+    told: list[int] = []
+
+    def meddle() -> bool:
+        if not told and states(here.engine, run)["points"].get("packed") and here.model.calls > 1:
+            told.append(run.rerun("summary"))  # while its dependants are being answered
+        return run.progress().state == "finished"
+
+    here.engine.work(meddle)
+
+    assert told == [3]
+    assert here.model.calls == 3 + 3
+    assert states(here.engine, run) == {"summary": {"done": 1}, "points": {"done": 2}}
+    with here.engine.ledger.snapshot() as tx:
+        assert tx.attempts.spend(run.id) == (run.progress().cost, 0)
+
+
+def test_rerun_in_the_middle_of_a_run_drops_what_was_not_sent(world: Worlds) -> None:
+    here = world(faults="latency=0.02")
+    run = cook(here, stages=(SUMMARY, CHECK, POINTS), count=8, concurrency=1)
+    here.engine.work(lambda: states(here.engine, run)["points"].get("done", 0) >= 3)
+
+    run.rerun("points")
+    run.wait()
+
+    assert states(here.engine, run) == {
+        "summary": {"done": 8},
+        "check": {"done": 8},
+        "points": {"done": 16},
+    }
+
+
+def test_nothing_is_asked_again_about_what_was_purged(world: Worlds) -> None:
+    here = world()
+    run = cook(here, stages=(SUMMARY, POINTS))
+    run.wait()
+    calls = here.model.calls
+    here.engine.purge("doc1")
+
+    assert run.rerun("summary") == 2 + 4
+    assert run.wait().state == "finished"
+
+    assert here.model.calls == calls + 6
+    assert states(here.engine, run) == {"summary": {"done": 3}, "points": {"done": 6}}
+
+
+def test_rerun_of_a_critic_lets_its_targets_wait_for_its_new_word(world: Worlds) -> None:
+    here = world()
+    run = cook(here, stages=(SUMMARY, CHECK))
+    run.wait()
+
+    assert run.rerun("check") == 3
+    assert states(here.engine, run) == {"summary": {"proposed": 3}, "check": {"ready": 3}}
+    run.wait()
+
+    assert states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}
+
+
+def test_an_objection_of_a_critic_that_is_asked_again_marks_what_was_made_meanwhile(
+    world: Worlds,
+) -> None:
+    here = world()
+    strict = text_stage(
+        "check",
+        "each_result",
+        "Well? {{ judged.answer }}",
+        of="summary",
+        critic="gate",
+        accepts="'!' not in answer.text",
+        gates=TASTE,
+    )
+    run = cook(here, stages=(SUMMARY, strict, POINTS), count=1, max_tries=2)
+    run.wait()
+    set_taste(here, mark="!")
+
+    run.rerun("check")
+    run.wait()
+
+    assert states(here.engine, run)["summary"] == {"failed": 1}
+    assert states(here.engine, run)["points"] == {"done": 2}
+    assert stale(here, run) == {"points": 2}
+
+
+def test_rerun_lets_failed_critics_of_old_answers_go(world: Worlds) -> None:
+    here = world()
+    here.model.faults = parse("wrong@number1")
+    run = cook(here, stages=(SUMMARY, CHECK), max_tries=1, completion_mode="exact")
+    run.wait()
+    here.model.faults = NO_FAULTS
+
+    run.rerun("summary")
+    ended = run.wait()
+
+    assert ended.state == "finished"
+    assert states(here.engine, run)["check"] == {"cancelled": 1, "done": 5}
+
+
+def test_rerun_after_a_stop_stops_there_again(world: Worlds) -> None:
+    here = world()
+    run = cook(here, stop_after="summary")
+    run.wait()
+
+    run.rerun("summary")
+    run.wait()
+
+    assert held(run) == [HoldKind.STOP_AFTER]
+    assert states(here.engine, run)["summary"] == {"done": 3}
+    assert states(here.engine, run)["points"] == {}
+
+
+def test_a_cancelled_run_is_not_rerun(world: Worlds) -> None:
+    run = cook(world())
+    run.cancel()
+    run.wait()
+
+    with pytest.raises(IllegalMove, match="is cancelled"):
+        run.rerun("summary")
+    with pytest.raises(IllegalMove, match="is cancelled"):
+        run.retry(stale=True)
+    with pytest.raises(IllegalMove, match="is cancelled"):
+        run.regate(apply=True)
