@@ -1,6 +1,9 @@
 """Stages that read each other's results: what is made, in which words it is asked, what follows."""
 
 from collections.abc import Callable
+from typing import Any
+
+import pytest
 
 from tests.pipeline.dishes import (
     NOTED,
@@ -8,6 +11,7 @@ from tests.pipeline.dishes import (
     answers,
     recipe,
     record_stage,
+    sent,
     states,
     text_stage,
 )
@@ -202,3 +206,46 @@ def test_every_schema_of_a_critic_can_be_used(world: Worlds) -> None:
     run.wait()
 
     assert states(here.engine, run) == {"summary": {"done": 1}, "check": {"done": 1}}
+
+
+def test_a_limited_recipe_takes_its_first_tasks_through_and_goes_on_later(world: Worlds) -> None:
+    here = world()
+    documents(here, 6)
+    dish = recipe(
+        SUMMARY,
+        text_stage("point", "each_result", "{{ inputs.summary.text }}", of="summary"),
+        text_stage("edge", "each_result", "{{ inputs.point.text }}", of="point"),
+        text_stage("whole", "all_to_one", "{{ inputs.edge | length }}", needs=("edge",)),
+    )
+
+    run = here.engine.cook(dish, model=SMALL, limit=2)
+    run.wait()
+    first = states(here.engine, run)
+    again = here.engine.cook(dish, model=SMALL)
+    again.wait()
+
+    assert first == {"summary": {"done": 2}, "point": {"done": 2}, "edge": {"done": 2}, "whole": {}}
+    assert again.id == run.id
+    assert states(here.engine, run)["whole"] == {"done": 1}
+    assert states(here.engine, run)["edge"] == {"done": 6}
+
+
+@pytest.mark.parametrize("told", [{"limit": 2}, {"completion_mode": "throughput"}])
+def test_a_page_is_not_written_before_all_its_facts_are_known(
+    world: Worlds, told: dict[str, Any]
+) -> None:
+    here = world()
+    documents(here, 3)
+    facts = record_stage("facts", "each_block", "Read.")
+    page = text_stage(
+        "page", "each_document", "{{ inputs.facts | length }} facts", needs=("facts",)
+    )
+
+    run = here.engine.cook(recipe(facts, page), model=SMALL, concurrency=1, **told)
+    run.wait()
+    here.engine.cook(
+        recipe(facts, page), model=SMALL, concurrency=1, **(told | {"limit": None})
+    ).wait()
+
+    assert states(here.engine, run) == {"facts": {"done": 6}, "page": {"done": 3}}
+    assert {each for each in sent(here.engine, run, "page")} == {"2 facts"}

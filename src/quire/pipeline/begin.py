@@ -10,6 +10,7 @@ from quire.ledger.ledger import Transaction
 from quire.pipeline.told import Told
 
 EXACT, BEST_EFFORT, THROUGHPUT = "exact", "best_effort", "throughput"
+SEALED = ("open", "closed")  # stages all of whose tasks are made
 
 Standing = Mapping[str, RunStage]  # a run's stages by name, as they stand
 
@@ -35,9 +36,10 @@ def waits_for(tx: Transaction, told: Told, spec: Stage, standing: Standing, wish
     for name in spec.upstream:
         above = standing[name]
         if eager and _runs_ahead(told, spec, name):
-            ready = above.state != "waiting"
+            # what it is about comes one by one; all else that it reads must be there to be found
+            ready = above.state != "waiting" if name == spec.of else above.state in SEALED
         else:
-            ready = above.state == "closed" or _rests_at_limit(tx, told, spec, above, wishes)
+            ready = above.state == "closed" or _rests_at_limit(tx, told, spec, standing, wishes)
         if not ready:
             return f"it waits for {name}"
     return ""
@@ -50,16 +52,23 @@ def _runs_ahead(told: Told, spec: Stage, name: str) -> bool:
 
 
 def _rests_at_limit(
-    tx: Transaction, told: Told, spec: Stage, above: RunStage, wishes: Wishes
+    tx: Transaction, told: Told, spec: Stage, standing: Standing, wishes: Wishes
 ) -> bool:
-    """A stage that was told to go no further for now has done all it may."""
+    """What it is about was told to go no further for now, and has done all it may.
+
+    Only a stage that follows another task by task may go on then: any other would miss the rest.
+    """
     limit = wishes.task_limit
-    if limit is None or above.state != "expanding" or told.gathers(spec):
+    if limit is None or not spec.of or spec.upstream != (spec.of,):
         return False
-    if told.stages[above.id].upstream:
-        return False
+    above = standing[spec.of]
     counts = tx.tallies.of_stage(above.id)
-    return above.expanded >= limit and not any(counts.get(state, 0) for state in TASK_OWED)
+    if above.state != "expanding" or any(counts.get(state, 0) for state in TASK_OWED):
+        return False
+    beyond = told.stages[above.id]
+    if beyond.upstream:
+        return _rests_at_limit(tx, told, beyond, standing, wishes)
+    return above.expanded >= limit
 
 
 def stop_if_asked(
