@@ -29,6 +29,7 @@ EXTRAS: Mapping[str, str] = MappingProxyType(
         "vertex": "google-auth",
         "tokens": "bpe-openai",
         "local": "xllamacpp",
+        "report": "matplotlib",
     }
 )
 
