@@ -54,6 +54,15 @@ def test_a_run_stops_after_a_stage_and_its_critics_and_goes_on_from_another_proc
     assert states(there.engine, again) == ALL_DONE
 
 
+def test_a_stage_after_the_stop_does_not_run_ahead(world: Worlds) -> None:
+    here = world()
+    run = cook(here, completion_mode="throughput", stop_after="summary")
+
+    run.wait()
+
+    assert states(here.engine, run)["points"] == {}
+
+
 def test_a_run_that_stops_after_its_last_stage_just_ends(world: Worlds) -> None:
     run = cook(world(), stop_after="digest")
 

@@ -11,8 +11,10 @@ from quire.pipeline.contexts import Contexts
 from quire.pipeline.prepare import prepare
 from quire.pipeline.regate import Regated
 from quire.pipeline.revise import revise
+from quire.simulated.faults import parse
 from tests.pipeline.dishes import recipe, record_stage, states
 from tests.pipeline.tasting import (
+    CHECK,
     POINTS,
     SUMMARY,
     cook,
@@ -32,7 +34,7 @@ def test_answers_to_an_older_version_do_not_count(world: Worlds) -> None:
     here = world()
     run = cook(here, stages=(SUMMARY,))
     run.wait()
-    set_taste(here, refuses="Document")
+    here.model.faults = parse("empty=1")
     run.rerun("summary")
     run.wait()
     assert states(here.engine, run) == {"summary": {"failed": 3}}
@@ -116,3 +118,16 @@ def test_a_regate_that_was_cut_short_is_carried_out_by_the_same_command(
     assert here.engine.regate(run.id, "points", apply=True, command="a") == []
     kinds = [each.kind for each in here.engine.look.events(run.id)]
     assert kinds.count("regated") == 1
+
+
+def test_critics_of_an_answer_that_is_refused_are_let_go(world: Worlds) -> None:
+    here = world()
+    here.model.faults = parse("wrong@number1")
+    run = cook(here, stages=(SUMMARY, CHECK), max_tries=1)
+    run.wait()
+    assert states(here.engine, run)["check"] == {"done": 2, "failed": 1}
+    set_taste(here, refuses="number1", version="2")
+
+    run.regate("summary", apply=True)
+
+    assert states(here.engine, run)["check"] == {"cancelled": 1, "done": 2}
