@@ -5,14 +5,6 @@ from typing import NamedTuple
 from quire.domain.ids import BlockId, RequestId, StageId, TaskId
 
 
-class NewTask(NamedTuple):
-    """A task about to be owed."""
-
-    block_id: BlockId
-    subject_hash: bytes
-    question_hash: bytes
-
-
 class Subject(NamedTuple):
     """A block that a stage is about, on its way to becoming a task."""
 

@@ -92,10 +92,6 @@ class Critiques:
         rows = self._run("unheard_targets", stage=critic, limit=CHUNK)
         return [(row[0], row[1], row[2]) for row in rows]
 
-    def refutable(self, critic: StageId) -> list[TaskId]:
-        """Failed tasks that have an answer and lack only the critic's."""
-        return [row[0] for row in self._run("refutable_targets", stage=critic)]
-
     def _run(self, name: str, /, **values: object) -> list[Row]:
         return self._connection.run(name, workspace=self._workspace, **values)
 

@@ -145,10 +145,6 @@ class Lineage:
         """Mark whoever used another result of these than the current one; returns how many."""
         return self._change("mark_stale", ids=list(changed), now=to_micros(now)) if changed else 0
 
-    def stale(self, stage: StageId) -> list[TaskId]:
-        """Stale tasks of a stage that no person has confirmed."""
-        return [row[0] for row in self._run("stale_of_stage", stage=stage)]
-
     def count_stale(self, run: RunId) -> dict[str, int]:
         """Stale tasks of a run by the names of their stages."""
         return {row[0]: row[1] for row in self._run("count_stale", run=run)}

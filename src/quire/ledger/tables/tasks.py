@@ -8,7 +8,7 @@ from typing import NamedTuple
 from quire.domain.data import named
 from quire.domain.ids import RunId, StageId, TaskId, WorkspaceId
 from quire.domain.states import TASK
-from quire.domain.tasks import Failure, NewTask, ReadyTask, TaskView
+from quire.domain.tasks import Failure, ReadyTask, TaskView
 from quire.ledger.connection import Connection, Row
 from quire.ledger.moments import to_micros
 from quire.ledger.tables.moving import checked, move
@@ -34,18 +34,6 @@ class Tasks:
         self._connection = connection
         self._workspace = workspace
         self._tallies = tallies
-
-    def add(self, run: RunId, stage: StageId, state: str, tasks: Sequence[NewTask]) -> None:
-        """Owe new answers; keys ascend in the order given, which is subject order."""
-        ids = self._connection.take_ids("tasks", len(tasks))
-        self._connection.bulk(
-            "add_tasks",
-            [
-                (task_id, self._workspace, run, stage, *task, state)
-                for task_id, task in zip(ids, tasks, strict=True)
-            ],
-        )
-        self._tallies.add(stage, {state: len(tasks)})
 
     def expand_blocks(
         self, run: RunId, stage: StageId, after: tuple[int, int], question: bytes, limit: int

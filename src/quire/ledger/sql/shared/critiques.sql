@@ -56,10 +56,3 @@ SELECT t.id, t.tries, coalesce(c.error, 'it was given up') FROM tasks c
 JOIN results r ON r.id = c.judged_result_id AND r.superseded_at IS NULL
 JOIN tasks t ON t.id = r.task_id AND t.workspace_id = :workspace AND t.state = 'proposed'
 WHERE c.workspace_id = :workspace AND c.stage_id = :stage AND c.state = 'failed' ORDER BY t.id LIMIT :limit
-
--- name: refutable_targets
--- Failed tasks whose answer is there, and whose critic failed: the critic is to be asked again, not they.
-SELECT DISTINCT t.id FROM tasks c
-JOIN results r ON r.id = c.judged_result_id AND r.superseded_at IS NULL
-JOIN tasks t ON t.id = r.task_id AND t.workspace_id = :workspace AND t.state = 'failed'
-WHERE c.workspace_id = :workspace AND c.stage_id = :stage AND c.state = 'failed' ORDER BY t.id

@@ -137,12 +137,6 @@ UPDATE tasks SET stale_since = CASE WHEN EXISTS (
     WHERE ti.task_id = tasks.id AND coalesce(ti.used_result_id, 0) <> coalesce(r.id, 0)) THEN CAST(:now AS INTEGER) ELSE NULL END
 WHERE workspace_id = :workspace AND judged_result_id IS NULL AND id IN (:ids...)
 
--- name: stale_of_stage
-SELECT t.id FROM tasks t WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.stale_since IS NOT NULL
-  AND t.state IN ('done', 'proposed')
-  AND NOT EXISTS (SELECT 1 FROM results r WHERE r.task_id = t.id AND r.superseded_at IS NULL AND r.review_state IN ('approved', 'edited'))
-ORDER BY t.id
-
 -- name: count_stale
 SELECT s.name, count(*) FROM tasks t JOIN stages s ON s.id = t.stage_id
 WHERE t.workspace_id = :workspace AND s.run_id = :run AND t.stale_since IS NOT NULL AND t.state IN ('done', 'proposed') GROUP BY s.id, s.name ORDER BY s.id

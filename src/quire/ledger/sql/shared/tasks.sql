@@ -1,8 +1,3 @@
--- name: add_tasks
--- rows: id int, workspace_id text, run_id int, stage_id int, block_id int, subject_hash bytes, question_hash bytes, state text
-INSERT INTO tasks (id, workspace_id, run_id, stage_id, block_id, subject_hash, question_hash, state)
-SELECT rows.id, rows.workspace_id, rows.run_id, rows.stage_id, rows.block_id, rows.subject_hash, rows.question_hash, rows.state FROM rows
-
 -- name: expand_blocks
 -- Tasks about the next blocks of a run's inputs, after a document ordinal and a block index. A subject is named by its
 -- block's key, ascending, so that the index grows at its end; its question is the stage's, then the content.
