@@ -2,12 +2,14 @@
 
 import base64
 import logging
+import pydoc
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import quire
 from quire.accounts.choose import choose, every, recall
 from quire.accounts.credentials import add, clear, listing, mark, remove
 from quire.accounts.finding import Surroundings
@@ -119,3 +121,11 @@ def _everything(url: str) -> Iterator[bytes]:
         for row in raw.rows(f"SELECT * FROM {table}"):
             yield b" ".join(each if isinstance(each, bytes) else str(each).encode() for each in row)
     raw.close()
+
+
+def test_help_shows_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-shown-to-nobody")
+
+    shown = pydoc.render_doc(quire.open) + pydoc.render_doc(quire.Engine)
+
+    assert "sk-shown-to-nobody" not in shown

@@ -208,6 +208,10 @@ def test_stages_answered_in_plain_text_are_never_packed() -> None:
     assert pack_cap(replace(make_stage(), schema=None), Policy(pack_size=10)) == 1
 
 
+def test_samples_are_never_packed() -> None:
+    assert pack_cap(replace(make_stage(), samples=2), Policy(pack_size=10)) == 1
+
+
 def test_critics_are_never_packed() -> None:
     assert pack_cap(make_stage(critic="record"), Policy(pack_size=10)) == 1
 

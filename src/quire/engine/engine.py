@@ -38,11 +38,11 @@ class Engine(Foreseeing, Steering, Standing, Batching):
         settings: Settings,
         ledger: Ledger,
         outside: Outside | None = None,
-        environment: Mapping[str, str] = os.environ,
+        environment: Mapping[str, str] | None = None,  # a default would show keys in help()
     ) -> None:
         """Wire the parts together; keys and places of providers are looked for in `environment`."""
         self.settings = settings
-        self.environment = environment
+        self.environment = os.environ if environment is None else environment
         self.ledger = ledger
         self.registry = with_entry_points()
         self.look = Looking(ledger, self.registry)

@@ -25,9 +25,10 @@ def open_engine(
     faults: str | None = None,
     must_exist: bool = False,
     outside: Outside | None = None,
-    environment: Mapping[str, str] = os.environ,
+    environment: Mapping[str, str] | None = None,
 ) -> Engine:
     """Open a ledger: a file or `postgresql://…`, by default the one that quire.toml names."""
+    environment = os.environ if environment is None else environment
     settings = read_settings(Path.cwd(), environment, POLICY_NAMES, further_mistakes)
     settings = replace(
         settings,

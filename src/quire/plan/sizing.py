@@ -140,6 +140,8 @@ def largest_pack(stage: Stage, most: int = LARGEST_PACK) -> int:
     """Say how many tasks of this stage may ever share a call, whatever a policy wants."""
     if stage.schema is None or stage.critic:  # plain text cannot be told apart; critics judge alone
         return 1
+    if stage.samples > 1:  # draws in one call would repeat each other
+        return 1
     return max(1, min(most, stage.max_batch_size or most))
 
 
