@@ -177,8 +177,40 @@ def test_a_circle_is_named_in_its_order() -> None:
 def test_a_very_long_chain_is_no_circle() -> None:
     stages = [make("s0"), *(make(f"s{no}", needs=(f"s{no - 1}",)) for no in range(1, 3000))]
 
-    assert circle(reversed(stages)) == ()
+    assert circle(stages[::-1]) == ()
     assert len(ancestors("s2999", {each.name: each for each in stages})) == 2999
+
+
+def judge(name: str, of: str, *needs: str) -> Stage:
+    """A critic that reads other stages besides."""
+    return make(name, "each_result", of=of, needs=needs, critic="record")
+
+
+def test_a_circle_through_a_critic_is_named() -> None:
+    stages = (
+        make("duty", "each_block"),
+        judge("check", "duty", "digest"),
+        make("summary", needs=("duty",)),
+        make("digest", "all_to_one", needs=("summary",)),
+    )
+
+    assert circle(stages) == ("check", "digest", "summary", "check")
+    assert said(*stages) == [
+        "/stages/1: stages go in a circle: check → digest → summary → check;"
+        " summary reads duty, so it waits for the critic check"
+    ]
+
+
+def test_critics_of_one_stage_do_not_wait_for_each_other() -> None:
+    stages = (make("a"), judge("one", "a"), judge("two", "a"), make("b", needs=("a",)))
+
+    assert circle(stages) == ()
+
+
+def test_a_critic_comes_before_what_waits_for_it() -> None:
+    stages = (make("b", needs=("a",)), judge("check", "a", "rules"), make("a"), make("rules"))
+
+    assert [each.name for each in arranged(stages)] == ["a", "rules", "check", "b"]
 
 
 def test_stages_without_needs_keep_their_order() -> None:

@@ -1,8 +1,9 @@
 """Checking: every mistake of a recipe at once, before anything is spent on it."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from quire.domain.data import Json
 from quire.domain.errors import Mistake, RecipeInvalid
@@ -55,8 +56,16 @@ def recipe_findings(
         found += _stage_findings(stage, number, scene)
     if around := circle(recipe.stages):
         first = next(no for no, each in enumerate(recipe.stages) if each.name == around[0])
-        found.append(Finding(("stages", first), f"stages go in a circle: {' → '.join(around)}"))
+        message = f"stages go in a circle: {' → '.join(around)}{_why_circle(around, scene)}"
+        found.append(Finding(("stages", first), message))
     return found
+
+
+def _why_circle(around: Sequence[str], scene: Scene) -> str:
+    for name, above in pairwise(around):
+        if above not in scene.stages[name].upstream:  # nothing in the file says that it waits
+            return f"; {name} reads {scene.stages[above].of}, so it waits for the critic {above}"
+    return ""
 
 
 def _recipe_findings(recipe: Recipe) -> Iterator[Finding]:

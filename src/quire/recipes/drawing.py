@@ -57,17 +57,19 @@ def _branches(
     stages = below.get(name, ())
     for stage in stages:
         final = stage is stages[-1]
-        others = [each for each in stage.upstream if each != name]
-        also = f"  (also reads {', '.join(others)})" if others else ""
-        yield f"{margin}{'└─' if final else '├─'} {stage.name}  {described(stage)}{also}"
+        yield f"{margin}{'└─' if final else '├─'} {_line(stage, name)}"
         inner = margin + ("   " if final else "│  ")
-        yield from _critics(recipe, stage, inner + ("│  " if stage.name in below else "   "))
+        for critic in recipe.critics_of(stage.name):
+            beside = inner + ("│  " if stage.name in below else "   ")
+            yield f"{beside}◇ {_line(critic, stage.name)}"
+            yield from _branches(recipe, critic.name, below, beside + "  ")
         yield from _branches(recipe, stage.name, below, inner)
 
 
-def _critics(recipe: Recipe, stage: Stage, margin: str) -> Iterator[str]:
-    for critic in recipe.critics_of(stage.name):
-        yield f"{margin}◇ {critic.name}  {described(critic)}"
+def _line(stage: Stage, below: str) -> str:
+    others = [each for each in stage.upstream if each != below]
+    also = f"  (also reads {', '.join(others)})" if others else ""
+    return f"{stage.name}  {described(stage)}{also}"
 
 
 def _mermaid(recipe: Recipe) -> Iterator[str]:

@@ -1,32 +1,49 @@
 """Graphs: which stages come before which, and where they go in a circle."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 from quire.domain.recipes import Stage
 
 
 def arranged(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    """Each stage after all it needs, else in the order given; circles must have been refused."""
-    names = {each.name for each in stages}
+    """Each stage after all it waits for, else in the order given; circles are refused before."""
+    above = _awaited(stages)
     waiting = list(stages)
     done: list[Stage] = []
     placed: set[str] = set()
     while waiting:
-        ready = next(each for each in waiting if not (set(each.upstream) & names) - placed)
+        ready = next(
+            each for each in waiting if not (set(above[each.name]) & above.keys()) - placed
+        )
         waiting.remove(ready)
         done.append(ready)
         placed.add(ready.name)
     return tuple(done)
 
 
-def circle(stages: Iterable[Stage]) -> tuple[str, ...]:
+def circle(stages: Sequence[Stage]) -> tuple[str, ...]:
     """The stages of a circle in order, the first again at the end; none if there is none."""
-    above = {each.name: each.upstream for each in stages}
+    above = _awaited(stages)
     finished: set[str] = set()
     for name in above:
         if found := _walk(name, above, finished):
             return found
     return ()
+
+
+def _awaited(stages: Sequence[Stage]) -> dict[str, tuple[str, ...]]:
+    """What each stage waits for: all it reads, and the critics of that, which let it count."""
+    critics: defaultdict[str, list[str]] = defaultdict(list)
+    for each in stages:
+        if each.critic:
+            critics[each.of].append(each.name)
+    awaited = {}
+    for each in stages:
+        judged = {each.of} if each.critic else set()  # seen as soon as it is proposed
+        heard = [name for read in each.upstream if read not in judged for name in critics[read]]
+        awaited[each.name] = tuple(dict.fromkeys([*each.upstream, *heard]))
+    return awaited
 
 
 def _walk(name: str, above: Mapping[str, tuple[str, ...]], finished: set[str]) -> tuple[str, ...]:
