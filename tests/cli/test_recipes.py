@@ -85,6 +85,23 @@ def test_a_recipe_is_shown(quire: Quire, sound: Path) -> None:
     assert told["parameters"]["depth"]["default"] == 2
 
 
+def test_a_stage_without_models_asks_whoever_gave_the_result_it_is_about(
+    quire: Quire, folder: Path
+) -> None:
+    text = SOUND.replace('model = "same"\n', "")
+    text += (
+        '\n[[stages]]\nname = "judge"\ncritic = true\nof = "echo"\nprompt = "{{ judged.answer }}"\n'
+    )
+    (folder / "sound.toml").write_text(text)
+
+    rows = [line.split() for line in quire("recipe", "show", "sound.toml").stdout.splitlines()]
+    said = {row[0]: " ".join(row[1:]) for row in rows if row}
+
+    assert "same" in said["echo"]
+    assert "same" in said["judge"]
+    assert "the run's model" in said["check"]
+
+
 def test_a_recipe_that_is_not_there_is_one_line(quire: Quire) -> None:
     for command in ("show", "graph"):
         said = quire("recipe", command, "sumarise", code=2).stderr
@@ -103,6 +120,36 @@ def test_a_graph_is_drawn_with_critics_beside_their_stage(quire: Quire, sound: P
         "      ├─ digest  all_to_one · text  (also reads facts)",
         "      └─ echo  each_result of summary · text  (also reads facts)",
     ]
+
+
+def test_a_graph_shows_what_else_a_critic_reads_and_who_reads_a_critic(
+    quire: Quire, folder: Path
+) -> None:
+    text = SOUND.replace('of = "facts"', 'of = "facts"\nneeds = ["scale"]')
+    text += """
+[[stages]]
+name = "scale"
+about = "all_to_one"
+prompt = "What is good?"
+
+[[stages]]
+name = "tally"
+about = "all_to_one"
+needs = ["facts", "check"]
+prompt = "{{ inputs.check|length }}"
+"""
+    (folder / "sound.toml").write_text(text)
+
+    drawn = quire("recipe", "graph", "sound.toml").stdout.splitlines()
+
+    assert drawn[1:6] == [
+        "├─ facts  each_block · rules",
+        "│  │  ◇ check  critic of facts, gate  (also reads scale)",
+        "│  │    └─ tally  all_to_one · text  (also reads facts)",
+        "│  └─ summary  each_document × 2 models × 3 samples · text",
+        "│     ├─ digest  all_to_one · text  (also reads facts)",
+    ]
+    assert drawn[-1] == "└─ scale  all_to_one · text"
 
 
 def test_a_graph_is_drawn_for_other_programs(quire: Quire, sound: Path) -> None:

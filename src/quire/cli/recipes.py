@@ -86,7 +86,7 @@ def show(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
         print_table(("parameter", "type", "default", "*description"), rows)
     say()
     columns = ("stage", "*about", "reads", "*asks", "*gates", "answers")
-    print_table(columns, [[*_stage_row(each)] for each in recipe.stages])
+    print_table(columns, [[*_stage_row(each, recipe)] for each in recipe.stages])
 
 
 @app.command(epilog="Example: quire recipe graph summarise --format mermaid")
@@ -212,15 +212,25 @@ def _parameter_row(each: "Parameter") -> Iterator[str]:
     yield "; ".join(filter(None, [each.description, among]))
 
 
-def _stage_row(stage: "Stage") -> Iterator[str]:
+def _stage_row(stage: "Stage", recipe: "Recipe") -> Iterator[str]:
     from quire.recipes.drawing import described
 
     yield stage.name
     yield described(stage).partition(" · ")[0]
     yield ", ".join(stage.upstream)
-    yield ", ".join(stage.models) or "the run's model"
+    yield ", ".join(stage.models) or _whose_model(stage, recipe)
     yield ", ".join(each.name for each in stage.gates)
     yield f"records: {', '.join(stage.schema.properties)}" if stage.schema else "text"
+
+
+def _whose_model(stage: "Stage", recipe: "Recipe") -> str:
+    """Who is asked by a stage that does not say it: whoever gave the result it is about."""
+    stages = {each.name: each for each in recipe.stages}
+    while stage.of:
+        stage = stages[stage.of]
+        if stage.models:
+            return "same"
+    return "the run's model"
 
 
 def _names(recipe: "Recipe") -> list[str]:
