@@ -18,7 +18,15 @@ COMMANDS = [
     *("attach", "batches", "batches list", "batches show", "batches cancel", "batches adopt"),
     *("keys", "keys add", "keys list", "keys test", "keys remove"),
     *("recipe", "recipe list", "recipe check", "recipe show", "recipe graph", "recipe new"),
-    *("judge", "judge init", "judge run", "judge status", "judge export", "judge report"),
+    *(
+        "judge",
+        "judge init",
+        "judge plan",
+        "judge run",
+        "judge status",
+        "judge export",
+        "judge report",
+    ),
     *("rehearse", "rehearse serve", "rehearse run", "local", "local install", "local serve"),
 ]
 HEAVY = {

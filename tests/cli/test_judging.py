@@ -39,6 +39,32 @@ def test_the_example_runs_as_it_is_and_gives_tables_and_a_report(pilot: Quire) -
     assert "<svg" in Path("report/report.html").read_text()
 
 
+def test_an_experiment_is_forecast_by_stage_and_model_before_anything_is_spent(
+    pilot: Quire,
+) -> None:
+    change('models = ["simulated/small"]', 'models = ["simulated/small", "simulated/large"]')
+
+    said = pilot("judge", "plan", FILE).stdout
+    told = pilot.json("judge", "plan", FILE)
+
+    assert said.startswith(f"{FILE}: 3 pieces of evidence\n")
+    assert "together: 48 tasks, 48 calls, roughly $" in said
+    assert [(each["stage"], each["model"], each["calls"]) for each in told["stages"]][:2] == [
+        ("rubric_gen", "simulated/small", 3),
+        ("rubric_gen", "simulated/large", 3),
+    ]
+    assert told["cost_micro_dollars"] > 0
+    assert pilot.json("documents") == pilot.json("runs") == []
+
+
+def test_a_run_says_what_is_forecast_before_it_starts_and_only_then(pilot: Quire) -> None:
+    first, again = pilot("judge", "run", FILE), pilot("judge", "run", FILE)
+
+    assert "forecast: 24 tasks, 24 calls, roughly $" in first.stderr
+    assert first.stderr.index("forecast") < first.stderr.index("run 1:")
+    assert "forecast" not in again.stderr
+
+
 def test_the_same_command_goes_on_and_asks_nothing_again(pilot: Quire) -> None:
     first = pilot.json("judge", "run", FILE)
     second = pilot("judge", "run", FILE)

@@ -19,20 +19,24 @@ _GIVE_WAY: tuple[Narrowing, ...] = (
 )
 
 
-def tell_recipe(planned: "PlannedRecipe", *, as_json: bool) -> None:
-    """Print what a recipe's run would roughly take."""
+def tell_recipe(planned: "PlannedRecipe", *, as_json: bool, about: str = "") -> None:
+    """Print what a recipe's run would roughly take; `about` is said in place of its head."""
     if as_json:
         print_json(_json(planned))
         return
-    about = f"{counted(planned.documents, 'document')}, {counted(planned.blocks, 'block')}"
-    note = f" ({planned.facts.note})" if planned.facts.note else ""
-    say(f"{about} · recipe {planned.recipe.name} · {planned.facts.name}{note}")
+    say(about or _head(planned))
     say()
     columns = ("stage", "about", "model", ">tasks", ">calls", ">tokens in", ">tokens out", ">cost")
     print_table(columns, [[*_row(each)] for each in planned.stages], narrowing=_GIVE_WAY)
     say()
-    for line in (*_notes(planned), f"together: {_together(planned)}"):
+    for line in (*_notes(planned), f"together: {together(planned)}"):
         say(line)
+
+
+def _head(planned: "PlannedRecipe") -> str:
+    about = f"{counted(planned.documents, 'document')}, {counted(planned.blocks, 'block')}"
+    note = f" ({planned.facts.note})" if planned.facts.note else ""
+    return f"{about} · recipe {planned.recipe.name} · {planned.facts.name}{note}"
 
 
 def _row(each: "StagePlan") -> Iterator[object]:
@@ -56,7 +60,8 @@ def _notes(planned: "PlannedRecipe") -> Iterator[str]:
             )
 
 
-def _together(planned: "PlannedRecipe") -> str:
+def together(planned: "PlannedRecipe") -> str:
+    """Calls and dollars in all, in a few words."""
     roughly = "roughly " if planned.rough else ""
     tasks, calls = counted(planned.tasks, "task"), counted(planned.calls, "call")
     return f"{tasks}, {calls}, {roughly}{dollars(planned.cost)}"

@@ -8,6 +8,7 @@ import typer
 
 from quire.cli import options as of
 from quire.cli.ending import exit_code
+from quire.cli.foretelling import tell_recipe, together
 from quire.cli.judged import (
     Shown,
     about_experiment,
@@ -69,7 +70,19 @@ def init(
         print_json({"files": [str(each) for each in written]})
     elif not session(context).quiet:
         say(f"wrote {' and '.join(str(each) for each in written)}")
-        say(f"next: quire judge run {written[0]}")
+        say(f"next: quire judge plan {written[0]}, then quire judge run {written[0]}")
+
+
+@app.command(epilog="Example: quire judge plan my-experiment/experiment.toml")
+@of.takes_policy(without=_NOT_TAKEN)
+def plan(context: typer.Context, *, file: File, as_json: of.AsJson = False, **policy: Json) -> None:
+    """Forecast an experiment by stage and model: calls, tokens, dollars; spends nothing."""
+    from quire.engine.judging import plan_experiment
+
+    with opened(context, make=True) as engine:
+        planned = plan_experiment(engine, file, **policy)
+    evidence = counted(planned.documents, "piece")
+    tell_recipe(planned, as_json=as_json, about=f"{file}: {evidence} of evidence")
 
 
 @app.command(epilog="Example: quire judge run my-experiment/experiment.toml --route batch")
@@ -84,7 +97,7 @@ def run(
     **policy: Json,
 ) -> None:
     """Carry an experiment out; Ctrl-C stops cleanly, the same command goes on."""
-    from quire.engine.judging import start_experiment
+    from quire.engine.judging import plan_experiment, start_experiment
 
     told: dict[str, Any] = policy
     with opened(context, make=True) as engine:
@@ -93,6 +106,9 @@ def run(
             _tell_detached(context, handle, as_json=as_json)
             return
         shown = shown_run(engine, handle.id)
+        if not (handle.goes_on or session(context).quiet):
+            foreseen = together(plan_experiment(engine, file, **policy))
+            note(f"forecast: {foreseen}; `quire judge plan {file}` says more")
         interrupted = _drive(context, engine, handle, shown)
         now = shown.whole(handle.progress())
         code = exit_code(now, interrupted=interrupted)

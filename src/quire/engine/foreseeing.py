@@ -6,6 +6,7 @@ from typing import Any
 
 from quire.domain.batches import BatchRules
 from quire.domain.data import Json
+from quire.domain.documents import Document
 from quire.domain.errors import UsageError
 from quire.domain.ids import DocumentId
 from quire.domain.recipes import Recipe
@@ -80,7 +81,18 @@ class Foreseeing(Library):
         sets = {document: names.get(document, "") for document, _ in inputs}
         self._dish_route(dish)  # whatever cannot be is told before it is forecast
         with self.ledger.snapshot() as tx:
-            return foretell_recipe(tx, dish, self.registry, sets, self._rules)
+            documents = [each for each in tx.documents.all() if each.id in sets]
+            return foretell_recipe(tx, dish, self.registry, documents, sets, self._rules)
+
+    def plan_unread(
+        self, recipe: Recipe, documents: Sequence[Document], **policy: Json
+    ) -> PlannedRecipe:
+        """Forecast a recipe without inputs over documents that the ledger need not hold yet."""
+        dish = prepare_dish(self.settings, read_dish(recipe, self.registry, {}), None, policy)
+        self._dish_route(dish)
+        sets = {each.id: "" for each in documents}
+        with self.ledger.snapshot() as tx:
+            return foretell_recipe(tx, dish, self.registry, documents, sets, self._rules)
 
     def _served(self, recipe: Recipe, over: Any) -> Any:
         """What is given without a name belongs to the one input there is; several need names."""

@@ -89,11 +89,11 @@ def foretell_recipe(
     tx: Transaction,
     dish: Dish,
     registry: Registry,
+    documents: Sequence[Document],
     inputs: Mapping[DocumentId, str],  # each with the name of the set it belongs to
     rules: Rules,
 ) -> PlannedRecipe:
-    """Forecast a recipe over these documents; reads their sizes, and spends nothing."""
-    documents = [each for each in tx.documents.all() if each.id in inputs]
+    """Forecast a recipe over these documents, from their sizes; spends nothing."""
     teller = _Teller(tx, dish, registry, documents, inputs)
     stages = [plan for stage in dish.recipe.stages for plan in teller.plans(stage, rules)]
     return PlannedRecipe(

@@ -1,17 +1,22 @@
 """Judging: experiments become runs, and runs become what tables and reports are made from."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from quire.domain.data import NOTHING, Json
+from quire.domain.documents import Document, Parsed
 from quire.domain.errors import NotFound, UsageError
 from quire.domain.ids import DocumentId, RunId, TaskId
 from quire.domain.models import ModelFacts
+from quire.domain.recipes import Recipe
 from quire.domain.runs import Run
 from quire.engine.engine import Engine
+from quire.engine.foretelling import PlannedRecipe
 from quire.engine.mistakes import own_models
 from quire.engine.run import RunHandle
 from quire.kits.judge.documents import document_of
@@ -47,10 +52,17 @@ def start_experiment(
     """Start the run of an experiment's file, or go on with it; `wait` does the work."""
     experiment = _read(engine, Path(path))
     documents = engine.keep(map(document_of, experiment.evidence))
-    facts = {EXPERIMENT: experiment_to_json(experiment)}
-    recipe = replace(recipe_of(experiment), facts=facts)
     told: dict[str, Any] = policy
-    return engine.cook(recipe, over=documents, limit=limit, new=new, **told)
+    return engine.cook(_recipe(experiment), over=documents, limit=limit, new=new, **told)
+
+
+def plan_experiment(engine: Engine, path: str | Path, **policy: Json) -> PlannedRecipe:
+    """Forecast the run of an experiment's file; its evidence is read, and not taken in."""
+    experiment = _read(engine, Path(path))
+    now = engine._outside.now()
+    evidence = map(document_of, experiment.evidence)
+    documents = [_unread(no, each, now) for no, each in enumerate(evidence)]
+    return engine.plan_unread(_recipe(experiment), documents, **policy)
 
 
 def find_experiment_run(engine: Engine, name: str | None = None) -> RunId:
@@ -100,6 +112,32 @@ def rows_of(engine: Engine, run: RunId) -> ExperimentRows:
         status=told.run.state,
         updated_at=told.run.ended_at or engine._outside.now(),
         run_id=run,
+    )
+
+
+def _recipe(experiment: Experiment) -> Recipe:
+    """The recipe of an experiment, with all that the run is to remember of it."""
+    return replace(recipe_of(experiment), facts={EXPERIMENT: experiment_to_json(experiment)})
+
+
+def _unread(number: int, source: Parsed, now: datetime) -> Document:
+    """A source as a document that is in no ledger: its number counts only here."""
+    blocks = list(source.blocks)
+    return Document(
+        id=DocumentId(number),
+        source_uid=source.source_uid,
+        source_type=source.source_type,
+        source_filesize=source.source_filesize,
+        source_total_characters=source.source_total_characters,
+        source_locator=source.source_locator,
+        title=source.title,
+        uploaded_at=now,
+        conv_uid=source.conv_uid,
+        conv_parsing_tool=source.parsing_tool,
+        conv_representation_type=source.representation_type,
+        conv_total_blocks=len(blocks),
+        conv_block_type_freq=dict(Counter(each.type.value for each in blocks)),
+        conv_total_characters=sum(len(each.content) for each in blocks),
     )
 
 
