@@ -13,6 +13,41 @@ from quire.cli import app
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCHEMA = EXAMPLES / "clauses.json"
+RECIPE = """
+name = "notes"
+inputs = INPUTS
+
+[parameters]
+tone = "plain"
+words = 5
+strict = false
+
+[[stages]]
+name = "summary"
+about = "each_document"
+OVER
+system = "Be {{ parameters.tone }}."
+prompt = "In {{ parameters.words }} words, {{ parameters.strict }}: {{ document.text }}"
+
+[[stages]]
+name = "check"
+critic = true
+of = "summary"
+prompt = "Is it so? {{ judged.asked }} {{ judged.answer }}"
+
+[[stages]]
+name = "points"
+about = "samples"
+of = "summary"
+samples = 2
+prompt = "Point {{ sample }}: {{ inputs.summary.text }}"
+
+[[stages]]
+name = "digest"
+about = "all_to_one"
+needs = ["points"]
+prompt = "{% for each in inputs.points %}{{ each.text }} {% endfor %}"
+"""
 
 
 class Quire:
@@ -67,3 +102,12 @@ def write_blocks(folder: Path) -> Callable[[str, int], Path]:
         return path
 
     return write
+
+
+@pytest.fixture
+def notes(quire: Quire, folder: Path, write_blocks: Callable[[str, int], Path]) -> Quire:
+    """The commands, with a recipe's file and two documents in the ledger."""
+    (folder / "notes.toml").write_text(RECIPE.replace("INPUTS", "[]").replace("OVER", ""))
+    quire("init")
+    quire("ingest", write_blocks("first.txt", 3), write_blocks("second.txt", 2))
+    return quire

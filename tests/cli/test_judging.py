@@ -93,6 +93,18 @@ def test_status_tells_every_stage_as_far_as_it_is(pilot: Quire) -> None:
     assert "score_critic 9 9 9 0 0 0" in " ".join(after.split())
 
 
+def test_an_experiment_that_stopped_as_asked_says_where_and_how_it_goes_on(pilot: Quire) -> None:
+    pilot("judge", "run", FILE, "--detach")
+    pilot("stop-after", 1, "rubric_gen")
+    pilot("work", "--until-idle")
+
+    said = pilot("attach", 1).stdout
+    pilot("resume", 1)
+
+    assert said.startswith("run 1 stopped after rubric_gen, as asked: 6 of ")
+    assert "24 of 24 tasks done" in pilot("judge", "run", FILE).stdout
+
+
 def test_an_export_on_the_way_says_that_it_is_not_all(pilot: Quire) -> None:
     pilot("judge", "run", FILE, "--detach")
 

@@ -1,60 +1,14 @@
 """Recipes as people run them: ordered, watched, looked into and written out from the shell."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from quire.cli.staging import live_words
 from quire.domain.runs import StageProgress
-from tests.cli.conftest import Quire
+from tests.cli.conftest import RECIPE, Quire
 
-RECIPE = """
-name = "notes"
-inputs = INPUTS
-
-[parameters]
-tone = "plain"
-words = 5
-strict = false
-
-[[stages]]
-name = "summary"
-about = "each_document"
-OVER
-system = "Be {{ parameters.tone }}."
-prompt = "In {{ parameters.words }} words, {{ parameters.strict }}: {{ document.text }}"
-
-[[stages]]
-name = "check"
-critic = true
-of = "summary"
-prompt = "Is it so? {{ judged.asked }} {{ judged.answer }}"
-
-[[stages]]
-name = "points"
-about = "samples"
-of = "summary"
-samples = 2
-prompt = "Point {{ sample }}: {{ inputs.summary.text }}"
-
-[[stages]]
-name = "digest"
-about = "all_to_one"
-needs = ["points"]
-prompt = "{% for each in inputs.points %}{{ each.text }} {% endfor %}"
-"""
 MODEL = ("--model", "simulated/small")
-
-
-@pytest.fixture
-def notes(quire: Quire, folder: Path, write_blocks: Callable[[str, int], Path]) -> Quire:
-    """The commands, with a recipe's file and two documents in the ledger."""
-    (folder / "notes.toml").write_text(RECIPE.replace("INPUTS", "[]").replace("OVER", ""))
-    quire("init")
-    quire("ingest", write_blocks("first.txt", 3), write_blocks("second.txt", 2))
-    return quire
 
 
 def test_a_recipe_is_run_and_summed_up_stage_by_stage(notes: Quire) -> None:
@@ -68,7 +22,7 @@ def test_a_recipe_is_run_and_summed_up_stage_by_stage(notes: Quire) -> None:
 
 
 def test_the_state_of_a_recipe_is_told_by_stage(notes: Quire) -> None:
-    notes("run", "--recipe", "notes.toml", *MODEL, "--stop-after", "summary", code=4)
+    notes("run", "--recipe", "notes.toml", *MODEL, "--stop-after", "summary")
 
     said, told = notes("status").stdout, notes.json("status")
 
@@ -86,8 +40,21 @@ def test_the_state_of_a_recipe_is_told_by_stage(notes: Quire) -> None:
     assert "notes" in listed[2]
 
 
+def test_a_run_that_stopped_as_asked_has_done_what_it_was_to_do(notes: Quire) -> None:
+    said = notes("run", "--recipe", "notes.toml", *MODEL, "--stop-after", "summary")
+
+    assert said.stdout.startswith("run 1 stopped after summary, as asked: 4 of ")
+    assert "next: quire resume 1, then quire attach 1 or the same command without" in said.stdout
+    assert "is held" not in said.output
+    assert notes.json("attach", 1)["exit_code"] == 0
+    notes("pause", 1)
+    assert "is held (user)" in notes("attach", 1, code=4).stderr
+    notes("resume", 1)
+    assert "9 of 9 tasks done" in notes("run", "--recipe", "notes.toml", *MODEL).stdout
+
+
 def test_resuming_goes_on_where_it_stopped(notes: Quire) -> None:
-    notes("run", "--recipe", "notes.toml", *MODEL, "--stop-after", "summary", code=4)
+    notes("run", "--recipe", "notes.toml", *MODEL, "--stop-after", "summary")
     notes("resume", 1)
 
     assert "9 of 9 tasks done" in notes("attach", 1).stdout
@@ -165,64 +132,6 @@ def test_several_inputs_must_each_be_given(notes: Quire, folder: Path) -> None:
     assert "needs documents for its input 'other'" in one.stderr
 
 
-def test_results_are_shown_and_written_of_any_stage(notes: Quire, folder: Path) -> None:
-    notes("run", "--recipe", "notes.toml", *MODEL)
-
-    shown = notes("show", "--stage", "points").stdout
-    assert "the first 4 of 4 tasks of points, run 1 · simulated" in shown
-    assert [each["subject"]["sample"] for each in notes.json("show", "--stage", "points")] == [
-        *(0, 1, 0, 1)
-    ]
-    (digest,) = map(json.loads, notes("export").stdout.splitlines())
-    assert digest["stage"] == "digest"
-    assert len(digest["subject"]["inputs"]) == 4
-    told = notes.json("export", "--stage", "all", "-o", folder / "out.jsonl")
-    assert told["lines"] == 9
-    assert "no stage 'nope'" in notes("export", "--stage", "nope", code=2).stderr
-
-
-def test_failures_are_told_by_stage_and_what_they_block_apart(notes: Quire) -> None:
-    order = ("run", "--recipe", "notes.toml", *MODEL, "--max-tries", 1)
-    notes(*order, code=1, faults="refuse@second.txt")
-
-    said = notes("failures").stdout
-    assert said.splitlines()[2].split()[:2] == ["summary", "1"]
-    assert "2 more are blocked by these: quire failures 1 --blocked" in said
-    blocked = notes("failures", "--blocked").stdout
-    assert "points      2  a task" in blocked
-    (group,) = notes.json("failures")
-    assert (group["stage"], group["failures"][0]["about"]) == ("summary", "second.txt")
-    (held,) = notes.json("failures", "--blocked")
-    assert held["failures"][0]["about"].endswith(
-        f"result of task {group['failures'][0]['task_id']}"
-    )
-    assert "points: 2 blocked, because summary failed" in notes("status").stdout
-
-
-def test_what_was_asked_is_shown_for_every_stage(notes: Quire) -> None:
-    notes("run", "--recipe", "notes.toml", *MODEL)
-    tasks = [json.loads(line) for line in notes("export", "--stage", "all").stdout.splitlines()]
-
-    for each in tasks:
-        view = notes.json("prompt", each["task_id"])
-        assert view["stage"] == each["stage"]
-        assert not view["user"].startswith("(")
-    critic = next(each for each in tasks if each["stage"] == "check")
-    said = notes("prompt", critic["task_id"]).stdout
-    assert f"result of task {critic['subject']['inputs'][0]}" in said
-    assert "Is it so? In 5 words" in said
-    first = notes.json("ledger")[0]["id"]
-    assert notes.json("ledger", "--request", first)["user"].startswith("In 5 words")
-
-
-def test_what_waits_says_why_it_cannot_be_shown_yet(notes: Quire) -> None:
-    order = ("run", "--recipe", "notes.toml", *MODEL, "--completion-mode", "throughput")
-    notes(*order, "--max-tries", 1, code=1, faults="refuse@second.txt")
-    blocked = notes.json("failures", "--blocked")[0]["failures"][0]["task_id"]
-
-    assert "cannot be put into words yet" in notes("prompt", blocked).stdout
-
-
 def test_a_recipe_is_forecast_by_stage_for_nothing(notes: Quire) -> None:
     told = notes.json("plan", "--recipe", "notes.toml", *MODEL)
     said = notes("plan", "--recipe", "notes.toml", *MODEL).stdout
@@ -267,7 +176,7 @@ def test_tables_of_stages_fit_the_screen(
     notes: Quire, monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    notes("run", "--recipe", "notes.toml", *MODEL, "--stop-after", "summary", code=4)
+    notes("run", "--recipe", "notes.toml", *MODEL, "--stop-after", "summary")
 
     table = notes("status").stdout.partition("stage")[2].partition("\n\n")[0]
 

@@ -8,8 +8,9 @@ from quire.cli.outstanding import batches_out, went_direct
 from quire.cli.printing import SIMULATED, counted, note, print_json, say
 from quire.cli.staging import summed_up
 from quire.cli.watching import ended, goal
+from quire.domain.ids import RunId
 from quire.domain.money import dollars
-from quire.domain.runs import Progress
+from quire.domain.runs import HoldKind, Progress
 
 if TYPE_CHECKING:
     from quire.engine import Engine
@@ -20,9 +21,22 @@ def exit_code(now: Progress, *, interrupted: bool) -> int:
     if now.state == "running":
         if interrupted and (ended(now) < goal(now) or (now.recipe and not now.spent)):
             return INTERRUPTED
-        if now.holds:
+        if now.holds and not stopped_as_asked(now):
             return HELD
     return SOME_FAILED if now.failed or now.state == "cancelled" else DONE
+
+
+def stopped_as_asked(now: Progress) -> str:
+    """Where a run stopped because it was told to, in words; empty where more than that holds it."""
+    asked = [hold.detail for hold in now.holds if hold.kind is HoldKind.STOP_AFTER]
+    if now.state != "running" or len(asked) != len(now.holds) or not asked:
+        return ""
+    return asked[0].partition(";")[0]
+
+
+def go_on_after_stop(run: RunId) -> str:
+    """What lets a run go on that stopped because it was told to."""
+    return f"quire resume {run}, then quire attach {run} or the same command without --stop-after"
 
 
 def print_end_json(engine: "Engine", now: Progress, code: int) -> None:
@@ -44,7 +58,7 @@ def print_end(
     run = now.run_id
     if not quiet:
         _sum_up(engine, now, code, foreseen)
-    if now.state == "running":
+    if now.state == "running" and not stopped_as_asked(now):
         for hold in now.holds:
             note(f"quire: run {run} is held ({hold.kind.value}): {hold.detail}")
     if not quiet:
@@ -72,6 +86,8 @@ def _standing(now: Progress, code: int) -> str:
         return "is held"
     if code == INTERRUPTED:
         return "was stopped"
+    if stopped := stopped_as_asked(now):
+        return stopped
     if now.state == "running":
         return f"reached its limit of {now.task_limit:,}" if now.task_limit else "is at rest"
     return "is done" if now.state == "finished" else "was cancelled"
@@ -134,7 +150,10 @@ def _next(now: Progress, code: int, *, new: bool) -> list[str]:
             if new
             else f"the same command goes on, or quire attach {run}"
         )
-    if now.state == "running" and now.task_limit is not None and code in (DONE, SOME_FAILED):
+    stopped = code in (DONE, SOME_FAILED) and stopped_as_asked(now)
+    if stopped:
+        said.append(go_on_after_stop(run))
+    elif now.state == "running" and now.task_limit is not None and code in (DONE, SOME_FAILED):
         said.append(f"the same command without --limit{' and --new' * new} goes on")
     if now.failed:
         said.append(f"quire failures {run} says why some failed; quire retry {run} asks again")

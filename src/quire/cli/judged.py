@@ -8,6 +8,7 @@ import typer
 
 from quire.cli.describing import progress_json
 from quire.cli.edge import HELD, INTERRUPTED
+from quire.cli.ending import stopped_as_asked
 from quire.cli.opening import session
 from quire.cli.printing import SIMULATED, counted, named, note, say
 from quire.domain.ids import RunId
@@ -60,7 +61,7 @@ def sum_up(context: typer.Context, shown: Shown, now: Progress, code: int) -> No
         words = f"{_standing(now, code)}: {tasks_through(now)}"
         say(f"run {now.run_id} {words}{' · simulated' * simulated}")
         say(f"  {spent(now)}")
-    if now.state == "running":
+    if now.state == "running" and not stopped_as_asked(now):
         for hold in now.holds:
             note(f"quire: run {now.run_id} is held ({hold.kind.value}): {hold.detail}")
     for line in () if quiet else _next(now, code):
@@ -70,7 +71,8 @@ def sum_up(context: typer.Context, shown: Shown, now: Progress, code: int) -> No
 def _standing(now: Progress, code: int) -> str:
     if now.state != "running":
         return "is done" if now.state == "finished" else "was cancelled"
-    return {HELD: "is held", INTERRUPTED: "was stopped"}.get(code, "is at rest")
+    at_rest = stopped_as_asked(now) or "is at rest"
+    return {HELD: "is held", INTERRUPTED: "was stopped"}.get(code, at_rest)
 
 
 def _next(now: Progress, code: int) -> Iterator[str]:
@@ -79,6 +81,8 @@ def _next(now: Progress, code: int) -> Iterator[str]:
         yield f"the same command goes on, or quire attach {run}"
     elif code == HELD:
         yield f"quire status {run} says more; then quire resume {run} and the same command"
+    elif stopped_as_asked(now):
+        yield f"quire resume {run}, then the same command"
     if now.failed:
         yield f"quire failures {run} says why some failed; quire retry {run} asks again"
     if now.state != "running":

@@ -1,0 +1,66 @@
+"""What became of a recipe's tasks: shown, written out, and told why where it is nothing."""
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Quire
+
+MODEL = ("--model", "simulated/small")
+
+
+def test_results_are_shown_and_written_of_any_stage(notes: Quire, folder: Path) -> None:
+    notes("run", "--recipe", "notes.toml", *MODEL)
+
+    shown = notes("show", "--stage", "points").stdout
+    assert "the first 4 of 4 tasks of points, run 1 · simulated" in shown
+    assert [each["subject"]["sample"] for each in notes.json("show", "--stage", "points")] == [
+        *(0, 1, 0, 1)
+    ]
+    (digest,) = map(json.loads, notes("export").stdout.splitlines())
+    assert digest["stage"] == "digest"
+    assert len(digest["subject"]["inputs"]) == 4
+    told = notes.json("export", "--stage", "all", "-o", folder / "out.jsonl")
+    assert told["lines"] == 9
+    assert "no stage 'nope'" in notes("export", "--stage", "nope", code=2).stderr
+
+
+def test_failures_are_told_by_stage_and_what_they_block_apart(notes: Quire) -> None:
+    order = ("run", "--recipe", "notes.toml", *MODEL, "--max-tries", 1)
+    notes(*order, code=1, faults="refuse@second.txt")
+
+    said = notes("failures").stdout
+    assert said.splitlines()[2].split()[:2] == ["summary", "1"]
+    assert "2 more are blocked by these: quire failures 1 --blocked" in said
+    blocked = notes("failures", "--blocked").stdout
+    assert "points      2  a task" in blocked
+    (group,) = notes.json("failures")
+    assert (group["stage"], group["failures"][0]["about"]) == ("summary", "second.txt")
+    (held,) = notes.json("failures", "--blocked")
+    assert held["failures"][0]["about"].endswith(
+        f"result of task {group['failures'][0]['task_id']}"
+    )
+    assert "points: 2 blocked, because summary failed" in notes("status").stdout
+
+
+def test_what_was_asked_is_shown_for_every_stage(notes: Quire) -> None:
+    notes("run", "--recipe", "notes.toml", *MODEL)
+    tasks = [json.loads(line) for line in notes("export", "--stage", "all").stdout.splitlines()]
+
+    for each in tasks:
+        view = notes.json("prompt", each["task_id"])
+        assert view["stage"] == each["stage"]
+        assert not view["user"].startswith("(")
+    critic = next(each for each in tasks if each["stage"] == "check")
+    said = notes("prompt", critic["task_id"]).stdout
+    assert f"result of task {critic['subject']['inputs'][0]}" in said
+    assert "Is it so? In 5 words" in said
+    first = notes.json("ledger")[0]["id"]
+    assert notes.json("ledger", "--request", first)["user"].startswith("In 5 words")
+
+
+def test_what_waits_says_why_it_cannot_be_shown_yet(notes: Quire) -> None:
+    order = ("run", "--recipe", "notes.toml", *MODEL, "--completion-mode", "throughput")
+    notes(*order, "--max-tries", 1, code=1, faults="refuse@second.txt")
+    blocked = notes.json("failures", "--blocked")[0]["failures"][0]["task_id"]
+
+    assert "cannot be put into words yet" in notes("prompt", blocked).stdout
