@@ -90,6 +90,13 @@ BAD = {
     ),
     "accepts nonsense": Bad('"answer.score > 0.5"', '"answer.score >"', "cannot be read"),
     "accepts a field": Bad("answer.score >", "answer.scores >", "did you mean score"),
+    "accepts a number": Bad("answer.score > 0.5", "answer.score", "not as a number"),
+    "accepts a number at times": Bad(
+        "answer.score > 0.5", "answer.score > 0.2 and answer.score", "not as a number"
+    ),
+    "accepts a comparison that never works": Bad(
+        "answer.score > 0.5", "answer.score > 'high'", "cannot be decided on any answer"
+    ),
     "accepts something else": Bad("answer.score > 0.5", "1 > 0", "a condition on answer"),
     "critic of two models": Bad(
         "critic = true", 'critic = true\nmodels = ["a/b", "c/d"]', "one model", at="models = ["

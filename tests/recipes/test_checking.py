@@ -226,6 +226,50 @@ def test_a_condition_on_a_text_critic_is_not_held_against_a_schema() -> None:
     assert said(make("a"), replace(judge, gates=markers)) == []
 
 
+FIELDS: JsonObject = {
+    "score": {"type": ["number", "null"]},
+    "sure": {"type": "boolean"},
+    "maybe": {"type": ["boolean", "null"]},
+    "kind": {"enum": ["a", "b"]},
+    "code": {"type": "string", "pattern": "[a-z]{900}"},
+    "notes": {
+        "type": "array",
+        "minItems": 4_000_000,
+        "items": {"type": "object", "properties": {"why": {"type": "string"}}},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("accepts", "wrong"),
+    [
+        ("answer.sure", ""),
+        ("answer.score >= 0.7", ""),  # where it is not null
+        ("answer.score is not none and answer.score >= 0.7", ""),
+        ("answer.sure and answer.kind in ['a']", ""),
+        ("answer.notes|length > 3 and answer.notes[0].why != ''", ""),
+        ("answer.maybe", "not as null"),
+        ("answer.kind", "not as a text"),
+        ("answer.notes", "not as a list"),
+        ("answer.sure or answer.code", "not as a text"),
+        ("answer.notes[0].wy == ''", "there is no 'wy' here"),
+    ],
+)
+def test_a_condition_is_tried_on_answers_as_the_schema_allows_them(
+    accepts: str, wrong: str
+) -> None:
+    body: JsonObject = {"type": "object", "additionalProperties": False, "properties": FIELDS}
+    critic = replace(
+        make("j", "each_result", of="a", critic="gate", accepts=accepts),
+        schema=load_schema(body, name="s"),
+        gates=(GateUse("json"),),
+    )
+
+    found = said(make("a"), critic)
+
+    assert [wrong in each for each in found] == ([True] if wrong else [])
+
+
 def test_a_condition_must_ask_for_a_field_of_the_critics_schema() -> None:
     schema = load_schema(
         {"type": "object", "additionalProperties": False, "properties": {"x": {"type": "number"}}},

@@ -26,6 +26,7 @@ class Word(NamedTuple):
     target: TaskId
     holds: bool  # nothing stands against the result
     reason: str = ""
+    final: bool = False  # another answer would fare no better
 
 
 def call_critics(tx: Transaction, told: Told, stage: StageId, proposed: Sequence[TaskId]) -> int:
@@ -84,8 +85,9 @@ def _word(critic: Stage, target: TaskId, data: Json) -> Word:
         return Word(target, holds=True)
     try:
         holds = compile_expression(critic.accepts).holds(data)
-    except TemplateFailed as error:
-        return Word(target, holds=False, reason=f"{critic.name} cannot be read: {error}")
+    except TemplateFailed:  # what it says may hold values, and these failures are one and the same
+        reason = f"{critic.name}: its answer cannot be decided by accepts = {critic.accepts!r}"
+        return Word(target, holds=False, reason=reason[:LONGEST], final=True)
     return Word(target, holds=holds, reason=f"{critic.name}: {text_of(data)}"[:LONGEST])
 
 
@@ -99,8 +101,9 @@ def _send_back(
     tries = tx.critiques.tries([each.target for each in objections])
     again, enough = defaultdict(list), []
     for each in objections:
-        note = Note(each.target, tries[each.target] + 1, 0, 0, each.reason)
-        if note.tries >= most:
+        tried = tries[each.target] + (not each.final)
+        note = Note(each.target, tried, 0, 0, each.reason)
+        if each.final or tried >= most:
             enough.append(note)
         else:
             again[each.target].append(note)

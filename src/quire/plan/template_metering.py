@@ -187,9 +187,17 @@ def _is_in(meter: Meter, value: Value, whole: Value) -> bool:
     return value in whole
 
 
+UNDECIDED = "it must come out as true or false"
+_KINDS = (
+    *((str, "a text"), (int | float, "a number"), (Sequence, "a list"), (Mapping, "a record")),
+    (type(None), "null"),
+)
+
+
 def _truth(meter: Meter, value: Value) -> bool:
     if not isinstance(value, bool):
-        raise TypeError(f"it must come out as true or false, not as {as_text(meter, value)[:60]}")
+        kind = next((said for kinds, said in _KINDS if isinstance(value, kinds)), "something else")
+        raise TypeError(f"{UNDECIDED}, not as {kind}")
     return value
 
 

@@ -5,13 +5,8 @@ from collections.abc import Iterator, Mapping
 from quire.domain.errors import TemplateFailed, TemplateInvalid
 from quire.domain.groupings import Driver
 from quire.domain.recipes import Stage
-from quire.plan.templating import (
-    SUBJECT_NAMES,
-    Expression,
-    Template,
-    compile_expression,
-    compile_template,
-)
+from quire.plan.templating import SUBJECT_NAMES, Template, compile_template
+from quire.recipes.deciding import accepts_mistakes
 from quire.recipes.findings import Finding
 from quire.recipes.rules import unknown
 from quire.recipes.scene import Scene
@@ -39,7 +34,8 @@ def asking_findings(stage: Stage, number: int, scene: Scene) -> Iterator[Finding
         yield from _system(stage, (*place, "system"), scene)
         yield from _prompt(stage, (*place, "prompt"), scene)
     if stage.accepts:
-        yield from _accepts(stage, (*place, "accepts"))
+        for message in accepts_mistakes(stage):
+            yield Finding((*place, "accepts"), message)
 
 
 def _system(stage: Stage, path: tuple[str | int, ...], scene: Scene) -> Iterator[Finding]:
@@ -90,20 +86,6 @@ def _known(stage: Stage, scene: Scene) -> Iterator[str]:
         yield "inputs"
     if stage.critic:
         yield "judged"
-
-
-def _accepts(stage: Stage, path: tuple[str | int, ...]) -> Iterator[Finding]:
-    try:
-        found: Expression = compile_expression(stage.accepts)
-    except TemplateInvalid as error:
-        yield Finding(path, f"accepts cannot be read: {error.reason}")
-        return
-    if found.names != {"answer"}:
-        yield Finding(path, "accepts must be a condition on answer, such as answer.score >= 0.7")
-    fields = stage.schema.properties if stage.schema else {}
-    for name, part in sorted(found.attributes):
-        if name == "answer" and fields and part not in fields:
-            yield Finding(path, f"accepts: answer.{part} {unknown(part, fields)}")
 
 
 def _compiled(
