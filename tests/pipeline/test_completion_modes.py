@@ -126,7 +126,7 @@ def test_by_best_effort_dependants_of_failures_are_blocked_and_the_rest_goes_on(
 
 def test_for_throughput_a_stage_does_not_wait_for_all_of_the_one_before(world: Worlds) -> None:
     here = world(faults="hang@number2")
-    run = cook(here, stages=(SUMMARY, POINTS), completion_mode="throughput", call_timeout=60)
+    run = cook(here, stages=(SUMMARY, POINTS), completion_mode="throughput", call_timeout=4)
 
     here.engine.work(lambda: states(here.engine, run)["points"].get("done", 0) == 4)
 
