@@ -79,6 +79,38 @@ def test_a_template_tells_what_it_mentions() -> None:
     assert found.names & SUBJECT_NAMES == {"inputs", "documents", "sample"}
 
 
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("{{ inputs.facts.data.who }}", {"inputs.facts.data.who"}),
+        ("{{ inputs['facts'].data['who'] }}", {"inputs.facts.data.who"}),
+        ("{% for x in inputs.facts %}{{ x.data.who }}{% endfor %}", {"inputs.facts.*.data.who"}),
+        ("{% for x in inputs.a if x.b %}{% else %}{{ x.c }}{% endfor %}", {"inputs.a.*.b", "x.c"}),
+        ("{% for x in a.b[:3]|sort %}{{ x.c }}{% endfor %}{{ x.d }}", {"a.b.*.c", "x.d"}),
+        ("{% for x in a %}{{ x.b }}{% endfor %}{% for x in c %}{{ x.d }}{% endfor %}", {"c.*.d"}),
+        ("{% for x in a %}{% for y in x.b %}{{ y.c }}{% endfor %}{% endfor %}", {"a.*.b.*.c"}),
+        ("{% set x = a.b %}{{ x.c }}{{ a.b[0].d }}", {"a.b.c", "a.b.*.d"}),
+        ("{{ (a.b|first).c }}{{ a.b|map(attribute='d')|join(',', 'e') }}", {"a.b.*.d.e"}),
+        ("{{ a.b|sort(attribute='d') }}", {"a.b.*.d"}),
+        ("{% if a.b %}{% set x = a.c %}{% else %}{% set x = d %}{% endif %}{{ x.e }}", {"a.c"}),
+        ("{% for k, v in a.b|items %}{{ v.c }}{{ loop.index.d }}{% endfor %}", {"a.b"}),
+        ("{% for x in a %}{{ y.b }}{% set y = a.c %}{{ y.d }}{% endfor %}", {"a.c.d"}),
+        ("{{ (a.b if a.c else a.d).e }}{{ a[b.c].d }}", {"a.b", "a.c", "a.d", "b.c"}),
+    ],
+)
+def test_a_template_tells_what_it_reads_step_by_step(text: str, read: set[str]) -> None:
+    found = {".".join(path) for path, _ in compile_template(text).readings}
+
+    assert read <= found
+    assert not {each for each in found if each.endswith((".e", "v.c", "x.b", "y.b"))} - read
+
+
+def test_what_is_read_is_told_with_its_line() -> None:
+    found = compile_template("a\n{% for x in inputs.a %}\n{{ x.data.b }}\n{% endfor %}").readings
+
+    assert dict(found)[("inputs", "a", "*", "data", "b")] == 3
+
+
 def test_the_same_text_is_compiled_once() -> None:
     assert compile_template("{{ a }} once") is compile_template("{{ a }} once")
 

@@ -118,6 +118,27 @@ BAD = {
         "document.title", "judged.asked", "only critics", at="{{ judged.asked }} {{ inputs.facts|"
     ),
     "input not needed": Bad("inputs.facts|length", "inputs.digest|length", "add 'digest' to needs"),
+    "field of a record": Bad(
+        "inputs.facts.data.who", "inputs.facts.data.woh", "data.woh of facts is not known"
+    ),
+    "field of what is judged": Bad(
+        "{{ judged.answer }}", "{{ judged.data.woh }}", "did you mean who", at="{{ judged.asked"
+    ),
+    "field in a loop": Bad(
+        "{% for each in inputs.summary %}\n",
+        "{% for each in inputs.facts if each.data.scor %}\n",
+        "did you mean score",
+        at="{% for each in inputs.facts",
+    ),
+    "field in a line of a loop": Bad(
+        "{% for each in inputs.summary %}\n{{ each.text }}",
+        "{% for each in inputs.facts %}\n{{ each.data.who }} {{ each.data.scor }}",
+        "did you mean score",
+        at="{{ each.data.who",
+    ),
+    "part of a result": Bad(
+        "{{ each.text }}", "{{ each.txt }}", "txt of a result of summary", at="{{ each.txt"
+    ),
     "subject in system": Bad("You read {{ parameters.language }}.", "{{ block.text }}", "share it"),
     "unknown parameter": Bad("parameters.language", "parameters.langage", "did you mean language"),
     "template too long": Bad(

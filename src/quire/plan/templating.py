@@ -28,6 +28,7 @@ from quire.plan.template_metering import (
     field_names,
     look_up,
 )
+from quire.plan.template_paths import Reading, readings
 
 LONGEST = 100_000  # characters of a template
 LARGEST = 2**63  # beyond this, numbers are no longer numbers of anything
@@ -142,6 +143,7 @@ class Template:
 
     names: frozenset[str]  # top-level variables it mentions
     attributes: frozenset[tuple[str, str]]  # parts of them, such as ("inputs", "summary")
+    readings: frozenset[Reading]  # the same to any depth, through loops, with their lines
     _compiled: jinja2.Template
 
     def render(self, variables: Mapping[str, object]) -> str:
@@ -166,7 +168,7 @@ class Expression:
 def compile_template(text: str) -> Template:
     """Check a template's text and make it ready; its first mistake is told with its line."""
     tree = _checked(text, _parsed)
-    return Template(**_seen(tree), _compiled=_compiled(tree))
+    return Template(**_seen(tree), readings=readings(tree), _compiled=_compiled(tree))
 
 
 @lru_cache(maxsize=512)

@@ -7,6 +7,7 @@ from quire.domain.groupings import Driver
 from quire.domain.recipes import Stage
 from quire.plan.templating import SUBJECT_NAMES, Template, compile_template
 from quire.recipes.deciding import accepts_mistakes
+from quire.recipes.fields import field_mistakes
 from quire.recipes.findings import Finding
 from quire.recipes.rules import unknown
 from quire.recipes.scene import Scene
@@ -67,6 +68,7 @@ def _prompt(stage: Stage, path: tuple[str | int, ...], scene: Scene) -> Iterator
     yield from _unknown_names(template, known | _MISSING.keys(), path)
     found = [*_parameter_findings(template, path, scene), *_part_findings(template, path)]
     found += _input_findings(template, stage, path)
+    found += [Finding(path, *each) for each in field_mistakes(template, stage, scene)]
     yield from found
     if not template.names & SUBJECT_NAMES and not found:
         yield from _trial(template, path, scene)
