@@ -32,14 +32,42 @@ def test_failures_are_told_by_stage_and_what_they_block_apart(notes: Quire) -> N
     assert said.splitlines()[2].split()[:2] == ["summary", "1"]
     assert "2 more are blocked by these: quire failures 1 --blocked" in said
     blocked = notes("failures", "--blocked").stdout
-    assert "points      2  a task" in blocked
+    assert "points      2  summary task 2 failed: " in blocked
     (group,) = notes.json("failures")
     assert (group["stage"], group["failures"][0]["about"]) == ("summary", "second.txt")
+    assert group["failures"][0]["block_uid"] is None
     (held,) = notes.json("failures", "--blocked")
     assert held["failures"][0]["about"].endswith(
         f"result of task {group['failures'][0]['task_id']}"
     )
     assert "points: 2 blocked, because summary failed" in notes("status").stdout
+
+
+def test_what_is_blocked_through_others_names_those_that_failed(notes: Quire) -> None:
+    recipe = Path("notes.toml").read_text()
+    Path("notes.toml").write_text(f"""{recipe}
+[[stages]]
+name = "more"
+about = "each_result"
+of = "points"
+prompt = "More: {{{{ inputs.points.text }}}}"
+""")
+    order = ("run", "--recipe", "notes.toml", *MODEL, "--max-tries", 1)
+    notes(*order, code=1, faults="refuse@.txt")
+
+    groups = notes.json("failures", "--blocked")
+    assert groups[0]["cause"].startswith("summary tasks 1, 2 failed: ")
+    notes("retry", 1)
+    assert "asked again" in notes.json("failures", "--blocked")[0]["cause"]
+
+
+def test_only_what_was_purged_is_called_so(notes: Quire) -> None:
+    order = ("run", "--recipe", "notes.toml", *MODEL, "--max-tries", 1)
+    notes(*order, code=1, faults="refuse@second.txt")
+    notes("purge", "second.txt", "--yes")
+
+    (group,) = notes.json("failures")
+    assert group["failures"][0]["block_uid"] == "(purged)"
 
 
 def test_what_was_asked_is_shown_for_every_stage(notes: Quire) -> None:

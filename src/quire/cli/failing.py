@@ -62,6 +62,7 @@ def _print(groups: "list[FailureGroup]", noun: str, *, staged: bool) -> None:
 
 
 def _group_json(group: "FailureGroup", *, staged: bool) -> dict[str, object]:
+    from quire.engine.looking import NO_BLOCK
     from quire.engine.wording import subject
 
     told: dict[str, object] = {"cause": group.cause, "count": len(group.failures)}
@@ -70,7 +71,11 @@ def _group_json(group: "FailureGroup", *, staged: bool) -> dict[str, object]:
         listed = [each._asdict() for each in group.failures]
         return told | {"failures": [{name: each[name] for name in plain} for each in listed]}
     failed = [
-        each._asdict() | {"about": subject(each.block_uid, each.title, each.reads)}
+        each._asdict()
+        | {
+            "block_uid": each.block_uid or None,
+            "about": subject(each.block_uid or NO_BLOCK, each.title, each.reads),
+        }
         for each in group.failures
     ]
     return {"stage": group.stage} | told | {"failures": failed}

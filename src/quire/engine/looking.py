@@ -1,5 +1,6 @@
 """Looking: what people ask the ledger: failures, prompts, requests with all that became of them."""
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from quire.domain.errors import NotFound, UsageError
 from quire.domain.ids import DocumentId, RequestId, RunId, TaskId
 from quire.domain.models import ModelFacts
 from quire.domain.recipes import Schema
-from quire.domain.runs import Event
+from quire.domain.runs import Event, StageProgress
 from quire.domain.tasks import Failure, TaskView
 from quire.engine.ordering import find_schema
 from quire.engine.wording import about, sent_text, text_alone
@@ -28,6 +29,9 @@ from quire.pipeline.stalls import cause_of
 from quire.recipes.registry import Registry
 
 FAILURES = 10_000  # looked at, at most
+CULPRITS = 5  # named of those that block others
+NO_BLOCK = "(purged)"  # then the title says what a task is about
+_CULPRIT = re.compile(r"task (\d+)(?= of |, which it reads)")  # of what blocks a task
 
 
 class FailureGroup(NamedTuple):
@@ -141,9 +145,13 @@ class Looking:
             stages = progress(tx, run, self.contexts).stages
             for stage in tx.runs.stages(run):
                 groups: dict[str, list[Failure]] = defaultdict(list)
-                listed = tx.tasks.blocked if blocked else tx.tasks.failures
-                for failure in listed(stage.id, FAILURES):
-                    groups[cause_of(stages, failure.error)].append(failure)
+                if blocked:
+                    groups |= _Culprits(tx, run, stages).groups(
+                        tx.tasks.blocked(stage.id, FAILURES)
+                    )
+                else:
+                    for failure in tx.tasks.failures(stage.id, FAILURES):
+                        groups[cause_of(stages, failure.error)].append(failure)
                 ordered = sorted(groups.items(), key=lambda each: -len(each[1]))
                 found += [FailureGroup(cause, failed, stage.name) for cause, failed in ordered]
         return found
@@ -170,6 +178,7 @@ class Looking:
             else:
                 user = text_alone(tx, context, task)
         models = [each.name for each in context.told.models]
+        named = view._replace(block_uid=view.block_uid or NO_BLOCK)
         plain = len(context.told.stages) == 1 and not context.stage.templated
         return PromptView(
             task=view,
@@ -178,7 +187,7 @@ class Looking:
             system=context.prefix.system,
             user=user or "(purged)",
             stage="" if plain else context.stage.name,
-            about="" if plain else about(view, models, samples=context.stage.samples > 1),
+            about="" if plain else about(named, models, samples=context.stage.samples > 1),
         )
 
     def _request(self, tx: Transaction, request: RequestId) -> RequestView:
@@ -199,6 +208,59 @@ class Looking:
                 attempts=tx.views.attempts(request),
                 members=tx.views.members(request),
             )
+
+
+class _Culprits:
+    """Finds the tasks that block others, through all that are blocked themselves."""
+
+    def __init__(self, tx: Transaction, run: RunId, stages: Sequence[StageProgress]) -> None:
+        self._tx, self._stages = tx, stages
+        self._names = {each.id: each.name for each in tx.runs.stages(run)}
+        self._found: dict[TaskId, TaskView | None] = {}
+
+    def groups(self, blocked: Sequence[Failure]) -> dict[str, list[Failure]]:
+        """Blocked tasks by what became of those that block them, which are named."""
+        groups: dict[tuple[str, str, str], list[Failure]] = defaultdict(list)
+        culprits: dict[tuple[str, str, str], dict[TaskId, None]] = defaultdict(dict)
+        for each in blocked:
+            culprit = self._culprit(each.error)
+            if culprit is None:
+                groups["", "", cause_of(self._stages, each.error)].append(each)
+                continue
+            why = cause_of(self._stages, culprit.error or "") if culprit.state == "failed" else ""
+            key = (self._names.get(culprit.stage_id, ""), culprit.state, why)
+            groups[key].append(each)
+            culprits[key][culprit.id] = None
+        return {_blocked_by(key, list(culprits[key])): each for key, each in groups.items()}
+
+    def _culprit(self, error: str) -> TaskView | None:
+        """The last of the chain of tasks that an error of a blocked one begins with."""
+        culprit: TaskView | None = None
+        while match := _CULPRIT.match(error):
+            culprit = self._view(TaskId(int(match[1]))) or culprit
+            if culprit is None or culprit.id != int(match[1]) or culprit.state != "blocked":
+                break
+            error = culprit.error or ""
+        return culprit
+
+    def _view(self, task: TaskId) -> TaskView | None:
+        if task not in self._found:
+            self._found[task] = self._tx.tasks.view(task)
+        return self._found[task]
+
+
+def _blocked_by(key: tuple[str, str, str], tasks: Sequence[TaskId]) -> str:
+    """What became of the tasks that block others, in words."""
+    stage, state, why = key
+    if not tasks:
+        return why
+    more = len(tasks) - CULPRITS
+    named = ", ".join(map(str, tasks[:CULPRITS])) + (f" and {more:,} more" if more > 0 else "")
+    several = len(tasks) > 1
+    if state not in ("failed", "cancelled", "blocked"):
+        state = "asked again"
+    became = "failed" if state == "failed" else f"{'are' if several else 'is'} {state}"
+    return f"{stage} task{'s' * several} {named} {became}{f': {why}' if why else ''}"
 
 
 def _head(source: Source) -> RunHead:

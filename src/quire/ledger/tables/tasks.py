@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from quire.domain.data import named
 from quire.domain.ids import RunId, StageId, TaskId, WorkspaceId
@@ -14,6 +14,8 @@ from quire.ledger.moments import to_micros
 from quire.ledger.tables.moving import checked, move
 from quire.ledger.tables.tallies import Tallies
 from quire.ledger.texts import storable
+
+PURGED = b"purged"  # in the place of what was asked
 
 
 class Note(NamedTuple):
@@ -106,7 +108,7 @@ class Tasks:
     def move_stage(self, name: str, stage: StageId, sources: Iterable[str] | None = None) -> int:
         """Make a move with every task of a stage that is where the move starts."""
         statement = "grant_tasks" if name == "retry" else "move_stage_tasks"
-        more: dict[str, object] = {"purged": b"purged"} if name == "retry" else {}
+        more: dict[str, object] = {"purged": PURGED} if name == "retry" else {}
         total = 0
         for source in checked(TASK, name, sources):
             moved = self._connection.change(
@@ -147,19 +149,22 @@ class Tasks:
 
     def failures(self, stage: StageId, limit: int) -> list[Failure]:
         """Failed tasks, for people."""
-        rows = self._run("failures_of_stage", stage=stage, limit=limit)
-        return [Failure._make(row) for row in rows]
+        return [
+            Failure._make(_told(row, 1))
+            for row in self._run("failures_of_stage", stage=stage, limit=limit)
+        ]
 
     def blocked(self, stage: StageId, limit: int) -> list[Failure]:
         """Blocked tasks, for people."""
         return [
-            Failure._make(row) for row in self._run("blocked_of_stage", stage=stage, limit=limit)
+            Failure._make(_told(row, 1))
+            for row in self._run("blocked_of_stage", stage=stage, limit=limit)
         ]
 
     def view(self, task: TaskId) -> TaskView | None:
         """One task, for people."""
         rows = self._run("get_task", id=task)
-        return TaskView._make(rows[0]) if rows else None
+        return TaskView._make(_told(rows[0], 3)) if rows else None
 
     def content(self, task: TaskId) -> ReadyTask | None:
         """One task as prepare would read it; None once its block was purged."""
@@ -174,3 +179,10 @@ class Tasks:
 
     def _run(self, name: str, /, **values: object) -> list[Row]:
         return self._connection.run(name, workspace=self._workspace, **values)
+
+
+def _told(row: Row, place: int) -> list[Any]:
+    """A task's row for people: the name of its block, if it is about one or was before a purge."""
+    *told, question = row
+    told[place] = told[place] or ("(purged)" if bytes(question) == PURGED else "")
+    return told

@@ -73,25 +73,29 @@ SELECT count(*) FROM tasks WHERE workspace_id = :workspace AND stage_id = :stage
 UPDATE tasks SET waived_at = :now WHERE workspace_id = :workspace AND id = :id AND state = 'failed' AND waived_at IS NULL
 
 -- name: failures_of_stage
--- Failed tasks, each with what it is about: a block or a document, the first result it reads, who was asked.
-SELECT t.id, coalesce(d.conv_uid || ':' || CAST(b.block_index AS TEXT), '(purged)'), coalesce(d.title, ''), t.tries, coalesce(t.error, ''),
-    t.model_no, t.sample, (SELECT ti.input_task_id FROM task_inputs ti WHERE ti.task_id = t.id AND ti.ordinal = 0)
+-- Failed tasks, each with what it is about: a block or a document, the first result it reads, who was asked;
+-- and what was asked, which says so where it was purged.
+SELECT t.id, d.conv_uid || ':' || CAST(b.block_index AS TEXT), coalesce(d.title, ''), t.tries, coalesce(t.error, ''),
+    t.model_no, t.sample, (SELECT ti.input_task_id FROM task_inputs ti WHERE ti.task_id = t.id AND ti.ordinal = 0),
+    t.question_hash
 FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 LEFT JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
 WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'failed' ORDER BY t.id LIMIT :limit
 
 -- name: blocked_of_stage
 -- The same of blocked tasks.
-SELECT t.id, coalesce(d.conv_uid || ':' || CAST(b.block_index AS TEXT), '(purged)'), coalesce(d.title, ''), t.tries, coalesce(t.error, ''),
-    t.model_no, t.sample, (SELECT ti.input_task_id FROM task_inputs ti WHERE ti.task_id = t.id AND ti.ordinal = 0)
+SELECT t.id, d.conv_uid || ':' || CAST(b.block_index AS TEXT), coalesce(d.title, ''), t.tries, coalesce(t.error, ''),
+    t.model_no, t.sample, (SELECT ti.input_task_id FROM task_inputs ti WHERE ti.task_id = t.id AND ti.ordinal = 0),
+    t.question_hash
 FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 LEFT JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
 WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'blocked' ORDER BY t.id LIMIT :limit
 
 -- name: get_task
-SELECT t.id, t.run_id, t.stage_id, coalesce(d.conv_uid || ':' || CAST(b.block_index AS TEXT), '(purged)'), t.state, t.tries, t.calls, t.error,
+SELECT t.id, t.run_id, t.stage_id, d.conv_uid || ':' || CAST(b.block_index AS TEXT), t.state, t.tries, t.calls, t.error,
     (SELECT max(rt.request_id) FROM request_tasks rt WHERE rt.task_id = t.id), coalesce(d.title, ''),
-    t.model_no, t.sample, (SELECT ti.input_task_id FROM task_inputs ti WHERE ti.task_id = t.id AND ti.ordinal = 0)
+    t.model_no, t.sample, (SELECT ti.input_task_id FROM task_inputs ti WHERE ti.task_id = t.id AND ti.ordinal = 0),
+    t.question_hash
 FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 LEFT JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
 WHERE t.workspace_id = :workspace AND t.id = :id
