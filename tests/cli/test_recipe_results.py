@@ -59,6 +59,9 @@ prompt = "More: {{{{ inputs.points.text }}}}"
     assert groups[0]["cause"].startswith("summary tasks 1, 2 failed: ")
     notes("retry", 1)
     assert "asked again" in notes.json("failures", "--blocked")[0]["cause"]
+    said = notes("status").stdout
+    assert "points: 4 blocked until what they read is answered, which is asked again" in said
+    assert "quire retry" not in said
 
 
 def test_only_what_was_purged_is_called_so(notes: Quire) -> None:

@@ -8,6 +8,7 @@ from datetime import datetime
 from quire.domain.ids import RunId
 from quire.domain.models import ModelFacts
 from quire.domain.runs import Progress, StageProgress
+from quire.domain.states import TASK_OWED
 from quire.ledger.ledger import Transaction
 from quire.pipeline.admit import held_back_by
 from quire.pipeline.progress import at_rest
@@ -66,19 +67,28 @@ def reasons_of_stages(tx: Transaction, found: Progress, workers: int) -> Iterato
         proposed = stage.count("proposed")
         if proposed and not moves:
             yield f"{stage.name}: {proposed:,} proposed, {_judged(found, stage)}"
-        if count := stage.count("blocked"):
-            whys = causes.get(stage.name, Counter()).most_common()
-            told = [f"{why} ({min(times, count):,})" for why, times in whys[:REASONS]]
-            more = "; …" if len(whys) > REASONS else ""
-            yield (
-                f"{stage.name}: {count:,} blocked, {'; '.join(told)}{more};"
-                f" `quire retry {found.run_id}` asks again what failed"
-            )
+        if stage.count("blocked"):
+            yield _blocked(found, stage, causes.get(stage.name, Counter()))
         if stage.stale:
             yield (
                 f"{stage.name}: {stage.stale:,} stale, made from what has changed since;"
                 f" `quire retry {found.run_id} --stale` makes them again"
             )
+
+
+def _blocked(found: Progress, stage: StageProgress, causes: Counter[str]) -> str:
+    """Why some of a stage are blocked, and what helps; nothing need be done once it was."""
+    count, run = stage.count("blocked"), found.run_id
+    said = f"{stage.name}: {count:,} blocked"
+    whys = causes.most_common()
+    told = [f"{why} ({min(times, count):,})" for why, times in whys[:REASONS]]
+    if told:
+        said += f", {'; '.join(told)}{'; …' if len(whys) > REASONS else ''}"
+    if found.counts.get("failed", 0) or found.counts.get("cancelled", 0):
+        return f"{said}; `quire retry {run}` asks again what failed"
+    if any(found.counts.get(state, 0) for state in TASK_OWED):
+        return f"{said} until what they read is answered, which is asked again"
+    return f"{said}; `quire failures {run} --blocked` says by what"
 
 
 def _causes(tx: Transaction, found: Progress) -> dict[str, Counter[str]]:
