@@ -2,6 +2,7 @@
 
 import pytest
 
+from quire.pipeline.begin import BEST_EFFORT, EXACT, THROUGHPUT
 from quire.plan.grouping import GROUPINGS
 from quire.plan.template_checking import SUBJECT_NAMES
 from quire.plan.template_metering import FILTERS, TESTS
@@ -43,3 +44,12 @@ def test_the_page_names_everything(names: list[str]) -> None:
 
     missing = [each for each in names if not any(f"`{each}{end}" in text for end in "`(.")]
     assert missing == []
+
+
+def test_the_page_says_how_a_recipe_is_steered() -> None:
+    text = PAGE.read_text().partition("## Steering a recipe")[2].partition("\n## ")[0]
+
+    for command in ("stop-after", "retry", "waive", "rerun", "regate"):
+        assert f"`quire {command} " in text
+    for mode in (EXACT, BEST_EFFORT, THROUGHPUT):
+        assert f"| `{mode}`" in text
