@@ -110,7 +110,10 @@ def test_an_export_on_the_way_says_that_it_is_not_all(pilot: Quire) -> None:
 
     result = pilot("judge", "export", FILE, "--to", "tables")
 
-    assert "run 1 is running: this is what there is so far" in result.stderr
+    assert "run 1 is stopped: this is what there is so far" in result.stderr
+    pilot("pause", 1)
+    held = pilot("judge", "export", FILE, "--to", "tables")
+    assert "run 1 is held: this is what there is so far" in held.stderr
     assert len(pandas.read_csv("tables/scores.csv")) == 0
     assert json.loads(Path("tables/manifest.json").read_text())["status"] == "running"
 

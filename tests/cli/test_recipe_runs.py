@@ -87,7 +87,7 @@ def test_parameters_are_read_as_the_recipe_declares_them(notes: Quire) -> None:
         (["--schema", "clauses"], "give --schema NAME or --recipe NAME, one of the two"),
         (["--stop-after", "nope"], "notes has no stage 'nope'; stages: summary, check"),
         (["--input", "evidence=first.txt"], "notes has no input 'evidence'"),
-        (["--input", "evidence=nowhere"], "there is no document 'nowhere'"),
+        (["--input", "evidence=nowhere"], "there is no such file or document: 'nowhere'"),
         (["--input", "a=1", "--document", "1"], "give --input or --document, not both"),
     ],
 )

@@ -1,5 +1,8 @@
 """Runs are paused, resumed, cancelled and retried."""
 
+from quire.dispatch.outside import Outside
+from quire.domain.version import VERSION
+from quire.engine import open_engine
 from tests.cli.conftest import Quire
 
 
@@ -70,3 +73,14 @@ def test_retrying_a_run_without_failures_changes_nothing(ready: Quire) -> None:
     ready("run", "--schema", "clauses")
 
     assert ready("retry").stdout == "run 1 has no failed blocks\n"
+
+
+def test_what_goes_on_asks_for_a_worker_only_where_there_is_none(ready: Quire) -> None:
+    ready("run", "--schema", "clauses", "--detach")
+    ready("pause", 1)
+    assert "no worker is there: `quire attach 1` or `quire work`" in ready("resume", 1).stdout
+
+    with open_engine(None) as engine, engine.ledger.transaction() as tx:
+        tx.workers.add("elsewhere", 1, VERSION, Outside().now())
+    ready("pause", 1)
+    assert "a worker is there and goes on with it" in ready("resume", 1).stdout

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quire.cli.printing import note
 from quire.domain.data import Json
-from quire.domain.errors import UsageError
+from quire.domain.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from quire.domain.ids import DocumentId
@@ -96,7 +96,12 @@ def _over(engine: "Engine", typed: Typed) -> Any:
 def _documents(engine: "Engine", where: str) -> "list[DocumentId]":
     """Documents of files, which are taken in on the way, or one that is in the ledger."""
     if not (Path(where).exists() or any(each in where for each in "*?[")):
-        return engine.look.documents([where])
+        try:
+            return engine.look.documents([where])
+        except NotFound:
+            raise NotFound(
+                f"there is no such file or document: {where!r}; `quire documents` lists documents"
+            ) from None
     taken = engine.ingest(where)
     for line in taken.refused:
         note(f"quire: {line}")

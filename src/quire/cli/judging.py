@@ -194,11 +194,14 @@ def report(
 
 def _rows(context: typer.Context, which: str) -> "ExperimentRows":
     from quire.engine.judging import find_experiment_run, rows_of
+    from quire.engine.standing import standing
 
     with opened(context) as engine:
-        rows = rows_of(engine, find_experiment_run(engine, which))
+        run = find_experiment_run(engine, which)
+        rows = rows_of(engine, run)
+        stands = standing(engine.progress(run), engine.workers())
     if rows.status != "finished":
-        note(f"quire: run {rows.run_id} is {rows.status}: this is what there is so far")
+        note(f"quire: run {run} is {stands}: this is what there is so far")
     return rows
 
 

@@ -1,6 +1,6 @@
 """Commands that steer a run: pause, resume, stop, cancel, retry, waive, rerun."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,7 +10,8 @@ from quire.cli.printing import counted, print_json, say
 from quire.domain.errors import UsageError
 from quire.domain.ids import TaskId
 
-GO_ON = "a worker goes on with it: the same `quire run` again, or `quire work`"
+if TYPE_CHECKING:
+    from quire.engine import Engine
 
 
 def pause(context: typer.Context, run: RunNumber = None, as_json: AsJson = False) -> None:
@@ -27,7 +28,7 @@ def resume(context: typer.Context, run: RunNumber = None, as_json: AsJson = Fals
     with opened(context) as engine:
         number = chosen(engine, run)
         changed = engine.resume(number)
-    said = f"may go on; {GO_ON}" if changed else "was not held"
+        said = f"may go on; {_go_on(engine, number)}" if changed else "was not held"
     _tell(context, as_json, number, changed, said)
 
 
@@ -64,8 +65,9 @@ def stop_after(
     with opened(context) as engine:
         number = chosen(engine, run)
         changed = engine.stop_after(number, stage)
+        go_on = _go_on(engine, number)
     if stage is None:
-        said = f"does not stop any more; {GO_ON}" if changed else "was not to stop"
+        said = f"does not stop any more; {go_on}" if changed else "was not to stop"
     else:
         said = f"stops after {stage}" if changed else f"was to stop after {stage} already"
         said += f"; `quire resume {number}` goes on then"
@@ -92,7 +94,7 @@ def retry(
         number = chosen(engine, run)
         granted = engine.retry(number, stage=stage, stale=stale)
         noun = "task" if engine.progress(number).recipe else "block"
-    said = f"owes {counted(granted, noun)} again; {GO_ON}"
+        said = f"owes {counted(granted, noun)} again; {_go_on(engine, number)}"
     nothing = f"has no {'stale' if stale else 'failed'} {noun}s{f' in {stage}' if stage else ''}"
     _tell(context, as_json, number, granted, said if granted else nothing)
 
@@ -128,9 +130,17 @@ def rerun(
     with opened(context) as engine:
         number = chosen(engine, run)
         owed = engine.rerun(number, from_stage)
-    said = f"asks {counted(owed, 'task')} again, from {from_stage} on; {GO_ON}"
+        go_on = _go_on(engine, number)
+    said = f"asks {counted(owed, 'task')} again, from {from_stage} on; {go_on}"
     nothing = f"has nothing in {from_stage} to ask again"
     _tell(context, as_json, number, owed, said if owed else nothing)
+
+
+def _go_on(engine: "Engine", run: int) -> str:
+    """Who goes on with a run: a worker that lives, or one that must be started."""
+    if engine.workers():
+        return f"a worker is there and goes on with it: `quire status {run}` shows how"
+    return f"no worker is there: `quire attach {run}` or `quire work` goes on with it"
 
 
 def _tell(context: typer.Context, as_json: bool, run: int, changed: int, said: str) -> None:

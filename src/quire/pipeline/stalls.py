@@ -31,7 +31,10 @@ def reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> li
             f"--limit {found.task_limit} is reached; run the same command without it to go on"
         )
     if not said and workers == 0:
-        said.append("no worker is running: `quire run` with the same options, or `quire work`")
+        said.append(
+            f"no worker is running: `quire attach {found.run_id}`, the command that began it"
+            " again, or `quire work`"
+        )
     moment = tx.requests.next_moment(found.run_id)
     if moment is not None and moment > now and not found.holds:
         error = tx.attempts.last_error(found.run_id) or "the provider asked to wait"
