@@ -24,6 +24,41 @@ def test_results_are_shown_and_written_of_any_stage(notes: Quire, folder: Path) 
     assert "no stage 'nope'" in notes("export", "--stage", "nope", code=2).stderr
 
 
+def test_what_failed_is_shown_with_its_error_and_what_it_is_about(notes: Quire) -> None:
+    notes(
+        "run", "--recipe", "notes.toml", *MODEL, "--max-tries", 1, code=1, faults="refuse@Point 1"
+    )
+
+    said = notes("show", "--stage", "points").stdout.splitlines()
+    assert said[0].split()[:5] == ["task", "about", "sample", "status", "error"]
+    assert ["failed" in each and "refused" in each for each in said[2:6]] == [
+        *(False, True, False, True)
+    ]
+
+
+def test_blocks_and_samples_of_one_document_are_told_apart(notes: Quire) -> None:
+    Path("one.toml").write_text("""
+name = "one"
+[[stages]]
+name = "says"
+about = "each_block"
+prompt = "Sum up: {{ block.text }}"
+[[stages]]
+name = "draws"
+about = "samples"
+of = "says"
+samples = 2
+prompt = "Again: {{ inputs.says.text }}"
+""")
+    notes("run", "--recipe", "one.toml", *MODEL, "--document", "second.txt")
+
+    blocks = notes("show", "--stage", "says").stdout
+    draws = notes("show", "--stage", "draws").stdout
+    assert "second.txt, block 0" in blocks
+    assert "second.txt, block 1" in blocks
+    assert draws.splitlines()[0].split()[:3] == ["task", "about", "sample"]
+
+
 def test_failures_are_told_by_stage_and_what_they_block_apart(notes: Quire) -> None:
     order = ("run", "--recipe", "notes.toml", *MODEL, "--max-tries", 1)
     notes(*order, code=1, faults="refuse@second.txt")

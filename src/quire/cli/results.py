@@ -24,10 +24,12 @@ from quire.domain.errors import UsageError
 if TYPE_CHECKING:
     from quire.engine.looking import FirstRows
     from quire.export.rows import ExportedRow
+    from quire.export.stages import StageRow
 
 FORMATS = ("jsonl",)
 STDOUT = "-"
 TEXT, CELL = 100, 20  # characters of a cell that is alone, and of one among others
+ABOUT, ERROR = 24, 60  # characters of a title, and of why a task has no result
 
 
 def show(
@@ -92,17 +94,20 @@ def _print_tasks(found: "FirstRows") -> None:
     data = [each.fields for each in tasks]
     fields = found.fields or tuple(dict.fromkeys(name for each in data for name in each))
     own = {
-        "~about": [clipped(each.outcome.title or "the run", 24) for each in tasks],
+        "~about": _abouts(tasks),
         "model": [last_part(each.model) for each in tasks],
         ">sample": [str(each.outcome.sample) for each in tasks],
         "status": [each.status for each in tasks],
+        "~error": [clipped(each.error or "", ERROR) for each in tasks],
     }
-    plain = {"status": {"accepted"}}
+    plain = {"status": {"accepted"}, "~error": {""}}
     kept = [
         name
         for name, values in own.items()
         if len(set(values)) > 1 or (name in plain and set(values) - plain[name])
     ]
+    if {"model", ">sample"} & set(kept) and "~about" not in kept:
+        kept.insert(0, "~about")  # of one document, what else they differ in needs its name
     longest = TEXT if len(fields) == 1 else CELL
     columns = [
         ">task",
@@ -118,6 +123,18 @@ def _print_tasks(found: "FirstRows") -> None:
         for no, each in enumerate(tasks)
     )
     print_table(columns, cells)
+
+
+def _abouts(tasks: "Sequence[StageRow]") -> list[str]:
+    """What each task is about: a document, and which of its blocks where some share one."""
+    titles = [each.outcome.title or "the run" for each in tasks]
+    blocks = [each.outcome.block_index for each in tasks]
+    if len(set(zip(titles, blocks, strict=True))) == len(set(titles)):
+        return [clipped(each, ABOUT) for each in titles]
+    return [
+        clipped(title, ABOUT) if block is None else f"{clipped(title, ABOUT)}, block {block}"
+        for title, block in zip(titles, blocks, strict=True)
+    ]
 
 
 def _heading(field: str, values: Sequence[object]) -> str:
