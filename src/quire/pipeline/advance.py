@@ -73,7 +73,10 @@ def _look_after(tx: Transaction, told: Told, wishes: Wishes, now: datetime) -> N
 def _finish(tx: Transaction, told: Told, now: datetime) -> bool:
     """Close sealed stages that owe nothing; end the run with its last stage."""
     run = told.run_id
+    standing = {each.name: each.state for each in tx.runs.stages(run)}
     for stage in tx.runs.stages(run):
+        if _may_be_called(told, stage, standing):
+            continue
         if stage.state == "open" and not _owes(tx, stage):
             tx.runs.lock(run)  # a retry may be under way: look again when nobody else can reopen it
             if not _owes(tx, stage):
@@ -84,6 +87,12 @@ def _finish(tx: Transaction, told: Told, now: datetime) -> bool:
     if any([hold_if_failed(tx, told, stage, now) for stage in stages]):
         return False
     return _end(tx, run, "finish", now)
+
+
+def _may_be_called(told: Told, stage: RunStage, standing: dict[str, str]) -> bool:
+    """Whether a critic may still be asked: there is more to come of what it judges."""
+    spec = told.stages[stage.id]
+    return bool(spec.critic) and standing[spec.of] != "closed"
 
 
 def _hopes(tx: Transaction, told: Told, stages: list[RunStage], now: datetime) -> bool:

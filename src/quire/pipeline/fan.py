@@ -47,7 +47,7 @@ def fan(tx: Transaction, told: Told, stage: RunStage, limit: int) -> Fanned:
     around = surroundings(tx, told, spec, grouping)
     place = tx.lineage.cursor(stage.id)
     made_before = stage.cursor_block + 1 if place else 0
-    wanted = 1 + limit // max(1, grouping.count(1, around))
+    wanted = 2 + limit // max(1, grouping.count(1, around))  # the one at the cursor, and the next
     things = _things(tx, told, spec, place, wanted)
     made: list[_Made] = []
     exhausted = len(things) < wanted

@@ -10,6 +10,7 @@ import orjson
 
 from quire.domain.ids import RequestId, TaskId
 from quire.domain.lineage import MemberRow, SubjectRow
+from quire.domain.states import TASK_OPEN, TASK_OWED
 from quire.domain.tasks import ReadyTask
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.tasks import Note
@@ -34,7 +35,16 @@ def gather(tx: Transaction, context: StageContext, limit: int) -> Gathered:
     if context.by_block:
         return _mend(tx, context, tx.tasks.ready(context.stage_id, limit))
     told, asking = context.told, context.asking
-    done = render(tx, told, asking, tx.subjects.ready(context.stage_id, context.model_no, limit))
+    ready = tx.subjects.ready(context.stage_id, context.model_no, limit)
+    orphans = _orphans(tx, context, ready)
+    if orphans:  # nobody waits for their word: what they judge made way
+        tx.tasks.move("cancel", sorted(orphans), ["ready"])
+        ready = [task for task in ready if task not in orphans]
+    unfounded = _unfounded(tx, context, ready)
+    if unfounded:  # an input made way while the task was made
+        tx.tasks.move("reset", sorted(unfounded), ["ready"])
+        ready = [task for task in ready if task not in unfounded]
+    done = render(tx, told, asking, ready)
     if done.failed:
         notes = [Note(task, 0, 0, 0, why) for task, why in done.failed.items()]
         tx.tasks.note(notes)
@@ -42,6 +52,23 @@ def gather(tx: Transaction, context: StageContext, limit: int) -> Gathered:
     tasks = [_ready(done, task) for task in done.contents]
     used = {task: json.dumps(done.used[task]) for task in done.contents if done.used[task]}
     return Gathered(tasks, used, _complaints(done.rows.values()))
+
+
+def _orphans(tx: Transaction, context: StageContext, ready: Sequence[TaskId]) -> set[TaskId]:
+    if not context.stage.critic or not ready:
+        return set()
+    inputs = tx.subjects.inputs(ready)
+    current = {task: {row.result_id for row in rows} for task, rows in inputs.items()}
+    rows = tx.subjects.rows(ready)
+    return {row.id for row in rows if row.judged_result_id not in current.get(row.id, set())}
+
+
+def _unfounded(tx: Transaction, context: StageContext, ready: Sequence[TaskId]) -> set[TaskId]:
+    if not context.reads or context.stage.critic or not ready:
+        return set()
+    owed = TASK_OWED if context.told.gathers(context.stage) else (*TASK_OPEN, "failed", "cancelled")
+    inputs = tx.subjects.inputs(ready)
+    return {task for task, rows in inputs.items() if any(row.state in owed for row in rows)}
 
 
 def _mend(tx: Transaction, context: StageContext, ready: list[ReadyTask]) -> Gathered:

@@ -140,7 +140,7 @@ def _judged(
         each.critic_id: Judged(
             asked="\n\n".join(filter(None, [prompt, asked.get(each.task_id, "")])),
             system=system,
-            answer=each.answer,
+            answer=each.answer if above.stage.schema is None else each.data or "",
             data=json.loads(each.data or "null"),
         )
         for each in rows

@@ -62,6 +62,11 @@ class Critiques:
         rows = self._run("words_of_critics", ids=list(critics)) if critics else []
         return [Spoken(row[0], row[1], json.loads(row[2] or "null")) for row in rows]
 
+    def about(self, targets: Sequence[TaskId]) -> list[tuple[StageId, TaskId, Json]]:
+        """What every critic has said of the current results of some proposed tasks."""
+        rows = self._run("words_about", ids=list(targets)) if targets else []
+        return [(row[0], row[1], json.loads(row[2] or "null")) for row in rows]
+
     def cleared(self, targets: Sequence[TaskId]) -> list[TaskId]:
         """Which of these has been judged by all its critics."""
         rows = self._run("cleared_of_critics", ids=list(targets)) if targets else []

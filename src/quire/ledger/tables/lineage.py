@@ -30,9 +30,7 @@ class Lineage:
         self, run: RunId, of_input: str, ordinal: int, limit: int
     ) -> list[tuple[int, DocumentId]]:
         """Documents of an input, each with its ordinal, from one on."""
-        rows = self._connection.run(
-            "input_documents", run=run, input=of_input, ordinal=ordinal, limit=limit
-        )
+        rows = self._run("input_documents", run=run, input=of_input, ordinal=ordinal, limit=limit)
         return [(row[0], row[1]) for row in rows]
 
     def blocks(

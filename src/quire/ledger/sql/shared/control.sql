@@ -89,7 +89,8 @@ UPDATE tasks SET state = :target WHERE workspace_id = :workspace AND stage_id = 
 -- Done or proposed tasks of a stage that used another result than the current one.
 UPDATE tasks SET stale_since = :now
 WHERE workspace_id = :workspace AND stage_id = :stage AND stale_since IS NULL AND judged_result_id IS NULL AND state IN ('done', 'proposed') AND EXISTS (
-    SELECT 1 FROM task_inputs ti LEFT JOIN results r ON r.task_id = ti.input_task_id AND r.superseded_at IS NULL
+    SELECT 1 FROM task_inputs ti JOIN tasks i ON i.id = ti.input_task_id AND i.workspace_id = :workspace
+    LEFT JOIN results r ON r.task_id = i.id AND r.superseded_at IS NULL AND i.state IN ('done', 'proposed')
     WHERE ti.task_id = tasks.id AND coalesce(ti.used_result_id, 0) <> coalesce(r.id, 0))
 
 -- name: unsent_of_stages

@@ -3,14 +3,14 @@
 SELECT t.id, r.id, t.model_no, t.sample, t.part, t.document_id, t.block_id
 FROM tasks t JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
 WHERE t.workspace_id = :workspace AND t.id IN (:ids...) AND t.state = 'proposed'
-  AND NOT EXISTS (SELECT 1 FROM tasks c WHERE c.workspace_id = :workspace AND c.judged_result_id = r.id AND c.stage_id = :critic)
+  AND NOT EXISTS (SELECT 1 FROM tasks c WHERE c.workspace_id = :workspace AND c.judged_result_id = r.id AND c.stage_id + 0 = :critic)
 ORDER BY t.id
 
 -- name: uncalled_of_stage
 -- Proposed tasks of a stage whose current result this critic was not asked about.
 SELECT t.id FROM tasks t JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
 WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'proposed'
-  AND NOT EXISTS (SELECT 1 FROM tasks c WHERE c.workspace_id = :workspace AND c.judged_result_id = r.id AND c.stage_id = :critic)
+  AND NOT EXISTS (SELECT 1 FROM tasks c WHERE c.workspace_id = :workspace AND c.judged_result_id = r.id AND c.stage_id + 0 = :critic)
 ORDER BY t.id LIMIT :limit
 
 -- name: words_of_critics
@@ -20,6 +20,14 @@ JOIN results judged ON judged.id = c.judged_result_id AND judged.superseded_at I
 JOIN tasks t ON t.id = judged.task_id AND t.workspace_id = :workspace AND t.state = 'proposed'
 JOIN results said ON said.task_id = c.id AND said.superseded_at IS NULL
 WHERE c.workspace_id = :workspace AND c.id IN (:ids...) ORDER BY c.id
+
+-- name: words_about
+-- What every critic has said of the current results of some proposed tasks.
+SELECT c.stage_id, t.id, said.data FROM tasks t
+JOIN results judged ON judged.task_id = t.id AND judged.superseded_at IS NULL
+JOIN tasks c ON c.judged_result_id = judged.id AND c.workspace_id = :workspace AND c.state = 'done'
+JOIN results said ON said.task_id = c.id AND said.superseded_at IS NULL
+WHERE t.workspace_id = :workspace AND t.id IN (:ids...) AND t.state = 'proposed' ORDER BY c.id
 
 -- name: unheeded_words
 -- Answers of a critic's stage about results that are still proposed, as if nobody had spoken.

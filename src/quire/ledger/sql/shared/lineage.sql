@@ -1,12 +1,13 @@
 -- name: drivers_of_stage
 -- The tasks that another stage is expanded over, in subject order, from one on.
 SELECT id, state, model_no, sample, part, document_id, block_id, subject_hash FROM tasks
-WHERE workspace_id = :workspace AND stage_id = :stage AND subject_hash >= :subject ORDER BY subject_hash LIMIT :limit
+WHERE workspace_id = :workspace AND stage_id = :stage AND subject_hash >= :subject
+  AND (block_id IS NOT NULL OR length(question_hash) = 0) ORDER BY subject_hash LIMIT :limit -- not what was purged
 
 -- name: input_documents
 -- The documents of one input of a run, or of all, in order, from an ordinal on.
-SELECT ordinal, document_id FROM run_documents
-WHERE run_id = :run AND (:input = '' OR input = :input) AND ordinal >= :ordinal ORDER BY ordinal LIMIT :limit
+SELECT rd.ordinal, rd.document_id FROM run_documents rd JOIN documents d ON d.id = rd.document_id AND d.workspace_id = :workspace AND d.purged_at IS NULL
+WHERE rd.run_id = :run AND (:input = '' OR rd.input = :input) AND rd.ordinal >= :ordinal ORDER BY rd.ordinal LIMIT :limit
 
 -- name: input_blocks
 -- The blocks of one input of a run, or of all, by key, from one on.
@@ -72,16 +73,16 @@ SELECT id, state FROM tasks WHERE workspace_id = :workspace AND stage_id = :stag
 
 -- name: dependants_released
 -- Tasks that waited for one of these, and wait for nothing now.
-SELECT DISTINCT w.id, w.stage_id FROM task_inputs ti JOIN tasks w ON w.id = ti.task_id AND w.workspace_id = :workspace AND w.state = 'waiting'
-WHERE ti.input_task_id IN (:ids...) AND NOT EXISTS (
+SELECT w.id, w.stage_id FROM tasks w
+WHERE w.id IN (SELECT ti.task_id FROM task_inputs ti WHERE ti.input_task_id IN (:ids...)) AND w.workspace_id = :workspace AND w.state = 'waiting' AND NOT EXISTS (
     SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
     WHERE o.task_id = w.id AND i.state <> 'done')
 ORDER BY w.id
 
 -- name: dependants_hopeful
 -- Blocked tasks that read one of these, and none of whose inputs has ended badly any more.
-SELECT DISTINCT w.id, w.stage_id FROM task_inputs ti JOIN tasks w ON w.id = ti.task_id AND w.workspace_id = :workspace AND w.state = 'blocked'
-WHERE ti.input_task_id IN (:ids...) AND NOT EXISTS (
+SELECT w.id, w.stage_id FROM tasks w
+WHERE w.id IN (SELECT ti.task_id FROM task_inputs ti WHERE ti.input_task_id IN (:ids...)) AND w.workspace_id = :workspace AND w.state = 'blocked' AND NOT EXISTS (
     SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
     WHERE o.task_id = w.id AND i.state IN ('failed', 'blocked', 'cancelled'))
 ORDER BY w.id
@@ -127,13 +128,15 @@ FROM rows WHERE task_inputs.task_id = rows.task_id AND task_inputs.ordinal = row
 -- about the result it names, whatever became of that.
 UPDATE tasks SET stale_since = :now
 WHERE workspace_id = :workspace AND stale_since IS NULL AND judged_result_id IS NULL AND state IN ('done', 'proposed') AND id IN (
-    SELECT ti.task_id FROM task_inputs ti LEFT JOIN results r ON r.task_id = ti.input_task_id AND r.superseded_at IS NULL
+    SELECT ti.task_id FROM task_inputs ti JOIN tasks i ON i.id = ti.input_task_id AND i.workspace_id = :workspace
+    LEFT JOIN results r ON r.task_id = i.id AND r.superseded_at IS NULL AND i.state IN ('done', 'proposed')
     WHERE ti.input_task_id IN (:ids...) AND coalesce(ti.used_result_id, 0) <> coalesce(r.id, 0))
 
 -- name: check_stale
 -- Whether these, whose results are new, used what is current now.
 UPDATE tasks SET stale_since = CASE WHEN EXISTS (
-    SELECT 1 FROM task_inputs ti LEFT JOIN results r ON r.task_id = ti.input_task_id AND r.superseded_at IS NULL
+    SELECT 1 FROM task_inputs ti JOIN tasks i ON i.id = ti.input_task_id AND i.workspace_id = :workspace
+    LEFT JOIN results r ON r.task_id = i.id AND r.superseded_at IS NULL AND i.state IN ('done', 'proposed')
     WHERE ti.task_id = tasks.id AND coalesce(ti.used_result_id, 0) <> coalesce(r.id, 0)) THEN CAST(:now AS INTEGER) ELSE NULL END
 WHERE workspace_id = :workspace AND judged_result_id IS NULL AND id IN (:ids...)
 

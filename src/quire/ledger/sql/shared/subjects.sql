@@ -22,7 +22,7 @@ SELECT id, part FROM tasks WHERE workspace_id = :workspace AND id IN (:ids...) A
 SELECT ti.task_id, ti.ordinal, s.name, r.id, r.data, coalesce(i.document_id, b.document_id), i.model_no, i.sample, i.state
 FROM task_inputs ti JOIN tasks i ON i.id = ti.input_task_id AND i.workspace_id = :workspace JOIN stages s ON s.id = i.stage_id
 LEFT JOIN blocks b ON b.id = i.block_id AND b.workspace_id = :workspace
-LEFT JOIN results r ON r.task_id = i.id AND r.superseded_at IS NULL
+LEFT JOIN results r ON r.task_id = i.id AND r.superseded_at IS NULL AND i.state IN ('done', 'proposed')
 WHERE ti.task_id IN (:ids...) ORDER BY ti.task_id, ti.ordinal
 
 -- name: data_of_results

@@ -68,6 +68,7 @@ WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source
 
 -- name: unwaived_failures
 SELECT count(*) FROM tasks WHERE workspace_id = :workspace AND stage_id = :stage AND state = 'failed' AND waived_at IS NULL
+  AND NOT EXISTS (SELECT 1 FROM results r WHERE r.id = tasks.judged_result_id AND r.superseded_at IS NOT NULL) -- nobody waits for its word
 
 -- name: waive_task
 UPDATE tasks SET waived_at = :now WHERE workspace_id = :workspace AND id = :id AND state = 'failed' AND waived_at IS NULL
