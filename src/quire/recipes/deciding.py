@@ -44,7 +44,7 @@ def _tried(condition: Expression, schema: JsonObject) -> Iterator[str]:
             condition.holds(fill(read(f"Sample {number} of an Answer.")))
         except TemplateFailed as error:
             if error.reason.startswith(UNDECIDED):
-                yield f"accepts: {error.reason}, such as answer.score >= 0.7"
+                yield f"accepts: {error.reason}; compare, as in answer.score >= 0.7"
                 return
             failures.append(error.reason)
     if len(failures) == SAMPLES:
