@@ -59,6 +59,16 @@ prompt = "Again: {{ inputs.says.text }}"
     assert draws.splitlines()[0].split()[:3] == ["task", "about", "sample"]
 
 
+def test_a_run_of_several_models_is_listed_with_how_many_more(notes: Quire) -> None:
+    recipe = Path("notes.toml").read_text()
+    Path("notes.toml").write_text(
+        recipe.replace('about = "samples"', 'about = "samples"\nmodels = ["simulated/large"]')
+    )
+    notes("run", "--recipe", "notes.toml", *MODEL, "--detach")
+
+    assert "simulated/small +1 " in notes("runs").stdout
+
+
 def test_failures_are_told_by_stage_and_what_they_block_apart(notes: Quire) -> None:
     order = ("run", "--recipe", "notes.toml", *MODEL, "--max-tries", 1)
     notes(*order, code=1, faults="refuse@second.txt")

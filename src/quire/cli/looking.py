@@ -66,7 +66,7 @@ def runs(
                 head.id,
                 standing(now, workers),
                 head.schema,
-                head.model.name,
+                head.model.name + (f" +{len(head.models)}" if head.models else ""),
                 now.total,
                 now.done,
                 now.failed,
