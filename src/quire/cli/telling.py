@@ -1,9 +1,11 @@
 """Telling: what becomes of runs and batches, a line each as it happens, for logs."""
 
+import re
 from collections.abc import Callable
+from time import monotonic
 from typing import TYPE_CHECKING
 
-from quire.cli.printing import moment
+from quire.cli.printing import counted, moment
 from quire.domain.ids import RunId
 
 if TYPE_CHECKING:
@@ -11,6 +13,9 @@ if TYPE_CHECKING:
     from quire.engine import Engine
 
 LATEST = 50  # events of a run, looked at each time
+WHILE = 10.0  # seconds between two lines of a kind
+KIND = 80  # characters that make messages alike
+_CHANGING = re.compile(r"(?<!\S)(?![0-9]{3}\b)\S*[0-9]\S*")  # words with digits, but for statuses
 
 # {what} stands before the first colon of an event, {more} after it.
 _OF_BATCHES = {
@@ -26,6 +31,32 @@ _OF_RUNS = {
     "run_finish": "finished: {all}",
     "run_cancel": "cancelled: {all}",
 }
+
+
+class Sparing:
+    """Tells at most one line of a kind in a while; a later one says how many were like it."""
+
+    def __init__(self, tell: Callable[[str], None], clock: Callable[[], float] = monotonic) -> None:
+        """Tell sparingly, by a clock of seconds."""
+        self._tell, self._clock = tell, clock
+        self._told: dict[str, float] = {}  # when, by kind
+        self._kept: dict[str, tuple[int, str]] = {}  # how many since, and the last, by kind
+
+    def __call__(self, message: str) -> None:
+        """Tell it now, or count it."""
+        kind, now = _CHANGING.sub("#", message)[:KIND], self._clock()
+        if kind in self._told and now - self._told[kind] < WHILE:
+            self._kept[kind] = (self._kept.get(kind, (0, ""))[0] + 1, message)
+            return
+        more, _ = self._kept.pop(kind, (0, ""))
+        self._tell(f"{message} ({more:,} more like it)" if more else message)
+        self._told[kind] = now
+
+    def rest(self) -> None:
+        """Tell what was counted and not yet told."""
+        for count, last in self._kept.values():
+            self._tell(f"{last} ({counted(count, 'time')} more)")
+        self._kept.clear()
 
 
 class News:

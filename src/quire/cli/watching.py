@@ -10,6 +10,7 @@ from quire.cli.outstanding import through as through_batches
 from quire.cli.printing import clipped, console, counted, note
 from quire.cli.staging import live_words as stage_words
 from quire.cli.staging import through
+from quire.cli.telling import Sparing
 from quire.domain.money import dollars
 from quire.domain.runs import Progress, StageProgress
 
@@ -42,6 +43,7 @@ class Watcher:
         self._live: rich.progress.Progress | None = None
         self._stages: dict[str, rich.progress.TaskID] = {}  # lines, by name
         self._shown = sys.stderr.isatty() and not quiet
+        self.tell = Sparing(self._say)
 
     def __enter__(self) -> "Watcher":
         """Show the line."""
@@ -70,6 +72,7 @@ class Watcher:
         where: TracebackType | None,
     ) -> None:
         """Take the line away; the summary says it all."""
+        self.tell.rest()
         if self._live is not None:
             self._live.stop()
             self._live = None
@@ -107,7 +110,7 @@ class Watcher:
         room = width - len(numbers) - _bar(width) - 3 - (0 if timeless else _LEFT)
         return {"words": live_words(now, self._views, room), "waiting": timeless}
 
-    def tell(self, message: str) -> None:
+    def _say(self, message: str) -> None:
         """Say something above the line."""
         if self._live is not None:
             self._live.console.print(message)

@@ -13,7 +13,7 @@ import typer
 from quire.cli.edge import DONE, INTERRUPTED, SOME_FAILED
 from quire.cli.opening import opened, session
 from quire.cli.printing import counted, note
-from quire.cli.telling import News
+from quire.cli.telling import News, Sparing
 
 if TYPE_CHECKING:
     from quire.engine import Engine
@@ -37,7 +37,9 @@ def work(
                 note("working; Ctrl-C stops cleanly")
             news: Callable[[], None] = (lambda: None) if told.quiet else News(engine, note)
             done = _condition(engine, news, until_idle=until_idle, parent=parent)
-            interrupted = engine.work(done, signals=True, tell=note)
+            sparing = Sparing(note)
+            interrupted = engine.work(done, signals=True, tell=sparing)
+            sparing.rest()
             news()
             raise typer.Exit(INTERRUPTED if interrupted else DONE)
     if not told.quiet:
