@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from quire.domain.errors import RecipeInvalid
+from quire.domain.errors import RecipeInvalid, UsageError
 from quire.kits.judge.experiment import GroundTruth, ScaleStage, shared_truth
 from quire.kits.judge.reading import read_experiment
 from tests.kits.judge.examples import TOML, write
@@ -226,7 +226,7 @@ def test_a_file_that_is_not_toml_is_refused(tmp_path: Path, body: bytes) -> None
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
-    with pytest.raises(RecipeInvalid, match="No such file"):
+    with pytest.raises(UsageError, match=r"none\.toml: No such file"):
         read_experiment(tmp_path / "none.toml")
 
 
@@ -249,3 +249,26 @@ def test_text_that_not_every_database_keeps_is_refused(tmp_path: Path) -> None:
 
     assert len(told) == 3
     assert all("holds a NUL character" in each for each in told)
+
+
+@pytest.mark.parametrize(("rows", "told"), [(12, 1), (3, 3)])
+def test_many_mistakes_of_one_kind_are_one_line_with_their_count(
+    tmp_path: Path, rows: int, told: int
+) -> None:
+    lines = [f"March number {row}.,{90 + row}" for row in range(rows)]
+    (tmp_path / "marches.csv").write_text("\n".join(["text,truth", *lines]))
+
+    found = _mistakes(tmp_path, f'{TOML}[[evidence]]\ntable = "marches.csv"\n')
+
+    assert len(found) == told
+    assert "row 1 must be a stage from 1 to 4, not '90'" in found[0]
+    assert ("; and 11 more like it" in found[0]) == (told == 1)
+
+
+def test_mistakes_come_in_the_order_of_rows(tmp_path: Path) -> None:
+    lines = [f"March number {row}.,{'' if row not in (1, 9, 11) else 'x'}" for row in range(12)]
+    (tmp_path / "marches.csv").write_text("\n".join(["text,truth", *lines]))
+
+    found = _mistakes(tmp_path, f'{TOML}[[evidence]]\ntable = "marches.csv"\n')
+
+    assert [each.partition(", row ")[2].partition(" ")[0] for each in found] == ["2", "10", "12"]

@@ -1,7 +1,8 @@
 """Checking: a table of a file against rules, with every mistake kept beside its place."""
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from quire.domain.data import Json
@@ -9,6 +10,9 @@ from quire.recipes.lines import Path as Place
 from quire.recipes.rules import Rule, unknown
 
 _SHOWN = 60  # characters of a refused value
+_ALIKE = 5  # mistakes of one kind that are told one by one
+_OWN = re.compile(r"""'[^']*'|"[^"]*"|[0-9]+""")  # what tells mistakes of one kind apart
+_PARTS = re.compile(r"([^0-9]*)([0-9]{0,18})", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,23 @@ class Table:
     def wrong(self, name: str, message: str) -> None:
         """Tell of a mistake in one value."""
         self.findings.add((*self.place, name), f"{name} {message}")
+
+
+def summed_up(mistakes: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Mistakes by line, rows in their order; many of one kind in a line become one, counted."""
+    groups: dict[tuple[int, str], list[str]] = {}
+    for line, message in sorted(mistakes, key=lambda each: (each[0], _in_order(each[1]))):
+        groups.setdefault((line, _OWN.sub("…", message)), []).append(message)
+    for (line, _), alike in groups.items():
+        if len(alike) <= _ALIKE:
+            yield from ((line, message) for message in alike)
+        else:
+            yield line, f"{alike[0]}; and {len(alike) - 1:,} more like it"
+
+
+def _in_order(message: str) -> list[tuple[str, int]]:
+    """A message as it is sorted: numbers by how large they are, not by their first digit."""
+    return [(words, int(digits or 0)) for words, digits in _PARTS.findall(message)]
 
 
 def has_nul(*values: Json) -> bool:

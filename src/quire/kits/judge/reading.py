@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from quire.domain.data import Json
-from quire.domain.errors import FileMistake, RecipeInvalid
+from quire.domain.errors import FileMistake, RecipeInvalid, UsageError
 from quire.gates.markers import MOST_STAGES
 from quire.kits.judge.bundling import STRATEGIES
-from quire.kits.judge.checking import Findings, Table, list_of, tables, texts
+from quire.kits.judge.checking import Findings, Table, list_of, summed_up, tables, texts
 from quire.kits.judge.display import RANDOMIZATIONS
 from quire.kits.judge.experiment import (
     ALL_PAIRS,
@@ -103,7 +103,7 @@ def read_experiment(path: Path) -> Experiment:
     experiment = _Reader(body, findings, path.parent).experiment()
     if findings.mistakes:
         lines = find_lines(text)
-        told = sorted((lines.line(place), message) for place, message in findings.mistakes)
+        told = summed_up((lines.line(place), message) for place, message in findings.mistakes)
         raise RecipeInvalid(str(path), [FileMistake(str(path), *each) for each in told])
     assert experiment is not None
     return experiment
@@ -113,7 +113,7 @@ def _text(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        raise _refusal(path, error.strerror or str(error)) from None
+        raise UsageError(f"{path}: {error.strerror or error}") from None  # it has no lines
     except UnicodeDecodeError as error:
         raise _refusal(path, f"not UTF-8 at byte {error.start}") from None
 
