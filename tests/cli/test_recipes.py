@@ -122,30 +122,21 @@ def test_a_graph_is_drawn_with_critics_beside_their_stage(quire: Quire, sound: P
     ]
 
 
-def test_a_graph_shows_what_else_a_critic_reads_and_who_reads_a_critic(
-    quire: Quire, folder: Path
-) -> None:
+def test_a_graph_shows_what_else_a_critic_reads(quire: Quire, folder: Path) -> None:
     text = SOUND.replace('of = "facts"', 'of = "facts"\nneeds = ["scale"]')
     text += """
 [[stages]]
 name = "scale"
 about = "all_to_one"
 prompt = "What is good?"
-
-[[stages]]
-name = "tally"
-about = "all_to_one"
-needs = ["facts", "check"]
-prompt = "{{ inputs.check|length }}"
 """
     (folder / "sound.toml").write_text(text)
 
     drawn = quire("recipe", "graph", "sound.toml").stdout.splitlines()
 
-    assert drawn[1:6] == [
+    assert drawn[1:5] == [
         "├─ facts  each_block · rules",
         "│  │  ◇ check  critic of facts, gate  (also reads scale)",
-        "│  │    └─ tally  all_to_one · text  (also reads facts)",
         "│  └─ summary  each_document × 2 models × 3 samples · text",
         "│     ├─ digest  all_to_one · text  (also reads facts)",
     ]

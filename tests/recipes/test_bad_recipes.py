@@ -52,6 +52,9 @@ BAD = {
     "needs itself": Bad(
         'needs = ["facts"]\nmodels', 'needs = ["summary"]\nmodels', "cannot need itself"
     ),
+    "needs a critic": Bad(
+        'needs = ["facts"]\nmodels', 'needs = ["facts", "check"]\nmodels', "nobody reads"
+    ),
     "needed twice": Bad(
         'needs = ["facts"]\nmodels', 'needs = ["facts", "facts"]\nmodels', "named twice"
     ),

@@ -27,7 +27,6 @@ from quire.kits.judge.rows import ExperimentRows, StageRow
 from quire.kits.judge.snapshots import EXPERIMENT, experiment_from_json, experiment_to_json
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.outcomes import Outcome
-from quire.pipeline.fan import MOST_DOCUMENTS
 from quire.providers.catalog import find_model
 
 RUNS_LOOKED_AT = 10_000  # for the newest one of an experiment
@@ -175,7 +174,7 @@ def _experiment_run(tx: Transaction, number: RunId) -> ExperimentRun:
     told = _facts(run)
     if told is None:
         raise UsageError(f"run {number} is not an experiment's; `quire export {number}` exports it")
-    documents = tuple(each for _, each in tx.lineage.documents(number, "", 0, MOST_DOCUMENTS))
+    documents = tuple(tx.outcomes.inputs(number))
     texts = tx.subjects.texts(documents)
     experiment = experiment_from_json(told, [texts.get(each, "") for each in documents])
     return ExperimentRun(run, experiment, documents)

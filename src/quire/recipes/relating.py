@@ -45,6 +45,8 @@ def _of(stage: Stage, scene: Scene) -> Iterator[tuple[str, str]]:
         yield "about", f"{stage.about} needs of: the stage whose results it is about"
     elif stage.of == stage.name and stage.of:
         yield "of", "a stage cannot be about its own results"
+    elif stage.of and scene.stages[stage.of].critic and not stage.critic:
+        yield "of", _unread(scene.stages[stage.of])
 
 
 def _over(stage: Stage, scene: Scene) -> Iterator[tuple[str, str]]:
@@ -65,8 +67,15 @@ def _needs(stage: Stage, scene: Scene) -> Iterator[tuple[str, str]]:
             yield "needs", "a stage cannot need itself"
         elif name in stage.needs[:place]:
             yield "needs", f"{name} is named twice"
+        elif scene.stages[name].critic:
+            yield "needs", _unread(scene.stages[name])
         elif message := _unrelated(stage, scene.stages[name], scene):
             yield "needs", message
+
+
+def _unread(critic: Stage) -> str:
+    """A critic has a word for every result there ever was, refused ones too."""
+    return f"{critic.name} is a critic, whose words nobody reads; read {critic.of} itself"
 
 
 def _unrelated(stage: Stage, other: Stage, scene: Scene) -> str:

@@ -44,6 +44,11 @@ class Outcomes:
             text = expand(row[14], row[15]) if row[14] is not None else b""
             yield Outcome._make((*row[:14], (text or b"").decode()))
 
+    def inputs(self, run: RunId) -> list[DocumentId]:
+        """The documents of a run in order, purged ones too."""
+        rows = self._connection.run("documents_given", run=run)
+        return [row[0] for row in rows]
+
     def documents(self, run: RunId) -> dict[TaskId, tuple[DocumentId, ...]]:
         """Documents that tasks of a run show."""
         found: dict[TaskId, list[DocumentId]] = defaultdict(list)

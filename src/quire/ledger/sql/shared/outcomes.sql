@@ -14,3 +14,7 @@ WHERE s.run_id = :run ORDER BY s.id, t.subject_hash
 -- Documents that tasks of a run show beside the one they are about.
 SELECT td.task_id, td.document_id FROM tasks t JOIN task_documents td ON td.task_id = t.id
 WHERE t.workspace_id = :workspace AND t.run_id = :run ORDER BY td.task_id, td.ordinal
+
+-- name: documents_given
+-- The documents of a run in order, purged ones too.
+SELECT document_id FROM run_documents WHERE run_id = :run ORDER BY ordinal
