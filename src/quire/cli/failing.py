@@ -62,7 +62,6 @@ def _print(groups: "list[FailureGroup]", noun: str, *, staged: bool) -> None:
 
 
 def _group_json(group: "FailureGroup", *, staged: bool) -> dict[str, object]:
-    from quire.engine.looking import NO_BLOCK
     from quire.engine.wording import subject
 
     told: dict[str, object] = {"cause": group.cause, "count": len(group.failures)}
@@ -74,7 +73,7 @@ def _group_json(group: "FailureGroup", *, staged: bool) -> dict[str, object]:
         each._asdict()
         | {
             "block_uid": each.block_uid or None,
-            "about": subject(each.block_uid or NO_BLOCK, each.title, each.reads),
+            "about": subject(each.block_uid, each.title, each.reads),
         }
         for each in group.failures
     ]

@@ -30,7 +30,6 @@ from quire.recipes.registry import Registry
 
 FAILURES = 10_000  # looked at, at most
 CULPRITS = 5  # named of those that block others
-NO_BLOCK = "(purged)"  # then the title says what a task is about
 _CULPRIT = re.compile(r"task (\d+)(?= of |, which it reads)")  # of what blocks a task
 
 
@@ -178,7 +177,6 @@ class Looking:
             else:
                 user = text_alone(tx, context, task)
         models = [each.name for each in context.told.models]
-        named = view._replace(block_uid=view.block_uid or NO_BLOCK)
         plain = len(context.told.stages) == 1 and not context.stage.templated
         return PromptView(
             task=view,
@@ -187,7 +185,7 @@ class Looking:
             system=context.prefix.system,
             user=user or "(purged)",
             stage="" if plain else context.stage.name,
-            about="" if plain else about(named, models, samples=context.stage.samples > 1),
+            about="" if plain else about(view, models, samples=context.stage.samples > 1),
         )
 
     def _request(self, tx: Transaction, request: RequestId) -> RequestView:

@@ -116,7 +116,7 @@ def about(view: TaskView, models: Sequence[str], *, samples: bool) -> str:
 
 def subject(block_uid: str, title: str, reads: int | None) -> str:
     """The block, result or document that a task is about."""
-    what = title if block_uid == "(purged)" else block_uid
+    what = block_uid or title
     if reads is not None:
         return f"{what}, result of task {reads}" if what else f"result of task {reads}"
     return what or "the run"
