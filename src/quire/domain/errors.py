@@ -3,6 +3,8 @@
 Error
 ├── UsageError            the caller: exit 2
 │   ├── NotFound
+│   │   └── PluginMissing   a run names what is not installed here
+│   ├── PluginFailed      a package's own code broke, or gave what cannot be used
 │   ├── SettingsInvalid
 │   ├── SchemaInvalid     carries every mistake at once
 │   ├── RecipeInvalid     carries every mistake at once, each with its line
@@ -39,6 +41,14 @@ class UsageError(Error):
 
 class NotFound(UsageError):
     """There is nothing by that name."""
+
+
+class PluginMissing(NotFound):
+    """The package that brought it is not installed here."""
+
+
+class PluginFailed(UsageError):
+    """A package's own code broke, or gave what cannot be used."""
 
 
 class SettingsInvalid(UsageError):

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import NamedTuple
 
+from quire.domain.errors import PluginFailed
 from quire.domain.ids import RunId, StageId
 from quire.domain.runs import RunStage, Wishes
 from quire.domain.states import TASK_OWED
@@ -12,6 +13,7 @@ from quire.pipeline.contexts import Contexts
 from quire.pipeline.drop import drop
 from quire.pipeline.expand import expand
 from quire.pipeline.follow import look_after_critics
+from quire.pipeline.plugins import hold_broken, is_fit, rests_broken
 from quire.pipeline.release import rests, sweep
 from quire.pipeline.route import dissolve, fall_back
 from quire.pipeline.told import Told
@@ -36,13 +38,28 @@ def advance(tx: Transaction, contexts: Contexts, now: datetime) -> Advanced:
         else:
             if wishes.deadline is not None and wishes.deadline <= now:
                 fall_back(tx, wishes.run_id, now)
-            expanded += _go_on(tx, contexts, wishes, now)
-            finished = _finish(tx, contexts.told(tx, wishes.run_id), now)
+            made, finished = _move_on(tx, contexts, wishes, now)
+            expanded += made
         if finished:
             ended.append(wishes.run_id)
     for stage in tx.tallies.crowded(CROWDED):
         tx.tallies.fold(stage)
     return Advanced(expanded, tuple(ended))
+
+
+def _move_on(
+    tx: Transaction, contexts: Contexts, wishes: Wishes, now: datetime
+) -> tuple[int, bool]:
+    """Move one run on, as far as its packages let it: how many tasks were made, and its end."""
+    told = contexts.told(tx, wishes.run_id)
+    if not is_fit(tx, contexts, told, now) or rests_broken(tx, contexts, told.run_id):
+        return 0, False
+    try:
+        made = _go_on(tx, contexts, wishes, now)
+    except PluginFailed as error:  # before anything of that chunk was written
+        hold_broken(tx, contexts, told.run_id, error, now)
+        return 0, False
+    return made, _finish(tx, told, now)
 
 
 def _go_on(tx: Transaction, contexts: Contexts, wishes: Wishes, now: datetime) -> int:

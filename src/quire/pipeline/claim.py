@@ -17,6 +17,7 @@ from quire.pipeline.admit import note_not_cached, pool_of, primed, within_limits
 from quire.pipeline.contexts import Contexts, StageContext
 from quire.pipeline.drop import drop
 from quire.pipeline.gather import gathered_again, unchanged
+from quire.pipeline.plugins import is_fit
 from quire.plan.rendering import Item, payload_hash, user_text
 
 
@@ -48,7 +49,8 @@ def claim(
     """Take up to `limit` sendable requests; the intent is stored before anything is sent."""
     pool = pool_of(context, sender.account)
     priming = primed(tx, contexts, context, pool, now)
-    queued = tx.requests.next(context.lane_id, min(limit, priming.most), now)
+    most = min(limit, priming.most) if is_fit(tx, contexts, context.told, now) else 0
+    queued = tx.requests.next(context.lane_id, most, now)
     needs = within_limits(tx, context, pool, queued, now)
     queued = queued if needs is None else queued[: len(needs)]
     tx.requests.claim(queued)

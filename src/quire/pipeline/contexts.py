@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from quire.domain.batches import Batch
 from quire.domain.data import canonical_json
+from quire.domain.errors import PluginMissing
 from quire.domain.ids import LaneId, RunId, StageId
 from quire.domain.models import ModelFacts, Params, Price
 from quire.domain.policy import Policy
@@ -70,10 +71,17 @@ class StageContext:
     model_no: int  # who is asked, of the run's models
     asking: Asking
     gates: Uses  # all of them; of records the first is inside `judge`
-    gate_version: str
+    judged_by: str  # the gates' versions; empty where one of them is not installed here
     caching: bool  # the prefix is worth keeping, and the provider can keep it
     long_lived: bool  # for an hour and longer, so that a batch finds what was written before it
     question: bytes  # the part of every task's question that the stage decides
+
+    @property
+    def gate_version(self) -> str:
+        """What judges answers; only a run whose gates are installed here can be judged."""
+        if self.told.missing:
+            raise PluginMissing(self.told.missing)
+        return self.judged_by
 
     @property
     def by_block(self) -> bool:
@@ -129,6 +137,8 @@ class Contexts:
         self.judged_early: set[RunId] = set()  # runs whose first tasks were looked at: for good
         self.sizes: dict[StageId, Sizes] = {}
         self.primed: dict[tuple[StageId, int], datetime] = {}  # when an answer last came, by key
+        self.unfit: set[RunId] = set()  # runs that name what is not installed here
+        self.broken: set[RunId] = set()  # runs whose grouping broke here
         self.rendered: dict[bytes, str] = {}  # texts prepared here, by hash, until they are claimed
 
     def of_lane(self, tx: Transaction, lane: Lane) -> StageContext:
@@ -179,7 +189,7 @@ def build(lane: Lane, told: Told) -> StageContext:
     prompt_bytes = len(stage.prompt.encode())
     cap = pack_cap(stage, policy)
     caching, long_lived = _caching(lane, policy, facts, head)
-    gates = told.gates_of(stage)
+    gates = [] if told.missing else told.gates_of(stage)  # then nobody packs or judges
     version = _version(stage, gates)
     room = budget(facts, prefix_bytes(head), prompt_bytes, reserved_output(facts), cap)
     return StageContext(
@@ -201,7 +211,7 @@ def build(lane: Lane, told: Told) -> StageContext:
         model_no=told.model_numbers[lane.model],
         asking=asking,
         gates=gates,
-        gate_version=version,
+        judged_by=version,
         caching=caching,
         long_lived=long_lived,
         question=stage_question(head.hash, stage.prompt, facts.name, stage.params, version),

@@ -13,6 +13,7 @@ from quire.ledger.ledger import Transaction
 from quire.ledger.moments import to_micros
 from quire.pipeline.admit import need_of
 from quire.pipeline.contexts import Contexts, StageContext
+from quire.pipeline.plugins import is_fit
 from quire.pipeline.prepare import may_pack
 from quire.pipeline.route import dissolve, send_directly
 from quire.plan.batching import Load, fitting, is_due, room_in, written_size
@@ -49,7 +50,7 @@ def draft(
 ) -> Drafting:
     """Fill a lane's draft if its time has come."""
     context = contexts.of_lane(tx, lane)
-    if not tx.batches.take_lane(lane.id):
+    if not is_fit(tx, contexts, context.told, now) or not tx.batches.take_lane(lane.id):
         return NOTHING
     found = tx.batches.draft_of(lane.id)
     if not lane.serves:  # packs go elsewhere by now: what is left here follows

@@ -15,6 +15,7 @@ from quire.ledger.ledger import Transaction
 from quire.pipeline.contexts import NOTHING_LEARNT, Contexts, Sizes, StageContext
 from quire.pipeline.drop import drop
 from quire.pipeline.gather import Gathered, gather, prompt_of
+from quire.pipeline.plugins import is_fit
 from quire.plan.calibrating import Measured, calibrate
 from quire.plan.packing import Sized, pack
 from quire.plan.rendering import (
@@ -46,6 +47,8 @@ class Pack(NamedTuple):
 
 def prepare(tx: Transaction, contexts: Contexts, context: StageContext, now: datetime) -> int:
     """Refill a lane's queue when it runs low; returns how many requests were added."""
+    if not is_fit(tx, contexts, context.told, now):
+        return 0
     queue = QUEUE_FACTOR * context.policy.concurrency
     slots = _slots(tx, context, queue)
     if not slots:

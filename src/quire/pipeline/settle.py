@@ -20,6 +20,7 @@ from quire.ledger.tables.tasks import Note
 from quire.pipeline.contexts import Contexts, StageContext
 from quire.pipeline.drop import give_back
 from quire.pipeline.follow import by_stage, follow, move_of, note_used
+from quire.pipeline.plugins import is_fit
 from quire.pipeline.weigh import Parts, weigh
 from quire.plan.retrying import Accept, Again, GiveUp, Owed, Step, after_answer
 
@@ -55,7 +56,7 @@ class _Outcome:
 
 def settle(tx: Transaction, contexts: Contexts, now: datetime, limit: int = GROUP) -> int:
     """Judge answered attempts and move their tasks on; returns how many were settled."""
-    answered = tx.attempts.answered(limit)
+    answered = _next(tx, contexts, now, limit)
     if not answered:
         return 0
     members = _by_request(tx.requests.members(sorted({each.request_id for each in answered})))
@@ -66,6 +67,15 @@ def settle(tx: Transaction, contexts: Contexts, now: datetime, limit: int = GROU
     _write(tx, outcome, now)
     tx.attempts.move_group("settle", [each.attempt_id for each in answered], "answered")
     return len(answered)
+
+
+def _next(tx: Transaction, contexts: Contexts, now: datetime, limit: int) -> list[Answered]:
+    """The oldest answers of runs that can be judged here; those of others stay as they are."""
+    while answered := tx.attempts.answered(limit, contexts.unfit):
+        runs = {each.run_id for each in answered}
+        if all([is_fit(tx, contexts, contexts.told(tx, run), now) for run in runs]):
+            break
+    return answered
 
 
 def _look_up(

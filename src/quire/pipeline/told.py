@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from quire.domain.data import NOTHING, Json, JsonObject
-from quire.domain.errors import NotFound
+from quire.domain.errors import NotFound, PluginMissing
 from quire.domain.gates import Gate
 from quire.domain.groupings import Driver, Grouping
 from quire.domain.ids import RunId, StageId
@@ -19,6 +19,8 @@ from quire.plan.templating import SUBJECT_NAMES, Template, compile_template
 from quire.recipes.policies import policy_from_json
 from quire.recipes.registry import Registry
 from quire.recipes.snapshots import recipe_from_json
+
+NOT_HERE = "whoever brought it is not installed here; install that package"
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,24 @@ class Told:
 
     def gates_of(self, stage: Stage) -> list[tuple[Gate, JsonObject]]:
         """A stage's gates with their parameters."""
-        return [(self.registry.gates[use.name], use.params) for use in stage.gates]
+        return [(self._gate(use.name), use.params) for use in stage.gates]
+
+    def _gate(self, name: str) -> Gate:
+        found = self.registry.gates.get(name)
+        if found is None:
+            raise PluginMissing(f"no gate {name!r}: {NOT_HERE}")
+        return found
+
+    @cached_property
+    def missing(self) -> str:
+        """What the recipe names that is not installed here, in words; empty: it is all there."""
+        try:
+            for stage in self.recipe.stages:
+                self.grouping_of(stage)
+                self.gates_of(stage)
+        except PluginMissing as error:
+            return str(error)
+        return ""
 
     def critics_of(self, stage: Stage) -> tuple[Stage, ...]:
         """The stages that judge its results."""
@@ -94,7 +113,7 @@ class Told:
         """A stage's grouping."""
         found = grouping_of(stage.about, stage.of, self.registry.groupings)
         if found is None:
-            raise NotFound(f"no grouping {stage.about!r}: whoever brought it is not installed here")
+            raise PluginMissing(f"no grouping {stage.about!r}: {NOT_HERE}")
         return found
 
     def gathers(self, stage: Stage) -> bool:

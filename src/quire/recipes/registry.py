@@ -10,10 +10,11 @@ from typing import TypeVar
 
 from quire.domain.errors import Conflict
 from quire.domain.gates import Gate
-from quire.domain.groupings import Driver, Grouping
+from quire.domain.groupings import Grouping
 from quire.domain.recipes import Stage
 from quire.gates.registry import GATES
 from quire.plan.grouping import GROUPINGS, grouping_of
+from quire.recipes.strangers import Guarded
 
 GATE_GROUP, GROUPING_GROUP, RECIPE_GROUP = "quire.gates", "quire.groupings", "quire.recipes"
 OURS = "quire"
@@ -47,7 +48,7 @@ def with_entry_points(registry: Registry | None = None) -> Registry:
     warnings: list[str] = []
 
     def added(
-        own: Mapping[str, Kind], group: str, check: Callable[[object, str], Kind]
+        own: Mapping[str, Kind], group: str, check: Callable[[object, EntryPoint], Kind]
     ) -> dict[str, Kind]:
         owners = dict.fromkeys(own, OURS)
         found = dict(own)
@@ -59,7 +60,7 @@ def with_entry_points(registry: Registry | None = None) -> Registry:
                     " uninstall one of them"
                 )
             try:
-                found[point.name] = check(point.load(), point.name)
+                found[point.name] = check(point.load(), point)
             except Exception as error:  # noqa: BLE001 - a stranger's module may raise anything
                 said = " ".join(str(error).split())[:200]
                 warnings.append(
@@ -101,21 +102,21 @@ def _made(value: object, name: str, parts: tuple[str, ...]) -> object:
     return made
 
 
-def _gate(value: object, name: str) -> Gate:
-    made = _made(value, name, ("name", "version", "mistakes", "judge"))
+def _gate(value: object, point: EntryPoint) -> Gate:
+    made = _made(value, point.name, ("name", "version", "mistakes", "judge"))
     version = getattr(made, "version", None)
     if not isinstance(version, str) or not version:
         raise ValueError("its version is no text")
     return made  # type: ignore[return-value]  # all parts of one are there
 
 
-def _grouping(value: object, name: str) -> Grouping:
-    made = _made(value, name, ("name", "driver", "wants_documents", "mistakes", "fan", "count"))
-    Driver(str(getattr(made, "driver", None)))
-    return made  # type: ignore[return-value]  # all parts of one are there
+def _grouping(value: object, point: EntryPoint) -> Grouping:
+    parts = ("name", "driver", "wants_documents", "mistakes", "fan", "count")
+    made = _made(value, point.name, parts)
+    return Guarded(made, _package(point))  # type: ignore[arg-type]  # all parts of one are there
 
 
-def _recipe(value: object, name: str) -> Path:
+def _recipe(value: object, point: EntryPoint) -> Path:
     if not isinstance(value, str | PathLike):
         raise TypeError("it is no path")
     path = Path(fspath(value))

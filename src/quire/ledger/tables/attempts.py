@@ -162,9 +162,13 @@ class Attempts:
         rows = self._connection.run("unknown_attempts", before=to_micros(before), limit=limit)
         return [(row[0], row[1]) for row in rows]
 
-    def answered(self, limit: int) -> list[Answered]:
+    def answered(self, limit: int, without: Iterable[RunId] = ()) -> list[Answered]:
         """Stored answers that nobody has judged yet, taken for this transaction."""
-        return [_answered(row) for row in self._run("answered_attempts", limit=limit)]
+        if left := sorted(without):
+            rows = self._run("answered_attempts_without", limit=limit, without=left)
+        else:
+            rows = self._run("answered_attempts", limit=limit)
+        return [_answered(row) for row in rows]
 
     def samples(self, lane: LaneId, limit: int) -> list[Sample]:
         """Output sizes of the lane's last answers that ended by themselves."""

@@ -27,3 +27,11 @@ SELECT a.id, a.provider, p.decoder_version, a.cost, l.run_id, l.stage_id, a.batc
 FROM attempts a JOIN responses p ON p.attempt_id = a.id
 JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
 WHERE a.state = 'answered' AND p.decoded IS NULL AND p.raw IS NOT NULL ORDER BY a.id FOR NO KEY UPDATE OF a, p SKIP LOCKED
+
+-- name: answered_attempts_without
+-- The same, without the runs that cannot be judged here.
+SELECT a.id, a.request_id, a.no, l.run_id, l.stage_id, l.id, q.state, q.sent, q.tasks, q.max_output, p.decoded, p.codec, p.stop
+FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
+JOIN responses p ON p.attempt_id = a.id
+WHERE a.state = 'answered' AND p.decoded IS NOT NULL AND NOT (l.run_id IN (:without...))
+ORDER BY a.id LIMIT :limit FOR NO KEY UPDATE OF a, q SKIP LOCKED

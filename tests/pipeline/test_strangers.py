@@ -1,0 +1,250 @@
+"""Packages that break or are missing hold the runs that name them, and nobody else's."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+import pytest
+
+from quire.domain.data import NOTHING
+from quire.domain.errors import PluginMissing, RecipeInvalid
+from quire.domain.groupings import Driven, Driver, Part, Surroundings
+from quire.domain.ids import DocumentId
+from quire.domain.recipes import GateUse
+from quire.domain.runs import HoldKind
+from quire.engine import RunHandle
+from quire.pipeline import settle
+from quire.recipes.strangers import Guarded
+from tests.pipeline.dishes import SMALL, recipe, states, text_stage
+from tests.pipeline.tasting import set_taste
+from tests.world import World
+
+Worlds = Callable[..., World]
+MENDED = ""
+
+
+@dataclass
+class Weird:
+    """A stranger's grouping that is broken in some way, or in none."""
+
+    how: str = MENDED
+    name: str = "weird"
+    driver: Driver = Driver.DOCUMENT
+    wants_documents: bool = False
+
+    def mistakes(self, around: Surroundings) -> Sequence[str]:
+        """None, whatever it is told."""
+        if self.how == "mistakes":
+            raise ValueError("boom")
+        return ()
+
+    def count(self, driven: int, around: Surroundings) -> int:
+        """As many as there are."""
+        if self.how == "count":
+            raise ValueError("boom")
+        return -5 if self.how == "fewer than none" else driven
+
+    def fan(self, driven: Driven, around: Surroundings) -> Iterator[Part]:
+        """A task for each, and then what breaks."""
+        model = around.models[0]
+        if self.how == "endless":
+            yield from (Part(model, sample) for sample in count())
+        yield Part(model)
+        if self.how == "fan":
+            raise ValueError("boom")
+        odd: dict[str, object] = {
+            "garbage": 5,
+            "set": Part(model, 0, {"x": {1, 2}}),  # type: ignore[dict-item]
+            "not a number": Part(model, 0, {"x": float("nan")}),
+            "surrogate": Part(model, 0, {"x": "\ud800"}),
+            "sample": Part(model, "x"),  # type: ignore[arg-type]
+            "large sample": Part(model, 2**70),
+            "documents": Part(model, 0, NOTHING, (DocumentId(999),)),
+        }
+        if self.how in odd:
+            yield odd[self.how]  # type: ignore[misc]  # that is the point
+
+
+def plug(here: World, how: str = MENDED) -> None:
+    """Let the engine have the grouping, as if its package had just been updated."""
+    registry = here.engine.registry
+    groupings = {**registry.groupings, "weird": Guarded(Weird(how), "oddities")}
+    here.engine.registry = replace(registry, groupings=groupings)
+
+
+def unplug(here: World) -> None:
+    """Let the engine have nothing of what packages brought."""
+    registry = here.engine.registry
+    groupings = {name: each for name, each in registry.groupings.items() if name != "weird"}
+    gates = {name: each for name, each in registry.gates.items() if name != "taste"}
+    here.engine.registry = replace(registry, groupings=groupings, gates=gates)
+
+
+def two_documents(world: Worlds) -> World:
+    """A world with something to ask about."""
+    here = world()
+    here.ingest(["Alpha speaks."], "alpha")
+    here.ingest(["Beta speaks."], "beta")
+    return here
+
+
+def cook(here: World, about: str = "weird", gate: str = "text", **policy: int) -> RunHandle:
+    """Order an answer about each document."""
+    prompt = "{{ sample }} {{ document.text }}"
+    gates = (GateUse("text"),) if gate == "text" else (GateUse("text"), GateUse(gate))
+    return here.engine.cook(
+        recipe(text_stage("w", about, prompt, gates=gates)),
+        model=SMALL,
+        **policy,  # type: ignore[arg-type]
+    )
+
+
+def why(run: RunHandle) -> str:
+    """Why a run does not go on."""
+    (hold,) = run.progress().holds
+    assert hold.kind is HoldKind.FAILURES
+    return hold.detail
+
+
+def told_of(here: World, run: RunHandle) -> list[str]:
+    """What is told of the run's holds."""
+    with here.engine.ledger.snapshot() as tx:
+        return [each.detail for each in tx.events.of_run(run.id) if each.kind == "held"]
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("count", "count failed: ValueError: boom"),
+        ("fewer than none", "count failed: ValueError: -5 is no number of tasks"),
+        ("fan", "fan failed: ValueError: boom"),
+        ("garbage", "fan failed: TypeError: 5 is no Part"),
+        ("set", "fan failed: TypeError: Object of type set is not JSON serializable"),
+        ("not a number", "fan failed: ValueError"),
+        ("surrogate", "fan failed: UnicodeEncodeError"),
+        ("sample", "fan failed: ValueError: the sample 'x' is no number from 0 on"),
+        ("large sample", "fan failed: ValueError: the sample 1180591620717411303424 is no number"),
+        ("documents", "fan failed: ValueError: 999 is no document of the stage's input"),
+        ("endless", "fan gives more than 5,500 tasks about one thing"),
+    ],
+)
+def test_a_grouping_that_breaks_holds_its_run_until_it_is_mended(
+    world: Worlds, how: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quire.recipes.strangers.MOST_PARTS", 5500)
+    here = two_documents(world)
+    plug(here)
+    run, innocent = cook(here, max_tries=1), here.start()
+    plug(here, how)
+
+    innocent.wait()
+    run.wait()
+
+    assert innocent.progress().state == "finished"
+    assert why(run).startswith(f"grouping weird of package oddities: {said}")
+    assert why(run).endswith(
+        f"; mend or update its package, start the workers again, then `quire resume {run.id}`"
+    )
+    assert told_of(here, run) == [why(run)]
+    if how == "endless":  # what it gave before is owed all the same
+        assert run.cancel()
+        assert run.wait().state == "cancelled"
+        return
+    assert states(here.engine, run) == {"w": {}}
+    plug(here)
+    assert run.resume()
+    assert run.wait().state == "finished"
+    assert states(here.engine, run) == {"w": {"done": 2}}
+
+
+def test_a_grouping_that_is_not_mended_holds_its_run_again(world: Worlds) -> None:
+    here = two_documents(world)
+    plug(here)
+    run = cook(here)
+    plug(here, "fan")
+    run.wait()
+
+    run.resume()
+    run.wait()
+
+    assert told_of(here, run) == [why(run), why(run)]
+
+
+def test_a_grouping_that_breaks_while_a_recipe_is_read_is_one_line(world: Worlds) -> None:
+    here = two_documents(world)
+    plug(here, "mistakes")
+
+    with pytest.raises(RecipeInvalid, match="grouping weird of package oddities: mistakes failed"):
+        cook(here)
+
+
+def test_a_grouping_that_is_not_installed_holds_its_run_alone(world: Worlds) -> None:
+    here = two_documents(world)
+    plug(here)
+    run, innocent = cook(here), here.start()
+    unplug(here)
+
+    innocent.wait()
+    run.wait()
+
+    assert innocent.progress().state == "finished"
+    assert why(run) == (
+        "no grouping 'weird': whoever brought it is not installed here; install that package,"
+        f" start the workers again, then `quire resume {run.id}`"
+    )
+    plug(here)
+    run.resume()
+    assert run.wait().state == "finished"
+
+
+def _stored(here: World, run: RunHandle) -> int:
+    """How many answers nobody has judged."""
+    with here.engine.ledger.transaction() as tx:
+        return sum(each.run_id == run.id for each in tx.attempts.answered(1000))
+
+
+def _answered(world: Worlds, here: World) -> RunHandle:
+    """A run whose answers are all stored, and whose gate is gone before they are judged."""
+    set_taste(here)
+    run = cook(here, "each_document", "taste")
+    settled = settle.settle
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("quire.dispatch.settler.settle", lambda *_: 0)
+        here.engine.work(lambda: _stored(here, run) == 2)
+    assert settle.settle is settled
+    unplug(here)
+    return run
+
+
+def test_answers_that_wait_for_a_missing_gate_stop_nobody_and_are_paid_for_once(
+    world: Worlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = two_documents(world)
+    run = _answered(world, here)
+    monkeypatch.setattr(settle.settle, "__defaults__", (1,))  # fewer at once than there are
+    innocent = here.start()
+    calls = here.model.calls
+
+    assert innocent.wait().state == "finished"
+    run.wait()
+
+    assert why(run).startswith("no gate 'taste': whoever brought it is not installed here")
+    assert told_of(here, run) == [why(run)]
+    assert _stored(here, run) == 2
+    set_taste(here)
+    calls = here.model.calls
+    run.resume()
+    assert run.wait().state == "finished"
+    assert states(here.engine, run) == {"w": {"done": 2}}
+    assert here.model.calls == calls
+
+
+def test_answers_are_not_judged_again_without_the_gate(world: Worlds) -> None:
+    here = two_documents(world)
+    set_taste(here)
+    run = cook(here, "each_document", "taste")
+    run.wait()
+    unplug(here)
+
+    with pytest.raises(PluginMissing, match="no gate 'taste'"):
+        here.engine.regate(run.id, apply=True)
