@@ -14,6 +14,7 @@ from quire.domain.recipes import GateUse
 from quire.domain.runs import HoldKind
 from quire.engine import RunHandle
 from quire.pipeline import settle
+from quire.pipeline.contexts import Contexts
 from quire.recipes.strangers import Guarded
 from tests.pipeline.dishes import SMALL, recipe, states, text_stage
 from tests.pipeline.tasting import set_taste
@@ -248,3 +249,20 @@ def test_answers_are_not_judged_again_without_the_gate(world: Worlds) -> None:
 
     with pytest.raises(PluginMissing, match="no gate 'taste'"):
         here.engine.regate(run.id, apply=True)
+
+
+def test_a_run_can_be_cancelled_without_its_gate_and_what_was_paid_for_counts_later(
+    world: Worlds,
+) -> None:
+    here = two_documents(world)
+    run = _answered(world, here)
+    run.wait()
+
+    run.cancel()
+
+    assert run.wait().state == "cancelled"
+    assert states(here.engine, run) == {"w": {"cancelled": 2}}
+    set_taste(here)
+    with here.engine.ledger.transaction() as tx:
+        settle.settle(tx, Contexts(here.engine.registry), here.outside.now())
+    assert states(here.engine, run) == {"w": {"done": 2}}

@@ -34,7 +34,8 @@ def advance(tx: Transaction, contexts: Contexts, now: datetime) -> Advanced:
     expanded, ended = 0, []
     for wishes in tx.runs.wishes():
         if wishes.cancelling:
-            finished = let_go(tx, wishes.run_id, now)
+            unfit = bool(contexts.told(tx, wishes.run_id).missing)
+            finished = let_go(tx, wishes.run_id, now, unfit=unfit)
         else:
             if wishes.deadline is not None and wishes.deadline <= now:
                 fall_back(tx, wishes.run_id, now)
@@ -122,9 +123,12 @@ def _hopes(tx: Transaction, told: Told, stages: list[RunStage], now: datetime) -
     return True
 
 
-def let_go(tx: Transaction, run: RunId, now: datetime) -> bool:
-    """Drop all that need not be waited for; the run is cancelled when nothing is out any more."""
-    drop(tx, tx.requests.unreadable(run), ["out"])  # answered, but nobody knows what
+def let_go(tx: Transaction, run: RunId, now: datetime, *, unfit: bool = False) -> bool:
+    """Drop all that need not be waited for; the run is cancelled when nothing is out any more.
+
+    Of an unfit run nobody here can judge the answers: they stay, and are not waited for.
+    """
+    drop(tx, tx.requests.unreadable(run, unfit=unfit), ["out"])  # answered, but nobody knows what
     tx.batches.ask_cancel_of_run(run, now)
     for draft in tx.batches.drafts_of_run(run):
         dissolve(tx, draft, "the run was cancelled", now)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from quire.domain.data import JsonObject
-from quire.domain.errors import NotFound
+from quire.domain.errors import NotFound, PluginFailed, PluginMissing
 from quire.domain.groupings import Driver
 from quire.domain.ids import RunId
 from quire.domain.runs import Progress, RunStage, StageProgress, Wishes
@@ -144,9 +144,12 @@ def _rests(tx: Transaction, whole: _Whole, stage: RunStage, limit: int) -> bool:
         return stage.state != "open"
     if not spec.upstream:
         return stage.expanded >= limit
-    grouping = whole.told.grouping_of(spec)
-    around = surroundings(tx, whole.told, spec, grouping)
-    return stage.expanded >= grouping.count(_things(tx, whole, spec.name), around)
+    try:
+        grouping = whole.told.grouping_of(spec)
+        around = surroundings(tx, whole.told, spec, grouping)
+        return stage.expanded >= grouping.count(_things(tx, whole, spec.name), around)
+    except (PluginFailed, PluginMissing):  # the run is held, which says more
+        return False
 
 
 def _things(tx: Transaction, whole: _Whole, name: str) -> int:

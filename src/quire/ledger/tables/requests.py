@@ -143,9 +143,9 @@ class Requests:
         """Unsent requests of a run."""
         return [row[0] for row in self._run("queued_of_run", run=run, limit=limit)]
 
-    def unreadable(self, run: RunId) -> list[RequestId]:
-        """Requests that are out, whose every answer is here and could not be read."""
-        return [row[0] for row in self._run("unreadable_of_run", run=run)]
+    def unreadable(self, run: RunId, *, unfit: bool = False) -> list[RequestId]:
+        """Requests that are out, whose every answer is here and could not be read, or judged."""
+        return [row[0] for row in self._run("unreadable_of_run", run=run, unfit=int(unfit))]
 
     def in_flight(self, run: RunId) -> int:
         """Calls of a run that are out."""

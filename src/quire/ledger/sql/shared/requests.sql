@@ -98,11 +98,11 @@ SELECT q.id FROM requests q JOIN lanes l ON l.id = q.lane_id
 WHERE l.workspace_id = :workspace AND l.run_id = :run AND q.state = 'queued' ORDER BY q.id LIMIT :limit
 
 -- name: unreadable_of_run
--- Requests that are out, whose every answer is here and could not be read.
+-- Requests that are out, whose every answer is here and could not be read; or not judged, where the run is unfit.
 SELECT q.id FROM lanes l JOIN requests q ON q.lane_id = l.id
 WHERE l.workspace_id = :workspace AND l.run_id = :run AND q.state = 'out'
   AND EXISTS (SELECT 1 FROM attempts a JOIN responses p ON p.attempt_id = a.id
-              WHERE a.request_id = q.id AND a.state = 'answered' AND p.decoded IS NULL)
+              WHERE a.request_id = q.id AND a.state = 'answered' AND (p.decoded IS NULL OR :unfit = 1))
   AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.request_id = q.id AND a.state = 'open')
 ORDER BY q.id
 
