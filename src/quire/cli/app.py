@@ -6,6 +6,7 @@ import typer
 
 from quire.cli import (
     batches,
+    deciding,
     doctor,
     documents,
     exchanges,
@@ -109,6 +110,9 @@ _COMMANDS = (
     (STEER, steering.waive, "quire waive 12 17"),
     (STEER, steering.rerun, "quire rerun 3 --from summary"),
     (STEER, regating.regate, "quire regate 3 --stage summary --apply"),
+    (STEER, deciding.approve, "quire approve 12 17"),
+    (STEER, deciding.reject, "quire reject 12 --note 'the date is missing'"),
+    (STEER, deciding.edit, "quire edit 12 --set urgency=3 --set topic=billing"),
     (STEER, documents.purge, "quire purge 3 --yes"),
     (LOOK, version, "quire version"),
 )

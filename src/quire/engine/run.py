@@ -6,6 +6,7 @@ from typing import Protocol
 from quire.domain.data import Json
 from quire.domain.ids import RunId, TaskId
 from quire.domain.runs import Progress
+from quire.pipeline.decide import Decision
 from quire.pipeline.regate import Regated
 
 
@@ -22,6 +23,9 @@ class Host(Protocol):
     def stop_after(self, run: RunId, stage: str | None, /) -> bool: ...
     def retry(self, run: RunId, /, *, stage: str | None, stale: bool) -> int: ...
     def waive(self, tasks: Sequence[TaskId], /) -> int: ...
+    def approve(self, task: TaskId, who: str, /) -> Decision: ...
+    def edit(self, task: TaskId, data: Json, who: str, /) -> Decision: ...
+    def reject(self, task: TaskId, note: str, who: str, /) -> Decision: ...
     def rerun(self, run: RunId, from_stage: str, /) -> int: ...
     def regate(self, run: RunId, stage: str | None, /, *, apply: bool) -> list[Regated]: ...
 
@@ -85,6 +89,18 @@ class RunHandle:
     def waive(self, *tasks: int) -> int:
         """Go on without failed tasks, in an exact run; returns how many are new to that."""
         return self._engine.waive([TaskId(each) for each in tasks])
+
+    def approve(self, task: int, *, who: str = "") -> Decision:
+        """Confirm one result: no machine replaces it any more."""
+        return self._engine.approve(TaskId(task), who)
+
+    def edit(self, task: int, data: Json, *, who: str = "") -> Decision:
+        """Put your own data in the place of one result; it must pass the gates of its stage."""
+        return self._engine.edit(TaskId(task), data, who)
+
+    def reject(self, task: int, note: str, *, who: str = "") -> Decision:
+        """Refuse one result; it is asked again with the note, at a price."""
+        return self._engine.reject(TaskId(task), note, who)
 
     def rerun(self, from_stage: str) -> int:
         """Ask a stage and all after it again, at a price; returns how many tasks that is."""

@@ -4,11 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from quire.dispatch.outside import Outside
-from quire.domain.data import JsonObject
+from quire.domain.data import Json, JsonObject
 from quire.domain.ids import RunId, TaskId
 from quire.ledger.ledger import Ledger, Transaction
 from quire.pipeline import control
 from quire.pipeline.contexts import Contexts
+from quire.pipeline.decide import Act, Decision, approve, current_data, edit, reject, run_of
 from quire.pipeline.regate import Regated, Regating, regate
 from quire.pipeline.rerun import rerun
 from quire.pipeline.retry import retry, retry_stale
@@ -65,6 +66,28 @@ class Steering:
         now = self._outside.now()
         return self._carry_out(lambda tx: waive(tx, tasks, now, command))
 
+    def approve(self, task: TaskId, who: str = "", command: str | None = None) -> Decision:
+        """Confirm a task's result: no machine replaces it any more."""
+        act = Act(who, self._outside.now(), command)
+        return self._carry_out(lambda tx: approve(tx, self._told_of(tx, task), task, act))
+
+    def edit(self, task: TaskId, data: Json, who: str = "", command: str | None = None) -> Decision:
+        """Put a person's own data in the place of a task's result."""
+        act = Act(who, self._outside.now(), command)
+        return self._carry_out(lambda tx: edit(tx, self._told_of(tx, task), task, data, act))
+
+    def reject(
+        self, task: TaskId, note: str, who: str = "", command: str | None = None
+    ) -> Decision:
+        """Refuse a task's result; it is asked again with the note."""
+        act = Act(who, self._outside.now(), command)
+        return self._carry_out(lambda tx: reject(tx, self._told_of(tx, task), task, note, act))
+
+    def editable(self, task: TaskId) -> Json:
+        """The data of a result that may be edited, as it is now."""
+        with self.ledger.snapshot() as tx:
+            return current_data(tx, self._told_of(tx, task), task)
+
     def rerun(self, run: RunId, from_stage: str, command: str | None = None) -> int:
         """Ask a stage and all after it again; returns how many tasks that is."""
         now = self._outside.now()
@@ -91,6 +114,9 @@ class Steering:
 
     def _carry_out(self, act: Callable[[Transaction], Done]) -> Done:
         return control.carry_out(self.ledger, act)
+
+    def _told_of(self, tx: Transaction, task: TaskId) -> Told:
+        return self._told(tx, run_of(tx, task))
 
     def _told(self, tx: Transaction, run: RunId) -> Told:
         return read_told(tx, run, self.registry)

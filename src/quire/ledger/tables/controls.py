@@ -9,17 +9,19 @@ from quire.domain.ids import (
     AttemptId,
     RequestId,
     ResultId,
+    RunId,
     StageId,
     TaskId,
     WorkspaceId,
 )
 from quire.domain.requests import Answered, Stop
-from quire.domain.states import TASK
+from quire.domain.states import REVIEW, TASK
 from quire.ledger.connection import Connection, Row
 from quire.ledger.moments import to_micros
 from quire.ledger.tables.attempts import expand
-from quire.ledger.tables.moving import checked
+from quire.ledger.tables.moving import checked, move
 from quire.ledger.tables.tallies import Tallies
+from quire.ledger.texts import storable
 
 PURGED = b"purged"  # in the place of what named the content
 Moves = tuple[tuple[str, tuple[str, ...] | None], ...]
@@ -38,6 +40,21 @@ class AnsweredTask(NamedTuple):
     data: str | None  # JSON
     review_state: str | None
     error: str | None
+
+
+class DecidedTask(NamedTuple):
+    """A task that a person decides about, with its current result if it has one."""
+
+    id: TaskId
+    run_id: RunId
+    stage_id: StageId
+    state: str
+    version: int
+    part: str | None  # JSON
+    result_id: ResultId | None
+    data: str | None  # JSON
+    gate_version: str | None
+    review_state: str | None
 
 
 class Controls:
@@ -72,8 +89,8 @@ class Controls:
         owed = 0
         if not stale:  # before others join them
             owed = self._change("renew_owed", stage=stage, purged=PURGED)
-        for move, sources in STALE_MOVES if stale else ALL_MOVES:
-            owed += self._move("renew_moved", move, stage, sources, **told)
+        for name, sources in STALE_MOVES if stale else ALL_MOVES:
+            owed += self._move("renew_moved", name, stage, sources, **told)
         return owed
 
     def renew_critics(self, stage: StageId, now: datetime) -> int:
@@ -144,6 +161,45 @@ class Controls:
     def judged_targets(self, critics: Sequence[TaskId]) -> list[TaskId]:
         """Done tasks that some critics judged, but for what a person confirmed."""
         rows = self._run("judged_targets", ids=list(critics)) if critics else []
+        return [row[0] for row in rows]
+
+    def decided(self, task: TaskId) -> DecidedTask | None:
+        """One task, for a decision about its result."""
+        rows = self._run("decided_task", id=task)
+        return DecidedTask._make(rows[0]) if rows else None
+
+    def review(self, name: str, result: ResultId) -> bool:
+        """Make a move of the review with a current result; false if somebody was quicker."""
+        moves = move(self._connection, "review_result", REVIEW, name, id=result)
+        return any(rows for _, rows in moves)
+
+    def add_edited(self, task: DecidedTask, data: str, now: datetime) -> None:
+        """Keep a person's own result of a task whose last one made way."""
+        self._connection.change(
+            "add_edited",
+            task=task.id,
+            version=task.version,
+            gate_version=task.gate_version,
+            data=data,
+            review=REVIEW.targets["edit"],
+            now=to_micros(now),
+        )
+
+    def clear(self, task: TaskId) -> None:
+        """Forget what was said against the answer of a task."""
+        self._change("clear_task", id=task)
+
+    def ask_rejected(self, task: TaskId, note: str) -> None:
+        """Owe another version of an answer, asked with what a person has against the last."""
+        self._change("ask_rejected", id=task, note=storable(note))
+
+    def critics_of(self, result: ResultId) -> list[TaskId]:
+        """Critics of a result that have not spoken, or came to nothing."""
+        return [row[0] for row in self._run("critics_of_result", result=result)]
+
+    def unsent_of(self, tasks: Sequence[TaskId]) -> list[RequestId]:
+        """Unsent requests that carry some tasks."""
+        rows = self._run("unsent_of_tasks", ids=list(tasks)) if tasks else []
         return [row[0] for row in rows]
 
     def _move(

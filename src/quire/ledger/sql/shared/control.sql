@@ -139,3 +139,38 @@ SELECT DISTINCT t.id FROM tasks c
 JOIN results r ON r.id = c.judged_result_id AND r.superseded_at IS NULL AND r.review_state IN ('unreviewed', 'rejected')
 JOIN tasks t ON t.id = r.task_id AND t.workspace_id = :workspace AND t.state = 'done'
 WHERE c.workspace_id = :workspace AND c.id IN (:ids...) ORDER BY t.id
+
+-- name: decided_task
+-- One task with its current result, as a person who decides about it sees it.
+SELECT t.id, t.run_id, t.stage_id, t.state, t.version, t.part, r.id, r.data, r.gate_version, r.review_state
+FROM tasks t LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
+WHERE t.workspace_id = :workspace AND t.id = :id
+
+-- name: review_result
+-- What a person says of a current result; nothing where somebody was quicker.
+UPDATE results SET review_state = :target
+WHERE id = :id AND superseded_at IS NULL AND review_state = :source RETURNING id
+
+-- name: add_edited
+-- A person's own result, in the place of the one that was superseded.
+INSERT INTO results (task_id, version, gate_version, data, review_state, created_at, origin)
+VALUES (:task, :version, :gate_version, :data, :review, :now, 'person')
+
+-- name: clear_task
+-- A person's word stands: nothing that was said against the answer does.
+UPDATE tasks SET error = NULL, waived_at = NULL WHERE workspace_id = :workspace AND id = :id
+
+-- name: ask_rejected
+-- Only an answer to the next version counts, asked alone and with a person's note, with fresh tries and calls.
+UPDATE tasks SET version = version + 1, tries = 0, calls = 0, next_kind = 'repair', pack_cap = 1, error = :note, waived_at = NULL
+WHERE workspace_id = :workspace AND id = :id
+
+-- name: critics_of_result
+-- Critics of one result that have not spoken, or came to nothing.
+SELECT id FROM tasks WHERE workspace_id = :workspace AND judged_result_id = :result AND state NOT IN ('done', 'cancelled') ORDER BY id
+
+-- name: unsent_of_tasks
+-- Unsent requests that carry some tasks.
+SELECT DISTINCT q.id FROM request_tasks rt JOIN requests q ON q.id = rt.request_id AND q.state = 'queued'
+JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
+WHERE rt.task_id IN (:ids...) ORDER BY q.id

@@ -1,0 +1,270 @@
+"""A person approves, edits or rejects one result: what stands, and what is asked again."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from quire.domain.ids import TaskId
+from quire.domain.runs import HoldKind
+from quire.simulated.faults import NO_FAULTS, parse
+from tests.ledger.raw import Raw
+from tests.pipeline.deciding import current, events
+from tests.pipeline.dishes import SMALL, sent, states
+from tests.pipeline.tasting import (
+    ALL_DONE,
+    CHECK,
+    POINTS,
+    SUMMARY,
+    cook,
+    held,
+    set_taste,
+    stale,
+    tasks_of,
+)
+from tests.world import METADATA, World, sentences
+
+Worlds = Callable[..., World]
+REFUSED = "refuse@Well?"  # every critic comes to nothing
+
+
+def test_an_edit_marks_dependants_stale_and_a_retry_of_them_uses_the_new_data(
+    world: Worlds,
+) -> None:
+    here = world()
+    run = cook(here)
+    run.wait()
+    task, calls = tasks_of(here, run, "summary")[0], here.model.calls
+
+    decision = run.edit(task, {"text": "Mended by hand."}, who="Ada")
+
+    assert decision == (run.id, "summary", True, 2)
+    assert current(here, task) == ("person", "edited", {"text": "Mended by hand."})
+    assert stale(here, run) == {"points": 2}
+    assert states(here.engine, run) == ALL_DONE
+    assert run.wait().state == "finished"
+    assert here.model.calls == calls  # nothing is asked again by itself
+    assert events(run, here) == [("edited", f"task {task} of summary, by Ada")]
+
+    run.retry(stale=True)
+    run.wait()
+
+    assert here.model.calls == calls + 3
+    assert sum("Mended by hand." in each for each in sent(here.engine, run, "points")) == 2
+    assert stale(here, run) == {}
+    assert current(here, task)[1] == "edited"
+
+
+def test_a_rejected_answer_is_asked_again_with_the_note_and_its_dependants_are_stale(
+    world: Worlds,
+) -> None:
+    here = world()
+    run = cook(here)
+    run.wait()
+    task, calls = tasks_of(here, run, "summary")[0], here.model.calls
+
+    decision = run.reject(task, "It names nobody.", who="Ada")
+
+    assert decision.stale == 2
+    assert run.progress().state == "running"
+    assert states(here.engine, run)["summary"] == {"done": 2, "ready": 1}
+    assert stale(here, run) == {"points": 2}
+    with here.engine.ledger.snapshot() as tx:
+        assert tx.results.current([task]) == set()
+
+    assert run.wait().state == "finished"
+
+    assert here.model.calls == calls + 2  # the answer and its critic, and nothing else
+    assert "It names nobody." in sent(here.engine, run, "summary")[-1]
+    assert states(here.engine, run) == {**ALL_DONE, "check": {"done": 4}}
+    assert stale(here, run) == {"points": 2}
+    assert current(here, task)[:2] == ("model", "unreviewed")
+
+    run.retry(stale=True)
+    run.wait()
+    assert stale(here, run) == {}
+
+
+def test_a_rejected_answer_of_a_pack_is_asked_again_alone_with_the_note(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(6))
+    run = here.engine.run(schema=METADATA, model=SMALL)
+    run.wait()
+    task = tasks_of(here, run, run.progress().stages[0].name)[2]
+
+    run.reject(task, "The words are miscounted.")
+    assert {row["status"] for row in run.rows(only="accepted")} == {"accepted"}
+    assert len(run.rows(only="accepted")) == 5
+    run.wait()
+
+    assert here.model.packs[-1] == 1
+    name = run.progress().stages[0].name
+    assert "The words are miscounted." in sent(here.engine, run, name)[-1]
+    assert len(run.rows(only="accepted")) == 6
+
+
+def test_a_rejected_answer_has_fresh_tries(world: Worlds) -> None:
+    here = world()
+    run = cook(here, stages=(SUMMARY,), count=1, max_tries=2)
+    run.wait()
+    (task,) = tasks_of(here, run, "summary")
+    for note in ("Once.", "Twice.", "Thrice."):
+        run.reject(task, note)
+        run.wait()
+
+    assert states(here.engine, run)["summary"] == {"done": 1}
+    assert "Thrice." in sent(here.engine, run, "summary")[-1]
+    assert "Twice." not in sent(here.engine, run, "summary")[-1]
+
+
+def test_an_edited_result_is_exported_as_accepted(world: Worlds) -> None:
+    here = world()
+    run = cook(here, stages=(SUMMARY,), count=2)
+    run.wait()
+    first, _ = tasks_of(here, run, "summary")
+
+    run.edit(first, {"text": "Mine."})
+
+    texts = [row["text"] for row in run.rows(only="accepted")]
+    assert len(texts) == 2
+    assert "Mine." in texts
+
+
+@pytest.mark.parametrize("deed", ["approve", "edit"])
+def test_a_person_overrides_a_critic_that_is_owed(world: Worlds, deed: str) -> None:
+    here = world(faults=REFUSED)
+    run = cook(here, stages=(SUMMARY, CHECK, POINTS), count=1, max_tries=1)
+    run.wait()
+    here.model.faults = NO_FAULTS
+    run.retry()  # the critic is owed again, and nobody works
+    assert states(here.engine, run)["summary"] == {"proposed": 1}
+    (task,) = tasks_of(here, run, "summary")
+    calls = here.model.calls
+
+    if deed == "approve":
+        run.approve(task)
+    else:
+        run.edit(task, {"text": "Mine."})
+
+    found = states(here.engine, run)
+    assert found["summary"] == {"done": 1}
+    assert found["check"] == {"cancelled": 1}
+    assert run.wait().state == "finished"
+    assert here.model.calls == calls + 2  # two points, and no critic
+    assert states(here.engine, run)["points"] == {"done": 2}
+    assert stale(here, run) == {}
+
+
+def test_the_word_of_a_critic_that_was_out_comes_too_late(world: Worlds) -> None:
+    here = world(faults="latency=0.3")
+    strict = replace(CHECK, critic="gate", accepts="answer.word_count < 0")
+    run = cook(here, stages=(SUMMARY, strict), count=1, max_tries=3)
+    told: list[TaskId] = []
+
+    def meddle() -> bool:
+        if not told and here.model.calls == 2:  # the critic is being asked
+            told.extend(tasks_of(here, run, "summary"))
+            run.approve(told[0])
+        return run.progress().state == "finished" and here.model.calls == 2
+
+    here.engine.work(meddle)
+    run.wait()
+
+    assert current(here, told[0])[1] == "approved"
+    assert states(here.engine, run)["summary"] == {"done": 1}
+    assert here.model.calls == 2
+
+
+def test_approving_what_only_its_critic_failed_lets_an_exact_run_go_on(world: Worlds) -> None:
+    here = world(faults=REFUSED)
+    run = cook(here, stages=(SUMMARY, CHECK, POINTS), count=1, max_tries=1, completion_mode="exact")
+    run.wait()
+    assert held(run) == [HoldKind.FAILURES]
+    (task,) = tasks_of(here, run, "summary")
+
+    run.approve(task)
+
+    assert held(run) == []
+    assert run.wait().state == "finished"
+    assert states(here.engine, run) == {
+        "summary": {"done": 1},
+        "check": {"cancelled": 1},
+        "points": {"done": 2},
+    }
+
+
+def test_approving_in_a_finished_run_brings_back_what_was_blocked(world: Worlds) -> None:
+    here = world(faults=REFUSED)
+    run = cook(here, stages=(SUMMARY, CHECK, POINTS), max_tries=1)
+    assert run.wait().state == "finished"
+    assert states(here.engine, run)["points"] == {"blocked": 6}
+    here.model.faults = NO_FAULTS
+
+    run.approve(tasks_of(here, run, "summary")[0])
+    assert run.wait().state == "finished"
+
+    assert states(here.engine, run)["points"] == {"blocked": 4, "done": 2}
+
+
+def test_what_a_person_confirmed_survives_rerun_regate_and_retries(world: Worlds) -> None:
+    here = world()
+    run = cook(here)
+    run.wait()
+    approved, edited = tasks_of(here, run, "points")[:2]
+    run.approve(approved)
+    run.edit(edited, {"text": "Mine."})
+    before = [current(here, each) for each in (approved, edited)]
+
+    set_taste(here, mark="!")
+    (found,) = run.regate("points", apply=True)
+    assert found.counts["confirmed"] == 2
+    assert found.counts["changed"] == 4
+    run.rerun("summary")
+    run.wait()
+    run.retry(stale=True)
+    run.wait()
+    run.rerun("check")
+    run.wait()
+
+    assert [current(here, each) for each in (approved, edited)] == before
+    assert [each[1] for each in before] == ["approved", "edited"]
+    assert states(here.engine, run)["points"] == {"done": 6}
+
+
+def test_the_same_command_twice_acts_once(world: Worlds) -> None:
+    here = world()
+    run = cook(here)
+    run.wait()
+    first, second, third = tasks_of(here, run, "summary")
+    engine = here.engine
+
+    assert engine.approve(first, "Ada", "a").changed
+    assert not engine.approve(first, "Ada", "a").changed
+    assert engine.edit(second, {"text": "Mine."}, "Ada", "b").changed
+    assert not engine.edit(second, {"text": "Mine."}, "Ada", "b").changed
+    assert engine.reject(third, "No.", "Ada", "c").changed
+    assert not engine.reject(third, "No.", "Ada", "c").changed
+
+    assert [kind for kind, _ in events(run, here)] == ["approved", "edited", "rejected"]
+    raw = Raw(here.url)
+    ((version,),) = raw.rows(f"SELECT version FROM tasks WHERE id = {third}")
+    raw.close()
+    assert version == 2
+
+
+def test_a_rejected_answer_whose_critic_failed_is_asked_again(world: Worlds) -> None:
+    here = world()
+    here.model.faults = parse(REFUSED)
+    run = cook(here, stages=(SUMMARY, CHECK), count=1, max_tries=1)
+    run.wait()
+    here.model.faults = NO_FAULTS
+    (task,) = tasks_of(here, run, "summary")
+    assert states(here.engine, run)["summary"] == {"failed": 1}
+
+    run.reject(task, "No.")
+    run.wait()
+
+    assert states(here.engine, run) == {
+        "summary": {"done": 1},
+        "check": {"cancelled": 1, "done": 1},
+    }
