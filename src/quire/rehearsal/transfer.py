@@ -1,17 +1,19 @@
 """Bodies on their way in and out: small ones in memory, large ones from and to the disk."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from aiohttp import BodyPartReader, web
+from aiohttp import web
 
 from quire.rehearsal.batches.files import Shelf, Upload
 from quire.rehearsal.exchange import Decision
+from quire.rehearsal.forms import read_form
 from quire.rehearsal.routes import Act, Route, too_large, unreadable
 
 _PIECE = 1 << 18  # bytes
-_LONGEST_FIELD = 10_000  # bytes
+_FORM_ROOM = 100_000  # bytes that a form may need besides its file
 
 
 class Taken(NamedTuple):
@@ -77,23 +79,13 @@ async def _to_disk(request: web.Request, path: Path, most: int) -> Taken:
 
 
 async def _form_to_disk(request: web.Request, path: Path, most: int) -> Upload:
-    fields: dict[str, str] = {}
-    name, size = "", -1
-    async for part in await request.multipart():
-        if not isinstance(part, BodyPartReader):
-            raise ValueError("a form inside a form")
-        if part.filename is None:
-            text = await part.read_chunk(_LONGEST_FIELD)
-            fields[part.name or ""] = text.decode("utf-8", "replace")
-        else:
-            name = part.filename
-            reader = part
-
-            async def piece(reader: BodyPartReader = reader) -> bytes:
-                return bytes(await reader.read_chunk(_PIECE))
-
-            size = await _copied(piece, path, most)
-    return Upload(path, max(0, size), name, fields)
+    """Keep the file that a form carries; the whole form is read first, however it arrives."""
+    whole = path.with_suffix(".form")
+    try:
+        await _copied(request.content.readany, whole, most + _FORM_ROOM)
+        return await asyncio.to_thread(read_form, whole, request.headers["Content-Type"], path)
+    finally:
+        whole.unlink(missing_ok=True)
 
 
 async def _copied(read: Callable[[], Awaitable[bytes]], path: Path, most: int) -> int:
