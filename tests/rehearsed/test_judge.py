@@ -43,12 +43,15 @@ def here(
         made.close()
 
 
+HERE = Path(__file__).parents[2]  # where `tests` can be found, wherever a test works
+
+
 def die(here: Rehearsed, clock: PacedClock, run: int, point: str) -> int:
     """Let a process work on a run until it dies at a point; returns how it ended."""
     command = [sys.executable, "-m", "tests.crash.victim", here.url, str(run), point, "1"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, str(clock.pace))
-        return subprocess.run([*command, ""], timeout=120, check=False).returncode
+        return subprocess.run([*command, ""], timeout=120, check=False, cwd=HERE).returncode
 
 
 @pytest.mark.parametrize("kind", ["ecc", "control"])
