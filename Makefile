@@ -14,7 +14,7 @@ demo: .venv/installed  ## see Quire work: ingest, plan, run and export the examp
 	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/demo.sh
 
 test: .venv/installed check postgres  ## every check and test, on SQLite and a real PostgreSQL
-	$(PYTHON) -m pytest -n 4 --dist worksteal -m "not soak"
+	$(PYTHON) -m pytest -n 3 --dist worksteal -m "not soak"
 
 soak: .venv/installed postgres  ## the big numbers and the kill storms; takes long
 	$(PYTHON) -m pytest -m soak -o faulthandler_timeout=0
