@@ -16,6 +16,7 @@ from quire.engine import RunHandle
 from quire.pipeline import settle
 from quire.pipeline.contexts import Contexts
 from quire.recipes.strangers import Guarded
+from quire.simulated.faults import NO_FAULTS, parse
 from tests.pipeline.dishes import SMALL, recipe, states, text_stage
 from tests.pipeline.tasting import set_taste
 from tests.world import World
@@ -265,4 +266,26 @@ def test_a_run_can_be_cancelled_without_its_gate_and_what_was_paid_for_counts_la
     set_taste(here)
     with here.engine.ledger.transaction() as tx:
         settle.settle(tx, Contexts(here.engine.registry), here.outside.now())
+    assert states(here.engine, run) == {"w": {"done": 2}}
+
+
+def test_calls_that_wait_to_go_again_do_not_go_while_their_gate_is_missing(world: Worlds) -> None:
+    here = two_documents(world)
+    set_taste(here)
+    here.model.faults = parse("429=1,retry_after=0.05")
+    run = cook(here, "each_document", "taste")
+    here.engine.work(lambda: here.model.calls >= 2)  # refused, and queued again
+    unplug(here)
+    here.model.faults = NO_FAULTS
+    innocent = here.start()
+
+    assert innocent.wait().state == "finished"
+    calls = here.model.calls
+    run.wait()
+
+    assert why(run).startswith("no gate 'taste'")
+    assert here.model.calls == calls
+    set_taste(here)
+    run.resume()
+    assert run.wait().state == "finished"
     assert states(here.engine, run) == {"w": {"done": 2}}

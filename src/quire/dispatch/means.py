@@ -10,20 +10,12 @@ from quire.pipeline.contexts import Contexts
 from quire.providers.protocol import Batching, Door, Provider
 
 
-def _no_batches(name: str) -> Batching | None:
-    return None
-
-
-def _no_door() -> Door:
-    raise NotImplementedError("this worker has no way out")
-
-
 class Vendors(NamedTuple):
     """What the loops know of providers."""
 
     provider: Callable[[str], Provider]
-    batching: Callable[[str], Batching | None] = _no_batches
-    door: Callable[[], Door] = _no_door
+    batching: Callable[[str], Batching | None]
+    door: Callable[[], Door]
 
 
 class Means(NamedTuple):
