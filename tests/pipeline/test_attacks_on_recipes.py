@@ -137,3 +137,18 @@ def test_nothing_is_asked_about_a_document_that_was_purged_between_two_stages(
 
     assert states(here.engine, run)["better"] == {"done": 2}
     assert states(here.engine, run)["again"] == {"done": 2}
+
+
+def test_without_a_barrier_a_page_still_reads_every_fact_of_its_document(world: Worlds) -> None:
+    here = world()
+    here.ingest([f"Block {number}." for number in range(5001)], "doc")  # more than one chunk
+    facts = record_stage("facts", "each_block", "Read.")
+    page = text_stage("page", "each_document", "{{ inputs.facts | length }}", needs=("facts",))
+
+    run = here.engine.cook(recipe(facts, page), model=SMALL, completion_mode="throughput")
+
+    assert expand_all(here, run, 4) == {"facts": ("open", 5001), "page": ("open", 1)}
+    with here.engine.ledger.snapshot() as tx:
+        key = next(each.id for each in tx.runs.stages(run.id) if each.name == "page")
+        (task,) = [each.id for each in tx.lineage.few(key, 9)]
+        assert len(tx.subjects.inputs([task])[task]) == 5001
