@@ -58,7 +58,7 @@ def test_no_precision_is_lost_however_large_the_numbers(
 @pytest.mark.parametrize(
     ("micro", "shown"),
     [
-        (0, "$0.000000"),
+        (0, "$0"),
         (1, "$0.000001"),
         (9_999, "$0.009999"),
         (10_000, "$0.0100"),

@@ -33,7 +33,9 @@ def most_cost(input_tokens: int, output_tokens: int, price: Price) -> int:
 
 
 def dollars(micro: int) -> str:
-    """Show micro-dollars as a person reads them: cents when large, six places when tiny."""
+    """Show micro-dollars as a person reads them: cents when large, six places when tiny, or $0."""
+    if micro == 0:
+        return "$0"
     sign, amount = ("-", -micro) if micro < 0 else ("", micro)
     if amount >= 100 * MILLION:
         return f"{sign}${amount / MILLION:,.2f}"
