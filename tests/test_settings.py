@@ -163,6 +163,7 @@ def test_a_key_in_an_address_or_a_file_is_not_repeated(read: Read) -> None:
     [
         '[models."compatible/x@http://host/v1?api_key=s3cret"]',
         '[models."compatible/x@http://me:s3cret@host/v1"]',
+        '[models."compatible/x@HTTP://me:s3cret@host/v1"]',
         '[aliases]\ncheap = "compatible/x@http://host/v1#s3cret"',
         '[providers.openai]\nbase_url = "htp://host/?api_key=s3cret"',
     ],

@@ -114,10 +114,24 @@ def test_absurd_numbers_and_bytes_that_are_no_text_are_the_users_mistakes(
     assert "mistake in Quire" not in result.stderr
 
 
-@pytest.mark.parametrize("end", ["?api_key=s3cret", "/v1#s3cret", ":x/?s3cret"])
-def test_a_key_in_a_models_address_is_refused_and_not_repeated(ready: Quire, end: str) -> None:
-    result = ready("run", "-s", "clauses", "-m", f"compatible/x@http://host{end}", code=2)
+@pytest.mark.parametrize(
+    "model",
+    [
+        *("compatible/x@http://host?api_key=s3cret", "compatible/x@http://host/v1#s3cret"),
+        *("compatible/x@http://host:x/?s3cret", "compatible/x@HTTPS://me:s3cret@host/v1"),
+        *("ollama/x@http://me:s3cret@host/v1", "openai/x@http://host/v1?key=s3cret"),
+    ],
+)
+def test_a_key_in_a_models_address_is_refused_and_not_repeated(ready: Quire, model: str) -> None:
+    result = ready("run", "-s", "clauses", "-m", model, code=2)
 
     assert "does not belong in a model's name" in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert "s3cret" not in result.output
+
+
+def test_only_a_compatible_model_has_an_address_in_its_name(ready: Quire) -> None:
+    result = ready("run", "-s", "clauses", "-m", "ollama/x@http://host/v1", code=2)
+
+    assert "base_url in [providers.ollama] of quire.toml" in result.stderr
+    assert len(result.stderr.splitlines()) == 1

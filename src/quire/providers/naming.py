@@ -1,5 +1,6 @@
 """Names of models: who answers, what it is called there, and whether the machine is one's own."""
 
+import re
 from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
@@ -14,7 +15,7 @@ PROVIDERS = (
 )
 
 _HERE = ("localhost", "127.0.0.1", "::1")
-_STARTS = ("@http://", "@https://")
+_START = re.compile("@https?://", re.IGNORECASE)
 
 
 class Address(NamedTuple):
@@ -32,17 +33,22 @@ def provider_of(name: str) -> str:
 def address(name: str) -> Address:
     """Take `compatible/MODEL@URL` apart; other names have no address in them."""
     provider, _, rest = name.partition("/")
-    at = min((rest.find(each) for each in _STARTS if each in rest), default=-1)
-    if provider != COMPATIBLE or at < 0:
+    start = _START.search(rest)
+    if start is None:
         return Address("", "")
-    model, url = rest[:at], rest[at + 1 :].rstrip("/")
+    model, url = rest[: start.start()], rest[start.start() + 1 :].rstrip("/")
     parts = _split(url)
     if "?" in url or "#" in url or (parts is not None and "@" in parts.netloc):
-        host = f"{parts.scheme}://{parts.hostname}/v1" if parts else "http://HOST/v1"
+        place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts else "http://HOST"
         raise UsageError(
             "a key does not belong in a model's name, nor anything after ? or #: names are written"
-            f" down in many places; write compatible/{model}@{host} and set key_env in"
-            " [providers.compatible] of quire.toml"
+            f" down in many places; write compatible/{model}@{place}/v1 and set key_env"
+            " in [providers.compatible] of quire.toml"
+        )
+    if provider != COMPATIBLE:
+        raise UsageError(
+            f"only compatible/MODEL@URL has an address in it; write {provider}/{model}, and where"
+            f" it is as base_url in [providers.{provider}] of quire.toml"
         )
     if not model or parts is None or not parts.hostname:
         raise UsageError(f"{name!r} names no server; write compatible/MODEL@http://HOST/v1")
@@ -51,9 +57,10 @@ def address(name: str) -> Address:
 
 def is_own_machine(name: str) -> bool:
     """Whether calls to it go to a machine of the user's own, where nobody sends a bill."""
+    found = address(name)
     if provider_of(name) in OWN_MACHINE:
         return bool(name.partition("/")[2])
-    parts = _split(address(name).url)
+    parts = _split(found.url)
     return parts is not None and parts.hostname in _HERE
 
 

@@ -1,5 +1,6 @@
 """Places: where a provider is found, if it is not where its vendor put it."""
 
+import re
 from collections.abc import Mapping
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -26,6 +27,7 @@ _VARIABLES = {  # each as the vendor's own client reads it
 }
 PROVIDERS = tuple(_VARIABLES)
 OLLAMA_PORT = 11_434
+_ADDRESS = re.compile("@(http.*)", re.IGNORECASE | re.DOTALL)
 
 
 class Told(Protocol):
@@ -71,8 +73,8 @@ def trouble_with_url(url: str) -> str:
 def trouble_in_name(model: Json) -> str:
     """What is wrong with the address in a model's name, if it has one and something is."""
     name = model if isinstance(model, str) else ""
-    _, sign, rest = name.partition("@http")
-    return trouble_with_url(f"http{rest}") if sign else ""
+    found = _ADDRESS.search(name)
+    return trouble_with_url(found[1]) if found else ""
 
 
 def _with_scheme(host: str) -> str:
