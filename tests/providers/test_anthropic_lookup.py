@@ -73,4 +73,15 @@ def test_a_list_that_goes_round_in_circles_proves_nothing() -> None:
 
     found = run(there, lambda on: BATCHES.find(on.door, on.account, sought()))
 
-    assert "could not be read to its end" in found.unsure
+    assert "anthropic's list of batches goes round in circles" in found.unsure
+
+
+def test_a_list_that_goes_round_in_larger_circles_is_left_too() -> None:
+    others = [batch(name=name, counts={"succeeded": 9}) for name in ("a_1", "b_1", "c_1")]
+    pages = [Answer(listing(each, more=True)) for each in others * 3]
+    there = desk({f"GET {PATH}": pages})
+
+    found = run(there, lambda on: BATCHES.find(on.door, on.account, sought()))
+
+    assert "circles" in found.unsure
+    assert len(there.told("GET", PATH)) == 4

@@ -51,6 +51,16 @@ def test_a_job_is_absent_only_where_the_whole_list_was_read(page: Any, sure: boo
     assert (not found.unsure) is sure
 
 
+def test_a_list_that_goes_round_in_circles_is_left_and_proves_nothing() -> None:
+    pages = [{"nextPageToken": token} for token in ("p2", "p3", "p2", "p3", "p2")]
+    there = desk({f"GET {LIST}": [Answer(each) for each in pages]})
+
+    found = run(there, lambda on: BATCHES.find(on.door, on.account, sought()))
+
+    assert "gemini's list of batches goes round in circles" in found.unsure
+    assert len(there.asked) == 3
+
+
 def test_cancelling_and_discarding_may_come_too_late() -> None:
     ended = {f"GET {ONE}": Answer(job()), f"POST {ONE}:cancel": Answer(error(400, "X"), 400)}
     gone = error(403, "PERMISSION_DENIED", "You do not have permission, or it may not exist.")

@@ -207,6 +207,17 @@ def test_a_listing_that_cannot_be_read_is_no_proof_of_absence(body: Any) -> None
     assert found.unsure
 
 
+def test_a_listing_that_goes_round_in_circles_is_left_and_proves_nothing() -> None:
+    def answer(heard: Heard) -> tuple[int, Any]:
+        page = [{"id": f"job-{int(heard.query['page']) % 3}"}]
+        return 200, {"data": page, "total": 10**9}
+
+    server = Scripted(**{"GET /batch/jobs": answer})
+
+    assert "goes round in circles" in server.during(looking(), "mistral").unsure
+    assert len(server.heard) == 4
+
+
 def test_a_job_is_cancelled_and_its_file_deleted() -> None:
     server = Scripted(
         **{

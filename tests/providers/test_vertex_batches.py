@@ -241,6 +241,14 @@ def test_a_list_that_cannot_be_read_proves_nothing(page: Any, tmp_path: Path) ->
     assert run(there, lambda on: mine.find(on.door, on.account, sought())).unsure
 
 
+def test_a_list_that_goes_round_in_circles_is_left_and_proves_nothing(tmp_path: Path) -> None:
+    pages = [Answer({"nextPageToken": token}) for token in ("p2", "p3", "p2", "p3", "p2")]
+    there, mine = desk({f"GET {PATH}": pages}), batches(tmp_path)
+
+    assert "circles" in run(there, lambda on: mine.find(on.door, on.account, sought())).unsure
+    assert len(there.asked) == 3
+
+
 def test_cancelling_may_come_too_late(tmp_path: Path) -> None:
     late = Answer(error(400, "FAILED_PRECONDITION"), 400)
     there, mine = desk({f"POST {ONE}:cancel": Answer({})}), batches(tmp_path)

@@ -18,7 +18,7 @@ from quire.ledger.ledger import Transaction
 from quire.pipeline.collect import hold_failed, hold_unknown, note_status, put_off
 from quire.pipeline.record import hold
 from quire.pipeline.submit import LOOK_AGAIN, absent, confirm, not_before, recover
-from quire.plan.batching import next_look
+from quire.plan.batching import next_look, wait_after
 
 ASK_SECONDS = 60.0  # that one question may take
 LATER = timedelta(minutes=5)  # until a key that is missing may be back
@@ -157,9 +157,13 @@ class Poller:
                 tx.holds.lift(batch.run_id, [HoldKind.UNKNOWN_SUBMIT])
             elif gone:
                 absent(tx, batch, now)
+            elif found.unsure:  # asked ever more rarely: it may stay so for hours
+                wait = min(wait_after(batch.failures, None), hand.vendor.rules.cadence.later)
+                until = now + timedelta(seconds=wait)
+                tx.batches.delay(batch.id, until, found.unsure, failed=True)
             else:
-                said = found.unsure or "not found yet; it may still show"
-                tx.batches.delay(batch.id, now + LOOK_AGAIN, said, failed=False)
+                waits = "not found yet; it may still show"
+                tx.batches.delay(batch.id, now + LOOK_AGAIN, waits, failed=False)
 
     def _leave_to_person(self, hand: InHand) -> None:
         now = self._outside.now()

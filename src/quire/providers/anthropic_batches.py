@@ -50,6 +50,7 @@ from quire.providers.batching import (
 from quire.providers.http import encoded, one_line
 from quire.providers.protocol import Door, HttpRequest
 from quire.providers.reading import items, mapping, parse, text
+from quire.providers.searching import Search
 
 PAGE = 1_000  # batches
 MOST_PAGES = 50
@@ -110,7 +111,7 @@ class AnthropicBatches:
     async def find(self, door: Door, account: Account, sought: Sought) -> Found:
         """Look for a batch of the same size; once it has ended, its rows tell whose it is."""
         listing = await self._list(door, account, sought)
-        doubtful = [] if listing.whole else ["the list of batches could not be read to its end"]
+        doubtful = [listing.unsure] if listing.unsure else []
         for each in listing.batches:
             ref = reference(each.get("id"))
             if not ref or ref in sought.known or _total(each) not in (None, sought.rows):
@@ -171,18 +172,20 @@ class AnthropicBatches:
         oldest = sought.since - SKEW
         found: list[JsonObject] = []
         after: dict[str, str] = {}
-        for _ in range(MOST_PAGES):
+        search = Search(self.name, MOST_PAGES)
+        while True:
             request = _request(account, query={"limit": str(PAGE), **after})
             body = await ask_json(door, self._vendor.classify, account, request)
             page = items(body.get("data"))
             found += [each for each in page if _made(each, oldest)]
-            last = reference(body.get("last_id"))
+            if not isinstance(body.get("data"), list):
+                return _Listing(found, search.unreadable().unsure)
             if body.get("has_more") is not True or not all(_made(each, oldest) for each in page):
-                return _Listing(found, isinstance(body.get("data"), list))
-            if not last or after.get("after_id") == last:
-                break
+                return _Listing(found)
+            last = reference(body.get("last_id"))
+            if unsure := search.turn(last):
+                return _Listing(found, unsure)
             after = {"after_id": last}
-        return _Listing(found, False)
 
     async def _first(self, door: Door, account: Account, ref: str) -> str | None:
         """The first custom id of a batch's results; None where there is none to be read."""
@@ -222,7 +225,7 @@ class AnthropicBatches:
 
 class _Listing(NamedTuple):
     batches: Sequence[JsonObject]
-    whole: bool  # whether everything made since then is in it
+    unsure: str = ""  # why not everything made since then may be in it
 
 
 def _request(

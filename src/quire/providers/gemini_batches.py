@@ -39,12 +39,12 @@ from quire.providers.google_jobs import CANCELLING, answered, end_of, numbers, s
 from quire.providers.http import encoded
 from quire.providers.protocol import Door, HttpRequest, HttpResponse
 from quire.providers.reading import items, mapping, parse, text
+from quire.providers.searching import Search
 from quire.providers.writing import Headers, headers
 
 INLINE_BYTES = 15_000_000  # of the 20 MB that an order may have
 INLINE_CALLS = 200  # their answers, however long, come in one body that is held in memory
 PAGE = 20  # jobs; each may show all its answers
-MOST_PAGES = 500
 
 
 class GeminiBatches:
@@ -99,7 +99,8 @@ class GeminiBatches:
     async def find(self, door: Door, account: Account, sought: Sought) -> Found:
         """Look through all jobs for the one with our name."""
         after: dict[str, str] = {}
-        for _ in range(MOST_PAGES):
+        search = Search(self.name)
+        while True:
             request = _request(account, "batches", query={"pageSize": str(PAGE), **after})
             body = await ask_json(door, self._vendor.classify, account, request)
             for each in items(body.get("operations")):
@@ -109,10 +110,9 @@ class GeminiBatches:
             page = text(body.get("nextPageToken"))
             if not page and isinstance(body.get("operations", []), list):
                 return Found()  # an empty list is left out
-            if not page or after.get("pageToken") == page:
-                break
+            if unsure := search.turn(page):
+                return Found(unsure=unsure)
             after = {"pageToken": page}
-        return Found(unsure="the list of jobs could not be read to its end")
 
     async def poll(self, door: Door, account: Account, ref: str) -> BatchStatus:
         """Ask how a job stands."""

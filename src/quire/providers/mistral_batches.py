@@ -36,6 +36,7 @@ from quire.providers.filing import (
 from quire.providers.http import encoded, one_line
 from quire.providers.protocol import Door
 from quire.providers.reading import items, text
+from quire.providers.searching import Search
 from quire.providers.writing import model_id
 
 RULES = BatchRules(
@@ -94,7 +95,8 @@ class MistralBatches:
 
     async def find(self, door: Door, account: Account, sought: Sought) -> Found:
         """Look for a job by our tag, or by its file, from the newest on."""
-        place, number, before = place_of(self._vendor, account), 0, ""
+        place, number = place_of(self._vendor, account), 0
+        search = Search(self.name)
         while True:
             request = place.request(
                 "GET",
@@ -107,15 +109,14 @@ class MistralBatches:
             body = await ask_json(door, self._vendor.classify, account, request)
             page = () if body.get("data") is None and body.get("total") == 0 else listing(body)
             if page is None:
-                return Found(unsure="mistral lists batches in a form that cannot be read")
+                return search.unreadable()
             if found := pick(page, sought):
                 return found
             if _is_last(body, page, number) or all_before(page, sought):
                 return Found()
-            first = reference(page[0].get("id")) if page else ""
-            if not first or first == before:
-                return Found(unsure="mistral does not list its batches to the end")
-            before, number = first, number + 1
+            if unsure := search.turn(reference(page[0].get("id")) if page else ""):
+                return Found(unsure=unsure)
+            number += 1
 
     async def poll(self, door: Door, account: Account, ref: str) -> BatchStatus:
         """Ask how a job stands."""

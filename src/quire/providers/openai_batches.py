@@ -47,6 +47,7 @@ from quire.providers.openai import OpenAI
 from quire.providers.protocol import Door, HttpResponse
 from quire.providers.rates import retry_after
 from quire.providers.reading import items, mapping, text
+from quire.providers.searching import Search
 
 CADENCE = Cadence(first=30.0, later=120.0, after=600.0)
 RULES = BatchRules(calls=50_000, size=200_000_000, lookup=Lookup.TAG, cadence=CADENCE)
@@ -112,20 +113,20 @@ class OpenAIBatches:
     async def find(self, door: Door, account: Account, sought: Sought) -> Found:
         """Look for a batch by our tag, or by its file, from the newest on."""
         place, after = place_of(self._vendor, account), ""
+        search = Search(self.name)
         while True:
             request = place.request("GET", "batches", limit=str(PAGE), after=after)
             body = await ask_json(door, self._classify, account, request)
             page = listing(body)
             if page is None:
-                return Found(unsure=f"{self.name} lists batches in a form that cannot be read")
+                return search.unreadable()
             if found := pick(page, sought):
                 return found
             if _is_last(body, page, sought):
                 return Found()
-            last = reference(page[-1].get("id")) if page else ""
-            if not last or last == after:
-                return Found(unsure=f"{self.name} does not list its batches to the end")
-            after = last
+            after = reference(page[-1].get("id")) if page else ""
+            if unsure := search.turn(after):
+                return Found(unsure=unsure)
 
     async def poll(self, door: Door, account: Account, ref: str) -> BatchStatus:
         """Ask how a batch stands."""

@@ -40,12 +40,12 @@ from quire.providers.importing import importable
 from quire.providers.portable import Dialect, portable
 from quire.providers.protocol import Door, HttpRequest
 from quire.providers.reading import items, mapping, parse, text
+from quire.providers.searching import Search
 from quire.providers.storing import SCHEME, CloudStorage, Opening, place_of
 from quire.providers.vertex import Vertex, project_at
 from quire.providers.writing import Same, fragment, headers
 
 PAGE = 100  # jobs
-MOST_PAGES = 100
 
 _CODES = {each.phrase.lower(): each.value for each in HTTPStatus}
 
@@ -103,7 +103,8 @@ class VertexBatches:
     async def find(self, door: Door, account: Account, sought: Sought) -> Found:
         """Ask for the job with our name."""
         asked = {"filter": f'display_name="{sought.nonce}"', "pageSize": str(PAGE)}
-        for _ in range(MOST_PAGES):
+        search = Search(self.name)
+        while True:
             request = _request(account, query=asked)
             body = await ask_json(door, self._vendor.classify, account, request)
             jobs = body.get("batchPredictionJobs", [])
@@ -114,10 +115,9 @@ class VertexBatches:
             page = text(body.get("nextPageToken"))
             if not page and isinstance(jobs, list):
                 return Found()
-            if not page or asked.get("pageToken") == page:
-                break
+            if unsure := search.turn(page):
+                return Found(unsure=unsure)
             asked = {**asked, "pageToken": page}
-        return Found(unsure="the list of jobs could not be read to its end")
 
     async def poll(self, door: Door, account: Account, ref: str) -> BatchStatus:
         """Ask how a job stands, and where it writes."""
