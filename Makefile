@@ -4,6 +4,9 @@ BIN := .venv/bin
 PYTHON := $(BIN)/python
 TYPED := src tests scripts benchmarks
 
+# Many processes are started here: each should find its modules compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test soak check fix bench docs postgres
 

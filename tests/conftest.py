@@ -9,12 +9,14 @@ import pytest
 from hypothesis import settings
 
 from quire.ledger.ledger import open_ledger
-from tests.memory import use_quick_folder
+from tests.memory import use_compiled_modules, use_quick_folder
 from tests.patience import limited
 from tests.postgres import Databases, PostgresServer, own_server, postgres_server
+from tests.warm import warm_starts
 from tests.world import World
 
 use_quick_folder()  # before pytest looks for a folder of its own
+use_compiled_modules()
 settings.register_profile("quire", deadline=None, print_blob=True)  # a busy machine is not a bug
 settings.load_profile("quire")
 
@@ -26,6 +28,13 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         return (yield)
     with limited():
         return (yield)
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[list[str]]:
+    """How to start processes that need not import anything first."""
+    with warm_starts() as command:
+        yield command
 
 
 @pytest.fixture(scope="session")

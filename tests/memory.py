@@ -4,6 +4,7 @@
 """
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -23,3 +24,9 @@ def quick_folder(memory: Path = MEMORY) -> Path:
 def use_quick_folder() -> None:
     """Make it the folder for temporary files, of this process and of those it starts."""
     tempfile.tempdir = os.environ["TMPDIR"] = str(quick_folder())
+
+
+def use_compiled_modules() -> None:
+    """Keep modules compiled, whatever the environment says: tests start hundreds of processes."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
