@@ -3,7 +3,6 @@
 import os
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -131,8 +130,10 @@ def test_without_settings_the_key_file_is_beside_the_ledger(
     assert key_place({}, tmp_path, ledger).path == tmp_path / folder / "quire.key"
 
 
-def test_processes_that_make_the_key_file_at_once_share_one_key(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", MAKE, str(tmp_path)]
+def test_processes_that_make_the_key_file_at_once_share_one_key(
+    tmp_path: Path, warm: list[str]
+) -> None:
+    command = [*warm, "-c", MAKE, str(tmp_path)]
     running = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
 
     assert [process.communicate()[1] for process in running] == [""] * 4

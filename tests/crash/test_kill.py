@@ -2,7 +2,6 @@
 
 import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -17,22 +16,22 @@ Worlds = Callable[..., World]
 CONCURRENCY = 4
 
 
-def victim(here: World, run: int, point: str, log: Path) -> int:
+def victim(warm: list[str], here: World, run: int, point: str, log: Path) -> int:
     """Let a process work on a run; returns how it ended."""
-    command = [sys.executable, "-m", "tests.crash.victim", here.url, str(run), point, "1"]
+    command = [*warm, "tests.crash.victim", here.url, str(run), point, "1"]
     return subprocess.run([*command, f"log={log}"], timeout=60, check=False).returncode
 
 
 @pytest.mark.parametrize("point", POINTS)
 def test_a_process_killed_at_a_point_is_taken_over_and_nothing_is_lost(
-    world: Worlds, tmp_path: Path, point: str
+    world: Worlds, warm: list[str], tmp_path: Path, point: str
 ) -> None:
     log = tmp_path / "calls.log"
     here = world(faults=f"log={log}")
     here.ingest(texts := sentences(60))
     run = here.start(pack_size=4, concurrency=CONCURRENCY)
 
-    ended = victim(here, run.id, point, log)
+    ended = victim(warm, here, run.id, point, log)
     run.wait()  # this process takes over
 
     assert ended == -signal.SIGKILL

@@ -2,7 +2,6 @@
 
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -61,9 +60,9 @@ def here(
         made.close()
 
 
-def die(here: Rehearsed, clock: PacedClock, run: RunId, point: str) -> int:
+def die(warm: list[str], here: Rehearsed, clock: PacedClock, run: RunId, point: str) -> int:
     """Let a process work on a run until it dies at a point; returns how it ended."""
-    command = [sys.executable, "-m", "tests.crash.victim", here.url, str(run), point, str(SECOND)]
+    command = [*warm, "tests.crash.victim", here.url, str(run), point, str(SECOND)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, str(clock.pace))
         return subprocess.run([*command, ""], timeout=120, check=False).returncode
@@ -102,12 +101,12 @@ def assert_all_is_done_and_paid_once(here: Rehearsed, run: RunHandle) -> None:
 
 @pytest.mark.parametrize(("here", "point"), DEATHS, indirect=["here"])
 def test_a_process_killed_in_the_midst_of_a_batch_is_taken_over_and_nothing_is_made_twice(
-    here: Rehearsed, clock: PacedClock, point: str
+    here: Rehearsed, clock: PacedClock, warm: list[str], point: str
 ) -> None:
     here.ingest(texts := sentences(BLOCKS))
     run = here.start(route="batch", min_batch_size=2, packing=False)
 
-    ended = die(here, clock, run.id, point)
+    ended = die(warm, here, clock, run.id, point)
     if point == "before_create":  # only time tells that the provider never got it
         here.server.advance(HOUR)
     finished = run.wait(at_most(60.0))  # this process takes over

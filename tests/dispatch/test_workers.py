@@ -1,7 +1,6 @@
 """Several processes on one ledger: every block is asked about once, whoever gets it."""
 
 import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -14,20 +13,20 @@ from tests.world import World, sentences
 Worlds = Callable[..., World]
 
 
-def worker(here: World, run: int, log: Path) -> "subprocess.Popen[bytes]":
+def worker(warm: list[str], here: World, run: int, log: Path) -> "subprocess.Popen[bytes]":
     arguments = [here.url, str(run), "never", "0", f"log={log},latency=0.01"]
-    return subprocess.Popen([sys.executable, "-m", "tests.crash.victim", *arguments])
+    return subprocess.Popen([*warm, "tests.crash.victim", *arguments])
 
 
 def test_three_workers_share_a_run_and_ask_about_every_block_once(
-    world: Worlds, tmp_path: Path
+    world: Worlds, tmp_path: Path, warm: list[str]
 ) -> None:
     here = world()
     here.ingest(texts := sentences(300))
     run = here.start(pack_size=3, concurrency=4)
     log = tmp_path / "calls.log"
 
-    workers = [worker(here, run.id, log) for _ in range(3)]
+    workers = [worker(warm, here, run.id, log) for _ in range(3)]
     codes = [each.wait(timeout=60) for each in workers]
 
     assert codes == [0, 0, 0]

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from quire.cli import app
 from tests.docs.pages import ROOT, Block, Command, anchors, blocks, commands, links, name, pages
 
 PAGES = pages()
+PROGRAM = get_command(app)
 README = ROOT / "README.md"
 RUN_AS_WRITTEN = [ROOT / "docs" / each for each in ("tutorial.md", "providers.md", "rehearsal.md")]
 GLOBAL_OPTIONS = {"--ledger", "--quiet", "-q", "--version", "--help", "-h"}
@@ -31,8 +33,10 @@ def test_every_command_on_a_page_exists_with_its_options(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", RUN_AS_WRITTEN, ids=name)
-def test_a_page_of_commands_runs_as_it_is_written(page: Path, tmp_path: Path) -> None:
-    here = _folder(tmp_path)
+def test_a_page_of_commands_runs_as_it_is_written(
+    page: Path, tmp_path: Path, warm: list[str]
+) -> None:
+    here = _folder(tmp_path, warm)
     said = ""
     for block in blocks(page):
         if block.language == "text":
@@ -41,8 +45,8 @@ def test_a_page_of_commands_runs_as_it_is_written(page: Path, tmp_path: Path) ->
             said = _carry_out(block, here)
 
 
-def test_the_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
-    here = _folder(tmp_path)
+def test_the_readme_shows_what_the_demo_prints(tmp_path: Path, warm: list[str]) -> None:
+    here = _folder(tmp_path, warm)
     shutil.copytree(ROOT / "scripts", here / "scripts")
     shown = [block.text for block in blocks(README) if block.language == "text"]
 
@@ -53,8 +57,10 @@ def test_the_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", RUNS_PYTHON, ids=name)
-def test_the_python_on_a_page_runs_and_prints_what_is_shown(page: Path, tmp_path: Path) -> None:
-    here = _folder(tmp_path)
+def test_the_python_on_a_page_runs_and_prints_what_is_shown(
+    page: Path, tmp_path: Path, warm: list[str]
+) -> None:
+    here = _folder(tmp_path, warm)
     said = ""
     for block in blocks(page):
         if block.language == "python":
@@ -71,7 +77,7 @@ def _leads_somewhere(page: Path, link: str) -> bool:
 
 def _exists(command: Command) -> bool:
     """Walk from the program to the command, then look for its options."""
-    found = get_command(app)
+    found = PROGRAM
     words = [each for each in command.words if not each.startswith("-")]
     options = {each.partition("=")[0] for each in command.words if each.startswith("-")}
     for word in words:
@@ -85,14 +91,14 @@ def _exists(command: Command) -> bool:
     return options <= known | GLOBAL_OPTIONS | {"-"}
 
 
-def _folder(tmp_path: Path) -> Path:
+def _folder(tmp_path: Path, warm: list[str]) -> Path:
     """A folder with the examples in it, and on its path this `quire` and this `python`."""
     here = tmp_path / "tour"
     shutil.copytree(ROOT / "examples", here / "examples")
     (tmp_path / "bin").mkdir()
-    for called, start in (("quire", " -m quire"), ("python", "")):
+    for called, start in (("quire", [*warm, "quire.cli"]), ("python", [sys.executable])):
         shim = tmp_path / "bin" / called
-        shim.write_text(f'#!/bin/sh\nexec "{sys.executable}"{start} "$@"\n')
+        shim.write_text(f'#!/bin/sh\nexec {shlex.join(start)} "$@"\n')
         shim.chmod(0o755)
     return here
 

@@ -1,7 +1,6 @@
 """Many processes and threads on one ledger: everyone waits their turn, nothing is taken twice."""
 
 import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -29,9 +28,11 @@ ledger.close()
 """
 
 
-def test_four_processes_that_read_and_then_write_lose_no_update(ledger: Ledger) -> None:
+def test_four_processes_that_read_and_then_write_lose_no_update(
+    ledger: Ledger, warm: list[str]
+) -> None:
     place = begin(ledger)
-    command = [sys.executable, "-c", STEP_ON, ledger.url, str(place.stage)]
+    command = [*warm, "-c", STEP_ON, ledger.url, str(place.stage)]
     running = [
         subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) for _ in range(4)
     ]

@@ -1,7 +1,6 @@
 """Opening brings a ledger's tables up to date, one process at a time, and refuses newer ones."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -34,8 +33,10 @@ def test_opening_a_ledger_again_changes_nothing(ledger: Ledger, raw: Raw) -> Non
     again.close()
 
 
-def test_processes_that_open_a_fresh_ledger_at_once_all_succeed(bare_url: str) -> None:
-    command = [sys.executable, "-c", OPEN, bare_url]
+def test_processes_that_open_a_fresh_ledger_at_once_all_succeed(
+    bare_url: str, warm: list[str]
+) -> None:
+    command = [*warm, "-c", OPEN, bare_url]
     running = [
         subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) for _ in range(4)
     ]

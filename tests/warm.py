@@ -1,0 +1,119 @@
+"""Processes that start warm: forked from one that has imported everything, which takes longest.
+
+They are real processes, with arguments, an environment, a folder, streams and an end of their own;
+`tests/warm_client.py` stands for one: it passes signals on, and ends as the process ended.
+"""
+
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import random
+import select
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import quire
+from tests.warm_client import LENGTH, STREAMS
+
+CLIENT = Path(__file__).with_name("warm_client.py")
+SOCKET = "warm"
+
+
+class Given(NamedTuple):
+    """What a process is given when it starts, besides its streams."""
+
+    arguments: list[str]
+    environment: dict[str, str]
+    folder: str
+
+
+@contextmanager
+def warm_starts() -> Iterator[list[str]]:
+    """Lend the start of a command line.
+
+    What makes it whole is a module with a `main`, or `-c` and a program; then their arguments.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="quire-warm-"))
+    command = [sys.executable, "-m", "tests.warm", str(folder / SOCKET)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline() == b"warm\n"
+        yield [sys.executable, "-I", "-S", str(CLIENT), str(folder / SOCKET)]
+        server.communicate()  # closes its input, which ends it
+    shutil.rmtree(folder)
+
+
+def serve(path: str) -> None:
+    """Start a process for whoever asks, until our input is closed; returns in those processes."""
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+        sys.stdout.write("warm\n")
+        sys.stdout.flush()
+        while listening in select.select([listening, sys.stdin], [], [])[0]:
+            asked, _ = listening.accept()
+            if not os.fork():
+                return _keep(asked)
+            asked.close()
+            with suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+    os._exit(0)
+
+
+def _keep(asked: socket.socket) -> None:
+    """Become two: the process, which returns, and one that says how it ended."""
+    length, streams, _, _ = socket.recv_fds(asked, LENGTH, len(STREAMS))
+    with asked.makefile() as words:
+        given = Given(**json.loads(words.read(int(length))))
+    child = os.fork()
+    if not child:
+        asked.close()
+        return _become(given, streams)
+    asked.sendall(b"%d\n" % child)
+    for each in (*streams, *STREAMS):
+        os.close(each)
+    asked.sendall(b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    os._exit(0)
+
+
+def _become(given: Given, streams: list[int]) -> None:
+    """Take over all that the process is given."""
+    for ours, theirs in zip(STREAMS, streams, strict=True):
+        os.dup2(theirs, ours)
+        os.close(theirs)
+    sys.stdin, sys.stdout = open(0), open(1, "w")  # noqa: SIM115  # theirs until the end
+    sys.stderr = open(2, "w", errors="backslashreplace")  # noqa: SIM115
+    os.environ.clear()
+    os.environ.update(given.environment)
+    os.chdir(given.folder)
+    sys.argv = given.arguments
+    tempfile.tempdir = None
+    random.seed()
+
+
+def import_everything() -> None:
+    """Import all of Quire, and what it imports only when it is needed."""
+    for each in pkgutil.walk_packages(quire.__path__, "quire."):
+        if not each.name.endswith("__main__"):
+            importlib.import_module(each.name)
+    gc.collect()
+    gc.freeze()
+
+
+if __name__ == "__main__":
+    import_everything()
+    serve(sys.argv[1])
+    if sys.argv[0] == "-c":
+        exec(sys.argv.pop(1))
+    else:
+        importlib.import_module(sys.argv[0]).main()
