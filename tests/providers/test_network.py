@@ -179,6 +179,20 @@ def test_a_connection_that_takes_too_long_was_not_carried_out() -> None:
     assert str(error).startswith("no connection to 10.0.0.1:8000 within 10 s")
 
 
+@pytest.mark.parametrize(
+    ("cause", "absent"),
+    [(ConnectionRefusedError(111, "refused"), True), (OSError(101, "unreachable"), False)],
+)
+def test_only_a_machine_that_is_there_can_say_that_nobody_listens(
+    cause: OSError, absent: bool
+) -> None:
+    key = ConnectionKey("api.openai.com", 443, True, True, None, None, None)
+
+    error = explain(aiohttp.ClientConnectorError(key, cause), "https://api.openai.com/v1")
+
+    assert (error.remedy, error.absent) == (Remedy.RETRY, absent)
+
+
 def test_a_place_is_named_without_secrets() -> None:
     assert where("https://user:word@api.test/v1?key=1") == "api.test"
     assert where("http://api.test:8000/v1") == "api.test:8000"

@@ -13,12 +13,15 @@ from typing import Any
 
 import pytest
 
+from quire.engine import open_engine
+from quire.plan.retrying import NOBODY_THERE
 from tests.cli.conftest import Quire
 from tests.providers.servers import certificate
 from tests.rehearsed.conftest import Serve
 from tests.rehearsed.doors import Answer, front_door
 from tests.rehearsed.rehearsed import OPENAI
 from tests.rehearsed.wires import closed_port, passing_on, silent, talking, tunnels
+from tests.world import Calm
 
 RUN = ("run", "-s", "metadata", "-m", OPENAI, "--pack-size", "1")
 PATIENCE = 60.0
@@ -179,6 +182,22 @@ def test_who_waits_for_a_port_that_stays_closed_may_stop_and_go_on_later(
     assert why[0].startswith("nothing listens at 127.0.0.1")
     serve()
     assert "30 of 30 blocks done" in quire(*RUN).stdout
+
+
+def test_a_port_that_stays_closed_holds_the_run_in_the_end(
+    quire: Quire, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{closed_port()}/v1")
+    quire(*RUN, "--detach")
+    with open_engine(outside=Calm()) as engine:
+        ended = engine.get(1).wait()
+
+    (hold,) = ended.holds
+    assert hold.detail.startswith("nothing listens at 127.0.0.1:")
+    assert hold.detail.endswith("then `quire resume 1`")
+    assert (ended.failed, ended.presumed) == (0, 0)
+    assert max(each["sent"] for each in requests(quire)) == NOBODY_THERE
+    goes_on(quire, serve)
 
 
 @contextmanager

@@ -158,6 +158,7 @@ class ProviderError(Error):
         retry_after: float | None = None,
         bad_key: bool = False,
         spent: bool = False,
+        absent: bool = False,
     ) -> None:
         """Say what came back, what can be done, and how long to wait if the provider said so."""
         super().__init__(message)
@@ -165,6 +166,7 @@ class ProviderError(Error):
         self.retry_after = retry_after
         self.bad_key = bad_key  # the key is not accepted: another might be
         self.spent = spent  # the account has no credit left: another may have
+        self.absent = absent  # nobody listens where the call went: an address may be wrong
 
 
 class Undecodable(ProviderError):

@@ -25,7 +25,7 @@ def explain(error: BaseException, url: str, starting: str = "") -> ProviderError
         or _connecting(error, place, starting)
         or _talking(error, place)
     )
-    return ProviderError(message, remedy=remedy)
+    return ProviderError(message, remedy=remedy, absent=_refused(error))
 
 
 def where(url: str) -> str:
@@ -38,6 +38,12 @@ def where(url: str) -> str:
     usual = port == (443 if parts.scheme == "https" else 80)
     host = parts.hostname or ""
     return host if usual else f"{host}:{port}"
+
+
+def _refused(error: BaseException) -> bool:
+    """Whether a machine said that nothing listens there; a network that is out says less."""
+    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else None
+    return isinstance(cause, ConnectionRefusedError)
 
 
 def _proxy(error: BaseException) -> tuple[str, Remedy] | None:
@@ -76,7 +82,7 @@ def _connecting(error: BaseException, place: str, starting: str) -> tuple[str, R
             return f"{place} cannot be looked up just now; check the network", _RETRY
         return f"there is no host {place}; check the URL or the network", _FIX
     if isinstance(error, aiohttp.ClientConnectorError):
-        if isinstance(error.os_error, ConnectionRefusedError):
+        if _refused(error):
             return _silent(place, starting)
         reason = error.os_error.strerror or "it cannot be reached"
         return f"no connection to {place}: {reason}; check the network", _RETRY
