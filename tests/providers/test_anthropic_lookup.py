@@ -40,6 +40,21 @@ def test_a_batch_that_has_ended_is_known_by_its_rows() -> None:
     assert looking() == Found()
 
 
+def test_a_batch_of_an_earlier_submission_is_known_by_its_rows_whatever_its_size() -> None:
+    old = batch(name="old_1", counts={"succeeded": 7})
+    there = desk(
+        {
+            f"GET {PATH}": Answer(listing(old)),
+            f"GET {PATH}/old_1/results": Answer(lined(row(1, GOOD, "qretired234"))),
+        }
+    )
+    retiring = sought()._replace(retired=frozenset(["qretired234"]))
+
+    found = run(there, lambda on: BATCHES.find(on.door, on.account, retiring))
+
+    assert found == Found(earlier=("old_1",))
+
+
 def test_while_a_batch_of_the_same_size_runs_nobody_can_tell() -> None:
     running = batch("in_progress", "running_1")
 

@@ -260,6 +260,17 @@ def test_a_listing_that_cannot_be_read_is_no_proof_of_absence(body: Any) -> None
     assert found.unsure
 
 
+def test_batches_of_earlier_submissions_are_told_apart_from_the_last() -> None:
+    old = {**BATCH, "id": "batch_0", "metadata": {"quire": "qretired234"}, "input_file_id": "f"}
+    retiring = SOUGHT._replace(retired=frozenset(["qretired234"]))
+    alone = Scripted(**{"GET /batches": pages(120, old)})
+    both = Scripted(**{"GET /batches": (200, {"data": [BATCH, old], "has_more": False})})
+
+    assert alone.during(looking(retiring)) == Found(earlier=("batch_0",))
+    assert alone.during(looking()) == Found()
+    assert both.during(looking(retiring)) == Found("batch_1", earlier=("batch_0",))
+
+
 @pytest.mark.parametrize("length", [1, 2, 7])
 def test_a_listing_that_goes_round_in_circles_is_left_and_proves_nothing(length: int) -> None:
     made = {"created_at": BATCH["created_at"], "metadata": None, "input_file_id": "f"}

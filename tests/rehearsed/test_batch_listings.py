@@ -6,11 +6,16 @@ from typing import Any
 import pytest
 
 from quire.domain.batches import Found
+from quire.domain.errors import ProviderError, Remedy
+from quire.domain.ids import BatchId
 from quire.domain.runs import Progress
+from quire.pipeline.submit import absent
+from quire.providers.anthropic_batches import AnthropicBatches
+from quire.providers.gemini_batches import GeminiBatches
 from quire.providers.openai_batches import OpenAIBatches
 from tests.patience import at_most
 from tests.rehearsed.conftest import Rehearse
-from tests.rehearsed.rehearsed import OPENAI, QuickClock, Rehearsed
+from tests.rehearsed.rehearsed import ANTHROPIC, GEMINI, OPENAI, QuickClock, Rehearsed
 from tests.world import sentences
 
 BLOCKS = 30
@@ -53,3 +58,87 @@ def test_a_list_without_an_end_never_makes_a_batch_absent(
     assert progress.done == BLOCKS
     assert looks[1:] == [told] * 5
     assert len(here.server.batches()) == 1
+
+
+VENDOR: dict[str, Any] = {OPENAI: OpenAIBatches, ANTHROPIC: AnthropicBatches, GEMINI: GeminiBatches}
+
+
+def given_up(here: Rehearsed) -> None:
+    """Take the first batch for absent, as when a list shows it too late."""
+    with here.engine.ledger.transaction() as tx:
+        batch = tx.batches.get(BatchId(1))
+        assert batch is not None
+        assert absent(tx, batch, here.outside.now())
+
+
+def lose_first(here: Rehearsed, monkeypatch: pytest.MonkeyPatch, asks: str) -> list[Any]:
+    """Let the list hide the first batch until it was taken for absent; returns what is sought."""
+    vendor, sought = VENDOR[asks], list[Any]()
+    find = vendor.find
+
+    async def late(self: Any, door: Any, account: Any, about: Any) -> Found:
+        sought.append(about)
+        found: Found = await find(self, door, account, about) if about.retired else Found()
+        return found
+
+    monkeypatch.setattr(vendor, "find", late)
+    return sought
+
+
+def hastening(here: Rehearsed) -> Callable[[Progress], None]:
+    """Watch a run; while a batch is unknown, time flies."""
+    in_time = at_most(60)
+    done = list[bool]()
+
+    def watch(progress: Progress) -> None:
+        in_time(progress)
+        if [each.state for each in here.engine.batches()] == ["unknown"]:
+            if not done:
+                given_up(here)
+                done.append(True)
+            here.server.advance(900)
+
+    return watch
+
+
+@pytest.mark.parametrize("asks", VENDOR)
+def test_a_batch_of_an_earlier_name_is_found_and_adopted_in_the_place_of_a_third(
+    batched: Callable[..., Rehearsed], monkeypatch: pytest.MonkeyPatch, asks: str
+) -> None:
+    here = batched(asks, faults="batch_drop@1")
+    sought = lose_first(here, monkeypatch, asks)
+    create, refused = VENDOR[asks].create, list[str]()
+
+    async def second_is_cut_off(self: Any, door: Any, account: Any, *about: Any) -> str:
+        if not refused and here.server.batches():  # it never arrives
+            refused.append("")
+            raise ProviderError("the connection broke", remedy=Remedy.LOST)
+        made: str = await create(self, door, account, *about)
+        return made
+
+    monkeypatch.setattr(VENDOR[asks], "create", second_is_cut_off)
+    run = here.start(route="batch", min_batch_size=2, pack_size=3)
+
+    progress = run.wait(hastening(here))
+
+    assert progress.done == BLOCKS
+    assert refused
+    assert len(here.server.batches()) == 1  # the first one, which was taken for absent
+    assert sought[-1].retired == {here.server.batches()[0]["tag"]} or asks == ANTHROPIC
+    assert progress.cost == here.bill()
+
+
+def test_of_two_that_were_made_the_last_is_adopted_and_the_other_cancelled(
+    batched: Callable[..., Rehearsed], monkeypatch: pytest.MonkeyPatch, ledger_url: str
+) -> None:
+    here = batched(faults="batch_drop@2", url=ledger_url)
+    lose_first(here, monkeypatch, OPENAI)
+    run = here.start(route="batch", min_batch_size=2, pack_size=3)
+
+    progress = run.wait(hastening(here))
+
+    assert progress.done == BLOCKS
+    first, last = sorted(here.server.batches(), key=lambda each: each["id"])
+    assert here.engine.batch(1).tag == last["tag"] != first["tag"]
+    told = [each.detail for each in here.engine.look.events(run.id) if "second" in each.detail]
+    assert told == [f"batch 1 was made a second time, as {first['id']}; that one is cancelled"]

@@ -1,6 +1,7 @@
 """The poller: asks how batches stand, finds lost ones again, and brings their rows home."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -17,7 +18,7 @@ from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Transaction
 from quire.pipeline.collect import hold_failed, hold_unknown, note_status, put_off
 from quire.pipeline.record import hold
-from quire.pipeline.submit import LOOK_AGAIN, absent, confirm, not_before, recover
+from quire.pipeline.submit import LOOK_AGAIN, absent, confirm, not_before, note_twice, recover
 from quire.plan.batching import next_look, wait_after
 
 ASK_SECONDS = 60.0  # that one question may take
@@ -140,30 +141,40 @@ class Poller:
             gone = not found.ref and not found.unsure and self._outside.now() >= sure
             if gone and batch.input_ref:
                 await hand.vendor.discard(self._vendors.door(), hand.account, batch.input_ref)
-        await self._threads.run(self._found, hand, found, gone)
+        for spare in await self._threads.run(self._found, hand, found, gone):
+            with suppress(ProviderError, TimeoutError):
+                async with asyncio.timeout(ASK_SECONDS):
+                    await hand.vendor.cancel(self._vendors.door(), hand.account, spare)
 
     def _sought(self, hand: InHand) -> Sought:
         batch = hand.batch
         with self._ledger.snapshot() as tx:
             known = tx.batches.refs(batch.credential_id)
-        since = batch.creating_at or batch.created_at
-        return Sought(batch.nonce, batch.calls, batch.input_ref, since, known)
+            retired = tx.batches.nonces(batch.id) - {batch.nonce}
+        began = None if retired else batch.creating_at
+        since = began or batch.created_at
+        return Sought(batch.nonce, batch.calls, batch.input_ref, since, known, retired)
 
-    def _found(self, hand: InHand, found: Found, gone: bool) -> None:
+    def _found(self, hand: InHand, found: Found, gone: bool) -> Sequence[str]:
+        """Write down what was found; returns what was made besides, and is to be cancelled.
+
+        What an earlier submission made is adopted, once the last one is known to be nowhere: its
+        rows find their calls by the names that they were sent under.
+        """
         now, batch = self._outside.now(), hand.batch
+        made = (found.ref, *found.earlier) if found.ref else found.earlier
+        spare: Sequence[str] = ()
         with self._ledger.transaction() as tx:
-            if found.ref:
-                confirm(tx, batch, found.ref, now, now)
-                tx.holds.lift(batch.run_id, [HoldKind.UNKNOWN_SUBMIT])
+            if found.ref or (gone and made):
+                if confirm(tx, batch, made[0], now, now):
+                    tx.holds.lift(batch.run_id, [HoldKind.UNKNOWN_SUBMIT])
+                    spare = made[1:]
+                    note_twice(tx, batch, spare, now)
             elif gone:
                 absent(tx, batch, now)
-            elif found.unsure:  # asked ever more rarely: it may stay so for hours
-                wait = min(wait_after(batch.failures, None), hand.vendor.rules.cadence.later)
-                until = now + timedelta(seconds=wait)
-                tx.batches.delay(batch.id, until, found.unsure, failed=True)
             else:
-                waits = "not found yet; it may still show"
-                tx.batches.delay(batch.id, now + LOOK_AGAIN, waits, failed=False)
+                _look_again(tx, hand, found, now)
+        return spare
 
     def _leave_to_person(self, hand: InHand) -> None:
         now = self._outside.now()
@@ -206,3 +217,17 @@ def _may_pass(batch: Batch, error: ProviderError, now: datetime) -> bool:
     if error.bad_key or error.spent or batch.failures >= TOLERATED:
         return False
     return batch.state == "ended" or now - (batch.submitted_at or now) < NEW
+
+
+def _look_again(tx: Transaction, hand: InHand, found: Found, now: datetime) -> None:
+    """It is not certain yet whether a batch was made: it stays unknown."""
+    wait, waits = LOOK_AGAIN, "not found yet; it may still show"
+    if found.earlier:
+        waits = (
+            f"an earlier submission was made, as {found.earlier[0]}; the last one may still show"
+        )
+    if found.unsure:  # asked ever more rarely: it may stay so for hours
+        waits = found.unsure
+        seconds = min(wait_after(hand.batch.failures, None), hand.vendor.rules.cadence.later)
+        wait = timedelta(seconds=seconds)
+    tx.batches.delay(hand.batch.id, now + wait, waits, failed=bool(found.unsure))

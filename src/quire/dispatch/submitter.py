@@ -23,7 +23,16 @@ from quire.pipeline.collect import hold_failed
 from quire.pipeline.draft import Drafting, Gathering, draft
 from quire.pipeline.record import blame
 from quire.pipeline.route import send_directly
-from quire.pipeline.submit import begin, confirm, cut_off, is_ours, lose, next_part, refuse
+from quire.pipeline.submit import (
+    begin,
+    confirm,
+    cut_off,
+    is_ours,
+    lose,
+    next_part,
+    note_twice,
+    refuse,
+)
 from quire.plan.batching import next_look
 
 SECONDS = 900.0  # that an upload, or a create, may take
@@ -187,8 +196,7 @@ class Submitter:
         with self._ledger.transaction() as tx:
             if confirm(tx, hand.batch, ref, now + timedelta(seconds=wait), now):
                 return True
-            told = f"batch {hand.batch.id} was made a second time, as {ref}; that one is cancelled"
-            tx.events.add(hand.batch.run_id, "batch_made_twice", told, now)
+            note_twice(tx, hand.batch, [ref], now)
         return False
 
     def _failed(self, hand: InHand, error: ProviderError) -> None:

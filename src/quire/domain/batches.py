@@ -82,6 +82,7 @@ class Sought(NamedTuple):
     input_ref: str  # "" where the calls travelled with the order
     since: datetime  # it was not made before this
     known: frozenset[str] = frozenset()  # references of batches that are others for sure
+    retired: frozenset[str] = frozenset()  # names of earlier submissions, said not to be there
 
 
 class Found(NamedTuple):
@@ -89,6 +90,7 @@ class Found(NamedTuple):
 
     ref: str = ""
     unsure: str = ""
+    earlier: tuple[str, ...] = ()  # made of earlier submissions after all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

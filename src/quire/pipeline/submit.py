@@ -97,6 +97,13 @@ def confirm(tx: Transaction, batch: Batch, ref: str, next_at: datetime, now: dat
     return True
 
 
+def note_twice(tx: Transaction, batch: Batch, refs: Sequence[str], now: datetime) -> None:
+    """The provider has it more than once: the others are cancelled, at a cost nobody knows."""
+    for ref in refs:
+        told = f"batch {batch.id} was made a second time, as {ref}; that one is cancelled"
+        tx.events.add(batch.run_id, "batch_made_twice", told, now)
+
+
 def refuse(
     tx: Transaction, batch: Batch, problem: str, now: datetime, told: float | None = None
 ) -> bool:

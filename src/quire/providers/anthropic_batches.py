@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
 
 import jiter
 import orjson
@@ -47,7 +46,7 @@ from quire.providers.batching import (
     reference,
     unusable,
 )
-from quire.providers.http import encoded, one_line
+from quire.providers.http import encoded
 from quire.providers.protocol import Door, HttpRequest
 from quire.providers.reading import items, mapping, parse, text
 from quire.providers.searching import Search
@@ -109,22 +108,26 @@ class AnthropicBatches:
         )
 
     async def find(self, door: Door, account: Account, sought: Sought) -> Found:
-        """Look for a batch of the same size; once it has ended, its rows tell whose it is."""
-        listing = await self._list(door, account, sought)
-        doubtful = [listing.unsure] if listing.unsure else []
-        for each in listing.batches:
+        """Look for a batch of the same size; once it has ended, its rows tell whose it is.
+
+        Earlier submissions may have had another size, so that every batch is looked into for them.
+        """
+        search = Search(self.name, sought, MOST_PAGES)
+        for each in await self._list(door, account, sought, search):
             ref = reference(each.get("id"))
-            if not ref or ref in sought.known or _total(each) not in (None, sought.rows):
+            alike = _total(each) in (None, sought.rows)
+            if not ref or ref in sought.known or not (alike or sought.retired):
                 continue
-            if each.get("processing_status") != "ended":
-                doubtful.append(f"a batch of the same size is in progress: {ref}")
-                continue
-            first = await self._first(door, account, ref)
-            if first is None:
-                doubtful.append(f"a batch of the same size has no results to read: {ref}")
-            elif (attempt_of(first) or ("",))[0] == sought.nonce:
-                return Found(ref=ref)
-        return Found(unsure=one_line("; ".join(doubtful)))
+            ended = each.get("processing_status") == "ended"
+            first = await self._first(door, account, ref) if ended else None
+            if first is not None:
+                search.see((attempt_of(first) or ("",))[0], ref)
+            elif alike:
+                shows = "has no results to read" if ended else "is in progress"
+                search.doubt(f"has one of the same size that {shows}: {ref}")
+            if search.over:
+                break
+        return search.found
 
     async def poll(self, door: Door, account: Account, ref: str) -> BatchStatus:
         """Ask how a batch stands; its counts move only when all of it has ended."""
@@ -167,24 +170,26 @@ class AnthropicBatches:
     async def discard(self, door: Door, account: Account, input_ref: str) -> None:
         """Delete nothing: nothing was brought."""
 
-    async def _list(self, door: Door, account: Account, sought: Sought) -> "_Listing":
+    async def _list(
+        self, door: Door, account: Account, sought: Sought, search: Search
+    ) -> Sequence[JsonObject]:
         """List batches, newest first, down to those made before."""
         oldest = sought.since - SKEW
         found: list[JsonObject] = []
         after: dict[str, str] = {}
-        search = Search(self.name, MOST_PAGES)
         while True:
             request = _request(account, query={"limit": str(PAGE), **after})
             body = await ask_json(door, self._vendor.classify, account, request)
             page = items(body.get("data"))
             found += [each for each in page if _made(each, oldest)]
             if not isinstance(body.get("data"), list):
-                return _Listing(found, search.unreadable().unsure)
+                search.unreadable()
+                return found
             if body.get("has_more") is not True or not all(_made(each, oldest) for each in page):
-                return _Listing(found)
+                return found
             last = reference(body.get("last_id"))
-            if unsure := search.turn(last):
-                return _Listing(found, unsure)
+            if not search.turn(last):
+                return found
             after = {"after_id": last}
 
     async def _first(self, door: Door, account: Account, ref: str) -> str | None:
@@ -221,11 +226,6 @@ class AnthropicBatches:
         status = _STATUSES.get(text(inner.get("type")), 500)
         told = errored(self._vendor.classify, account, status, orjson.dumps(error))
         return BatchRow(name, RowEnd.ERRORED, error=told)
-
-
-class _Listing(NamedTuple):
-    batches: Sequence[JsonObject]
-    unsure: str = ""  # why not everything made since then may be in it
 
 
 def _request(

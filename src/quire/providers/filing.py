@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from quire.domain.accounts import Account
-from quire.domain.batches import BatchRow, Found, RowEnd, Sought, Submission
+from quire.domain.batches import BatchRow, RowEnd, Sought, Submission
 from quire.domain.data import Json, JsonObject
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import AttemptId
@@ -26,6 +26,7 @@ from quire.providers.batching import (
 )
 from quire.providers.protocol import Door, HttpRequest, HttpResponse, Vendor
 from quire.providers.reading import items, mapping, parse, text
+from quire.providers.searching import Search
 from quire.providers.writing import Headers
 
 TAG = "quire"  # under which a batch's metadata hold our nonce
@@ -182,20 +183,13 @@ def listing(body: JsonObject) -> Sequence[JsonObject] | None:
     return page if isinstance(listed, list) and len(page) == len(listed) else None
 
 
-def pick(page: Sequence[JsonObject], sought: Sought) -> Found | None:
-    """Find a batch among others, by our tag or by its file of calls."""
+def look_at(page: Sequence[JsonObject], sought: Sought, search: Search) -> None:
+    """Look for a batch among others, by our tag or by its file of calls."""
     for each in page:
         files = each.get("input_files")
         named = [each.get("input_file_id"), *(files if isinstance(files, list) else ())]
-        ours = mapping(each.get("metadata")).get(TAG) == sought.nonce
-        if not ours and not (sought.input_ref and sought.input_ref in named):
-            continue
-        ref = reference(each.get("id"))
-        if not ref:
-            return Found(unsure="a batch with our tag is listed without a name")
-        if ref not in sought.known:
-            return Found(ref)
-    return None
+        filed = bool(sought.input_ref) and sought.input_ref in named
+        search.see(mapping(each.get("metadata")).get(TAG), each.get("id"), ours=filed)
 
 
 def all_before(page: Sequence[JsonObject], sought: Sought) -> bool:

@@ -99,19 +99,16 @@ class GeminiBatches:
     async def find(self, door: Door, account: Account, sought: Sought) -> Found:
         """Look through all jobs for the one with our name."""
         after: dict[str, str] = {}
-        search = Search(self.name)
+        search = Search(self.name, sought)
         while True:
             request = _request(account, "batches", query={"pageSize": str(PAGE), **after})
             body = await ask_json(door, self._vendor.classify, account, request)
             for each in items(body.get("operations")):
-                if mapping(each.get("metadata")).get("displayName") == sought.nonce:
-                    ref = reference(each.get("name"))
-                    return Found(ref) if ref else Found(unsure="its job has no name")
+                search.see(mapping(each.get("metadata")).get("displayName"), each.get("name"))
             page = text(body.get("nextPageToken"))
-            if not page and isinstance(body.get("operations", []), list):
-                return Found()  # an empty list is left out
-            if unsure := search.turn(page):
-                return Found(unsure=unsure)
+            whole = not page and isinstance(body.get("operations", []), list)  # left out if empty
+            if search.over or whole or not search.turn(page):
+                return search.found
             after = {"pageToken": page}
 
     async def poll(self, door: Door, account: Account, ref: str) -> BatchStatus:

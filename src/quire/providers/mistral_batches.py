@@ -28,7 +28,7 @@ from quire.providers.filing import (
     all_before,
     delete_file,
     listing,
-    pick,
+    look_at,
     place_of,
     read_files,
     upload_file,
@@ -96,7 +96,7 @@ class MistralBatches:
     async def find(self, door: Door, account: Account, sought: Sought) -> Found:
         """Look for a job by our tag, or by its file, from the newest on."""
         place, number = place_of(self._vendor, account), 0
-        search = Search(self.name)
+        search = Search(self.name, sought)
         while True:
             request = place.request(
                 "GET",
@@ -110,12 +110,11 @@ class MistralBatches:
             page = () if body.get("data") is None and body.get("total") == 0 else listing(body)
             if page is None:
                 return search.unreadable()
-            if found := pick(page, sought):
-                return found
-            if _is_last(body, page, number) or all_before(page, sought):
-                return Found()
-            if unsure := search.turn(reference(page[0].get("id")) if page else ""):
-                return Found(unsure=unsure)
+            look_at(page, sought, search)
+            if search.over or _is_last(body, page, number) or all_before(page, sought):
+                return search.found
+            if not search.turn(reference(page[0].get("id")) if page else ""):
+                return search.found
             number += 1
 
     async def poll(self, door: Door, account: Account, ref: str) -> BatchStatus:

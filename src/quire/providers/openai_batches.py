@@ -37,7 +37,7 @@ from quire.providers.filing import (
     delete_file,
     endpoint_of,
     listing,
-    pick,
+    look_at,
     place_of,
     read_files,
     upload_file,
@@ -113,20 +113,17 @@ class OpenAIBatches:
     async def find(self, door: Door, account: Account, sought: Sought) -> Found:
         """Look for a batch by our tag, or by its file, from the newest on."""
         place, after = place_of(self._vendor, account), ""
-        search = Search(self.name)
+        search = Search(self.name, sought)
         while True:
             request = place.request("GET", "batches", limit=str(PAGE), after=after)
             body = await ask_json(door, self._classify, account, request)
             page = listing(body)
             if page is None:
                 return search.unreadable()
-            if found := pick(page, sought):
-                return found
-            if _is_last(body, page, sought):
-                return Found()
+            look_at(page, sought, search)
             after = reference(page[-1].get("id")) if page else ""
-            if unsure := search.turn(after):
-                return Found(unsure=unsure)
+            if search.over or _is_last(body, page, sought) or not search.turn(after):
+                return search.found
 
     async def poll(self, door: Door, account: Account, ref: str) -> BatchStatus:
         """Ask how a batch stands."""

@@ -1,36 +1,72 @@
 """Searching a vendor's list of batches, page by page: a list that never ends proves nothing."""
 
-from quire.domain.batches import Found
+from quire.domain.batches import Found, Sought
+from quire.domain.data import Json
+from quire.providers.batching import reference
 
 MOST_PAGES = 500
 
 
 class Search:
-    """One search through a vendor's listing: which pages were seen, and why it is not certain."""
+    """One search through a vendor's listing: what was found, and why that is not certain."""
 
-    def __init__(self, vendor: str, most: int = MOST_PAGES) -> None:
+    def __init__(self, vendor: str, sought: Sought, most: int = MOST_PAGES) -> None:
         """Begin before the first page."""
         self._vendor = vendor
+        self._sought = sought
         self._most = most
         self._seen: set[str] = set()  # pages, by what leads to them
+        self._found = Found()
 
-    def turn(self, page: str) -> str:
-        """Go on to a page, by what the vendor calls it; returns why not, where that leads nowhere.
+    def see(self, name: Json, ref: Json, *, ours: bool = False) -> None:
+        """Look at one batch of a page: by our name on it, or `ours` for another reason."""
+        ours = ours or name == self._sought.nonce
+        if not ours and not (isinstance(name, str) and name in self._sought.retired):
+            return
+        known = reference(ref)
+        if not known:
+            self.doubt("has a batch of ours without its own name")
+        elif known in self._sought.known:
+            return
+        elif not ours:
+            earlier = dict.fromkeys((*self._found.earlier, known))
+            self._found = self._found._replace(earlier=tuple(earlier))
+        elif not self._found.ref:
+            self._found = self._found._replace(ref=known)
+
+    @property
+    def over(self) -> bool:
+        """Whether all that can be there was found."""
+        return bool(self._found.ref) and not self._sought.retired
+
+    def turn(self, page: str) -> bool:
+        """Go on to a page, by what the vendor calls it; false where that leads nowhere.
 
         A page that comes again would come again for ever.
         """
         if not page:
-            return self._unsure("cannot be read to its end")
-        if page in self._seen:
-            return self._unsure(f"goes round in circles: page {len(self._seen) + 2} is an old one")
-        if len(self._seen) + 1 >= self._most:
-            return self._unsure(f"does not end: {self._most} pages were read")
-        self._seen.add(page)
-        return ""
+            self.doubt("cannot be read to its end")
+        elif page in self._seen:
+            self.doubt(f"goes round in circles: page {len(self._seen) + 2} is an old one")
+        elif len(self._seen) + 1 >= self._most:
+            self.doubt(f"does not end: {self._most} pages were read")
+        else:
+            self._seen.add(page)
+            return True
+        return False
 
-    def _unsure(self, why: str) -> str:
-        return f"{self._vendor}'s list of batches {why}"
+    def doubt(self, why: str) -> None:
+        """Say why what is not in the list may be there all the same."""
+        if not self._found.unsure:
+            unsure = f"{self._vendor}'s list of batches {why}"
+            self._found = self._found._replace(unsure=unsure)
 
     def unreadable(self) -> Found:
         """A page that is no list is not the same as an empty one."""
-        return Found(unsure=self._unsure("comes in a form that cannot be read"))
+        self.doubt("comes in a form that cannot be read")
+        return self.found
+
+    @property
+    def found(self) -> Found:
+        """What was found; where it is the one that was sought, no doubt is left."""
+        return self._found._replace(unsure="") if self._found.ref else self._found

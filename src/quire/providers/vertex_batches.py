@@ -101,22 +101,28 @@ class VertexBatches:
         )
 
     async def find(self, door: Door, account: Account, sought: Sought) -> Found:
-        """Ask for the job with our name."""
-        asked = {"filter": f'display_name="{sought.nonce}"', "pageSize": str(PAGE)}
-        search = Search(self.name)
+        """Ask for the job with our name, and for those of the names before it."""
+        search = Search(self.name, sought)
+        for name in (sought.nonce, *sorted(sought.retired)):
+            if not await self._list(door, account, name, search):
+                break
+        return search.found
+
+    async def _list(self, door: Door, account: Account, name: str, search: Search) -> bool:
+        """Look at all jobs of a name; false where not all of them could be seen."""
+        asked = {"filter": f'display_name="{name}"', "pageSize": str(PAGE)}
         while True:
-            request = _request(account, query=asked)
-            body = await ask_json(door, self._vendor.classify, account, request)
+            body = await ask_json(
+                door, self._vendor.classify, account, _request(account, query=asked)
+            )
             jobs = body.get("batchPredictionJobs", [])
             for each in items(jobs):
-                if each.get("displayName") == sought.nonce:
-                    ref = reference(each.get("name"))
-                    return Found(ref) if ref else Found(unsure="its job has no name")
+                search.see(each.get("displayName"), each.get("name"))
             page = text(body.get("nextPageToken"))
-            if not page and isinstance(jobs, list):
-                return Found()
-            if unsure := search.turn(page):
-                return Found(unsure=unsure)
+            if search.over or (not page and isinstance(jobs, list)):
+                return True
+            if not search.turn(page and f"{name} {page}"):
+                return False
             asked = {**asked, "pageToken": page}
 
     async def poll(self, door: Door, account: Account, ref: str) -> BatchStatus:
