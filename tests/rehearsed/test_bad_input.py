@@ -19,7 +19,7 @@ from tests.cli.conftest import Quire
 from tests.providers.servers import certificate
 from tests.rehearsed.conftest import Serve
 from tests.rehearsed.doors import Answer, front_door
-from tests.rehearsed.rehearsed import OPENAI
+from tests.rehearsed.rehearsed import ANTHROPIC, OPENAI
 from tests.rehearsed.wires import closed_port, passing_on, silent, talking, tunnels
 from tests.world import Calm
 
@@ -80,6 +80,18 @@ def test_a_wrong_path_holds_the_run(
     assert "openai 404" in said
     assert "check the base URL" in said
     goes_on(quire, serve)
+
+
+def test_a_parameter_that_no_call_can_go_with_holds_the_run_and_blames_no_block(
+    quire: Quire, serve: Serve
+) -> None:
+    serve()
+
+    result = quire("run", "-s", "metadata", "-m", ANTHROPIC, "--effort", "minimal", code=4)
+
+    assert "0 of 30 blocks done, 0 failed" in result.stdout
+    assert "change the run's parameters" in result.stderr
+    assert quire.json("status")["splits"] == 0
 
 
 def test_a_server_that_redirects_is_not_followed_and_says_where_to(

@@ -16,6 +16,7 @@ from quire.domain.models import Limits, Marking, Structured, Usage
 from quire.domain.requests import Call, Reply, Stop
 from quire.providers.binding import binds
 from quire.providers.failing import (
+    FORM,
     KEY,
     MODEL,
     MONEY,
@@ -26,6 +27,7 @@ from quire.providers.failing import (
     by_status,
     sentence,
 )
+from quire.providers.parameters import about_parameters
 from quire.providers.portable import Dialect, portable
 from quire.providers.protocol import HttpRequest, HttpResponse
 from quire.providers.rates import retry_after
@@ -239,7 +241,10 @@ def _meaning(status: int, told: Complaint) -> Meaning:
     for code in told.words:
         if code in _BY_CODE:
             return _BY_CODE[code]
-    return by_status(status)
+    place, colon, _ = told.message.partition(": ")  # a path, where one part is to blame
+    places = [place] if colon and " " not in place else []
+    wrong_form = status in (400, 422) and about_parameters(told.message, places)
+    return FORM if wrong_form else by_status(status)
 
 
 def _limits(headers: Mapping[str, str], word: str) -> Limits:

@@ -1,10 +1,12 @@
 """What went wrong: an error in the words of OpenAI and its kin, and what can be done about it."""
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from quire.domain.data import Json, JsonObject
 from quire.domain.errors import ProviderError, Remedy
+from quire.providers.parameters import about_parameters
 from quire.providers.protocol import HttpResponse
 from quire.providers.rates import retry_after
 from quire.providers.reading import items, mapping, parse
@@ -84,6 +86,7 @@ class Complaint(NamedTuple):
 
     words: tuple[str, ...]  # codes and types, the most telling first, in lower case
     message: str
+    places: tuple[str, ...] = ()  # which parts of the call are wrong, by their paths
 
 
 def classify(vendor: str, response: HttpResponse) -> ProviderError:
@@ -109,7 +112,18 @@ def complaint(body: bytes) -> Complaint:
     message = _said(error_of(whole)) or _said(whole)
     if upstream and upstream not in message:  # whom a router asked
         message = f"{message}: {upstream}"
-    return Complaint(tuple(each.lower() for each in words if isinstance(each, str)), message)
+    told = tuple(each.lower() for each in words if isinstance(each, str))
+    return Complaint(told, message, tuple(_places(whole, error)))
+
+
+def _places(whole: JsonObject, error: JsonObject) -> Iterator[str]:
+    """The parameter that OpenAI names, and the paths of those who check calls by a form."""
+    param = error.get("param")
+    if isinstance(param, str):
+        yield param
+    for each in (*items(whole.get("detail")), *items(error.get("detail"))):
+        path = mapping(each).get("loc")
+        yield ".".join(str(part) for part in path) if isinstance(path, list) else ""
 
 
 def error_of(body: JsonObject) -> Json:
@@ -134,6 +148,8 @@ def _meaning(status: int, told: Complaint) -> Meaning:
             return _BY_WORD[word]
     if status in (400, 422) and _LONG.search(told.message):
         return TOO_LARGE
+    if status in (400, 422) and about_parameters(told.message, told.places):
+        return FORM
     if status == 429 and _LARGER_THAN_A_MINUTE.match(told.message):
         return TOO_LARGE
     return by_status(status, missing=MODEL if "model" in told.message.lower() else ADDRESS)

@@ -13,6 +13,7 @@ from quire.domain.models import Structured, Usage
 from quire.domain.requests import Call, Reply, Stop
 from quire.providers.failing import (
     CULPRIT,
+    FORM,
     KEY,
     MONEY,
     TOO_LARGE,
@@ -22,6 +23,7 @@ from quire.providers.failing import (
     by_status,
     sentence,
 )
+from quire.providers.parameters import about_parameters
 from quire.providers.portable import Dialect, portable
 from quire.providers.protocol import HttpResponse
 from quire.providers.rates import duration, retry_after
@@ -186,15 +188,18 @@ def _meaning(status: int, told: Complaint, details: Sequence[JsonObject]) -> Mea
     if status == 429:
         return _exhausted(told, details)
     if status in (400, 422):
-        return _refused(told)
+        return _refused(told, details)
     return by_status(status)
 
 
-def _refused(told: Complaint) -> Meaning:
+def _refused(told: Complaint, details: Sequence[JsonObject]) -> Meaning:
     if _BAD_KEY.search(told.message):
         return KEY
     if _LONG.search(told.message):
         return TOO_LARGE
+    wrong = [each for detail in details for each in items(detail.get("fieldViolations"))]
+    if about_parameters(told.message, [text(each.get("field")) for each in wrong]):
+        return FORM
     return _PLACE if "FAILED_PRECONDITION" in told.words else CULPRIT
 
 

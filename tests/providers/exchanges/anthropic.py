@@ -151,7 +151,23 @@ ERRORS: dict[str, Refusal] = {
         400, error(INVALID, "prompt is too long: 210000 tokens > 200000 maximum"), Remedy.SPLIT
     ),
     "prompt and answer": Refusal(400, error(INVALID, CONTEXT), Remedy.SPLIT),
-    "form": Refusal(400, error(INVALID, "temperature: Extra inputs"), Remedy.FIX_REQUEST),
+    "form": Refusal(400, error(INVALID, "temperature: Extra inputs"), Remedy.FIX_ACCOUNT),
+    "effort": Refusal(
+        400,
+        error(INVALID, "output_config.effort: Input should be 'low', 'medium' or 'high'"),
+        Remedy.FIX_ACCOUNT,
+    ),
+    "effort, in words": Refusal(
+        400, error(INVALID, "This model does not support the effort parameter."), Remedy.FIX_ACCOUNT
+    ),
+    "a message": Refusal(
+        400,
+        error(INVALID, "messages.0.content: text about temperature must be non-empty"),
+        Remedy.FIX_REQUEST,
+    ),
+    "length": Refusal(
+        400, error(INVALID, "max_tokens: 99999 > 64000, which is the maximum"), Remedy.FIX_REQUEST
+    ),
     "content": Refusal(422, error(INVALID), Remedy.FIX_REQUEST),
     "rate": Refusal(429, error(RATE), Remedy.WAIT),
     "ramp": Refusal(429, error(RATE, code="ramp_limit_exceeded"), Remedy.WAIT),

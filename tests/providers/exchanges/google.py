@@ -122,6 +122,12 @@ def quota(*names: str) -> dict[str, Any]:
     return {"@type": kind, "violations": [{"quotaId": name} for name in names]}
 
 
+def violation(*fields: str) -> dict[str, Any]:
+    """The detail that says which parts of a call are wrong."""
+    kind = "type.googleapis.com/google.rpc.BadRequest"
+    return {"@type": kind, "fieldViolations": [{"field": each} for each in fields]}
+
+
 RETRY_INFO = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "17.5s"}
 EXHAUSTED = "RESOURCE_EXHAUSTED"
 QUOTA = "You exceeded your current quota, please check your plan and billing details."
@@ -168,6 +174,21 @@ ERRORS: dict[str, Refusal] = {
     ),
     "bytes, by status": Refusal(413, b"", Remedy.SPLIT),
     "form": Refusal(400, error(400, INVALID, "Unknown name"), Remedy.FIX_REQUEST),
+    "effort": Refusal(
+        400,
+        error(400, INVALID, "Thinking level is not supported for this model."),
+        Remedy.FIX_ACCOUNT,
+    ),
+    "a part of the form": Refusal(
+        400,
+        error(400, INVALID, "Invalid value", violation("generation_config.thinking_config")),
+        Remedy.FIX_ACCOUNT,
+    ),
+    "a part of the contents": Refusal(
+        400,
+        error(400, INVALID, "Invalid temperature", violation("contents[0].parts")),
+        Remedy.FIX_REQUEST,
+    ),
     "timeout": Refusal(408, b"", Remedy.RETRY),
     "broken": Refusal(500, error(500, "INTERNAL"), Remedy.RETRY),
     "overloaded": Refusal(503, error(503, "UNAVAILABLE"), Remedy.WAIT),

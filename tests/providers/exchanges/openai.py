@@ -212,13 +212,20 @@ FAILED_UNPAID: dict[str, tuple[dict[str, Any], Remedy]] = {
 }
 
 
-def error(code: str | None, kind: str = "invalid_request_error", said: str = "It is so.") -> Json:
+def error(
+    code: str | None,
+    kind: str = "invalid_request_error",
+    said: str = "It is so.",
+    at: str | None = None,
+) -> Json:
     """An error's body."""
-    return {"error": {"message": said, "type": kind, "param": None, "code": code}}
+    return {"error": {"message": said, "type": kind, "param": at, "code": code}}
 
 
 LONG = "This model's maximum context length is 8192 tokens. However, you requested 9000."
 LARGE = "Request too large for gpt-5 on tokens per min (TPM): Limit 30000, Requested 40000."
+
+EFFORT = "`reasoning_effort` is not supported with this model"
 
 ERRORS: list[tuple[int, Json, Remedy, bool, str]] = [
     (401, error("invalid_api_key"), Remedy.FIX_ACCOUNT, True, "check the key"),
@@ -251,6 +258,12 @@ ERRORS: list[tuple[int, Json, Remedy, bool, str]] = [
     (422, error(None), Remedy.FIX_REQUEST, False, "It is so."),
     (400, error("unsupported_parameter"), Remedy.FIX_ACCOUNT, False, "parameters"),
     (400, error("invalid_json_schema"), Remedy.FIX_ACCOUNT, False, "parameters"),
+    (400, error("invalid_value", at="reasoning.effort"), Remedy.FIX_ACCOUNT, False, "parameters"),
+    (400, error(None, at="input[0].content"), Remedy.FIX_REQUEST, False, "It is so."),
+    (400, error(None, at="max_output_tokens"), Remedy.FIX_REQUEST, False, "It is so."),
+    (400, error(None, said=EFFORT), Remedy.FIX_ACCOUNT, False, "parameters"),
+    (422, {"detail": [{"loc": ["body", "seed"]}]}, Remedy.FIX_ACCOUNT, False, "parameters"),
+    (422, {"detail": [{"loc": ["body", "messages", 0]}]}, Remedy.FIX_REQUEST, False, "no reason"),
     (400, {"error": "short"}, Remedy.FIX_REQUEST, False, "short"),
     (400, {}, Remedy.FIX_REQUEST, False, "no reason given"),
     (400, error(None, said="one\ntwo " * 200), Remedy.FIX_REQUEST, False, "one two"),
