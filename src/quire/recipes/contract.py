@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterator
+from fractions import Fraction
+from math import ceil, isfinite
 
 import jsonschema_rs
 
@@ -76,7 +78,10 @@ def _field_mistakes(field: Json, place: str) -> Iterator[Mistake]:
         yield Mistake(place, f"is nested more than {DEEPEST} levels deep")
         return
     found = list(_keyword_mistakes(field, place))
-    yield from found or _impossible(field, place)
+    yield from found
+    spoilt = {each.pointer.removeprefix(place).split("/")[1] for each in found}
+    sound = {name: value for name, value in field.items() if pointer(name)[1:] not in spoilt}
+    yield from _impossible(sound, place)
 
 
 def _keyword_mistakes(field: dict[str, Json], place: str) -> Iterator[Mistake]:
@@ -90,7 +95,8 @@ def _keyword_mistakes(field: dict[str, Json], place: str) -> Iterator[Mistake]:
         if keyword in _KEYWORDS:
             yield from _KEYWORDS[keyword](value, place + pointer(keyword))
     yield from _misplaced(field, place)
-    yield from _empty_ranges(field, place)
+    empty = list(_empty_ranges(field, place))
+    yield from empty or _no_number(field, place)
     yield from _unknown_required(field, place)
 
 
@@ -220,6 +226,26 @@ def _empty_ranges(field: dict[str, Json], place: str) -> Iterator[Mistake]:
         least, most = field.get(low), field.get(high)
         if isinstance(least, (int, float)) and isinstance(most, (int, float)) and least > most:
             yield Mistake(place + pointer(low), f"is above {high}: no value could satisfy both")
+
+
+def _no_number(field: dict[str, Json], place: str) -> Iterator[Mistake]:
+    """Find ranges that are not empty, but hold no number of the kind that is asked for."""
+    least, most, step = (_exact(field.get(name)) for name in ("minimum", "maximum", "multipleOf"))
+    kind = field.get("type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    if "integer" in kinds and "number" not in kinds:
+        step = Fraction((step or Fraction(1)).numerator)
+    if least is None or most is None or step is None or step <= 0:
+        return
+    if ceil(least / step) * step > most:
+        what = "whole number" if step == 1 else f"multiple of {step}"
+        yield Mistake(place + pointer("minimum"), f"there is no {what} from here to maximum")
+
+
+def _exact(value: Json) -> Fraction | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
+        return None
+    return Fraction(str(value))  # as it was written: 0.1 is a tenth
 
 
 def _impossible(field: dict[str, Json], place: str) -> Iterator[Mistake]:
