@@ -177,6 +177,15 @@ def test_integers_beyond_64_bits_stay_exact() -> None:
     assert value["x"] == 123456789012345678901234567890
 
 
+@pytest.mark.parametrize("end", ["", "}", "]", '], "more": "cut'])
+def test_what_a_cut_record_calls_results_are_fields_of_its_own(end: str) -> None:
+    inner = '"results": [{"block_uid": "2y", "words": 2}' + end
+
+    for text in ('{"block_uid": "1x", ' + inner, f'{{{inner.removesuffix(end)}], "block_uid": "1'):
+        found = parse_records(text)
+        assert (found.records, found.complete) == ((), False)
+
+
 def test_one_bare_record_is_understood() -> None:
     parsed = parse_records('{"block_uid":"a","x":1}')
 

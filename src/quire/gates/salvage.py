@@ -26,6 +26,14 @@ class _Stop(NamedTuple):
     problem: str = ""
 
 
+class _Root:
+    """What was found of an object that holds records, or is one itself."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.is_record = False  # it has an id: what it calls results are its own fields
+
+
 class _Item(NamedTuple):
     value: Json
     flaw: str
@@ -110,7 +118,9 @@ def salvage(text: str, at: int) -> Salvaged:
     if text[at] == "[":
         stop = _read_items(decoder, at + 1, records)
     else:
-        stop = _read_root(decoder, at + 1, records)
+        root = _Root()
+        stop = _read_root(decoder, at + 1, root)
+        records = [] if root.is_record else root.records
     return Salvaged(tuple(records), stop.end, stop.problem)
 
 
@@ -132,7 +142,7 @@ def _read_items(decoder: _Decoder, at: int, into: list[Record]) -> _Stop:
         at = _skip_space(text, at + 1)
 
 
-def _read_root(decoder: _Decoder, at: int, into: list[Record]) -> _Stop:
+def _read_root(decoder: _Decoder, at: int, into: _Root) -> _Stop:
     text = decoder.text
     at = _skip_space(text, at)
     while text[at : at + 1] == '"':
@@ -141,8 +151,9 @@ def _read_root(decoder: _Decoder, at: int, into: list[Record]) -> _Stop:
         if key.problem or text[colon : colon + 1] != ":":
             return _unexpected(text, colon)
         at = _skip_space(text, colon + 1)
+        into.is_record = into.is_record or key.value == "block_uid"
         if key.value == "results" and text[at : at + 1] == "[":
-            stop = _read_items(decoder, at + 1, into)
+            stop = _read_items(decoder, at + 1, into.records)
         else:
             stop = _Stop(*decoder.read(at)[2:])
         if stop.problem:
