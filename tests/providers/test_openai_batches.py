@@ -14,7 +14,6 @@ from quire.domain.errors import ProviderError, Remedy
 from quire.providers.openai import OpenAI
 from quire.providers.openai_batches import OpenAIBatches, read_status
 from quire.providers.protocol import Door
-from quire.providers.searching import MOST_PAGES
 from tests.providers.asking import EVERY_FORM, KEY, account, asked
 from tests.providers.exchanges.openai_batches import (
     BATCH,
@@ -258,50 +257,6 @@ def test_a_listing_that_cannot_be_read_is_no_proof_of_absence(body: Any) -> None
 
     assert not found.ref
     assert found.unsure
-
-
-def test_batches_of_earlier_submissions_are_told_apart_from_the_last() -> None:
-    old = {**BATCH, "id": "batch_0", "metadata": {"quire": "qretired234"}, "input_file_id": "f"}
-    retiring = SOUGHT._replace(retired=frozenset(["qretired234"]))
-    alone = Scripted(**{"GET /batches": pages(120, old)})
-    both = Scripted(**{"GET /batches": (200, {"data": [BATCH, old], "has_more": False})})
-
-    assert alone.during(looking(retiring)) == Found(earlier=("batch_0",))
-    assert alone.during(looking()) == Found()
-    assert both.during(looking(retiring)) == Found("batch_1", earlier=("batch_0",))
-
-
-@pytest.mark.parametrize("length", [1, 2, 7])
-def test_a_listing_that_goes_round_in_circles_is_left_and_proves_nothing(length: int) -> None:
-    made = {"created_at": BATCH["created_at"], "metadata": None, "input_file_id": "f"}
-
-    def answer(heard: Heard) -> tuple[int, Any]:
-        after = int(heard.query.get("after", "b0")[1:])
-        page = [{"id": f"b{after % length + 1}", **made}]
-        return 200, {"data": page, "has_more": True}
-
-    server = Scripted(**{"GET /batches": answer})
-
-    found = server.during(looking())
-
-    assert not found.ref
-    assert "openai's list of batches goes round in circles" in found.unsure
-    assert len(server.heard) == length + 1
-
-
-def test_a_listing_without_an_end_is_left_and_proves_nothing() -> None:
-    made = {"created_at": BATCH["created_at"], "metadata": None, "input_file_id": "f"}
-
-    def answer(heard: Heard) -> tuple[int, Any]:
-        after = int(heard.query.get("after", "b0")[1:])
-        return 200, {"data": [{"id": f"b{after + 1}", **made}], "has_more": True}
-
-    server = Scripted(**{"GET /batches": answer})
-
-    found = server.during(looking())
-
-    assert found.unsure == f"openai's list of batches does not end: {MOST_PAGES} pages were read"
-    assert len(server.heard) == MOST_PAGES
 
 
 @pytest.mark.parametrize("answer", [(500, {}), (200, b"<html>"), (404, {}), (401, {}), (429, {})])

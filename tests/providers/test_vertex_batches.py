@@ -241,25 +241,6 @@ def test_a_list_that_cannot_be_read_proves_nothing(page: Any, tmp_path: Path) ->
     assert run(there, lambda on: mine.find(on.door, on.account, sought())).unsure
 
 
-def test_jobs_of_earlier_names_are_asked_for_one_by_one(tmp_path: Path) -> None:
-    old = job(displayName="qretired234", name="jobs/old")
-    there = desk({f"GET {PATH}": [Answer({}), Answer({"batchPredictionJobs": [old]})]})
-    mine, names = batches(tmp_path), frozenset(["qretired234"])
-
-    found = run(there, lambda on: mine.find(on.door, on.account, sought()._replace(retired=names)))
-
-    assert found == Found(earlier=("jobs/old",))
-    assert there.asked[1].query["filter"] == 'display_name="qretired234"'
-
-
-def test_a_list_that_goes_round_in_circles_is_left_and_proves_nothing(tmp_path: Path) -> None:
-    pages = [Answer({"nextPageToken": token}) for token in ("p2", "p3", "p2", "p3", "p2")]
-    there, mine = desk({f"GET {PATH}": pages}), batches(tmp_path)
-
-    assert "circles" in run(there, lambda on: mine.find(on.door, on.account, sought())).unsure
-    assert len(there.asked) == 3
-
-
 def test_cancelling_may_come_too_late(tmp_path: Path) -> None:
     late = Answer(error(400, "FAILED_PRECONDITION"), 400)
     there, mine = desk({f"POST {ONE}:cancel": Answer({})}), batches(tmp_path)

@@ -162,3 +162,37 @@ def test_a_run_that_ended_keeps_no_draft(
     assert progress.done == BLOCKS
     assert progress.batches == 0
     assert {view.state for view in here.engine.batches()} == {"abandoned"}
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_rows_that_the_provider_always_breaks_down_at_end_with_its_words(
+    batched: Callable[..., Rehearsed], ledger_url: str, size: int
+) -> None:
+    here = batched(faults="500@Block 7", url=ledger_url)
+
+    run = here.start(route="batch", min_batch_size=1, pack_size=size, limit=40)
+    progress = run.wait(at_most(60))
+
+    assert (progress.state, progress.done, progress.failed) == ("running", 39, 1)
+    (failed,) = [row for row in here.engine.rows(run.id) if row["error"]]
+    assert "500" in failed["error"]
+    assert "(sent 3 times, in batches, without an answer)" in failed["error"]
+    struck = [each for each in here.server.entries() if each.fault == "500"]
+    assert len(struck) == 3 * {1: 1, 4: 3}[size]  # alone; or in packs of four, two, and one
+    assert progress.cost == here.bill()
+    assert [tries for state, tries, _ in here.task_tries(run.id) if state == "failed"] == [0]
+
+
+def test_a_retry_asks_again_where_the_provider_broke_down(
+    batched: Callable[..., Rehearsed],
+) -> None:
+    here = batched(faults="500=1")
+    run = here.start(route="batch", min_batch_size=1, packing=False, limit=30)
+    assert run.wait(at_most(60)).failed == 30
+    assert sum(each["rows"] for each in here.server.batches()) == 90
+
+    here.server.change_faults("")
+    run.retry()
+    run.resume()
+
+    assert run.wait(at_most(60)).done == 30

@@ -5,11 +5,15 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from quire.domain.batches import Batch, BatchStatus, End
+from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import AttemptId
-from quire.domain.requests import Answer, CallFailure
+from quire.domain.requests import Answer, AttemptRow, CallFailure
 from quire.domain.runs import HoldKind
+from quire.domain.tasks import Member
 from quire.ledger.ledger import Transaction
+from quire.ledger.tables.tasks import Note
 from quire.pipeline.contexts import Contexts
+from quire.pipeline.drop import drop, give_back
 from quire.pipeline.record import hold, let_go_again, lose_for_good, record_answers, record_failures
 from quire.plan.batching import wait_after
 
@@ -62,9 +66,53 @@ def presumed(tx: Transaction, answers: Sequence[Answer]) -> list[Answer]:
 def collect(tx: Transaction, contexts: Contexts, batch: Batch, rows: Rows, now: datetime) -> None:
     """Store some rows; those that were stored before change nothing."""
     record_answers(tx, rows.answers, now)
+    failed = _open_rows(tx, batch, rows.failures)
     record_failures(tx, contexts, rows.failures, now)
+    if failed:
+        drop(tx, tx.batches.late_of([row.request_id for row, _ in failed]))  # overtaken: in others
+        _bound(tx, batch, contexts.of_batch(tx, batch).policy.max_tries, failed)
     if rows.unsent:
         let_go_again(tx, tx.attempts.by_id(rows.unsent), "the batch ended before its turn", now)
+
+
+def _open_rows(
+    tx: Transaction, batch: Batch, failures: Sequence[CallFailure]
+) -> list[tuple[AttemptRow, ProviderError]]:
+    """Calls of a batch whose failure is news, each with what went wrong."""
+    errors = {each.attempt_id: each.error for each in failures}
+    standing = tx.batches.standing(batch.id, list(errors)) if errors else {}
+    news = [attempt for attempt, state in standing.items() if state == "open"]
+    return [(row, errors[row.id]) for row in tx.attempts.by_id(news)] if news else []
+
+
+def _bound(
+    tx: Transaction, batch: Batch, most: int, failed: Sequence[tuple[AttemptRow, ProviderError]]
+) -> None:
+    """Calls that the provider breaks down at in batch after batch are halved, then given up.
+
+    That costs no tries: it may be nobody's fault. But a batch takes hours, and somebody must know.
+    """
+    broken = {row.request_id: each for row, each in failed if each.remedy is Remedy.RETRY}
+    counted = tx.batches.count_failures(list(broken)) if broken else {}
+    often = [request for request, count in counted.items() if count >= most]
+    dropped = tx.requests.move("drop", often, ["queued"]) if often else ()
+    for request in dropped:
+        members = tx.requests.members([request])
+        give_back(tx, members, [request])
+        times = "once" if counted[request] == 1 else f"{counted[request]} times"
+        error = f"{broken[request]} (sent {times}, in batches, without an answer)"
+        _halve(tx, [each for each in members if each.current], error)
+        if len(members) > 1:
+            tx.tallies.add(batch.stage_id, {"splits": 1})
+
+
+def _halve(tx: Transaction, members: Sequence[Member], error: str) -> None:
+    """Tasks of a call that is not sent again go in smaller company; one that was alone fails."""
+    cap = -(-len(members) // 2)
+    for each in members:
+        tx.tasks.note([Note(each.task_id, each.tries, min(each.pack_cap or cap, cap), 0, error)])
+    if len(members) == 1:
+        tx.tasks.move("give_up", [members[0].task_id], ["ready"])
 
 
 def settle_missing(tx: Transaction, batch: Batch, now: datetime) -> int:

@@ -229,6 +229,11 @@ class Batches:
         rows = self._connection.run("late_of", ids=requests)
         return [RequestId(row[0]) for row in rows]
 
+    def count_failures(self, requests: Sequence[RequestId]) -> dict[RequestId, int]:
+        """Count one more sending that came to nothing; returns how many those are now."""
+        rows = self._connection.run("count_failures", ids=requests)
+        return {RequestId(row[0]): row[1] for row in rows}
+
     def take_lane(self, lane: LaneId) -> bool:
         """Be the only one who fills a lane's draft in this transaction; false where another is."""
         return bool(self._run("take_lane", id=lane))

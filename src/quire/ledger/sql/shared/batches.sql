@@ -168,6 +168,10 @@ SELECT DISTINCT t.id FROM attempts a JOIN requests q ON q.id = a.request_id AND 
 JOIN request_tasks rt ON rt.request_id = q.id JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace
 WHERE a.batch_id = :batch AND a.state = 'open' AND t.state = 'packed' AND t.version = rt.version ORDER BY t.id LIMIT :limit
 
+-- name: count_failures
+-- Sendings that the provider broke down at count as those that nobody knows the end of.
+UPDATE requests SET lost = lost + 1 WHERE id IN (:ids...) RETURNING id, lost
+
 -- name: serve_lane
 -- Of the lanes to one model of a stage, new packs go to this one.
 UPDATE lanes SET serves = CASE WHEN id = :lane THEN 1 ELSE 0 END
