@@ -1,12 +1,16 @@
 """What every test may ask for: databases of both kinds, fresh each time; and its time limit."""
 
+import gc
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+import typer.testing
 from hypothesis import settings
+from typer.main import get_command
 
 from quire.ledger.ledger import open_ledger
 from tests.memory import use_compiled_modules, use_quick_folder
@@ -17,8 +21,14 @@ from tests.world import World
 
 use_quick_folder()  # before pytest looks for a folder of its own
 use_compiled_modules()
+typer.testing._get_command = cache(get_command)  # type: ignore[attr-defined]  # once
 settings.register_profile("quire", deadline=None, print_blob=True)  # a busy machine is not a bug
 settings.load_profile("quire")
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays: no search for garbage has to go through thousands of tests."""
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
