@@ -1,10 +1,6 @@
-"""Filling the queue and claiming cost the same with ten times the tasks, and behind held runs.
+"""Filling the queue and claiming cost the same with ten times the tasks, and behind held runs."""
 
-The cost is counted, not timed: instructions of SQLite's machine, pages and rows that PostgreSQL
-looked at.
-"""
-
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
@@ -12,26 +8,16 @@ import pytest
 
 from quire.domain.accounts import NOBODY
 from quire.ledger.ledger import Ledger, Transaction, open_ledger
-from quire.ledger.postgres import PostgresConnection
-from quire.ledger.sqlite import SqliteDatabase
 from quire.pipeline.claim import Sender, claim
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.prepare import prepare
+from tests.ledger.counting import Action, cost_of
 from tests.ledger.crowd import fill, held_in_front
 from tests.ledger.making import NOW, Place, add_worker
 from tests.postgres import Databases
 
 FEW, MANY = 10_000, 100_000
 HELD = 100
-LOOKED_AT = """
-SELECT sum(pg_stat_get_xact_blocks_fetched(oid) + pg_stat_get_xact_tuples_returned(oid))
-FROM pg_class WHERE relnamespace = 'public'::regnamespace"""
-
-Action = Callable[[Transaction], None]
-
-
-class Undone(Exception):
-    """Raised at the end of a measurement, so that the next one meets the same ledger."""
 
 
 class Pair(NamedTuple):
@@ -58,28 +44,28 @@ def pair(
 
 
 def test_filling_the_queue_and_claiming_cost_the_same_with_ten_times_the_tasks(pair: Pair) -> None:
-    assert 0 < _cost(pair.many, _send_more) <= 2 * _cost(pair.few, _send_more)
+    assert 0 < cost_of(pair.many, _send_more) <= 2 * cost_of(pair.few, _send_more)
 
 
 def test_filling_the_queue_and_claiming_cost_the_same_behind_a_hundred_held_runs(
     pair: Pair,
 ) -> None:
     with held_in_front(pair.many, HELD):
-        behind = _cost(pair.many, _send_more)
+        behind = cost_of(pair.many, _send_more)
 
-    assert 0 < behind <= 2 * _cost(pair.few, _send_more)
+    assert 0 < behind <= 2 * cost_of(pair.few, _send_more)
 
 
 def test_the_sweeps_cost_the_same_with_ten_times_the_tasks(pair: Pair) -> None:
-    assert 0 < _cost(pair.many, _sweep) <= 2 * _cost(pair.few, _sweep)
+    assert 0 < cost_of(pair.many, _sweep) <= 2 * cost_of(pair.few, _sweep)
 
 
 def test_the_next_chunk_of_a_document_costs_the_same_however_long_it_is(pair: Pair) -> None:
     def read_on(place: Place, after: int) -> Action:
         return lambda tx: _expect(500, tx.documents.subjects(place.run, 0, after, 500))
 
-    small = _cost(pair.few, read_on(pair.places[0], FEW // 2))
-    large = _cost(pair.many, read_on(pair.places[1], MANY // 2))
+    small = cost_of(pair.few, read_on(pair.places[0], FEW // 2))
+    large = cost_of(pair.many, read_on(pair.places[1], MANY // 2))
 
     assert 0 < large <= 2 * small
 
@@ -114,46 +100,3 @@ def _sweep(tx: Transaction) -> None:
 
 def _expect(count: int, found: Sequence[object]) -> None:
     assert len(found) == count
-
-
-def _cost(ledger: Ledger, action: Action) -> int:
-    """Count what an action costs at least: a database at its housekeeping adds to a single look."""
-    return min(_once(ledger, action) for _ in range(3))
-
-
-def _once(ledger: Ledger, action: Action) -> int:
-    """Count what an action costs; everything it did is undone."""
-    counted: list[int] = []
-    try:
-        with ledger.transaction() as tx:
-            with _counting(ledger, tx, counted):
-                action(tx)
-            raise Undone
-    except Undone:
-        return counted[-1] - counted[0]
-
-
-@contextmanager
-def _counting(ledger: Ledger, tx: Transaction, counted: list[int]) -> Iterator[None]:
-    database, connection = ledger._database, tx.requests._connection
-    if isinstance(database, SqliteDatabase):
-        counted.extend([0, 0])
-        database._writer.set_progress_handler(lambda: _count_up(counted), 1)
-        yield
-        database._writer.set_progress_handler(None, 0)
-        return
-    assert isinstance(connection, PostgresConnection)
-    counted.append(_looked_at(connection))
-    yield
-    counted.append(_looked_at(connection))
-
-
-def _count_up(counted: list[int]) -> int:
-    counted[-1] += 1
-    return 0  # go on
-
-
-def _looked_at(connection: PostgresConnection) -> int:
-    row = connection._raw.execute(LOOKED_AT).fetchone()
-    assert row
-    return int(row[0])

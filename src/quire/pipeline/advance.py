@@ -13,6 +13,7 @@ from quire.pipeline.contexts import Contexts
 from quire.pipeline.drop import drop
 from quire.pipeline.expand import expand
 from quire.pipeline.follow import look_after_critics
+from quire.pipeline.looks import Looks
 from quire.pipeline.plugins import hold_broken, is_fit, rests_broken
 from quire.pipeline.release import rests, sweep
 from quire.pipeline.route import dissolve, fall_back
@@ -60,19 +61,19 @@ def _move_on(
     except PluginFailed as error:  # before anything of that chunk was written
         hold_broken(tx, contexts, told.run_id, error, now)
         return 0, False
-    return made, _finish(tx, told, now)
+    return made, _finish(tx, contexts.looks, told, now)
 
 
 def _go_on(tx: Transaction, contexts: Contexts, wishes: Wishes, now: datetime) -> int:
     """Begin, expand and look after every stage of a run; returns how many tasks were made."""
     told = contexts.told(tx, wishes.run_id)
     if len(told.stages) > 1:
-        _look_after(tx, told, wishes, now)
+        _look_after(tx, contexts.looks, told, wishes, now)
     stages = tx.runs.stages(wishes.run_id)
     return sum(expand(tx, contexts, each) for each in stages if each.state == "expanding")
 
 
-def _look_after(tx: Transaction, told: Told, wishes: Wishes, now: datetime) -> None:
+def _look_after(tx: Transaction, looks: Looks, told: Told, wishes: Wishes, now: datetime) -> None:
     """Begin stages whose time has come, and sweep up what nobody else saw to."""
     stages = tx.runs.stages(told.run_id)
     standing = {each.name: each for each in stages}
@@ -83,12 +84,12 @@ def _look_after(tx: Transaction, told: Told, wishes: Wishes, now: datetime) -> N
         if stage.state == "waiting" and not held:
             begin(tx, told, stage, standing, wishes, now)
         if spec.critic:
-            look_after_critics(tx, told, spec, now)
+            look_after_critics(tx, looks, told, spec, now)
         if stage.state in ("expanding", "open") and rests(tx, told, stage):
-            sweep(tx, told, stage)
+            sweep(tx, looks, told, stage, now)
 
 
-def _finish(tx: Transaction, told: Told, now: datetime) -> bool:
+def _finish(tx: Transaction, looks: Looks, told: Told, now: datetime) -> bool:
     """Close sealed stages that owe nothing; end the run with its last stage."""
     run = told.run_id
     standing = {each.name: each.state for each in tx.runs.stages(run)}
@@ -100,7 +101,7 @@ def _finish(tx: Transaction, told: Told, now: datetime) -> bool:
             if not _owes(tx, stage):
                 tx.runs.move_stage("close", stage.id)
     stages = tx.runs.stages(run)
-    if any(stage.state != "closed" for stage in stages) or _hopes(tx, told, stages, now):
+    if any(stage.state != "closed" for stage in stages) or _hopes(tx, looks, told, stages, now):
         return False
     if any([hold_if_failed(tx, told, stage, now) for stage in stages]):
         return False
@@ -113,9 +114,11 @@ def _may_be_called(told: Told, stage: RunStage, standing: dict[str, str]) -> boo
     return bool(spec.critic) and standing[spec.of] != "closed"
 
 
-def _hopes(tx: Transaction, told: Told, stages: list[RunStage], now: datetime) -> bool:
+def _hopes(
+    tx: Transaction, looks: Looks, told: Told, stages: list[RunStage], now: datetime
+) -> bool:
     """Whether something that was blocked may go after all; its stage is opened again."""
-    if len(stages) == 1 or not any([sweep(tx, told, stage) for stage in stages]):
+    if len(stages) == 1 or not any([sweep(tx, looks, told, each, now) for each in stages]):
         return False
     for stage in stages:
         if _owes(tx, stage):

@@ -19,6 +19,7 @@ from quire.gates.chain import Uses, gate_versions
 from quire.gates.judging import GATE_VERSION
 from quire.gates.shape import Shape
 from quire.ledger.ledger import Transaction
+from quire.pipeline.looks import Looks
 from quire.pipeline.told import Asking, Told, read_told
 from quire.plan.batch_caching import batch_caching
 from quire.plan.rendering import Prefix, payload_head, prefix, prefix_bytes, stage_question
@@ -139,6 +140,7 @@ class Contexts:
         self.primed: dict[tuple[StageId, int], datetime] = {}  # when an answer last came, by key
         self.unfit: set[RunId] = set()  # runs that name what is not installed here
         self.broken: set[RunId] = set()  # runs whose grouping broke here
+        self.looks = Looks()  # of sweeps, in vain
         self.rendered: dict[bytes, str] = {}  # texts prepared here, by hash, until they are claimed
 
     def of_lane(self, tx: Transaction, lane: Lane) -> StageContext:

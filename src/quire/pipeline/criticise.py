@@ -121,7 +121,12 @@ def _send_back(
 
 def give_up_uncriticised(tx: Transaction, told: Told, critic: Stage) -> list[TaskId]:
     """Tasks whose critic came to nothing fail with it; the answer stays, for a person to see."""
-    doomed = tx.critiques.unheard(told.stage_ids[critic.name])
+    stage, above = told.stage_ids[critic.name], told.stage_ids[critic.of]
+    failed = tx.tallies.of_stage(stage).get("failed", 0)
+    waiting = tx.tallies.of_stage(above).get("proposed", 0)
+    if not failed or not waiting:
+        return []
+    doomed = tx.critiques.unheard(above, stage, few=waiting < failed)
     notes = [Note(task, tries, 0, 0, f"critic_failed: {why}") for task, tries, why in doomed]
     tx.tasks.note(notes)
     tx.tasks.move("give_up", [note.id for note in notes], ["proposed"])

@@ -8,6 +8,7 @@ from quire.domain.ids import RequestId, StageId, TaskId
 from quire.domain.recipes import Stage
 from quire.ledger.ledger import Transaction
 from quire.pipeline.criticise import call_critics, carry_out, give_up_uncriticised
+from quire.pipeline.looks import Looks
 from quire.pipeline.release import release
 from quire.pipeline.told import Told
 
@@ -43,15 +44,21 @@ def follow(
     _pass_on(tx, told, spec, tasks, now)
 
 
-def look_after_critics(tx: Transaction, told: Told, critic: Stage, now: datetime) -> None:
+def look_after_critics(
+    tx: Transaction, looks: Looks, told: Told, critic: Stage, now: datetime
+) -> None:
     """See to what nobody else saw to: a critic that failed, was not called, or was not heard.
 
     Two critics of one answer may speak at the same moment, and neither sees the other.
     """
-    give_up_uncriticised(tx, told, critic)
     stage, above = told.stage_ids[critic.name], told.stage_ids[critic.of]
-    waiting = tx.tallies.of_stage(above).get("proposed", 0)
     counts = tx.tallies.of_stage(stage)
+    failed = counts.get("failed", 0)
+    if not looks.was_vain(("unheard", stage), failed, now) and not give_up_uncriticised(
+        tx, told, critic
+    ):
+        looks.note(("unheard", stage), failed, now)
+    waiting = tx.tallies.of_stage(above).get("proposed", 0)
     if not waiting or any(counts.get(state, 0) for state in ("ready", "packed")):
         return
     call_critics(tx, told, above, tx.critiques.forgotten(above, stage))

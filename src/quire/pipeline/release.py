@@ -1,7 +1,7 @@
 """Release: tasks that waited for results may go, or are told that they cannot, and why."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from quire.domain.ids import StageId, TaskId
@@ -9,6 +9,7 @@ from quire.domain.runs import RunStage
 from quire.domain.states import TASK_OWED
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.tasks import Note
+from quire.pipeline.looks import Looks
 from quire.pipeline.told import Told
 
 CHUNK = 5000  # tasks looked at in one transaction
@@ -34,9 +35,25 @@ def rests(tx: Transaction, told: Told, stage: RunStage) -> bool:
     return True
 
 
-def sweep(tx: Transaction, told: Told, stage: RunStage) -> int:
-    """Look again at all that waits or is blocked in a stage; returns how many moved."""
+def sweep(tx: Transaction, looks: Looks, told: Told, stage: RunStage, now: datetime) -> int:
+    """Look again at all that waits or is blocked in a stage; returns how many moved.
+
+    What was looked at in vain is not looked at again while nothing above it moves.
+    """
     counts = tx.tallies.of_stage(stage.id)
+    if not counts.get("blocked", 0) and not counts.get("waiting", 0):
+        return 0
+    above = [tx.tallies.of_stage(told.stage_ids[name]) for name in told.stages[stage.id].upstream]
+    state = (counts.get("blocked", 0), counts.get("waiting", 0), above)
+    if looks.was_vain(("sweep", stage.id), state, now):
+        return 0
+    moved = _sweep(tx, told, stage, counts)
+    if not moved:
+        looks.note(("sweep", stage.id), state, now)
+    return moved
+
+
+def _sweep(tx: Transaction, told: Told, stage: RunStage, counts: Mapping[str, int]) -> int:
     moved = 0
     if counts.get("blocked", 0):
         moved += _hope_again(tx, stage.id)

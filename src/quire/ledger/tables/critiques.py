@@ -92,9 +92,17 @@ class Critiques:
         if tasks:
             self._change("ask_mended", ids=list(tasks))
 
-    def unheard(self, critic: StageId) -> list[tuple[TaskId, int, str]]:
-        """Proposed tasks whose critic came to nothing, with their tries and why."""
-        rows = self._run("unheard_targets", stage=critic, limit=CHUNK)
+    def unheard(
+        self, stage: StageId, critic: StageId, *, few: bool = False
+    ) -> list[tuple[TaskId, int, str]]:
+        """Proposed tasks whose critic came to nothing, with their tries and why.
+
+        `few`: less is proposed than has failed, so that it is quicker to begin there.
+        """
+        if few:
+            rows = self._run("unheard_proposed", above=stage, stage=critic, limit=CHUNK)
+        else:
+            rows = self._run("unheard_targets", stage=critic, limit=CHUNK)
         return [(row[0], row[1], row[2]) for row in rows]
 
     def _run(self, name: str, /, **values: object) -> list[Row]:

@@ -64,3 +64,10 @@ SELECT t.id, t.tries, coalesce(c.error, 'it was given up') FROM tasks c
 JOIN results r ON r.id = c.judged_result_id AND r.superseded_at IS NULL
 JOIN tasks t ON t.id = r.task_id AND t.workspace_id = :workspace AND t.state = 'proposed'
 WHERE c.workspace_id = :workspace AND c.stage_id = :stage AND c.state = 'failed' ORDER BY t.id LIMIT :limit
+
+-- name: unheard_proposed
+-- The same, found by what is proposed, where that is less than what has failed.
+SELECT t.id, t.tries, coalesce(c.error, 'it was given up') FROM tasks t
+JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
+JOIN tasks c ON c.judged_result_id = r.id AND c.workspace_id = :workspace AND c.stage_id + 0 = :stage AND c.state = 'failed'
+WHERE t.workspace_id = :workspace AND t.stage_id = :above AND t.state = 'proposed' ORDER BY t.id LIMIT :limit

@@ -72,11 +72,12 @@ WHERE workspace_id = :workspace AND stage_id = :stage AND block_id IN (:blocks..
 SELECT id, state FROM tasks WHERE workspace_id = :workspace AND stage_id = :stage ORDER BY subject_hash LIMIT :limit
 
 -- name: dependants_released
--- Tasks that waited for one of these, and wait for nothing now.
+-- Tasks that waited for one of these, and wait for nothing now. What they read is looked at from its end, which is
+-- answered last: of thousands of inputs one look is enough, but for the last time.
 SELECT w.id, w.stage_id FROM tasks w
-WHERE w.id IN (SELECT ti.task_id FROM task_inputs ti WHERE ti.input_task_id IN (:ids...)) AND w.workspace_id = :workspace AND w.state = 'waiting' AND NOT EXISTS (
-    SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
-    WHERE o.task_id = w.id AND i.state <> 'done')
+WHERE w.id IN (SELECT ti.task_id FROM task_inputs ti WHERE ti.input_task_id IN (:ids...)) AND w.workspace_id = :workspace AND w.state = 'waiting' AND (
+    SELECT o.ordinal FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
+    WHERE o.task_id = w.id AND i.state <> 'done' ORDER BY o.ordinal DESC LIMIT 1) IS NULL
 ORDER BY w.id
 
 -- name: dependants_hopeful
