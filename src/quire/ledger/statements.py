@@ -27,6 +27,9 @@ _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
 _ROW_COLUMN = re.compile(r"\brows\.(\w+)")
 _INSERT_ROWS = re.compile(r"^(INSERT INTO \w+ \([^)]*\))\s+SELECT (.*) FROM rows$", re.DOTALL)
 _INSERT = re.compile(r"INSERT INTO (\w+) \(([^)]*)\)")
+# A column that conditions of indexes speak of, compared with a parameter: SQLite wonders whether an
+# index would do for just this value, and compiles the statement anew each time it is carried out.
+_COMPARED_STATE = re.compile(r"\b(state) = :(source)\b")
 _CHECKED_LIST = re.compile(r"CHECK \((\w+) IN\s*\(([^)]*)\)\)")
 
 
@@ -113,6 +116,8 @@ def _statement(name: str, text: str, dialect: str) -> Statement:
 
 def _for_sqlite(name: str, text: str, kinds: dict[str, str]) -> Statement:
     columns = tuple(kinds)
+    if _LIST.search(text):  # rows are found by their keys
+        text = _COMPARED_STATE.sub(r"\1 = CAST(:\2 AS TEXT)", text)
     dense = _LIST.sub(r"BETWEEN :\1_first AND :\1_last", text) if text.count("...)") == 1 else ""
     text = _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", text)
     insert = _INSERT_ROWS.match(text)
