@@ -145,8 +145,8 @@ def test_a_worker_that_was_declared_dead_claims_nothing_under_its_old_name(world
         get = here.engine.providers.get
         accounts = worker_accounts(here.engine.settings, {})
         courier = Courier(here.engine.ledger, contexts, get, accounts, here.outside, threads)
-        async with asyncio.TaskGroup() as group:
-            exchanged = await courier.step(group, worker, now)
+        exchanged = await courier.step(worker, now)
+        await courier.gone()
         threads.close()
         return exchanged.sent
 

@@ -7,7 +7,6 @@ import pytest
 from quire.domain.errors import LedgerError
 from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Ledger
-from quire.ledger.tables.results import NewResult
 from tests.ledger.making import NOW, SCHEMA, add_document, owe, owing, sent, tasks_of
 from tests.ledger.raw import REFUSED, Raw
 
@@ -32,7 +31,7 @@ def test_a_task_has_at_most_one_current_result(ledger: Ledger) -> None:
     def accept() -> None:
         with ledger.transaction() as tx:
             (task,) = tasks_of(tx, place)
-            tx.results.add([NewResult(task, 1, attempt, "1", "{}")], NOW)
+            tx.results.add([(task, 1, attempt, "1", "{}")], NOW)
 
     accept()
     with pytest.raises(LedgerError):
@@ -45,7 +44,7 @@ def test_a_task_may_have_many_results_that_were_superseded(ledger: Ledger, raw: 
         raw.rows("UPDATE results SET superseded_at = 1")
         with ledger.transaction() as tx:
             (task,) = tasks_of(tx, place)
-            tx.results.add([NewResult(task, 1, attempt, "1", "{}")], NOW)
+            tx.results.add([(task, 1, attempt, "1", "{}")], NOW)
 
     with ledger.snapshot() as tx:
         assert len(list(tx.results.export(place.run, place.stage))) == 1

@@ -12,7 +12,6 @@ from quire.domain.recipes import Schema
 from quire.domain.requests import Stop
 from quire.ledger.ledger import Ledger
 from quire.ledger.tables.attempts import COMPRESS_FROM, expand
-from quire.ledger.tables.results import NewResult
 from quire.pipeline.record import record_answers
 from tests.ledger.making import (
     NOW,
@@ -209,7 +208,7 @@ def test_a_result_keeps_its_data(ledger: Ledger) -> None:
         tasks = tasks_of(tx, place)
         tx.results.add(
             [
-                NewResult(task, 1, attempts[0], "json/1", data)
+                (task, 1, attempts[0], "json/1", data)
                 for task, data in zip(tasks, written, strict=True)
             ],
             NOW,

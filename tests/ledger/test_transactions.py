@@ -8,7 +8,6 @@ from quire.domain.errors import LedgerError, LedgerUnavailable
 from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.ledger.tables.attempts import Ending
-from quire.ledger.tables.results import NewResult
 from quire.ledger.tables.tasks import Note
 from tests.ledger.making import NOW, add_document, owing, sent, tasks_of
 from tests.ledger.raw import Raw
@@ -45,7 +44,7 @@ def test_a_statement_that_the_database_refuses_undoes_what_came_before(
     def accept_twice() -> None:
         with ledger.transaction() as tx:
             tx.tasks.note([Note(task, 1, 0, 0, "noted")])
-            tx.results.add([NewResult(task, 1, attempt, "1", "{}")] * 2, NOW)
+            tx.results.add([(task, 1, attempt, "1", "{}")] * 2, NOW)
 
     with pytest.raises(LedgerError):
         accept_twice()

@@ -231,7 +231,7 @@ def test_a_key_that_is_refused_holds_the_run_and_loses_nothing(world: Worlds) ->
 
 
 def test_a_big_run_does_not_starve_a_small_one(world: Worlds) -> None:
-    here = world()
+    here = world(faults="latency=0.01")  # else all is done before anybody looks
     here.ingest(sentences(600))
     big = here.start(pack_size=1, concurrency=4)
     small = here.start({**METADATA, "title": "small"}, pack_size=25, concurrency=4)

@@ -85,9 +85,7 @@ class Courier:
         """Calls that came back and are not in the ledger yet."""
         return len(self._back)
 
-    async def step(
-        self, group: asyncio.TaskGroup, worker: WorkerId, now: datetime, *, sending: bool = True
-    ) -> Exchanged:
+    async def step(self, worker: WorkerId, now: datetime, *, sending: bool = True) -> Exchanged:
         """Store what came back and send the next calls.
 
         What came back stays in memory until the ledger has it, however often that takes.
@@ -105,20 +103,21 @@ class Courier:
         del self._back[: len(back)]
         self._outside.reach("after_claim" if outgoing else "after_record")
         for _, calls in groupby(outgoing, lambda each: each.context.lane_id):
-            self._begin(list(calls), group, now)
+            self._begin(list(calls), now)
         return Exchanged(len(back), len(outgoing), short)
 
     def _has_room(self) -> bool:
         return self.in_flight <= self.most - _worth(self.most)
 
-    def _begin(self, calls: list[Outgoing], group: asyncio.TaskGroup, now: datetime) -> None:
+    def _begin(self, calls: list[Outgoing], now: datetime) -> None:
         """Send calls of one lane."""
         context = calls[0].context
         self._count(context, len(calls))
         self.most = max(self.most, context.policy.concurrency)
         deadline = now + timedelta(seconds=context.policy.call_timeout)
+        create = asyncio.get_running_loop().create_task  # a group's own would cost as much again
         for each in calls:
-            task = group.create_task(self._send(each, deadline))
+            task = create(self._send(each, deadline))
             self._sends[each.call.attempt_id] = InFlight(task, deadline)
 
     def _count(self, context: StageContext, change: int) -> None:
@@ -135,6 +134,10 @@ class Courier:
         """Wait no longer for what is in flight."""
         for each in self._sends.values():
             each.task.cancel()
+
+    async def gone(self) -> None:
+        """Wait until nothing is in flight any more."""
+        await asyncio.gather(*[each.task for each in self._sends.values()], return_exceptions=True)
 
     def _exchange(
         self,

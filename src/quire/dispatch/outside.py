@@ -70,9 +70,16 @@ class Threads:
     def __init__(self) -> None:
         """Start without a thread; the first call makes it."""
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="quire-ledger")
+        self.alone: Callable[[], bool] = lambda: False  # nothing else needs the loop just now
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Carry out a synchronous function beside the loop."""
+        """Carry out a synchronous function beside the loop, or at once where nobody else waits."""
+        if self.alone():
+            return function(*args, **kwargs)
+        return await self.beside(function, *args, **kwargs)
+
+    async def beside(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Carry out a synchronous function beside the loop, however long it takes."""
         loop = asyncio.get_running_loop()
         if kwargs:
             return await loop.run_in_executor(self._executor, lambda: function(*args, **kwargs))

@@ -73,6 +73,8 @@ class Worker:
         self.submitter = Submitter(means, self.office)
         self.poller = Poller(means, self.office)
         self.submitter.poll = self.poller.poll = settings.poll
+        if ledger.dialect == "sqlite":  # a file answers at once; a server may take its time
+            self._threads.alone = lambda: not self._out()
         self._stopping = False  # nothing more goes out
         self._hurried = False  # what is out has only its grace
         self._deadline: datetime | None = None  # when the grace ends
@@ -108,6 +110,7 @@ class Worker:
                 finally:
                     self.courier.abandon()
                     self.office.abandon()
+                    await self.courier.gone()
         self.submitter.close()
         self._threads.close()
         if failure is not None:
@@ -116,7 +119,7 @@ class Worker:
     async def step(self, group: asyncio.TaskGroup, now: datetime) -> int:
         """One round: exchange; settle and pack, and sweep, when due; returns how much was done."""
         going = not self._stopping
-        exchanged = await self.courier.step(group, self.sweeper.worker, now, sending=going)
+        exchanged = await self.courier.step(self.sweeper.worker, now, sending=going)
         moved = exchanged.stored + exchanged.sent
         self._unsettled += exchanged.stored
         due = self._next_sweep is None or now >= self._next_sweep
@@ -166,7 +169,7 @@ class Worker:
         That keeps the ledger's thread, which whoever looks after a batch needs.
         """
         if not self._out():
-            await self._threads.run(self._ledger.wait, self._settings.idle)
+            await self._threads.beside(self._ledger.wait, self._settings.idle)
             return
         try:
             async with asyncio.timeout(self._settings.idle):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from quire.domain.accounts import Account
 from quire.domain.data import JsonObject
@@ -75,14 +75,9 @@ class NewRequest(NamedTuple):
     body: str  # only with full bodies
 
 
-class NewMember(NamedTuple):
-    """A task's place in a new request."""
-
-    request_id: RequestId
-    ordinal: int
-    task_id: TaskId
-    wire_id: str
-    version: int
+# A task's place in a new request: request, ordinal, task, wire id, version. Plain, for there are
+# millions of them, and nobody but the ledger looks inside.
+Membership: TypeAlias = tuple[RequestId, int, TaskId, str, int]
 
 
 class Queued(NamedTuple):
@@ -111,14 +106,8 @@ class SentTogether(NamedTuple):
     sent_at: int
 
 
-class NewAttempt(NamedTuple):
-    """One sending about to happen."""
-
-    id: AttemptId
-    request_id: RequestId
-    no: int
-    params: str
-    reserved: int
+# One sending about to happen: attempt, request, its number, params, what it may cost at most.
+NewAttempt: TypeAlias = tuple[AttemptId, RequestId, int, str, int]
 
 
 class Answer(NamedTuple):

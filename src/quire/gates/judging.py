@@ -51,16 +51,16 @@ def judge(
 def _usual(text: str, expected: Sequence[str], shape: Shape) -> Judged | None:
     """Judge the answer that nearly always comes, fast; None leaves any other to the careful way."""
     items = parse_strictly(text, len(expected))
+    if not items:
+        return None
     wrapped = "data" not in shape.fields  # then `data` is not a field but a wrapping
-    for uid, item in zip(expected, items, strict=bool(items)):
+    for uid, item in zip(expected, items, strict=True):
         if type(item) is not dict or item.pop("block_uid", None) != uid:
             return None
         if (wrapped and "data" in item) or flaw_of(item) or not shape.fits(item):
             return None
-    if not items:
-        return None
-    accepted = [(Judgement.ACCEPT, item, (), Blame.TASK) for item in items]
-    return Judged(dict(zip(expected, named(Verdict, accepted), strict=True)), clean=True)
+    accepted = named(Verdict, [(Judgement.ACCEPT, item, (), Blame.TASK) for item in items])
+    return Judged(dict(zip(expected, accepted, strict=True)), 0, 0, False, True)
 
 
 def _nobody(expected: Sequence[str], reason: str, *, truncated: bool = False) -> Judged:

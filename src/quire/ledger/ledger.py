@@ -39,6 +39,7 @@ class Transaction:
 
     def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
         """Give every table the same connection and workspace."""
+        self.connection = connection
         self.documents = Documents(connection, workspace)
         self.schemas = Schemas(connection, workspace)
         self.runs = Runs(connection, workspace)
@@ -77,18 +78,26 @@ class Ledger:
         self.workspace = workspace
         self.url = database.url
         self.dialect = database.dialect
+        self._last: Transaction | None = None
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """Read, decide, write; all of it or nothing."""
         with self._database.transaction() as connection:
-            yield Transaction(connection, self.workspace)
+            yield self._tables(connection)
 
     @contextmanager
     def snapshot(self) -> Iterator[Transaction]:
         """Read one moment, in nobody's way."""
         with self._database.snapshot() as connection:
             yield Transaction(connection, self.workspace)
+
+    def _tables(self, connection: Connection) -> Transaction:
+        """Speak through a connection; SQLite has but one that writes, and its tables are kept."""
+        known = self._last
+        if known is None or known.connection is not connection:
+            known = self._last = Transaction(connection, self.workspace)
+        return known
 
     def check_version(self) -> None:
         """Refuse to go on if a newer Quire has changed the tables in the meantime."""

@@ -92,6 +92,7 @@ class SqliteDatabase:
         self._statements = load(self.dialect)
         with _translated(path):
             self._writer = self._connect()
+            self._writing = SqliteConnection(self._writer, self._statements)
             try:
                 self._recognise()
                 if self._writer.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
@@ -106,7 +107,7 @@ class SqliteDatabase:
         with self._lock, _translated(self.url):
             self._writer.execute("BEGIN IMMEDIATE")
             try:
-                yield SqliteConnection(self._writer, self._statements)
+                yield self._writing
                 self._writer.execute("COMMIT")
             except BaseException:
                 if self._writer.in_transaction:

@@ -6,7 +6,6 @@ from itertools import groupby
 from typing import NamedTuple
 
 from quire.domain.accounts import Account
-from quire.domain.data import named
 from quire.domain.ids import AttemptId, RequestId, WorkerId
 from quire.domain.limits import Need
 from quire.domain.requests import Call, NewAttempt, Queued, SentTogether
@@ -158,19 +157,16 @@ def _attempts(
     pairs: Sequence[tuple[Queued, AttemptId]],
 ) -> list[NewAttempt]:
     sending = context.sending
-    return named(
-        NewAttempt,
-        [
-            (
-                attempt,
-                request.id,
-                request.sent + 1,
-                sending(request.max_output).params_text,
-                request.reserve,
-            )
-            for request, attempt in pairs
-        ],
-    )
+    return [
+        (
+            attempt,
+            request.id,
+            request.sent + 1,
+            sending(request.max_output).params_text,
+            request.reserve,
+        )
+        for request, attempt in pairs
+    ]
 
 
 def call_of(

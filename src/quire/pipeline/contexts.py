@@ -75,6 +75,8 @@ class StageContext:
     judged_by: str  # the gates' versions; empty where one of them is not installed here
     caching: bool  # the prefix is worth keeping, and the provider can keep it
     long_lived: bool  # for an hour and longer, so that a batch finds what was written before it
+    by_block: bool  # its tasks are plain questions about blocks: the fast way
+    reads: bool  # its tasks read results of other stages
     question: bytes  # the part of every task's question that the stage decides
 
     @property
@@ -83,16 +85,6 @@ class StageContext:
         if self.told.missing:
             raise PluginMissing(self.told.missing)
         return self.judged_by
-
-    @property
-    def by_block(self) -> bool:
-        """Whether its tasks are plain questions about blocks: the fast way."""
-        return self.asking.by_block
-
-    @property
-    def reads(self) -> bool:
-        """Whether its tasks read results of other stages."""
-        return bool(self.stage.upstream)
 
     def budget_at(self, per_byte: float) -> Budget:
         """What a call may hold, once it is known how many tokens the model counts for a byte."""
@@ -216,6 +208,8 @@ def build(lane: Lane, told: Told) -> StageContext:
         judged_by=version,
         caching=caching,
         long_lived=long_lived,
+        by_block=asking.by_block,
+        reads=bool(stage.upstream),
         question=stage_question(head.hash, stage.prompt, facts.name, stage.params, version),
     )
 

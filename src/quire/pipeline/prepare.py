@@ -5,10 +5,9 @@ from datetime import datetime
 from itertools import count
 from typing import NamedTuple
 
-from quire.domain.data import named
 from quire.domain.ids import RequestId
 from quire.domain.money import most_cost
-from quire.domain.requests import Kind, NewMember, NewRequest, QueuedTogether, Sample
+from quire.domain.requests import Kind, Membership, NewRequest, QueuedTogether, Sample
 from quire.domain.runs import BATCH, HoldKind
 from quire.domain.tasks import ReadyTask
 from quire.ledger.ledger import Transaction
@@ -17,7 +16,7 @@ from quire.pipeline.drop import drop
 from quire.pipeline.gather import Gathered, gather, prompt_of
 from quire.pipeline.plugins import is_fit
 from quire.plan.calibrating import Measured, calibrate
-from quire.plan.packing import Sized, pack
+from quire.plan.packing import pack
 from quire.plan.rendering import (
     RENDER_VERSION,
     item_bytes,
@@ -28,9 +27,9 @@ from quire.plan.rendering import (
 )
 from quire.plan.sizing import bound_tokens, learn, max_tokens, output_estimates
 
-QUEUE_FACTOR = 4  # requests queued in a lane, per call in flight
+QUEUE_FACTOR = 8  # requests queued in a lane, per call in flight
 ANSWER = Kind.ANSWER.value
-REFILL_AFTER = 3  # of these have gone: one call for each in flight is left
+REFILL_AFTER = 7  # of these have gone: one call for each in flight is left
 SAMPLES = 200  # settled attempts that output sizes are learnt from
 LEARN_AFTER = 1000  # tasks packed with sizes once learnt, before they are learnt again
 GROUP = 1024  # tasks packed in one transaction, unless the calls in flight alone need more
@@ -42,7 +41,7 @@ class Pack(NamedTuple):
     """Tasks that share a request."""
 
     tasks: list[ReadyTask]
-    estimates: list[int]  # of each one's output, in tokens, as far as it is to be allowed
+    estimates: Sequence[int]  # of each one's output, in tokens, as far as it is to be allowed
 
 
 def prepare(tx: Transaction, contexts: Contexts, context: StageContext, now: datetime) -> int:
@@ -154,7 +153,7 @@ def _learnt(context: StageContext, samples: Sequence[Sample]) -> Sizes:
 
 
 def _packs(
-    context: StageContext, known: Sizes, ready: Sequence[ReadyTask], *, more: bool
+    context: StageContext, known: Sizes, ready: list[ReadyTask], *, more: bool
 ) -> list[Pack]:
     """Pack tasks by their sizes; a last pack that more tasks could fill waits."""
     shape, most = context.output_shape, context.facts.max_output
@@ -165,11 +164,12 @@ def _packs(
     if known.learned is not None:  # a limit costs nothing, and an answer cut off is paid twice
         allowed = list(map(max, outputs, output_estimates(shape, sizes, None, most)))
     caps = [task.pack_cap for task in ready]
-    sized = named(Sized, zip(count(), inputs, outputs, caps))
-    packs = [
-        Pack([ready[each.key] for each in members], [allowed[each.key] for each in members])
-        for members in pack(sized, known.budget or context.budget)
-    ]
+    packs: list[Pack] = []
+    done = 0
+    for members in pack(zip(count(), inputs, outputs, caps), known.budget or context.budget):
+        cut = slice(done, done + len(members))  # packs keep the order
+        packs.append(Pack(ready[cut], allowed[cut]))
+        done = cut.stop
     return packs[:-1] if more and len(packs) > 1 else packs
 
 
@@ -181,24 +181,24 @@ def _queue(
     gathered: Gathered,
 ) -> None:
     requests: list[NewRequest] = []
-    rows: list[tuple[object, ...]] = []
+    members: list[Membership] = []
     for request, packed in zip(tx.requests.take_ids(len(packs)), packs, strict=True):
         names = wire_ids(request, len(packed.tasks))
         reasons = gathered.mended.get(packed.tasks[0].id)
         requests.append(_request(contexts, context, packed, (request, names), reasons))
-        rows += [
+        members += [
             (request, ordinal, task.id, name, task.version)
             for ordinal, name, task in zip(count(1), names, packed.tasks, strict=False)
         ]
-    members = named(NewMember, rows)
+    tasks = [task.id for packed in packs for task in packed.tasks]
     queue = QueuedTogether(context.lane_id, context.prefix.hash, RENDER_VERSION)
     tx.requests.add(queue, requests, members)
     if gathered.used:
         used = gathered.used
-        carried = [each for each in members if each.task_id in used]
-        tx.subjects.note_used([(e.request_id, e.task_id, used[e.task_id]) for e in carried])
-    tx.tasks.move_group("pack", context.stage_id, [member.task_id for member in members], "ready")
-    tx.tallies.add(context.stage_id, {"packs": len(requests), "packed_tasks": len(members)})
+        carried = [(request, task) for request, _, task, *_ in members if task in used]
+        tx.subjects.note_used([(request, task, used[task]) for request, task in carried])
+    tx.tasks.move_group("pack", context.stage_id, tasks, "ready")
+    tx.tallies.add(context.stage_id, {"packs": len(requests), "packed_tasks": len(tasks)})
 
 
 def _request(

@@ -34,20 +34,22 @@ def receive(
     tx: Transaction, contexts: Contexts, returned: Sequence[Returned], now: datetime
 ) -> None:
     """Store paid answers before anything else, then apply what else the calls brought."""
-    answers = [each.outcome for each in returned if isinstance(each.outcome, Answer)]
-    failures = [each.outcome for each in returned if isinstance(each.outcome, CallFailure)]
+    outcomes = [each.outcome for each in returned]
+    answers = [each for each in outcomes if isinstance(each, Answer)]
     record_answers(tx, answers, now)
-    record_failures(tx, contexts, failures, now)
-    news = list(_news(returned))
+    if len(answers) < len(outcomes):
+        failures = [each for each in outcomes if isinstance(each, CallFailure)]
+        record_failures(tx, contexts, failures, now)
+    news = [each for each in returned if not (each.rates is None and each.outgoing.need is None)]
     if news:
-        learn_limits(tx, news, now)
-    _note_caches(tx, contexts, [each for each in returned if each.outgoing.call.caching], now)
+        learn_limits(tx, list(_news(news)), now)
+    marked = [each for each in returned if each.outgoing.call.caching]
+    if marked:
+        _note_caches(tx, contexts, marked, now)
 
 
 def _news(returned: Sequence[Returned]) -> Iterator[News]:
     for outgoing, outcome, rates in returned:
-        if outgoing.need is None and rates is None:
-            continue
         pool = pool_of(outgoing.context, outgoing.account)
         unused = _unused(outgoing.need, outcome) if outgoing.need else NOTHING
         yield News(pool, outgoing.context.facts.limits, unused, rates)

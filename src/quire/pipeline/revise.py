@@ -6,7 +6,6 @@ from datetime import datetime
 from quire.domain.data import plain_json
 from quire.domain.ids import TaskId
 from quire.ledger.ledger import Transaction
-from quire.ledger.tables.results import NewResult
 from quire.ledger.tables.tasks import Note
 from quire.pipeline.begin import EXACT
 from quire.pipeline.contexts import StageContext
@@ -53,7 +52,7 @@ def _accept(
     told, stage, version = context.told, context.stage_id, context.gate_version
     tx.results.add(
         [
-            NewResult(
+            (
                 change.task.id,
                 change.task.version,
                 said.attempt_id,

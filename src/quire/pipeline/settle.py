@@ -8,14 +8,14 @@ from typing import assert_never
 
 import orjson
 
-from quire.domain.data import Json, named
+from quire.domain.data import Json
 from quire.domain.ids import LaneId, RequestId, StageId, TaskId
 from quire.domain.requests import Answered
 from quire.domain.results import Judged
 from quire.domain.states import TASK
 from quire.domain.tasks import Member
 from quire.ledger.ledger import Transaction
-from quire.ledger.tables.results import NewResult
+from quire.ledger.tables.results import Accepted
 from quire.ledger.tables.tasks import Note
 from quire.pipeline.contexts import Contexts, StageContext
 from quire.pipeline.drop import give_back
@@ -24,7 +24,7 @@ from quire.pipeline.plugins import is_fit
 from quire.pipeline.weigh import Parts, weigh
 from quire.plan.retrying import Accept, Again, GiveUp, Owed, Step, after_answer
 
-GROUP = 256  # attempts judged in one transaction
+GROUP = 512  # attempts judged in one transaction
 OPEN_TO_ANSWERS = frozenset(TASK.sources["accept"])
 
 
@@ -35,7 +35,7 @@ class _Outcome:
     """What one group of answers changes, gathered so that each statement runs once."""
 
     def __init__(self) -> None:
-        self.results: list[NewResult] = []
+        self.results: list[Accepted] = []
         self.accepted: _Groups = defaultdict(list)
         self.notes: list[Note] = []
         self.going_again: list[Member] = []
@@ -140,13 +140,14 @@ def _accept(
     outcome: _Outcome,
 ) -> None:
     attempt, verdicts, version = answered.attempt_id, judged.verdicts, context.gate_version
-    rows = []
-    for each in members:
-        task = each.task_id
-        outcome.accepted[each.stage_id, each.state].append(task)
-        outcome.taken.add(task)
-        rows.append((task, each.version, attempt, version, _text(verdicts[each.wire_id].data)))
-    outcome.results += named(NewResult, rows)
+    outcome.results += [
+        (each.task_id, each.version, attempt, version, _text(verdicts[each.wire_id].data))
+        for each in members
+    ]
+    for state in {each.state for each in members}:  # nearly always one
+        tasks = [each.task_id for each in members if each.state == state]
+        outcome.accepted[answered.stage_id, state] += tasks
+        outcome.taken.update(tasks)
     if context.reads:
         outcome.reading += [(answered.request_id, each.task_id) for each in members]
 

@@ -1,13 +1,13 @@
 """Which tasks share a call: greedy, in order, over each task's own estimate."""
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from quire.plan.sizing import Budget
 
 
 class Sized(NamedTuple):
-    """One task as packing sees it; a tuple, because there are millions."""
+    """One task as packing sees it; or a plain tuple of the same, because there are millions."""
 
     key: int
     input: int  # tokens of its rendered item, by the bound
@@ -15,14 +15,17 @@ class Sized(NamedTuple):
     cap: int = 0  # the most tasks it may share a call with, itself included; 0 = no cap of its own
 
 
-def pack(items: Iterable[Sized], budget: Budget) -> Iterator[list[Sized]]:
+Task = TypeVar("Task", bound=tuple[int, int, int, int])
+
+
+def pack(items: Iterable[Task], budget: Budget) -> Iterator[list[Task]]:
     """Fill one pack after the other, in order.
 
     A pack closes when the next task would pass a budget or the smallest cap of those in it. In a
     fixed order no other cut needs fewer packs, because any part of a fitting pack fits too. A task
     that fits nowhere gets a pack of its own.
     """
-    current: list[Sized] = []
+    current: list[Task] = []
     taken_input = taken_output = 0
     cap = budget.cap
     for item in items:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from quire.domain.data import JsonObject, named, plain_json
 from quire.domain.ids import LaneId, RequestId, RunId, StageId, TaskId, WorkspaceId
-from quire.domain.requests import NewMember, NewRequest, Queued, QueuedTogether
+from quire.domain.requests import Membership, NewRequest, Queued, QueuedTogether
 from quire.domain.runs import Lane
 from quire.domain.states import REQUEST
 from quire.domain.tasks import Member, MemberContent
@@ -62,7 +62,7 @@ class Requests:
         return [RequestId(each) for each in self._connection.take_ids("requests", count)]
 
     def add(
-        self, queue: QueuedTogether, requests: Sequence[NewRequest], members: Sequence[NewMember]
+        self, queue: QueuedTogether, requests: Sequence[NewRequest], members: Sequence[Membership]
     ) -> None:
         """Queue packed requests."""
         self._connection.many(

@@ -2,21 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from quire.domain.ids import AttemptId, DocumentId, RunId, StageId, TaskId, WorkspaceId
 from quire.ledger.connection import Connection
 from quire.ledger.moments import to_micros
 
-
-class NewResult(NamedTuple):
-    """An accepted answer on its way into the ledger."""
-
-    task_id: TaskId
-    version: int
-    attempt_id: AttemptId
-    gate_version: str
-    data: str  # JSON
+# An accepted answer on its way into the ledger: task, its version, attempt, gates, data as JSON.
+Accepted: TypeAlias = tuple[TaskId, int, AttemptId, str, str]
 
 
 class ExportRow(NamedTuple):
@@ -44,7 +37,7 @@ class Results:
         self._connection = connection
         self._workspace = workspace
 
-    def add(self, results: Sequence[NewResult], now: datetime) -> None:
+    def add(self, results: Sequence[Accepted], now: datetime) -> None:
         """Keep accepted answers; a task that has a current one already breaks the transaction."""
         self._connection.many("add_results", results, created_at=to_micros(now))
 
