@@ -1,7 +1,7 @@
 """A vendor's side of the desk for tests of batches: answers by method and path, all on record."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +11,7 @@ import orjson
 from aiohttp import web
 
 from quire.domain.accounts import Account
-from quire.domain.batches import BatchRow, BatchStatus, End, Sought, Submission, custom_id
+from quire.domain.batches import BatchRow, BatchStatus, End, RowEnd, Sought, Submission, custom_id
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.requests import Call
 from quire.providers.protocol import Batching
@@ -139,6 +139,14 @@ async def rows(
     """Every row of a batch."""
     status = BatchStatus(end=End.COMPLETED) if status is None else status
     return [row async for row in batching.fetch(desk.door, desk.account, ref, status)]
+
+
+def readable(rows: Sequence[BatchRow], unread: int) -> list[BatchRow]:
+    """Rows without those that nobody can read, of which there must be so many, with their lines."""
+    left_out = [row for row in rows if row.end is RowEnd.UNREADABLE]
+    assert len(left_out) == unread
+    assert all(row.raw for row in left_out)
+    return [row for row in rows if row.end is not RowEnd.UNREADABLE]
 
 
 def sought(rows: int = 2, *known: str, input_ref: str = "") -> Sought:

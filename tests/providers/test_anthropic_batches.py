@@ -24,6 +24,7 @@ from tests.providers.desks import (
     Desk,
     failing,
     lined,
+    readable,
     rows,
     run,
     sought,
@@ -177,7 +178,7 @@ def test_rows_are_read_in_any_order_and_with_any_end() -> None:
     body += lined({"custom_id": "new-1", "result": {"type": "postponed"}}, {"custom_id": "bare-2"})
     there = desk({f"GET {ONE}/results": Answer(body)})
 
-    found = run(there, lambda on: rows(BATCHES, on, REF))
+    found = readable(run(there, lambda on: rows(BATCHES, on, REF)), 3)
 
     ends = [each.end for each in found]
     assert ends[1] is RowEnd.ANSWERED

@@ -8,8 +8,9 @@ import pytest
 from quire.domain.batches import Found
 from quire.providers.searching import MOST_PAGES
 from tests.providers.desks import Answer, run, sought
+from tests.providers.exchanges.openai_batches import BATCH
 from tests.providers.scripted import Heard, Scripted
-from tests.providers.test_openai_batches import BATCH, SOUGHT, looking, pages
+from tests.providers.test_openai_batches import SOUGHT, looking, pages
 from tests.providers.test_vertex_batches import PATH as VERTEX_PATH
 from tests.providers.test_vertex_batches import batches as vertex
 from tests.providers.test_vertex_batches import desk as vertex_desk

@@ -17,6 +17,7 @@ from quire.providers.openai_batches import OpenAIBatches
 from quire.providers.transport import Transport
 from tests.providers.asking import KEY, account, refused
 from tests.providers.carrying import failing
+from tests.providers.desks import readable
 from tests.providers.exchanges.openai import RESPONSES_ANSWERS
 from tests.providers.exchanges.openai_batches import answered, left
 from tests.providers.hostile import json_of
@@ -31,7 +32,7 @@ NAMES = [
 ]
 
 
-def read(row: object, vendor: Speaker | None = None) -> BatchRow | None:
+def read(row: object, vendor: Speaker | None = None) -> BatchRow:
     raw = row if isinstance(row, bytes) else orjson.dumps(row)
     return read_row(vendor or OpenAI(), account(), raw)
 
@@ -98,7 +99,6 @@ def test_a_success_that_is_an_error_is_one() -> None:
     [
         ({"custom_id": "a-1"}, Remedy.LOST),
         ({"custom_id": "a-1", "response": None, "error": None}, Remedy.LOST),
-        ({"custom_id": "a-1", "response": "text"}, Remedy.LOST),
         (answered("a-1", None), Remedy.LOST),
         (answered("a-1", {}, 302), Remedy.LOST),
         ({"custom_id": "a-1", "response": {"body": {}, "status_code": "200"}}, Remedy.LOST),
@@ -118,8 +118,23 @@ def test_a_row_that_names_a_call_and_says_little_goes_again(row: object, remedy:
 @pytest.mark.parametrize(
     "row", [b"", b"{", b"[]", b"null", b"{}", {"custom_id": None}, {"custom_id": 7}, b"\xff\xfe"]
 )
-def test_a_row_that_names_no_call_is_left_out(row: object) -> None:
-    assert read(row) is None
+def test_a_row_that_names_no_call_is_kept_as_it_came(row: object) -> None:
+    raw = row if isinstance(row, bytes) else orjson.dumps(row)
+
+    assert read(row) == BatchRow("", RowEnd.UNREADABLE, raw)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"custom_id": "a-1", "response": "text"},
+        {"custom_id": "a-1", "result": {"output": [{"text": "an answer"}]}},
+        {"custom_id": "a-1", "response": {"status_code": "200", "body": {"output": "an answer"}}},
+        answered("a-1", {"output": "moved"}, 302),
+    ],
+)
+def test_a_row_in_no_form_of_ours_that_says_something_is_kept_as_it_came(row: object) -> None:
+    assert read(row) == BatchRow("a-1", RowEnd.UNREADABLE, orjson.dumps(row))
 
 
 def test_an_answer_in_no_form_of_ours_is_kept_as_it_is() -> None:
@@ -136,7 +151,7 @@ def test_a_row_of_any_depth_is_no_exception(depth: int) -> None:
 
     found = read(row)
 
-    assert found is None or found.custom_id == "a-1"
+    assert found.custom_id == "a-1" or found == BatchRow("", RowEnd.UNREADABLE, row)
 
 
 def test_half_a_character_does_not_cost_an_answer() -> None:
@@ -182,7 +197,7 @@ def test_strangers_and_garbage_between_rows_do_not_matter_and_keys_do_not_stay()
     file = b"\n\r\n{half\n" + jsonl([], answered("a-1", echo)) + b"<html>\n"
     server = Scripted(**{"GET /files/o/content": (200, file)})
 
-    (row,) = server.during(rows_of(OPENAI, ("o",)))
+    (row,) = readable(server.during(rows_of(OPENAI, ("o",))), 3)
 
     assert row.custom_id == "a-1"
     assert KEY.encode() not in row.raw

@@ -23,6 +23,7 @@ from tests.providers.desks import (
     Desk,
     failing,
     lined,
+    readable,
     rows,
     run,
     sought,
@@ -216,7 +217,7 @@ def test_rows_are_read_from_a_file() -> None:
         | {f"GET {DOWNLOAD}": Answer(body)}
     )
 
-    check_all(run(there, collected))
+    check_all(readable(run(there, collected), 3))
 
     assert there.told("GET", ":download")[0].query == {"alt": "media"}
 
@@ -229,7 +230,7 @@ def test_rows_are_read_from_the_job_itself(place: str) -> None:
     body = job(output=output) if place == "metadata" else job(done=True, response=output)
     there = desk({f"GET {ONE}": Answer(body)})
 
-    check_all(run(there, collected))
+    check_all(readable(run(there, collected), 1))
 
 
 def test_a_job_that_outlasted_its_time_has_no_rows_and_one_that_is_done_must_have_some() -> None:

@@ -174,9 +174,10 @@ def test_rows_that_the_provider_always_breaks_down_at_end_with_its_words(
     progress = run.wait(at_most(60))
 
     assert (progress.state, progress.done, progress.failed) == ("running", 39, 1)
-    (failed,) = [row for row in here.engine.rows(run.id) if row["error"]]
-    assert "500" in failed["error"]
-    assert "(sent 3 times, in batches, without an answer)" in failed["error"]
+    (failed,) = [row["error"] for row in here.engine.rows(run.id) if row["error"]]
+    assert isinstance(failed, str)
+    assert "500" in failed
+    assert "(sent 3 times, in batches, without an answer)" in failed
     struck = [each for each in here.server.entries() if each.fault == "500"]
     assert len(struck) == 3 * {1: 1, 4: 3}[size]  # alone; or in packs of four, two, and one
     assert progress.cost == here.bill()

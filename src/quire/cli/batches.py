@@ -77,6 +77,14 @@ Absent = Annotated[
 ]
 
 
+Lines = Annotated[
+    bool,
+    typer.Option(
+        "--lines", metavar="", help="Print the lines of its results that nobody could read."
+    ),
+]
+
+
 @app.callback()
 def batches() -> None:
     """Batches: what providers have of ours, and what became of it."""
@@ -102,12 +110,21 @@ def list_batches(context: typer.Context, run: OfRun = None, as_json: AsJson = Fa
 
 
 @app.command(epilog="Example: quire batches show 7")
-def show(context: typer.Context, batch: Number, as_json: AsJson = False) -> None:
+def show(
+    context: typer.Context, batch: Number, lines: Lines = False, as_json: AsJson = False
+) -> None:
     """Show one batch, with what the provider says of it."""
     with opened(context) as engine:
         found = engine.batch(batch)
         workers = engine.workers()
         tagged = _tagged(engine, found)
+        kept = [_text(each) for each in engine.batch_lines(batch)] if lines else []
+    if lines:
+        if as_json:
+            print_json({"batch": batch, "lines": kept})
+        for each in () if as_json else kept:
+            say(each)
+        return
     if as_json:
         print_json(found)
         return
@@ -199,6 +216,7 @@ def _pairs(batch: "BatchView", workers: int) -> list[tuple[str, str]]:
         "missing": batch.missing,
         "twice": batch.duplicates,
         "not ours": batch.strangers,
+        "unreadable": batch.unread,
     }
     return [
         (f"batch {batch.id}", _state(batch)),
@@ -212,6 +230,7 @@ def _pairs(batch: "BatchView", workers: int) -> list[tuple[str, str]]:
         ("answered", f"{batch.answered:,}"),
         ("calls", _counted(batch.attempts)),
         ("rows", _counted(astray)),
+        ("unreadable", _unread(batch)),
         ("provider", _counted(batch.counts)),
         ("cost", dollars(batch.cost)),
         ("made", moment(batch.created_at)),
@@ -227,6 +246,17 @@ def _state(batch: "BatchView") -> str:
     wished = batch.cancelling and batch.state not in (*OVER, "ended")
     words = [batch.state, batch.end_reason or "", "cancelling" if wished else ""]
     return ", ".join(dict.fromkeys(each for each in words if each))
+
+
+def _unread(batch: "BatchView") -> str:
+    """Where the lines are that nobody could read."""
+    here = f"{batch.kept:,} kept here: quire batches show {batch.id} --lines" if batch.kept else ""
+    named = f"those that name a call are its response: quire ledger {batch.run_id}"
+    return "; ".join(filter(None, (here, named if batch.unread > batch.kept else "")))
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", "backslashreplace")
 
 
 def _next_look(batch: "BatchView", workers: int) -> str:

@@ -1,6 +1,7 @@
 """Batches: many calls handed to a provider at once, answered within hours, for about half."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -38,6 +39,7 @@ class RowEnd(StrEnum):
     ERRORED = "errored"
     EXPIRED = "expired"
     CANCELLED = "cancelled"
+    UNREADABLE = "unreadable"  # it may be an answer, and nobody can tell
 
 
 class Cadence(NamedTuple):
@@ -107,15 +109,25 @@ class BatchStatus:
 class BatchRow(NamedTuple):
     """One row of a batch's results."""
 
-    custom_id: str
+    custom_id: str  # "" where no name can be read
     end: RowEnd
-    raw: bytes = b""  # of an answer: the body, as a direct call's decoder reads it
+    raw: bytes = b""  # of an answer: the body, as a direct call's decoder reads it; else the line
     error: ProviderError | None = None  # of an error: classified as that of a direct call
 
 
 def custom_id(nonce: str, attempt: int) -> str:
     """Name a call inside its batch, within the strictest vendor's rule."""
     return f"{nonce}-{attempt}"
+
+
+def named_in(line: bytes, nonces: Iterable[str]) -> int | None:
+    """The one attempt whose custom id stands whole in a line that nobody can read, if any does."""
+    found = {
+        int(number)
+        for nonce in nonces
+        for number in re.findall(rb"[\"']%s-([0-9]{1,18})[\\\"']" % nonce.encode(), line)
+    }
+    return found.pop() if len(found) == 1 else None
 
 
 def attempt_of(name: str) -> tuple[str, int] | None:
@@ -196,6 +208,8 @@ class BatchView:
     duplicates: int
     strangers: int
     missing: int
+    unread: int = 0  # lines of its results that nobody could read
+    kept: int = 0  # of them, those kept with the batch; the others are with their calls
     created_at: datetime
     submitted_at: datetime | None
     next_at: datetime | None  # when it is looked at next

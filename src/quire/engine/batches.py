@@ -28,6 +28,11 @@ class Batching:
             raise NotFound(f"there is no batch {batch}; `quire batches` lists them")
         return found[0]
 
+    def batch_lines(self, batch: int) -> list[bytes]:
+        """The lines of a batch's results that nobody could read and that name no call of ours."""
+        with self.ledger.snapshot() as tx:
+            return tx.batch_views.lines(BatchId(batch))
+
     def cancel_batch(self, batch: int) -> bool:
         """Ask the provider to end a batch; what it has answered is kept, the rest goes again."""
         now = self._outside.now()

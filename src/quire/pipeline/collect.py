@@ -34,6 +34,8 @@ class Strays(NamedTuple):
 
     duplicates: int = 0
     strangers: int = 0
+    unread: int = 0  # lines that nobody can read
+    nameless: int = 0  # of them, those that may be about any call
 
 
 def note_status(
@@ -115,8 +117,11 @@ def _halve(tx: Transaction, members: Sequence[Member], error: str) -> None:
         tx.tasks.move("give_up", [members[0].task_id], ["ready"])
 
 
-def settle_missing(tx: Transaction, batch: Batch, now: datetime) -> int:
-    """Some calls without a row: free where nothing ran, else presumed; returns how many."""
+def settle_missing(tx: Transaction, batch: Batch, strays: Strays, now: datetime) -> int:
+    """Some calls without a row: free where nothing ran, else presumed; returns how many.
+
+    Where lines came that nobody can read, the answers may be in them: a person looks first.
+    """
     rows = tx.batches.open_of(batch.id, CHUNK)
     if not rows:
         return 0
@@ -125,15 +130,35 @@ def settle_missing(tx: Transaction, batch: Batch, now: datetime) -> int:
         wait = wait_after(max(row.no for row in rows), None) if full else 0.0
         return let_go_again(tx, rows, f"the batch {batch.end_reason.value}", now, wait)
     lose_for_good(tx, rows, "the batch ended without a row for this call", now)
-    tx.batches.count_rows(batch.id, 0, 0, len(rows))
+    tx.batches.count_rows(batch.id, missing=len(rows))
+    if strays.nameless:
+        _hold_unread(tx, batch, strays.nameless, now)
     return len(rows)
+
+
+def _hold_unread(tx: Transaction, batch: Batch, lines: int, now: datetime) -> None:
+    run = tx.runs.get(batch.run_id)
+    if run is None or run.state != "running":  # nothing is asked again
+        return
+    noun = "line" if lines == 1 else "lines"
+    detail = (
+        f"batch {batch.id} has calls without a row, and {lines} {noun} that nobody can read;"
+        f" `quire batches show {batch.id} --lines` prints what is kept of them;"
+        f" `quire retry {batch.run_id}` asks, and pays, again"
+    )
+    hold(tx, batch.run_id, HoldKind.UNDECODABLE, detail, now)
 
 
 def finish(tx: Transaction, batch: Batch, strays: Strays, now: datetime) -> bool:
     """Everything the batch answered is here."""
     if not tx.batches.move("collect", batch.id):
         return False
-    tx.batches.count_rows(batch.id, strays.duplicates, strays.strangers, 0)
+    tx.batches.count_rows(
+        batch.id,
+        duplicates=strays.duplicates,
+        strangers=strays.strangers,
+        unread=strays.unread,
+    )
     tx.batches.finish(batch.id, now)
     tx.events.add(batch.run_id, "batch_collected", f"batch {batch.id}: {batch.calls} calls", now)
     tx.notify()

@@ -44,6 +44,7 @@ from quire.providers.batching import (
     errored,
     lines,
     reference,
+    unreadable,
     unusable,
 )
 from quire.providers.http import encoded
@@ -151,9 +152,7 @@ class AnthropicBatches:
         """Read the rows of a batch that has ended."""
         async with aclosing(self._lines(door, account, ref)) as found:
             async for line in found:
-                row = self._row(line, account)
-                if row is not None:
-                    yield row
+                yield self._row(line, account)
 
     async def cancel(self, door: Door, account: Account, ref: str) -> None:
         """Ask for a batch's end; what it has answered by then is kept."""
@@ -208,20 +207,20 @@ class AnthropicBatches:
         request = _request(account, ref, "results")
         return lines(door, self._vendor.classify, account, request, missing=f"the results of {ref}")
 
-    def _row(self, line: bytes, account: Account) -> BatchRow | None:
-        """Read one line; None where it names no call."""
+    def _row(self, line: bytes, account: Account) -> BatchRow:
+        """Read one line."""
         row = mapping(parse(line))
         name, result = text(row.get("custom_id")), mapping(row.get("result"))
         kind, message = result.get("type"), mapping(result.get("message"))
         if not name:
-            return None
+            return unreadable(line)
         if kind == "succeeded" and message:
             return BatchRow(name, RowEnd.ANSWERED, _message(line, message))
         if isinstance(kind, str) and kind in _ENDS:
             return BatchRow(name, _ENDS[kind])
         error = mapping(result.get("error"))
         if kind != "errored" or not error:
-            return BatchRow(name, RowEnd.ERRORED, error=unusable(self.name))
+            return unusable(self.name, name, row, line)
         inner = mapping(error.get("error"))
         status = _STATUSES.get(text(inner.get("type")), 500)
         told = errored(self._vendor.classify, account, status, orjson.dumps(error))

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 import orjson
 
 from quire.domain.accounts import Account
-from quire.domain.batches import BatchStatus
+from quire.domain.batches import BatchRow, BatchStatus, RowEnd
 from quire.domain.data import Json, JsonObject, plain_json
 from quire.domain.errors import ProviderError, Remedy
 from quire.providers.http import one_line, refusal, without_key
@@ -21,6 +21,10 @@ LONGEST_REFERENCE = 300
 
 _UNKNOWN = "nobody knows whether the batch was made"
 _ENDED_ALREADY = (400, 409, 422)  # what vendors say to whoever cancels what has ended
+_ENVELOPE = {  # what a row may hold besides what came of its call
+    *("id", "custom_id", "key", "metadata", "object", "type"),
+    *("request", "request_id", "status_code", "processed_time"),
+}
 _REMEDIES = {Remedy.LOST: Remedy.RETRY, Remedy.SPLIT: Remedy.FIX_REQUEST}  # of what is no call
 
 
@@ -181,10 +185,31 @@ def errored(
     return refusal(classify, HttpResponse(status, {}, body), account, place)
 
 
-def unusable(vendor: str) -> ProviderError:
-    """The failure of a row that names a call of ours and says nothing of it: it may be billed."""
+def unreadable(line: bytes) -> BatchRow:
+    """A line that names no call: somebody may have paid for it."""
+    return BatchRow("", RowEnd.UNREADABLE, line)
+
+
+def unusable(vendor: str, name: str, row: JsonObject, line: bytes) -> BatchRow:
+    """A row that names a call and tells nothing that we know; it is kept if it says anything."""
+    if _says_something(row):
+        return BatchRow(name, RowEnd.UNREADABLE, line)
     message = f"{vendor}: the batch's row for this call holds neither an answer nor an error"
-    return ProviderError(message, remedy=Remedy.LOST)
+    return BatchRow(name, RowEnd.ERRORED, error=ProviderError(message, remedy=Remedy.LOST))
+
+
+def _says_something(row: JsonObject) -> bool:
+    """Whether there are words in a row besides names and what was asked."""
+    left: list[Json] = [row]
+    while left:  # without recursion: a row may be as deep as it likes
+        each = left.pop()
+        if isinstance(each, dict):
+            left += [value for name, value in each.items() if name not in _ENVELOPE]
+        elif isinstance(each, list):
+            left += each
+        elif isinstance(each, str) and each:
+            return True
+    return False
 
 
 def reference(value: Json) -> str:

@@ -21,6 +21,7 @@ from quire.providers.batching import (
     lines,
     reference,
     refusing,
+    unreadable,
     unusable,
     written,
 )
@@ -128,26 +129,22 @@ async def delete_file(door: Door, vendor: Vendor, account: Account, name: str) -
 async def read_files(
     door: Door, vendor: Speaker, account: Account, names: Iterable[str]
 ) -> AsyncGenerator[BatchRow]:
-    """Read the rows of files of results, one after the other, each file once.
-
-    A line that names no call is left out.
-    """
+    """Read the rows of files of results, one after the other, each file once."""
     place = place_of(vendor, account)
     for name in dict.fromkeys(names):
         request = place.request("GET", "files", name, "content")
         found = lines(door, vendor.classify, account, request, f"the results' file {name}")
         async with aclosing(found):
             async for line in found:
-                if row := read_row(vendor, account, line):
-                    yield row
+                yield read_row(vendor, account, line)
 
 
-def read_row(vendor: Speaker, account: Account, line: bytes) -> BatchRow | None:
-    """Read one line of results; None where it names no call."""
+def read_row(vendor: Speaker, account: Account, line: bytes) -> BatchRow:
+    """Read one line of results."""
     row = mapping(parse(line))
     name = text(row.get("custom_id"))
     if not name:
-        return None
+        return unreadable(line)
     response, error = mapping(row.get("response")), row.get("error")
     status, body = response.get("status_code"), response.get("body")
     failed: HttpResponse | None
@@ -162,7 +159,7 @@ def read_row(vendor: Speaker, account: Account, line: bytes) -> BatchRow | None:
     else:
         failed = _failure(status, raw, error)
     if failed is None:
-        return BatchRow(name, RowEnd.ERRORED, error=unusable(vendor.name))
+        return unusable(vendor.name, name, row, line)
     why = errored(vendor.classify, account, failed.status, failed.body)
     return BatchRow(name, RowEnd.ERRORED, error=why)
 

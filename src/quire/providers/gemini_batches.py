@@ -32,6 +32,7 @@ from quire.providers.batching import (
     lines,
     reference,
     refusing,
+    written,
 )
 from quire.providers.gemini import HOME, VERSION, Gemini
 from quire.providers.google import place
@@ -141,15 +142,14 @@ class GeminiBatches:
             files = (file,) if file else ()
             if status.end is End.COMPLETED and not file and not isinstance(inside, list):
                 raise _unclear(f"{ref} is done, but shows no results yet")
-            for each in items(inside):
-                if name := text(mapping(each.get("metadata")).get("key")):
-                    yield answered(self.name, account, name, each)
+            for each in inside if isinstance(inside, list) else ():
+                name = text(mapping(mapping(each).get("metadata")).get("key"))
+                yield answered(self.name, account, name, mapping(each), written(each))
         for file in files:
             async with aclosing(self._lines(door, account, file)) as found:
                 async for line in found:
                     row = mapping(parse(line))
-                    if name := text(row.get("key")):
-                        yield answered(self.name, account, name, row)
+                    yield answered(self.name, account, text(row.get("key")), row, line)
 
     async def cancel(self, door: Door, account: Account, ref: str) -> None:
         """Ask for a job's end."""

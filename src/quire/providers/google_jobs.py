@@ -8,7 +8,7 @@ from quire.domain.accounts import Account
 from quire.domain.batches import BatchRow, End, RowEnd
 from quire.domain.data import Json, JsonObject
 from quire.domain.errors import ProviderError
-from quire.providers.batching import counted, errored, unusable
+from quire.providers.batching import counted, errored, unreadable, unusable
 from quire.providers.google import classify_google
 from quire.providers.http import one_line
 from quire.providers.protocol import Classify
@@ -78,14 +78,16 @@ def classify_as(vendor: str) -> Classify:
     return lambda response: classify_google(vendor, response)
 
 
-def answered(vendor: str, account: Account, name: str, row: JsonObject) -> BatchRow:
+def answered(vendor: str, account: Account, name: str, row: JsonObject, line: bytes) -> BatchRow:
     """A row with a response or an error; a response may be nothing but an error, too."""
+    if not name:
+        return unreadable(line)
     response = mapping(row.get("response"))
     error = mapping(row.get("error")) or mapping(response.get("error"))
     if error:
         return BatchRow(name, RowEnd.ERRORED, error=failure(vendor, account, error))
     if not response:
-        return BatchRow(name, RowEnd.ERRORED, error=unusable(vendor))
+        return unusable(vendor, name, row, line)
     return BatchRow(name, RowEnd.ANSWERED, orjson.dumps(response))
 
 

@@ -162,9 +162,7 @@ class VertexBatches:
             lines: AsyncGenerator[bytes] = store.lines(name)
             async with aclosing(lines):
                 async for line in lines:
-                    row = self._row(mapping(parse(line)), account)
-                    if row is not None:
-                        yield row
+                    yield self._row(line, account)
 
     async def cancel(self, door: Door, account: Account, ref: str) -> None:
         """Ask for a job's end; what it has answered by then is written all the same."""
@@ -183,15 +181,13 @@ class VertexBatches:
         if input_ref:
             await self._opening(door, account).delete(input_ref)
 
-    def _row(self, row: JsonObject, account: Account) -> BatchRow | None:
-        name = text(row.get("custom_id"))
-        if not name:
-            return None
-        status = row.get("status")
-        if isinstance(status, str) and status.strip():
+    def _row(self, line: bytes, account: Account) -> BatchRow:
+        row = mapping(parse(line))
+        name, status = text(row.get("custom_id")), row.get("status")
+        if name and isinstance(status, str) and status.strip():
             error = failure(self.name, account, _failure(status))
             return BatchRow(name, RowEnd.ERRORED, error=error)
-        return answered(self.name, account, name, row)
+        return answered(self.name, account, name, row, line)
 
 
 @lru_cache(maxsize=256)

@@ -28,6 +28,11 @@ class BatchViews:
         )
         return [self._view(row) for row in rows]
 
+    def lines(self, batch: BatchId) -> list[bytes]:
+        """The lines of a batch's results that nobody could read, and that name no call of ours."""
+        rows = self._connection.run("kept_lines", workspace=self._workspace, batch=batch)
+        return [bytes(row[0]) for row in rows]
+
     def _view(self, row: Row) -> BatchView:
         counts = self._connection.run("counts_of_batch", batch=row[0])
         attempts = {each[0]: each[1] for each in counts}
@@ -52,6 +57,8 @@ class BatchViews:
             duplicates=row[12],
             strangers=row[13],
             missing=row[14],
+            unread=row[22],
+            kept=self._connection.run("count_kept_lines", batch=row[0])[0][0] if row[22] else 0,
             created_at=from_micros(row[15]),
             submitted_at=maybe_moment(row[16]),
             next_at=next_at,

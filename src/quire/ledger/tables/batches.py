@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from datetime import datetime
+from hashlib import sha256
 
 from quire.domain.accounts import CredentialId
 from quire.domain.batches import (
@@ -148,10 +149,24 @@ class Batches:
         """Write down how it ended; what it answered is to be collected."""
         self._change("end_batch", id=batch, reason=reason.value, now=to_micros(now))
 
-    def count_rows(self, batch: BatchId, duplicates: int, strangers: int, missing: int) -> None:
+    def count_rows(
+        self,
+        batch: BatchId,
+        *,
+        duplicates: int = 0,
+        strangers: int = 0,
+        missing: int = 0,
+        unread: int = 0,
+    ) -> None:
         """Count rows that are no answers."""
-        self._change(
-            "count_rows", id=batch, duplicates=duplicates, strangers=strangers, missing=missing
+        counts = {"duplicates": duplicates, "strangers": strangers}
+        self._change("count_rows", id=batch, missing=missing, unread=unread, **counts)
+
+    def keep_line(self, batch: BatchId, line: bytes, now: datetime) -> None:
+        """Keep a line that nobody can read and that names no call, once."""
+        digest = sha256(line).digest()
+        self._connection.change(
+            "keep_line", batch=batch, digest=digest, line=line, now=to_micros(now)
         )
 
     def finish(self, batch: BatchId, now: datetime) -> None:

@@ -69,8 +69,19 @@ UPDATE batches SET counts = :counts, problem = :problem, next_at = :next,
 UPDATE batches SET end_reason = :reason, ended_at = :now, next_at = 0, failures = 0 WHERE workspace_id = :workspace AND id = :id
 
 -- name: count_rows
-UPDATE batches SET duplicates = duplicates + :duplicates, strangers = strangers + :strangers, missing = missing + :missing
+UPDATE batches SET duplicates = duplicates + :duplicates, strangers = strangers + :strangers, missing = missing + :missing,
+    unread = unread + :unread
 WHERE workspace_id = :workspace AND id = :id
+
+-- name: keep_line
+INSERT INTO batch_lines (batch_id, digest, line, kept_at) VALUES (:batch, :digest, :line, :now) ON CONFLICT DO NOTHING
+
+-- name: kept_lines
+SELECT n.line FROM batch_lines n JOIN batches b ON b.id = n.batch_id AND b.workspace_id = :workspace
+WHERE n.batch_id = :batch ORDER BY n.digest
+
+-- name: count_kept_lines
+SELECT count(*) FROM batch_lines WHERE batch_id = :batch
 
 -- name: finish_batch
 UPDATE batches SET collected_at = :now, lease_until = 0, lease_by = NULL WHERE workspace_id = :workspace AND id = :id
@@ -140,7 +151,7 @@ SELECT a.id, a.state FROM attempts a WHERE a.batch_id = :batch AND a.id IN (:ids
 -- name: list_batches
 SELECT b.id, l.run_id, l.model, b.state, b.end_reason, b.ref, c.source, c.name, c.tail, b.calls, b.tokens, b.counts,
     b.duplicates, b.strangers, b.missing, b.created_at, b.submitted_at, b.next_at, b.ended_at, b.problem,
-    CASE WHEN b.cancel_asked_at IS NULL THEN 0 ELSE 1 END, b.nonce
+    CASE WHEN b.cancel_asked_at IS NULL THEN 0 ELSE 1 END, b.nonce, b.unread
 FROM batches b JOIN lanes l ON l.id = b.lane_id LEFT JOIN credentials c ON c.id = b.credential_id AND c.workspace_id = :workspace
 WHERE b.workspace_id = :workspace AND (:run = 0 OR l.run_id = :run) AND (:batch = 0 OR b.id = :batch) ORDER BY b.id DESC LIMIT :limit
 

@@ -32,6 +32,10 @@ ORDER BY q.id
 UPDATE responses SET raw = NULL, decoded = NULL, reasoning = NULL
 WHERE attempt_id IN (SELECT id FROM attempts WHERE request_id IN (:requests...))
 
+-- name: purge_batch_lines
+-- What nobody could read may be about the document too.
+DELETE FROM batch_lines WHERE batch_id IN (SELECT batch_id FROM attempts WHERE request_id IN (:requests...) AND batch_id IS NOT NULL)
+
 -- name: purge_requests
 UPDATE requests SET body = NULL, purged_at = :now WHERE id IN (:requests...)
 

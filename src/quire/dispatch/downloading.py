@@ -1,0 +1,92 @@
+"""One download of a batch's rows as they come: a group in memory, and which calls were seen."""
+
+from collections.abc import Iterator
+from tempfile import SpooledTemporaryFile
+
+from quire.domain.batches import BatchRow, RowEnd, attempt_of, named_in
+from quire.domain.ids import AttemptId
+from quire.pipeline.collect import Strays
+
+GROUP = 256  # rows stored in one transaction
+GROUP_BYTES = 8 * 2**20  # or so many bytes of them
+KEPT = 1000  # lines of one batch that name no call, at most
+KEPT_BYTES = 16 * 2**20
+
+Named = list[tuple[AttemptId, BatchRow]]
+
+
+class Download:
+    """Sorts rows as they come; lines that nobody can read wait on disk for the end."""
+
+    def __init__(self, nonces: frozenset[str]) -> None:
+        """Begin with nothing; the nonces are all names that the batch was submitted under."""
+        self._nonces = nonces
+        self._group: Named = []
+        self._size = 0  # bytes
+        self._seen: set[AttemptId] = set()
+        self._duplicates = self._unread = self._nameless = 0
+        self._aside = SpooledTemporaryFile(GROUP_BYTES)  # noqa: SIM115 - closed with the download
+        self.kept: list[bytes] = []  # lines that name no call
+        self.strangers = 0
+        self.moment = 0.0  # when it was last known to move
+
+    def close(self) -> None:
+        """Let go of what waits on disk."""
+        self._aside.close()
+
+    def take(self, row: BatchRow) -> None:
+        """Take the next row."""
+        if row.end is RowEnd.UNREADABLE:
+            self._unread += 1
+            self._aside.write(row.raw + b"\n")
+            return
+        named = attempt_of(row.custom_id)
+        if named is None or named[0] not in self._nonces:
+            self.strangers += 1
+        else:
+            self._add(AttemptId(named[1]), row)
+
+    def take_unread(self) -> Iterator[None]:
+        """Take what nobody could read, line by line, now that all that can be read is known.
+
+        Where a call has a row that can be read, that one counts, whichever came first.
+        """
+        self._aside.seek(0)
+        for line in self._aside:
+            raw = line.removesuffix(b"\n")
+            attempt = named_in(raw, self._nonces)
+            if attempt is not None:
+                self._add(AttemptId(attempt), BatchRow("", RowEnd.UNREADABLE, raw))
+                yield
+                continue
+            self._nameless += 1
+            if len(self.kept) < KEPT and sum(map(len, self.kept)) + len(raw) <= KEPT_BYTES:
+                self.kept.append(raw)
+
+    def _add(self, attempt: AttemptId, row: BatchRow) -> None:
+        if attempt in self._seen:
+            self._duplicates += 1
+        else:
+            self._seen.add(attempt)
+            self._group.append((attempt, row))
+            self._size += len(row.raw)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing came that is, or may be, ours."""
+        return not self._seen and not self._unread
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the rows in memory are to be stored now."""
+        return len(self._group) >= GROUP or self._size >= GROUP_BYTES
+
+    def next_group(self) -> Named:
+        """Hand over the rows in memory."""
+        group, self._group, self._size = self._group, [], 0
+        return group
+
+    @property
+    def strays(self) -> Strays:
+        """What came besides answers."""
+        return Strays(self._duplicates, self.strangers, self._unread, self._nameless)

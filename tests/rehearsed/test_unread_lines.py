@@ -1,0 +1,162 @@
+"""Lines of a batch's results that nobody can read may be paid for: they are kept, and told of."""
+
+import json
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+import pytest
+
+from quire.domain.runs import HoldKind
+from quire.providers import batching, filing
+from tests.cli.conftest import Quire
+from tests.patience import at_most
+from tests.pipeline.test_money import assert_counts_agree
+from tests.rehearsed.conftest import Rehearse, Serve
+from tests.rehearsed.rehearsed import OPENAI, QuickClock, Rehearsed
+from tests.world import sentences
+
+BLOCKS = 30
+Garble = Callable[[bytes], list[bytes]]
+
+
+@pytest.fixture
+def garbled(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Let the first lines of a download be others, as somebody between here and there left them."""
+
+    def begin(garble: Garble, count: int = 2) -> None:
+        whole, left = batching.lines, [count]
+
+        async def broken(*about: Any) -> AsyncGenerator[bytes]:
+            async for line in whole(*about):
+                left[0] -= 1
+                for each in garble(line) if left[0] >= 0 else [line]:
+                    yield each
+
+        monkeypatch.setattr(filing, "lines", broken)
+
+    return begin
+
+
+@pytest.fixture
+def batched(rehearse: Rehearse, ledger_url: str) -> Rehearsed:
+    """An engine and a server whose hours are minutes, with blocks to ask about."""
+    here = rehearse(OPENAI, url=ledger_url, clock=QuickClock(240), batch_latency="20s")
+    here.ingest(sentences(BLOCKS))
+    return here
+
+
+def half(line: bytes) -> list[bytes]:
+    """A line that breaks off, with its name."""
+    return [line[:-20]]
+
+
+def nameless(line: bytes) -> list[bytes]:
+    """A line in a form that nobody has seen, without a name of ours."""
+    return [line.replace(b"custom_id", b"customId").replace(b"-", b"_")]
+
+
+def held(here: Rehearsed) -> Any:
+    """Run through batches until it is held."""
+    run = here.start(route="batch", min_batch_size=2, pack_size=3)
+    progress = run.wait(at_most(60))
+    assert [hold.kind for hold in progress.holds] == [HoldKind.UNDECODABLE]
+    assert progress.done == BLOCKS - 6
+    return run
+
+
+def check_paid_once(here: Rehearsed, run: Any) -> None:
+    """What was paid is known or presumed; and after a retry everything is answered."""
+    spent = run.progress()
+    assert spent.cost < here.bill() <= spent.cost + spent.presumed
+    assert len(here.server.batches()) == 1  # nothing was asked again
+    run.retry()
+    assert run.wait(at_most(60)).done == BLOCKS
+    assert_counts_agree(here, run.id)
+
+
+def test_a_line_that_still_names_its_call_is_kept_as_its_response(
+    batched: Rehearsed, garbled: Callable[..., None]
+) -> None:
+    garbled(half)
+
+    run = held(batched)
+
+    kept = [each for each in batched.attempts(run.id) if each.error]
+    assert len(kept) == 2
+    assert all(each.raw and '"custom_id"' in each.raw for each in kept)
+    view = batched.engine.batch(1)
+    assert (view.unread, view.kept, view.missing, view.answered) == (2, 0, 0, 10)
+    check_paid_once(batched, run)
+
+
+def test_a_line_that_names_no_call_is_kept_with_its_batch(
+    batched: Rehearsed, garbled: Callable[..., None]
+) -> None:
+    garbled(nameless)
+
+    run = held(batched)
+
+    view = batched.engine.batch(1)
+    assert (view.unread, view.kept, view.missing) == (2, 2, 2)
+    lines = [json.loads(each) for each in batched.engine.batch_lines(1)]
+    assert all(each["response"]["body"] for each in lines)
+    assert "quire batches show 1 --lines" in run.progress().holds[0].detail
+    check_paid_once(batched, run)
+
+
+def test_a_row_that_can_be_read_counts_whichever_came_first(
+    batched: Rehearsed, garbled: Callable[..., None]
+) -> None:
+    garbled(lambda line: [*half(line), line, *nameless(line)])
+
+    progress = batched.start(route="batch", min_batch_size=2, pack_size=3).wait(at_most(60))
+
+    assert (progress.state, progress.done, progress.holds) == ("finished", BLOCKS, ())
+    assert progress.cost == batched.bill()
+    view = batched.engine.batch(1)
+    assert (view.unread, view.kept, view.duplicates, view.missing) == (4, 2, 2, 0)
+
+
+def test_lines_that_are_read_again_are_kept_once(
+    batched: Rehearsed, garbled: Callable[..., None]
+) -> None:
+    ends = (b'-1"', b'-2"')
+    garbled(lambda each: nameless(each) if any(end in each for end in ends) else [each], 10**6)
+    batched.server.change_faults("batch_truncate@1")
+
+    run = held(batched)
+
+    assert len(batched.engine.batch_lines(1)) == 2
+    fetched = [each for each in batched.server.entries() if each.path.endswith("/content")]
+    assert len(fetched) > 1
+    check_paid_once(batched, run)
+
+
+def test_a_purge_takes_lines_along_that_may_be_about_the_document(
+    batched: Rehearsed, garbled: Callable[..., None]
+) -> None:
+    garbled(lambda line: [line, *nameless(line)])
+    batched.start(route="batch", min_batch_size=2, pack_size=3).wait(at_most(60))
+    assert len(batched.engine.batch_lines(1)) == 2
+
+    batched.engine.purge(batched.engine.documents()[0].title)
+
+    assert batched.engine.batch_lines(1) == []
+
+
+def test_the_command_line_says_where_such_lines_are(
+    quire: Quire, serve: Serve, garbled: Callable[..., None]
+) -> None:
+    serve(batch_latency="0.1")
+    garbled(nameless)
+    route = ("--route", "batch", "--min-batch-size", "2", "--pack-size", "3", "--poll", "0.1")
+
+    told = quire("run", "-s", "metadata", "-m", OPENAI, *route[:-2], code=4)
+
+    assert "quire batches show 1 --lines" in told.stderr
+    shown = quire("batches", "show", "1").stdout
+    assert "2 missing, 2 unreadable" in shown
+    assert "2 kept here: quire batches show 1 --lines" in shown
+    lines = quire("batches", "show", "1", "--lines").stdout.splitlines()
+    assert [json.loads(each)["customId"][0] for each in lines] == ["q", "q"]
+    assert quire.json("batches", "show", "1", "--lines")["lines"] == lines
