@@ -1,12 +1,12 @@
 """Commands of judge experiments: start one, run it, look at it, take its tables and its report."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from quire.cli import options as of
+from quire.cli.driving import drive, tell_detached
 from quire.cli.ending import exit_code
 from quire.cli.foretelling import tell_recipe, together
 from quire.cli.judged import (
@@ -23,8 +23,6 @@ from quire.cli.judged import (
 from quire.cli.opening import opened, session
 from quire.cli.outstanding import batches_out
 from quire.cli.printing import counted, moment, note, print_json, print_pairs, print_table, say
-from quire.cli.telling import News
-from quire.cli.watching import Watcher
 from quire.domain.data import Json
 
 if TYPE_CHECKING:
@@ -103,7 +101,7 @@ def run(
     with opened(context, make=True) as engine:
         handle = start_experiment(engine, file, new=new, **told)
         if detach:
-            _tell_detached(context, handle, as_json=as_json)
+            tell_detached(context, handle, as_json=as_json)
             return
         shown = shown_run(engine, handle.id)
         if not (handle.goes_on or session(context).quiet):
@@ -207,34 +205,6 @@ def _rows(context: typer.Context, which: str) -> "ExperimentRows":
 
 def _drive(context: typer.Context, engine: "Engine", handle: "RunHandle", shown: Shown) -> bool:
     """Work until the run is at rest; true if somebody interrupted."""
-    from quire.pipeline.progress import at_rest
-
-    quiet = session(context).quiet
     start = shown.whole(engine.progress(handle.id))
-    if not quiet:
-        note(beginning(shown, start, goes_on=handle.goes_on))
-        if out := batches_out(start, workers=1):  # this process is one
-            note(out)
-    told = quiet or sys.stderr.isatty()  # there the live line tells it
-    news = None if told else News(engine, note, handle.id)
-    with Watcher(start, quiet=quiet, batches=lambda: engine.batches(handle.id)) as watcher:
-
-        def done() -> bool:
-            now = engine.progress(handle.id)
-            watcher(shown.whole(now))
-            if news:
-                news()
-            return at_rest(now)
-
-        interrupted = engine.work(done, signals=True, tell=watcher.tell, only=handle.id)
-    if news:
-        news()
-    return interrupted
-
-
-def _tell_detached(context: typer.Context, handle: "RunHandle", *, as_json: bool) -> None:
-    if as_json:
-        print_json({"run": handle.id, "goes_on": handle.goes_on, "detached": True})
-    elif not session(context).quiet:
-        said = "was recorded before" if handle.goes_on else "is recorded"
-        say(f"run {handle.id} {said}; `quire work` or `quire attach {handle.id}` carries it out")
+    told = beginning(shown, start, goes_on=handle.goes_on)
+    return drive(context, engine, told, start, shown=shown.whole)

@@ -21,6 +21,10 @@ LedgerUrl = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON.")]
+OnlyStage = Annotated[
+    str | None,
+    typer.Option("--stage", metavar="NAME", help="Only this stage.", show_default=False),
+]
 RunNumber = Annotated[
     int | None,
     typer.Argument(

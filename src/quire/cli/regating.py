@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quire.cli.opening import chosen, opened, session
-from quire.cli.options import AsJson, RunNumber
+from quire.cli.options import AsJson, OnlyStage, RunNumber
 from quire.cli.printing import counted, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -20,10 +20,7 @@ COLUMNS = ("stage", ">same", ">changed", ">accepted", ">refused", ">confirmed", 
 def regate(
     context: typer.Context,
     run: RunNumber = None,
-    stage: Annotated[
-        str | None,
-        typer.Option("--stage", metavar="NAME", help="Only this stage.", show_default=False),
-    ] = None,
+    stage: OnlyStage = None,
     apply: Annotated[
         bool, typer.Option("--apply", metavar="", help="Carry out what it says.")
     ] = False,

@@ -1,6 +1,5 @@
 """The command that carries out a run."""
 
-import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
@@ -9,12 +8,11 @@ from quire.cli import options as of
 from quire.cli import recipe_options
 from quire.cli.cooking import Typed, asked
 from quire.cli.describing import asked_models
+from quire.cli.driving import drive, tell_detached
 from quire.cli.ending import exit_code, print_end, print_end_json
 from quire.cli.opening import chosen, opened, session
-from quire.cli.outstanding import batches_out
-from quire.cli.printing import counted, named, note, print_json, say
-from quire.cli.telling import News
-from quire.cli.watching import Watcher, goal
+from quire.cli.printing import counted, named
+from quire.cli.watching import goal
 from quire.domain.data import Json
 from quire.domain.runs import Progress
 
@@ -48,7 +46,7 @@ def run(
         what: dict[str, Any] = {**asked(engine, typed), "model": model, **policy}
         handle = engine.run(limit=limit, new=new, stop_after=stop_after, **what)
         if detach:
-            _tell_detached(context, handle, as_json)
+            tell_detached(context, handle, as_json=as_json)
             return
         foreseen = None if recipe else _foreseen(engine, handle, **what)
         interrupted = _drive(context, engine, handle)
@@ -95,36 +93,11 @@ def _sum_up(
 def _drive(
     context: typer.Context, engine: "Engine", handle: "RunHandle", *, home: bool = False
 ) -> bool:
-    """Work until the run is at rest, and if it ended until its batches are `home` as well.
-
-    True if somebody interrupted.
-    """
-    from quire.pipeline.progress import at_rest
-
-    quiet = session(context).quiet
+    """Work until the run is at rest; true if somebody interrupted."""
     start = engine.progress(handle.id)
-    if not quiet:
-        if start.state == "running" or not home:
-            note(_beginning(engine.look.head(handle.id), start, goes_on=handle.goes_on))
-        if out := batches_out(start, workers=1):  # this process is one
-            note(out)
-
-    told = quiet or sys.stderr.isatty()  # there the live line tells it
-    news = None if told else News(engine, note, handle.id)
-    with Watcher(start, quiet=quiet, batches=lambda: engine.batches(handle.id)) as watcher:
-
-        def done() -> bool:
-            now = engine.progress(handle.id)
-            watcher(now)
-            if news:
-                news()
-            awaited = home and now.state != "running" and now.batches > 0
-            return at_rest(now) and not awaited
-
-        interrupted = engine.work(done, signals=True, tell=watcher.tell, only=handle.id)
-    if news:
-        news()
-    return interrupted
+    begins = start.state == "running" or not home
+    told = _beginning(engine.look.head(handle.id), start, goes_on=handle.goes_on) if begins else ""
+    return drive(context, engine, told, start, home=home)
 
 
 def _foreseen(engine: "Engine", handle: "RunHandle", **asked: Any) -> int | None:
@@ -148,11 +121,3 @@ def _beginning(head: "RunHead", now: Progress, *, goes_on: bool) -> str:
         stands = "is held" if now.holds else "goes on"
         return f"run {head.id} {stands}, {now.done:,} done so far: {about}{limited}"
     return f"run {head.id}: {about}{limited}"
-
-
-def _tell_detached(context: typer.Context, handle: "RunHandle", as_json: bool) -> None:
-    if as_json:
-        print_json({"run": handle.id, "goes_on": handle.goes_on, "detached": True})
-    elif not session(context).quiet:
-        said = "was recorded before" if handle.goes_on else "is recorded"
-        say(f"run {handle.id} {said}; `quire work` or `quire attach {handle.id}` carries it out")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quire.cli.opening import chosen, opened, session
-from quire.cli.options import AsJson, RunNumber
+from quire.cli.options import AsJson, OnlyStage, RunNumber
 from quire.cli.printing import counted, print_json, say
 from quire.domain.errors import UsageError
 from quire.domain.ids import TaskId
@@ -77,10 +77,7 @@ def stop_after(
 def retry(
     context: typer.Context,
     run: RunNumber = None,
-    stage: Annotated[
-        str | None,
-        typer.Option("--stage", metavar="NAME", help="Only this stage.", show_default=False),
-    ] = None,
+    stage: OnlyStage = None,
     stale: Annotated[
         bool,
         typer.Option(

@@ -1,5 +1,10 @@
 """Columns: what every table of an export has, whether or not it has rows."""
 
+_OF_A_SCORE = (
+    *("sample_id", "experiment_id", "model_id", "rubric_id", "rubric_model_id", "evidence_id"),
+    *("sample_ordinal", "bundle_ordinal", "bundle_signature"),
+)
+
 COLUMNS: dict[str, tuple[str, ...]] = {
     "experiments": (
         "experiment_id",
@@ -77,15 +82,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "scores": (
         "score_id",
-        "sample_id",
-        "experiment_id",
-        "model_id",
-        "rubric_id",
-        "rubric_model_id",
-        "evidence_id",
-        "sample_ordinal",
-        "bundle_ordinal",
-        "bundle_signature",
+        *_OF_A_SCORE,
         "evidence_ids",
         "evidence_labels",
         "is_swap",
@@ -116,15 +113,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "stage_number",
         "stage_label",
         "token",
-        "sample_id",
-        "experiment_id",
-        "model_id",
-        "rubric_id",
-        "rubric_model_id",
-        "evidence_id",
-        "sample_ordinal",
-        "bundle_ordinal",
-        "bundle_signature",
+        *_OF_A_SCORE,
         "is_swap",
     ),
 }
