@@ -12,6 +12,7 @@ import pkgutil
 import random
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -44,7 +45,13 @@ def warm_starts() -> Iterator[list[str]]:
     """
     folder = Path(tempfile.mkdtemp(prefix="quire-warm-"))
     command = [sys.executable, "-m", "tests.warm", str(folder / SOCKET)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+    with subprocess.Popen(
+        command,
+        cwd=CLIENT.parents[1],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    ) as server:
         assert server.stdout is not None
         assert server.stdout.readline() == b"warm\n"
         yield [sys.executable, "-I", "-S", str(CLIENT), str(folder / SOCKET)]
@@ -62,12 +69,13 @@ def serve(path: str) -> None:
         while listening in select.select([listening, sys.stdin], [], [])[0]:
             asked, _ = listening.accept()
             if not os.fork():
-                return _keep(asked)
+                _keep(asked)
+                return
             asked.close()
             with suppress(ChildProcessError):
                 while os.waitpid(-1, os.WNOHANG)[0]:
                     pass
-    os._exit(0)
+    os.killpg(0, signal.SIGKILL)  # and with us, whoever was left behind
 
 
 def _keep(asked: socket.socket) -> None:
@@ -78,7 +86,8 @@ def _keep(asked: socket.socket) -> None:
     child = os.fork()
     if not child:
         asked.close()
-        return _become(given, streams)
+        _become(given, streams)
+        return
     asked.sendall(b"%d\n" % child)
     for each in (*streams, *STREAMS):
         os.close(each)

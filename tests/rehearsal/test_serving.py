@@ -23,9 +23,9 @@ app(prog_name="quire")
 
 
 @contextmanager
-def serving(*options: str) -> Iterator[subprocess.Popen[str]]:
+def serving(start: list[str], *options: str) -> Iterator[subprocess.Popen[str]]:
     """Run `quire rehearse serve` on a free port."""
-    command = [sys.executable, "-c", REHEARSE, "rehearse", "serve", "--port", "0", *options]
+    command = [*start, "-c", REHEARSE, "rehearse", "serve", "--port", "0", *options]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -45,7 +45,8 @@ def exported(process: subprocess.Popen[str]) -> dict[str, str]:
 
 def test_it_says_what_to_export_and_sums_up_at_the_end(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
-    with serving("--fault", "refuse=0.0", "--limit", "requests=60", "--log", str(log)) as process:
+    options = ("--fault", "refuse=0.0", "--limit", "requests=60", "--log", str(log))
+    with serving([sys.executable], *options) as process:
         variables = exported(process)
         url = variables["ANTHROPIC_BASE_URL"]
         body = {"model": "gpt-6-luna", "input": "hello", "max_output_tokens": 100}
@@ -67,7 +68,7 @@ def test_it_says_what_to_export_and_sums_up_at_the_end(tmp_path: Path) -> None:
 
 
 def test_it_ends_with_json_where_that_is_asked_for() -> None:
-    with serving("--json") as process:
+    with serving([sys.executable], "--json") as process:
         assert process.stderr is not None
         assert process.stderr.readline().startswith("rehearsing at ")
         process.send_signal(signal.SIGTERM)
@@ -89,8 +90,8 @@ def test_it_ends_with_json_where_that_is_asked_for() -> None:
         (["--host", "256.256.256.256"], "cannot listen on"),
     ],
 )
-def test_a_mistake_is_one_clear_line(options: list[str], said: str) -> None:
-    with serving(*options) as process:
+def test_a_mistake_is_one_clear_line(options: list[str], said: str, warm: list[str]) -> None:
+    with serving(warm, *options) as process:
         out, err = process.communicate(timeout=20)
 
     assert process.returncode == 2

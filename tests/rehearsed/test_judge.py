@@ -2,7 +2,6 @@
 
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,25 +42,22 @@ def here(
         made.close()
 
 
-HERE = Path(__file__).parents[2]  # where `tests` can be found, wherever a test works
-
-
-def die(here: Rehearsed, clock: PacedClock, run: int, point: str) -> int:
+def die(warm: list[str], here: Rehearsed, clock: PacedClock, run: int, point: str) -> int:
     """Let a process work on a run until it dies at a point; returns how it ended."""
-    command = [sys.executable, "-m", "tests.crash.victim", here.url, str(run), point, "1"]
+    command = [*warm, "tests.crash.victim", here.url, str(run), point, "1"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, str(clock.pace))
-        return subprocess.run([*command, ""], timeout=120, check=False, cwd=HERE).returncode
+        return subprocess.run([*command, ""], timeout=120, check=False).returncode
 
 
 @pytest.mark.parametrize("kind", ["ecc", "control"])
 def test_a_pilot_that_is_killed_and_started_again_adds_up(
-    here: Rehearsed, clock: PacedClock, tmp_path: Path, kind: str
+    here: Rehearsed, clock: PacedClock, warm: list[str], tmp_path: Path, kind: str
 ) -> None:
     path = write_pilot(tmp_path, kind, VENDORS, samples=4, evidence=5)
     run = start_experiment(here.engine, path, route="batch", min_batch_size=2)
 
-    ended = [die(here, clock, run.id, point) for point in DEATHS]
+    ended = [die(warm, here, clock, run.id, point) for point in DEATHS]
     finished = run.wait(at_most(100.0))  # this process takes over
 
     assert set(ended) == {-signal.SIGKILL}

@@ -1,7 +1,6 @@
 """Limits a minute: workers share them, learn them from headers, and slow down in time."""
 
 import subprocess
-import sys
 import time
 from collections import Counter
 from dataclasses import replace
@@ -22,7 +21,6 @@ from tests.rehearsed.rehearsed import (
 from tests.world import sentences
 
 SPEED = 20  # a minute takes three seconds
-QUIRE = [sys.executable, "-m", "quire"]
 WIDE: dict[str, Any] = {"pack_size": 1, "concurrency": 64}
 
 
@@ -74,12 +72,14 @@ def test_two_workers_together_never_send_more_tokens_than_the_limit(
     assert refused(one) == 0
 
 
-def test_worker_processes_share_a_limit_profile(rehearse: Rehearse, ledger_url: str) -> None:
+def test_worker_processes_share_a_limit_profile(
+    rehearse: Rehearse, ledger_url: str, warm: list[str]
+) -> None:
     here = rehearse(OPENAI, url=ledger_url, tables={OPENAI: {"limits": {"requests": 600}}})
     here.ingest(sentences(100))
     here.start(**WIDE)
 
-    work = [*QUIRE, "--ledger", ledger_url, "work", "--workers", "2", "--until-idle"]
+    work = [*warm, "quire.cli", "--ledger", ledger_url, "work", "--workers", "2", "--until-idle"]
     done = subprocess.run(work, capture_output=True, timeout=60)
 
     assert done.returncode == 0, done.stderr
