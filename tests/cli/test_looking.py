@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from quire.dispatch.outside import Outside
+from quire.domain.ids import RunId
+from quire.domain.version import VERSION
+from quire.engine import open_engine
 from tests.cli.conftest import Quire
 
 
@@ -37,6 +41,21 @@ def test_status_says_why_nothing_moves(ready: Quire) -> None:
     ready("run", "--schema", "clauses", "--detach")
 
     assert "no worker is running" in ready("status").stdout
+
+
+def test_a_run_whose_neighbour_alone_is_worked_on_is_stopped(ready: Quire) -> None:
+    ready("run", "--schema", "clauses", "--detach")
+    ready("run", "--schema", "clauses", "--detach", "--new")
+    with open_engine(None) as engine, engine.ledger.transaction() as tx:
+        tx.workers.add("elsewhere", 1, VERSION, Outside().now(), RunId(2))
+
+    lines = ready("runs").stdout.splitlines()
+
+    assert [line.split()[1] for line in lines[2:]] == ["running", "stopped"]
+    assert [each["standing"] for each in ready.json("runs")] == ["running", "stopped"]
+    assert ready("status", 1).stdout.splitlines()[0].split() == ["run", "1", "stopped"]
+    assert "no worker is running" in ready("status", 1).stdout
+    assert "no worker" not in ready("status", 2).stdout
 
 
 def test_status_shows_each_policy_value_with_its_source(ran: Quire) -> None:

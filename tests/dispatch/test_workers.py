@@ -53,6 +53,18 @@ def test_a_pause_from_elsewhere_is_honoured_within_two_seconds(world: Worlds) ->
     assert ended.done - paused_at[0] <= 80  # two seconds at two calls of 50 ms
 
 
+def test_a_worker_of_one_run_is_no_worker_of_another(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(4))
+    run, other = here.start(), here.start(new=True)
+    alive: list[tuple[int, int]] = []
+
+    run.wait(lambda _: alive.append((here.engine.workers(run.id), here.engine.workers(other.id))))
+
+    assert alive[0] == (1, 0)
+    assert (here.engine.workers(), here.engine.progress(other.id).done) == (0, 0)
+
+
 def test_stopping_waits_for_calls_in_flight_and_loses_none(world: Worlds) -> None:
     here = world(faults="latency=0.3")
     here.ingest(sentences(30))

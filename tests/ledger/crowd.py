@@ -45,7 +45,9 @@ def fill(ledger: Ledger, tasks: int) -> Place:
     """Make a run of so many tasks, the first half done; on PostgreSQL its statistics are fresh."""
     place, raw = begin(ledger), Raw(ledger.url)
     raw.rows("DELETE FROM blocks")
-    raw.rows("INSERT INTO workers VALUES (1, 'h', 1, '0', 0, 0, NULL)")
+    raw.rows(
+        "INSERT INTO workers (id, host, pid, version, started_at, seen_at) VALUES (1, 'h', 1, '0', 0, 0)"
+    )
     values = place._asdict() | {"first": FIRST, "pack": PACK}
     answered = tasks // 2
     for text, count in (

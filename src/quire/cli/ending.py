@@ -42,7 +42,7 @@ def go_on_after_stop(run: RunId) -> str:
 def print_end_json(engine: "Engine", now: Progress, code: int) -> None:
     """Sum a run up for a program."""
     head, why = engine.look.head(now.run_id), engine.why(now.run_id)
-    print_json(progress_json(head, now, why, engine.workers()) | {"exit_code": code})
+    print_json(progress_json(head, now, why, engine.workers(now.run_id)) | {"exit_code": code})
 
 
 def print_end(

@@ -140,7 +140,7 @@ def experiment_json(engine: "Engine", shown: Shown, now: Progress) -> dict[str, 
     """All that `quire judge status` says, for a program."""
     head, why = engine.look.head(shown.run), engine.why(shown.run)
     experiment = shown.experiment
-    return progress_json(head, now, why, engine.workers()) | {
+    return progress_json(head, now, why, engine.workers(shown.run)) | {
         "experiment_tag": experiment.experiment_tag,
         "task_type": experiment.task_type,
         "models": list(experiment.models),

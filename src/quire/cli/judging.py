@@ -129,7 +129,7 @@ def status(context: typer.Context, which: WhichOrNewest = None, as_json: of.AsJs
         if as_json:
             print_json(experiment_json(engine, shown, now))
             return
-        workers = engine.workers()
+        workers = engine.workers(shown.run)
         why, head = engine.why(shown.run), engine.look.head(shown.run)
         views = engine.batches(shown.run) if now.batches else []
     print_pairs(
@@ -197,7 +197,7 @@ def _rows(context: typer.Context, which: str) -> "ExperimentRows":
     with opened(context) as engine:
         run = find_experiment_run(engine, which)
         rows = rows_of(engine, run)
-        stands = standing(engine.progress(run), engine.workers())
+        stands = standing(engine.progress(run), engine.workers(run))
     if rows.status != "finished":
         note(f"quire: run {run} is {stands}: this is what there is so far")
     return rows

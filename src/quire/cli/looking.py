@@ -49,16 +49,16 @@ def runs(
     from quire.engine.standing import standing
 
     with opened(context) as engine:
-        workers = engine.workers()
         found = [
-            (engine.look.head(each.id), engine.progress(each.id)) for each in engine.runs(limit)
+            (engine.look.head(each.id), engine.progress(each.id), engine.workers(each.id))
+            for each in engine.runs(limit)
         ]
     if as_json:
-        print_json([progress_json(head, now, (), workers) for head, now in found])
+        print_json([progress_json(head, now, (), workers) for head, now, workers in found])
     elif not found:
         say("no runs yet; `quire run --schema SCHEMA` starts one")
     else:
-        recipes = any(head.recipe for head, _ in found)
+        recipes = any(head.recipe for head, *_ in found)
         what, of = ("recipe", ">tasks") if recipes else ("schema", ">blocks")
         columns = (">run", "state", what, "*model", of, ">done", ">failed", ">cost")
         rows = (
@@ -73,7 +73,7 @@ def runs(
                 dollars(now.cost) + (f" + ≤ {dollars(now.presumed)}" if now.presumed else ""),
                 moment(head.started_at),
             )
-            for head, now in found
+            for head, now, workers in found
         )
         print_table((*columns, "started"), rows, narrowing=_RUNS_GIVE_WAY)
 
@@ -91,7 +91,7 @@ def status(
     with opened(context) as engine:
         number = chosen(engine, run)
         head, now, why = engine.look.head(number), engine.progress(number), engine.why(number)
-        workers = engine.workers()
+        workers = engine.workers(number)
         views = engine.batches(number) if now.batches else []
         own = engine.stage_policies(number) if policy else {}
     if as_json:

@@ -8,7 +8,7 @@ from quire.cli.opening import chosen, opened, session
 from quire.cli.options import AsJson, OnlyStage, RunNumber
 from quire.cli.printing import counted, print_json, say
 from quire.domain.errors import UsageError
-from quire.domain.ids import TaskId
+from quire.domain.ids import RunId, TaskId
 
 if TYPE_CHECKING:
     from quire.engine import Engine
@@ -133,9 +133,9 @@ def rerun(
     _tell(context, as_json, number, owed, said if owed else nothing)
 
 
-def _go_on(engine: "Engine", run: int) -> str:
+def _go_on(engine: "Engine", run: RunId) -> str:
     """Who goes on with a run: a worker that lives, or one that must be started."""
-    if engine.workers():
+    if engine.workers(run):
         return f"a worker is there and goes on with it: `quire status {run}` shows how"
     return f"no worker is there: `quire attach {run}` or `quire work` goes on with it"
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from quire.dispatch.outside import Outside, Threads, host_name, process_alive
-from quire.domain.ids import AttemptId, WorkerId
+from quire.domain.ids import AttemptId, RunId, WorkerId
 from quire.domain.version import VERSION
 from quire.ledger.ledger import Ledger, Transaction
 from quire.pipeline.advance import advance
@@ -35,6 +35,7 @@ class Sweeper:
         self._began = datetime.min.replace(tzinfo=UTC)  # of the beat that holds now
         self._next_beat: datetime | None = None
         self.worker = WorkerId(0)
+        self.serves: RunId | None = None  # the only run that this worker spends for
 
     async def begin(self, now: datetime) -> None:
         """Register, and take over at once from workers of this host that have died."""
@@ -57,7 +58,7 @@ class Sweeper:
 
     def _begin(self, now: datetime) -> None:
         with self._ledger.transaction() as tx:
-            self.worker = tx.workers.add(self._host, os.getpid(), VERSION, now)
+            self.worker = tx.workers.add(self._host, os.getpid(), VERSION, now, self.serves)
             rescue(tx, self._lease, now, self._dead(tx))
         self._began, self._next_beat = now, now + self._lease / 3
 
@@ -65,7 +66,7 @@ class Sweeper:
         self._ledger.check_version()
         with self._ledger.transaction() as tx:
             if not tx.workers.beat(self.worker, now):  # declared dead while we were stuck
-                self.worker = tx.workers.add(self._host, os.getpid(), VERSION, now)
+                self.worker = tx.workers.add(self._host, os.getpid(), VERSION, now, self.serves)
             mine = tx.attempts.open_of([self.worker])
             take_back(tx, [row for row in mine if not holds(row.id)], now)
             rescue(tx, self._lease, now, self._dead(tx))
@@ -92,6 +93,6 @@ def dead_neighbours(tx: Transaction, host: str) -> list[WorkerId]:
     return [worker for worker, pid in neighbours if not process_alive(pid)]
 
 
-def living_workers(tx: Transaction, since: datetime) -> int:
-    """How many workers were heard of since then and are not known to be dead."""
-    return len(set(tx.workers.alive(since)) - set(dead_neighbours(tx, host_name())))
+def living_workers(tx: Transaction, since: datetime, run: RunId | None = None) -> int:
+    """How many workers, of all or of a run, were heard of since then and are not known dead."""
+    return len(set(tx.workers.alive(since, run)) - set(dead_neighbours(tx, host_name())))

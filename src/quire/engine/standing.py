@@ -21,14 +21,15 @@ class Standing:
     look: Looking
     _outside: Outside
 
-    def workers(self) -> int:
-        """How many workers live."""
+    def workers(self, run: RunId | None = None) -> int:
+        """How many workers live; with a run, how many of them serve it."""
+        since = self._outside.now() - timedelta(seconds=self.settings.lease)
         with self.ledger.snapshot() as tx:
-            return living_workers(tx, self._outside.now() - timedelta(seconds=self.settings.lease))
+            return living_workers(tx, since, run)
 
     def why(self, run: RunId) -> list[str]:
         """Why a run does not move, if it does not."""
-        workers = self.workers()
+        workers = self.workers(run)
         with self.ledger.snapshot() as tx:
             now = progress(tx, run, self.look.contexts)
             said = reasons(tx, now, workers, self._outside.now())
@@ -36,7 +37,7 @@ class Standing:
 
 
 def standing(now: Progress, workers: int) -> str:
-    """A run's state in a word, wishes and holds included; stopped: nobody works on it."""
+    """A run's state in a word, wishes and holds included; stopped: no worker serves it."""
     if now.cancelling:
         return "cancelling"
     if now.held:

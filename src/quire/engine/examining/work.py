@@ -56,10 +56,10 @@ def runs(patient: Patient) -> Iterator[Finding]:
     now = patient.outside.now()
     lease = timedelta(seconds=patient.settings.lease)
     with patient.ledger.snapshot() as tx:
-        alive = living_workers(tx, now - lease)
         going = [progress(tx, each.run_id) for each in tx.runs.wishes()]
         for each in going:
-            yield from _run(tx, each, alive, now, lease)
+            workers = living_workers(tx, now - lease, each.run_id)
+            yield from _run(tx, each, workers, now, lease)
     if not going:
         yield fine("runs", "none is running")
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from quire.domain.ids import WorkerId
+from quire.domain.ids import RunId, WorkerId
 from quire.ledger.connection import Connection
 from quire.ledger.moments import to_micros
 
@@ -15,10 +15,12 @@ class Workers:
         """Work in one transaction."""
         self._connection = connection
 
-    def add(self, host: str, pid: int, version: str, now: datetime) -> WorkerId:
-        """Begin to work."""
+    def add(
+        self, host: str, pid: int, version: str, now: datetime, run: RunId | None = None
+    ) -> WorkerId:
+        """Begin to work, for every run or for one."""
         rows = self._connection.run(
-            "add_worker", host=host, pid=pid, version=version, now=to_micros(now)
+            "add_worker", host=host, pid=pid, version=version, run_id=run, now=to_micros(now)
         )
         return WorkerId(rows[0][0])
 
@@ -43,7 +45,7 @@ class Workers:
         """Workers said to be alive on a host, with their process ids."""
         return [(row[0], row[1]) for row in self._connection.run("neighbours", host=host)]
 
-    def alive(self, since: datetime) -> list[WorkerId]:
-        """Workers heard of since then."""
+    def alive(self, since: datetime, run: RunId | None = None) -> list[WorkerId]:
+        """Workers heard of since then: all, or those that serve a run."""
         rows = self._connection.run("live_workers", since=to_micros(since))
-        return [row[0] for row in rows]
+        return [id for id, serves in rows if run is None or serves in (None, run)]

@@ -1,5 +1,6 @@
 -- name: add_worker
-INSERT INTO workers (host, pid, version, started_at, seen_at) VALUES (:host, :pid, :version, :now, :now) RETURNING id
+INSERT INTO workers (host, pid, version, run_id, started_at, seen_at)
+VALUES (:host, :pid, :version, :run_id, :now, :now) RETURNING id
 
 -- name: beat_worker
 UPDATE workers SET seen_at = :now WHERE id = :id AND ended_at IS NULL
@@ -20,4 +21,5 @@ UNION ALL SELECT DISTINCT w.id FROM attempts a JOIN workers w ON w.id = a.worker
 SELECT id, pid FROM workers WHERE ended_at IS NULL AND host = :host ORDER BY id
 
 -- name: live_workers
-SELECT id FROM workers WHERE ended_at IS NULL AND seen_at >= :since
+-- Each with the run that it serves, if it serves one only.
+SELECT id, run_id FROM workers WHERE ended_at IS NULL AND seen_at >= :since
