@@ -243,7 +243,7 @@ def test_known_limits_are_told(world: Worlds) -> None:
     pool = Pool("openai/gpt-5.6-luna", 0)
     with here.engine.ledger.transaction() as tx:
         tx.levels.add(pool, Level(1, 1, 1, 1, 1))
-        tx.levels.learn(pool, Limits(requests=500, input=200_000))
+        tx.levels.learn(pool, Limits(requests=500, input=200_000), Outside().now())
 
     (told,) = found(here, "limits")
 

@@ -101,7 +101,7 @@ def test_limits_that_the_headers_tell_are_learnt_and_kept_to(rehearse: Rehearse,
     assert refused(here) <= 2
     assert most_in_a_minute(here)["requests"] <= 110
     with here.engine.ledger.snapshot() as tx:
-        ((pool, _, learnt),) = tx.levels.all()
+        ((pool, _, learnt),) = tx.levels.all(here.outside.now())
     assert (pool.model, learnt.requests) == (asks, 100)
 
 

@@ -70,7 +70,7 @@ def learn_limits(tx: Transaction, news: Sequence[News], now: datetime) -> None:
     for pool, limits, unused, rates in sorted(news, key=lambda each: each.pool):
         if rates is not None and is_limited(rates.limits):
             tx.levels.add(pool, full(rates.limits, to_micros(now)))
-            tx.levels.learn(pool, rates.limits)
+            tx.levels.learn(pool, rates.limits, now)
         held = _take(tx, pool, limits, now)
         if held is None:
             continue
@@ -80,14 +80,16 @@ def learn_limits(tx: Transaction, news: Sequence[News], now: datetime) -> None:
 
 def _take(tx: Transaction, pool: Pool, told: Limits, now: datetime) -> tuple[Level, Limits] | None:
     """What is left now, taken for this transaction; None where nothing limits the pool."""
-    held = tx.levels.take(pool)
+    held = tx.levels.take(pool, now)
     if held is None:
         if not is_limited(told):
             return None
         tx.levels.add(pool, full(told, to_micros(now)))
-        held = tx.levels.take(pool)
+        held = tx.levels.take(pool, now)
         assert held is not None
     limits = narrowest(told, held[1])
+    if not is_limited(limits):  # what headers said once has lapsed
+        return None
     return refilled(held[0], limits, to_micros(now)), limits
 
 
@@ -100,7 +102,7 @@ def held_back_by(tx: Transaction, facts: ModelFacts, now: datetime) -> list[str]
         "total": "tokens",
     }
     said = set()
-    for pool, level, told in tx.levels.all():
+    for pool, level, told in tx.levels.all(now):
         if pool.model == facts.name:
             limits = narrowest(facts.limits, told)
             left = refilled(level, limits, to_micros(now))

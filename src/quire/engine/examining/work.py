@@ -115,9 +115,10 @@ def _long(time: timedelta) -> str:
 
 def limits(patient: Patient) -> Iterator[Finding]:
     """What is known of the limits of each model that was called."""
-    now = to_micros(patient.outside.now())
+    moment = patient.outside.now()
+    now = to_micros(moment)
     with patient.ledger.snapshot() as tx:
-        pools = tx.levels.all()
+        pools = tx.levels.all(moment)
         names: dict[int, str] = {each.id: each.label for each in tx.credentials.all()}
         told = {each.name: each.limits for each in _models(tx)}
     for pool, level, said in pools:

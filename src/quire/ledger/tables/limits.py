@@ -1,12 +1,17 @@
 """Limits and prefix caches: what all workers share about a provider besides the work itself."""
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 from quire.domain.ids import WorkspaceId
 from quire.domain.limits import Level, Pool
 from quire.domain.models import Limits
 from quire.ledger.connection import Connection, Row
 from quire.ledger.moments import to_micros
+
+LEARNT = timedelta(
+    hours=1
+)  # what headers said of limits holds so long, if they do not say it again
 
 
 class Levels:
@@ -17,14 +22,10 @@ class Levels:
         self._connection = connection
         self._workspace = workspace
 
-    def take(self, pool: Pool) -> tuple[Level, Limits] | None:
+    def take(self, pool: Pool, now: datetime) -> tuple[Level, Limits] | None:
         """What is left and what the provider's headers allow, for this transaction alone."""
         rows = self._run("take_limit_level", **pool._asdict())
-        if not rows:
-            return None
-        requests, input_, output, total = rows[0][5:]
-        said = Limits(requests=requests, input=input_, output=output, total=total)
-        return Level(*rows[0][:5]), said
+        return (Level(*rows[0][:5]), _said(rows[0][5:], now)) if rows else None
 
     def add(self, pool: Pool, level: Level) -> None:
         """Begin to count for a pool; a no-op if somebody has."""
@@ -34,8 +35,8 @@ class Levels:
         """Write down what is left."""
         self._change("set_limit_level", **pool._asdict(), **level._asdict())
 
-    def learn(self, pool: Pool, limits: Limits) -> None:
-        """Write down what the provider's headers allow a minute."""
+    def learn(self, pool: Pool, limits: Limits, now: datetime) -> None:
+        """Write down what the provider's headers allow a minute; it holds for a while."""
         self._change(
             "set_limits",
             **pool._asdict(),
@@ -43,16 +44,14 @@ class Levels:
             input=limits.input,
             output=limits.output,
             total=limits.total,
+            now=to_micros(now),
+            since=to_micros(now - LEARNT),
         )
 
-    def all(self) -> list[tuple[Pool, Level, Limits]]:
+    def all(self, now: datetime) -> list[tuple[Pool, Level, Limits]]:
         """Every pool, for people."""
         return [
-            (
-                Pool(row[0], row[1]),
-                Level(*row[2:7]),
-                Limits(requests=row[7], input=row[8], output=row[9], total=row[10]),
-            )
+            (Pool(row[0], row[1]), Level(*row[2:7]), _said(row[7:], now))
             for row in self._run("list_limit_levels")
         ]
 
@@ -61,6 +60,14 @@ class Levels:
 
     def _change(self, name: str, /, **values: object) -> int:
         return self._connection.change(name, workspace=self._workspace, **values)
+
+
+def _said(columns: Sequence[int | None], now: datetime) -> Limits:
+    """What headers said, unless that is so long ago that it may not be so any more."""
+    requests, input_, output, total, learnt_at = columns
+    if (learnt_at or 0) < to_micros(now - LEARNT):
+        return Limits()
+    return Limits(requests=requests, input=input_, output=output, total=total)
 
 
 class Caches:

@@ -4,7 +4,7 @@ VALUES (:workspace, :model, :credential, :at, :requests, :input, :output, :total
 
 -- name: take_limit_level
 -- What is left, taken for this transaction.
-SELECT at, requests, input, output, total, most_requests, most_input, most_output, most_total FROM limit_levels
+SELECT at, requests, input, output, total, most_requests, most_input, most_output, most_total, learnt_at FROM limit_levels
 WHERE workspace_id = :workspace AND model = :model AND credential_id = :credential
 
 -- name: set_limit_level
@@ -12,13 +12,16 @@ UPDATE limit_levels SET at = :at, requests = :requests, input = :input, output =
 WHERE workspace_id = :workspace AND model = :model AND credential_id = :credential
 
 -- name: set_limits
--- What the provider's headers said; a limit they did not mention stays as it was.
-UPDATE limit_levels SET most_requests = coalesce(:requests, most_requests), most_input = coalesce(:input, most_input),
-    most_output = coalesce(:output, most_output), most_total = coalesce(:total, most_total)
+-- What the provider's headers said; a limit they did not mention stays as it was, unless that has lapsed.
+UPDATE limit_levels SET learnt_at = :now,
+    most_requests = coalesce(:requests, CASE WHEN learnt_at >= :since THEN most_requests END),
+    most_input = coalesce(:input, CASE WHEN learnt_at >= :since THEN most_input END),
+    most_output = coalesce(:output, CASE WHEN learnt_at >= :since THEN most_output END),
+    most_total = coalesce(:total, CASE WHEN learnt_at >= :since THEN most_total END)
 WHERE workspace_id = :workspace AND model = :model AND credential_id = :credential
 
 -- name: list_limit_levels
-SELECT model, credential_id, at, requests, input, output, total, most_requests, most_input, most_output, most_total
+SELECT model, credential_id, at, requests, input, output, total, most_requests, most_input, most_output, most_total, learnt_at
 FROM limit_levels WHERE workspace_id = :workspace ORDER BY model, credential_id
 
 -- name: add_prefix_cache
