@@ -14,6 +14,7 @@ from typer.main import get_command
 
 from quire.ledger.ledger import open_ledger
 from tests.memory import use_compiled_modules, use_quick_folder
+from tests.ordering import LONG, longest_first
 from tests.patience import limited
 from tests.postgres import Databases, PostgresServer, own_server, postgres_server
 from tests.warm import warm_starts
@@ -24,6 +25,14 @@ use_compiled_modules()
 typer.testing._get_command = cache(get_command)  # type: ignore[attr-defined]  # once
 settings.register_profile("quire", deadline=None, print_blob=True)  # a busy machine is not a bug
 settings.load_profile("quire")
+
+
+@pytest.hookimpl(trylast=True)  # after chance had its say
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where several processes share the tests, each begins with some that take long."""
+    processes = getattr(config, "workerinput", {}).get("workercount", 1)
+    if processes > 1:
+        items[:] = longest_first(items, lambda each: each.nodeid.startswith(LONG), processes)
 
 
 def pytest_collection_finish() -> None:
