@@ -26,9 +26,9 @@ class Purges:
 
     def touched(self, document: DocumentId) -> Touched:
         """All that is about the document or comes from it, taken for this transaction."""
-        seen = self._run("tasks_touched", workspace=self._workspace, document=document)
-        self._requests([row[0] for row in seen])  # requests before tasks, as everywhere
-        rows = self._run("tasks_touching", workspace=self._workspace, document=document)
+        self._requests(self._about(document))  # requests before tasks, as everywhere
+        seen = self._about(document)  # others may have been made while we waited for those
+        rows = self._run("tasks_touching", workspace=self._workspace, tasks=seen)
         tasks = [(row[0], row[1]) for row in rows]  # from here on nobody packs them
         return Touched(tasks, self._requests([task for task, _ in tasks]))
 
@@ -46,15 +46,18 @@ class Purges:
 
     def erase_document(self, document: DocumentId, now: datetime) -> None:
         """Erase results, blocks and names of the document, and what came from it."""
-        touched = self._run("tasks_touched", workspace=self._workspace, document=document)
-        tasks = [row[0] for row in touched]
-        self._connection.change("purge_results", tasks=list(tasks))
-        self._connection.change("purge_task_subjects", workspace=self._workspace, tasks=list(tasks))
+        tasks = self._about(document)
+        self._connection.change("purge_results", tasks=tasks)
+        self._connection.change("purge_task_subjects", workspace=self._workspace, tasks=tasks)
         self._connection.change("purge_task_documents", tasks=tasks, document=document)
         self._connection.change("purge_blocks", workspace=self._workspace, document=document)
         self._connection.change(
             "purge_document", workspace=self._workspace, id=document, now=to_micros(now)
         )
+
+    def _about(self, document: DocumentId) -> list[TaskId]:
+        rows = self._run("tasks_touched", workspace=self._workspace, document=document)
+        return [row[0] for row in rows]
 
     def _requests(self, tasks: Sequence[TaskId]) -> list[tuple[RequestId, str]]:
         rows = self._run("requests_touching", tasks=list(tasks))

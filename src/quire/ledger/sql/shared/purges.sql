@@ -11,16 +11,8 @@ SELECT t.id FROM tasks t WHERE t.workspace_id = :workspace AND t.id IN (
 ORDER BY t.id
 
 -- name: tasks_touching
--- Every task about a document, its blocks or a result that comes from it, taken for this transaction.
-SELECT t.id, t.state FROM tasks t WHERE t.workspace_id = :workspace AND t.id IN (
-    WITH RECURSIVE down (id) AS (
-        SELECT o.id FROM tasks o JOIN blocks b ON b.id = o.block_id AND b.workspace_id = :workspace
-        WHERE o.workspace_id = :workspace AND b.document_id = :document
-        UNION SELECT o.id FROM tasks o WHERE o.workspace_id = :workspace AND o.document_id = :document
-        UNION SELECT td.task_id FROM task_documents td WHERE td.document_id = :document
-        UNION SELECT ti.task_id FROM down JOIN task_inputs ti ON ti.input_task_id = down.id)
-    SELECT id FROM down)
-ORDER BY t.id
+-- These tasks, taken for this transaction.
+SELECT id, state FROM tasks WHERE workspace_id = :workspace AND id IN (:tasks...) ORDER BY id
 
 -- name: requests_touching
 -- Every request that ever carried one of these tasks, taken for this transaction.
