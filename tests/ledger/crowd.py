@@ -46,7 +46,8 @@ def fill(ledger: Ledger, tasks: int) -> Place:
     place, raw = begin(ledger), Raw(ledger.url)
     raw.rows("DELETE FROM blocks")
     raw.rows(
-        "INSERT INTO workers (id, host, pid, version, started_at, seen_at) VALUES (1, 'h', 1, '0', 0, 0)"
+        "INSERT INTO workers (id, host, pid, version, started_at, seen_at)"
+        " VALUES (1, 'h', 1, '0', 0, 0)"
     )
     values = place._asdict() | {"first": FIRST, "pack": PACK}
     answered = tasks // 2
