@@ -18,7 +18,7 @@ from quire.providers.simulated import SimulatedProvider
 from quire.recipes.extracting import extract
 from quire.recipes.schemas import load_schema
 
-GROUP = 64  # calls in flight, and in one transaction
+GROUP = 64  # calls in flight, and in one transaction, unless told otherwise
 
 TABLES = """
 CREATE TABLE blocks (id INTEGER PRIMARY KEY, type TEXT NOT NULL, content TEXT NOT NULL);
@@ -38,8 +38,9 @@ class Work(NamedTuple):
 class Bare:
     """One loop: read blocks, write the intents, send, parse, validate, write the results."""
 
-    def __init__(self, path: str, count: int) -> None:
+    def __init__(self, path: str, count: int, group: int = GROUP) -> None:
         """Open a durable database that holds the blocks."""
+        self._group_size = group
         self._database = sqlite3.connect(path, isolation_level=None)
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = FULL")
@@ -55,7 +56,7 @@ class Bare:
     async def run(self, per_call: int) -> int:
         """Carry out the job; returns how many results were stored."""
         calls = stored = 0
-        while items := self._unsent(GROUP * per_call):
+        while items := self._unsent(self._group_size * per_call):
             starts = range(0, len(items), per_call)
             group = [Work(calls + no, items[at : at + per_call]) for no, at in enumerate(starts, 1)]
             stored += await self._group(group)
