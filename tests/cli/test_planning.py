@@ -1,6 +1,7 @@
 """A plan as it is printed: every way in a row, the reasons, and what to type."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,28 @@ def test_time_is_told_where_limits_are_stated(quire: Quire, tmp_path: Path) -> N
 
     assert lines[4].endswith(" 14 min")
     assert lines[6].endswith(" 85 s")
+
+
+def test_blocks_that_hold_up_the_rest_for_as_long_as_a_batch_takes_are_told(quire: Quire) -> None:
+    asked = ("plan", "--schema", "long", "--model", SONNET, "--route", "batch")
+    told = "the first 50 blocks go in a batch of their own"
+
+    assert told not in quire(*asked).stdout  # in packs they are few calls, and go direct
+    alone = quire(*asked, "--no-packing").stdout
+    assert told in alone
+    assert "with --min-batch-size 51 they go direct" in alone
+    assert told not in quire(*asked, "--no-packing", "--min-batch-size", "51").stdout
+
+
+def test_a_plan_says_so_where_runs_count_other_tokens(quire: Quire, tmp_path: Path) -> None:
+    model = "openai/gpt-5.6-luna"
+    numbers = [" ".join(str(n * i * 7919) for i in range(40)) for n in range(1, 60)]
+    (tmp_path / "numbers.txt").write_text("\n\n".join(numbers))
+    quire("ingest", "numbers.txt")
+    asked = ("plan", "--schema", "long", "--model", model, "--document")
+
+    told = quire(*asked, "numbers.txt").stdout
+    (line,) = [each for each in told.splitlines() if "the model's own tokenizer" in each]
+    (setting,) = re.findall(r"token_factor = [0-9.]+", line)
+    (tmp_path / "quire.toml").write_text(f'[models."{model}"]\n{setting}\n')
+    assert "the model's own tokenizer" not in quire(*asked, "numbers.txt").stdout

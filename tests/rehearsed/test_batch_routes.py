@@ -188,6 +188,19 @@ def test_the_doctor_tells_how_batches_stand(batched: Callable[..., Rehearsed]) -
     assert "quire work" in found.fix
 
 
+def test_status_says_that_the_rest_waits_for_the_first_blocks(
+    batched: Callable[..., Rehearsed],
+) -> None:
+    here = batched(takes="3600s")
+    run = here.start(route="batch", packing=False)
+    stop_when_out(here, run)
+
+    told = here.engine.why(run.id)
+
+    assert any("batch 1, 50 calls, is open" in each for each in told)
+    assert told[-1] == "the rest is sent when the first 50 tasks are known to be fine"
+
+
 def test_a_cancelled_run_cancels_its_batches_and_keeps_what_they_answered(
     batched: Callable[..., Rehearsed],
 ) -> None:

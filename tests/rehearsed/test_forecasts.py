@@ -1,6 +1,7 @@
 """Over HTTP, with the prefix cached: what a plan says is what the server bills."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -128,3 +129,24 @@ def test_few_calls_are_told_how_to_go_in_a_batch_and_a_short_prefix_is_kept_nowh
     assert done["forecast"]["cost_micro_dollars"] == pytest.approx(
         done["billed_micro_dollars"], rel=0.25
     )
+
+
+def test_a_plan_that_counts_tokens_and_a_run_that_does_not_agree_once_calls_were_answered(
+    rehearse: Rehearse,
+) -> None:
+    here = rehearse(OPENAI)
+    here.ingest([" ".join(str(n * i * 7919) for i in range(40)) for n in range(1, 100)])
+    asked: dict[str, Any] = {"schema": long("clauses"), "model": OPENAI}
+
+    def told() -> tuple[float, float]:
+        here.engine.exact_tokens = False
+        rough = here.engine.plan(**asked).forecast.expected.cost
+        here.engine.exact_tokens = True
+        return rough, here.engine.plan(**asked).forecast.expected.cost
+
+    rough, exact = told()
+    assert exact != pytest.approx(rough, rel=0.25)  # numbers take twice the tokens of words
+    here.start(long("clauses"), limit=50).wait()
+    rough, exact = told()
+
+    assert exact == pytest.approx(rough, rel=0.02)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from quire.plan.variants import Forecast, Variant
 
 NEVER = "no limit"
+COUNTED_APART = 0.1  # a plan and a run that differ by no more agree well enough
 _GIVE_WAY = (">of it cached", ">saving", ">requests")  # on narrow screens, in this order
 _GAP = 2
 
@@ -156,15 +157,42 @@ def _notes(planned: "Planned") -> Iterator[str]:
         yield f"the prefix in batches: {forecast.batch_caching.why}"
     if forecast.batch_from is not None:
         yield _too_few(forecast, policy.min_batch_size)
-    if forecast.learnt:
-        yield "sizes are those of calls that were answered before"
-    elif facts.thinking:
-        yield "reasoning is billed as output too, and comes on top until calls were answered"
+    yield from _early(planned)
+    yield from _sizes(planned)
     if forecast.oversized:
         blocks = counted(forecast.oversized, "block")
         yield f"{blocks} cannot fit the window of {facts.window:,} tokens, and will fail unpaid"
     if forecast.route.problem:
         yield forecast.route.problem
+
+
+def _sizes(planned: "Planned") -> Iterator[str]:
+    """Say what sizes are known by; a run may reckon with others than this plan."""
+    facts, factor = planned.ask.facts, planned.token_factor
+    if planned.forecast.learnt:
+        yield "sizes are those of calls that were answered before"
+        return
+    if facts.thinking:
+        yield "reasoning is billed as output too, and comes on top until calls were answered"
+    if abs(factor - facts.token_factor) > COUNTED_APART * facts.token_factor:
+        yield (
+            f"tokens were counted with the model's own tokenizer: {factor:.2f} for four bytes;"
+            f" runs reckon with {facts.token_factor:g} until calls were answered, unless quire.toml"
+            f' says token_factor = {factor:.2f} under [models."{facts.name}"]'
+        )
+
+
+def _early(planned: "Planned") -> Iterator[str]:
+    """Say that the first blocks hold up the others for as long as a batch takes."""
+    from quire.plan.forecasting import EARLY_TASKS  # not for --help
+
+    forecast, least = planned.forecast, planned.ask.policy.policy.min_batch_size
+    whole = forecast.expected.batched == forecast.expected.requests
+    if forecast.expected.batched and whole and forecast.tasks > EARLY_TASKS:
+        yield (
+            f"the first {EARLY_TASKS} blocks go in a batch of their own, and the rest once they are"
+            f" known to be fine; with --min-batch-size {max(least, EARLY_TASKS) + 1} they go direct"
+        )
 
 
 def _too_few(forecast: "Forecast", least: int) -> str:

@@ -1,7 +1,7 @@
 """Foreseeing: a run is forecast from its documents, the answers so far, and what batches cost."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from quire.domain.batches import BatchRules
@@ -35,6 +35,7 @@ class Planned:
 
     ask: Ask
     forecast: Forecast
+    token_factor: float  # that it was reckoned with: the model's own tokenizer's, or as stated
 
 
 class Foreseeing(Library):
@@ -64,8 +65,13 @@ class Foreseeing(Library):
             return self._plan_recipe(recipe, parameters or {}, model, over, policy)
         one_of_two(schema, recipe, parameters=parameters)
         asked = self._ask(schema, model, policy)
-        told = self._foresee(asked, over, exact=self.exact_tokens)
-        return Planned(ask=asked, forecast=told)
+        told, factor = self._foresee(asked, over), asked.facts.token_factor
+        if self.exact_tokens and not told.learnt:  # what was answered is more exact than any count
+            inputs = [document for document, _ in self._inputs(over)]
+            with self.ledger.snapshot() as tx:
+                counted = replace(asked, facts=exactly(tx, asked.facts, inputs))
+            told, factor = self._foresee(counted, over), counted.facts.token_factor
+        return Planned(ask=asked, forecast=told, token_factor=factor)
 
     def _plan_recipe(
         self,
@@ -110,11 +116,11 @@ class Foreseeing(Library):
         vendor = self.providers.batching(provider)
         return vendor.rules if vendor else None
 
-    def _foresee(self, asked: Ask, over: Any, *, exact: bool = False) -> Forecast:
+    def _foresee(self, asked: Ask, over: Any) -> Forecast:
         inputs = [document for document, _ in self._inputs(over)]
         rules = self._rules(asked.facts.provider)
         with self.ledger.snapshot() as tx:
-            return foresee(tx, asked, inputs, rules, exact=exact)
+            return foresee(tx, asked, inputs, rules)
 
     def _route(self, asked: Ask, over: Any) -> str:
         """How a run's calls travel: decided here, because only here prices and vendors meet."""
@@ -152,19 +158,13 @@ def one_of_two(schema: Any, recipe: Any, **of_recipes: object) -> None:
 
 
 def foresee(
-    tx: Transaction,
-    asked: Ask,
-    inputs: Sequence[DocumentId],
-    rules: BatchRules | None,
-    *,
-    exact: bool = False,
+    tx: Transaction, asked: Ask, inputs: Sequence[DocumentId], rules: BatchRules | None
 ) -> Forecast:
-    """Forecast a run over these documents; `exact` counts with the model's tokenizer, if any."""
-    facts = exactly(tx, asked.facts, inputs) if exact else asked.facts
+    """Forecast a run over these documents."""
     return forecast(
         tx.documents.sizes(inputs),
         asked.recipe.stages[0],
-        facts,
+        asked.facts,
         asked.policy.policy,
         past_of(tx, asked),
         rules,

@@ -11,6 +11,7 @@ from quire.domain.runs import Progress, StageProgress
 from quire.domain.states import TASK_OWED
 from quire.ledger.ledger import Transaction
 from quire.pipeline.admit import held_back_by
+from quire.pipeline.prepare import EARLY_TASKS
 from quire.pipeline.progress import at_rest
 
 REASONS = 3  # of what is blocked in a stage
@@ -43,7 +44,7 @@ def reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> li
     if not said and moment is not None:
         said += _paced(tx, found.run_id, now)
     if found.batches and not found.holds:
-        said += _batched(tx, found.run_id, workers, now)
+        said += _batched(tx, found, workers, now)
     return said
 
 
@@ -132,10 +133,10 @@ def _judged(found: Progress, stage: StageProgress) -> str:
     return f"waiting for {' and '.join(told)}"
 
 
-def _batched(tx: Transaction, run: RunId, workers: int, now: datetime) -> list[str]:
+def _batched(tx: Transaction, found: Progress, workers: int, now: datetime) -> list[str]:
     """Say what batches are waited for, and when they are looked at."""
     said = []
-    for view in tx.batch_views.all(run):
+    for view in tx.batch_views.all(found.run_id):
         if view.state in ("collected", "abandoned"):
             continue
         wait = max(0.0, (view.next_at - now).total_seconds()) if view.next_at else 0.0
@@ -145,6 +146,9 @@ def _batched(tx: Transaction, run: RunId, workers: int, now: datetime) -> list[s
         if not wait and not workers:
             look = "its next look is due, and needs a worker: `quire work`"
         said.append(f"batch {view.id}, {calls}, is {view.state}{problem}: {look}")
+    run = tx.runs.get(found.run_id)
+    if run and run.early_judged_at is None and found.total > EARLY_TASKS:
+        said.append(f"the rest is sent when the first {EARLY_TASKS} tasks are known to be fine")
     return said
 
 
