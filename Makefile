@@ -8,7 +8,7 @@ TYPED := src tests scripts benchmarks
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak check fix bench docs postgres
+.PHONY: help demo test suite soak check fix bench docs postgres
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -16,7 +16,10 @@ help:  ## show this list
 demo: .venv/installed  ## see Quire work: ingest, plan, run and export the examples
 	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/demo.sh
 
-test: .venv/installed check postgres  ## every check and test, on SQLite and a real PostgreSQL
+test: .venv/installed  ## every check and test, on SQLite and a real PostgreSQL
+	@$(MAKE) --no-print-directory --jobs=2 check suite
+
+suite: .venv/installed postgres  # runs beside the checks: types alone take a core half a minute
 	$(PYTHON) -m pytest -n 3 --dist worksteal -m "not soak"
 
 soak: .venv/installed postgres  ## the big numbers and the kill storms; takes long
