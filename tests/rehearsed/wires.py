@@ -28,9 +28,12 @@ def talking(talk: Talk, tls: ssl.SSLContext | None = None) -> Iterator[int]:
         await stop.wait()
         server.close()
         others = asyncio.all_tasks() - {asyncio.current_task()}
-        for each in others:
-            each.cancel()
+        for task in others:
+            task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+        for each in [*getattr(loop, "_transports", {}).values()]:  # what the cancelled left open
+            each.abort()
+        await asyncio.sleep(0)
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), daemon=True)
     thread.start()
