@@ -1,0 +1,150 @@
+"""Batches that the deadline has overtaken, while people steer the run in other ways."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from quire.domain.errors import Conflict
+from quire.domain.runs import Progress
+from tests.patience import at_most
+from tests.pipeline.test_money import assert_counts_agree
+from tests.rehearsed.conftest import Rehearse
+from tests.rehearsed.rehearsed import OPENAI, QuickClock, Rehearsed
+from tests.rehearsed.test_batch_routes import skipping, travelled
+from tests.world import sentences
+
+BLOCKS = 60
+CALLS = 17 + 4  # about the first 50 blocks, which go first, and about the rest
+
+
+@pytest.fixture
+def overdue(rehearse: Rehearse, ledger_url: str) -> Callable[..., tuple[Rehearsed, Any]]:
+    """A run that ended at its deadline, by direct calls, while its batch is still open."""
+
+    def make(**scene: Any) -> tuple[Rehearsed, Any]:
+        here = rehearse(
+            OPENAI, url=ledger_url, clock=QuickClock(60), batch_latency="7200s", **scene
+        )
+        here.ingest(sentences(BLOCKS))
+        run = here.start(route="batch", min_batch_size=2, pack_size=3, deadline="10m")
+        run.wait(skipping(here, 540))
+        assert [each.state for each in here.engine.batches()] == ["open"]
+        return here, run
+
+    return make
+
+
+def come_home(here: Rehearsed, run: Any) -> Progress:
+    """Let the late batch end, and look after it; all that was billed is on record."""
+    here.server.advance(7200)
+    here.engine.drive(run.id, at_most(60), batches=True)
+    after = here.engine.progress(run.id)
+    assert after.batches == 0
+    assert after.cost == here.bill()
+    assert_counts_agree(here, run.id)
+    return after
+
+
+def stage_of(here: Rehearsed, run: Any) -> str:
+    """The name of a run's one stage."""
+    with here.engine.ledger.snapshot() as tx:
+        return tx.runs.stages(run.id)[0].name
+
+
+def test_a_late_answer_changes_nothing_of_what_was_asked_anew(
+    overdue: Callable[..., tuple[Rehearsed, Any]],
+) -> None:
+    here, run = overdue()
+
+    run.rerun(stage_of(here, run))
+    assert run.wait(at_most(60)).done == BLOCKS
+    results = here.engine.rows(run.id)
+    after = come_home(here, run)
+
+    assert (after.state, after.done) == ("finished", BLOCKS)
+    assert here.engine.rows(run.id) == results
+    assert travelled(here)["direct"] == 2 * CALLS
+
+
+def test_what_was_asked_anew_is_not_taken_from_a_late_answer_that_comes_first(
+    overdue: Callable[..., tuple[Rehearsed, Any]],
+) -> None:
+    here, run = overdue()
+
+    run.rerun(stage_of(here, run))
+    come_home(here, run)
+
+    assert run.wait(at_most(60)).done == BLOCKS
+    assert run.progress().cost == here.bill()
+    assert travelled(here)["direct"] == 2 * CALLS
+
+
+def test_a_late_answer_counts_where_a_failed_block_is_owed_again(
+    overdue: Callable[..., tuple[Rehearsed, Any]],
+) -> None:
+    here, run = overdue(faults="malformed@Block 7")
+    assert run.progress().failed == 1
+    here.server.change_faults("")
+
+    assert run.retry() == 1
+    after = come_home(here, run)
+
+    assert run.wait(at_most(60)).done == BLOCKS
+    assert after.failed == 0
+    assert run.progress().cost == here.bill()
+    assert_counts_agree(here, run.id)
+
+
+def test_a_run_that_is_cancelled_past_its_deadline_waits_for_what_is_out(
+    rehearse: Rehearse, ledger_url: str
+) -> None:
+    clock = QuickClock(60)
+    here = rehearse(OPENAI, url=ledger_url, clock=clock, batch_latency="7200s", latency="1s")
+    here.ingest(sentences(BLOCKS))
+    run = here.start(route="batch", min_batch_size=2, pack_size=3, deadline="10m")
+    skip = skipping(here, 540)
+
+    def cancel(progress: Progress) -> None:
+        skip(progress)
+        if progress.in_flight:
+            here.engine.cancel(run.id)
+
+    ended = run.wait(cancel)
+    after = come_home(here, run)
+
+    assert ended.state == after.state == "cancelled"
+    assert after.done < BLOCKS
+    assert here.server.batches()[0]["end"] == "cancelled"
+
+
+def test_a_document_is_purged_only_when_the_late_batch_is_home(
+    overdue: Callable[..., tuple[Rehearsed, Any]],
+) -> None:
+    here, run = overdue()
+    title = here.engine.documents()[0].title
+
+    with pytest.raises(Conflict, match="a call about this document is out"):
+        here.engine.purge(title)
+    come_home(here, run)
+    here.engine.purge(title)
+
+    assert all(each.raw in (None, "") for each in here.attempts(run.id))
+
+
+def test_rows_that_failed_in_a_late_batch_are_not_asked_beside_the_direct_calls(
+    rehearse: Rehearse, ledger_url: str
+) -> None:
+    clock = QuickClock(60)
+    here = rehearse(
+        OPENAI, url=ledger_url, clock=clock, batch_latency="900s", latency="1s", faults="500=0.5"
+    )
+    here.ingest(sentences(BLOCKS))
+    run = here.start(route="batch", min_batch_size=2, pack_size=3, deadline="880s", max_tries=9)
+
+    assert run.wait(skipping(here, 820)).done == BLOCKS
+
+    here.server.advance(3600)
+    here.engine.drive(run.id, at_most(60), batches=True)
+    assert travelled(here).get("direct", 0) <= CALLS
+    assert here.engine.progress(run.id).cost == here.bill()
