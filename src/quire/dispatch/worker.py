@@ -88,7 +88,7 @@ class Worker:
 
     def serve_only(self, run: RunId | None) -> None:
         """Spend for one run only; what belongs to others is still judged and swept."""
-        self.courier.only = self.settler.only = self.submitter.only = run
+        self.courier.only = self.settler.only = self.submitter.only = self.sweeper.serves = run
 
     async def run(self, done: Callable[[], bool], *, signals: bool = False) -> None:
         """Work until `done` says so or somebody asks to stop; what is out is waited for."""

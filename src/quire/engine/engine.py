@@ -193,7 +193,6 @@ class Engine(Foreseeing, Steering, Standing, Batching):
             worker = Worker(self.ledger, vendors, accounts, self._outside, settings, tell)
             worker.contexts.registry = self.registry
             worker.serve_only(only)
-            worker.sweeper.serves = only
             self._workers.add(worker)
             try:
                 await worker.run(done, signals=signals)

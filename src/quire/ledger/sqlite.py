@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
+from time import monotonic
 
 import orjson
 
@@ -95,8 +96,7 @@ class SqliteDatabase:
             self._writing = SqliteConnection(self._writer, self._statements)
             try:
                 self._recognise()
-                if self._writer.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-                    self._writer.execute("PRAGMA journal_mode = WAL")
+                self._write_ahead()
             except BaseException:
                 self._writer.close()
                 raise
@@ -162,6 +162,21 @@ class SqliteDatabase:
         self._writer.close()
         while self._readers:
             self._readers.pop().close()
+
+    def _write_ahead(self) -> None:
+        """Keep a log beside the file; several processes may be turning to that at once.
+
+        SQLite does not wait for the lock that this takes, as it does for any other.
+        """
+        ends = monotonic() + BUSY_SECONDS
+        while self._writer.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            try:
+                self._writer.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or monotonic() > ends:
+                    raise
+                threading.Event().wait(0.01)
 
     def _version(self, newest: int) -> int:
         version: int = self._writer.execute("PRAGMA user_version").fetchone()[0]

@@ -175,17 +175,14 @@ def build(lane: Lane, told: Told) -> StageContext:
     """Derive everything that a stage's verbs need."""
     facts = told.models[told.model_numbers[lane.model]]
     asking = told.askings[told.stages[lane.stage_id].name]
-    stage = asking.stage
-    policy = told.policy_of(stage)
-    if policy.route == PACED:
-        policy = replace(policy, concurrency=min(policy.concurrency, PACED_CALLS))
+    stage, policy = asking.stage, _paced(told.policy_of(asking.stage))
     head = prefix(stage)
     prompt_bytes = len(stage.prompt.encode())
-    cap = pack_cap(stage, policy)
     caching, long_lived = _caching(lane, policy, facts, head)
     gates = [] if told.missing else told.gates_of(stage)  # then nobody packs or judges
     version = _version(stage, gates)
-    room = budget(facts, prefix_bytes(head), prompt_bytes, reserved_output(facts), cap)
+    cap, longest = pack_cap(stage, policy), reserved_output(facts)
+    room = budget(facts, prefix_bytes(head), prompt_bytes, longest, cap)
     return StageContext(
         run_id=lane.run_id,
         stage_id=lane.stage_id,
@@ -212,6 +209,13 @@ def build(lane: Lane, told: Told) -> StageContext:
         reads=bool(stage.upstream),
         question=stage_question(head.hash, stage.prompt, facts.name, stage.params, version),
     )
+
+
+def _paced(policy: Policy) -> Policy:
+    """A policy with few calls in flight where they are to go steadily."""
+    if policy.route != PACED:
+        return policy
+    return replace(policy, concurrency=min(policy.concurrency, PACED_CALLS))
 
 
 def _version(stage: Stage, gates: Uses) -> str:
