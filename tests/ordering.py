@@ -8,6 +8,7 @@ Item = TypeVar("Item")
 LONG = (  # files with tests that take seconds, most of them waiting
     "tests/crash/test_batch_simulation.py",
     "tests/crash/test_kill_batches.py",
+    "tests/crash/test_recipe_simulation.py",
     "tests/docs/test_pages.py",
     "tests/rehearsed/test_judge.py",
     "tests/rehearsed/test_limits.py",
