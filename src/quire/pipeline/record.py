@@ -195,6 +195,8 @@ def _apply(
             _send_again(tx, row, delay, now)
             if failure.error.retry_after is not None:
                 tx.requests.delay_lane(row.lane_id, now + timedelta(seconds=delay))
+        case Split() | Refuse() if tx.batches.late_of([row.request_id]):
+            tx.requests.move("close", [row.request_id])  # overtaken: its tasks are others' by now
         case Split(pack_cap=cap):
             _split(tx, row, cap, str(failure.error))
         case Refuse(error=reason):
