@@ -159,7 +159,7 @@ def test_a_server_that_never_answers_is_given_up_by_the_call_s_own_time(
         quire(*RUN, "--limit", "2", "--call-timeout", "0.3", "--max-calls", "2", code=1)
 
     (group,) = quire.json("failures")
-    assert group["cause"] == "the call was lost 2 times without an answer"
+    assert group["cause"] == "the call brought no answer 2 times"
     attempt = quire.json("ledger", "--request", "1")["attempts"][0]
     assert attempt["error"] == "no answer within 0.3 s"
     assert quire.json("status")["presumed_micro_dollars"] > 0  # it may have been carried out

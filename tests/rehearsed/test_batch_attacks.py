@@ -197,3 +197,19 @@ def test_a_retry_asks_again_where_the_provider_broke_down(
     run.resume()
 
     assert run.wait(at_most(60)).done == 30
+
+
+@pytest.mark.parametrize(("most", "times"), [(1, "once"), (2, "2 times")])
+def test_rows_that_the_provider_breaks_down_at_are_not_told_of_as_lost(
+    batched: Callable[..., Rehearsed], ledger_url: str, most: int, times: str
+) -> None:
+    here = batched(faults="500@Block 7", url=ledger_url)
+
+    run = here.start(
+        route="batch", min_batch_size=1, pack_size=1, limit=20, max_tries=9, max_calls=most
+    )
+    run.wait(at_most(60))
+
+    failed = [row["error"] for row in here.engine.rows(run.id) if row["error"]]
+    assert failed == [f"the call brought no answer {times}"]
+    assert run.progress().presumed == 0  # none of them was lost

@@ -134,15 +134,15 @@ def _rendered(
 
 
 def drop_unsendable(tx: Transaction, context: StageContext, requests: Sequence[Queued]) -> None:
-    """Give back what cannot go; what was lost too often is split, and given up when alone."""
+    """Give back what cannot go; what was in vain too often is split, and given up when alone."""
     drop(tx, [each.id for each in requests], ["out"])  # as the claim has just left them
-    most = context.policy.max_calls
-    sizes = {each.id: each.tasks for each in requests if each.lost >= most}
-    error = f"the call was lost {most} times without an answer"
-    for each in tx.requests.members(list(sizes)) if sizes else []:
-        cap = -(-sizes[each.request_id] // 2)
-        tx.tasks.note([Note(each.task_id, each.tries, cap, 0, error)])
-        if sizes[each.request_id] == 1:
+    vain = {each.id: each for each in requests if each.lost >= context.policy.max_calls}
+    for each in tx.requests.members(list(vain)) if vain else []:
+        request = vain[each.request_id]
+        times = "once" if request.lost == 1 else f"{request.lost} times"
+        error = f"the call brought no answer {times}"  # lost, or a batch said that it broke down
+        tx.tasks.note([Note(each.task_id, each.tries, -(-request.tasks // 2), 0, error)])
+        if request.tasks == 1:
             tx.tasks.move("give_up", [each.task_id], ["ready"])
 
 
