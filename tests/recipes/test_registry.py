@@ -123,3 +123,13 @@ def test_without_packages_there_is_what_comes_with_quire() -> None:
     assert set(ours.groupings) == {
         *("each_block", "each_document", "each_result", "samples", "all_to_one")
     }
+
+
+def test_a_package_that_is_installed_later_is_found_by_the_next_look(packages: Packages) -> None:
+    packages.install("early", "[quire.gates]\nearly = early:gate", name="early")
+    before = with_entry_points()
+
+    packages.install("late", "[quire.gates]\nlate = late:gate", name="late")
+
+    assert "late" not in before.gates
+    assert {"early", "late"} <= set(with_entry_points().gates)

@@ -1,10 +1,13 @@
 """The registry: gates, groupings and recipes by name, ours and those of installed packages."""
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
-from os import PathLike, fspath
+from os import PathLike, fspath, stat
 from pathlib import Path
 from typing import TypeVar
 
@@ -81,11 +84,29 @@ def with_entry_points(registry: Registry | None = None) -> Registry:
 def _points(group: str) -> Iterator[EntryPoint]:
     """Those of one group in a fixed order; a package that is found twice counts once."""
     seen: set[tuple[str, str, str]] = set()
-    for point in sorted(entry_points(group=group), key=lambda each: (each.name, each.value)):
+    offered = [each for each in _offered(_standing()) if each.group == group]
+    for point in sorted(offered, key=lambda each: (each.name, each.value)):
         key = (point.name, point.value, _package(point))
         if key not in seen:
             seen.add(key)
             yield point
+
+
+def _standing() -> tuple[tuple[str, int], ...]:
+    """The folders of packages, and when something was last put into each or taken out."""
+    found = []
+    for folder in sys.path:
+        with suppress(OSError):
+            found.append((folder, stat(folder or ".").st_mtime_ns))
+    return tuple(found)
+
+
+@lru_cache(maxsize=1)
+def _offered(_folders: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
+    """What is installed for us: read once, because for it every package's files are looked at."""
+    found = entry_points()
+    groups = (GATE_GROUP, GROUPING_GROUP, RECIPE_GROUP)
+    return tuple(each for group in groups for each in found.select(group=group))
 
 
 def _package(point: EntryPoint) -> str:
