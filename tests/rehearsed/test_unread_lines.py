@@ -6,16 +6,25 @@ from typing import Any
 
 import pytest
 
+from quire.dispatch.reading import body_of
+from quire.domain.accounts import Account
+from quire.domain.batches import BatchRow
+from quire.domain.ids import AttemptId
 from quire.domain.runs import HoldKind
 from quire.providers import batching, filing
+from quire.providers.anthropic_batches import AnthropicBatches
+from quire.providers.gemini_batches import GeminiBatches
+from quire.providers.openai_batches import OpenAIBatches
 from tests.cli.conftest import Quire
 from tests.patience import at_most
 from tests.pipeline.test_money import assert_counts_agree
 from tests.rehearsed.conftest import Rehearse, Serve
-from tests.rehearsed.rehearsed import OPENAI, QuickClock, Rehearsed
+from tests.rehearsed.rehearsed import ANTHROPIC, GEMINI, OPENAI, QuickClock, Rehearsed
+from tests.rehearsed.test_undecodable import WORD, mended, speaking
 from tests.world import sentences
 
 BLOCKS = 30
+BATCHES = {OPENAI: OpenAIBatches, ANTHROPIC: AnthropicBatches, GEMINI: GeminiBatches}
 Garble = Callable[[bytes], list[bytes]]
 
 
@@ -160,3 +169,56 @@ def test_the_command_line_says_where_such_lines_are(
     lines = quire("batches", "show", "1", "--lines").stdout.splitlines()
     assert [json.loads(each)["customId"][0] for each in lines] == ["q", "q"]
     assert quire.json("batches", "show", "1", "--lines")["lines"] == lines
+
+
+@pytest.mark.parametrize(("asks", "vendor"), BATCHES.items())
+def test_a_newer_quire_reads_a_line_that_was_kept_without_a_second_call(
+    rehearse: Rehearse, ledger_url: str, monkeypatch: pytest.MonkeyPatch, asks: str, vendor: Any
+) -> None:
+    known = vendor.row
+
+    def old(self: Any, line: bytes, account: Account) -> BatchRow:
+        row: BatchRow = known(self, line, account)
+        return batching.unreadable(line) if WORD in line else row
+
+    here = rehearse(asks, url=ledger_url, clock=QuickClock(240), batch_latency="20s")
+    here.ingest([f"{WORD.decode()} block.", *sentences(BLOCKS - 1)])
+    with monkeypatch.context() as before:
+        before.setattr(vendor, "row", old)
+        run = here.start(route="batch", min_batch_size=2, pack_size=3)
+        held_up = run.wait(at_most(60))
+    assert [hold.kind for hold in held_up.holds] == [HoldKind.UNDECODABLE]
+    assert (held_up.done, held_up.presumed > 0) == (BLOCKS - 3, True)
+
+    same = here.engine.drive(run.id, at_most(60))
+    after = speaking(here, mended(asks)).engine.drive(run.id, at_most(60))
+
+    assert same.done == held_up.done  # what could not be read is not read by the same again
+    assert (after.state, after.done, after.holds) == ("finished", BLOCKS, ())
+    assert (after.cost, after.presumed) == (here.bill(), 0)
+    assert len(here.server.batches()) == 1
+    assert here.engine.rows(run.id)[0]["first_40_chars"] == "UNHEARD block."
+    assert_counts_agree(here, run.id)
+
+
+def test_what_is_no_line_about_this_very_call_stays_as_it_is() -> None:
+    batches = OpenAIBatches()
+    line = b'{"custom_id":"%s","response":{"status_code":%d,"body":{"output":[]}}}'
+
+    assert body_of(batches, AttemptId(7), line % (b"q-7", 200)) == b'{"output":[]}'
+    for raw in (
+        line % (b"q-8", 200),
+        line % (b"q-7", 500),
+        line % (b"seven", 200),
+        b'{"output":[]}',
+        b"\xff[",
+    ):
+        assert body_of(batches, AttemptId(7), raw) == raw
+
+
+def test_a_reader_that_fails_leaves_what_was_kept() -> None:
+    class Failing(OpenAIBatches):
+        def row(self, line: bytes, account: Account) -> BatchRow:
+            raise KeyError("a bug")
+
+    assert body_of(Failing(), AttemptId(7), b"{}") == b"{}"

@@ -1,8 +1,11 @@
 """Reading a response: whatever a vendor's decoder does, the paid bytes are kept."""
 
+from quire.domain.accounts import Account, Secret
+from quire.domain.batches import RowEnd, attempt_of
 from quire.domain.errors import Undecodable
+from quire.domain.ids import AttemptId
 from quire.domain.requests import Reply
-from quire.providers.protocol import Provider
+from quire.providers.protocol import Batching, Provider
 from quire.providers.reading import MOST_TOKENS
 
 
@@ -19,6 +22,21 @@ def read(provider: Provider, raw: bytes) -> Reply | Undecodable:
     except Exception as error:  # noqa: BLE001 - a bug in a decoder must not cost the answer
         return Undecodable(f"the decoder failed: {describe(error)}")
     return reply
+
+
+def body_of(batching: Batching, attempt: AttemptId, raw: bytes) -> bytes:
+    """The body in what was kept of a batch's call, which may be a whole line; never raises.
+
+    A line that is still not readable, or is none, or speaks of another call, is left as it is.
+    """
+    try:
+        nobody = Account(provider=batching.name, credential="", key=Secret(""))
+        row = batching.row(raw, nobody)
+        named = attempt_of(row.custom_id)
+        ours = named is not None and named[1] == attempt
+    except Exception:  # noqa: BLE001 - a bug in a reader must not keep the others from being read
+        return raw
+    return row.raw if ours and row.end is RowEnd.ANSWERED else raw
 
 
 def describe(error: BaseException) -> str:

@@ -1,11 +1,11 @@
 """The settler: judges stored answers in groups, and packs what goes out next."""
 
-from collections.abc import Callable
 from datetime import datetime
 
 from quire.dispatch.courier import of_run
+from quire.dispatch.means import Vendors
 from quire.dispatch.outside import Outside, Threads
-from quire.dispatch.reading import read
+from quire.dispatch.reading import body_of, read
 from quire.domain.errors import Undecodable
 from quire.domain.ids import RunId
 from quire.domain.money import cost
@@ -15,7 +15,6 @@ from quire.pipeline.contexts import Contexts
 from quire.pipeline.prepare import prepare
 from quire.pipeline.record import record_reading
 from quire.pipeline.settle import settle
-from quire.providers.protocol import Provider
 
 
 class Settler:
@@ -27,14 +26,14 @@ class Settler:
         contexts: Contexts,
         outside: Outside,
         threads: Threads,
-        provider_for: Callable[[str], Provider],
+        vendors: Vendors,
     ) -> None:
         """Use the worker's ledger and thread."""
         self._ledger = ledger
         self._contexts = contexts
         self._outside = outside
         self._threads = threads
-        self._provider_for = provider_for
+        self._vendors = vendors
         self.only: RunId | None = None  # for whom calls are packed; None = for every run
 
     async def step(self, now: datetime, *, packing: bool = True) -> int:
@@ -62,10 +61,12 @@ class Settler:
         helped: set[RunId] = set()
         with self._ledger.transaction() as tx:
             for each in tx.attempts.undecoded():
-                provider = self._provider_for(each.provider)
+                provider = self._vendors.provider(each.provider)
                 if each.decoder_version >= provider.decoder_version:
                     continue
-                reply = read(provider, each.raw)
+                batching = self._vendors.batching(each.provider) if each.batched else None
+                raw = body_of(batching, each.attempt_id, each.raw) if batching else each.raw
+                reply = read(provider, raw)
                 if isinstance(reply, Undecodable):
                     continue
                 context = self._contexts.of_stage(tx, each.run_id, each.stage_id)

@@ -65,7 +65,7 @@ class Worker:
         provider = vendors.provider
         self.courier = Courier(ledger, contexts, provider, accounts, outside, self._threads)
         self.courier.tell = tell
-        self.settler = Settler(ledger, contexts, outside, self._threads, provider)
+        self.settler = Settler(ledger, contexts, outside, self._threads, vendors)
         self.sweeper = Sweeper(ledger, contexts, outside, self._threads, settings.lease)
         means = Means(ledger, contexts, vendors, accounts, outside, self._threads)
         self.office = Office(ledger, self._threads, timedelta(seconds=settings.lease))

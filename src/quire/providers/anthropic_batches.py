@@ -152,7 +152,7 @@ class AnthropicBatches:
         """Read the rows of a batch that has ended."""
         async with aclosing(self._lines(door, account, ref)) as found:
             async for line in found:
-                yield self._row(line, account)
+                yield self.row(line, account)
 
     async def cancel(self, door: Door, account: Account, ref: str) -> None:
         """Ask for a batch's end; what it has answered by then is kept."""
@@ -207,8 +207,8 @@ class AnthropicBatches:
         request = _request(account, ref, "results")
         return lines(door, self._vendor.classify, account, request, missing=f"the results of {ref}")
 
-    def _row(self, line: bytes, account: Account) -> BatchRow:
-        """Read one line."""
+    def row(self, line: bytes, account: Account) -> BatchRow:
+        """Read one line of results."""
         row = mapping(parse(line))
         name, result = text(row.get("custom_id")), mapping(row.get("result"))
         kind, message = result.get("type"), mapping(result.get("message"))

@@ -1,6 +1,6 @@
 """Files of calls and of results, as OpenAI and everybody who speaks like it keep them."""
 
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -40,6 +40,9 @@ _ENDS = {"batch_expired": RowEnd.EXPIRED, "batch_cancelled": RowEnd.CANCELLED}
 _NOBODY = Call(
     attempt_id=AttemptId(0), model="a/b", system="", user="", output_schema=None, params=Params()
 )
+
+
+Reading = Callable[[bytes, Account], BatchRow]  # of one line
 
 
 class Speaker(Vendor, Protocol):
@@ -127,7 +130,7 @@ async def delete_file(door: Door, vendor: Vendor, account: Account, name: str) -
 
 
 async def read_files(
-    door: Door, vendor: Speaker, account: Account, names: Iterable[str]
+    door: Door, vendor: Speaker, account: Account, names: Iterable[str], read: Reading
 ) -> AsyncGenerator[BatchRow]:
     """Read the rows of files of results, one after the other, each file once."""
     place = place_of(vendor, account)
@@ -136,7 +139,7 @@ async def read_files(
         found = lines(door, vendor.classify, account, request, f"the results' file {name}")
         async with aclosing(found):
             async for line in found:
-                yield read_row(vendor, account, line)
+                yield read(line, account)
 
 
 def read_row(vendor: Speaker, account: Account, line: bytes) -> BatchRow:

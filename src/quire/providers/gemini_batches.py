@@ -143,13 +143,17 @@ class GeminiBatches:
             if status.end is End.COMPLETED and not file and not isinstance(inside, list):
                 raise _unclear(f"{ref} is done, but shows no results yet")
             for each in inside if isinstance(inside, list) else ():
-                name = text(mapping(mapping(each).get("metadata")).get("key"))
-                yield answered(self.name, account, name, mapping(each), written(each))
+                yield self.row(written(each), account)
         for file in files:
             async with aclosing(self._lines(door, account, file)) as found:
                 async for line in found:
-                    row = mapping(parse(line))
-                    yield answered(self.name, account, text(row.get("key")), row, line)
+                    yield self.row(line, account)
+
+    def row(self, line: bytes, account: Account) -> BatchRow:
+        """Read one line of a file of results; in a job, the key is one level deeper."""
+        row = mapping(parse(line))
+        name = text(row.get("key")) or text(mapping(row.get("metadata")).get("key"))
+        return answered(self.name, account, name, row, line)
 
     async def cancel(self, door: Door, account: Account, ref: str) -> None:
         """Ask for a job's end."""

@@ -31,6 +31,7 @@ from quire.providers.filing import (
     look_at,
     place_of,
     read_files,
+    read_row,
     upload_file,
 )
 from quire.providers.http import encoded, one_line
@@ -128,7 +129,11 @@ class MistralBatches:
         self, door: Door, account: Account, ref: str, status: BatchStatus
     ) -> AsyncGenerator[BatchRow]:
         """Read the file of answers, then that of errors, as far as there are any."""
-        return read_files(door, self._vendor, account, status.results)
+        return read_files(door, self._vendor, account, status.results, self.row)
+
+    def row(self, line: bytes, account: Account) -> BatchRow:
+        """Read one line of results."""
+        return read_row(self._vendor, account, line)
 
     async def cancel(self, door: Door, account: Account, ref: str) -> None:
         """Ask for a job's end."""

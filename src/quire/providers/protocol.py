@@ -136,6 +136,14 @@ class Batching(Protocol):
         """Read the rows of a batch that has ended, in any order, in little memory."""
         ...
 
+    def row(self, line: bytes, account: Account) -> BatchRow:
+        """Read one line of results, as `fetch` does.
+
+        Lines that are not readable are kept: whoever mends this raises the `decoder_version` of
+        the vendor, so that they are read again.
+        """
+        ...
+
     async def cancel(self, door: Door, account: Account, ref: str) -> None:
         """Ask for a batch's end; that it has ended already is no error."""
         ...

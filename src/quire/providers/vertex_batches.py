@@ -162,7 +162,16 @@ class VertexBatches:
             lines: AsyncGenerator[bytes] = store.lines(name)
             async with aclosing(lines):
                 async for line in lines:
-                    yield self._row(line, account)
+                    yield self.row(line, account)
+
+    def row(self, line: bytes, account: Account) -> BatchRow:
+        """Read one line of results."""
+        row = mapping(parse(line))
+        name, status = text(row.get("custom_id")), row.get("status")
+        if name and isinstance(status, str) and status.strip():
+            error = failure(self.name, account, _failure(status))
+            return BatchRow(name, RowEnd.ERRORED, error=error)
+        return answered(self.name, account, name, row, line)
 
     async def cancel(self, door: Door, account: Account, ref: str) -> None:
         """Ask for a job's end; what it has answered by then is written all the same."""
@@ -180,14 +189,6 @@ class VertexBatches:
         """Delete the file of calls from the bucket."""
         if input_ref:
             await self._opening(door, account).delete(input_ref)
-
-    def _row(self, line: bytes, account: Account) -> BatchRow:
-        row = mapping(parse(line))
-        name, status = text(row.get("custom_id")), row.get("status")
-        if name and isinstance(status, str) and status.strip():
-            error = failure(self.name, account, _failure(status))
-            return BatchRow(name, RowEnd.ERRORED, error=error)
-        return answered(self.name, account, name, row, line)
 
 
 @lru_cache(maxsize=256)
