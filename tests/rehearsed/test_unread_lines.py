@@ -6,15 +6,19 @@ from typing import Any
 
 import pytest
 
-from quire.dispatch.reading import body_of
+from quire.dispatch.reading import Line, body_of, read
 from quire.domain.accounts import Account
 from quire.domain.batches import BatchRow
+from quire.domain.errors import Undecodable
 from quire.domain.ids import AttemptId
 from quire.domain.runs import HoldKind
 from quire.providers import batching, filing
 from quire.providers.anthropic_batches import AnthropicBatches
 from quire.providers.gemini_batches import GeminiBatches
+from quire.providers.http import HttpProvider
+from quire.providers.openai import OpenAI
 from quire.providers.openai_batches import OpenAIBatches
+from quire.providers.transport import Transport
 from tests.cli.conftest import Quire
 from tests.patience import at_most
 from tests.pipeline.test_money import assert_counts_agree
@@ -202,10 +206,10 @@ def test_a_newer_quire_reads_a_line_that_was_kept_without_a_second_call(
 
 
 def test_what_is_no_line_about_this_very_call_stays_as_it_is() -> None:
-    batches = OpenAIBatches()
+    about = Line(OpenAIBatches(), AttemptId(7))
     line = b'{"custom_id":"%s","response":{"status_code":%d,"body":{"output":[]}}}'
 
-    assert body_of(batches, AttemptId(7), line % (b"q-7", 200)) == b'{"output":[]}'
+    assert body_of(about, line % (b"q-7", 200)) == b'{"output":[]}'
     for raw in (
         line % (b"q-8", 200),
         line % (b"q-7", 500),
@@ -213,12 +217,15 @@ def test_what_is_no_line_about_this_very_call_stays_as_it_is() -> None:
         b'{"output":[]}',
         b"\xff[",
     ):
-        assert body_of(batches, AttemptId(7), raw) == raw
+        assert body_of(about, raw) == raw
 
 
-def test_a_reader_that_fails_leaves_what_was_kept() -> None:
+def test_a_reader_of_lines_that_fails_loses_nothing() -> None:
     class Failing(OpenAIBatches):
         def row(self, line: bytes, account: Account) -> BatchRow:
             raise KeyError("a bug")
 
-    assert body_of(Failing(), AttemptId(7), b"{}") == b"{}"
+    found = read(HttpProvider(OpenAI(), Transport()), b"{}", Line(Failing(), AttemptId(7)))
+
+    assert isinstance(found, Undecodable)
+    assert "KeyError" in str(found)

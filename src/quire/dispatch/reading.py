@@ -1,5 +1,7 @@
 """Reading a response: whatever a vendor's decoder does, the paid bytes are kept."""
 
+from typing import NamedTuple
+
 from quire.domain.accounts import Account, Secret
 from quire.domain.batches import RowEnd, attempt_of
 from quire.domain.errors import Undecodable
@@ -9,10 +11,17 @@ from quire.providers.protocol import Batching, Provider
 from quire.providers.reading import MOST_TOKENS
 
 
-def read(provider: Provider, raw: bytes) -> Reply | Undecodable:
+class Line(NamedTuple):
+    """Of a body that may still be wrapped in its line of a batch's results: whose line it is."""
+
+    batching: Batching
+    attempt: AttemptId
+
+
+def read(provider: Provider, raw: bytes, line: Line | None = None) -> Reply | Undecodable:
     """Decode a body, or say why it cannot be used; never raises."""
     try:
-        reply = provider.decode(raw)
+        reply = provider.decode(raw if line is None else body_of(line, raw))
         usage = reply.usage
         counts = (usage.input_total, usage.output, usage.reasoning)
         if not isinstance(reply.text, str) or min(counts) < 0 or max(counts) > MOST_TOKENS:
@@ -24,18 +33,15 @@ def read(provider: Provider, raw: bytes) -> Reply | Undecodable:
     return reply
 
 
-def body_of(batching: Batching, attempt: AttemptId, raw: bytes) -> bytes:
-    """The body in what was kept of a batch's call, which may be a whole line; never raises.
+def body_of(line: Line, raw: bytes) -> bytes:
+    """The body in what was kept of a batch's call, which may be a whole line.
 
-    A line that is still not readable, or is none, or speaks of another call, is left as it is.
+    One that is still not readable, or is none, or speaks of another call, is left as it is.
     """
-    try:
-        nobody = Account(provider=batching.name, credential="", key=Secret(""))
-        row = batching.row(raw, nobody)
-        named = attempt_of(row.custom_id)
-        ours = named is not None and named[1] == attempt
-    except Exception:  # noqa: BLE001 - a bug in a reader must not keep the others from being read
-        return raw
+    nobody = Account(provider=line.batching.name, credential="", key=Secret(""))
+    row = line.batching.row(raw, nobody)
+    named = attempt_of(row.custom_id)
+    ours = named is not None and named[1] == line.attempt
     return row.raw if ours and row.end is RowEnd.ANSWERED else raw
 
 

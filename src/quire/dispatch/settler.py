@@ -5,7 +5,7 @@ from datetime import datetime
 from quire.dispatch.courier import of_run
 from quire.dispatch.means import Vendors
 from quire.dispatch.outside import Outside, Threads
-from quire.dispatch.reading import body_of, read
+from quire.dispatch.reading import Line, read
 from quire.domain.errors import Undecodable
 from quire.domain.ids import RunId
 from quire.domain.money import cost
@@ -65,8 +65,8 @@ class Settler:
                 if each.decoder_version >= provider.decoder_version:
                     continue
                 batching = self._vendors.batching(each.provider) if each.batched else None
-                raw = body_of(batching, each.attempt_id, each.raw) if batching else each.raw
-                reply = read(provider, raw)
+                line = Line(batching, each.attempt_id) if batching else None
+                reply = read(provider, each.raw, line)
                 if isinstance(reply, Undecodable):
                     continue
                 context = self._contexts.of_stage(tx, each.run_id, each.stage_id)
