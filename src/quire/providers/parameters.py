@@ -5,17 +5,25 @@ from collections.abc import Iterable
 
 # What goes out alike with every call of a stage; not the longest answer, which a smaller pack asks
 # for less of.
+_EVERYDAY = r"reasoning|effort|temperature|thinking|tools"
 _NAMES = (
-    r"reasoning(?:[_.]?effort)?|effort|temperature|top_?[pk]|stop_?sequences"
-    r"|thinking(?:[_.]?(?:type|config|level|budget(?:_tokens)?))?|output_(?:config|format)"
-    r"|response_?(?:format|mime_?type|(?:json_?)?schema)|text\.format|tools|tool_choice"
+    r"reasoning[_.]?effort|top_?[pk]|stop_?sequences"
+    r"|thinking[_.]?(?:type|config|level|budget(?:_tokens)?)|output_(?:config|format)"
+    r"|response_?(?:format|mime_?type|(?:json_?)?schema)|text\.format|tool_choice"
     r"|generation_?config|system_?instruction|prompt_cache_\w+|cache_control|service_tier"
 )
 _LONGEST = 4_000  # characters of a message that are read
-_PLACE = re.compile(rf"(?:body\.)?(?:{_NAMES}|seed|stop|store)(?:[.\[]|$)", re.IGNORECASE)
+_PLACE = re.compile(
+    rf"(?:body\.)?(?:{_NAMES}|{_EVERYDAY}|seed|stop|store)(?:[.\[]|$)", re.IGNORECASE
+)
 _LENGTH = re.compile(r"max_?(?:completion_?|output_?)?tokens", re.IGNORECASE)
+# A message may quote a block, and everyday words stand in blocks too: they count only set off from
+# the others, at the head of the message, or where they are called a parameter.
 _NAMED = re.compile(
-    rf"(?:^|[\s`'\"*]|[a-z]\.)(?:{_NAMES})(?:[.:\s`'\",]|$)", re.IGNORECASE | re.MULTILINE
+    rf"(?:^|[\s`'\"*]|[a-z]\.)(?:{_NAMES})(?:[.:\s`'\",]|$)"
+    rf"|[`'\"*](?:{_EVERYDAY})[`'\"*]|\A(?:{_EVERYDAY})(?:[:.]| (?:\w+ )?is not supported\b)"
+    rf"|\b(?:{_EVERYDAY}) parameter\b",
+    re.IGNORECASE | re.MULTILINE,
 )
 _REFUSED = re.compile(
     r"\bun(?:supported|known|recogni[sz]ed|expected)|\b(?:not|n't) (?:be |yet )?(?:support(?:ed)?"
