@@ -150,9 +150,10 @@ def test_rows_that_failed_in_a_late_batch_are_not_asked_beside_the_direct_calls(
     assert here.engine.progress(run.id).cost == here.bill()
 
 
+@pytest.mark.parametrize(("fault", "becomes"), [("400=1", "refused"), ("malformed=1", "settled")])
 @pytest.mark.parametrize("pack_size", [1, 3])
-def test_rows_that_were_refused_in_a_late_batch_are_not_held_against_their_blocks(
-    rehearse: Rehearse, ledger_url: str, pack_size: int
+def test_rows_that_failed_in_a_late_batch_are_not_held_against_their_blocks(
+    rehearse: Rehearse, ledger_url: str, pack_size: int, fault: str, becomes: str
 ) -> None:
     here = rehearse(
         OPENAI, url=ledger_url, clock=QuickClock(60), batch_latency="7200s", latency="0.3s"
@@ -170,10 +171,10 @@ def test_rows_that_were_refused_in_a_late_batch_are_not_held_against_their_block
     skip = skipping(here, 540)
 
     def refuse(progress: Progress) -> None:
-        """Let every row be refused, while the first direct calls are out."""
+        """Let every row be refused, or answered wrongly, while the first direct calls are out."""
         skip(progress)
         if progress.in_flight and here.server.batches()[0]["end"] is None:
-            here.server.change_faults("400=1")
+            here.server.change_faults(fault)
             here.server.advance(7200)
             here.server.settle()
             here.server.change_faults("")
@@ -181,7 +182,7 @@ def test_rows_that_were_refused_in_a_late_batch_are_not_held_against_their_block
     ended = run.wait(refuse)
 
     assert (ended.done, ended.failed, ended.splits) == (18, 0, 0)
-    assert travelled(here) == {"direct": 18 // pack_size}
-    assert here.engine.batch(1).attempts == {"refused": 18 // pack_size}
+    assert travelled(here)["direct"] == 18 // pack_size
+    assert here.engine.batch(1).attempts == {becomes: 18 // pack_size}
     assert here.engine.progress(run.id).cost == here.bill()
     assert_counts_agree(here, run.id)

@@ -10,7 +10,7 @@ from quire.dispatch.reading import Line, body_of, read
 from quire.domain.accounts import Account
 from quire.domain.batches import BatchRow
 from quire.domain.errors import Undecodable
-from quire.domain.ids import AttemptId
+from quire.domain.ids import AttemptId, BatchId
 from quire.domain.runs import HoldKind
 from quire.providers import batching, filing
 from quire.providers.anthropic_batches import AnthropicBatches
@@ -203,6 +203,25 @@ def test_a_newer_quire_reads_a_line_that_was_kept_without_a_second_call(
     assert len(here.server.batches()) == 1
     assert here.engine.rows(run.id)[0]["first_40_chars"] == "UNHEARD block."
     assert_counts_agree(here, run.id)
+
+
+def test_a_newer_quire_leaves_lines_that_name_no_call_to_a_person(
+    rehearse: Rehearse, ledger_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = rehearse(OPENAI, url=ledger_url, clock=QuickClock(240), batch_latency="20s")
+    here.ingest([f"{WORD.decode()} block.", *sentences(BLOCKS - 1)])
+    with monkeypatch.context() as before:
+        unread = lambda self, line, account: batching.unreadable(line)  # noqa: E731
+        before.setattr(BATCHES[OPENAI], "row", unread)
+        run = here.start(route="batch", min_batch_size=2, pack_size=3)
+        run.wait(at_most(60))
+    with here.engine.ledger.transaction() as tx:
+        tx.batches.keep_line(BatchId(1), b"somebody's", here.engine._outside.now())
+
+    after = speaking(here, mended(OPENAI)).engine.drive(run.id, at_most(60))
+
+    assert after.done == BLOCKS  # what names its call was read
+    assert [hold.kind for hold in after.holds] == [HoldKind.UNDECODABLE]
 
 
 def test_what_is_no_line_about_this_very_call_stays_as_it_is() -> None:

@@ -74,5 +74,6 @@ class Settler:
                 record_reading(tx, each, reply, provider.decoder_version, price)
                 helped.add(each.run_id)
             for run in helped - {each.run_id for each in tx.attempts.undecoded()}:
-                tx.holds.lift(run, [HoldKind.UNDECODABLE])
+                if not tx.batch_views.keeps_lines(run):  # of which only a person can make something
+                    tx.holds.lift(run, [HoldKind.UNDECODABLE])
         return len(helped)

@@ -161,6 +161,7 @@ class Answered(NamedTuple):
     sent: int
     tasks: int
     max_output: int
+    late: int  # 1: past the deadline; its tasks are owed again, and may be out elsewhere
     text: str
     stop: Stop
 

@@ -39,6 +39,7 @@ from quire.plan.sizing import (
 )
 from quire.recipes.registry import Registry, builtin_registry
 
+FEW = 64  # answers judged at once, before it is known how long they are
 PACED_CALLS = 4  # in flight, of a run that goes steadily
 
 
@@ -132,6 +133,7 @@ class Contexts:
         self.primed: dict[tuple[StageId, int], datetime] = {}  # when an answer last came, by key
         self.unfit: set[RunId] = set()  # runs that name what is not installed here
         self.broken: set[RunId] = set()  # runs whose grouping broke here
+        self.at_once = FEW  # answers judged in one transaction: more where they are small
         self.looks = Looks()  # of sweeps, in vain
         self.rendered: dict[bytes, str] = {}  # texts prepared here, by hash, until they are claimed
 

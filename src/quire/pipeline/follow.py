@@ -53,12 +53,13 @@ def look_after_critics(
     """
     stage, above = told.stage_ids[critic.name], told.stage_ids[critic.of]
     counts = tx.tallies.of_stage(stage)
-    failed = counts.get("failed", 0)
-    if not looks.was_vain(("unheard", stage), failed, now) and not give_up_uncriticised(
-        tx, told, critic
-    ):
-        looks.note(("unheard", stage), failed, now)
     waiting = tx.tallies.of_stage(above).get("proposed", 0)
+    state = (counts.get("failed", 0), waiting)
+    if not looks.was_vain(("unheard", stage), state, now):
+        if give_up_uncriticised(tx, told, critic):
+            waiting = tx.tallies.of_stage(above).get("proposed", 0)
+        else:
+            looks.note(("unheard", stage), state, now)
     if not waiting or any(counts.get(state, 0) for state in ("ready", "packed")):
         return
     call_critics(tx, told, above, tx.critiques.forgotten(above, stage))

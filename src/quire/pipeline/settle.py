@@ -24,7 +24,8 @@ from quire.pipeline.plugins import is_fit
 from quire.pipeline.weigh import Parts, weigh
 from quire.plan.retrying import Accept, Again, GiveUp, Owed, Step, after_answer
 
-GROUP = 512  # attempts judged in one transaction
+GROUP = 512  # answers judged in one transaction
+GROUP_SIZE = 8 * 2**20  # or so many characters of them, as far as one can tell beforehand
 OPEN_TO_ANSWERS = frozenset(TASK.sources["accept"])
 
 
@@ -56,9 +57,11 @@ class _Outcome:
 
 def settle(tx: Transaction, contexts: Contexts, now: datetime, limit: int = GROUP) -> int:
     """Judge answered attempts and move their tasks on; returns how many were settled."""
-    answered = _next(tx, contexts, now, limit)
+    answered = _next(tx, contexts, now, min(limit, contexts.at_once))
     if not answered:
         return 0
+    mean = sum([len(each.text) for each in answered]) // len(answered) + 1
+    contexts.at_once = max(1, min(GROUP, 2 * contexts.at_once, GROUP_SIZE // mean))
     members = _by_request(tx.requests.members(sorted({each.request_id for each in answered})))
     outcome = _Outcome()
     _look_up(tx, contexts, answered, members, outcome)
@@ -189,13 +192,16 @@ def _shrinks(step: Step, pack: int) -> bool:
 
 
 def _end_request(answered: Answered, outcome: _Outcome) -> bool:
-    """Say whether this was the request's last word; a later attempt of it may still be out."""
+    """Say whether its tasks have nobody else to wait for.
+
+    A later attempt of it may still be out; and tasks of a call past its deadline are owed again.
+    """
     if answered.request_state == "queued":  # a late answer: what was queued need not be sent
         outcome.dropping.append(answered.request_id)
-        return True
+        return not answered.late
     if answered.request_state == "out" and answered.no == answered.sent:
         outcome.closing.append(answered.request_id)
-        return True
+        return not answered.late
     return False
 
 

@@ -33,6 +33,10 @@ class BatchViews:
         rows = self._connection.run("kept_lines", workspace=self._workspace, batch=batch)
         return [bytes(row[0]) for row in rows]
 
+    def keeps_lines(self, run: RunId) -> bool:
+        """Whether a batch of a run had such lines: then calls may be paid for and not known."""
+        return bool(self._connection.run("lines_of_run", workspace=self._workspace, run=run))
+
     def _view(self, row: Row) -> BatchView:
         counts = self._connection.run("counts_of_batch", batch=row[0])
         attempts = {each[0]: each[1] for each in counts}

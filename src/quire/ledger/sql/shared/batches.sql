@@ -190,6 +190,11 @@ WHERE workspace_id = :workspace
   AND stage_id = (SELECT o.stage_id FROM lanes o WHERE o.workspace_id = :workspace AND o.id = :lane)
   AND model = (SELECT o.model FROM lanes o WHERE o.workspace_id = :workspace AND o.id = :lane)
 
+-- name: lines_of_run
+-- One line that names no call, of any batch of a run.
+SELECT 1 FROM lanes l JOIN batches b ON b.lane_id = l.id JOIN batch_lines n ON n.batch_id = b.id
+WHERE l.workspace_id = :workspace AND l.run_id = :run LIMIT 1
+
 -- name: late_of
 SELECT id FROM requests WHERE id IN (:ids...) AND late = 1
 
