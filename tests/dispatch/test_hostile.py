@@ -141,7 +141,7 @@ def test_a_worker_that_was_declared_dead_claims_nothing_under_its_old_name(world
         tx.workers.end([dead], now)
 
     async def sent_by(worker: WorkerId) -> int:
-        threads = Threads()
+        threads = Threads(here.engine.ledger)
         get = here.engine.providers.get
         accounts = worker_accounts(here.engine.settings, {})
         courier = Courier(here.engine.ledger, contexts, get, accounts, here.outside, threads)

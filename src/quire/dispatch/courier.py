@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from quire.pipeline.contexts import Contexts, StageContext
 from quire.pipeline.receive import Returned, receive
 from quire.providers.protocol import Provider, Sent
 
+NOBODY_THERE = timedelta(minutes=5)  # until a person is asked to look at an address
 NOTHING_WORKS = 2  # calls in a row that came to nothing: worth a word, then at each doubling
 
 
@@ -66,6 +68,7 @@ class Courier:
         self.most = 1  # the largest concurrency seen: what is worth a look at the queues
         self._back: list[Returned] = []
         self._failing = 0  # calls in a row that came to nothing
+        self._absent: dict[str, datetime] = {}  # since when nobody listens, by model
         self._last_lane = LaneId(0)
         self._sends: dict[AttemptId, InFlight] = {}
         self.returned = asyncio.Event()  # set when a call came back
@@ -204,20 +207,16 @@ class Courier:
                 account = await self._accounts.ready(account)
             sent = await provider.send(call, account)
             self._succeed(outgoing, provider, sent)
-        except Undecodable as error:  # only a response can be that, and there is none
-            self._fail(outgoing, _lost(str(error)))
-        except ProviderError as error:
-            self._fail(outgoing, error)
-        except UsageError as error:  # nothing was sent
-            self._fail(outgoing, ProviderError(str(error), remedy=Remedy.FIX_ACCOUNT))
         except asyncio.CancelledError:
             why = "interrupted before the answer came"
             if self._outside.now() >= deadline:
                 why = f"no answer within {context.policy.call_timeout:g} s"
             self._fail(outgoing, _lost(why))
             raise
-        except Exception as error:  # noqa: BLE001 - whatever a vendor's code raises, the call may have been paid
-            self._fail(outgoing, _lost(describe(error)))
+        except BaseException as error:
+            self._fail(outgoing, _failure(error))
+            if not isinstance(error, Exception):
+                raise
         finally:
             self._count(context, -1)
             del self._sends[call.attempt_id]
@@ -227,18 +226,34 @@ class Courier:
         raw = bytes(sent.raw)
         self._outside.reach("after_send")
         self._back.append(Returned(outgoing, _answer(outgoing, provider, raw), sent.rates))
-        self._throttles[outgoing.context.facts.name].answered()
+        name = outgoing.context.facts.name
+        self._throttles[name].answered()
+        self._absent.pop(name, None)
         self._failing = 0
 
     def _fail(self, outgoing: Outgoing, error: ProviderError) -> None:
-        self._failing += error.remedy in (Remedy.RETRY, Remedy.LOST)
-        if self._failing >= NOTHING_WORKS and self._failing & (self._failing - 1) == 0:
-            self.tell(f"{error}; trying again, later and later")
-        if error.remedy is Remedy.WAIT:
-            self._throttles[outgoing.context.facts.name].pushed_back(self._outside.now())
+        name, now = outgoing.context.facts.name, self._outside.now()
+        error.absent = self._is_absent(name, now) if error.absent else self._is_there(name)
         jitter = self._outside.jitter()
         failure = CallFailure(outgoing.call.attempt_id, error, jitter, outgoing.account)
         self._back.append(Returned(outgoing, failure))
+        if error.remedy is Remedy.WAIT:
+            self._throttles[name].pushed_back(now)
+        self._failing += error.remedy in (Remedy.RETRY, Remedy.LOST)
+        if self._failing >= NOTHING_WORKS and self._failing & (self._failing - 1) == 0:
+            with suppress(OSError):  # whoever listened may be gone
+                self.tell(f"{error}; trying again, later and later")
+
+    def _is_absent(self, model: str, now: datetime) -> bool:
+        """Whether nobody has listened at its address for so long that a person is to look."""
+        if now - self._absent.setdefault(model, now) < NOBODY_THERE:
+            return False
+        del self._absent[model]  # the person's resume begins anew
+        return True
+
+    def _is_there(self, model: str) -> bool:
+        self._absent.pop(model, None)
+        return False
 
 
 def of_run(lanes: list[Lane], only: RunId | None) -> list[Lane]:
@@ -249,6 +264,17 @@ def of_run(lanes: list[Lane], only: RunId | None) -> list[Lane]:
 def _worth(most: int) -> int:
     """Claim in groups: a transaction for every single call would cost more than the calls."""
     return max(1, most // 4)
+
+
+def _failure(error: BaseException) -> ProviderError:
+    """What an error says of the call that it ended."""
+    if isinstance(error, Undecodable):  # only a response can be that, and there is none
+        return _lost(str(error))
+    if isinstance(error, ProviderError):
+        return error
+    if isinstance(error, UsageError):  # nothing was sent
+        return ProviderError(str(error), remedy=Remedy.FIX_ACCOUNT)
+    return _lost(describe(error))
 
 
 def _lost(message: str) -> ProviderError:

@@ -7,9 +7,13 @@ import random
 import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import ParamSpec, TypeVar
+
+from quire.domain.errors import LedgerBusy
+from quire.ledger.ledger import Ledger
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -67,15 +71,17 @@ class Outside:
 class Threads:
     """One thread for the ledger: verbs are synchronous and the loop must not wait for a disk."""
 
-    def __init__(self) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         """Start without a thread; the first call makes it."""
+        self._ledger = ledger
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="quire-ledger")
         self.alone: Callable[[], bool] = lambda: False  # nothing else needs the loop just now
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Carry out a synchronous function beside the loop, or at once where nobody else waits."""
-        if self.alone():
-            return function(*args, **kwargs)
+        if self.alone():  # unless somebody else writes: then the loop does not wait for that
+            with suppress(LedgerBusy), self._ledger.at_once():
+                return function(*args, **kwargs)
         return await self.beside(function, *args, **kwargs)
 
     async def beside(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -60,7 +60,7 @@ class Worker:
         self._outside = outside
         self._settings = settings
         self._tell = tell
-        self._threads = Threads()
+        self._threads = Threads(ledger)
         contexts = self.contexts = Contexts()
         provider = vendors.provider
         self.courier = Courier(ledger, contexts, provider, accounts, outside, self._threads)

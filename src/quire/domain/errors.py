@@ -166,7 +166,7 @@ class ProviderError(Error):
         self.retry_after = retry_after
         self.bad_key = bad_key  # the key is not accepted: another might be
         self.spent = spent  # the account has no credit left: another may have
-        self.absent = absent  # nobody listens where the call went: an address may be wrong
+        self.absent = absent  # nobody listens where the call went, and not for a moment only
 
 
 class Undecodable(ProviderError):
@@ -187,6 +187,10 @@ class LedgerError(Error):
 
 class LedgerUnavailable(LedgerError):
     """The database did not answer; nothing is lost, and the same step can be tried again."""
+
+
+class LedgerBusy(LedgerUnavailable):
+    """Somebody else writes at this moment, and whoever asked would not wait for that."""
 
 
 class NewerLedger(LedgerError):

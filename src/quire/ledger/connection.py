@@ -57,6 +57,10 @@ class Database(Protocol):
         """Bring the tables up to date, one process at a time; refuse a newer ledger."""
         ...
 
+    def at_once(self) -> AbstractContextManager[None]:
+        """On this thread, raise LedgerBusy rather than wait until others have written."""
+        ...
+
     def wait(self, seconds: float) -> None:
         """Wait for news from another process, at most this long."""
         ...

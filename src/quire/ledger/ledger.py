@@ -1,7 +1,7 @@
 """The ledger: open it, and work in transactions whose tables speak domain values."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from quire.domain.errors import LedgerError
 from quire.domain.ids import LOCAL, WorkspaceId
@@ -102,6 +102,10 @@ class Ledger:
     def check_version(self) -> None:
         """Refuse to go on if a newer Quire has changed the tables in the meantime."""
         self._database.migrate(migrations(self.dialect))
+
+    def at_once(self) -> AbstractContextManager[None]:
+        """On this thread, raise LedgerBusy rather than wait until others have written."""
+        return self._database.at_once()
 
     def wait(self, seconds: float) -> None:
         """Wait for news from another process, at most this long."""

@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import psycopg
@@ -146,6 +146,10 @@ class PostgresDatabase:
             for number in range(version + 1, newest + 1):
                 raw.execute(scripts[number])
                 raw.execute("INSERT INTO quire_version VALUES (%s)", (number,))
+
+    def at_once(self) -> AbstractContextManager[None]:
+        """Nothing to do: rows are locked one by one, and never for long."""
+        return nullcontext()
 
     def wait(self, seconds: float) -> None:
         """Wait for a notification; without a connection, just wait."""

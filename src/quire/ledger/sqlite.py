@@ -10,23 +10,14 @@ from time import monotonic
 
 import orjson
 
-from quire.domain.errors import LedgerError, LedgerUnavailable, NewerLedger
+from quire.domain.errors import LedgerBusy, LedgerError, NewerLedger
 from quire.ledger.connection import Row
+from quire.ledger.sqlite_errors import translated
 from quire.ledger.statements import WIDE, Statement, load
 
 CHECKPOINT_PAGES = 8000  # of the log; a page that changed often is then copied once
 APPLICATION_ID = 0x51554952  # "QUIR": marks the file as ours, whatever its user_version
 BUSY_SECONDS = 30  # how long a writer waits for another process's transaction
-
-_REMEDIES = {
-    "database is locked": "another process has kept the ledger busy; try again",
-    "database or disk is full": "the disk is full; free some space and it goes on",
-    "readonly database": "the ledger is read-only; give this user write access to it",
-    "unable to open database file": "it cannot be opened; does its folder exist, and is it yours?",
-    "file is not a database": "this file is not a Quire ledger",
-    "disk I/O error": "the disk failed or is full; check it and try again",
-}
-_MAY_PASS = ("database is locked", "database or disk is full", "disk I/O error")
 
 
 class SqliteConnection:
@@ -89,9 +80,10 @@ class SqliteDatabase:
             raise LedgerError(f"there is no ledger at {path}; `quire init` makes one here")
         self._durable = durable
         self._lock = threading.Lock()
+        self._hurry = threading.local()
         self._readers: list[sqlite3.Connection] = []  # idle ones, kept for the next snapshot
         self._statements = load(self.dialect)
-        with _translated(path):
+        with translated(path):
             self._writer = self._connect()
             self._writing = SqliteConnection(self._writer, self._statements)
             try:
@@ -104,8 +96,8 @@ class SqliteDatabase:
     @contextmanager
     def transaction(self) -> Iterator[SqliteConnection]:
         """Write under BEGIN IMMEDIATE: read-then-write never meets a lock error half-way."""
-        with self._lock, _translated(self.url):
-            self._writer.execute("BEGIN IMMEDIATE")
+        with self._turn(), translated(self.url):
+            self._begin()
             try:
                 yield self._writing
                 self._writer.execute("COMMIT")
@@ -115,9 +107,46 @@ class SqliteDatabase:
                 raise
 
     @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """On this thread, raise LedgerBusy where a transaction would wait for somebody else's."""
+        self._hurry.on = True
+        try:
+            yield
+        finally:
+            self._hurry.on = False
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Have the writing connection to oneself."""
+        if not self._lock.acquire(blocking=not self._hurried):
+            raise LedgerBusy(f"{self.url}: another thread writes")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    @property
+    def _hurried(self) -> bool:
+        return getattr(self._hurry, "on", False)
+
+    def _begin(self) -> None:
+        if not self._hurried:
+            self._writer.execute("BEGIN IMMEDIATE")
+            return
+        self._writer.execute("PRAGMA busy_timeout = 0")
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error):
+                raise
+            raise LedgerBusy(f"{self.url}: another process writes") from error
+        finally:
+            self._writer.execute(f"PRAGMA busy_timeout = {1000 * BUSY_SECONDS:d}")
+
+    @contextmanager
     def snapshot(self) -> Iterator[SqliteConnection]:
         """Read on a connection of its own: readers never wait for the writer."""
-        with _translated(self.url):
+        with translated(self.url):
             reader = self._readers.pop() if self._readers else self._connect(query_only=True)
             reader.execute("BEGIN")
             try:
@@ -130,10 +159,10 @@ class SqliteDatabase:
     def migrate(self, scripts: dict[int, str]) -> None:
         """Bring the tables up to date, one process at a time; refuse a newer ledger."""
         newest = max(scripts)
-        with _translated(self.url):
+        with translated(self.url):
             if self._version(newest) == newest:
                 return
-        with self._lock, _translated(self.url):
+        with self._lock, translated(self.url):
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 for number in range(self._version(newest) + 1, newest + 1):
@@ -153,7 +182,7 @@ class SqliteDatabase:
 
     def scrub(self) -> None:
         """Rewrite the file without its free space, fold the log into it and truncate that."""
-        with self._lock, _translated(self.url):
+        with self._lock, translated(self.url):
             self._writer.execute("VACUUM")
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
@@ -189,8 +218,11 @@ class SqliteDatabase:
 
     def _recognise(self) -> None:
         """Refuse somebody else's database before anything about it is changed."""
+        self._writer.execute("BEGIN")  # one moment of a file that somebody may be making
         ours = self._writer.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
-        if not ours and self._writer.execute("SELECT 1 FROM sqlite_schema").fetchone():
+        others = not ours and self._writer.execute("SELECT 1 FROM sqlite_schema").fetchone()
+        self._writer.execute("ROLLBACK")
+        if others:
             raise LedgerError(f"{self.url} is a SQLite database, but not a Quire ledger")
 
     def _connect(self, *, query_only: bool = False) -> sqlite3.Connection:
@@ -250,16 +282,3 @@ def _statements_of(script: str) -> Iterator[str]:
     for statement in "\n".join(lines).split(";"):
         if statement.strip():
             yield statement
-
-
-@contextmanager
-def _translated(path: str) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.IntegrityError as error:
-        raise LedgerError(f"{path}: refused by the ledger's own rules: {error}") from error
-    except sqlite3.DatabaseError as error:
-        message = str(error)
-        remedy = next((say for part, say in _REMEDIES.items() if part in message), message)
-        kind = LedgerUnavailable if any(part in message for part in _MAY_PASS) else LedgerError
-        raise kind(f"{path}: {remedy}") from error

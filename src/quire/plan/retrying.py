@@ -13,7 +13,6 @@ from quire.domain.results import Blame, Judged, Judgement, Verdict
 SHORTEST_DELAY = 0.05
 LONGEST_DELAY = 60.0
 LONGEST_WAIT = 86_400.0
-NOBODY_THERE = 15  # attempts, in about five minutes, until a person is asked to look
 AT_ONCE = 0.05  # seconds; a wait as short as this is none
 
 
@@ -138,7 +137,7 @@ def after_error(error: ProviderError, tasks: int, attempt_no: int, jitter: float
     if isinstance(error, Undecodable):  # paid for and kept: asking again would pay twice
         return Hold(kind="undecodable", detail=str(error))
     match error.remedy:
-        case Remedy.RETRY | Remedy.WAIT if error.absent and attempt_no >= NOBODY_THERE:
+        case Remedy.RETRY | Remedy.WAIT if error.absent:
             return Hold(kind="credential", detail=str(error))
         case Remedy.RETRY | Remedy.WAIT:
             return Release(delay=_delay(error, attempt_no, jitter))
