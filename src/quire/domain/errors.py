@@ -19,6 +19,7 @@ Error
 ├── OutOfFunds            the owner: a hold says what is missing
 └── LedgerError           the operator: exit 3
     ├── LedgerUnavailable   may pass by itself: wait and try again
+    │   └── LedgerBusy      somebody else writes just now
     └── NewerLedger
 """
 
