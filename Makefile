@@ -20,7 +20,7 @@ test: .venv/installed  ## every check and test, on SQLite and a real PostgreSQL
 	@$(MAKE) --no-print-directory --jobs=2 check suite
 
 suite: .venv/installed postgres  # runs beside the checks: types alone take a core half a minute
-	$(PYTHON) -m pytest -n 3 --dist worksteal -m "not soak"
+	$(PYTHON) -m pytest -n 4 --dist worksteal -m "not soak"
 
 soak: .venv/installed postgres  ## the big numbers and the kill storms; takes long
 	$(PYTHON) -m pytest -m soak -o faulthandler_timeout=0

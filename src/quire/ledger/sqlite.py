@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 
 import orjson
 
@@ -18,6 +18,7 @@ from quire.ledger.statements import WIDE, Statement, load
 CHECKPOINT_PAGES = 8000  # of the log; a page that changed often is then copied once
 APPLICATION_ID = 0x51554952  # "QUIR": marks the file as ours, whatever its user_version
 BUSY_SECONDS = 30  # how long a writer waits for another process's transaction
+LOOK_AGAIN = 0.005  # seconds between two tries
 
 
 class SqliteConnection:
@@ -89,6 +90,7 @@ class SqliteDatabase:
             try:
                 self._recognise()
                 self._write_ahead()
+                self._writer.execute("PRAGMA busy_timeout = 0")  # `_begin` does the waiting
             except BaseException:
                 self._writer.close()
                 raise
@@ -130,18 +132,21 @@ class SqliteDatabase:
         return getattr(self._hurry, "on", False)
 
     def _begin(self) -> None:
-        if not self._hurried:
-            self._writer.execute("BEGIN IMMEDIATE")
-            return
-        self._writer.execute("PRAGMA busy_timeout = 0")
-        try:
-            self._writer.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error):
-                raise
-            raise LedgerBusy(f"{self.url}: another process writes") from error
-        finally:
-            self._writer.execute(f"PRAGMA busy_timeout = {1000 * BUSY_SECONDS:d}")
+        """Begin to write as soon as no other process does; in a hurry, now or not at all."""
+        ends = 0.0
+        while True:
+            try:
+                self._writer.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error):
+                    raise
+                if self._hurried:
+                    raise LedgerBusy(f"{self.url}: another process writes") from error
+                ends = ends or monotonic() + BUSY_SECONDS
+                if monotonic() > ends:
+                    raise
+            sleep(LOOK_AGAIN)
 
     @contextmanager
     def snapshot(self) -> Iterator[SqliteConnection]:
@@ -163,7 +168,7 @@ class SqliteDatabase:
             if self._version(newest) == newest:
                 return
         with self._lock, translated(self.url):
-            self._writer.execute("BEGIN IMMEDIATE")
+            self._begin()
             try:
                 for number in range(self._version(newest) + 1, newest + 1):
                     for statement in _statements_of(scripts[number]):
@@ -183,8 +188,12 @@ class SqliteDatabase:
     def scrub(self) -> None:
         """Rewrite the file without its free space, fold the log into it and truncate that."""
         with self._lock, translated(self.url):
-            self._writer.execute("VACUUM")
-            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self._writer.execute(f"PRAGMA busy_timeout = {1000 * BUSY_SECONDS:d}")
+            try:
+                self._writer.execute("VACUUM")
+                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                self._writer.execute("PRAGMA busy_timeout = 0")
 
     def close(self) -> None:
         """Close every connection."""
@@ -205,7 +214,7 @@ class SqliteDatabase:
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error) or monotonic() > ends:
                     raise
-                threading.Event().wait(0.01)
+                sleep(LOOK_AGAIN)
 
     def _version(self, newest: int) -> int:
         version: int = self._writer.execute("PRAGMA user_version").fetchone()[0]
