@@ -233,7 +233,7 @@ class Courier:
 
     def _fail(self, outgoing: Outgoing, error: ProviderError) -> None:
         name, now = outgoing.context.facts.name, self._outside.now()
-        error.absent = self._is_absent(name, now) if error.absent else self._is_there(name)
+        error.absent = self._is_absent(name, error, now)
         jitter = self._outside.jitter()
         failure = CallFailure(outgoing.call.attempt_id, error, jitter, outgoing.account)
         self._back.append(Returned(outgoing, failure))
@@ -244,16 +244,15 @@ class Courier:
             with suppress(OSError):  # whoever listened may be gone
                 self.tell(f"{error}; trying again, later and later")
 
-    def _is_absent(self, model: str, now: datetime) -> bool:
+    def _is_absent(self, model: str, error: ProviderError, now: datetime) -> bool:
         """Whether nobody has listened at its address for so long that a person is to look."""
+        if not error.absent:
+            self._absent.pop(model, None)
+            return False
         if now - self._absent.setdefault(model, now) < NOBODY_THERE:
             return False
         del self._absent[model]  # the person's resume begins anew
         return True
-
-    def _is_there(self, model: str) -> bool:
-        self._absent.pop(model, None)
-        return False
 
 
 def of_run(lanes: list[Lane], only: RunId | None) -> list[Lane]:

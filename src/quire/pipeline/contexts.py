@@ -133,7 +133,7 @@ class Contexts:
         self.primed: dict[tuple[StageId, int], datetime] = {}  # when an answer last came, by key
         self.unfit: set[RunId] = set()  # runs that name what is not installed here
         self.broken: set[RunId] = set()  # runs whose grouping broke here
-        self.at_once = FEW  # answers judged in one transaction: more where they are small
+        self.judged_together = FEW  # answers judged in one transaction: more where they are small
         self.looks = Looks()  # of sweeps, in vain
         self.rendered: dict[bytes, str] = {}  # texts prepared here, by hash, until they are claimed
 

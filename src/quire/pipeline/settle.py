@@ -57,11 +57,11 @@ class _Outcome:
 
 def settle(tx: Transaction, contexts: Contexts, now: datetime, limit: int = GROUP) -> int:
     """Judge answered attempts and move their tasks on; returns how many were settled."""
-    answered = _next(tx, contexts, now, min(limit, contexts.at_once))
+    answered = _next(tx, contexts, now, min(limit, contexts.judged_together))
     if not answered:
         return 0
     mean = sum([len(each.text) for each in answered]) // len(answered) + 1
-    contexts.at_once = max(1, min(GROUP, 2 * contexts.at_once, GROUP_SIZE // mean))
+    contexts.judged_together = max(1, min(GROUP, 2 * contexts.judged_together, GROUP_SIZE // mean))
     members = _by_request(tx.requests.members(sorted({each.request_id for each in answered})))
     outcome = _Outcome()
     _look_up(tx, contexts, answered, members, outcome)
