@@ -10,6 +10,7 @@ import pytest
 from quire.dispatch.courier import Courier
 from quire.dispatch.outside import Threads
 from quire.domain.accounts import NOBODY, Account
+from quire.domain.data import JsonObject
 from quire.domain.errors import LedgerUnavailable, ProviderError, Remedy
 from quire.domain.ids import WorkerId
 from quire.domain.models import Usage
@@ -29,7 +30,7 @@ Worlds = Callable[..., World]
 class BrokenDecoder(Scripted):
     """Its decoder has a bug."""
 
-    def decode(self, raw: bytes) -> Reply:
+    def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Fail as code fails."""
         raise KeyError("usage")
 
@@ -37,7 +38,7 @@ class BrokenDecoder(Scripted):
 class ImpossibleUsage(Scripted):
     """Reports more tokens than there are."""
 
-    def decode(self, raw: bytes) -> Reply:
+    def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read, with a number no database holds."""
         return Reply(text="{}", stop=Stop.END, usage=Usage(input=2**70))
 

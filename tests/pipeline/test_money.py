@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from quire.domain.accounts import NOBODY, Account
+from quire.domain.data import JsonObject
 from quire.domain.ids import RunId
 from quire.domain.requests import Call, Reply
 from quire.pipeline.progress import progress as summed_up
@@ -144,7 +145,7 @@ def test_a_mended_decoder_reads_what_was_kept_without_a_second_call(world: World
 
         decoder_version = 2
 
-        def decode(self, raw: bytes) -> Reply:
+        def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
             return super().decode(kept if b"no answer" in raw else raw)
 
     later = world()

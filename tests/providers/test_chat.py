@@ -9,8 +9,9 @@ from quire.domain.data import Json
 from quire.domain.errors import Undecodable
 from quire.domain.models import Structured, Usage
 from quire.domain.requests import Call, Stop
-from quire.providers.chat import Accent, decode_chat, encode_chat
+from quire.providers.chat import Accent, encode_chat, read_chat
 from quire.providers.openai import OpenAI
+from quire.providers.reading import load
 from tests.providers.asking import (
     EVERY_FORM,
     SCHEMA,
@@ -115,7 +116,7 @@ def test_a_schema_with_a_number_beyond_64_bits_is_sent_as_it_is() -> None:
     ],
 )
 def test_thoughts_are_read_wherever_a_server_puts_them(message: dict[str, Json]) -> None:
-    reply = decode_chat(orjson.dumps(completion(message)))
+    reply = read_chat(load(orjson.dumps(completion(message))))
 
     assert (reply.text, reply.reasoning) == (ANSWER, "Count.")
 
@@ -131,11 +132,11 @@ def test_thoughts_are_read_wherever_a_server_puts_them(message: dict[str, Json])
     ],
 )
 def test_why_a_model_stopped_is_understood(finish: str, stop: Stop) -> None:
-    assert decode_chat(orjson.dumps(completion(spoken("{}"), finish))).stop is stop
+    assert read_chat(load(orjson.dumps(completion(spoken("{}"), finish)))).stop is stop
 
 
 def test_an_empty_choice_is_an_empty_answer() -> None:
-    reply = decode_chat(orjson.dumps(completion(None, choices=[])))
+    reply = read_chat(load(orjson.dumps(completion(None, choices=[]))))
 
     assert (reply.text, reply.stop) == ("", Stop.END)
 
@@ -143,9 +144,9 @@ def test_an_empty_choice_is_an_empty_answer() -> None:
 def test_only_a_server_of_ones_own_may_leave_out_what_was_used() -> None:
     raw = orjson.dumps(completion(spoken(ANSWER), usage=None))
 
-    assert decode_chat(raw, free=True).usage == Usage()
+    assert read_chat(load(raw), free=True).usage == Usage()
     with pytest.raises(Undecodable, match="does not say what it used"):
-        decode_chat(raw)
+        read_chat(load(raw))
 
 
 def test_more_cached_than_read_is_not_less_than_nothing() -> None:
@@ -155,4 +156,4 @@ def test_more_cached_than_read_is_not_less_than_nothing() -> None:
         "prompt_tokens_details": {"cached_tokens": 99},
     }
 
-    assert decode_chat(orjson.dumps(completion(spoken(""), usage=usage))).usage.input == 0
+    assert read_chat(load(orjson.dumps(completion(spoken(""), usage=usage)))).usage.input == 0

@@ -4,13 +4,13 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from quire.accounts.finding import Told, look_around
 from quire.domain.accounts import Account, Secret
+from quire.domain.data import JsonObject
 from quire.domain.errors import LedgerUnavailable
 from quire.domain.models import Usage
 from quire.ledger.ledger import Transaction
@@ -79,8 +79,8 @@ def test_absurd_usage_is_kept_unread_and_stops_nobody_else(rehearse: Rehearse) -
     provider = here.engine.providers.get("openai")
     decode = provider.decode
 
-    def absurd(raw: bytes) -> object:
-        return replace(decode(raw), usage=Usage(input=2**53, output=1))
+    def absurd(raw: bytes, _: JsonObject | None = None) -> object:
+        return decode(raw)._replace(usage=Usage(input=2**53, output=1))
 
     provider.decode = absurd  # type: ignore[method-assign,assignment]
     run = here.start()

@@ -1,10 +1,10 @@
 """An answer that nobody can read is paid for: it is kept, and read again by a mended decoder."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
+from quire.domain.data import JsonObject
 from quire.domain.errors import Undecodable
 from quire.domain.requests import Reply
 from quire.providers.anthropic import Anthropic
@@ -46,10 +46,10 @@ def old(asks: str) -> Vendor:
     vendor = VENDOR[asks]()
     known = vendor.decode
 
-    def decode(raw: bytes) -> Reply:
+    def decode(raw: bytes, body: JsonObject | None = None) -> Reply:
         if WORD in raw:
             raise Undecodable("there is a word in it that is new")
-        return known(raw)
+        return known(raw, body)
 
     vendor.decode = decode  # type: ignore[method-assign]
     return vendor
@@ -141,9 +141,9 @@ def test_an_answer_with_counts_that_cannot_be_is_kept_and_read_by_a_mended_decod
     rehearse: Rehearse,
 ) -> None:
     class Wild(OpenAI):
-        def decode(self, raw: bytes) -> Reply:
-            reply = super().decode(raw)
-            return replace(reply, usage=replace(reply.usage, output=-1))
+        def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
+            reply = super().decode(raw, body)
+            return reply._replace(usage=reply.usage._replace(output=-1))
 
     here = speaking(rehearse(), Wild())
     here.ingest(sentences(5))

@@ -244,7 +244,7 @@ def test_a_reader_of_lines_that_fails_loses_nothing() -> None:
         def row(self, line: bytes, account: Account) -> BatchRow:
             raise KeyError("a bug")
 
-    found = read(HttpProvider(OpenAI(), Transport()), b"{}", Line(Failing(), AttemptId(7)))
+    found = read(HttpProvider(OpenAI(), Transport()), b"{}", line=Line(Failing(), AttemptId(7)))
 
     assert isinstance(found, Undecodable)
     assert "KeyError" in str(found)

@@ -4,22 +4,25 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import closing
 
-from quire.dispatch.downloading import Download, Named
+from quire.dispatch.downloading import Download, Taken
 from quire.dispatch.means import Means
 from quire.dispatch.office import InHand
 from quire.dispatch.reading import read
-from quire.domain.batches import BatchRow, BatchStatus, End, RowEnd
+from quire.domain.batches import BatchStatus, End, RowEnd
 from quire.domain.errors import ProviderError, Remedy, Undecodable
-from quire.domain.ids import AttemptId
 from quire.domain.money import cost
 from quire.domain.requests import Answer, CallFailure
 from quire.pipeline.collect import Rows, Strays, collect, finish, own, presumed, settle_missing
+from quire.pipeline.contexts import StageContext
 from quire.providers.protocol import Door
 
 PATIENT = 4  # looks at a completed batch that has no rows, before they count as missing
 IDLE_SECONDS = 120.0  # without a row, after which a download is given up
 
 UNREADABLE = Undecodable("the batch's row for this call is in no form that is known")
+
+_PAID = (RowEnd.ANSWERED, RowEnd.UNREADABLE)
+_FREE = (RowEnd.EXPIRED, RowEnd.CANCELLED)
 
 
 class Collector:
@@ -53,11 +56,13 @@ class Collector:
         self, hand: InHand, status: BatchStatus, door: Door, download: Download
     ) -> None:
         rows = hand.vendor.fetch(door, hand.account, hand.batch.ref, status)
+        provider = self._vendors.provider(hand.context.provider)
         clock = asyncio.get_running_loop().time
         try:
             async with asyncio.timeout(IDLE_SECONDS) as limit:
                 async for row in rows:
-                    download.take(row)
+                    paid = row.end is RowEnd.ANSWERED
+                    download.take(row, read(provider, row.raw, row.body) if paid else None)
                     if download.is_full:
                         await self._flush(hand, download)
                     if (moment := clock()) > download.moment + 1:
@@ -91,38 +96,27 @@ class Collector:
         with self._ledger.snapshot() as tx:
             return tx.batches.nonces(hand.batch.id)
 
-    def _store(self, hand: InHand, group: Named) -> int:
+    def _store(self, hand: InHand, group: Sequence[Taken]) -> int:
         """Store a group of rows; returns how many of them nobody asked for."""
         if not group:
             return 0
         with self._ledger.transaction() as tx:
-            mine = own(tx, hand.batch, [attempt for attempt, _ in group])
-            rows = self._read(hand, [each for each in group if each[0] in mine])
+            mine = own(tx, hand.batch, [each.attempt for each in group])
+            rows = self._sorted(hand, [each for each in group if each.attempt in mine])
             rows = rows._replace(answers=presumed(tx, rows.answers))
             collect(tx, self._contexts, hand.batch, rows, self._outside.now())
         self._outside.reach("after_rows")
         return len(group) - len(mine)
 
-    def _read(self, hand: InHand, group: Named) -> Rows:
-        paid = (RowEnd.ANSWERED, RowEnd.UNREADABLE)
-        answers = [self._answer(hand, *each) for each in group if each[1].end in paid]
+    def _sorted(self, hand: InHand, group: Sequence[Taken]) -> Rows:
+        version = self._vendors.provider(hand.context.provider).decoder_version
+        answers = [_answer(hand.context, version, each) for each in group if each.end in _PAID]
         failures = [
-            CallFailure(attempt, row.error or _unsaid(), self._outside.jitter(), hand.account)
-            for attempt, row in group
-            if row.end is RowEnd.ERRORED
+            CallFailure(each.attempt, each.error or _unsaid(), self._outside.jitter(), hand.account)
+            for each in group
+            if each.end is RowEnd.ERRORED
         ]
-        ended = (RowEnd.EXPIRED, RowEnd.CANCELLED)
-        return Rows(answers, failures, [attempt for attempt, row in group if row.end in ended])
-
-    def _answer(self, hand: InHand, attempt: AttemptId, row: BatchRow) -> Answer:
-        context = hand.context
-        provider = self._vendors.provider(context.provider)
-        head = (attempt, context.run_id, context.stage_id, row.raw)
-        reply = UNREADABLE if row.end is RowEnd.UNREADABLE else read(provider, row.raw)
-        if isinstance(reply, Undecodable):
-            return Answer(*head, None, provider.decoder_version, 0, str(reply))
-        price = cost(reply.usage, context.price_at(reply.usage.input_total))
-        return Answer(*head, reply, provider.decoder_version, price)
+        return Rows(answers, failures, [each.attempt for each in group if each.end in _FREE])
 
     def _settle_missing(self, hand: InHand, strays: Strays) -> int:
         with self._ledger.transaction() as tx:
@@ -131,6 +125,15 @@ class Collector:
     def _finish(self, hand: InHand, strays: Strays) -> None:
         with self._ledger.transaction() as tx:
             finish(tx, hand.batch, strays, self._outside.now())
+
+
+def _answer(context: StageContext, version: int, taken: Taken) -> Answer:
+    head = (taken.attempt, context.run_id, context.stage_id, taken.raw)
+    reply = taken.reply or UNREADABLE
+    if isinstance(reply, Undecodable):
+        return Answer(*head, None, version, 0, str(reply))
+    price = cost(reply.usage, context.price_at(reply.usage.input_total))
+    return Answer(*head, reply, version, price)
 
 
 def _unsaid() -> ProviderError:

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator
 from tempfile import SpooledTemporaryFile
+from typing import NamedTuple
 
 from quire.domain.batches import BatchRow, RowEnd, attempt_of, named_in
+from quire.domain.errors import ProviderError, Undecodable
 from quire.domain.ids import AttemptId
+from quire.domain.requests import Reply
 from quire.pipeline.collect import Strays
 
 GROUP = 256  # rows stored in one transaction
@@ -12,7 +15,15 @@ GROUP_BYTES = 8 * 2**20  # or so many bytes of them
 KEPT = 1000  # lines of one batch that name no call, at most
 KEPT_BYTES = 16 * 2**20
 
-Named = list[tuple[AttemptId, BatchRow]]
+
+class Taken(NamedTuple):
+    """A row that names a call of ours, without the JSON that it was read from."""
+
+    attempt: AttemptId
+    end: RowEnd
+    raw: bytes
+    error: ProviderError | None = None
+    reply: Reply | Undecodable | None = None  # of an answer
 
 
 class Download:
@@ -21,7 +32,7 @@ class Download:
     def __init__(self, nonces: frozenset[str]) -> None:
         """Begin with nothing; the nonces are all names that the batch was submitted under."""
         self._nonces = nonces
-        self._group: Named = []
+        self._group: list[Taken] = []
         self._size = 0  # bytes
         self._seen: set[AttemptId] = set()
         self._duplicates = self._unread = self._nameless = 0
@@ -34,8 +45,8 @@ class Download:
         """Let go of what waits on disk."""
         self._aside.close()
 
-    def take(self, row: BatchRow) -> None:
-        """Take the next row."""
+    def take(self, row: BatchRow, reply: Reply | Undecodable | None) -> None:
+        """Take the next row, and what was read of it if it is an answer."""
         if row.end is RowEnd.UNREADABLE:
             self._unread += 1
             self._aside.write(row.raw + b"\n")
@@ -44,7 +55,7 @@ class Download:
         if named is None or named[0] not in self._nonces:
             self.strangers += 1
         else:
-            self._add(AttemptId(named[1]), row)
+            self._add(Taken(AttemptId(named[1]), row.end, row.raw, row.error, reply))
 
     def take_unread(self) -> Iterator[None]:
         """Take what nobody could read, line by line, now that all that can be read is known.
@@ -56,20 +67,20 @@ class Download:
             raw = line.removesuffix(b"\n")
             attempt = named_in(raw, self._nonces)
             if attempt is not None:
-                self._add(AttemptId(attempt), BatchRow("", RowEnd.UNREADABLE, raw))
+                self._add(Taken(AttemptId(attempt), RowEnd.UNREADABLE, raw))
                 yield
                 continue
             self._nameless += 1
             if len(self.kept) < KEPT and sum(map(len, self.kept)) + len(raw) <= KEPT_BYTES:
                 self.kept.append(raw)
 
-    def _add(self, attempt: AttemptId, row: BatchRow) -> None:
-        if attempt in self._seen:
+    def _add(self, taken: Taken) -> None:
+        if taken.attempt in self._seen:
             self._duplicates += 1
         else:
-            self._seen.add(attempt)
-            self._group.append((attempt, row))
-            self._size += len(row.raw)
+            self._seen.add(taken.attempt)
+            self._group.append(taken)
+            self._size += len(taken.raw)
 
     @property
     def is_empty(self) -> bool:
@@ -81,7 +92,7 @@ class Download:
         """Whether the rows in memory are to be stored now."""
         return len(self._group) >= GROUP or self._size >= GROUP_BYTES
 
-    def next_group(self) -> Named:
+    def next_group(self) -> list[Taken]:
         """Hand over the rows in memory."""
         group, self._group, self._size = self._group, [], 0
         return group

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from quire.domain.accounts import Account, Secret
 from quire.domain.batches import RowEnd, attempt_of
+from quire.domain.data import JsonObject
 from quire.domain.errors import Undecodable
 from quire.domain.ids import AttemptId
 from quire.domain.requests import Reply
@@ -18,10 +19,12 @@ class Line(NamedTuple):
     attempt: AttemptId
 
 
-def read(provider: Provider, raw: bytes, line: Line | None = None) -> Reply | Undecodable:
-    """Decode a body, or say why it cannot be used; never raises."""
+def read(
+    provider: Provider, raw: bytes, body: JsonObject | None = None, line: Line | None = None
+) -> Reply | Undecodable:
+    """Decode a body, perhaps parsed already, or say why it cannot be used; never raises."""
     try:
-        reply = provider.decode(raw if line is None else body_of(line, raw))
+        reply = provider.decode(raw if line is None else body_of(line, raw), body)
         usage = reply.usage
         counts = (usage.input_total, usage.output, usage.reasoning)
         if not isinstance(reply.text, str) or min(counts) < 0 or max(counts) > MOST_TOKENS:

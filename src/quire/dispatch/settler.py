@@ -66,7 +66,7 @@ class Settler:
                     continue
                 batching = self._vendors.batching(each.provider) if each.batched else None
                 line = Line(batching, each.attempt_id) if batching else None
-                reply = read(provider, each.raw, line)
+                reply = read(provider, each.raw, line=line)
                 if isinstance(reply, Undecodable):
                     continue
                 context = self._contexts.of_stage(tx, each.run_id, each.stage_id)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from quire.domain.accounts import CredentialId
+from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError
 from quire.domain.ids import AttemptId, BatchId, LaneId, RunId, StageId
 from quire.domain.models import PLAIN_WIRE, Wire
@@ -113,6 +114,7 @@ class BatchRow(NamedTuple):
     end: RowEnd
     raw: bytes = b""  # of an answer: the body, as a direct call's decoder reads it; else the line
     error: ProviderError | None = None  # of an error: classified as that of a direct call
+    body: JsonObject | None = None  # of an answer: the same as `raw`, parsed
 
 
 def custom_id(nonce: str, attempt: int) -> str:

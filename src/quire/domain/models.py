@@ -18,8 +18,7 @@ class Price:
     written_long: int  # input written to the cache in its long-lived form
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(NamedTuple):
     """Tokens of one attempt; `input` is what was neither read from nor written to a cache."""
 
     input: int = 0

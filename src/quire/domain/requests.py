@@ -44,8 +44,7 @@ class Call:
     long_lived: bool = False  # for an hour and longer, where the provider has such a form
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(NamedTuple):
     """A provider's response, decoded into our words."""
 
     text: str

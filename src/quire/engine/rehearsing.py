@@ -261,12 +261,12 @@ class _Bill(NamedTuple):
 
 def _bill(entries: Iterable[Entry], facts: ModelFacts) -> _Bill:
     """What all calls that were carried out add up to, also those whose answers got lost."""
-    sums = asdict(Usage())
+    sums = Usage()._asdict()
     total = 0
     for each in (entry for entry in entries if entry.usage is not None):
         usage = each.usage or Usage()
         batch = facts.batch_price_at(usage.input_total) if each.route == "batch" else None
         total += cost(usage, batch or facts.price_at(usage.input_total))
-        for name, tokens in asdict(usage).items():
+        for name, tokens in usage._asdict().items():
             sums[name] += tokens
     return _Bill(Usage(**sums), total)

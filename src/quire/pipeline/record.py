@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import assert_never
@@ -57,7 +56,7 @@ def _without_purged(tx: Transaction, answers: Sequence[Answer]) -> list[Answer]:
     """Keep the usage but not the words of answers about a document that was purged meanwhile."""
     purged = tx.attempts.purged([each.attempt_id for each in answers])
     return [
-        each._replace(raw=b"", reply=each.reply and replace(each.reply, text="", reasoning=""))
+        each._replace(raw=b"", reply=each.reply and each.reply._replace(text="", reasoning=""))
         if each.attempt_id in purged
         else each
         for each in answers

@@ -89,9 +89,9 @@ class Anthropic:
         version = SAMPLING_VERSION if sampling else VERSION
         return HttpRequest(messages_at(base), headers_for(account, version), orjson.dumps(body))
 
-    def decode(self, raw: bytes) -> Reply:
+    def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read a message; the argument of a forced tool is the answer where there is one."""
-        body = load(raw)
+        body = load(raw, body)
         blocks = items(body.get("content"))
         if body.get("type") == "error" or not isinstance(body.get("content"), list):
             raise Undecodable("the response of anthropic is not a message")

@@ -215,7 +215,7 @@ class AnthropicBatches:
         if not name:
             return unreadable(line)
         if kind == "succeeded" and message:
-            return BatchRow(name, RowEnd.ANSWERED, _message(line, message))
+            return BatchRow(name, RowEnd.ANSWERED, _message(line, message), body=message)
         if isinstance(kind, str) and kind in _ENDS:
             return BatchRow(name, _ENDS[kind])
         error = mapping(result.get("error"))

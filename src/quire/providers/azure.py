@@ -5,13 +5,15 @@ from functools import lru_cache
 from urllib.parse import urlsplit, urlunsplit
 
 from quire.domain.accounts import Account, Rates
+from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.requests import Call, Reply
 from quire.providers import failing
 from quire.providers.chat import Accent, encode_chat
 from quire.providers.protocol import HttpRequest, HttpResponse
 from quire.providers.rates import read_rates
-from quire.providers.responses import decode_either, encode_responses, failed_response
+from quire.providers.reading import load
+from quire.providers.responses import encode_responses, failed_response, read_either
 from quire.providers.writing import address, headers
 
 ACCENT = Accent(system_role="developer", limit="max_completion_tokens", marking="prompt_cache")
@@ -41,9 +43,9 @@ class Azure:
             encode_chat(call, ACCENT) if chat else encode_responses(call),
         )
 
-    def decode(self, raw: bytes) -> Reply:
+    def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read a body of either API, or raise Undecodable."""
-        return decode_either(raw)
+        return read_either(load(raw, body))
 
     def classify(self, response: HttpResponse) -> ProviderError:
         """Say what can be done about an error."""

@@ -14,7 +14,7 @@ from quire.domain.models import Marking, Structured, Usage
 from quire.domain.requests import Call, Reply, Stop
 from quire.providers.binding import binds
 from quire.providers.portable import Dialect, portable
-from quire.providers.reading import count, items, load, mapping, needed, text
+from quire.providers.reading import count, items, mapping, needed, text
 from quire.providers.writing import Same, fragment, model_id
 
 ANSWER = "answer"  # what the schema of an answer, or the tool that takes it, is called
@@ -144,13 +144,8 @@ def _tool(schema: Same, strict: bool) -> orjson.Fragment:
     return fragment({"type": "function", "function": function})
 
 
-def decode_chat(raw: bytes, *, free: bool = False) -> Reply:
-    """Read a body; a `free` server, on one's own machine, need not say what it used."""
-    return read_chat(load(raw), free=free)
-
-
 def read_chat(body: JsonObject, *, free: bool = False) -> Reply:
-    """Read a completion."""
+    """Read a completion; a `free` server, on one's own machine, need not say what it used."""
     if not isinstance(body.get("choices"), list):
         raise Undecodable("the response has no choices")
     choices = items(body["choices"])

@@ -4,15 +4,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from quire.domain.accounts import Account, Rates
+from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.models import Structured
 from quire.domain.requests import Call, Reply
 from quire.providers import failing
-from quire.providers.chat import decode_chat, encode_chat
+from quire.providers.chat import encode_chat, read_chat
 from quire.providers.profiles import CHAT_PROFILES, PROFILES, ChatProfile, Profile
 from quire.providers.protocol import HttpRequest, HttpResponse
 from quire.providers.rates import read_rates
-from quire.providers.reading import mapping, parse
+from quire.providers.reading import load, mapping, parse
 from quire.providers.writing import address, headers
 
 __all__ = ["CHAT_PROFILES", "PROFILES", "ChatProfile", "Compatible", "Profile"]
@@ -42,9 +43,9 @@ class Compatible:
             self.profile.starting,
         )
 
-    def decode(self, raw: bytes) -> Reply:
+    def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read a completion, or raise Undecodable."""
-        return decode_chat(raw, free=self.profile.free)
+        return read_chat(load(raw, body), free=self.profile.free)
 
     def classify(self, response: HttpResponse) -> ProviderError:
         """Say what can be done about an error."""

@@ -151,12 +151,12 @@ def read_row(vendor: Speaker, account: Account, line: bytes) -> BatchRow:
     response, error = mapping(row.get("response")), row.get("error")
     status, body = response.get("status_code"), response.get("body")
     failed: HttpResponse | None
-    raw = b"" if body is None else written(body)
+    raw, found = b"" if body is None else written(body), mapping(body)
     if type(status) is int and 200 <= status < 300 and raw:
         # what was paid for is an answer to every vendor, whatever else it says
-        failed = None if mapping(mapping(body).get("usage")) else vendor.failed(raw)
+        failed = None if mapping(found.get("usage")) else vendor.failed(raw)
         if failed is None:
-            return BatchRow(name, RowEnd.ANSWERED, raw)
+            return BatchRow(name, RowEnd.ANSWERED, raw, body=found or None)
     elif end := _ENDS.get(text(mapping(error).get("code"))):
         return BatchRow(name, end)
     else:

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from urllib.parse import quote
 
 from quire.domain.accounts import Account, Rates
+from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError
 from quire.domain.requests import Call, Reply
-from quire.providers.google import classify_google, decode_content, encode_content, place
+from quire.providers.google import classify_google, encode_content, place, read_content
 from quire.providers.protocol import HttpRequest, HttpResponse
+from quire.providers.reading import load
 from quire.providers.writing import headers, model_id
 
 HOME = "https://generativelanguage.googleapis.com"
@@ -30,9 +32,9 @@ class Gemini:
             encode_content(call),
         )
 
-    def decode(self, raw: bytes) -> Reply:
+    def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read the first candidate."""
-        return decode_content(self.name, raw)
+        return read_content(self.name, load(raw, body))
 
     def classify(self, response: HttpResponse) -> ProviderError:
         """Say what can be done about an error."""

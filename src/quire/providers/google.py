@@ -27,7 +27,7 @@ from quire.providers.parameters import about_parameters
 from quire.providers.portable import Dialect, portable
 from quire.providers.protocol import HttpResponse
 from quire.providers.rates import duration, retry_after
-from quire.providers.reading import count, items, load, mapping, needed, parse, text
+from quire.providers.reading import count, items, mapping, needed, parse, text
 from quire.providers.writing import Same, address, fragment
 
 Form: TypeAlias = Callable[[Same], orjson.Fragment | None]  # how the schema of an answer is written
@@ -86,9 +86,8 @@ def encode_content(call: Call, form: Form | None = None) -> bytes:
     return orjson.dumps(body)
 
 
-def decode_content(vendor: str, raw: bytes) -> Reply:
+def read_content(vendor: str, body: JsonObject) -> Reply:
     """Read a response; a prompt that was blocked has no candidates, and is a refusal."""
-    body = load(raw)
     if "error" in body or not ({"candidates", "promptFeedback", "usageMetadata"} & body.keys()):
         raise Undecodable(f"the response of {vendor} is not a generated answer")
     blocked = bool(mapping(body.get("promptFeedback")).get("blockReason"))

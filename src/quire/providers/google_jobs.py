@@ -88,7 +88,7 @@ def answered(vendor: str, account: Account, name: str, row: JsonObject, line: by
         return BatchRow(name, RowEnd.ERRORED, error=failure(vendor, account, error))
     if not response:
         return unusable(vendor, name, row, line)
-    return BatchRow(name, RowEnd.ANSWERED, orjson.dumps(response))
+    return BatchRow(name, RowEnd.ANSWERED, orjson.dumps(response), body=response)
 
 
 def failure(vendor: str, account: Account, error: JsonObject) -> ProviderError:

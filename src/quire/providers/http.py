@@ -1,11 +1,13 @@
 """Calls over HTTP: a vendor's format over shared connections, and every failure classified."""
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 
 import orjson
 
 from quire.domain.accounts import Account, Rates
+from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.requests import Call, Reply
 from quire.providers.network import where
@@ -51,9 +53,9 @@ class HttpProvider:
             response = failed._replace(headers=response.headers)
         raise refusal(self._vendor.classify, response, account, where(request.url))
 
-    def decode(self, raw: bytes) -> Reply:
+    def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read a raw body, or raise Undecodable."""
-        return self._vendor.decode(raw)
+        return self._vendor.decode(raw, body)
 
     async def close(self) -> None:
         """Let go of connections; whoever shares the transport opens new ones when needed."""
@@ -120,18 +122,17 @@ def without_key(body: bytes, account: Account) -> bytes:
     key = account.key.reveal()
     if len(key) < _LEAST_SECRET:
         return body
-    for form in _forms(key):
-        if form in body:
-            body = body.replace(form, b"...")
-    return body
+    found = _forms(key)
+    return found.sub(b"...", body) if found.search(body) else body
 
 
 @lru_cache(maxsize=64)
-def _forms(key: str) -> tuple[bytes, ...]:
+def _forms(key: str) -> re.Pattern[bytes]:
+    """One search for all its forms: bodies are long, and there are millions of them."""
     plain = orjson.dumps(key).decode()[1:-1]
     unicode = "".join(each if each.isalnum() else f"\\u{ord(each):04x}" for each in key)
     forms = (key, plain, plain.replace("/", "\\/"), unicode, plain.replace("+", "\\u002b"))
-    return tuple(dict.fromkeys(form.encode() for form in forms))
+    return re.compile(b"|".join(re.escape(form.encode()) for form in dict.fromkeys(forms)))
 
 
 def _hide(text: str, account: Account) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from quire.domain.accounts import Account, Rates
+from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError
 from quire.domain.requests import Call, Reply
 from quire.providers import failing
@@ -10,7 +11,8 @@ from quire.providers.chat import Accent, encode_chat
 from quire.providers.profiles import PROFILES
 from quire.providers.protocol import HttpRequest, HttpResponse
 from quire.providers.rates import read_rates
-from quire.providers.responses import decode_either, encode_responses, failed_response
+from quire.providers.reading import load
+from quire.providers.responses import encode_responses, failed_response, read_either
 from quire.providers.writing import address, headers
 
 ACCENT = Accent(
@@ -43,9 +45,9 @@ class OpenAI:
             encode_chat(call, ACCENT) if chat else encode_responses(call),
         )
 
-    def decode(self, raw: bytes) -> Reply:
+    def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read a body of either API, or raise Undecodable."""
-        return decode_either(raw)
+        return read_either(load(raw, body))
 
     def classify(self, response: HttpResponse) -> ProviderError:
         """Say what can be done about an error."""

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 
 from quire.domain.accounts import Account, Rates
 from quire.domain.batches import BatchRow, BatchRules, BatchStatus, Found, Sought, Submission
+from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError
 from quire.domain.requests import Call, Reply
 
@@ -45,8 +46,8 @@ class Vendor(Protocol):
         """Put a call into the vendor's words."""
         ...
 
-    def decode(self, raw: bytes) -> Reply:
-        """Read a successful body, or raise Undecodable."""
+    def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
+        """Read a successful body, or raise Undecodable; `body` is the same, if parsed already."""
         ...
 
     def classify(self, response: HttpResponse) -> ProviderError:
@@ -68,8 +69,8 @@ class Provider(Protocol):
         """Carry one call to the vendor and return what came back, or raise ProviderError."""
         ...
 
-    def decode(self, raw: bytes) -> Reply:
-        """Read a raw body, or raise Undecodable."""
+    def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
+        """Read a raw body, or raise Undecodable; `body` is the same, where it is parsed already."""
         ...
 
     async def close(self) -> None:

@@ -13,9 +13,9 @@ MOST_TOKENS = 10**9  # in one call: beyond any model, and its cost within what d
 _NOTHING: JsonObject = {}
 
 
-def load(raw: bytes) -> JsonObject:
-    """Read a body that must be a JSON object, or raise Undecodable."""
-    body = parse(raw)
+def load(raw: bytes, parsed: JsonObject | None = None) -> JsonObject:
+    """Read a body that must be a JSON object, or raise Undecodable; once is enough."""
+    body = parse(raw) if parsed is None else parsed
     if not isinstance(body, dict):
         raise Undecodable("the response is not a JSON object")
     return body

@@ -14,7 +14,7 @@ from quire.providers.binding import binds
 from quire.providers.chat import ANSWER, cache_options, read_chat, sampling
 from quire.providers.portable import Dialect, portable
 from quire.providers.protocol import HttpResponse
-from quire.providers.reading import count, items, load, mapping, needed, parse, text
+from quire.providers.reading import count, items, mapping, needed, parse, text
 from quire.providers.writing import Same, fragment, model_id
 
 LEAST_OUTPUT = 16  # tokens; less is refused
@@ -91,9 +91,8 @@ def failed_response(raw: bytes) -> HttpResponse | None:
     return HttpResponse(_STATUSES.get(code, 400), {}, raw)
 
 
-def decode_either(raw: bytes) -> Reply:
+def read_either(body: JsonObject) -> Reply:
     """Read a body of Responses or of Chat Completions, or raise Undecodable."""
-    body = load(raw)
     if "output" in body:
         return read_response(body)
     if "choices" in body:

@@ -3,11 +3,12 @@
 import asyncio
 import os
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import orjson
 
 from quire.domain.accounts import NOBODY, Account
+from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError, Remedy, SettingsInvalid, Undecodable
 from quire.domain.ids import fingerprint
 from quire.domain.models import Usage
@@ -68,12 +69,12 @@ class SimulatedProvider:
             )
         return Sent(_body(call, outcome))
 
-    def decode(self, raw: bytes) -> Reply:
+    def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read a body that `send` returned; anything else is Undecodable."""
         try:
-            body = orjson.loads(raw)
-            usage = body["usage"]
-            text, stop = body["text"], _STOPS[body["stop"]]
+            found: Any = orjson.loads(raw) if body is None else body
+            usage = found["usage"]
+            text, stop = found["text"], _STOPS[found["stop"]]
             counts = (usage["input_tokens"], usage["output_tokens"])
         except (ValueError, KeyError, TypeError) as error:
             raise Undecodable(f"the simulated response is not readable: {error!r}") from None

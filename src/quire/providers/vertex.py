@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from quire.domain.accounts import Account, Rates
+from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError, Remedy, SettingsInvalid
 from quire.domain.requests import Call, Reply
-from quire.providers.google import Form, classify_google, decode_content, encode_content, place
+from quire.providers.google import Form, classify_google, encode_content, place, read_content
 from quire.providers.protocol import HttpRequest, HttpResponse
+from quire.providers.reading import load
 from quire.providers.writing import headers, model_id
 
 if TYPE_CHECKING:
@@ -44,9 +46,9 @@ class Vertex:
             encode_content(call, self._form),
         )
 
-    def decode(self, raw: bytes) -> Reply:
+    def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read the first candidate."""
-        return decode_content(self.name, raw)
+        return read_content(self.name, load(raw, body))
 
     def classify(self, response: HttpResponse) -> ProviderError:
         """Say what can be done about an error."""

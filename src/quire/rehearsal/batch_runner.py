@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict
 from hashlib import sha256
 from time import monotonic
 
@@ -111,7 +110,7 @@ class Runner:
             row, entry = carry_out(self._memory, job, ordinal, call)
             self._note(entry)
             if entry.usage is not None:
-                job.usage.update(asdict(entry.usage))
+                job.usage.update(entry.usage._asdict())
         else:
             row = never_ran(job, ordinal, call, _NEVER_RAN[outlook.end])
         job.counts[str(row.end)] += 1

@@ -2,7 +2,7 @@
 
 from collections import Counter, deque
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from quire.domain.data import Json
@@ -38,7 +38,7 @@ class Entry:
     def as_json(self) -> dict[str, Json]:
         """All of it, for the log."""
         shown: dict[str, Json] = {name: getattr(self, name) for name in self.__slots__}
-        shown["usage"] = None if self.usage is None else asdict(self.usage)
+        shown["usage"] = None if self.usage is None else self.usage._asdict()
         return shown
 
 
@@ -113,11 +113,11 @@ class Witness:
         tally.blocks += entry.blocks
         tally.cache_writes += bool(usage.written_short or usage.written_long)
         tally.cache_hits += bool(usage.cached)
-        tally.tokens.update(asdict(usage))
+        tally.tokens.update(usage._asdict())
         if entry.route == BATCH:  # for which no limit of a minute holds
             tally.requests += 1
             tally.rows += 1
-            tally.row_tokens.update(asdict(usage))
+            tally.row_tokens.update(usage._asdict())
             return
         entry.route = DIRECT
         _see(tally, _Seen(entry.at, counted, usage.output))
@@ -165,7 +165,7 @@ class Witness:
         }
 
     def _models(self) -> Iterator[tuple[str, Json]]:
-        nothing = asdict(Usage())
+        nothing = Usage()._asdict()
         for name, tally in self._tallies.items():
             yield (
                 name,

@@ -135,7 +135,7 @@ class Generate(Gemini):
         usage = said.usage
         written: dict[str, Json] = {}
         if said.stop is Stop.REFUSAL:
-            usage = replace(usage, output=0, reasoning=0)
+            usage = usage._replace(output=0, reasoning=0)
             # Google blocks in two ways; the server takes turns, so that both are met.
             if said.number % 2:
                 written["promptFeedback"] = {"blockReason": "PROHIBITED_CONTENT"}
