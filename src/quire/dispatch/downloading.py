@@ -10,7 +10,7 @@ from quire.domain.ids import AttemptId
 from quire.domain.requests import Reply
 from quire.pipeline.collect import Strays
 
-GROUP = 256  # rows stored in one transaction
+GROUP = 1024  # rows stored in one transaction
 GROUP_BYTES = 8 * 2**20  # or so many bytes of them
 KEPT = 1000  # lines of one batch that name no call, at most
 KEPT_BYTES = 16 * 2**20

@@ -7,6 +7,7 @@ from quire.domain.batches import RowEnd, attempt_of
 from quire.domain.data import JsonObject
 from quire.domain.errors import Undecodable
 from quire.domain.ids import AttemptId
+from quire.domain.models import Usage
 from quire.domain.requests import Reply
 from quire.providers.protocol import Batching, Provider
 from quire.providers.reading import MOST_TOKENS
@@ -25,15 +26,22 @@ def read(
     """Decode a body, perhaps parsed already, or say why it cannot be used; never raises."""
     try:
         reply = provider.decode(raw if line is None else body_of(line, raw), body)
-        usage = reply.usage
-        counts = (usage.input_total, usage.output, usage.reasoning)
-        if not isinstance(reply.text, str) or min(counts) < 0 or max(counts) > MOST_TOKENS:
+        if not isinstance(reply.text, str) or not _can_be(reply.usage):
             return Undecodable("the response has no text, or token counts that cannot be")
     except Undecodable as error:
         return error
     except Exception as error:  # noqa: BLE001 - a bug in a decoder must not cost the answer
         return Undecodable(f"the decoder failed: {describe(error)}")
     return reply
+
+
+def _can_be(usage: Usage) -> bool:
+    """Whether the sums are such that a model can have, and a database can hold."""
+    return (
+        0 <= usage.input_total <= MOST_TOKENS
+        and 0 <= usage.output <= MOST_TOKENS
+        and 0 <= usage.reasoning <= MOST_TOKENS
+    )
 
 
 def body_of(line: Line, raw: bytes) -> bytes:

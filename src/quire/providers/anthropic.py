@@ -218,17 +218,17 @@ def _argument(raw: bytes, given: JsonObject) -> str:
 
 def _usage(usage: JsonObject) -> Usage:
     made = mapping(usage.get("cache_creation"))
-    written = count(usage.get("cache_creation_input_tokens"), "cache_creation_input_tokens")
-    short = count(made.get("ephemeral_5m_input_tokens"), "ephemeral_5m_input_tokens")
-    long = count(made.get("ephemeral_1h_input_tokens"), "ephemeral_1h_input_tokens")
+    written = count(usage, "cache_creation_input_tokens")
+    short = count(made, "ephemeral_5m_input_tokens")
+    long = count(made, "ephemeral_1h_input_tokens")
     details = mapping(usage.get("output_tokens_details"))
     return Usage(
         input=needed(usage, "input_tokens"),
         output=needed(usage, "output_tokens"),
-        cached=count(usage.get("cache_read_input_tokens"), "cache_read_input_tokens"),
+        cached=count(usage, "cache_read_input_tokens"),
         written_short=max(short, written - long),
         written_long=long,
-        reasoning=count(details.get("thinking_tokens"), "thinking_tokens"),
+        reasoning=count(details, "thinking_tokens"),
     )
 
 

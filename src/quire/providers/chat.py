@@ -186,12 +186,12 @@ def _usage(usage: JsonObject, free: bool) -> Usage:
     total, output = needed(usage, "prompt_tokens"), needed(usage, "completion_tokens")
     read = mapping(usage.get("prompt_tokens_details"))
     wrote = mapping(usage.get("completion_tokens_details"))
-    cached = count(read.get("cached_tokens"), "cached_tokens")
-    written = count(read.get("cache_write_tokens"), "cache_write_tokens")
+    cached = count(read, "cached_tokens")
+    written = count(read, "cache_write_tokens")
     return Usage(
         input=max(0, total - cached - written),
         output=output,
         cached=cached,
         written_short=written,
-        reasoning=count(wrote.get("reasoning_tokens"), "reasoning_tokens"),
+        reasoning=count(wrote, "reasoning_tokens"),
     )

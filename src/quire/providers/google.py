@@ -168,12 +168,12 @@ def _joined(parts: Sequence[JsonObject], *, thoughts: bool) -> str:
 def _usage(usage: JsonObject, blocked: bool) -> Usage:
     """Counts that are nought are left out; only a blocked prompt may have cost nothing at all."""
     prompt = 0 if blocked and not usage else needed(usage, "promptTokenCount")
-    tools = count(usage.get("toolUsePromptTokenCount"), "toolUsePromptTokenCount")
-    cached = count(usage.get("cachedContentTokenCount"), "cachedContentTokenCount")
-    thoughts = count(usage.get("thoughtsTokenCount"), "thoughtsTokenCount")
+    tools = count(usage, "toolUsePromptTokenCount")
+    cached = count(usage, "cachedContentTokenCount")
+    thoughts = count(usage, "thoughtsTokenCount")
     return Usage(
         input=max(0, prompt + tools - cached),
-        output=count(usage.get("candidatesTokenCount"), "candidatesTokenCount") + thoughts,
+        output=count(usage, "candidatesTokenCount") + thoughts,
         cached=cached,
         reasoning=thoughts,
     )

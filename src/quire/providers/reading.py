@@ -51,8 +51,9 @@ def text(value: Json) -> str:
     return value if isinstance(value, str) else ""
 
 
-def count(value: Json, name: str) -> int:
+def count(usage: JsonObject, name: str) -> int:
     """A number of tokens; what is left out counts as none, what is no number is Undecodable."""
+    value = usage.get(name)
     if value is None:
         return 0
     if type(value) is not int or not 0 <= value <= MOST_TOKENS:
@@ -64,4 +65,4 @@ def needed(usage: JsonObject, name: str) -> int:
     """A number of tokens that must be there: unknown is not nothing."""
     if usage.get(name) is None:
         raise Undecodable(f"the response does not say what it used: {name} is missing")
-    return count(usage[name], name)
+    return count(usage, name)

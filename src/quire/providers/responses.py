@@ -104,39 +104,56 @@ def read_response(body: JsonObject) -> Reply:
     """Read a response, failed and unfinished ones too: what was paid for is read, if little."""
     if not isinstance(body.get("output"), list):
         raise Undecodable("the response has no output")
-    output = items(body["output"])
     usage = _usage(body)
-    reasoning = "\n".join(filter(None, map(_thoughts, output)))
-    said, refused = _said(output)
+    said, refused, thoughts = _spoken(items(body["output"]))
     stop = Stop.REFUSAL if refused else _stop(body)
     if stop is Stop.REFUSAL:
         said = refused or said or text(mapping(body.get("error")).get("message"))
-    return Reply(text=said, stop=stop, usage=usage, reasoning=reasoning)
+    return Reply(said, stop, usage, thoughts)
 
 
-def _said(output: Sequence[JsonObject]) -> tuple[str, str]:
-    """The answer, and the words of a refusal; asides to the answer are left out."""
-    messages = [each for each in output if each.get("type") == "message"]
+def _spoken(output: Sequence[JsonObject]) -> tuple[str, str, str]:
+    """The answer, the words of a refusal, and the thoughts; asides to the answer are left out."""
+    messages: list[JsonObject] = []
+    given: list[str] = []
+    thoughts: list[str] = []
+    for item in output:
+        kind = item.get("type")
+        if kind == "message":
+            messages.append(item)
+        elif kind == "function_call":
+            given.append(text(item.get("arguments")))
+        elif kind == "reasoning":
+            thoughts.append(_thoughts(item))
     final = [each for each in messages if each.get("phase") == "final_answer"]
-    parts = [part for each in final or messages for part in items(each.get("content"))]
-    given = [text(each.get("arguments")) for each in output if each.get("type") == "function_call"]
-    said = [text(part.get("text")) for part in parts if part.get("type") == "output_text"]
-    refused = [text(part.get("refusal")) for part in parts if part.get("type") == "refusal"]
-    return "".join(given[:1] or said), "".join(refused)
+    said, refused = _words(final or messages)
+    return given[0] if given else said, refused, "\n".join(filter(None, thoughts))
+
+
+def _words(messages: Sequence[JsonObject]) -> tuple[str, str]:
+    """What messages say, and the words of a refusal in them."""
+    said: list[str] = []
+    refused: list[str] = []
+    for message in messages:
+        for part in items(message.get("content")):
+            kind = part.get("type")
+            if kind == "output_text":
+                said.append(text(part.get("text")))
+            elif kind == "refusal":
+                refused.append(text(part.get("refusal")))
+    return "".join(said), "".join(refused)
 
 
 def _stop(body: JsonObject) -> Stop:
-    reason = mapping(body.get("incomplete_details")).get("reason")
+    reason, error = mapping(body.get("incomplete_details")).get("reason"), body.get("error")
     if reason == "max_output_tokens":
         return Stop.LENGTH
-    if reason == "content_filter" or mapping(body.get("error")).get("code") in _POLICIES:
+    if reason == "content_filter" or (error and mapping(error).get("code") in _POLICIES):
         return Stop.REFUSAL
     return Stop.END
 
 
 def _thoughts(item: JsonObject) -> str:
-    if item.get("type") != "reasoning":
-        return ""
     parts = (*items(item.get("summary")), *items(item.get("content")))
     return "\n".join(text(part.get("text")) for part in parts)
 
@@ -145,19 +162,18 @@ def _usage(body: JsonObject) -> Usage:
     usage = mapping(body.get("usage"))
     if not usage and body.get("status") == "failed":
         return Usage()
-    total, output = needed(usage, "input_tokens"), needed(usage, "output_tokens")
     read = mapping(usage.get("input_tokens_details"))
     wrote = mapping(usage.get("output_tokens_details"))
-    cached = count(read.get("cached_tokens"), "cached_tokens")
-    written = count(read.get("cache_write_tokens"), "cache_write_tokens")
+    cached = count(read, "cached_tokens")
+    written = count(read, "cache_write_tokens")
     kinds = mapping(read.get("cache_write_tokens_details"))
-    long = count(kinds.get("ttl_12h_tokens"), "ttl_12h_tokens")
-    short = count(kinds.get("ttl_30m_tokens"), "ttl_30m_tokens") or max(0, written - long)
+    long = count(kinds, "ttl_12h_tokens")
+    short = count(kinds, "ttl_30m_tokens") or max(0, written - long)
     return Usage(
-        input=max(0, total - cached - short - long),
-        output=output,
+        input=max(0, needed(usage, "input_tokens") - cached - short - long),
+        output=needed(usage, "output_tokens"),
         cached=cached,
         written_short=short,
         written_long=long,
-        reasoning=count(wrote.get("reasoning_tokens"), "reasoning_tokens"),
+        reasoning=count(wrote, "reasoning_tokens"),
     )
