@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from quire.domain.errors import (
     UnknownModel,
     UsageError,
 )
+from quire.domain.ids import RunId
 from tests.world import METADATA
 
 
@@ -141,6 +143,17 @@ def test_a_ledger_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
     ]:
         with pytest.raises(LedgerError, match=says):
             quire.open(str(path))
+
+
+def test_working_for_a_run_that_is_not_there_says_so_and_leaves_nothing_behind(
+    tmp_path: Path,
+) -> None:
+    with quire.open(str(tmp_path / "quire.db")) as q:
+        for act in (q.get, q.drive, lambda run: q.work(only=run)):
+            with pytest.raises(NotFound, match=r"^there is no run 999; `quire runs` lists them$"):
+                act(RunId(999))
+        with q.ledger.snapshot() as tx:
+            assert tx.workers.alive(datetime.min.replace(tzinfo=UTC)) == []
 
 
 def test_wait_works_inside_a_running_loop(docs: Path, tmp_path: Path) -> None:

@@ -184,6 +184,8 @@ class Engine(Foreseeing, Steering, Standing, Batching):
         only: RunId | None = None,
     ) -> bool:
         """Be a worker for every run of the workspace, or for one; true if it was interrupted."""
+        if only is not None:
+            self.get(only)  # says so at once if there is none
         told = self.settings
         settings = WorkerSettings(lease=told.lease, grace=told.grace, poll=told.poll)
 
