@@ -76,15 +76,16 @@ class Worker:
         if ledger.dialect == "sqlite":  # a file answers at once; a server may take its time
             self._threads.alone = lambda: not self._out()
         self._stopping = False  # nothing more goes out
-        self._hurried = False  # what is out has only its grace
-        self._deadline: datetime | None = None  # when the grace ends
+        self._deadline: datetime | None = None  # until when somebody in a hurry waits for the rest
         self.interrupted = False
         self._next_sweep: datetime | None = None
         self._unsettled = 0  # answers stored since the settler last looked
 
     def stop(self) -> None:
-        """Claim nothing more; finish what is out. From any thread."""
-        self._stopping = self._hurried = True
+        """Claim nothing more; finish what is out, within the grace. From any thread."""
+        self._stopping = True
+        if self._deadline is None:
+            self._deadline = self._outside.now() + timedelta(seconds=self._settings.grace)
 
     def serve_only(self, run: RunId | None) -> None:
         """Spend for one run only; what belongs to others is still judged and swept."""
@@ -180,8 +181,7 @@ class Worker:
     async def _wait_for_calls(self, group: asyncio.TaskGroup) -> None:
         """Let calls in flight finish, recording as they come; in a hurry, within the grace."""
         self._stopping = True
-        self._deadline = self._outside.now() + timedelta(seconds=self._settings.grace)
-        while self._out() and not (self._hurried and self._late()):
+        while self._out() and not self._late():
             self.courier.returned.clear()
             if await self._patiently(lambda: self.step(group, self._outside.now())) == 0:
                 await self._rest()
@@ -208,7 +208,7 @@ class Worker:
             try:
                 return await step()
             except LedgerUnavailable as error:
-                if self._hurried and self._late():
+                if self._late():
                     lost = self.courier.unrecorded
                     raise LedgerUnavailable(
                         f"{error}; {lost} calls that came back could not be stored"
