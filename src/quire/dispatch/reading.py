@@ -36,7 +36,7 @@ def read(
 
 
 def _can_be(usage: Usage) -> bool:
-    """Whether the sums are such that a model can have, and a database can hold."""
+    """Whether a model can have used so many tokens, and a database can hold their cost."""
     return (
         0 <= usage.input_total <= MOST_TOKENS
         and 0 <= usage.output <= MOST_TOKENS
