@@ -8,7 +8,7 @@ TYPED := src tests scripts benchmarks
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test suite soak check fix bench docs postgres
+.PHONY: help demo test suite soak check checked fix bench docs postgres
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -17,10 +17,15 @@ demo: .venv/installed  ## see Quire work: ingest, plan, run and export the examp
 	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/demo.sh
 
 test: .venv/installed  ## every check and test, on SQLite and a real PostgreSQL
-	@$(MAKE) --no-print-directory --jobs=2 check suite
+	@rm -f .venv/complaint
+	@$(MAKE) --no-print-directory --jobs=2 checked suite || { cat .venv/complaint 2>/dev/null; exit 1; }
 
 suite: .venv/installed postgres  # runs beside the checks: types alone take a core half a minute
-	$(PYTHON) -m pytest -n 4 --dist worksteal -m "not soak"
+	exec $(PYTHON) -m pytest -n 4 --dist worksteal -m "not soak"
+
+checked: .venv/installed  # a complaint ends the tests beside it, and is the last thing said
+	@trap "" TERM; $(MAKE) --no-print-directory check > .venv/checks 2>&1 && cat .venv/checks \
+	    || { mv .venv/checks .venv/complaint; kill $$PPID; }
 
 soak: .venv/installed postgres  ## the big numbers and the kill storms; takes long
 	$(PYTHON) -m pytest -m soak -o faulthandler_timeout=0
