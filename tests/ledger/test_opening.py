@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,33 @@ def test_another_programs_sqlite_file_is_refused_and_left_as_it_was(tmp_path: Pa
 
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["theirs.db"]
+
+
+class Watched(SqliteDatabase):
+    """A ledger's file that somebody else makes a ledger of, between two looks at it."""
+
+    def _connect(self, *, query_only: bool = False) -> sqlite3.Connection:
+        made = list[str]()
+
+        def just_before(statement: str) -> None:
+            if "sqlite_schema" in statement and not made:
+                made.append(statement)
+                open_ledger(self.url).close()
+
+        raw = super()._connect(query_only=query_only)
+        raw.set_trace_callback(just_before)
+        return raw
+
+
+def test_a_file_that_becomes_a_ledger_while_we_look_at_it_is_no_strangers(tmp_path: Path) -> None:
+    path = tmp_path / "quire.db"
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("PRAGMA journal_mode = WAL")  # as the other process begins it
+
+        Watched(str(path)).close()
+
+    with closing(open_ledger(str(path), must_exist=True)) as ledger:
+        owing(ledger)
 
 
 def test_a_text_file_is_refused_and_left_as_it_was(tmp_path: Path) -> None:

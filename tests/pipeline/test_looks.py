@@ -5,11 +5,13 @@ from datetime import UTC, datetime, timedelta
 
 from quire.ledger.ledger import Transaction
 from quire.pipeline.contexts import Contexts
+from quire.pipeline.follow import look_after_critics
 from quire.pipeline.looks import AGAIN, Looks
 from quire.pipeline.release import sweep
+from quire.simulated.faults import parse
 from tests.ledger.counting import cost_once
 from tests.pipeline.dishes import states
-from tests.pipeline.tasting import cook, set_taste
+from tests.pipeline.tasting import CHECK, SUMMARY, cook, set_taste, tasks_of
 from tests.world import World
 
 Worlds = Callable[..., World]
@@ -57,3 +59,29 @@ def test_what_is_blocked_is_looked_at_again_when_something_above_it_has_moved(
     assert changed > second
     assert run.wait().failed == 0
     assert states(here.engine, run)["points"] == {"done": 6}
+
+
+def test_a_critic_that_failed_as_often_as_before_is_looked_at_again_where_an_answer_waits_for_it(
+    world: Worlds,
+) -> None:
+    here = world()
+    here.model.faults = parse("wrong@number1")
+    run = cook(here, stages=(SUMMARY, CHECK), max_tries=1)
+    run.wait()
+    failed = {"summary": {"done": 2, "failed": 1}, "check": {"done": 2, "failed": 1}}
+    assert states(here.engine, run) == failed
+    contexts, looks = Contexts(here.engine.registry), Looks()
+
+    def look() -> None:
+        with here.engine.ledger.transaction() as tx:
+            look_after_critics(tx, looks, contexts.told(tx, run.id), CHECK, NOW)
+
+    look()  # in vain: one failed, and nothing waits for it
+    run.retry()
+    with here.engine.ledger.transaction() as tx:  # and it fails once more, at another worker
+        tx.tasks.move("give_up", tasks_of(here, run, "check"), ["ready"])
+    assert states(here.engine, run) == failed | {"summary": {"done": 2, "proposed": 1}}
+
+    look()
+
+    assert states(here.engine, run) == failed
