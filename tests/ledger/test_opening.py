@@ -1,6 +1,7 @@
 """What cannot be opened or written gets one clear line, and nothing is damaged."""
 
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -14,8 +15,10 @@ import pytest
 from quire.domain.errors import LedgerError, LedgerUnavailable
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.ledger.sqlite import SqliteDatabase
+from quire.ledger.statements import migrations
 from tests.ledger import making
 from tests.ledger.making import NOW, add_document, owing, tasks_of
+from tests.ledger.raw import Raw
 
 ROOT = Path(making.__file__).parents[2]
 NOBODY = 65534
@@ -123,8 +126,17 @@ def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:
 
     ledger = open_ledger(f"sqlite:///{path}")
 
-    owing(ledger)
+    place = owing(ledger)
     ledger.close()
+    raw = Raw(str(path))
+    made = {name for (name,) in raw.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    raw.close()
+    assert made == set(re.findall(r"CREATE TABLE (\w+)", "".join(migrations("sqlite").values())))
+    assert made >= {"documents", "runs", "stages", "tasks", "requests", "attempts", "results"}
+    again = open_ledger(str(path), must_exist=True)
+    with again.snapshot() as tx:
+        assert len(tasks_of(tx, place)) == 3
+    again.close()
 
 
 def test_a_file_that_may_not_be_read_gets_one_clear_line(open_folder: Path) -> None:

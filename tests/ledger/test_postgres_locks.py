@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from time import monotonic
 from typing import TypeVar
 
 import pytest
@@ -28,6 +29,7 @@ from tests.ledger.making import (
 from tests.ledger.raw import Raw
 
 T = TypeVar("T")
+LONG = 120.0  # seconds: whoever waits so long was not woken
 
 
 def test_two_claims_take_different_requests_and_never_more_than_their_limit(
@@ -205,7 +207,18 @@ def test_a_notification_wakes_those_who_wait(postgres_ledger: Ledger) -> None:
     with postgres_ledger.transaction() as tx:
         tx.notify()
 
-    postgres_ledger.wait(600)  # the test would hang here without it
+    woken = _waited(postgres_ledger, LONG)
+    unwoken = _waited(postgres_ledger, 1.0)
+
+    assert woken < LONG / 2
+    assert unwoken > 0.9  # not half of it, as without a connection: one notice wakes once
+
+
+def _waited(ledger: Ledger, seconds: float) -> float:
+    """How long it was waited for news, in seconds."""
+    began = monotonic()
+    ledger.wait(seconds)
+    return monotonic() - began
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import pytest
 
 from quire.domain.errors import UnknownModel
 from quire.providers.registry import NAMES, Providers
+from quire.providers.transport import Transport
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -54,11 +55,23 @@ def test_all_share_one_way_out_and_it_is_closed_with_them() -> None:
 
 
 def test_closing_twice_is_as_good_as_once() -> None:
-    providers = Providers()
-    providers.get("openai")
+    async def work() -> None:
+        providers = Providers()
+        provider, door = providers.get("openai"), providers.door()
+        assert isinstance(door, Transport)
+        session = door._open()
 
-    asyncio.run(providers.close())
-    asyncio.run(providers.close())
+        await providers.close()
+        closed_once = session.closed
+        await providers.close()
+
+        assert closed_once
+        assert session.closed
+        assert providers.get("openai") is not provider
+        assert door._open() is not session  # whoever calls once more has connections again
+        await providers.close()
+
+    asyncio.run(work())
 
 
 def test_a_vendors_file_is_imported_only_when_it_is_needed() -> None:
