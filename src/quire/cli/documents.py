@@ -65,16 +65,18 @@ def ingest(
     paths: Annotated[
         list[str],
         typer.Argument(
-            metavar="PATHS", help="Files, folders or quoted globs: md, txt, csv, jsonl."
+            metavar="PATHS", help="Files, folders or quoted globs: md, txt, csv, tsv, jsonl."
         ),
     ],
     text_column: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Of csv and jsonl: what is asked about; else the row."),
+        typer.Option(
+            metavar="COLUMN", help="Of csv, tsv and jsonl: what is asked about; else the row."
+        ),
     ] = None,
     key_column: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Of csv and jsonl: what names a row."),
+        typer.Option(metavar="COLUMN", help="Of csv, tsv and jsonl: what names a row."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
