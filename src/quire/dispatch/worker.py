@@ -1,4 +1,4 @@
-"""The worker: one process's round of courier, settler and sweeper, until there is nothing to do."""
+"""The worker: one process's round of its five loops, until there is nothing left to do."""
 
 import asyncio
 import gc
