@@ -142,3 +142,55 @@ def test_of_two_that_were_made_the_last_is_adopted_and_the_other_cancelled(
     assert here.engine.batch(1).tag == last["tag"] != first["tag"]
     told = [each.detail for each in here.engine.look.events(run.id) if "second" in each.detail]
     assert told == [f"batch 1 was made a second time, as {first['id']}; that one is cancelled"]
+
+
+@pytest.mark.parametrize("asks", VENDOR)
+def test_a_batch_that_was_taken_for_absent_is_cancelled_when_it_shows_beside_the_one_made_then(
+    batched: Callable[..., Rehearsed], monkeypatch: pytest.MonkeyPatch, asks: str
+) -> None:
+    here = batched(asks, faults="batch_drop@1")
+    sought = lose_first(here, monkeypatch, asks)
+    cancel, cancelled = VENDOR[asks].cancel, list[str]()
+
+    async def told(self: Any, door: Any, account: Any, ref: str) -> None:
+        cancelled.append(ref)
+        await cancel(self, door, account, ref)
+
+    monkeypatch.setattr(VENDOR[asks], "cancel", told)
+    run = here.start(route="batch", min_batch_size=2, pack_size=3)
+
+    progress = run.wait(hastening(here))
+
+    assert progress.done == BLOCKS
+    first, last = sorted(here.server.batches(), key=lambda each: each["id"])
+    assert here.engine.batch(1).ref == last["id"]  # confirmed at once: nobody had to look for it
+    assert sum(len(each.retired) for each in sought) == 1  # and it was looked for once
+    assert cancelled == [first["id"]]
+    about = [each.detail for each in here.engine.look.events(run.id) if "second" in each.detail]
+    assert about == [f"batch 1 was made a second time, as {first['id']}; that one is cancelled"]
+
+
+def test_a_batch_whose_earlier_submissions_were_refused_is_not_looked_for(
+    batched: Callable[..., Rehearsed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sought, find = list[Any](), OpenAIBatches.find
+
+    async def noted(self: OpenAIBatches, *about: Any) -> Found:
+        sought.append(about)
+        return await find(self, *about)
+
+    monkeypatch.setattr(OpenAIBatches, "find", noted)
+    create, refused = OpenAIBatches.create, list[str]()
+
+    async def first_is_refused(self: Any, door: Any, account: Any, *about: Any) -> str:
+        if not refused:
+            refused.append("")
+            raise ProviderError("the queue is full", remedy=Remedy.WAIT)
+        return await create(self, door, account, *about)
+
+    monkeypatch.setattr(OpenAIBatches, "create", first_is_refused)
+    here = batched()
+
+    progress = here.start(route="batch", min_batch_size=2, pack_size=3).wait(at_most(60))
+
+    assert (progress.done, len(refused), sought) == (BLOCKS, 1, [])

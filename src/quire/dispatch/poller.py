@@ -13,12 +13,20 @@ from quire.dispatch.submitter import SECONDS as CREATE_SECONDS
 from quire.dispatch.sweeper import living_workers
 from quire.domain.batches import Batch, BatchStatus, End, Found, Lookup, Sought
 from quire.domain.errors import ProviderError, Remedy
-from quire.domain.ids import WorkerId
+from quire.domain.ids import BatchId, WorkerId
 from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Transaction
 from quire.pipeline.collect import hold_failed, hold_unknown, note_status, put_off
 from quire.pipeline.record import hold
-from quire.pipeline.submit import LOOK_AGAIN, absent, confirm, not_before, note_twice, recover
+from quire.pipeline.submit import (
+    LOOK_AGAIN,
+    absent,
+    confirm,
+    may_be_twice,
+    not_before,
+    note_twice,
+    recover,
+)
 from quire.plan.batching import next_look, wait_after
 
 ASK_SECONDS = 60.0  # that one question may take
@@ -45,6 +53,7 @@ class Poller:
         self._threads = means.threads
         self._office = office
         self._collector = Collector(means)
+        self._single: set[BatchId] = set()  # batches that were made once, as far as lists show
         self.poll: float | None = None  # seconds between two looks, instead of the vendor's
 
     async def step(self, group: asyncio.TaskGroup, worker: WorkerId, now: datetime) -> int:
@@ -113,6 +122,7 @@ class Poller:
             self._outside.reach("after_end")
             await self._collector.collect(hand._replace(batch=ended), status, self._vendors.door())
             await self._discard(hand)
+        await self._end_others(hand, status)
 
     async def _cancel(self, hand: InHand) -> None:
         """Ask for its end; where that cannot be asked for, its rows still come home."""
@@ -141,10 +151,47 @@ class Poller:
             gone = not found.ref and not found.unsure and self._outside.now() >= sure
             if gone and batch.input_ref:
                 await hand.vendor.discard(self._vendors.door(), hand.account, batch.input_ref)
-        for spare in await self._threads.run(self._found, hand, found, gone):
+        await self._cancel_spares(hand, await self._threads.run(self._found, hand, found, gone))
+
+    async def _end_others(self, hand: InHand, status: BatchStatus) -> None:
+        """Look, once, whether a batch was made before, although no list showed that then.
+
+        Nothing is wanted of it any more, and all that it answers is paid.
+        """
+        batch, rules = hand.batch, hand.vendor.rules
+        since = batch.submitted_at or batch.created_at
+        shown = self._outside.now() >= since + timedelta(seconds=rules.lag)
+        told = status.end is not None or (rules.lookup is Lookup.TAG and shown)
+        if batch.id in self._single or rules.lookup is Lookup.NONE or not told:
+            return
+        sought = await self._threads.run(self._sought_besides, hand)
+        with suppress(ProviderError, TimeoutError):  # no answer of ours depends on it
+            if sought is not None:
+                async with asyncio.timeout(ASK_SECONDS):
+                    found = await hand.vendor.find(self._vendors.door(), hand.account, sought)
+                spares = await self._threads.run(self._note_others, hand, found)
+                await self._cancel_spares(hand, spares)
+            self._single.add(batch.id)
+
+    async def _cancel_spares(self, hand: InHand, spares: Sequence[str]) -> None:
+        for spare in spares:
             with suppress(ProviderError, TimeoutError):
                 async with asyncio.timeout(ASK_SECONDS):
                     await hand.vendor.cancel(self._vendors.door(), hand.account, spare)
+
+    def _sought_besides(self, hand: InHand) -> Sought | None:
+        with self._ledger.snapshot() as tx:
+            if not may_be_twice(tx, hand.batch):
+                return None
+        return self._sought(hand)
+
+    def _note_others(self, hand: InHand, found: Found) -> Sequence[str]:
+        """Write down what was made besides, and is to be cancelled; never the batch itself."""
+        own = _last(hand.batch.ref)
+        spare = [ref for ref in (found.ref, *found.earlier) if ref and _last(ref) != own]
+        with self._ledger.transaction() as tx:
+            note_twice(tx, hand.batch, spare, self._outside.now())
+        return spare
 
     def _sought(self, hand: InHand) -> Sought:
         batch = hand.batch
@@ -210,6 +257,11 @@ class Poller:
                     f" if it is gone for good: `quire batches adopt {batch.id} --absent`"
                 )
                 hold(tx, batch.run_id, HoldKind.CREDENTIAL, detail, now)
+
+
+def _last(ref: str) -> str:
+    """What is a batch's own in its reference; some are paths, which may be told in two ways."""
+    return ref.rpartition("/")[2]
 
 
 def _may_pass(batch: Batch, error: ProviderError, now: datetime) -> bool:

@@ -16,6 +16,7 @@ from quire.pipeline.record import let_go_again, lose_for_good, refuse_unsent
 from quire.plan.batching import wait_after
 
 CHUNK = 1000
+HISTORY = 10_000  # events of a run that are looked through
 LOOK_AGAIN = timedelta(seconds=30)  # between two looks for a batch that may have been made
 
 
@@ -102,6 +103,19 @@ def note_twice(tx: Transaction, batch: Batch, refs: Sequence[str], now: datetime
     for ref in refs:
         told = f"batch {batch.id} was made a second time, as {ref}; that one is cancelled"
         tx.events.add(batch.run_id, "batch_made_twice", told, now)
+
+
+def may_be_twice(tx: Transaction, batch: Batch) -> bool:
+    """Whether it was once taken for absent, and nobody has found since that it was not.
+
+    Every other name that it lost was refused by the provider, or never got there.
+    """
+    about = [
+        each.kind
+        for each in tx.events.of_run(batch.run_id, HISTORY)
+        if each.detail.startswith(f"batch {batch.id} was ")
+    ]
+    return "batch_absent" in about and "batch_made_twice" not in about
 
 
 def refuse(
