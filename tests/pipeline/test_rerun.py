@@ -6,6 +6,9 @@ import pytest
 
 from quire.domain.errors import IllegalMove
 from quire.domain.runs import HoldKind
+from quire.pipeline.advance import advance
+from quire.pipeline.contexts import Contexts
+from quire.pipeline.prepare import prepare
 from quire.simulated.faults import NO_FAULTS, parse
 from tests.ledger.raw import Raw
 from tests.pipeline.dishes import states, text_stage
@@ -22,7 +25,7 @@ from tests.pipeline.tasting import (
     stale,
     tasks_of,
 )
-from tests.world import World
+from tests.world import NOW, World, sentences
 
 Worlds = Callable[..., World]
 
@@ -212,3 +215,23 @@ def test_a_cancelled_run_is_not_rerun(world: Worlds) -> None:
         run.retry(stale=True)
     with pytest.raises(IllegalMove, match="is cancelled"):
         run.regate(apply=True)
+
+
+def test_a_call_of_an_older_version_that_was_lost_too_often_fails_nobody(world: Worlds) -> None:
+    here, contexts = world(), Contexts()
+    here.ingest(sentences(1))
+    run = here.start(max_tries=2)
+    with here.engine.ledger.transaction() as tx:
+        advance(tx, contexts, NOW)
+        (lane,) = tx.requests.lanes_of_run(run.id)
+        assert prepare(tx, contexts, contexts.of_lane(tx, lane), NOW) == 1
+        (task,) = tx.requests.members([each.id for each in tx.views.requests(run.id, 0, 9)])
+        tx.tasks.move("return", [task.task_id], ["packed"])
+    raw = Raw(here.url)
+    raw.rows("UPDATE tasks SET version = version + 1")  # while it was out, it was asked anew
+    raw.rows("UPDATE requests SET lost = 99")
+    raw.close()
+
+    ended = run.wait()
+
+    assert (ended.done, ended.failed) == (1, 0)

@@ -1,5 +1,6 @@
 """The prompt cache: one call writes a prefix, all others read it, and each token has its price."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from quire.domain.money import cost
 from quire.rehearsal.clock import Clock
 from quire.simulated.faults import parse
 from tests.ledger.raw import Raw
+from tests.pipeline.dishes import recipe, record_stage
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import (
     ANTHROPIC,
@@ -17,7 +19,7 @@ from tests.rehearsed.rehearsed import (
     billed,
     side_by_side,
 )
-from tests.world import sentences
+from tests.world import METADATA, sentences
 
 MARKED = (ANTHROPIC, OPENAI, "anthropic/claude-sonnet-5-5")  # models whose prefix is marked
 FOUND = ("openai/gpt-5.4-mini", "gemini/gemini-3.6-flash")  # models that find it by themselves
@@ -214,3 +216,18 @@ def seed_of_first(fault: str) -> int:
         if [no for no in range(1, 120) if faults.strikes_call(fault, no, [])] == [1]:
             return seed
     raise AssertionError("no such seed")
+
+
+def test_every_model_of_a_stage_writes_its_own_prefix_once(rehearse: Rehearse) -> None:
+    here = rehearse(ANTHROPIC, latency="0.1")
+    here.ingest(sentences(60))
+    body = {**METADATA, "title": "long"}
+    both = (ANTHROPIC, "anthropic/claude-sonnet-5-5")
+    stage = record_stage("facts", "each_block", "Read.", body, models=both)
+    stage = replace(stage, instructions="Read every block with care, twice. " * 900)
+
+    run = here.engine.cook(recipe(stage), **WIDE)
+    run.wait()
+
+    assert run.progress().done == 120
+    assert writes_and_hits(here) == (2, 118)

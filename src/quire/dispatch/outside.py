@@ -1,4 +1,4 @@
-"""The outside: the clock, chance, sleep and threads enter here and nowhere else."""
+"""The outside: the clock, chance, sleep and threads enter the work here."""
 
 import asyncio
 import base64

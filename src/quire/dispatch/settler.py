@@ -69,7 +69,7 @@ class Settler:
                 reply = read(provider, each.raw, line=line)
                 if isinstance(reply, Undecodable):
                     continue
-                context = self._contexts.of_stage(tx, each.run_id, each.stage_id)
+                context = self._contexts.of_key(tx, each.run_id, each.lane_id)
                 price = cost(reply.usage, context.price_at(reply.usage.input_total, each.batched))
                 record_reading(tx, each, reply, provider.decoder_version, price)
                 helped.add(each.run_id)

@@ -123,7 +123,7 @@ def primed(
     """Let the first call of a prefix go alone, so that a wide fan-out does not pay N writes."""
     if not context.caching:
         return Priming(NO_LIMIT, caching=False)
-    told = contexts.primed.get((context.stage_id, pool.credential))
+    told = contexts.primed.get((context.lane_id, pool.credential))
     if told is not None and now - told < TOLD:
         return Priming(NO_LIMIT, caching=True)
     kept_at, writing_until = tx.caches.get(context.prefix.hash, pool)
@@ -146,7 +146,7 @@ def note_cached(
     tx: Transaction, contexts: Contexts, context: StageContext, pool: Pool, now: datetime
 ) -> None:
     """An answer came: the provider has the prefix, and the others may go."""
-    key = (context.stage_id, pool.credential)
+    key = (context.lane_id, pool.credential)
     told = contexts.primed.get(key)
     if told is None or now - told >= TOLD:
         tx.caches.end(context.prefix.hash, pool, now)

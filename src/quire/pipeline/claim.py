@@ -138,6 +138,8 @@ def drop_unsendable(tx: Transaction, context: StageContext, requests: Sequence[Q
     drop(tx, [each.id for each in requests], ["out"])  # as the claim has just left them
     vain = {each.id: each for each in requests if each.lost >= context.policy.max_calls}
     for each in tx.requests.members(list(vain)) if vain else []:
+        if not each.current:  # a newer question about it is on its way
+            continue
         request = vain[each.request_id]
         times = "once" if request.lost == 1 else f"{request.lost} times"
         error = f"the call brought no answer {times}"  # lost, or a batch said that it broke down

@@ -129,8 +129,8 @@ class Contexts:
         self._by_lane: dict[LaneId, StageContext] = {}
         self._by_stage: dict[StageId, StageContext] = {}  # of any of its lanes
         self.judged_early: set[RunId] = set()  # runs whose first tasks were looked at: for good
-        self.sizes: dict[StageId, Sizes] = {}
-        self.primed: dict[tuple[StageId, int], datetime] = {}  # when an answer last came, by key
+        self.sizes: dict[tuple[StageId, int], Sizes] = {}  # of a stage's answers by one model
+        self.primed: dict[tuple[LaneId, int], datetime] = {}  # when an answer last came, by key
         self.unfit: set[RunId] = set()  # runs that name what is not installed here
         self.broken: set[RunId] = set()  # runs whose grouping broke here
         self.judged_together = FEW  # answers judged in one transaction: more where they are small

@@ -126,17 +126,19 @@ def _early_room(tx: Transaction, contexts: Contexts, context: StageContext, now:
 
 def _learn(tx: Transaction, contexts: Contexts, context: StageContext, tasks: int) -> Sizes:
     """Sizes of real calls, looked at again once in a while."""
-    sizes = contexts.sizes.get(context.stage_id, NOTHING_LEARNT)
+    key = (context.stage_id, context.model_no)
+    sizes = contexts.sizes.get(key, NOTHING_LEARNT)
     if sizes.learned is None or sizes.packed >= LEARN_AFTER:
         sizes = _learnt(context, _samples(tx, context))
-    contexts.sizes[context.stage_id] = sizes._replace(packed=sizes.packed + tasks)
+    contexts.sizes[key] = sizes._replace(packed=sizes.packed + tasks)
     return sizes
 
 
 def _samples(tx: Transaction, context: StageContext) -> list[Sample]:
-    """Answers of the stage, whichever way they travelled; the newest of a lane first."""
+    """A model's answers to the stage, however they travelled; the newest of a lane first."""
+    wanted = (context.stage_id, context.facts.name)
     lanes = tx.requests.lanes_of_run(context.run_id)
-    mine = [each.id for each in lanes if each.stage_id == context.stage_id]
+    mine = [each.id for each in lanes if (each.stage_id, each.model) == wanted]
     return [each for lane in mine for each in tx.attempts.samples(lane, SAMPLES)][:SAMPLES]
 
 
@@ -222,7 +224,8 @@ def _request(
     digest = rendered_hash(context.sending(limit).payload_head, rendered)
     if context.route != BATCH:  # a batch is written later, and may be larger than memory
         contexts.rendered[digest] = user
-    most_input = context.most_tokens(sent_bytes, contexts.sizes[context.stage_id].per_byte)
+    per_byte = contexts.sizes[context.stage_id, context.model_no].per_byte
+    most_input = context.most_tokens(sent_bytes, per_byte)
     reserve = most_cost(most_input, limit, context.price_at(most_input))
     return NewRequest(
         request,

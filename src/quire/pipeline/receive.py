@@ -67,11 +67,11 @@ def _note_caches(
     tx: Transaction, contexts: Contexts, returned: Sequence[Returned], now: datetime
 ) -> None:
     kept = {
-        (each.outgoing.context.stage_id, each.outgoing.account.id): each.outgoing
+        (each.outgoing.context.lane_id, each.outgoing.account.id): each.outgoing
         for each in sorted(returned, key=lambda each: isinstance(each.outcome, Answer))
     }
     answered = {
-        (each.outgoing.context.stage_id, each.outgoing.account.id)
+        (each.outgoing.context.lane_id, each.outgoing.account.id)
         for each in returned
         if isinstance(each.outcome, Answer)
     }

@@ -164,7 +164,7 @@ class Asking:
         self.item: Template | None = None
         if not stage.templated:
             self.stage = stage
-            self.by_block = True
+            self.by_block = is_plain(stage)
             return
         known: dict[str, object] = {"parameters": dict(parameters)}
         prompt = compile_template(stage.prompt)

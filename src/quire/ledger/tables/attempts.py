@@ -49,6 +49,7 @@ class Undecoded(NamedTuple):
     cost: int  # as presumed
     run_id: RunId
     stage_id: StageId
+    lane_id: LaneId
     batched: bool  # it came in a batch, and costs what such calls do
     raw: bytes
 
@@ -144,7 +145,7 @@ class Attempts:
     def undecoded(self) -> list[Undecoded]:
         """Responses that the decoder of their day could not read."""
         return [
-            Undecoded._make((*row[:6], row[6] is not None, expand(row[7], row[8]) or b""))
+            Undecoded._make((*row[:7], row[7] is not None, expand(row[8], row[9]) or b""))
             for row in self._run("undecoded")
         ]
 

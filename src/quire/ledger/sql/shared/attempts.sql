@@ -43,7 +43,7 @@ WHERE attempt_id = :id
 
 -- name: undecoded
 -- Responses that a decoder could not read when they came.
-SELECT a.id, a.provider, p.decoder_version, a.cost, l.run_id, l.stage_id, a.batch_id, p.raw, p.codec
+SELECT a.id, a.provider, p.decoder_version, a.cost, l.run_id, l.stage_id, l.id, a.batch_id, p.raw, p.codec
 FROM attempts a JOIN responses p ON p.attempt_id = a.id
 JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
 WHERE a.state = 'answered' AND p.decoded IS NULL AND p.raw IS NOT NULL ORDER BY a.id

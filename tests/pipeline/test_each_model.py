@@ -1,0 +1,85 @@
+"""Several models in one stage: what one of them teaches, or costs, is not another's."""
+
+from collections.abc import Callable
+
+import pytest
+
+from quire.domain.data import JsonObject
+from quire.domain.models import Usage
+from quire.domain.money import cost
+from quire.domain.requests import Reply, Stop
+from quire.providers.catalog import CATALOG
+from tests.ledger.raw import Raw
+from tests.pipeline.dishes import recipe, record_stage, states
+from tests.world import OneProvider, Scripted, World, sentences
+
+Worlds = Callable[..., World]
+BOTH = ("simulated/large", "simulated/small")  # windows of 200,000 and of 32,000 tokens
+
+READ = Usage(input=1000, output=100)
+
+
+def test_packs_fit_the_window_of_the_model_that_reads_them(world: Worlds) -> None:
+    here = world()
+    here.ingest([f"{number}: {'word and another ' * 400}" for number in range(1200)])
+
+    stage = record_stage("facts", "each_block", "Read.", models=BOTH)
+    run = here.engine.cook(recipe(stage), pack_size=25, concurrency=2)
+    ended = run.wait()
+
+    assert states(here.engine, run) == {"facts": {"done": 2400}}
+    with here.engine.ledger.snapshot() as tx:
+        sent = [
+            (attempt.model, attempt.state)
+            for line in tx.views.requests(run.id, 0, 1000)
+            for attempt in tx.views.attempts(line.id)
+        ]
+    assert {state for _, state in sent} == {"settled"}
+    assert {model for model, _ in sent} == set(BOTH)
+    assert ended.calls == len(sent)
+
+
+@pytest.mark.parametrize("models", [(), BOTH])
+@pytest.mark.parametrize("about", ["each_document", "each_block"])
+def test_a_stage_without_templates_may_be_about_anything(
+    world: Worlds, about: str, models: tuple[str, ...]
+) -> None:
+    here = world()
+    here.ingest(sentences(3))
+    stage = record_stage("facts", about, "Read.", models=models, templated=False)
+
+    run = here.engine.cook(recipe(stage), model="simulated/small")
+    run.wait()
+
+    tasks = {"each_document": 1, "each_block": 3}[about] * max(1, len(models))
+    assert states(here.engine, run) == {"facts": {"done": tasks}}
+
+
+def test_an_answer_that_is_read_later_costs_what_its_own_model_costs(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(2))
+    here.model.script = ["garbage=1", "garbage=1"]
+    stage = record_stage("facts", "each_block", "Read.", models=BOTH)
+    run = here.engine.cook(recipe(stage), pack_size=2)
+    run.wait()
+    later = world()
+    later.engine.providers = OneProvider(Mended())
+
+    later.engine.get(run.id).wait()
+
+    raw = Raw(later.url)
+    kept = raw.rows("SELECT model, cost FROM attempts WHERE output_tokens = 100 ORDER BY model")
+    raw.close()
+    assert kept == [(name, cost(READ, CATALOG[name].price)) for name in sorted(BOTH)]
+
+
+class Mended(Scripted):
+    """Knows what older decoders could not read, as an answer that helps nobody."""
+
+    decoder_version = 2
+
+    def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
+        """Read what is no answer."""
+        if b"no answer" in raw:
+            return Reply("{}", Stop.END, READ)
+        return super().decode(raw, body)
