@@ -9,11 +9,13 @@ from quire.domain.data import Json
 from quire.domain.errors import SettingsInvalid
 from quire.domain.policy import Policy, SourcedPolicy
 from quire.domain.recipes import Schema
+from quire.plan.routing import PACED
 from quire.recipes.rules import POLICY_ALIASES, POLICY_RULES, PROBED, seconds, unknown
 
 ENVIRONMENT = "environment"  # the one layer whose values are all text
 _SWITCHES: dict[str, Json] = {"on": True, "off": False, "auto": True}
 _OF_THE_CALL = ("temperature", "effort")  # a stage has these among its params
+_OF_THE_RUN = ("completion_mode", "deadline")
 _FRACTIONS = ("call_timeout", "temperature", "batch_wait")
 
 
@@ -53,15 +55,24 @@ def stage_layer(given: Mapping[str, Json]) -> tuple[dict[str, Json], list[tuple[
     for key, setting in zip(
         (name for name in given if given[name] is not None), _read_layer("", given), strict=True
     ):
-        if setting.mistake:
-            mistakes.append((key, setting.mistake))
-        elif setting.name == "pack_size" and setting.value == PROBED:
-            mistakes.append((key, f'{key} = "{PROBED}" is for a whole run, not for one stage'))
-        elif setting.name in _OF_THE_CALL:
-            mistakes.append((key, f"{key} belongs into the stage's params"))
+        if mistake := setting.mistake or _misplaced(key, setting):
+            mistakes.append((key, mistake))
         else:
             values[setting.name] = setting.value
     return values, mistakes
+
+
+def _misplaced(key: str, setting: _Setting) -> str:
+    """Why a value that is right has no place in a stage's policy; "" where it has."""
+    if setting.name in _OF_THE_CALL:
+        return f"{key} belongs into the stage's params"
+    if setting.name in _OF_THE_RUN:
+        return f"{key} is for a whole run, not for one stage: see `quire run --help`"
+    if (setting.name, setting.value) == ("pack_size", PROBED):
+        return f'{key} = "{PROBED}" is for a whole run, not for one stage'
+    if setting.name == "route" and setting.value != PACED:
+        return f'{key}: a stage may only be "{PACED}"; how the others travel is the run\'s to say'
+    return ""
 
 
 def schema_layer(schema: Schema) -> dict[str, Json]:
