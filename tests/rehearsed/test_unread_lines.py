@@ -1,7 +1,8 @@
 """Lines of a batch's results that nobody can read may be paid for: they are kept, and told of."""
 
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from quire.domain.batches import BatchRow
 from quire.domain.errors import Undecodable
 from quire.domain.ids import AttemptId, BatchId
 from quire.domain.runs import HoldKind
-from quire.providers import batching, filing
+from quire.providers import batching
 from quire.providers.anthropic_batches import AnthropicBatches
 from quire.providers.gemini_batches import GeminiBatches
 from quire.providers.http import HttpProvider
@@ -23,31 +24,18 @@ from tests.cli.conftest import Quire
 from tests.patience import at_most
 from tests.pipeline.test_money import assert_counts_agree
 from tests.rehearsed.conftest import Rehearse, Serve
+from tests.rehearsed.garbling import BLOCKS, garble_lines, half, held, nameless
 from tests.rehearsed.rehearsed import ANTHROPIC, GEMINI, OPENAI, QuickClock, Rehearsed
 from tests.rehearsed.test_undecodable import WORD, mended, speaking
 from tests.world import sentences
 
-BLOCKS = 30
 BATCHES = {OPENAI: OpenAIBatches, ANTHROPIC: AnthropicBatches, GEMINI: GeminiBatches}
-Garble = Callable[[bytes], list[bytes]]
 
 
 @pytest.fixture
 def garbled(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Let the first lines of a download be others, as somebody between here and there left them."""
-
-    def begin(garble: Garble, count: int = 2) -> None:
-        whole, left = batching.lines, [count]
-
-        async def broken(*about: Any) -> AsyncGenerator[bytes]:
-            async for line in whole(*about):
-                left[0] -= 1
-                for each in garble(line) if left[0] >= 0 else [line]:
-                    yield each
-
-        monkeypatch.setattr(filing, "lines", broken)
-
-    return begin
+    """Let the first lines of a download be others."""
+    return partial(garble_lines, monkeypatch)
 
 
 @pytest.fixture
@@ -56,25 +44,6 @@ def batched(rehearse: Rehearse, ledger_url: str) -> Rehearsed:
     here = rehearse(OPENAI, url=ledger_url, clock=QuickClock(240), batch_latency="20s")
     here.ingest(sentences(BLOCKS))
     return here
-
-
-def half(line: bytes) -> list[bytes]:
-    """A line that breaks off, with its name."""
-    return [line[:-20]]
-
-
-def nameless(line: bytes) -> list[bytes]:
-    """A line in a form that nobody has seen, without a name of ours."""
-    return [line.replace(b"custom_id", b"customId").replace(b"-", b"_")]
-
-
-def held(here: Rehearsed) -> Any:
-    """Run through batches until it is held."""
-    run = here.start(route="batch", min_batch_size=2, pack_size=3)
-    progress = run.wait(at_most(60))
-    assert [hold.kind for hold in progress.holds] == [HoldKind.UNDECODABLE]
-    assert progress.done == BLOCKS - 6
-    return run
 
 
 def check_paid_once(here: Rehearsed, run: Any) -> None:

@@ -19,6 +19,7 @@ from quire.plan.batching import wait_after
 
 CHUNK = 1000
 NOTHING_RAN = (End.FAILED, End.QUEUE_FULL)
+UNHEARD, HEARD = ("unknown", "written_off"), ("answered", "settled")  # how attempts may stand
 
 
 class Rows(NamedTuple):
@@ -27,6 +28,13 @@ class Rows(NamedTuple):
     answers: Sequence[Answer] = ()
     failures: Sequence[CallFailure] = ()
     unsent: Sequence[AttemptId] = ()  # expired or cancelled: not carried out, and free
+
+
+class Kept(NamedTuple):
+    """A line that was kept because it named no call, and what can be read in it by now."""
+
+    line: bytes
+    answer: Answer
 
 
 class Strays(NamedTuple):
@@ -75,6 +83,26 @@ def collect(tx: Transaction, contexts: Contexts, batch: Batch, rows: Rows, now: 
         _bound(tx, batch, contexts.of_batch(tx, batch).policy.max_tries, failed)
     if rows.unsent:
         let_go_again(tx, tx.attempts.by_id(rows.unsent), "the batch ended before its turn", now)
+
+
+def collect_kept(
+    tx: Transaction, contexts: Contexts, batch: Batch, found: Sequence[Kept], now: datetime
+) -> bool:
+    """Store answers of lines that were kept; true where nothing is left to be found in others.
+
+    An answer takes the place of what was presumed of its call; where there is one already, it is a
+    copy. Of a call that is said to have been free it may not be: that line stays with the batch.
+    """
+    standing = tx.batches.standing(batch.id, [each.answer.attempt_id for each in found])
+    known = [each for each in found if standing.get(each.answer.attempt_id) in (*UNHEARD, *HEARD)]
+    read = [each for each in known if tx.batches.drop_line(batch.id, each.line)]
+    answers = [each.answer for each in read if standing[each.answer.attempt_id] in UNHEARD]
+    news = {each.attempt_id: each for each in answers}
+    collect(tx, contexts, batch, Rows(list(news.values())), now)
+    copies = len(read) - len(news)
+    tx.batches.count_rows(batch.id, duplicates=copies, missing=-len(news), unread=-len(read))
+    view = tx.batch_views.all(batch=batch.id)[0]
+    return not view.missing and not view.kept
 
 
 def _open_rows(

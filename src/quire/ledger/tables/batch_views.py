@@ -33,6 +33,11 @@ class BatchViews:
         rows = self._connection.run("kept_lines", workspace=self._workspace, batch=batch)
         return [bytes(row[0]) for row in rows]
 
+    def with_lines(self) -> list[BatchId]:
+        """Batches that are over, and keep such lines."""
+        rows = self._connection.run("batches_with_lines", workspace=self._workspace)
+        return [BatchId(row[0]) for row in rows]
+
     def keeps_lines(self, run: RunId) -> bool:
         """Whether a batch of a run had such lines: then calls may be paid for and not known."""
         return bool(self._connection.run("lines_of_run", workspace=self._workspace, run=run))

@@ -6,13 +6,7 @@ from datetime import datetime
 from hashlib import sha256
 
 from quire.domain.accounts import CredentialId
-from quire.domain.batches import (
-    Batch,
-    BatchStatus,
-    Drafted,
-    End,
-    NewBatchAttempt,
-)
+from quire.domain.batches import Batch, BatchStatus, Drafted, End, NewBatchAttempt
 from quire.domain.ids import (
     AttemptId,
     BatchId,
@@ -168,6 +162,11 @@ class Batches:
         self._connection.change(
             "keep_line", batch=batch, digest=digest, line=line, now=to_micros(now)
         )
+
+    def drop_line(self, batch: BatchId, line: bytes) -> bool:
+        """Keep a line no longer, because it was read; false where another was quicker."""
+        digest = sha256(line).digest()
+        return self._connection.change("drop_line", batch=batch, digest=digest) > 0
 
     def finish(self, batch: BatchId, now: datetime) -> None:
         """Everything it answered is here."""

@@ -80,6 +80,14 @@ INSERT INTO batch_lines (batch_id, digest, line, kept_at) VALUES (:batch, :diges
 SELECT n.line FROM batch_lines n JOIN batches b ON b.id = n.batch_id AND b.workspace_id = :workspace
 WHERE n.batch_id = :batch ORDER BY n.digest
 
+-- name: batches_with_lines
+-- Batches that are over, and keep lines that named no call when they came.
+SELECT b.id FROM batches b WHERE b.workspace_id = :workspace AND b.state IN ('collected', 'abandoned')
+  AND b.unread > 0 AND EXISTS (SELECT 1 FROM batch_lines n WHERE n.batch_id = b.id) ORDER BY b.id
+
+-- name: drop_line
+DELETE FROM batch_lines WHERE batch_id = :batch AND digest = :digest
+
 -- name: count_kept_lines
 SELECT count(*) FROM batch_lines WHERE batch_id = :batch
 
