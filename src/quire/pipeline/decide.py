@@ -49,13 +49,9 @@ class Decision(NamedTuple):
 
 def approve(tx: Transaction, told: Told, task: TaskId, act: Act) -> Decision:
     """Confirm a result: no machine replaces it, and no critic is waited for any more."""
-    begun = begin_command(tx, told.run_id, "approve", act.now, act.command)
-    found = _found(tx, task)
-    if not begun:
+    found, result = _begun(tx, told, task, "approve", act)
+    if result is None:
         return _known(told, found)
-    going_run(tx, told.run_id)
-    result = _decidable(tx, told, found, "approve")
-    _let_critics_go(tx, result)
     if not tx.controls.review("approve", result):
         raise _overtaken(found)
     return _confirmed(tx, told, found, act, "approved")
@@ -63,14 +59,10 @@ def approve(tx: Transaction, told: Told, task: TaskId, act: Act) -> Decision:
 
 def edit(tx: Transaction, told: Told, task: TaskId, data: Json, act: Act) -> Decision:
     """Put a person's own data in the place of a result; it must pass the gates of its stage."""
-    begun = begin_command(tx, told.run_id, "edit", act.now, act.command)
-    found = _found(tx, task)
-    if not begun:
+    found, result = _begun(tx, told, task, "edit", act)
+    if result is None:
         return _known(told, found)
-    going_run(tx, told.run_id)
-    result = _decidable(tx, told, found, "edit")
     text = plain_json(_checked(told, found, data))
-    _let_critics_go(tx, result)
     if not tx.controls.supersede([result], act.now):
         raise _overtaken(found)
     tx.controls.add_edited(found, text, act.now)
@@ -82,17 +74,9 @@ def reject(tx: Transaction, told: Told, task: TaskId, note: str, act: Act) -> De
     complaint = note.strip()[:LONGEST_NOTE]
     if not complaint:
         raise UsageError("say what is wrong with it: the model is told so when it is asked again")
-    begun = begin_command(tx, told.run_id, "reject", act.now, act.command)
-    found = _found(tx, task)
-    if not begun:
+    found, result = _begun(tx, told, task, "reject", act)
+    if result is None:
         return _known(told, found)
-    if going_run(tx, told.run_id).state == "cancelled":
-        raise IllegalMove(
-            f"run {told.run_id} is cancelled, and nothing is asked again in it;"
-            f" `quire retry {told.run_id}` opens it again, then reject"
-        )
-    result = _decidable(tx, told, found, "reject")
-    _let_critics_go(tx, result)
     if not (tx.controls.review("reject", result) and tx.controls.supersede([result], act.now)):
         raise _overtaken(found)
     tx.controls.ask_rejected(task, complaint)
@@ -115,6 +99,27 @@ def current_data(tx: Transaction, told: Told, task: TaskId) -> Json:
 def run_of(tx: Transaction, task: TaskId) -> RunId:
     """The run that a task belongs to."""
     return RunId(_found(tx, task).run_id)
+
+
+def _begun(
+    tx: Transaction, told: Told, task: TaskId, move: str, act: Act
+) -> tuple[DecidedTask, ResultId | None]:
+    """The task, and its result that is decided about; None where the same was carried out before.
+
+    Nobody waits for the critics of that result any more.
+    """
+    begun = begin_command(tx, told.run_id, move, act.now, act.command)
+    found = _found(tx, task)
+    if not begun:
+        return found, None
+    if going_run(tx, told.run_id).state == "cancelled" and move == "reject":
+        raise IllegalMove(
+            f"run {told.run_id} is cancelled, and nothing is asked again in it;"
+            f" `quire retry {told.run_id}` opens it again, then reject"
+        )
+    result = _decidable(tx, told, found, move)
+    _let_critics_go(tx, result)
+    return found, result
 
 
 def _found(tx: Transaction, task: TaskId) -> DecidedTask:
