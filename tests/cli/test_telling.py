@@ -1,6 +1,9 @@
 """What happens again and again is told now and then, with how often."""
 
-from quire.cli.telling import WHILE, Sparing
+from pathlib import Path
+
+from quire.cli.telling import WHILE, News, Sparing
+from tests.world import NOW, World, sentences
 
 
 def test_messages_of_a_kind_are_summed_up() -> None:
@@ -23,3 +26,18 @@ def test_messages_of_a_kind_are_summed_up() -> None:
         "429 slow down, request req_5; trying again (2 more like it)",
         "429 slow down, request req_6; trying again (1 time more)",
     ]
+
+
+def test_a_batch_that_was_made_twice_is_told_of_as_it_is_found(tmp_path: Path) -> None:
+    here, said = World(str(tmp_path / "quire.db")), list[str]()
+    here.ingest(sentences(1))
+    run = here.start()
+    news = News(here.engine, said.append, run.id)
+    twice = "batch 1 was made a second time, as batch_0; that one is cancelled"
+    with here.engine.ledger.transaction() as tx:
+        tx.events.add(run.id, "batch_made_twice", twice, NOW)
+
+    news()
+
+    assert [each.partition(" ")[2] for each in said] == [f"run {run.id}: {twice}"]
+    here.close()

@@ -22,6 +22,7 @@ _OF_BATCHES = {
     "batch_submitted": "{what} is with the provider: {more}",
     "batch_unknown": "{what} may or may not be with the provider: {more}",
     "batch_absent": "{what}, and is made again",
+    "batch_made_twice": "{all}",
     "batch_ended": "{what}",
     "batch_collected": "{what} is collected: {more}",
     "batch_abandoned": "{what} is given up: {more}",
