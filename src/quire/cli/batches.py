@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from quire.cli.opening import opened, session
+from quire.cli.opening import opened, tell
 from quire.cli.options import AsJson
 from quire.cli.outstanding import NEEDS, OVER, next_look, went_direct
 from quire.cli.printing import (
@@ -146,13 +146,10 @@ def cancel(context: typer.Context, batch: Number, as_json: AsJson = False) -> No
     with opened(context) as engine:
         changed = engine.cancel_batch(batch)
         run, workers = engine.batch(batch).run_id, engine.workers()
-    if as_json:
-        print_json({"batch": batch, "changed": changed})
-    elif not session(context).quiet:
-        said = "is to be cancelled" if changed else "was to be cancelled already"
-        asks = f"the next worker asks the provider: `quire attach {run}`, or `quire work`"
-        asked = "the worker that runs asks the provider" if workers else asks
-        say(f"batch {batch} {said}; {asked}")
+    said = "is to be cancelled" if changed else "was to be cancelled already"
+    asks = f"the next worker asks the provider: `quire attach {run}`, or `quire work`"
+    asked = "the worker that runs asks the provider" if workers else asks
+    tell(context, as_json, {"batch": batch, "changed": changed}, f"batch {batch} {said}; {asked}")
 
 
 @app.command(
@@ -176,11 +173,9 @@ def adopt(
         else:
             engine.adopt_batch(batch, told)
         found = engine.batch(batch)
-    if as_json:
-        print_json(found)
-    elif not session(context).quiet:
-        said = "is not there, and is made again" if absent else f"is {told}"
-        say(f"batch {batch} {said}; {GOES_ON.format(run=found.run_id)}")
+    said = "is not there, and is made again" if absent else f"is {told}"
+    line = f"batch {batch} {said}; {GOES_ON.format(run=found.run_id)}"
+    tell(context, as_json, found, line)
 
 
 def _tagged(engine: "Engine", batch: "BatchView") -> bool:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.opening import opened, session
+from quire.cli.opening import opened, tell
 from quire.cli.options import AsJson
-from quire.cli.printing import counted, note, print_json, say
+from quire.cli.printing import counted, note
 from quire.domain.data import Json
 from quire.domain.errors import UsageError
 from quire.domain.ids import TaskId
@@ -143,12 +143,10 @@ def _who() -> str:
 def _tell(
     context: typer.Context, as_json: bool, task: int, decision: "Decision", said: str
 ) -> None:
-    if as_json:
-        print_json({"task": task, **decision._asdict()})
-    elif not session(context).quiet:
-        say(f"task {task} of {decision.stage} {said}")
-        if decision.stale:
-            say(
-                f"{counted(decision.stale, 'task')} of later stages used what was there before:"
-                f" `quire retry {decision.run_id} --stale` asks them again"
-            )
+    lines = [f"task {task} of {decision.stage} {said}"]
+    if decision.stale:
+        lines.append(
+            f"{counted(decision.stale, 'task')} of later stages used what was there before:"
+            f" `quire retry {decision.run_id} --stale` asks them again"
+        )
+    tell(context, as_json, {"task": task, **decision._asdict()}, *lines)

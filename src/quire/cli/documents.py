@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quire.cli.edge import SOME_FAILED
-from quire.cli.opening import opened, session
+from quire.cli.opening import opened, session, tell
 from quire.cli.options import AsJson
 from quire.cli.printing import clipped, console, counted, note, plain, print_json, print_table, say
 from quire.domain.errors import UsageError
@@ -169,13 +169,12 @@ def purge(
         if not yes:
             _ask(document)
         erased, purged = engine.purge(document)
-    if as_json:
-        print_json({"document": erased.id, "title": erased.title, **purged._asdict()})
-    elif not session(context).quiet:
-        say(
-            f"erased {erased.title!r} with {counted(purged.requests, 'request')};"
-            f" {counted(purged.tasks, 'open task')} cancelled"
-        )
+    said = (
+        f"erased {erased.title!r} with {counted(purged.requests, 'request')};"
+        f" {counted(purged.tasks, 'open task')} cancelled"
+    )
+    data = {"document": erased.id, "title": erased.title, **purged._asdict()}
+    tell(context, as_json, data, said)
 
 
 def _ask(document: str) -> None:

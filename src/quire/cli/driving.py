@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from quire.cli.opening import session
+from quire.cli.opening import session, tell
 from quire.cli.outstanding import batches_out
-from quire.cli.printing import note, print_json, say
+from quire.cli.printing import note
 from quire.cli.telling import News
 from quire.cli.watching import Watcher
 from quire.domain.runs import Progress
@@ -57,8 +57,6 @@ def drive(
 
 def tell_detached(context: typer.Context, handle: "RunHandle", *, as_json: bool) -> None:
     """Say that a run is recorded, and who carries it out."""
-    if as_json:
-        print_json({"run": handle.id, "goes_on": handle.goes_on, "detached": True})
-    elif not session(context).quiet:
-        said = "was recorded before" if handle.goes_on else "is recorded"
-        say(f"run {handle.id} {said}; `quire work` or `quire attach {handle.id}` carries it out")
+    said = "was recorded before" if handle.goes_on else "is recorded"
+    line = f"run {handle.id} {said}; `quire work` or `quire attach {handle.id}` carries it out"
+    tell(context, as_json, {"run": handle.id, "goes_on": handle.goes_on, "detached": True}, line)

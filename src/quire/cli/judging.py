@@ -20,7 +20,7 @@ from quire.cli.judged import (
     sum_up,
     tasks_through,
 )
-from quire.cli.opening import opened, session
+from quire.cli.opening import opened, session, tell
 from quire.cli.outstanding import batches_out
 from quire.cli.printing import counted, moment, note, print_json, print_pairs, print_table, say
 from quire.domain.data import Json
@@ -64,11 +64,9 @@ def init(
     from quire.kits.judge.starting import write_example
 
     written = write_example(folder)
-    if as_json:
-        print_json({"files": [str(each) for each in written]})
-    elif not session(context).quiet:
-        say(f"wrote {' and '.join(str(each) for each in written)}")
-        say(f"next: quire judge plan {written[0]}, then quire judge run {written[0]}")
+    names = [str(each) for each in written]
+    following = f"next: quire judge plan {names[0]}, then quire judge run {names[0]}"
+    tell(context, as_json, {"files": names}, f"wrote {' and '.join(names)}", following)
 
 
 @app.command(epilog="Example: quire judge plan my-experiment/experiment.toml")
@@ -182,10 +180,8 @@ def report(
 
     require_drawing()  # before anything is read
     written = write_report(_rows(context, which), to)
-    if as_json:
-        print_json({"folder": str(to), "files": [str(each) for each in written]})
-    elif not session(context).quiet:
-        say(f"wrote {counted(len(written), 'file')} to {to}; open {written[0]}")
+    said = f"wrote {counted(len(written), 'file')} to {to}; open {written[0]}"
+    tell(context, as_json, {"folder": str(to), "files": [str(each) for each in written]}, said)
     if show:
         typer.launch(written[0].resolve().as_uri())
 

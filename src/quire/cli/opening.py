@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from quire.cli.printing import print_json, say
 from quire.domain.errors import NotFound
 from quire.domain.ids import RunId
 
@@ -27,6 +28,15 @@ def session(context: typer.Context) -> Session:
     found = context.find_object(Session)
     assert found is not None
     return found
+
+
+def tell(context: typer.Context, as_json: bool, data: object, *lines: str) -> None:
+    """Say what was done: as JSON, or in words unless these are not wanted."""
+    if as_json:
+        print_json(data)
+    elif not session(context).quiet:
+        for each in lines:
+            say(each)
 
 
 @contextmanager

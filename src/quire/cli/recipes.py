@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quire.cli.edge import USAGE
-from quire.cli.opening import session
+from quire.cli.opening import session, tell
 from quire.cli.options import AsJson
 from quire.cli.printing import counted, note, print_json, print_pairs, print_table, say
 from quire.domain.errors import Conflict, Error, FileMistake, RecipeInvalid, UsageError
@@ -127,10 +127,8 @@ def new(
             file.write(text)
     except FileExistsError:
         raise Conflict(f"{path} is there already; choose another name, or remove it") from None
-    if as_json:
-        print_json({"file": str(path), "name": path.stem})
-    elif not session(context).quiet:
-        say(f"{path} is written; `quire recipe check {path}` says what is wrong with it")
+    said = f"{path} is written; `quire recipe check {path}` says what is wrong with it"
+    tell(context, as_json, {"file": str(path), "name": path.stem}, said)
 
 
 def _registry(context: typer.Context) -> "Registry":

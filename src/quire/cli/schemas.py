@@ -1,13 +1,16 @@
 """Commands that keep schemas and show them."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.opening import opened, session
+from quire.cli.opening import opened, tell
 from quire.cli.options import AsJson
 from quire.cli.printing import counted, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from quire.domain.recipes import Schema
 
 app = typer.Typer(
     help="Keep schemas: what is asked about every block.",
@@ -29,10 +32,8 @@ def add(
     """Check a schema and keep it under a name; every mistake is told at once."""
     with opened(context, make=True) as engine:
         kept = engine.add_schema(file, ref)
-    if as_json:
-        print_json({"ref": kept.ref, "uid": kept.uid, "fields": list(kept.properties)})
-    elif not session(context).quiet:
-        say(f"schema {kept.ref}: {counted(len(kept.properties), 'field')}, {kept.uid[:12]}")
+    said = f"schema {kept.ref}: {counted(len(kept.properties), 'field')}, {kept.uid[:12]}"
+    tell(context, as_json, _json(kept), said)
 
 
 @app.command("list", epilog="Example: quire schema list")
@@ -41,9 +42,7 @@ def list_all(context: typer.Context, as_json: AsJson = False) -> None:
     with opened(context) as engine:
         found = engine.schemas()
     if as_json:
-        print_json(
-            [{"ref": each.ref, "uid": each.uid, "fields": list(each.properties)} for each in found]
-        )
+        print_json([_json(each) for each in found])
     elif not found:
         say("no schemas yet; `quire schema add FILE` keeps one")
     else:
@@ -66,3 +65,7 @@ def show(
         import json
 
         say(json.dumps(found.body, indent=2, ensure_ascii=False))
+
+
+def _json(schema: "Schema") -> dict[str, object]:
+    return {"ref": schema.ref, "uid": schema.uid, "fields": list(schema.properties)}

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.opening import chosen, opened, session
+from quire.cli.opening import chosen, opened, tell
 from quire.cli.options import AsJson, OnlyStage, RunNumber
-from quire.cli.printing import counted, print_json, say
+from quire.cli.printing import counted
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId, TaskId
 
@@ -106,11 +106,9 @@ def waive(
     """Let an exact run go on without some of its failed tasks."""
     with opened(context) as engine:
         waived = engine.waive([TaskId(each) for each in tasks])
-    if as_json:
-        print_json({"tasks": tasks, "changed": waived})
-    elif not session(context).quiet:
-        said = f"{counted(waived, 'task')} waived" if waived else "waived before"
-        say(f"{said}: the run goes on without, and what reads them stays blocked")
+    said = f"{counted(waived, 'task')} waived" if waived else "waived before"
+    line = f"{said}: the run goes on without, and what reads them stays blocked"
+    tell(context, as_json, {"tasks": tasks, "changed": waived}, line)
 
 
 def rerun(
@@ -141,7 +139,4 @@ def _go_on(engine: "Engine", run: RunId) -> str:
 
 
 def _tell(context: typer.Context, as_json: bool, run: int, changed: int, said: str) -> None:
-    if as_json:
-        print_json({"run": run, "changed": changed})
-    elif not session(context).quiet:
-        say(f"run {run} {said}")
+    tell(context, as_json, {"run": run, "changed": changed}, f"run {run} {said}")
