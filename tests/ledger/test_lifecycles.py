@@ -197,8 +197,7 @@ def _state(raw: Raw, life: Life, row: int) -> str:
 
 def _checked(dialect: str, table: str, column: str) -> set[str]:
     script = "\n".join(migrations(dialect).values())
-    body = re.search(rf"CREATE TABLE {table} \((.*?)\n\)", script, re.DOTALL)
-    assert body
-    check = re.search(rf"CHECK \({column} ([^)]*)\)", body[1])
+    *_, body = re.findall(rf"CREATE TABLE {table} \((.*?)\n\)", script, re.DOTALL)  # made last
+    check = re.search(rf"CHECK \({column} ([^)]*)\)", body)
     assert check
     return set(re.findall(r"'(\w+)'", check[1]))

@@ -7,10 +7,11 @@ import pytest
 
 from quire.domain.errors import LedgerError, NewerLedger
 from quire.domain.ids import WorkspaceId
+from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.ledger.statements import migrations
 from tests.ledger import making
-from tests.ledger.making import begin, owing
+from tests.ledger.making import NOW, begin, owing
 from tests.ledger.raw import Raw
 
 ROOT = Path(making.__file__).parents[2]
@@ -91,6 +92,29 @@ def test_a_later_migration_is_applied_to_a_ledger_that_holds_something(
 
     assert raw.rows("SELECT id, colour FROM runs") == [(place.run, None)]
     assert _version(raw) == newest + 1
+
+
+def test_holds_outlast_the_migration_that_knows_more_reasons(
+    bare_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {dialect: migrations(dialect) for dialect in ("sqlite", "postgres")}
+    old = {name: {no: text for no, text in each.items() if no < 9} for name, each in known.items()}
+    monkeypatch.setattr("quire.ledger.ledger.migrations", old.__getitem__)
+    ledger = open_ledger(bare_url)
+    place = begin(ledger)
+    with ledger.transaction() as tx:
+        tx.holds.add(place.run, HoldKind.USER, "paused", NOW)
+    ledger.close()
+    monkeypatch.undo()
+
+    ledger = open_ledger(bare_url)
+
+    with ledger.transaction() as tx:
+        assert tx.holds.add(place.run, HoldKind.PLUGIN, "broken", NOW)
+        assert not tx.holds.add(place.run, HoldKind.USER, "paused", NOW)  # once is enough
+        kinds = [hold.kind for hold in tx.holds.of_run(place.run)]
+    assert kinds == [HoldKind.PLUGIN, HoldKind.USER]
+    ledger.close()
 
 
 def test_both_databases_have_the_same_tables_and_columns(

@@ -54,6 +54,21 @@ def test_in_an_exact_run_a_failure_holds_it_until_it_is_waived(world: Worlds) ->
     assert kinds.count("waived") == 1
 
 
+def test_a_waiver_lifts_no_hold_for_another_reason(world: Worlds) -> None:
+    here = world()
+    set_taste(here, refuses="number1")
+    run = cook(here, completion_mode="exact", max_tries=1)
+    run.wait()
+    with here.engine.ledger.transaction() as tx:
+        for kind in (HoldKind.REFUSED, HoldKind.PLUGIN):
+            assert tx.holds.add(run.id, kind, "another reason", here.outside.now())
+
+    failed = zip(tasks_of(here, run, "summary"), answers(here.engine, run, "summary"), strict=True)
+    assert sum(run.waive(task) for task, (state, _) in failed if state == "failed") == 1
+
+    assert held(run) == [HoldKind.PLUGIN, HoldKind.REFUSED]
+
+
 def test_a_failure_that_nobody_waived_holds_the_run_again(world: Worlds) -> None:
     here = world()
     set_taste(here, refuses="Document")

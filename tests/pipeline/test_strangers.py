@@ -104,7 +104,7 @@ def cook(here: World, about: str = "weird", gate: str = "text", **policy: int) -
 def why(run: RunHandle) -> str:
     """Why a run does not go on."""
     (hold,) = run.progress().holds
-    assert hold.kind is HoldKind.FAILURES
+    assert hold.kind is HoldKind.PLUGIN
     return hold.detail
 
 

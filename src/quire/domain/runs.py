@@ -17,7 +17,9 @@ class HoldKind(StrEnum):
     FUNDS = "funds"
     CREDENTIAL = "credential"
     STOP_AFTER = "stop_after"
-    FAILURES = "failures"
+    FAILURES = "failures"  # of tasks
+    REFUSED = "refused"  # by the provider: a batch as a whole
+    PLUGIN = "plugin"  # what a recipe names is not installed, or broke
     UNKNOWN_SUBMIT = "unknown_submit"
     UNDECODABLE = "undecodable"
 

@@ -200,7 +200,7 @@ def hold_failed(tx: Transaction, batch: Batch, problem: str, now: datetime) -> N
         f"the provider refused batch {batch.id}: {said}; mend that, then"
         f" `quire resume {batch.run_id}`, or `quire run` the same with --route direct"
     )
-    hold(tx, batch.run_id, HoldKind.FAILURES, detail, now)
+    hold(tx, batch.run_id, HoldKind.REFUSED, detail, now)
 
 
 def hold_unknown(tx: Transaction, batch: Batch, now: datetime) -> None:

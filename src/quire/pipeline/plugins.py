@@ -42,4 +42,4 @@ def _hold(tx: Transaction, run: RunId, problem: str, now: datetime) -> None:
     wishes = tx.runs.wishes_of(run)
     if wishes is not None and not wishes.cancelling:  # else nobody waits for it to go on
         detail = f"{problem}, start the workers again, then `quire resume {run}`"
-        hold(tx, run, HoldKind.FAILURES, detail, now)
+        hold(tx, run, HoldKind.PLUGIN, detail, now)
