@@ -193,7 +193,7 @@ def read_told(tx: Transaction, run: RunId, registry: Registry) -> Told:
     """Read what a run was told."""
     found = tx.runs.get(run)
     if found is None:
-        raise NotFound(f"there is no run {run}")
+        raise NotFound(f"there is no run {run}; `quire runs` lists them")
     own = ModelFacts.from_json(found.model)
     return Told(
         run_id=run,
