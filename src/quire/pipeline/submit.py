@@ -110,6 +110,8 @@ def may_be_twice(tx: Transaction, batch: Batch) -> bool:
 
     Every other name that it lost was refused by the provider, or never got there.
     """
+    if len(tx.batches.nonces(batch.id)) == 1:  # nearly always: it was submitted once
+        return False
     about = [
         each.kind
         for each in tx.events.of_run(batch.run_id, HISTORY)
