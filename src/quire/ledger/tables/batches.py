@@ -83,7 +83,7 @@ class Batches:
             workspace=self._workspace,
             ids=[batch],
         )
-        return any([bool(rows) for _, rows in moved])
+        return any(rows for _, rows in moved)
 
     def grow(
         self, batch: BatchId, attempts: Sequence[NewBatchAttempt], size: int, tokens: int

@@ -14,11 +14,13 @@ def move(
     name: str,
     sources: Iterable[str] | None = None,
     **values: object,
-) -> Iterable[tuple[str, list[Row]]]:
-    """Make a move from each allowed source state; yields what moved, source by source."""
+) -> list[tuple[str, list[Row]]]:
+    """Make a move from each allowed source state; returns what moved, source by source."""
     target = lifecycle.targets[name]
-    for source in checked(lifecycle, name, sources):
-        yield source, connection.run(statement, target=target, source=source, **values)
+    return [
+        (source, connection.run(statement, target=target, source=source, **values))
+        for source in checked(lifecycle, name, sources)
+    ]
 
 
 def move_group(

@@ -6,7 +6,9 @@ from datetime import datetime
 from types import MappingProxyType
 
 from quire.domain.data import JsonObject, plain_json
+from quire.domain.errors import NotFound
 from quire.domain.ids import DocumentId, RunId, StageId, WorkspaceId
+from quire.domain.models import ModelFacts
 from quire.domain.runs import Run, RunStage, Wishes
 from quire.domain.states import RUN, STAGE
 from quire.ledger.connection import Connection, Row
@@ -81,6 +83,19 @@ class Runs:
         rows = self._run("get_run", id=run)
         return _run(rows[0]) if rows else None
 
+    def must_get(self, run: RunId) -> Run:
+        """One run that somebody named."""
+        found = self.get(run)
+        if found is None:
+            raise NotFound(f"there is no run {run}; `quire runs` lists them")
+        return found
+
+    def models(self, run: Run) -> list[ModelFacts]:
+        """The models that a run was told about, by number: its own, then the further ones."""
+        further = self._connection.run("models_of_run", run=run.id)
+        told = [run.model, *(json.loads(facts) for _, _, facts in further)]
+        return [ModelFacts.from_json(each) for each in told]
+
     def newest(self, limit: int) -> list[Run]:
         """The newest runs first."""
         return [_run(row) for row in self._run("list_runs", limit=limit)]
@@ -115,7 +130,7 @@ class Runs:
             ended_at=ended,
             workspace=self._workspace,
         )
-        return any([rows for _, rows in moved])
+        return any(rows for _, rows in moved)
 
     def set_limit(self, run: RunId, limit: int | None) -> None:
         """Wish for no more than so many tasks, or for all."""
@@ -159,7 +174,7 @@ class Runs:
     def move_stage(self, name: str, stage: StageId, sources: Iterable[str] | None = None) -> bool:
         """Make a move; says whether the stage was where the move starts."""
         moved = move(self._connection, "move_stages", STAGE, name, sources, ids=[stage])
-        return any([rows for _, rows in moved])
+        return any(rows for _, rows in moved)
 
     def set_cursor(self, stage: StageId, ordinal: int, index: int, added: int) -> None:
         """Note how far a stage has been expanded."""
