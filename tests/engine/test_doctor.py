@@ -3,16 +3,10 @@
 import tomllib
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from quire.dispatch.outside import Outside, host_name
-from quire.domain.limits import Level, Pool
-from quire.domain.models import Limits
-from quire.domain.runs import HoldKind
-from quire.domain.version import VERSION
 from quire.engine.doctor import examine_engine, is_well
 from quire.engine.examining.findings import of_error
 from quire.engine.examining.installation import EXTRAS, judge_disk
@@ -185,69 +179,6 @@ def test_no_line_shows_a_password(postgres_database: str) -> None:
         "swordfish" not in each.said for each in examine_engine(here.engine, {}, offline=True)
     )
     here.close()
-
-
-def test_dead_workers_and_those_of_another_version_are_named(world: Worlds) -> None:
-    here = world()
-    now = Outside().now()
-    with here.engine.ledger.transaction() as tx:
-        old = tx.workers.add("elsewhere", 1, "0.0.1", now)
-        silent = tx.workers.add("elsewhere", 2, VERSION, now - timedelta(hours=1))
-        killed = tx.workers.add(host_name(), 2**22 + 5, VERSION, now)
-
-    alive, other, dead = found(here, "workers")
-
-    assert alive.said == "1 alive, 0 calls in flight"
-    assert f"worker {old} (process 1) is of Quire 0.0.1" in other.said
-    assert f"2 workers died without signing off ({silent}, {killed})" in dead.said
-    assert "takes over by itself" in dead.fix
-
-
-def test_a_worker_from_the_future_is_a_matter_of_clocks(world: Worlds) -> None:
-    here = world()
-    with here.engine.ledger.transaction() as tx:
-        tx.workers.add("elsewhere", 1, VERSION, Outside().now() + timedelta(hours=1))
-
-    assert "in the future" in found(here, "clock")[-1].said
-
-
-def test_runs_that_do_not_move_are_named_with_their_reason(world: Worlds) -> None:
-    here = world()
-    here.ingest(sentences(5))
-    waiting = here.start()
-    (unattended,) = found(here, "runs")
-    with here.engine.ledger.transaction() as tx:
-        tx.workers.add("elsewhere", 1, VERSION, Outside().now() + timedelta(minutes=10))
-    (stalled,) = found(here, "runs", outside=Later(minutes=10))
-    with here.engine.ledger.transaction() as tx:
-        tx.holds.add(waiting.id, HoldKind.CREDENTIAL, "no key for openai", Outside().now())
-    (held,) = found(here, "runs")
-
-    assert "no worker is running" in unattended.said
-    assert "quire work" in unattended.fix
-    assert (stalled.standing, "stalled: 1 worker" in stalled.said) == ("problem", True)
-    assert "held (credential): no key for openai" in held.said
-    assert f"quire resume {waiting.id}" in held.fix
-
-
-def test_a_run_that_was_paused_on_purpose_is_no_warning(world: Worlds) -> None:
-    here = world()
-    here.ingest(sentences(5))
-    here.start().pause()
-
-    assert standings(found(here, "runs")) == ["ok"]
-
-
-def test_known_limits_are_told(world: Worlds) -> None:
-    here = world()
-    pool = Pool("openai/gpt-5.6-luna", 0)
-    with here.engine.ledger.transaction() as tx:
-        tx.levels.add(pool, Level(1, 1, 1, 1, 1))
-        tx.levels.learn(pool, Limits(requests=500, input=200_000), Outside().now())
-
-    (told,) = found(here, "limits")
-
-    assert told.said == "openai/gpt-5.6-luna: 500 requests, 200,000 input tokens a minute"
 
 
 @pytest.mark.parametrize(

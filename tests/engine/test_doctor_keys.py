@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,12 +14,15 @@ from quire.accounts.finding import surroundings
 from quire.accounts.sealing import Box
 from quire.accounts.vendors import VARIABLES
 from quire.dispatch.outside import Outside
+from quire.engine.examining.concerns import Concern, concerns
 from quire.engine.examining.findings import Patient
 from quire.engine.examining.keys import called
 from quire.engine.examining.ledgers import judge_skew
 from quire.engine.examining.reaching import measured
+from quire.providers.catalog import find_model
 from tests.accounts.doorman import GOOD, Door, doorman
 from tests.engine.patients import Later, believing, found, standings
+from tests.pipeline.dishes import SMALL
 from tests.world import World
 
 Worlds = Callable[..., World]
@@ -220,3 +224,18 @@ def test_every_provider_with_a_key_is_of_concern(world: Worlds) -> None:
     patient = Patient(settings=here.engine.settings, environment=environment, engine=here.engine)
 
     assert {each.concern.provider for each in called(patient)} == VARIABLES.keys()
+
+
+def test_a_further_model_of_a_run_is_of_concern(world: Worlds) -> None:
+    here = world()
+    here.ingest(["Alpha speaks."])
+    run = here.start()
+    further = replace(find_model(SMALL), name="mistral/small")
+    with here.engine.ledger.transaction() as tx:
+        tx.lineage.add_models(run.id, [(further.name, further.as_json())])
+
+    patient = Patient(settings=here.engine.settings, environment={}, engine=here.engine)
+    with here.engine.ledger.snapshot() as tx:
+        found_out = concerns(patient, tx)
+
+    assert found_out == [Concern("mistral", needed=True)]

@@ -67,10 +67,10 @@ class Weird:
             yield odd[self.how]  # type: ignore[misc]  # that is the point
 
 
-def plug(here: World, how: str = MENDED) -> None:
+def plug(here: World, how: str = MENDED, driver: Driver = Driver.DOCUMENT) -> None:
     """Let the engine have the grouping, as if its package had just been updated."""
     registry = here.engine.registry
-    groupings = {**registry.groupings, "weird": Guarded(Weird(how), "oddities")}
+    groupings = {**registry.groupings, "weird": Guarded(Weird(how, driver=driver), "oddities")}
     here.engine.registry = replace(registry, groupings=groupings)
 
 

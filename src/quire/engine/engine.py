@@ -8,7 +8,6 @@ from quire.dispatch.means import Vendors
 from quire.dispatch.outside import Outside
 from quire.dispatch.worker import Worker, WorkerSettings
 from quire.domain.data import Json
-from quire.domain.errors import NotFound
 from quire.domain.ids import RunId
 from quire.domain.runs import Progress, Run
 from quire.engine.accounting import worker_accounts
@@ -140,9 +139,8 @@ class Engine(Foreseeing, Steering, Standing, Batching):
     def get(self, run: int) -> RunHandle:
         """A run by its number."""
         with self.ledger.snapshot() as tx:
-            if tx.runs.get(RunId(run)) is None:
-                raise NotFound(f"there is no run {run}; `quire runs` lists them")
-        return RunHandle(self, RunId(run), goes_on=True)
+            found = tx.runs.must_get(RunId(run))
+        return RunHandle(self, found.id, goes_on=True)
 
     def runs(self, limit: int = 20) -> list[Run]:
         """The newest runs first."""

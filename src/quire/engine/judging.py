@@ -12,7 +12,6 @@ from quire.domain.data import NOTHING, Json
 from quire.domain.documents import Document, Parsed
 from quire.domain.errors import NotFound, UsageError
 from quire.domain.ids import DocumentId, RunId, TaskId
-from quire.domain.models import ModelFacts
 from quire.domain.recipes import Recipe
 from quire.domain.runs import Run
 from quire.engine.engine import Engine
@@ -98,8 +97,7 @@ def rows_of(engine: Engine, run: RunId) -> ExperimentRows:
     """What became of every task of an experiment's run."""
     with engine.ledger.snapshot() as tx:
         told = _experiment_run(tx, run)
-        models = (ModelFacts.from_json(told.run.model), *tx.subjects.models(run))
-        names = [each.name for each in models]
+        names = [each.name for each in tx.runs.models(told.run)]
         shown = tx.outcomes.documents(run)
         tasks = [
             _row(each, names, shown) for each in tx.outcomes.of_run(run) if not _is_purged(each)
@@ -168,9 +166,7 @@ def _facts(run: Run) -> Mapping[str, Json] | None:
 
 
 def _experiment_run(tx: Transaction, number: RunId) -> ExperimentRun:
-    run = tx.runs.get(number)
-    if run is None:
-        raise NotFound(f"there is no run {number}; `quire runs` lists them")
+    run = tx.runs.must_get(number)
     told = _facts(run)
     if told is None:
         raise UsageError(f"run {number} is not an experiment's; `quire export {number}` exports it")

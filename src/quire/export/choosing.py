@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from quire.domain.errors import NotFound, UsageError
+from quire.domain.errors import UsageError
 from quire.domain.ids import RunId, StageId
-from quire.domain.models import ModelFacts
 from quire.domain.recipes import Recipe, Stage
 from quire.domain.runs import Run
 from quire.ledger.ledger import Transaction
@@ -26,15 +25,12 @@ class Source:
 
 def source_of(tx: Transaction, run: RunId) -> Source:
     """Find a run, with all that telling its results needs."""
-    found = tx.runs.get(run)
-    if found is None:
-        raise NotFound(f"there is no run {run}; `quire runs` lists them")
-    own = ModelFacts.from_json(found.model)
+    found = tx.runs.must_get(run)
     return Source(
         run=found,
         recipe=recipe_from_json(found.recipe),
         stage_ids={each.name: each.id for each in tx.runs.stages(run)},
-        models=(own.name, *(each.name for each in tx.subjects.models(run))),
+        models=tuple(each.name for each in tx.runs.models(found)),
     )
 
 

@@ -8,7 +8,6 @@ from typing import TypeVar
 from quire.accounts.credentials import clear
 from quire.domain.errors import IllegalMove, LedgerUnavailable, NotFound
 from quire.domain.ids import RunId
-from quire.domain.models import ModelFacts
 from quire.domain.runs import HoldKind, Run
 from quire.ledger.ledger import Ledger, Transaction
 from quire.pipeline.advance import let_go
@@ -25,8 +24,9 @@ def pause(tx: Transaction, run: RunId, now: datetime, command: str | None = None
     """Send nothing more; what is out is still collected."""
     if not begin_command(tx, run, "pause", now, command):
         return False
-    if _get(tx, run).state != "running":
-        raise IllegalMove(f"run {run} is {_get(tx, run).state}; there is nothing to pause")
+    state = tx.runs.must_get(run).state
+    if state != "running":
+        raise IllegalMove(f"run {run} is {state}; there is nothing to pause")
     held = tx.holds.add(run, HoldKind.USER, f"paused; `quire resume {run}` goes on", now)
     if held:
         tx.events.add(run, "paused", "by hand", now)
@@ -41,8 +41,7 @@ def resume(tx: Transaction, run: RunId, now: datetime, command: str | None = Non
         tx.runs.set_stop_after(run, None)
     lifted = tx.holds.lift(run, LIFTED)
     tx.batches.hurry(run)
-    own = ModelFacts.from_json(_get(tx, run).model)
-    for provider in {each.provider for each in (own, *tx.subjects.models(run))}:
+    for provider in {each.provider for each in tx.runs.models(tx.runs.must_get(run))}:
         clear(tx, now, provider)  # the keys are tried again
     for hold in tx.holds.of_run(run):
         raise IllegalMove(f"run {run} cannot go on: {hold.detail}")
@@ -57,7 +56,7 @@ def cancel(tx: Transaction, run: RunId, now: datetime, command: str | None = Non
     """Wish for the end: unsent tasks go at once, what is out is accepted if it was paid for."""
     if not begin_command(tx, run, "cancel", now, command):
         return False
-    found = _get(tx, run)
+    found = tx.runs.must_get(run)
     if found.state == "finished":
         raise IllegalMove(f"run {run} is finished; there is nothing to cancel")
     if found.state == "cancelled" or found.cancel_asked_at is not None:
@@ -111,20 +110,13 @@ def begin_command(
 ) -> bool:
     """Take the run for this command; false if the same command was carried out before."""
     tx.runs.lock(run)
-    _get(tx, run)
+    tx.runs.must_get(run)
     return command is None or tx.runs.command(command, run, name, now)
 
 
 def going_run(tx: Transaction, run: RunId) -> Run:
     """A run that is not on its way to being cancelled."""
-    found = _get(tx, run)
+    found = tx.runs.must_get(run)
     if found.cancel_asked_at is not None and found.state == "running":
         raise IllegalMove(f"run {run} is being cancelled; try again when it is")
-    return found
-
-
-def _get(tx: Transaction, run: RunId) -> Run:
-    found = tx.runs.get(run)
-    if found is None:
-        raise NotFound(f"there is no run {run}; `quire runs` lists them")
     return found

@@ -24,9 +24,7 @@ _SUMS = (  # what is tallied besides tasks by state
 
 def progress(tx: Transaction, run: RunId, contexts: Contexts | None = None) -> Progress:
     """Sum up a run; `contexts` remember what recipes were told, so that it is not read again."""
-    found = tx.runs.get(run)
-    if found is None:
-        raise NotFound(f"there is no run {run}; `quire runs` lists them")
+    found = tx.runs.must_get(run)
     stages = tx.runs.stages(run)
     by_stage = tx.tallies.by_stage(run)
     sums: Counter[str] = Counter()

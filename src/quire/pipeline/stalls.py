@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quire.domain.ids import RunId
-from quire.domain.models import ModelFacts
 from quire.domain.runs import Progress, StageProgress
 from quire.domain.states import TASK_OWED
 from quire.ledger.ledger import Transaction
@@ -154,8 +153,7 @@ def _batched(tx: Transaction, found: Progress, workers: int, now: datetime) -> l
 
 def _paced(tx: Transaction, run: RunId, now: datetime) -> list[str]:
     """Say so where we hold calls back ourselves, to keep within the provider's limits."""
-    told = tx.runs.get(run)
-    models = [ModelFacts.from_json(told.model), *tx.subjects.models(run)] if told else []
+    models = tx.runs.models(tx.runs.must_get(run))
     held = {each.name: held_back_by(tx, each, now) for each in models}
     return [
         f"calls are held back: {name} allows {' and '.join(limits)} a minute"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from quire.domain.data import NOTHING, Json, JsonObject
-from quire.domain.errors import NotFound, PluginMissing
+from quire.domain.errors import PluginMissing
 from quire.domain.gates import Gate
 from quire.domain.groupings import Driver, Grouping
 from quire.domain.ids import RunId, StageId
@@ -191,15 +191,12 @@ def is_plain(stage: Stage) -> bool:
 
 def read_told(tx: Transaction, run: RunId, registry: Registry) -> Told:
     """Read what a run was told."""
-    found = tx.runs.get(run)
-    if found is None:
-        raise NotFound(f"there is no run {run}; `quire runs` lists them")
-    own = ModelFacts.from_json(found.model)
+    found = tx.runs.must_get(run)
     return Told(
         run_id=run,
         recipe=recipe_from_json(found.recipe),
         policy=policy_from_json(found.policy),
-        models=(own, *tx.subjects.models(run)),
+        models=tuple(tx.runs.models(found)),
         stage_ids={each.name: each.id for each in tx.runs.stages(run)},
         registry=registry,
     )

@@ -7,7 +7,6 @@ from quire.accounts.credentials import stored
 from quire.accounts.finding import surroundings
 from quire.accounts.vendors import VARIABLES
 from quire.domain.errors import Error
-from quire.domain.models import ModelFacts
 from quire.engine.examining.findings import Patient
 from quire.ledger.ledger import Transaction
 from quire.providers.catalog import facts_from_tables, find_model
@@ -49,9 +48,7 @@ def concerns(patient: Patient, tx: Transaction) -> list[Concern]:
 
 def _running(tx: Transaction) -> Iterator[Concern]:
     for wish in tx.runs.wishes():
-        run = tx.runs.get(wish.run_id)
-        if run is not None:
-            facts = ModelFacts.from_json(run.model)
+        for facts in tx.runs.models(tx.runs.must_get(wish.run_id)):
             yield Concern(facts.provider, facts.wire.url)
 
 

@@ -54,9 +54,10 @@ def workers(patient: Patient) -> Iterator[Finding]:
 def runs(patient: Patient) -> Iterator[Finding]:
     """Which runs are held or stalled."""
     now = patient.outside.now()
+    contexts = patient.engine.look.contexts if patient.engine else None
     lease = timedelta(seconds=patient.settings.lease)
     with patient.ledger.snapshot() as tx:
-        going = [progress(tx, each.run_id) for each in tx.runs.wishes()]
+        going = [progress(tx, each.run_id, contexts) for each in tx.runs.wishes()]
         for each in going:
             workers = living_workers(tx, now - lease, each.run_id)
             yield from _run(tx, each, workers, now, lease)
@@ -131,8 +132,8 @@ def limits(patient: Patient) -> Iterator[Finding]:
 
 
 def _models(tx: Transaction) -> list[ModelFacts]:
-    found = [tx.runs.get(each.run_id) for each in tx.runs.wishes()]
-    return [ModelFacts.from_json(each.model) for each in found if each is not None]
+    going = [tx.runs.must_get(each.run_id) for each in tx.runs.wishes()]
+    return [facts for run in going for facts in tx.runs.models(run)]
 
 
 def _allowed(limits: Limits, left: Level) -> str:

@@ -1,13 +1,11 @@
 """Subjects: all that a prompt may say of some tasks, read together."""
 
-import json
 from collections import defaultdict
 from collections.abc import Sequence
 
-from quire.domain.data import Json, named
-from quire.domain.ids import DocumentId, RequestId, ResultId, RunId, StageId, TaskId, WorkspaceId
+from quire.domain.data import named
+from quire.domain.ids import DocumentId, RequestId, ResultId, StageId, TaskId, WorkspaceId
 from quire.domain.lineage import InputRow, JudgedRow, MemberRow, SubjectRow
-from quire.domain.models import ModelFacts
 from quire.ledger.connection import Connection, Row
 from quire.ledger.tables.attempts import expand
 
@@ -85,15 +83,5 @@ class Subjects:
         rows = self._connection.run("used_by_members", ids=list(requests))
         return {(row[0], row[1]): row[2] for row in rows}
 
-    def models(self, run: RunId) -> list[ModelFacts]:
-        """The further models that a run was told about, in order; its own is not among them."""
-        rows = self._connection.run("models_of_run", run=run)
-        return [ModelFacts.from_json(_read(row[2])) for row in rows]
-
     def _run(self, name: str, /, **values: object) -> list[Row]:
         return self._connection.run(name, workspace=self._workspace, **values)
-
-
-def _read(text: str) -> dict[str, Json]:
-    found: dict[str, Json] = json.loads(text)
-    return found
