@@ -48,7 +48,7 @@ def test_a_run_in_a_batch_does_not_say_so(served: Quire) -> None:
 def stopped(now: Progress, capsys: pytest.CaptureFixture[str], *, new: bool) -> list[str]:
     """What is said after Ctrl-C, below the sums."""
     with open_engine() as engine:
-        print_end(engine, now, 130, foreseen=None, quiet=False, new=new)
+        print_end(engine, now, 130, forecast=None, quiet=False, new=new)
     return capsys.readouterr().out.splitlines()[2:]
 
 
@@ -115,7 +115,7 @@ def test_a_hold_that_names_its_cure_is_not_given_another(
     with open_engine() as engine:
         start = engine.get(1).progress()
         gone = Hold(HoldKind.CREDENTIAL, "the key is gone; put it back; then `quire resume 1`", NOW)
-        print_end(engine, replace(start, holds=(gone,)), 4, foreseen=None, quiet=False)
+        print_end(engine, replace(start, holds=(gone,)), 4, forecast=None, quiet=False)
 
     said = capsys.readouterr()
     assert "put it back; then `quire resume 1`" in said.err

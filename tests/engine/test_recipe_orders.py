@@ -8,7 +8,7 @@ import pytest
 
 from quire.domain.errors import RecipeInvalid, UsageError
 from quire.domain.recipes import SAME
-from quire.engine.foretelling import PlannedRecipe
+from quire.engine.recipe_forecasting import PlannedRecipe
 from tests.pipeline.dishes import NOTED, SMALL, recipe, record_stage, text_stage
 from tests.world import METADATA, World, sentences
 

@@ -9,7 +9,7 @@ import pytest
 
 from quire.domain.data import Json
 from quire.domain.ids import fingerprint
-from quire.engine.foreseeing import foresee
+from quire.engine.forecasting import forecast_run
 from quire.engine.ordering import ask
 from quire.pipeline.prepare import EARLY_TASKS as TASKS_LOOKED_AT_FIRST
 from quire.plan.checking import percent_off, told_off
@@ -46,7 +46,7 @@ LONG = 25_000  # tokens
 Worlds = Callable[[], World]
 
 
-class Foreseen(NamedTuple):
+class Compared(NamedTuple):
     """What was forecast, before and after the first answers, and what was spent."""
 
     first: Forecast
@@ -79,7 +79,7 @@ def long(name: str, tokens: int = LONG) -> dict[str, Json]:
     return {**body, "title": f"{name}_{tokens}", "prompt_config": config}
 
 
-def carried_out(world: World, schema: dict[str, Json], **policy: bool) -> Foreseen:
+def carried_out(world: World, schema: dict[str, Json], **policy: bool) -> Compared:
     """Forecast, answer thirty blocks, forecast again, answer the rest."""
     first = plan(world, schema, **policy)
     world.engine.run(schema=schema, model=MODEL, limit=30, **policy).wait()
@@ -88,14 +88,14 @@ def carried_out(world: World, schema: dict[str, Json], **policy: bool) -> Forese
     run.wait()
     done = run.progress()
     assert done.done == 200
-    return Foreseen(first, then, done.cost, done.calls)
+    return Compared(first, then, done.cost, done.calls)
 
 
 def plan(world: World, schema: dict[str, Json], **policy: Json) -> Forecast:
     engine = world.engine
     asked = ask(engine.settings, load_schema(schema, name="long"), MODEL, policy)
     with engine.ledger.snapshot() as tx:
-        return foresee(tx, asked, [document for document, _ in tx.documents.names()], None)
+        return forecast_run(tx, asked, [document for document, _ in tx.documents.names()], None)
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

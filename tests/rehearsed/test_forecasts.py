@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from quire.domain.data import Json
-from quire.engine.foreseeing import foresee
+from quire.engine.forecasting import forecast_run
 from quire.engine.ordering import ask
 from quire.plan.variants import Forecast
 from quire.recipes.schemas import load_schema
@@ -29,7 +29,7 @@ def plan(here: Rehearsed, name: str, **policy: Json) -> Forecast:
     assert batching is not None
     with here.engine.ledger.snapshot() as tx:
         documents = [document for document, _ in tx.documents.names()]
-        return foresee(tx, asked, documents, batching.rules)
+        return forecast_run(tx, asked, documents, batching.rules)
 
 
 def carried_out(here: Rehearsed, name: str, **policy: Json) -> tuple[Forecast, Forecast, int]:

@@ -50,14 +50,14 @@ def print_end(
     now: Progress,
     code: int,
     *,
-    foreseen: int | None,
+    forecast: int | None,
     quiet: bool,
     new: bool = False,
 ) -> None:
     """Sum a run up and say what to do next; `new`: the same command would begin another."""
     run = now.run_id
     if not quiet:
-        _sum_up(engine, now, code, foreseen)
+        _sum_up(engine, now, code, forecast)
     if now.state == "running" and not stopped_as_asked(now):
         for hold in now.holds:
             note(f"quire: run {run} is held ({hold.kind.value}): {hold.detail}")
@@ -68,14 +68,14 @@ def print_end(
             say(f"next: {line}")
 
 
-def _sum_up(engine: "Engine", now: Progress, code: int, foreseen: int | None) -> None:
+def _sum_up(engine: "Engine", now: Progress, code: int, forecast: int | None) -> None:
     run = now.run_id
     head = engine.look.head(run)
     simulated = head.model.provider == SIMULATED
     say(f"run {run} {_standing(now, code)}: {_blocks(now)}{' · simulated' * simulated}")
     if now.recipe:
         say(f"  {summed_up(now)}")
-    say(f"  {_spending(now, foreseen)}")
+    say(f"  {_spending(now, forecast)}")
     told = went_direct(head, now) if code in (DONE, SOME_FAILED) else ""
     if told and not engine.batches(run):
         say(f"  {told}")
@@ -102,13 +102,13 @@ def _blocks(now: Progress) -> str:
     return ", ".join(parts)
 
 
-def _spending(now: Progress, foreseen: int | None) -> str:
+def _spending(now: Progress, forecast: int | None) -> str:
     presumed = f" + at most {dollars(now.presumed)} presumed" if now.presumed else ""
-    forecast = f" ({_foreseen(now, foreseen)})" if foreseen is not None else ""
+    compared = f" ({_compared(now, forecast)})" if forecast is not None else ""
     parts = [
         counted(now.calls, "call"),
         f"{now.input_tokens:,} tokens in{_cached(now)}, {now.output_tokens:,} out",
-        f"{dollars(now.cost)}{presumed}{forecast}",
+        f"{dollars(now.cost)}{presumed}{compared}",
     ]
     if now.splits:
         parts.insert(1, counted(now.splits, "split"))
@@ -117,13 +117,13 @@ def _spending(now: Progress, foreseen: int | None) -> str:
     return " · ".join(parts)
 
 
-def _foreseen(now: Progress, foreseen: int) -> str:
+def _compared(now: Progress, forecast: int) -> str:
     """The forecast, and how far it was off once all is paid."""
     if now.state != "finished":
-        return f"forecast {dollars(foreseen)}"
+        return f"forecast {dollars(forecast)}"
     from quire.plan.checking import told_off  # not for the commands that only look
 
-    return told_off(foreseen, now.cost)
+    return told_off(forecast, now.cost)
 
 
 def _cached(now: Progress) -> str:

@@ -8,7 +8,6 @@ import typer
 from quire.cli import options as of
 from quire.cli.driving import drive, tell_detached
 from quire.cli.ending import exit_code
-from quire.cli.foretelling import tell_recipe, together
 from quire.cli.judged import (
     Shown,
     about_experiment,
@@ -23,6 +22,7 @@ from quire.cli.judged import (
 from quire.cli.opening import opened, session, tell
 from quire.cli.outstanding import batches_out
 from quire.cli.printing import counted, moment, note, print_json, print_pairs, print_table, say
+from quire.cli.recipe_forecast import tell_recipe, together
 from quire.domain.data import Json
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ def run(
             return
         shown = shown_run(engine, handle.id)
         if not (handle.goes_on or session(context).quiet):
-            foreseen = together(plan_experiment(engine, file, **policy))
-            note(f"forecast: {foreseen}; `quire judge plan {file}` says more")
+            forecast = together(plan_experiment(engine, file, **policy))
+            note(f"forecast: {forecast}; `quire judge plan {file}` says more")
         interrupted = _drive(context, engine, handle, shown)
         now = shown.whole(handle.progress())
         code = exit_code(now, interrupted=interrupted)

@@ -8,9 +8,9 @@ import typer
 from quire.cli import options as of
 from quire.cli import recipe_options
 from quire.cli.cooking import Typed, asked
-from quire.cli.foretelling import tell_recipe
 from quire.cli.opening import opened
 from quire.cli.printing import console, counted, print_json, print_table, say
+from quire.cli.recipe_forecast import tell_recipe
 from quire.domain.data import Json
 from quire.domain.money import dollars
 

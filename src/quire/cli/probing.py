@@ -102,8 +102,8 @@ def _tell_forecast(
     from quire.engine.probing import owed
 
     left = owed(engine, planned)
-    cost = dollars(sum(each.foreseen.cost for each in left))
-    calls = sum(each.foreseen.requests for each in left)
+    cost = dollars(sum(each.forecast.cost for each in left))
+    calls = sum(each.forecast.requests for each in left)
     facts = planned.ask.facts
     if not session(context).quiet:
         blocks = counted(len(planned.blocks), "block")

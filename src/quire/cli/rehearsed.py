@@ -86,7 +86,7 @@ def _forecast(done: "Rehearsed") -> dict[str, object]:
 
 
 def _tell(done: "Rehearsed") -> None:
-    """Print what came of it beside what was foreseen, and what went wrong on the way."""
+    """Print what came of it beside what was forecast, and what went wrong on the way."""
     now = done.progress
     part = f" of {done.all_blocks:,}" if now.total < done.all_blocks else ""
     say(f"rehearsed {counted(now.total, 'block')}{part} · {done.schema} · {done.model}")

@@ -48,10 +48,10 @@ def run(
         if detach:
             tell_detached(context, handle, as_json=as_json)
             return
-        foreseen = None if recipe else _foreseen(engine, handle, **what)
+        forecast = None if recipe else _forecast_cost(engine, handle, **what)
         interrupted = _drive(context, engine, handle)
         now = handle.progress()
-        how = _Driven(interrupted, foreseen, new)
+        how = _Driven(interrupted, forecast, new)
         code = _sum_up(context, engine, now, how, as_json=as_json)
     raise typer.Exit(code)
 
@@ -72,7 +72,7 @@ class _Driven(NamedTuple):
     """How a run was worked on."""
 
     interrupted: bool
-    foreseen: int | None  # its cost
+    forecast: int | None  # its cost
     new: bool = False  # the same command would begin another run
 
 
@@ -84,9 +84,9 @@ def _sum_up(
     if as_json:
         print_end_json(engine, now, code)
     else:
-        compared = how.foreseen if now.state == "finished" else None
+        compared = how.forecast if now.state == "finished" else None
         quiet = session(context).quiet
-        print_end(engine, now, code, foreseen=compared, quiet=quiet, new=how.new)
+        print_end(engine, now, code, forecast=compared, quiet=quiet, new=how.new)
     return code
 
 
@@ -100,7 +100,7 @@ def _drive(
     return drive(context, engine, told, start, home=home)
 
 
-def _foreseen(engine: "Engine", handle: "RunHandle", **asked: Any) -> int | None:
+def _forecast_cost(engine: "Engine", handle: "RunHandle", **asked: Any) -> int | None:
     """What the forecast says when the work begins, if working that out takes no time."""
     now = handle.progress()
     if now.state != "running" or now.total > FORECAST_MOST:

@@ -2,7 +2,7 @@
 
 from quire.dispatch.outside import Outside
 from quire.domain.batches import Batch, BatchView
-from quire.domain.errors import IllegalMove, NotFound
+from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.ids import BatchId, RunId
 from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Ledger, Transaction
@@ -50,6 +50,7 @@ class Batching:
         now = self._outside.now()
         with self.ledger.transaction() as tx:
             found = _at_provider(tx, batch)
+            _check_reference(tx, found, ref)
             if found.state == "unknown":
                 confirm(tx, found, ref, now, now)
             else:  # it was adopted under a wrong name
@@ -63,6 +64,11 @@ class Batching:
             found = _at_provider(tx, batch)
             if found.state == "unknown":
                 absent(tx, found, now)
+            elif not _is_in_doubt(tx, found):
+                raise IllegalMove(
+                    f"batch {batch} is {found.state}, and was there at the last look: made again,"
+                    f" it would be paid twice; `quire batches cancel {batch}` ends it"
+                )
             else:
                 abandon(tx, found, now)
             _go_on(tx, found)
@@ -83,6 +89,19 @@ def _at_provider(tx: Transaction, batch: int) -> Batch:
             " can be adopted"
         )
     return found
+
+
+def _check_reference(tx: Transaction, batch: Batch, ref: str) -> None:
+    if not ref.strip():
+        raise UsageError("the provider's name of the batch is empty")
+    if ref != batch.ref and ref in tx.batches.refs(batch.credential_id):
+        raise IllegalMove(f"{ref} is another batch of this ledger; `quire batches` lists them")
+
+
+def _is_in_doubt(tx: Transaction, batch: Batch) -> bool:
+    """Whether nobody has seen a batch at the last look, or a person is asked about it."""
+    kinds = {each.kind for each in tx.holds.of_run(batch.run_id)}
+    return batch.failures > 0 or bool(kinds & {HoldKind.UNKNOWN_SUBMIT, HoldKind.CREDENTIAL})
 
 
 def _go_on(tx: Transaction, batch: Batch) -> None:

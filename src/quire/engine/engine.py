@@ -13,7 +13,7 @@ from quire.domain.runs import Progress, Run
 from quire.engine.accounting import worker_accounts
 from quire.engine.batches import Batching
 from quire.engine.cooking import check_stop_after, prepare_dish, read_dish
-from quire.engine.foreseeing import Foreseeing, one_of_two
+from quire.engine.forecasting import Forecasting, one_of_two
 from quire.engine.looking import Looking
 from quire.engine.loop import in_main_thread, run_loop
 from quire.engine.run import RunHandle
@@ -29,7 +29,7 @@ from quire.recipes.registry import with_entry_points
 from quire.settings import Settings
 
 
-class Engine(Foreseeing, Steering, Standing, Batching):
+class Engine(Forecasting, Steering, Standing, Batching):
     """One ledger and all that can be done with it; the composition root."""
 
     def __init__(

@@ -15,8 +15,8 @@ from quire.domain.ids import DocumentId, RunId, TaskId
 from quire.domain.recipes import Recipe
 from quire.domain.runs import Run
 from quire.engine.engine import Engine
-from quire.engine.foretelling import PlannedRecipe
 from quire.engine.mistakes import own_models
+from quire.engine.recipe_forecasting import PlannedRecipe
 from quire.engine.run import RunHandle
 from quire.kits.judge.documents import document_of
 from quire.kits.judge.experiment import Experiment, with_names

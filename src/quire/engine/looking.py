@@ -110,10 +110,13 @@ class Looking:
             return find_schema(tx, name)
 
     def idle(self) -> bool:
-        """Whether every run is at rest, so that a worker has nothing to do until somebody acts."""
+        """Whether every run is at rest, so that a worker has nothing to do until somebody acts.
+
+        Batches of runs that have ended are collected first: what they answered is paid.
+        """
         with self._ledger.snapshot() as tx:
             going = [progress(tx, each.run_id, self.contexts) for each in tx.runs.wishes()]
-            return all(map(at_rest, going))
+            return all(map(at_rest, going)) and not tx.batches.left_over()
 
     def running(self) -> list[RunId]:
         """The runs that have not ended."""

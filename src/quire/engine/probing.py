@@ -43,7 +43,7 @@ class Turn(NamedTuple):
 
     size: int
     turn: int  # 2: alone, once more
-    foreseen: Variant
+    forecast: Variant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,15 +195,15 @@ def _turns(asked: Ask, sampled: _Sampled, sizes: Sequence[int]) -> tuple[Turn, .
     """
     stage, facts, policy = asked.recipe.stages[0], asked.facts, asked.policy.policy
 
-    def foreseen(size: int) -> Variant:
+    def forecast_of(size: int) -> Variant:
         return forecast(sampled.sizes, stage, facts, replace(policy, pack_size=size)).expected
 
-    alone = foreseen(1)
+    alone = forecast_of(1)
     turns = [Turn(1, 1, alone), Turn(1, 2, alone)]
     caps = {pack_cap(stage, replace(policy, pack_size=size)) for size in sizes}
     for size in sorted({min(cap, len(sampled.blocks)) for cap in caps} - {1}):
-        packed = foreseen(size)
-        if packed.requests < turns[-1].foreseen.requests:
+        packed = forecast_of(size)
+        if packed.requests < turns[-1].forecast.requests:
             turns.append(Turn(size, 1, packed))
     if len(turns) == 2:
         raise UsageError(f"there is nothing to probe: {_why_not(asked, sampled)}")

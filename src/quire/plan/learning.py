@@ -9,9 +9,9 @@ from quire.domain.recipes import Stage
 from quire.domain.requests import Sample
 from quire.plan.batch_caching import HITS, whole_hits
 from quire.plan.costing import Takes
-from quire.plan.expecting import ANSWER_BYTES, expect
 from quire.plan.rendering import FRAMING_BYTES, USUAL_OVERHEAD, Prefix, billed_prefix_bytes
 from quire.plan.sizing import FORECAST_BYTES
+from quire.plan.typical_records import ANSWER_BYTES, expect
 
 FEWEST_CALLS = 5  # before that, chance speaks louder than the model …
 FEWEST_TASKS = 30  # … unless they were large

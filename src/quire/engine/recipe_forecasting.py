@@ -1,4 +1,4 @@
-"""Foretelling: a recipe is forecast stage by stage, each from what those above it will give."""
+"""Forecasting of recipes: stage by stage, each from what those above it will give."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ from quire.engine.ordering import RUNS_LOOKED_AT, SAMPLES
 from quire.ledger.ledger import Transaction
 from quire.pipeline.render import reads_many
 from quire.pipeline.told import Told, asked_of, is_plain
-from quire.plan.foretelling import StagePlan, Work, answer_bytes, foretell
 from quire.plan.rendering import prefix
+from quire.plan.stage_forecasting import StageForecast, Work, answer_bytes, forecast_stage
 from quire.plan.templating import SUBJECT_NAMES, Template, compile_template
 from quire.recipes.registry import Registry
 from quire.recipes.snapshots import recipe_to_json
@@ -35,7 +35,7 @@ class PlannedRecipe:
     facts: ModelFacts  # of the run's own model
     documents: int
     blocks: int
-    stages: tuple[StagePlan, ...]
+    stages: tuple[StageForecast, ...]
 
     @property
     def tasks(self) -> int:
@@ -85,7 +85,7 @@ class _Pile(NamedTuple):
         return max((each.conv_total_characters for each in self.documents), default=0)
 
 
-def foretell_recipe(
+def forecast_recipe(
     tx: Transaction,
     dish: Dish,
     registry: Registry,
@@ -94,8 +94,8 @@ def foretell_recipe(
     rules: Rules,
 ) -> PlannedRecipe:
     """Forecast a recipe over these documents, from their sizes; spends nothing."""
-    teller = _Teller(tx, dish, registry, documents, inputs)
-    stages = [plan for stage in dish.recipe.stages for plan in teller.plans(stage, rules)]
+    forecaster = _Forecaster(tx, dish, registry, documents, inputs)
+    stages = [each for stage in dish.recipe.stages for each in forecaster.forecasts(stage, rules)]
     return PlannedRecipe(
         recipe=dish.recipe,
         facts=dish.facts,
@@ -105,7 +105,7 @@ def foretell_recipe(
     )
 
 
-class _Teller:
+class _Forecaster:
     """Goes through a recipe's stages in order, and remembers what each will give."""
 
     def __init__(
@@ -129,7 +129,7 @@ class _Teller:
         self._sizes: dict[str, _Sizes] = {}
         self._past = _past(tx, recipe, dish.facts)
 
-    def plans(self, stage: Stage, rules: Rules) -> list[StagePlan]:
+    def forecasts(self, stage: Stage, rules: Rules) -> list[StageForecast]:
         """A stage with each of its models."""
         told, asking = self._told, self._told.askings[stage.name]
         sizes = self._measure(stage)
@@ -137,7 +137,7 @@ class _Teller:
         names = asked_of(self._dish.recipe, stage, self._dish.facts.name)
         exact = is_plain(stage) and asking.by_block and len(names) == 1
         return [
-            foretell(
+            forecast_stage(
                 Work(
                     stage=asking.stage,
                     facts=facts,
@@ -187,7 +187,7 @@ class _Teller:
             return fixed + self._subject(stage, pile, largest)
         parts = [
             float(len(stage.prompt.encode())),
-            self._of_documents(stage, template, pile, largest),
+            self._of_documents(template, pile, largest),
             self._of_results(stage, template),
             self._of_judged(stage, template, largest),
         ]
@@ -204,7 +204,7 @@ class _Teller:
             return pile.longest if largest else _mean(pile.text, len(pile.documents))
         return sum(self._reads(stage, name) for name in stage.upstream)
 
-    def _of_documents(self, stage: Stage, template: Template, pile: _Pile, largest: bool) -> float:
+    def _of_documents(self, template: Template, pile: _Pile, largest: bool) -> float:
         parts = {part for name, part in template.attributes if name == "document"}
         each = pile.longest if largest else _mean(pile.text, len(pile.documents))
         size = 0.0

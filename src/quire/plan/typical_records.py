@@ -1,4 +1,4 @@
-"""What an answer probably looks like: the size of a typical record, for the forecast.
+"""Typical records: how large an answer probably is, for the forecast.
 
 Packing needs a size that answers rarely pass (`sizing`); a forecast needs the one they have.
 """

@@ -1,4 +1,4 @@
-"""Foretelling: what one stage of a recipe will roughly take, from counts and typical sizes."""
+"""Forecasting of stages: what one takes, roughly, from counts and typical sizes."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -10,19 +10,19 @@ from quire.domain.models import ModelFacts
 from quire.domain.policy import Policy
 from quire.domain.recipes import Stage
 from quire.domain.requests import Sample
-from quire.plan.expecting import expect
 from quire.plan.forecasting import forecast
 from quire.plan.learning import Past
 from quire.plan.rendering import prefix, prefix_bytes
 from quire.plan.routing import BATCH
 from quire.plan.sizing import FORECAST_BYTES, bound_tokens, reserved_output
+from quire.plan.typical_records import expect
 
 TEXT_ANSWER = 1600  # bytes of an answer in text of which nothing is known: some 250 words
 MOST = 2000  # tasks of one size that are planned one by one; the rest are like them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StagePlan:
+class StageForecast:
     """What one stage takes of one model, before anything is spent."""
 
     stage: str
@@ -71,7 +71,7 @@ def answer_bytes(stage: Stage, content: float, samples: Iterable[Sample] = ()) -
     return _longest_text(stage) or TEXT_ANSWER
 
 
-def foretell(work: Work) -> StagePlan:
+def forecast_stage(work: Work) -> StageForecast:
     """Forecast one stage with one model."""
     if work.stage.schema is not None:
         calls, taken, written, cost = _records(work)
@@ -81,7 +81,7 @@ def foretell(work: Work) -> StagePlan:
     head = prefix_bytes(prefix(work.stage))
     largest = bound_tokens(math.ceil(head + work.largest)) * facts.token_factor
     room = facts.window - reserved_output(facts)
-    return StagePlan(
+    return StageForecast(
         stage=work.stage.name,
         about=work.stage.about,
         model=facts.name,

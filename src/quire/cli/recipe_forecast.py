@@ -1,4 +1,4 @@
-"""Foretelling: the forecast of a recipe, stage by stage, with what does not fit."""
+"""The forecast of a recipe, stage by stage, with what does not fit."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -7,8 +7,8 @@ from quire.cli.printing import Narrowing, clipped, counted, last_part, print_jso
 from quire.domain.money import dollars
 
 if TYPE_CHECKING:
-    from quire.engine.foretelling import PlannedRecipe
-    from quire.plan.foretelling import StagePlan
+    from quire.engine.recipe_forecasting import PlannedRecipe
+    from quire.plan.stage_forecasting import StageForecast
 
 _GIVE_WAY: tuple[Narrowing, ...] = (
     ("model", last_part),
@@ -39,7 +39,7 @@ def _head(planned: "PlannedRecipe") -> str:
     return f"{about} · recipe {planned.recipe.name} · {planned.facts.name}{note}"
 
 
-def _row(each: "StagePlan") -> Iterator[object]:
+def _row(each: "StageForecast") -> Iterator[object]:
     roughly = "~" if each.rough else ""
     yield from (each.stage, each.about, each.model, each.tasks, each.calls)
     yield f"{roughly}{each.input_tokens:,}"

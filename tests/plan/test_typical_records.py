@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from quire.domain.data import Json
-from quire.plan.expecting import expect
+from quire.plan.typical_records import expect
 from tests.plan.examples import REVISION, make_schema
 
 

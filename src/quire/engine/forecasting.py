@@ -1,4 +1,4 @@
-"""Foreseeing: a run is forecast from its documents, the answers so far, and what batches cost."""
+"""Forecasting: a run is forecast from its documents, the answers so far, and what batches cost."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,10 +13,10 @@ from quire.domain.recipes import Recipe
 from quire.domain.runs import DIRECT
 from quire.engine.cooking import Dish, prepare_dish, read_dish
 from quire.engine.counting import exactly
-from quire.engine.foretelling import PlannedRecipe, foretell_recipe
 from quire.engine.library import Library
 from quire.engine.ordering import RUNS_LOOKED_AT, SAMPLES, Ask, ask
 from quire.engine.probed import with_probed_size
+from quire.engine.recipe_forecasting import PlannedRecipe, forecast_recipe
 from quire.ledger.ledger import Transaction
 from quire.plan.forecasting import Forecast, forecast
 from quire.plan.learning import NO_PAST, Past
@@ -38,7 +38,7 @@ class Planned:
     token_factor: float  # that it was reckoned with: the model's own tokenizer's, or as stated
 
 
-class Foreseeing(Library):
+class Forecasting(Library):
     """What an engine says of runs before anything is spent."""
 
     settings: Settings
@@ -65,12 +65,12 @@ class Foreseeing(Library):
             return self._plan_recipe(recipe, parameters or {}, model, over, policy)
         one_of_two(schema, recipe, parameters=parameters)
         asked = self._ask(schema, model, policy)
-        told, factor = self._foresee(asked, over), asked.facts.token_factor
+        told, factor = self._forecast(asked, over), asked.facts.token_factor
         if self.exact_tokens and not told.learnt:  # what was answered is more exact than any count
             inputs = [document for document, _ in self._inputs(over)]
             with self.ledger.snapshot() as tx:
                 counted = replace(asked, facts=exactly(tx, asked.facts, inputs))
-            told, factor = self._foresee(counted, over), counted.facts.token_factor
+            told, factor = self._forecast(counted, over), counted.facts.token_factor
         return Planned(ask=asked, forecast=told, token_factor=factor)
 
     def _plan_recipe(
@@ -88,7 +88,7 @@ class Foreseeing(Library):
         self._dish_route(dish)  # whatever cannot be is told before it is forecast
         with self.ledger.snapshot() as tx:
             documents = [each for each in tx.documents.all() if each.id in sets]
-            return foretell_recipe(tx, dish, self.registry, documents, sets, self._rules)
+            return forecast_recipe(tx, dish, self.registry, documents, sets, self._rules)
 
     def plan_unread(
         self, recipe: Recipe, documents: Sequence[Document], **policy: Json
@@ -98,7 +98,7 @@ class Foreseeing(Library):
         self._dish_route(dish)
         sets = {each.id: "" for each in documents}
         with self.ledger.snapshot() as tx:
-            return foretell_recipe(tx, dish, self.registry, documents, sets, self._rules)
+            return forecast_recipe(tx, dish, self.registry, documents, sets, self._rules)
 
     def _served(self, recipe: Recipe, over: Any) -> Any:
         """What is given without a name belongs to the one input there is; several need names."""
@@ -116,17 +116,17 @@ class Foreseeing(Library):
         vendor = self.providers.batching(provider)
         return vendor.rules if vendor else None
 
-    def _foresee(self, asked: Ask, over: Any) -> Forecast:
+    def _forecast(self, asked: Ask, over: Any) -> Forecast:
         inputs = [document for document, _ in self._inputs(over)]
         rules = self._rules(asked.facts.provider)
         with self.ledger.snapshot() as tx:
-            return foresee(tx, asked, inputs, rules)
+            return forecast_run(tx, asked, inputs, rules)
 
     def _route(self, asked: Ask, over: Any) -> str:
         """How a run's calls travel: decided here, because only here prices and vendors meet."""
         policy, facts = asked.policy.policy, asked.facts
         if policy.route == AUTO:
-            route = self._foresee(asked, over).route
+            route = self._forecast(asked, over).route
         else:
             route = choose_route(policy, facts, 0, self._rules(facts.provider))
         if route.problem:
@@ -157,7 +157,7 @@ def one_of_two(schema: Any, recipe: Any, **of_recipes: object) -> None:
             raise UsageError(f"{name} is for recipes; a schema has one stage, and no parameters")
 
 
-def foresee(
+def forecast_run(
     tx: Transaction, asked: Ask, inputs: Sequence[DocumentId], rules: BatchRules | None
 ) -> Forecast:
     """Forecast a run over these documents."""
