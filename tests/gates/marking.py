@@ -1,7 +1,7 @@
 """Answers that end in markers, and what the markers gate says of them."""
 
 from quire.domain.data import Json, JsonObject
-from quire.domain.gates import Answer
+from quire.domain.gates import GateInput
 from quire.domain.requests import Stop
 from quire.domain.results import Judgement, Verdict
 from quire.gates.markers import MarkersGate
@@ -18,7 +18,7 @@ def decode(
     """Judge one answer for a task that was shown these identifiers."""
     part: dict[str, Json] = {} if labels is None else {"labels": labels}
     facts: JsonObject = {"parameters": {"scale_size": 3}, "part": part}
-    return GATE.judge(Answer(text, stop, None, None, facts), params)
+    return GATE.judge(GateInput(text, stop, None, None, facts), params)
 
 
 def reason(verdict: Verdict) -> str:

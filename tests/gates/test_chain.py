@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from quire.domain.data import Json, JsonObject
-from quire.domain.gates import Answer
+from quire.domain.gates import GateInput
 from quire.domain.requests import Stop
 from quire.domain.results import Blame, Judgement, Verdict
 from quire.gates.chain import Uses, gate_versions, judge_data, judge_text
@@ -23,7 +23,7 @@ STRICT: Uses = [
 class Stranger:
     """A gate of somebody else."""
 
-    says: Callable[[Answer], Verdict]
+    says: Callable[[GateInput], Verdict]
     name: str = "mine"
     version: str = "7"
 
@@ -32,7 +32,7 @@ class Stranger:
         del params
         return []
 
-    def judge(self, answer: Answer, params: JsonObject) -> Verdict:
+    def judge(self, answer: GateInput, params: JsonObject) -> Verdict:
         """Say what it was made to say."""
         del params
         return self.says(answer)
@@ -43,7 +43,7 @@ def asked(uses: Uses, text: str = "Thus.\nEXPERT_AGREEMENT: 0.8", stop: Stop = S
     return judge_text(text, stop, uses, None, {})
 
 
-def broken(_answer: Answer) -> Verdict:
+def broken(_answer: GateInput) -> Verdict:
     """Fail as code fails."""
     raise LookupError("no such thing")
 
@@ -101,7 +101,7 @@ def test_an_answer_that_did_not_arrive_whole_is_judged_by_no_gate(
     ],
 )
 def test_a_strangers_gate_that_breaks_costs_a_try_and_nothing_else(
-    says: Callable[[Answer], Verdict], said: str
+    says: Callable[[GateInput], Verdict], said: str
 ) -> None:
     verdict = asked([(Stranger(says), {})])
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from quire.domain.data import Json
 from quire.domain.requests import Stop
-from quire.gates.judging import judge
+from quire.gates.packed import judge_pack
 from quire.gates.shape import Shape
 
 IDS = ["1k", "2m", "3x", "4q"]
@@ -87,11 +87,11 @@ def test_one_nasty_answer_changes_no_other_verdict(
         )
     )
 
-    together = judge(whole(records, fenced), stop, IDS, SHAPE, nested=False)
+    together = judge_pack(whole(records, fenced), stop, IDS, SHAPE, nested=False)
 
     for place, uid in enumerate(IDS):
         if place != culprit:
-            alone = judge(whole([records[place]], fenced), stop, [uid], SHAPE, nested=False)
+            alone = judge_pack(whole([records[place]], fenced), stop, [uid], SHAPE, nested=False)
             assert together.verdicts[uid] == alone.verdicts[uid]
 
 
@@ -100,7 +100,7 @@ def test_any_content_comes_back_as_it_was_written(contents: list[str], ascii_onl
     clean = [text.encode(errors="ignore").decode() for text in contents]
     results = [{"block_uid": uid, "text": text} for uid, text in zip(IDS, clean, strict=True)]
 
-    judged = judge(
+    judged = judge_pack(
         json.dumps({"results": results}, ensure_ascii=ascii_only), Stop.END, IDS, SHAPE, False
     )
 

@@ -3,7 +3,7 @@
 import pytest
 
 from quire.domain.data import Json, JsonObject
-from quire.domain.gates import Answer
+from quire.domain.gates import GateInput
 from quire.domain.requests import Stop
 from quire.domain.results import Judgement, Verdict
 from quire.gates.rules import RulesGate
@@ -22,7 +22,7 @@ DATA: dict[str, Json] = {
 def judge(*rules: Json, data: Json = DATA) -> Verdict:
     """Judge data for a recipe with the parameter `most`."""
     facts: JsonObject = {"parameters": {"most": 10, "word": "ten"}, "part": {}}
-    return GATE.judge(Answer("", Stop.END, data, None, facts), {"rules": [*rules]})
+    return GATE.judge(GateInput("", Stop.END, data, None, facts), {"rules": [*rules]})
 
 
 def test_data_that_break_no_rule_are_accepted_as_they_are() -> None:

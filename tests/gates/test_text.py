@@ -5,7 +5,7 @@ from time import perf_counter
 import pytest
 
 from quire.domain.data import Json, JsonObject
-from quire.domain.gates import Answer
+from quire.domain.gates import GateInput
 from quire.domain.requests import Stop
 from quire.domain.results import Judgement, Verdict
 from quire.gates.text import TextGate
@@ -13,10 +13,10 @@ from quire.gates.text import TextGate
 GATE = TextGate()
 
 
-def judge(text: str, params: JsonObject, data: object = None) -> Verdict:
+def judge(text: str, params: JsonObject, data: Json = None) -> Verdict:
     """Judge a text for a recipe with the parameter `most`."""
     facts: JsonObject = {"parameters": {"most": 5}}
-    return GATE.judge(Answer(text, Stop.END, data, None, facts), params)
+    return GATE.judge(GateInput(text, Stop.END, data, None, facts), params)
 
 
 def test_the_trimmed_text_is_the_data() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from quire.domain.data import JsonObject
-from quire.domain.gates import Answer
+from quire.domain.gates import GateInput
 from quire.domain.ids import TaskId
 from quire.domain.recipes import GateUse, Stage
 from quire.domain.results import Judgement, Verdict
@@ -30,7 +30,7 @@ class Taste:
         """Nothing can be told wrongly."""
         return ()
 
-    def judge(self, answer: Answer, params: JsonObject) -> Verdict:
+    def judge(self, answer: GateInput, params: JsonObject) -> Verdict:
         """Accept, unless the word is there."""
         if self.refuses and self.refuses in answer.text:
             return Verdict(Judgement.RETRY, None, (f"it says {self.refuses}",))

@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from quire.domain.data import NOTHING, JsonObject
+from quire.domain.data import NOTHING, Json, JsonObject
 from quire.domain.requests import Stop
 from quire.domain.results import Verdict
 
 
-class Answer(NamedTuple):
+class GateInput(NamedTuple):
     """One task's answer on its way through the gates of its stage."""
 
     text: str  # as the model wrote it
     stop: Stop
-    data: object = None  # what the gates before this one made of it; the first gate gets None
+    data: Json = None  # what the gates before this one made of it; the first gate gets None
     record_schema: JsonObject | None = None  # the stage's schema, where it has one
     facts: JsonObject = NOTHING  # `parameters` of the recipe and the task's own `part`
 
@@ -35,6 +35,6 @@ class Gate(Protocol):
         """What is wrong with these parameters; checked before anything is spent."""
         ...
 
-    def judge(self, answer: Answer, params: JsonObject) -> Verdict:
+    def judge(self, answer: GateInput, params: JsonObject) -> Verdict:
         """Say whether the answer stands; an accepted verdict carries the data to go on with."""
         ...

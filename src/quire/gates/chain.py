@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from quire.domain.data import Json, JsonObject, canonical_json
-from quire.domain.gates import Answer, Gate
+from quire.domain.gates import Gate, GateInput
 from quire.domain.requests import Stop
 from quire.domain.results import Blame, Judgement, Verdict
+from quire.gates.refusals import CUT_OFF, EMPTY, clipped, refusal_reason
 
 Uses: TypeAlias = Sequence[tuple[Gate, JsonObject]]
 
 _LONGEST_REASON = 240
-_LONGEST_QUOTE = 200
 
 
 def judge_text(
@@ -20,7 +20,7 @@ def judge_text(
     """Judge a call's one answer; why the model stopped is read before what it wrote."""
     if lost := _lost(text, stop):
         return Verdict(Judgement.RETRY, None, (lost,), Blame.PACK)
-    return _pass(Answer(text, stop, None, record_schema, facts), uses)
+    return _pass(GateInput(text, stop, None, record_schema, facts), uses)
 
 
 def judge_data(
@@ -29,7 +29,7 @@ def judge_data(
     """Judge one record that has been read and validated; its text is the record itself."""
     if not uses:
         return Verdict(Judgement.ACCEPT, data)
-    return _pass(Answer(canonical_json(data), Stop.END, data, record_schema, facts), uses)
+    return _pass(GateInput(canonical_json(data), Stop.END, data, record_schema, facts), uses)
 
 
 def gate_versions(uses: Uses) -> str:
@@ -42,47 +42,46 @@ def gate_versions(uses: Uses) -> str:
 
 def _lost(text: str, stop: Stop) -> str:
     if stop is Stop.REFUSAL:
-        quote = _clipped(" ".join(text.split()), _LONGEST_QUOTE)
-        return f"model refused: {quote}" if quote else "model refused"
+        return refusal_reason(text)
     if stop is Stop.LENGTH:
-        return "answer was cut off"
+        return CUT_OFF
     if not text.strip():
-        return "empty answer"
+        return EMPTY
     return "" if _encodable(text) else "half of a surrogate pair in the text"
 
 
-def _pass(answer: Answer, uses: Uses) -> Verdict:
+def _pass(answer: GateInput, uses: Uses) -> Verdict:
     for gate, params in uses:
         verdict = _ask(gate, answer, params)
         if verdict.judgement is not Judgement.ACCEPT:
             return verdict
         answer = answer._replace(data=verdict.data)
-    data: Json = answer.data  # type: ignore[assignment]  # every gate's data has been checked
+    data = answer.data
     return Verdict(Judgement.ACCEPT, {"text": answer.text.strip()} if data is None else data)
 
 
-def _ask(gate: Gate, answer: Answer, params: JsonObject) -> Verdict:
+def _ask(gate: Gate, answer: GateInput, params: JsonObject) -> Verdict:
     """Ask one gate; one that breaks costs its task a try and nobody else anything."""
     try:
         verdict = gate.judge(answer, params)
         return _checked(gate, answer, verdict)
     except Exception as error:  # noqa: BLE001 - a stranger's gate may raise anything
-        said = _clipped(f"{type(error).__name__}: {error}", _LONGEST_REASON)
+        said = clipped(f"{type(error).__name__}: {error}", _LONGEST_REASON)
         return Verdict(Judgement.RETRY, None, (f"gate {gate.name} broke: {said}",))
 
 
-def _checked(gate: Gate, answer: Answer, verdict: Verdict) -> Verdict:
+def _checked(gate: Gate, answer: GateInput, verdict: Verdict) -> Verdict:
     """Hold a gate to its word: a verdict, with JSON if it accepts and with reasons if not."""
     judgement, blame = Judgement(verdict.judgement), Blame(verdict.blame)
     if judgement is Judgement.ACCEPT:
         if verdict.data is None and answer.data is None:
             raise ValueError("it accepted the answer and gave no data")
         if verdict.data is None:  # it had nothing to change
-            return verdict._replace(data=answer.data)  # type: ignore[arg-type]  # checked before
+            return verdict._replace(data=answer.data)
         if verdict.data is not answer.data:
             canonical_json(verdict.data).encode()
         return verdict
-    reasons = tuple(_clipped(str(reason), _LONGEST_REASON) for reason in verdict.reasons)
+    reasons = tuple(clipped(str(reason), _LONGEST_REASON) for reason in verdict.reasons)
     return Verdict(judgement, None, reasons or (f"gate {gate.name} did not say why",), blame)
 
 
@@ -92,7 +91,3 @@ def _encodable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _clipped(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"

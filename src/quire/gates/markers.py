@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from quire.domain.data import JsonObject
-from quire.domain.gates import Answer
+from quire.domain.gates import GateInput
 from quire.domain.results import Judgement, Verdict
 from quire.gates.markers_lines import Decoded, Refusal
 from quire.gates.markers_rubric import read_rubric
@@ -46,7 +46,7 @@ class MarkersGate:
         known = {name: value for name, value in params.items() if not refers(value)}
         return [*_wrong_names(params), *_wrong_values(known)]
 
-    def judge(self, answer: Answer, params: JsonObject) -> Verdict:
+    def judge(self, answer: GateInput, params: JsonObject) -> Verdict:
         """Decode the end of the answer, or say why it cannot be."""
         given = resolved(params, answer.facts)
         broken = [*_wrong_names(given), *_wrong_values(given)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import inf
 
 from quire.domain.data import Json, JsonObject
-from quire.domain.gates import Answer
+from quire.domain.gates import GateInput
 from quire.domain.results import Judgement, Verdict
 from quire.gates.expressions import Unanswerable, expression_mistake, holds
 from quire.gates.parameters import is_number, refers, resolved, unknown_names
@@ -43,12 +43,12 @@ class RulesGate:
             mistakes += [f"rule {place}: {wrong}" for wrong in _wrong(rule)]
         return mistakes
 
-    def judge(self, answer: Answer, params: JsonObject) -> Verdict:
+    def judge(self, answer: GateInput, params: JsonObject) -> Verdict:
         """Hold the data against every rule."""
         rules = [resolved(rule, answer.facts) for rule in _listed(params)]
         if mistakes := [*self.mistakes({**params, "rules": rules}), *_unknown(rules)]:
             return Verdict(Judgement.FAIL, None, tuple(mistakes))
-        data: Json = answer.data  # type: ignore[assignment]  # the gate before gave JSON
+        data = answer.data
         fields = data if isinstance(data, Mapping) else {}
         names = {**answer.facts, **fields, "answer": data}
         reasons: list[str] = []

@@ -8,9 +8,9 @@ from functools import lru_cache
 import jiter
 
 from quire.domain.data import Json, JsonObject, canonical_json
-from quire.domain.gates import Answer
+from quire.domain.gates import GateInput
 from quire.domain.results import Judgement, Verdict
-from quire.gates.judging import GATE_VERSION
+from quire.gates.packed import GATE_VERSION
 from quire.gates.parameters import unknown_names
 from quire.gates.records import flaw_of
 from quire.gates.shape import Shape
@@ -30,9 +30,9 @@ class JsonGate:
         """It has no parameters."""
         return unknown_names(params, ())
 
-    def judge(self, answer: Answer, params: JsonObject) -> Verdict:
+    def judge(self, answer: GateInput, params: JsonObject) -> Verdict:
         """Read one object, unless a gate before has read it, and validate it."""
-        data: Json = answer.data  # type: ignore[assignment]  # the gates before gave JSON
+        data = answer.data
         if data is None:
             data, problem = _read(answer.text)
             if problem:

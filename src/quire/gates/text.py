@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from quire.domain.data import Json, JsonObject
-from quire.domain.gates import Answer
+from quire.domain.gates import GateInput
 from quire.domain.results import Judgement, Verdict
 from quire.gates.parameters import is_whole, refers, resolved, unknown_names
 from quire.gates.patterns import matches, pattern_mistake
+from quire.gates.refusals import EMPTY
 
 _LENGTHS = ("min_length", "max_length")
 _PATTERNS = ("must_match", "must_not_match")
@@ -28,7 +29,7 @@ class TextGate:
             *_wrong_patterns(params),
         ]
 
-    def judge(self, answer: Answer, params: JsonObject) -> Verdict:
+    def judge(self, answer: GateInput, params: JsonObject) -> Verdict:
         """Say everything that is wrong with the text at once."""
         given = resolved(params, answer.facts)
         if broken := [*_wrong_lengths(given), *_wrong_patterns(given)]:
@@ -37,13 +38,13 @@ class TextGate:
         if reasons := tuple(_objections(text, given)):
             return Verdict(Judgement.RETRY, None, reasons)
         # after another gate it only looks on: the data are those of the gate that read the answer
-        data: Json = {"text": text} if answer.data is None else answer.data  # type: ignore[assignment]
+        data: Json = {"text": text} if answer.data is None else answer.data
         return Verdict(Judgement.ACCEPT, data)
 
 
 def _objections(text: str, given: JsonObject) -> Iterator[str]:
     if not text:
-        yield "empty answer"
+        yield EMPTY
         return
     least, most = given.get("min_length"), given.get("max_length")
     if is_whole(least) and len(text) < least:

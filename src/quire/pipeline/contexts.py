@@ -16,7 +16,7 @@ from quire.domain.policy import Policy
 from quire.domain.recipes import Stage
 from quire.domain.runs import BATCH, DIRECT, Lane
 from quire.gates.chain import Uses, gate_versions
-from quire.gates.judging import GATE_VERSION
+from quire.gates.packed import GATE_VERSION
 from quire.gates.shape import Shape
 from quire.ledger.ledger import Transaction
 from quire.pipeline.looks import Looks

@@ -8,7 +8,7 @@ from quire.domain.requests import Answered, Stop
 from quire.domain.results import Judged, Judgement, Verdict
 from quire.domain.tasks import Member
 from quire.gates.chain import judge_data, judge_text
-from quire.gates.judging import judge
+from quire.gates.packed import judge_pack
 from quire.pipeline.contexts import StageContext
 
 Parts = Mapping[TaskId, JsonObject]  # what groupings said of tasks
@@ -20,7 +20,7 @@ def weigh(
     """Judge one answer: a text as a whole, records one by one."""
     if context.stage.schema is None:
         return _weigh_text(context, answered, members, parts)
-    judged = judge(
+    judged = judge_pack(
         answered.text,
         answered.stop,
         [each.wire_id for each in members],

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from random import Random
 
 from quire.domain.data import Json, JsonObject
-from quire.domain.gates import Answer
+from quire.domain.gates import GateInput
 from quire.domain.groupings import Driven, Grouping, Part, Surroundings
 from quire.domain.ids import DocumentId
 from quire.domain.recipes import Stage
@@ -128,6 +128,6 @@ def _judged(stage: Stage, answer: str, part: JsonObject) -> Json:
     use = stage.gates[0]
     if use.name == "text":
         return {"text": answer}
-    verdict = MarkersGate().judge(Answer(answer, Stop.END, facts={"part": part}), use.params)
+    verdict = MarkersGate().judge(GateInput(answer, Stop.END, facts={"part": part}), use.params)
     assert verdict.data is not None, verdict.reasons
     return verdict.data

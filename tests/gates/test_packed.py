@@ -7,7 +7,7 @@ import pytest
 from quire.domain.data import Json
 from quire.domain.requests import Stop
 from quire.domain.results import Blame, Judged, Judgement
-from quire.gates.judging import judge
+from quire.gates.packed import judge_pack
 from quire.gates.shape import Shape
 
 SHAPE = Shape(
@@ -22,7 +22,7 @@ SHAPE = Shape(
 
 def judged(text: str, stop: Stop = Stop.END) -> Judged:
     """Judge for the ids a and b."""
-    return judge(text, stop, ["a", "b"], SHAPE, nested=False)
+    return judge_pack(text, stop, ["a", "b"], SHAPE, nested=False)
 
 
 def answer(*records: Json) -> str:
@@ -128,7 +128,9 @@ def test_an_empty_list_of_results_skips_everyone() -> None:
 def test_a_schema_with_our_key_is_answered_inside_data() -> None:
     gate = Shape({"type": "object", "properties": {"data": {"type": "integer"}}})
 
-    result = judge(answer({"block_uid": "a", "data": {"data": 7}}), Stop.END, ["a"], gate, True)
+    result = judge_pack(
+        answer({"block_uid": "a", "data": {"data": 7}}), Stop.END, ["a"], gate, True
+    )
 
     assert result.verdicts["a"].data == {"data": 7}
 

@@ -1,4 +1,4 @@
-"""The JSON gate: one whole response becomes exactly one verdict for each task that was asked."""
+"""The JSON gate of packed answers: one response becomes one verdict for each task asked about."""
 
 from collections.abc import Sequence
 
@@ -8,15 +8,14 @@ from quire.domain.results import Blame, Judged, Judgement, Verdict
 from quire.gates.mapping import map_records
 from quire.gates.parsing import parse_records, parse_strictly
 from quire.gates.records import flaw_of
+from quire.gates.refusals import CUT_OFF, EMPTY, refusal_reason
 from quire.gates.shape import Shape
 
 GATE_VERSION = "json/2"  # raised when the same response would be judged differently
-_LONGEST_QUOTE = 200
 _SKIPPED = "model skipped this block"
-_CUT_OFF = "answer was cut off"
 
 
-def judge(
+def judge_pack(
     text: str, stop: Stop, expected: Sequence[str], shape: Shape, nested: bool = False
 ) -> Judged:
     """Judge a response; why the model stopped is read before what it wrote."""
@@ -24,18 +23,18 @@ def judge(
         return usual
     truncated = stop is Stop.LENGTH
     if stop is Stop.REFUSAL:
-        return _nobody(expected, _refusal_reason(text))
+        return _nobody(expected, refusal_reason(text))
     if not text.strip():
-        return _nobody(expected, _CUT_OFF if truncated else "empty answer", truncated=truncated)
+        return _nobody(expected, CUT_OFF if truncated else EMPTY, truncated=truncated)
     parsed = parse_records(text)
     if not parsed.records and not parsed.complete:
-        return _nobody(expected, _CUT_OFF if truncated else parsed.problem, truncated=truncated)
+        return _nobody(expected, CUT_OFF if truncated else parsed.problem, truncated=truncated)
     mapped = map_records(parsed.records, expected, nested=nested, unwrap="data" not in shape.fields)
     verdicts: dict[str, Verdict] = {}
     for uid in expected:
         data = mapped.fields.get(uid)
         if data is None:
-            missing = _CUT_OFF if truncated else parsed.problem or _SKIPPED
+            missing = CUT_OFF if truncated else parsed.problem or _SKIPPED
             verdicts[uid] = mapped.refused.get(uid) or _lost(missing)
             continue
         data = shape.pruned(data)
@@ -69,10 +68,3 @@ def _nobody(expected: Sequence[str], reason: str, *, truncated: bool = False) ->
 
 def _lost(reason: str) -> Verdict:
     return Verdict(Judgement.RETRY, None, (reason,), Blame.PACK)
-
-
-def _refusal_reason(text: str) -> str:
-    quote = " ".join(text.split())
-    if len(quote) > _LONGEST_QUOTE:
-        quote = quote[: _LONGEST_QUOTE - 1] + "…"
-    return f"model refused: {quote}" if quote else "model refused"
