@@ -1,7 +1,9 @@
 """Batches for people: how each stands, here and at the provider."""
 
 import json
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from quire.domain.accounts import KeySource, label
 from quire.domain.batches import BatchView
@@ -11,6 +13,15 @@ from quire.ledger.moments import from_micros, maybe_moment
 
 ANSWERED = ("answered", "settled")
 MOST = 1000  # batches in one list
+
+
+class _Count(NamedTuple):
+    """Attempts of a batch that stand alike."""
+
+    state: str
+    attempts: int
+    tasks: int
+    cost: int
 
 
 class BatchViews:
@@ -26,7 +37,9 @@ class BatchViews:
         rows = self._connection.run(
             "list_batches", workspace=self._workspace, run=run or 0, batch=batch or 0, limit=MOST
         )
-        return [self._view(row) for row in rows]
+        counts = self._counts([row[0] for row in rows])
+        kept = self._kept([row[0] for row in rows if row[22]])
+        return [_view(row, counts[row[0]], kept.get(row[0], 0)) for row in rows]
 
     def lines(self, batch: BatchId) -> list[bytes]:
         """The lines of a batch's results that nobody could read, and that name no call of ours."""
@@ -42,40 +55,48 @@ class BatchViews:
         """Whether a batch of a run had such lines: then calls may be paid for and not known."""
         return bool(self._connection.run("lines_of_run", workspace=self._workspace, run=run))
 
-    def _view(self, row: Row) -> BatchView:
-        counts = self._connection.run("counts_of_batch", batch=row[0])
-        attempts = {each[0]: each[1] for each in counts}
-        next_at = (
-            from_micros(row[17]) if row[17] and row[3] in ("draft", "unknown", "open") else None
-        )
-        return BatchView(
-            id=row[0],
-            run_id=row[1],
-            model=row[2],
-            state=row[3],
-            end_reason=row[4],
-            ref=row[5],
-            credential=label(KeySource(row[6]), row[7], row[8]) if row[6] else "",
-            rows=row[9],
-            tasks=sum(each[2] for each in counts),
-            tokens=row[10],
-            counts=_counts(row[11]),
-            attempts=attempts,
-            answered=sum(attempts.get(state, 0) for state in ANSWERED),
-            cost=sum(each[3] for each in counts),
-            duplicates=row[12],
-            strangers=row[13],
-            missing=row[14],
-            unread=row[22],
-            kept=self._connection.run("count_kept_lines", batch=row[0])[0][0] if row[22] else 0,
-            created_at=from_micros(row[15]),
-            submitted_at=maybe_moment(row[16]),
-            next_at=next_at,
-            ended_at=maybe_moment(row[18]),
-            problem=row[19],
-            cancelling=bool(row[20]),
-            tag=row[21],
-        )
+    def _counts(self, batches: Sequence[BatchId]) -> Mapping[BatchId, list[_Count]]:
+        found: dict[BatchId, list[_Count]] = defaultdict(list)
+        for batch, *counted in self._connection.run("counts_of_batches", ids=batches):
+            found[batch].append(_Count._make(counted))
+        return found
+
+    def _kept(self, batches: Sequence[BatchId]) -> Mapping[BatchId, int]:
+        rows = self._connection.run("count_kept_lines", ids=batches) if batches else []
+        return {row[0]: row[1] for row in rows}
+
+
+def _view(row: Row, counts: Sequence[_Count], kept: int) -> BatchView:
+    attempts = {each.state: each.attempts for each in counts}
+    next_at = from_micros(row[17]) if row[17] and row[3] in ("draft", "unknown", "open") else None
+    return BatchView(
+        id=row[0],
+        run_id=row[1],
+        model=row[2],
+        state=row[3],
+        end_reason=row[4],
+        ref=row[5],
+        credential=label(KeySource(row[6]), row[7], row[8]) if row[6] else "",
+        rows=row[9],
+        tasks=sum(each.tasks for each in counts),
+        tokens=row[10],
+        counts=_counts(row[11]),
+        attempts=attempts,
+        answered=sum(attempts.get(state, 0) for state in ANSWERED),
+        cost=sum(each.cost for each in counts),
+        duplicates=row[12],
+        strangers=row[13],
+        missing=row[14],
+        unread=row[22],
+        kept=kept,
+        created_at=from_micros(row[15]),
+        submitted_at=maybe_moment(row[16]),
+        next_at=next_at,
+        ended_at=maybe_moment(row[18]),
+        problem=row[19],
+        cancelling=bool(row[20]),
+        tag=row[21],
+    )
 
 
 def _counts(text: str) -> Mapping[str, int]:

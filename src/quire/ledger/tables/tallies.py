@@ -36,8 +36,9 @@ class Tallies:
         return {row[0]: row[1] for row in self._connection.run("tallies_of_stage", stage=stage)}
 
     def crowded(self, limit: int) -> list[StageId]:
-        """Stages with more rows than this."""
-        return [row[0] for row in self._connection.run("crowded_stages", limit=limit)]
+        """Stages of running runs with more rows than this."""
+        rows = self._connection.run("crowded_stages", workspace=self._workspace, limit=limit)
+        return [row[0] for row in rows]
 
     def fold(self, stage: StageId) -> None:
         """Replace a stage's rows by their sums."""

@@ -89,7 +89,7 @@ SELECT b.id FROM batches b WHERE b.workspace_id = :workspace AND b.state IN ('co
 DELETE FROM batch_lines WHERE batch_id = :batch AND digest = :digest
 
 -- name: count_kept_lines
-SELECT count(*) FROM batch_lines WHERE batch_id = :batch
+SELECT batch_id, count(*) FROM batch_lines WHERE batch_id IN (:ids...) GROUP BY batch_id
 
 -- name: finish_batch
 UPDATE batches SET collected_at = :now, lease_until = 0, lease_by = NULL WHERE workspace_id = :workspace AND id = :id
@@ -163,10 +163,10 @@ SELECT b.id, l.run_id, l.model, b.state, b.end_reason, b.ref, c.source, c.name, 
 FROM batches b JOIN lanes l ON l.id = b.lane_id LEFT JOIN credentials c ON c.id = b.credential_id AND c.workspace_id = :workspace
 WHERE b.workspace_id = :workspace AND (:run = 0 OR l.run_id = :run) AND (:batch = 0 OR b.id = :batch) ORDER BY b.id DESC LIMIT :limit
 
--- name: counts_of_batch
--- Of its attempts, by how they stand, with the tasks they carried.
-SELECT a.state, count(*), coalesce(CAST(sum(q.tasks) AS INTEGER), 0), coalesce(CAST(sum(a.cost) AS INTEGER), 0)
-FROM attempts a JOIN requests q ON q.id = a.request_id WHERE a.batch_id = :batch GROUP BY a.state
+-- name: counts_of_batches
+-- Of their attempts, by how they stand, with the tasks they carried.
+SELECT a.batch_id, a.state, count(*), coalesce(CAST(sum(q.tasks) AS INTEGER), 0), coalesce(CAST(sum(a.cost) AS INTEGER), 0)
+FROM attempts a JOIN requests q ON q.id = a.request_id WHERE a.batch_id IN (:ids...) GROUP BY a.batch_id, a.state
 
 -- name: batches_out
 -- How many batches of a run are not collected yet, and when the next is looked at.

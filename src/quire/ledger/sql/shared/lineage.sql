@@ -53,19 +53,20 @@ SELECT up.task, t.stage_id, t.id, t.state FROM up JOIN tasks t ON t.id = up.id A
 WHERE t.stage_id IN (:stages...) ORDER BY up.task, t.stage_id, t.id
 
 -- name: tasks_of_documents
--- The tasks of a stage about some documents.
+-- The tasks of a stage about some documents. The plus keeps SQLite from reading the whole stage.
 SELECT document_id, id, state FROM tasks
-WHERE workspace_id = :workspace AND stage_id = :stage AND document_id IN (:documents...) ORDER BY document_id, id
+WHERE workspace_id = :workspace AND +stage_id = :stage AND document_id IN (:documents...) ORDER BY document_id, id
 
 -- name: block_tasks_of_documents
--- The tasks of a stage about blocks of some documents.
-SELECT b.document_id, t.id, t.state, t.block_id FROM blocks b JOIN tasks t ON t.block_id = b.id AND t.workspace_id = :workspace
-WHERE b.workspace_id = :workspace AND b.document_id IN (:documents...) AND t.stage_id = :stage ORDER BY b.document_id, b.block_index, t.id
+-- The tasks of a stage about blocks of some documents. SQLite joins in the order written: it would read the whole stage.
+SELECT b.document_id, t.id, t.state FROM blocks b CROSS JOIN tasks t
+WHERE b.workspace_id = :workspace AND b.document_id IN (:documents...) AND t.block_id = b.id AND t.workspace_id = :workspace AND t.stage_id = :stage
+ORDER BY b.document_id, b.block_index, t.id
 
 -- name: tasks_of_blocks
--- The tasks of a stage about some blocks.
+-- The tasks of a stage about some blocks; the plus as above.
 SELECT block_id, id, state FROM tasks
-WHERE workspace_id = :workspace AND stage_id = :stage AND block_id IN (:blocks...) ORDER BY block_id, id
+WHERE workspace_id = :workspace AND +stage_id = :stage AND block_id IN (:blocks...) ORDER BY block_id, id
 
 -- name: first_tasks_of_stage
 -- The tasks of a stage that has few.

@@ -15,8 +15,10 @@ WHERE s.run_id = :run GROUP BY t.stage_id, t.what
 SELECT what, CAST(sum(delta) AS INTEGER) FROM tallies WHERE stage_id = :stage GROUP BY what
 
 -- name: crowded_stages
--- Stages whose tallies are worth folding.
-SELECT stage_id FROM tallies GROUP BY stage_id HAVING count(*) > :limit
+-- Stages of running runs whose tallies are worth folding; those of runs that ended do not grow.
+SELECT t.stage_id FROM runs r CROSS JOIN stages s CROSS JOIN tallies t
+WHERE r.workspace_id = :workspace AND r.state = 'running' AND s.run_id = r.id AND t.stage_id = s.id
+GROUP BY t.stage_id HAVING count(*) > :limit
 
 -- name: take_tallies
 DELETE FROM tallies WHERE stage_id = :stage RETURNING what, delta
