@@ -65,7 +65,7 @@ def _sweep(tx: Transaction, told: Told, stage: RunStage, counts: Mapping[str, in
 
 def _hope_again(tx: Transaction, stage: StageId) -> int:
     """What was blocked by something that may succeed after all waits for it again."""
-    hopeful = [row[0] for row in tx.lineage.waiting("blocked_hopeful", stage, CHUNK)]
+    hopeful = tx.lineage.blocked_hopeful(stage, CHUNK)
     if not hopeful:
         return 0
     tx.tasks.note([Note(task, 0, 0, 0, "") for task in hopeful])
@@ -74,13 +74,13 @@ def _hope_again(tx: Transaction, stage: StageId) -> int:
 
 def _let_go(tx: Transaction, told: Told, stage: RunStage) -> int:
     gathers = told.gathers(told.stages[stage.id])
-    name = "waiting_gathered" if gathers else "waiting_released"
-    ready = [row[0] for row in tx.lineage.waiting(name, stage.id, CHUNK)]
+    look = tx.lineage.waiting_gathered if gathers else tx.lineage.waiting_released
+    ready = look(stage.id, CHUNK)
     moved = tx.tasks.move("unblock", ready) if ready else 0
     if gathers and ready:
         return moved
     reasons: dict[str, list[TaskId]] = defaultdict(list)
-    for task, culprit, above in tx.lineage.waiting("waiting_doomed", stage.id, CHUNK):
+    for task, culprit, above in tx.lineage.waiting_doomed(stage.id, CHUNK):
         reasons[f"task {culprit} of {above}, which it reads, came to nothing"].append(task)
     for reason, tasks in reasons.items():
         tx.tasks.note([Note(task, 0, 0, 0, reason) for task in tasks])

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from quire.domain.data import JsonObject, named, plain_json
 from quire.domain.ids import BlockId, DocumentId, ResultId, RunId, StageId, TaskId, WorkspaceId
@@ -10,6 +11,14 @@ from quire.domain.lineage import Ancestor, DriverTask, NewPart, Related
 from quire.ledger.connection import Connection, Row
 from quire.ledger.moments import to_micros
 from quire.ledger.tables.tallies import Tallies
+
+
+class Doomed(NamedTuple):
+    """A task that waits for what will not come."""
+
+    task: TaskId
+    culprit: TaskId  # the first of its inputs that ended so
+    above: str  # the stage of that
 
 
 class Lineage:
@@ -121,9 +130,21 @@ class Lineage:
         rows = self._run("dependants_hopeful", ids=tasks) if tasks else []
         return [(row[0], row[1]) for row in rows]
 
-    def waiting(self, name: str, stage: StageId, limit: int) -> list[Row]:
-        """Waiting or blocked tasks of a stage that may move: `released`, `gathered`, `doomed`…"""
-        return self._run(name, stage=stage, limit=limit)
+    def waiting_released(self, stage: StageId, limit: int) -> list[TaskId]:
+        """Tasks of a stage that wait for nothing any more."""
+        return [row[0] for row in self._run("waiting_released", stage=stage, limit=limit)]
+
+    def waiting_gathered(self, stage: StageId, limit: int) -> list[TaskId]:
+        """Tasks of a stage that take what there is, once nothing is still owed to them."""
+        return [row[0] for row in self._run("waiting_gathered", stage=stage, limit=limit)]
+
+    def waiting_doomed(self, stage: StageId, limit: int) -> list[Doomed]:
+        """Tasks of a stage that wait for what will not come."""
+        return named(Doomed, self._run("waiting_doomed", stage=stage, limit=limit))
+
+    def blocked_hopeful(self, stage: StageId, limit: int) -> list[TaskId]:
+        """Blocked tasks of a stage none of whose inputs has ended badly any more."""
+        return [row[0] for row in self._run("blocked_hopeful", stage=stage, limit=limit)]
 
     def use(self, used: Sequence[tuple[TaskId, Sequence[ResultId | None]]]) -> None:
         """Note what the current results of some tasks were made from."""
