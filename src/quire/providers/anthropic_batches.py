@@ -37,15 +37,18 @@ from quire.providers.anthropic import (
     messages_at,
 )
 from quire.providers.batching import (
+    answer,
     ask_json,
     cancelling,
     counted,
     creating,
     errored,
+    guarded,
     lines,
     reference,
     unreadable,
     unusable,
+    written,
 )
 from quire.providers.http import encoded
 from quire.providers.protocol import Door, HttpRequest
@@ -209,21 +212,26 @@ class AnthropicBatches:
 
     def row(self, line: bytes, account: Account) -> BatchRow:
         """Read one line of results."""
+        return guarded(lambda: self._row(line, account), line)
+
+    def _row(self, line: bytes, account: Account) -> BatchRow:
         row = mapping(parse(line))
         name, result = text(row.get("custom_id")), mapping(row.get("result"))
         kind, message = result.get("type"), mapping(result.get("message"))
         if not name:
             return unreadable(line)
         if kind == "succeeded" and message:
-            return BatchRow(name, RowEnd.ANSWERED, _message(line, message), body=message)
+            return answer(name, _message(line, message), message, line)
         if isinstance(kind, str) and kind in _ENDS:
             return BatchRow(name, _ENDS[kind])
         error = mapping(result.get("error"))
         if kind != "errored" or not error:
             return unusable(self.name, name, row, line)
+        if not (said := written(error)):
+            return BatchRow(name, RowEnd.UNREADABLE, line)
         inner = mapping(error.get("error"))
         status = _STATUSES.get(text(inner.get("type")), 500)
-        told = errored(self._vendor.classify, account, status, orjson.dumps(error))
+        told = errored(self._vendor.classify, account, status, said)
         return BatchRow(name, RowEnd.ERRORED, error=told)
 
 
@@ -266,9 +274,9 @@ def _message(line: bytes, message: JsonObject) -> bytes:
     if b'"tool_use"' in line and _LARGE_NUMBER.search(line):
         try:
             return plain_json(jiter.from_json(line)["result"]["message"]).encode()
-        except (ValueError, KeyError, TypeError):  # half a character in it
+        except (ValueError, KeyError, TypeError, RecursionError):  # half a character in it
             pass
-    return orjson.dumps(message)
+    return written(message)
 
 
 def _end(body: JsonObject, counts: Mapping[str, int]) -> End:

@@ -15,7 +15,7 @@ from quire.domain.errors import ProviderError, Remedy
 from quire.providers.http import one_line, refusal, without_key
 from quire.providers.network import where
 from quire.providers.protocol import Classify, Door, HttpRequest, HttpResponse, Upload
-from quire.providers.reading import parse
+from quire.providers.reading import mapping, parse, text
 
 LONGEST_REFERENCE = 300
 
@@ -188,6 +188,30 @@ def errored(
 def unreadable(line: bytes) -> BatchRow:
     """A line that names no call: somebody may have paid for it."""
     return BatchRow("", RowEnd.UNREADABLE, line)
+
+
+def guarded(read: Callable[[], BatchRow], line: bytes) -> BatchRow:
+    """Read one line of results; whatever goes wrong in that, the line is kept."""
+    try:
+        return read()
+    except Exception:  # noqa: BLE001 - a bug in a reader must not hold up a batch for ever
+        return BatchRow(named(parse(line)), RowEnd.UNREADABLE, line)
+
+
+def named(row: Json) -> str:
+    """The call that a row is about, wherever vendors say that."""
+    about = mapping(row)
+    return next(
+        (text(each) for each in map(about.get, ("custom_id", "key")) if text(each)),
+        text(mapping(about.get("metadata")).get("key")),
+    )
+
+
+def answer(name: str, raw: bytes, body: JsonObject, line: bytes) -> BatchRow:
+    """A row with an answer; `raw` is empty where nothing can write it, and then the line stays."""
+    if not raw:
+        return BatchRow(name, RowEnd.UNREADABLE, line)
+    return BatchRow(name, RowEnd.ANSWERED, raw, body=body)
 
 
 def unusable(vendor: str, name: str, row: JsonObject, line: bytes) -> BatchRow:

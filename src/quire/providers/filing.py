@@ -17,6 +17,7 @@ from quire.providers.batching import (
     ask_json,
     errored,
     good,
+    guarded,
     harmless,
     lines,
     reference,
@@ -144,6 +145,10 @@ async def read_files(
 
 def read_row(vendor: Speaker, account: Account, line: bytes) -> BatchRow:
     """Read one line of results."""
+    return guarded(lambda: _read(vendor, account, line), line)
+
+
+def _read(vendor: Speaker, account: Account, line: bytes) -> BatchRow:
     row = mapping(parse(line))
     name = text(row.get("custom_id"))
     if not name:
@@ -152,6 +157,8 @@ def read_row(vendor: Speaker, account: Account, line: bytes) -> BatchRow:
     status, body = response.get("status_code"), response.get("body")
     failed: HttpResponse | None
     raw, found = b"" if body is None else written(body), mapping(body)
+    if body is not None and not raw:
+        return BatchRow(name, RowEnd.UNREADABLE, line)
     if type(status) is int and 200 <= status < 300 and raw:
         # what was paid for is an answer to every vendor, whatever else it says
         failed = None if mapping(found.get("usage")) else vendor.failed(raw)

@@ -15,10 +15,11 @@ from quire.domain.batches import (
     End,
     Found,
     Lookup,
+    RowEnd,
     Sought,
     Submission,
 )
-from quire.domain.data import JsonObject
+from quire.domain.data import Json, JsonObject
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.requests import Call
 from quire.providers.addressing import at_host_of, before_version, below
@@ -28,8 +29,10 @@ from quire.providers.batching import (
     cancelling,
     creating,
     good,
+    guarded,
     harmless,
     lines,
+    named,
     reference,
     refusing,
     written,
@@ -143,7 +146,7 @@ class GeminiBatches:
             if status.end is End.COMPLETED and not file and not isinstance(inside, list):
                 raise _unclear(f"{ref} is done, but shows no results yet")
             for each in inside if isinstance(inside, list) else ():
-                yield self.row(written(each), account)
+                yield self._inside(each, account)
         for file in files:
             async with aclosing(self._lines(door, account, file)) as found:
                 async for line in found:
@@ -151,9 +154,17 @@ class GeminiBatches:
 
     def row(self, line: bytes, account: Account) -> BatchRow:
         """Read one line of a file of results; in a job, the key is one level deeper."""
+        return guarded(lambda: self._row(line, account), line)
+
+    def _row(self, line: bytes, account: Account) -> BatchRow:
         row = mapping(parse(line))
-        name = text(row.get("key")) or text(mapping(row.get("metadata")).get("key"))
-        return answered(self.name, account, name, row, line)
+        return answered(self.name, account, named(row), row, line)
+
+    def _inside(self, row: Json, account: Account) -> BatchRow:
+        """Read a row that stands in the job itself; what nothing can write is named at least."""
+        if line := written(row):
+            return self.row(line, account)
+        return BatchRow(named(row), RowEnd.UNREADABLE, b"a response nested too deep to be kept")
 
     async def cancel(self, door: Door, account: Account, ref: str) -> None:
         """Ask for a job's end."""

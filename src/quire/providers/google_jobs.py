@@ -2,13 +2,10 @@
 
 from collections.abc import Mapping
 
-import orjson
-
 from quire.domain.accounts import Account
 from quire.domain.batches import BatchRow, End, RowEnd
 from quire.domain.data import Json, JsonObject
-from quire.domain.errors import ProviderError
-from quire.providers.batching import counted, errored, unreadable, unusable
+from quire.providers.batching import answer, counted, errored, unreadable, unusable, written
 from quire.providers.google import classify_google
 from quire.providers.http import one_line
 from quire.providers.protocol import Classify
@@ -85,16 +82,20 @@ def answered(vendor: str, account: Account, name: str, row: JsonObject, line: by
     response = mapping(row.get("response"))
     error = mapping(row.get("error")) or mapping(response.get("error"))
     if error:
-        return BatchRow(name, RowEnd.ERRORED, error=failure(vendor, account, error))
+        return failed(vendor, account, name, error, line)
     if not response:
         return unusable(vendor, name, row, line)
-    return BatchRow(name, RowEnd.ANSWERED, orjson.dumps(response), body=response)
+    return answer(name, written(response), response, line)
 
 
-def failure(vendor: str, account: Account, error: JsonObject) -> ProviderError:
-    """The failure of one call, as that of a direct one."""
+def failed(vendor: str, account: Account, name: str, error: JsonObject, line: bytes) -> BatchRow:
+    """A row of one call's failure, told as that of a direct one."""
+    said = written({"error": error})
+    if not said:
+        return BatchRow(name, RowEnd.UNREADABLE, line)
     code = error.get("code")
     status = 500
     if isinstance(code, int):
         status = code if 400 <= code < 600 else _STATUSES.get(code, 500)
-    return errored(classify_as(vendor), account, status, orjson.dumps({"error": error}))
+    told = errored(classify_as(vendor), account, status, said)
+    return BatchRow(name, RowEnd.ERRORED, error=told)

@@ -17,7 +17,6 @@ from quire.domain.batches import (
     End,
     Found,
     Lookup,
-    RowEnd,
     Sought,
     Submission,
 )
@@ -25,12 +24,12 @@ from quire.domain.data import Json, JsonObject
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.requests import Call
 from quire.providers.addressing import below
-from quire.providers.batching import ask_json, cancelling, creating, reference
+from quire.providers.batching import ask_json, cancelling, creating, guarded, reference
 from quire.providers.google_jobs import (
     CANCELLING,
     answered,
     end_of,
-    failure,
+    failed,
     numbers,
     state_of,
     told,
@@ -166,11 +165,13 @@ class VertexBatches:
 
     def row(self, line: bytes, account: Account) -> BatchRow:
         """Read one line of results."""
+        return guarded(lambda: self._row(line, account), line)
+
+    def _row(self, line: bytes, account: Account) -> BatchRow:
         row = mapping(parse(line))
         name, status = text(row.get("custom_id")), row.get("status")
         if name and isinstance(status, str) and status.strip():
-            error = failure(self.name, account, _failure(status))
-            return BatchRow(name, RowEnd.ERRORED, error=error)
+            return failed(self.name, account, name, _failure(status), line)
         return answered(self.name, account, name, row, line)
 
     async def cancel(self, door: Door, account: Account, ref: str) -> None:
