@@ -43,7 +43,7 @@ def test_a_statement_that_the_database_refuses_undoes_what_came_before(
 
     def accept_twice() -> None:
         with ledger.transaction() as tx:
-            tx.tasks.note([Note(task, 1, 0, 0, "noted")])
+            tx.tasks.note([Note(task, tries=1, error="noted")])
             tx.results.add([(task, 1, attempt, "1", "{}")] * 2, NOW)
 
     with pytest.raises(LedgerError):
@@ -119,7 +119,7 @@ def test_messages_may_quote_anything(ledger: Ledger) -> None:
     nasty = "model said \0 and \ud83d, 𝄞"
     with ledger.transaction() as tx:
         (task,) = tasks_of(tx, place)
-        tx.tasks.note([Note(task, 1, 0, 0, nasty)])
+        tx.tasks.note([Note(task, tries=1, error=nasty)])
         tx.attempts.end([Ending(attempt, nasty, None, None)], NOW)
         tx.holds.add(place.run, HoldKind.UNDECODABLE, nasty, NOW)
         tx.events.add(place.run, "held", nasty, NOW)

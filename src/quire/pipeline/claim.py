@@ -17,6 +17,7 @@ from quire.pipeline.contexts import Contexts, StageContext
 from quire.pipeline.drop import drop
 from quire.pipeline.gather import gathered_again, unchanged
 from quire.pipeline.plugins import is_fit
+from quire.plan.packing import halved
 from quire.plan.rendering import Item, payload_hash, user_text
 
 
@@ -143,7 +144,8 @@ def drop_unsendable(tx: Transaction, context: StageContext, requests: Sequence[Q
         request = vain[each.request_id]
         times = "once" if request.lost == 1 else f"{request.lost} times"
         error = f"the call brought no answer {times}"  # lost, or a batch said that it broke down
-        tx.tasks.note([Note(each.task_id, each.tries, -(-request.tasks // 2), 0, error)])
+        cap = halved(request.tasks)
+        tx.tasks.note([Note(each.task_id, tries=each.tries, pack_cap=cap, error=error)])
         if request.tasks == 1:
             tx.tasks.move("give_up", [each.task_id], ["ready"])
 

@@ -106,7 +106,7 @@ def _send_back(
     again, enough = defaultdict(list), []
     for each in objections:
         tried = tries[each.target] + (not each.final)
-        note = Note(each.target, tried, 0, 0, each.reason)
+        note = Note(each.target, tries=tried, error=each.reason)
         if each.final or tried >= most:
             enough.append(note)
         else:
@@ -127,7 +127,7 @@ def give_up_uncriticised(tx: Transaction, told: Told, critic: Stage) -> list[Tas
     if not failed or not waiting:
         return []
     doomed = tx.critiques.unheard(above, stage, few=waiting < failed)
-    notes = [Note(task, tries, 0, 0, f"critic_failed: {why}") for task, tries, why in doomed]
+    notes = [Note(task, tries=tries, error=f"critic_failed: {why}") for task, tries, why in doomed]
     tx.tasks.note(notes)
     tx.tasks.move("give_up", [note.id for note in notes], ["proposed"])
     return [note.id for note in notes]

@@ -46,7 +46,7 @@ def gather(tx: Transaction, context: StageContext, limit: int) -> Gathered:
         ready = [task for task in ready if task not in unfounded]
     done = render(tx, told, asking, ready)
     if done.failed:
-        notes = [Note(task, 0, 0, 0, why) for task, why in done.failed.items()]
+        notes = [Note(task, error=why) for task, why in done.failed.items()]
         tx.tasks.note(notes)
         tx.tasks.move("give_up", list(done.failed), ["ready"])
     tasks = [_ready(done, task) for task in done.contents]

@@ -68,7 +68,7 @@ def _hope_again(tx: Transaction, stage: StageId) -> int:
     hopeful = tx.lineage.blocked_hopeful(stage, CHUNK)
     if not hopeful:
         return 0
-    tx.tasks.note([Note(task, 0, 0, 0, "") for task in hopeful])
+    tx.tasks.note([Note(task) for task in hopeful])
     return tx.tasks.move("reset", hopeful, ["blocked"])
 
 
@@ -83,6 +83,6 @@ def _let_go(tx: Transaction, told: Told, stage: RunStage) -> int:
     for task, culprit, above in tx.lineage.waiting_doomed(stage.id, CHUNK):
         reasons[f"task {culprit} of {above}, which it reads, came to nothing"].append(task)
     for reason, tasks in reasons.items():
-        tx.tasks.note([Note(task, 0, 0, 0, reason) for task in tasks])
+        tx.tasks.note([Note(task, error=reason) for task in tasks])
         moved += tx.tasks.move("block", tasks)
     return moved

@@ -79,7 +79,9 @@ def _refuse(tx: Transaction, context: StageContext, refused: Sequence[Change]) -
         return
     tries = tx.critiques.tries(tasks)
     reasons = {each.task.id: "; ".join(each.reasons) or "refused" for each in refused}
-    tx.tasks.note([Note(task, tries[task], 0, 0, f"regate: {reasons[task]}") for task in tasks])
+    tx.tasks.note(
+        [Note(task, tries=tries[task], error=f"regate: {reasons[task]}") for task in tasks]
+    )
     tx.tasks.move("give_up", tasks, ["done", "proposed"])
     _fail_judged(tx, context, tasks)
 

@@ -233,7 +233,7 @@ def _gather(member: Member, step: Step, outcome: _Outcome, *, last: bool) -> Non
         case GiveUp(tries=tries, error=error):
             outcome.called.append(task)
             if last and TASK.allows(member.state, "give_up"):
-                outcome.notes.append(Note(task, tries, member.pack_cap, 0, error))
+                outcome.notes.append(Note(task, tries, member.pack_cap, error=error))
                 outcome.given_up[member.stage_id, member.state].append(task)
         case never:
             assert_never(never)

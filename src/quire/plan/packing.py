@@ -44,3 +44,8 @@ def pack(items: Iterable[Task], budget: Budget) -> Iterator[list[Task]]:
         current.append(item)
     if current:
         yield current
+
+
+def halved(tasks: int) -> int:
+    """How many of these share a call at most, after one that carried all of them went wrong."""
+    return max(1, -(-tasks // 2))

@@ -22,10 +22,10 @@ class Note(NamedTuple):
     """What a wrong or lost answer taught about a task."""
 
     id: TaskId
-    tries: int
-    pack_cap: int
-    output_floor: int
-    error: str
+    tries: int = 0
+    pack_cap: int = 0
+    output_floor: int = 0
+    error: str = ""
 
 
 class Tasks:
