@@ -26,6 +26,7 @@ from quire.plan.rendering import items_bytes
 KEPT = timedelta(minutes=4)  # a provider keeps a prefix at least this long after its last use
 TOLD = timedelta(minutes=1)  # between two notes that it is still kept
 PRIMING = timedelta(seconds=60)  # the others wait at most this long for the first answer
+NO_LIMIT = 10**9  # calls, or tasks
 
 
 class News(NamedTuple):
@@ -137,9 +138,6 @@ def primed(
         return Priming(NO_LIMIT, caching=False)
     mine = tx.caches.begin(context.prefix.hash, pool, now + PRIMING, now)
     return Priming(1 if mine else 0, caching=True)
-
-
-NO_LIMIT = 10**9
 
 
 def note_cached(

@@ -10,6 +10,7 @@ import orjson
 
 from quire.domain.ids import RequestId, TaskId
 from quire.domain.lineage import MemberRow, SubjectRow
+from quire.domain.requests import Kind
 from quire.domain.states import TASK_OPEN, TASK_OWED
 from quire.domain.tasks import ReadyTask
 from quire.ledger.ledger import Transaction
@@ -19,7 +20,7 @@ from quire.pipeline.render import Rendered, render
 from quire.plan.prompting import complaint
 from quire.plan.rendering import Item, pack_text
 
-REPAIR = "repair"
+REPAIR = Kind.REPAIR.value
 
 
 class Gathered(NamedTuple):

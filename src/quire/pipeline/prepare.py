@@ -11,6 +11,7 @@ from quire.domain.requests import Kind, Membership, NewRequest, QueuedTogether, 
 from quire.domain.runs import BATCH, HoldKind
 from quire.domain.tasks import ReadyTask
 from quire.ledger.ledger import Transaction
+from quire.pipeline.admit import NO_LIMIT
 from quire.pipeline.contexts import NOTHING_LEARNT, Contexts, Sizes, StageContext
 from quire.pipeline.drop import drop
 from quire.pipeline.gather import Gathered, gather, prompt_of
@@ -28,7 +29,7 @@ from quire.plan.rendering import (
 from quire.plan.sizing import bound_tokens, learn, max_tokens, output_estimates
 
 QUEUE_FACTOR = 8  # requests queued in a lane, per call in flight
-ANSWER = Kind.ANSWER.value
+ANSWER, REPAIR = Kind.ANSWER.value, Kind.REPAIR.value
 REFILL_AFTER = 7  # of these have gone: one call for each in flight is left
 SAMPLES = 200  # settled attempts that output sizes are learnt from
 LEARN_AFTER = 1000  # tasks packed with sizes once learnt, before they are learnt again
@@ -105,7 +106,7 @@ def _early_room(tx: Transaction, contexts: Contexts, context: StageContext, now:
     """How many tasks may be packed: all, once the first ones were looked at and most were fine."""
     run = context.run_id
     if run in contexts.judged_early:
-        return 10**9
+        return NO_LIMIT
     counts = tx.tallies.of_stage(context.stage_id)
     failed = counts.get("failed", 0)
     ended = failed + counts.get("done", 0)
@@ -121,7 +122,7 @@ def _early_room(tx: Transaction, contexts: Contexts, context: StageContext, now:
         tx.holds.add(run, HoldKind.FAILURES, detail, now)
         tx.events.add(run, "held", detail, now)
         return 0
-    return 10**9
+    return NO_LIMIT
 
 
 def _learn(tx: Transaction, contexts: Contexts, context: StageContext, tasks: int) -> Sizes:
@@ -229,7 +230,7 @@ def _request(
     reserve = most_cost(most_input, limit, context.price_at(most_input))
     return NewRequest(
         request,
-        ANSWER if reasons is None else Kind.REPAIR.value,
+        ANSWER if reasons is None else REPAIR,
         digest,
         len(tasks),
         content_bytes,

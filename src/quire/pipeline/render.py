@@ -10,6 +10,7 @@ from quire.domain.groupings import Driver
 from quire.domain.ids import DocumentId, ResultId, TaskId
 from quire.domain.lineage import InputRow, SubjectRow
 from quire.domain.recipes import Stage
+from quire.domain.requests import Kind
 from quire.ledger.ledger import Transaction
 from quire.pipeline.told import Asking, Told
 from quire.plan.prompting import Judged, Material, Read, Shown, content
@@ -68,7 +69,8 @@ def render(
 
 def _refused(row: SubjectRow, critique: str) -> SubjectRow:
     """A task as it was when an earlier answer had been refused for this reason; "": none had."""
-    return row._replace(next_kind="repair" if critique else "answer", error=critique)
+    kind = Kind.REPAIR if critique else Kind.ANSWER
+    return row._replace(next_kind=kind.value, error=critique)
 
 
 def _gather(

@@ -21,9 +21,9 @@ from quire.ledger.moments import to_micros
 from quire.ledger.tables.attempts import expand
 from quire.ledger.tables.moving import checked, move
 from quire.ledger.tables.tallies import Tallies
+from quire.ledger.tables.tasks import PURGED
 from quire.ledger.texts import storable
 
-PURGED = b"purged"  # in the place of what named the content
 Moves = tuple[tuple[str, tuple[str, ...] | None], ...]
 STALE_MOVES: Moves = (("reopen", None),)
 ALL_MOVES: Moves = (("reopen", None), ("return", None), ("retry", None), ("reset", ("blocked",)))

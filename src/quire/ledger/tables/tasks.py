@@ -15,7 +15,7 @@ from quire.ledger.tables.moving import checked, move
 from quire.ledger.tables.tallies import Tallies
 from quire.ledger.texts import storable
 
-PURGED = b"purged"  # in the place of what was asked
+PURGED = b"purged"  # in the place of what was asked, and named the content
 
 
 class Note(NamedTuple):
