@@ -11,9 +11,7 @@ from quire.domain.data import Json
 from quire.domain.ids import fingerprint
 from quire.engine.forecasting import forecast_run
 from quire.engine.ordering import ask
-from quire.pipeline.prepare import EARLY_TASKS as TASKS_LOOKED_AT_FIRST
 from quire.plan.checking import percent_off, told_off
-from quire.plan.forecasting import EARLY_TASKS
 from quire.plan.variants import Forecast
 from quire.recipes.schemas import load_schema
 from tests.world import METADATA, World
@@ -116,10 +114,6 @@ def test_what_packs_took_tells_what_single_blocks_would_take(world: World) -> No
     single = carried_out(world, long("clauses"), packing=False)
 
     assert packed.then.one_per_call.cost == pytest.approx(single.spent, rel=0.02)
-
-
-def test_the_first_tasks_are_as_many_as_are_looked_at_first() -> None:
-    assert EARLY_TASKS == TASKS_LOOKED_AT_FIRST
 
 
 def test_the_error_of_a_forecast_is_told() -> None:

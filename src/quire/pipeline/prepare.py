@@ -16,7 +16,8 @@ from quire.pipeline.contexts import NOTHING_LEARNT, Contexts, Sizes, StageContex
 from quire.pipeline.drop import drop
 from quire.pipeline.gather import Gathered, gather, prompt_of
 from quire.pipeline.plugins import is_fit
-from quire.plan.calibrating import Measured, calibrate
+from quire.plan.calibrating import MOST_SAMPLES, Measured, calibrate
+from quire.plan.forecasting import EARLY_TASKS
 from quire.plan.packing import pack
 from quire.plan.rendering import (
     RENDER_VERSION,
@@ -31,10 +32,8 @@ from quire.plan.sizing import bound_tokens, learn, max_tokens, output_estimates
 QUEUE_FACTOR = 8  # requests queued in a lane, per call in flight
 ANSWER, REPAIR = Kind.ANSWER.value, Kind.REPAIR.value
 REFILL_AFTER = 7  # of these have gone: one call for each in flight is left
-SAMPLES = 200  # settled attempts that output sizes are learnt from
 LEARN_AFTER = 1000  # tasks packed with sizes once learnt, before they are learnt again
 GROUP = 1024  # tasks packed in one transaction, unless the calls in flight alone need more
-EARLY_TASKS = 50  # looked at before the rest is paid for
 EARLY_FAILED_PERCENT = 20
 
 
@@ -140,7 +139,8 @@ def _samples(tx: Transaction, context: StageContext) -> list[Sample]:
     wanted = (context.stage_id, context.facts.name)
     lanes = tx.requests.lanes_of_run(context.run_id)
     mine = [each.id for each in lanes if (each.stage_id, each.model) == wanted]
-    return [each for lane in mine for each in tx.attempts.samples(lane, SAMPLES)][:SAMPLES]
+    most = MOST_SAMPLES
+    return [each for lane in mine for each in tx.attempts.samples(lane, most)][:most]
 
 
 def _learnt(context: StageContext, samples: Sequence[Sample]) -> Sizes:

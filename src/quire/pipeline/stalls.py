@@ -10,8 +10,8 @@ from quire.domain.runs import Progress, StageProgress
 from quire.domain.states import TASK_OWED
 from quire.ledger.ledger import Transaction
 from quire.pipeline.admit import held_back_by
-from quire.pipeline.prepare import EARLY_TASKS
 from quire.pipeline.progress import at_rest
+from quire.plan.forecasting import EARLY_TASKS
 
 REASONS = 3  # of what is blocked in a stage
 LONGEST = 160  # characters of a reason

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from quire.domain.models import ModelFacts
 
+MOST_SAMPLES = 200  # settled attempts of a lane that anything is learnt from
 FEWEST_SAMPLES = 5  # before that, chance speaks louder than the model
 MEMORY = 0.98  # what a sample's weight keeps with each one after it: some 50 of them count
 LEAST_PER_BYTE, MOST_PER_BYTE = 0.1, 1.5  # tokens; beyond them, something else was counted
