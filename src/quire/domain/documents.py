@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from quire.domain.data import Json
-from quire.domain.ids import BlockId, DocumentId, block_uid
+from quire.domain.ids import DocumentId
 
 
 class BlockType(StrEnum):
@@ -76,22 +76,3 @@ class Document:
     conv_total_blocks: int
     conv_block_type_freq: dict[str, int]
     conv_total_characters: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredBlock:
-    """A block as the ledger keeps it."""
-
-    id: BlockId
-    document_id: DocumentId
-    conv_uid: str
-    index: int
-    type: str
-    content: str
-    locator: Json
-    headings: tuple[str, ...]
-
-    @property
-    def uid(self) -> str:
-        """The block's name outside the ledger."""
-        return block_uid(self.conv_uid, self.index)

@@ -54,7 +54,6 @@ class Wishes(NamedTuple):
     run_id: RunId
     task_limit: int | None
     cancelling: bool
-    early_judged: bool
     deadline: datetime | None = None  # what batches then still owe goes direct
     stop_after: str | None = None  # the last stage that may begin
 

@@ -11,7 +11,6 @@ class Subject(NamedTuple):
     document_ordinal: int
     block_index: int
     block_id: BlockId
-    content_hash: bytes
 
 
 class ReadyTask(NamedTuple):

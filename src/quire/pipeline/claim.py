@@ -88,7 +88,7 @@ def _texts(
     ids = [each.id for each in queued]
     waiting = tx.requests.sendable(ids, most)
     if context.reads:  # what they were made from may have made way since
-        same = unchanged(tx, context, ids)
+        same = unchanged(tx, ids)
         waiting = {each: count for each, count in waiting.items() if each in same}
     texts: dict[RequestId, str] = {}
     unknown: list[Queued] = []

@@ -70,7 +70,7 @@ def carry_out(
     tx: Transaction, told: Told, critic: Stage, answered: Sequence[TaskId], now: datetime
 ) -> list[TaskId]:
     """Do what critics' accepted answers mean for the tasks they judge; returns who is done now."""
-    judged = sorted({each.target for each in tx.critiques.spoken(answered)})
+    judged = tx.critiques.spoken_of(answered)
     words = [  # of all its critics: another may have spoken in the same moment, or unheard
         _word(told.stages[stage], target, data)
         for stage, target, data in tx.critiques.about(judged)

@@ -34,7 +34,7 @@ class Gathered(NamedTuple):
 def gather(tx: Transaction, context: StageContext, limit: int) -> Gathered:
     """Take what may be packed; who cannot be put into words is given up, with the reason."""
     if context.by_block:
-        return _mend(tx, context, tx.tasks.ready(context.stage_id, limit))
+        return _mend(tx, tx.tasks.ready(context.stage_id, limit))
     told, asking = context.told, context.asking
     ready = tx.subjects.ready(context.stage_id, context.model_no, limit)
     orphans = _orphans(tx, context, ready)
@@ -72,7 +72,7 @@ def _unfounded(tx: Transaction, context: StageContext, ready: Sequence[TaskId]) 
     return {task for task, rows in inputs.items() if any(row.state in owed for row in rows)}
 
 
-def _mend(tx: Transaction, context: StageContext, ready: list[ReadyTask]) -> Gathered:
+def _mend(tx: Transaction, ready: list[ReadyTask]) -> Gathered:
     """Of plain questions about blocks, those that go alone may have to say why they go again."""
     alone = [each.id for each in ready if each.pack_cap == 1]
     return Gathered(ready, {}, _complaints(tx.subjects.rows(alone)) if alone else {})
@@ -131,9 +131,7 @@ def gathered_again(
     return texts
 
 
-def unchanged(
-    tx: Transaction, context: StageContext, requests: Sequence[RequestId]
-) -> set[RequestId]:
+def unchanged(tx: Transaction, requests: Sequence[RequestId]) -> set[RequestId]:
     """Which requests would still be made from the same results."""
     members = tx.subjects.members(requests)
     inputs = tx.subjects.inputs(sorted({each.task_id for each in members}))

@@ -48,27 +48,21 @@ def dissolve(tx: Transaction, draft: BatchId, why: str, now: datetime) -> int:
     return count
 
 
-def fall_back(tx: Transaction, run: RunId, now: datetime) -> int:
-    """The deadline came: what batches still owe goes direct, and their late answers still count.
-
-    Returns how many tasks are owed again.
-    """
-    returned = 0
+def fall_back(tx: Transaction, run: RunId, now: datetime) -> None:
+    """The deadline came: what batches still owe goes direct, and their late answers still count."""
     for lane in tx.requests.lanes_of_run(run):
         if lane.route == BATCH and lane.serves:
             tx.batches.serve(direct_lane(tx, lane))
             for draft in tx.batches.drafts_of_run(run):
                 dissolve(tx, draft, "the deadline came before it was sent", now)
             send_directly(tx, lane)
-            returned += sum(_overtake(tx, batch) for batch in tx.batches.out_of_lane(lane.id))
-    return returned
+            for batch in tx.batches.out_of_lane(lane.id):
+                _overtake(tx, batch)
 
 
-def _overtake(tx: Transaction, batch: BatchId) -> int:
+def _overtake(tx: Transaction, batch: BatchId) -> None:
     """Owe again what a batch has not answered, beside the batch."""
     if not tx.batches.mark_late(batch):
-        return 0
-    returned = 0
+        return
     while tasks := tx.batches.late_tasks(batch, CHUNK):
-        returned += tx.tasks.move("return", tasks, ["packed"])
-    return returned
+        tx.tasks.move("return", tasks, ["packed"])

@@ -79,13 +79,11 @@ def _leave_behind(
         drop_unsendable(tx, context, [each[1] for each in drafted if each[1].id in gone_requests])
 
 
-def cut_off(tx: Transaction, batch: BatchId, after: AttemptId, now: datetime) -> int:
-    """Queue again what did not fit; returns how many calls that is."""
-    count = 0
+def cut_off(tx: Transaction, batch: BatchId, after: AttemptId, now: datetime) -> None:
+    """Queue again what did not fit."""
     while drafted := tx.batches.drafted(batch, after, CHUNK):
         rows = tx.attempts.by_id([each.attempt_id for each in drafted])
-        count += let_go_again(tx, rows, "did not fit into the batch", now)
-    return count
+        let_go_again(tx, rows, "did not fit into the batch", now)
 
 
 def confirm(tx: Transaction, batch: Batch, ref: str, next_at: datetime, now: datetime) -> bool:

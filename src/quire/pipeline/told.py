@@ -70,10 +70,6 @@ class Told:
             return (SAME,)
         return (self.models[0].name,)
 
-    def lane_models(self, stage: Stage) -> tuple[str, ...]:
-        """The names of all models that tasks of a stage may be asked of."""
-        return asked_of(self.recipe, stage, self.models[0].name)
-
     def gates_of(self, stage: Stage) -> list[tuple[Gate, JsonObject]]:
         """A stage's gates with their parameters."""
         return [(self._gate(use.name), use.params) for use in stage.gates]

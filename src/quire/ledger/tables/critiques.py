@@ -25,14 +25,6 @@ class Critique(NamedTuple):
     block_id: BlockId | None
 
 
-class Spoken(NamedTuple):
-    """What a critic said of a result that is still proposed."""
-
-    critic_id: TaskId
-    target: TaskId
-    data: Json
-
-
 class Critiques:
     """The words of critics in the workspace."""
 
@@ -57,10 +49,10 @@ class Critiques:
         rows = self._run("unheeded_words", stage=stage, critic=critic, limit=CHUNK)
         return [row[0] for row in rows]
 
-    def spoken(self, critics: Sequence[TaskId]) -> list[Spoken]:
-        """What some critics' tasks said of results that still wait for it."""
-        rows = self._run("words_of_critics", ids=list(critics)) if critics else []
-        return [Spoken(row[0], row[1], json.loads(row[2] or "null")) for row in rows]
+    def spoken_of(self, critics: Sequence[TaskId]) -> list[TaskId]:
+        """Who still waits for what some critics' tasks have said."""
+        rows = self._run("targets_of_critics", ids=list(critics)) if critics else []
+        return [row[0] for row in rows]
 
     def about(self, targets: Sequence[TaskId]) -> list[tuple[StageId, TaskId, Json]]:
         """What every critic has said of the current results of some proposed tasks."""

@@ -29,7 +29,6 @@ class Outcome(NamedTuple):
     conv_uid: str | None
     block_index: int | None
     data: str | None  # JSON
-    result_version: int | None
     review_state: str | None
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from quire.domain.data import Json, JsonObject, plain_json
 from quire.domain.ids import WorkspaceId
 from quire.ledger.connection import Connection
-from quire.ledger.moments import from_micros, to_micros
+from quire.ledger.moments import to_micros
 
 
 class Question(NamedTuple):
@@ -23,7 +23,6 @@ class KeptProbe(NamedTuple):
 
     size: int  # blocks per call
     report: JsonObject
-    made_at: datetime
 
 
 class Probes:
@@ -50,5 +49,5 @@ class Probes:
         rows = self._connection.run("newest_probe", workspace=self._workspace, **question._asdict())
         if not rows:
             return None
-        size, report, made_at = rows[0]
-        return KeptProbe(size, json.loads(report), from_micros(made_at))
+        size, report = rows[0]
+        return KeptProbe(size, json.loads(report))

@@ -23,11 +23,9 @@ class Requests:
         self._connection = connection
         self._workspace = workspace
 
-    def add_lane(
-        self, run: RunId, stage: StageId, model: str, route: str = "direct", *, serves: bool = True
-    ) -> LaneId:
+    def add_lane(self, run: RunId, stage: StageId, model: str, route: str = "direct") -> LaneId:
         """Open a queue for a stage's calls to one model that travel alike."""
-        told = {"stage": stage, "model": model, "route": route, "serves": int(serves)}
+        told = {"stage": stage, "model": model, "route": route}
         return LaneId(self._run("add_lane", run=run, **told)[0][0])
 
     def open_lanes(self, now: datetime) -> list[Lane]:

@@ -210,4 +210,4 @@ def _run(row: Row) -> Run:
 
 
 def _wishes(row: Row) -> Wishes:
-    return Wishes(row[0], row[1], bool(row[2]), bool(row[3]), maybe_moment(row[4]), row[5])
+    return Wishes(row[0], row[1], bool(row[2]), maybe_moment(row[3]), row[4])

@@ -7,9 +7,9 @@ ORDER BY d.id, b.block_index
 
 -- name: subjects_after
 -- As on SQLite. PostgreSQL would sort a whole document for every chunk of it: here each document gives one chunk, in order.
-SELECT rd.ordinal, b.block_index, b.id, b.content_hash
+SELECT rd.ordinal, b.block_index, b.id
 FROM run_documents rd CROSS JOIN LATERAL (
-    SELECT id, block_index, content_hash FROM blocks
+    SELECT id, block_index FROM blocks
     WHERE document_id = rd.document_id AND workspace_id = :workspace
       AND block_index > CASE WHEN rd.ordinal = :ordinal THEN CAST(:index AS INTEGER) ELSE -1 END
     ORDER BY block_index LIMIT :limit) AS b

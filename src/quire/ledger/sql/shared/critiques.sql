@@ -13,13 +13,13 @@ WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'propose
   AND NOT EXISTS (SELECT 1 FROM tasks c WHERE c.workspace_id = :workspace AND c.judged_result_id = r.id AND c.stage_id + 0 = :critic)
 ORDER BY t.id LIMIT :limit
 
--- name: words_of_critics
--- What some critics' tasks said of results that are still proposed and current.
-SELECT c.id, t.id, said.data FROM tasks c
+-- name: targets_of_critics
+-- Of which results, still proposed and current, some critics' tasks have said something.
+SELECT DISTINCT t.id FROM tasks c
 JOIN results judged ON judged.id = c.judged_result_id AND judged.superseded_at IS NULL
 JOIN tasks t ON t.id = judged.task_id AND t.workspace_id = :workspace AND t.state = 'proposed'
 JOIN results said ON said.task_id = c.id AND said.superseded_at IS NULL
-WHERE c.workspace_id = :workspace AND c.id IN (:ids...) ORDER BY c.id
+WHERE c.workspace_id = :workspace AND c.id IN (:ids...) ORDER BY t.id
 
 -- name: words_about
 -- What every critic has said of the current results of some proposed tasks.

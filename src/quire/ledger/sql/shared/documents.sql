@@ -46,7 +46,7 @@ WHERE workspace_id = :workspace AND id IN (:documents...)
 
 -- name: subjects_after
 -- The next blocks of a run's inputs, in order, after a document ordinal and a block index.
-SELECT rd.ordinal, b.block_index, b.id, b.content_hash
+SELECT rd.ordinal, b.block_index, b.id
 FROM run_documents rd JOIN blocks b ON b.document_id = rd.document_id AND b.workspace_id = :workspace
 WHERE rd.run_id = :run AND rd.ordinal >= :ordinal
   AND b.block_index > CASE WHEN rd.ordinal = :ordinal THEN CAST(:index AS INTEGER) ELSE -1 END
@@ -58,7 +58,7 @@ SELECT 1 FROM run_blocks WHERE run_id = :run LIMIT 1
 
 -- name: sampled_after
 -- The next blocks of a run's sample, in order, after a document ordinal and a block index.
-SELECT rb.ordinal, b.block_index, b.id, b.content_hash
+SELECT rb.ordinal, b.block_index, b.id
 FROM run_blocks rb JOIN run_documents rd ON rd.run_id = rb.run_id AND rd.ordinal = rb.ordinal
 JOIN blocks b ON b.document_id = rd.document_id AND b.block_index = rb.block_index AND b.workspace_id = :workspace
 WHERE rb.run_id = :run AND (rb.ordinal > :ordinal OR (rb.ordinal = :ordinal AND rb.block_index > :index))

@@ -1,6 +1,6 @@
 -- name: add_lane
-INSERT INTO lanes (workspace_id, run_id, stage_id, model, route, serves)
-VALUES (:workspace, :run, :stage, :model, :route, :serves) RETURNING id
+INSERT INTO lanes (workspace_id, run_id, stage_id, model, route)
+VALUES (:workspace, :run, :stage, :model, :route) RETURNING id
 
 -- name: open_lanes
 -- Lanes that may send now: their run goes on, nobody holds it, the provider did not ask to wait. Sorted by an

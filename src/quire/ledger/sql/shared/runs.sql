@@ -36,11 +36,11 @@ FROM runs WHERE workspace_id = :workspace ORDER BY id DESC LIMIT :limit
 
 -- name: running_wishes
 -- What is wanted of every running run.
-SELECT id, task_limit, CASE WHEN cancel_asked_at IS NULL THEN 0 ELSE 1 END, CASE WHEN early_judged_at IS NULL THEN 0 ELSE 1 END, deadline_at, stop_after_stage
+SELECT id, task_limit, CASE WHEN cancel_asked_at IS NULL THEN 0 ELSE 1 END, deadline_at, stop_after_stage
 FROM runs WHERE workspace_id = :workspace AND state = 'running' ORDER BY id
 
 -- name: wishes_of_run
-SELECT id, task_limit, CASE WHEN cancel_asked_at IS NULL THEN 0 ELSE 1 END, CASE WHEN early_judged_at IS NULL THEN 0 ELSE 1 END, deadline_at, stop_after_stage
+SELECT id, task_limit, CASE WHEN cancel_asked_at IS NULL THEN 0 ELSE 1 END, deadline_at, stop_after_stage
 FROM runs WHERE workspace_id = :workspace AND id = :id AND state = 'running'
 
 -- name: lock_run
