@@ -12,13 +12,13 @@ from quire.domain.errors import Conflict, IllegalMove
 from quire.domain.ids import RunId, WorkerId
 from quire.domain.models import Usage
 from quire.domain.requests import Answer, Call, Reply, Stop
-from quire.domain.runs import Lane
+from quire.domain.runs import HoldKind, Lane
 from quire.ledger.ledger import Transaction
 from quire.pipeline.advance import advance
 from quire.pipeline.claim import Sender, claim
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.prepare import prepare
-from quire.pipeline.record import record_answers
+from quire.pipeline.record import hold, record_answers
 from quire.pipeline.rescue import rescue
 from quire.providers.protocol import Sent
 from tests.pipeline.test_money import assert_counts_agree
@@ -88,7 +88,7 @@ def test_resume_does_not_lift_what_a_person_cannot_cure(world: Worlds) -> None:
 
     with pytest.raises(IllegalMove, match="cannot go on"):
         run.resume()
-    assert [hold.kind for hold in run.progress().holds] == ["undecodable"]
+    assert [each.kind for each in run.progress().holds] == ["undecodable"]
 
 
 def test_the_early_look_is_not_forgotten_when_its_transaction_is_undone(world: Worlds) -> None:
@@ -107,7 +107,23 @@ def test_the_early_look_is_not_forgotten_when_its_transaction_is_undone(world: W
     with here.engine.ledger.transaction() as tx:
         prepare(tx, contexts, context, here.outside.now())
 
-    assert [hold.kind for hold in run.progress().holds] == ["failures"]
+    assert [each.kind for each in run.progress().holds] == ["failures"]
+
+
+def test_the_early_look_does_not_tell_again_that_a_run_is_held(world: Worlds) -> None:
+    here, contexts = world(), Contexts()
+    here.ingest(sentences(120))
+    run = here.start(pack_size=10)
+    now = here.outside.now()
+    with here.engine.ledger.transaction() as tx:
+        advance(tx, contexts, now)
+        context = contexts.of_lane(tx, only_lane(tx, run.id))
+        tx.tasks.move("give_up", [task.id for task in tx.tasks.ready(context.stage_id, 60)])
+        hold(tx, run.id, HoldKind.FAILURES, "too many failed", now)
+        prepare(tx, contexts, context, now)
+
+        told = [each.detail for each in tx.events.of_run(run.id) if each.kind == "held"]
+    assert told == ["too many failed"]
 
 
 def test_going_on_takes_the_speed_of_the_newest_order(world: Worlds) -> None:

@@ -7,6 +7,7 @@ from quire.domain.recipes import Stage
 from quire.domain.runs import HoldKind, RunStage, Wishes
 from quire.domain.states import TASK_OWED
 from quire.ledger.ledger import Transaction
+from quire.pipeline.record import hold
 from quire.pipeline.told import Told
 
 EXACT, BEST_EFFORT, THROUGHPUT = "exact", "best_effort", "throughput"
@@ -84,8 +85,7 @@ def stop_if_asked(
     if all(each.state == "closed" for each in standing.values()):
         return False  # there is nothing after it: the run just ends
     detail = f"stopped after {last}, as asked; `quire resume {told.run_id}` goes on"
-    if tx.holds.add(told.run_id, HoldKind.STOP_AFTER, detail, now):
-        tx.events.add(told.run_id, "held", detail, now)
+    hold(tx, told.run_id, HoldKind.STOP_AFTER, detail, now)
     return True
 
 
@@ -101,6 +101,5 @@ def hold_if_failed(tx: Transaction, told: Told, stage: RunStage, now: datetime) 
         f"{failed} failed in {stage.name}, and the run is to be exact:"
         f" `quire failures {run}`, then `quire retry {run}` or `quire waive TASK`"
     )
-    if tx.holds.add(run, HoldKind.FAILURES, detail, now):
-        tx.events.add(run, "held", detail, now)
+    hold(tx, run, HoldKind.FAILURES, detail, now)
     return True

@@ -16,6 +16,7 @@ from quire.pipeline.contexts import NOTHING_LEARNT, Contexts, Sizes, StageContex
 from quire.pipeline.drop import drop
 from quire.pipeline.gather import Gathered, gather, prompt_of
 from quire.pipeline.plugins import is_fit
+from quire.pipeline.record import hold
 from quire.plan.calibrating import MOST_SAMPLES, Measured, calibrate
 from quire.plan.forecasting import EARLY_TASKS
 from quire.plan.packing import pack
@@ -118,8 +119,7 @@ def _early_room(tx: Transaction, contexts: Contexts, context: StageContext, now:
             f"{failed} of the first {ended} tasks failed; see `quire failures {run}`,"
             f" then `quire resume {run}` to pay for the rest anyway"
         )
-        tx.holds.add(run, HoldKind.FAILURES, detail, now)
-        tx.events.add(run, "held", detail, now)
+        hold(tx, run, HoldKind.FAILURES, detail, now)
         return 0
     return NO_LIMIT
 
