@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quire.dispatch.courier import Courier
-from quire.dispatch.outside import Threads
+from quire.dispatch.outside import LedgerThread
 from quire.domain.accounts import NOBODY, Account
 from quire.domain.data import JsonObject
 from quire.domain.errors import LedgerUnavailable, ProviderError, Remedy
@@ -142,7 +142,7 @@ def test_a_worker_that_was_declared_dead_claims_nothing_under_its_old_name(world
         tx.workers.end([dead], now)
 
     async def sent_by(worker: WorkerId) -> int:
-        threads = Threads(here.engine.ledger)
+        threads = LedgerThread(here.engine.ledger)
         get = here.engine.providers.get
         accounts = worker_accounts(here.engine.settings, {})
         courier = Courier(here.engine.ledger, contexts, get, accounts, here.outside, threads)

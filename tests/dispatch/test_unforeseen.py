@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 
 import pytest
 
-from quire.dispatch.outside import Threads
+from quire.dispatch.outside import LedgerThread
 from quire.domain.accounts import NOBODY, Account
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import RunId
@@ -65,8 +65,8 @@ def test_the_loop_goes_on_while_another_process_writes(world: Worlds) -> None:
             return True
 
     async def meanwhile() -> bool:
-        threads = Threads(ledger)
-        threads.alone = lambda: True
+        threads = LedgerThread(ledger)
+        threads.may_block_loop = lambda: True
         assert await threads.run(threading.current_thread) is threading.current_thread()
         with closing(sqlite3.connect(ledger.url, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")

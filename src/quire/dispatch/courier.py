@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from quire.dispatch.accounts import Accounts
-from quire.dispatch.outside import Outside, Threads
+from quire.dispatch.outside import LedgerThread, Outside
 from quire.dispatch.reading import describe, read
 from quire.dispatch.throttle import Throttle
 from quire.domain.errors import ProviderError, Remedy, Undecodable, UsageError
@@ -52,7 +52,7 @@ class Courier:
         provider_for: Callable[[str], Provider],
         accounts: Accounts,
         outside: Outside,
-        threads: Threads,
+        threads: LedgerThread,
     ) -> None:
         """Start with nothing in flight."""
         self._ledger = ledger

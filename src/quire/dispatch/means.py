@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from quire.dispatch.accounts import Accounts
-from quire.dispatch.outside import Outside, Threads
+from quire.dispatch.outside import LedgerThread, Outside
 from quire.ledger.ledger import Ledger
 from quire.pipeline.contexts import Contexts
 from quire.providers.protocol import Batching, Door, Provider
@@ -26,4 +26,4 @@ class Means(NamedTuple):
     vendors: Vendors
     accounts: Accounts
     outside: Outside
-    threads: Threads
+    threads: LedgerThread

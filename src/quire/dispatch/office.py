@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from quire.dispatch.outside import Threads
+from quire.dispatch.outside import LedgerThread
 from quire.domain.accounts import Account
 from quire.domain.batches import Batch
 from quire.domain.errors import LedgerUnavailable
@@ -30,7 +30,7 @@ class InHand(NamedTuple):
 class Office:
     """One worker's batches in hand."""
 
-    def __init__(self, ledger: Ledger, threads: Threads, lease: timedelta) -> None:
+    def __init__(self, ledger: Ledger, threads: LedgerThread, lease: timedelta) -> None:
         """Start with nothing in hand."""
         self._ledger = ledger
         self._threads = threads

@@ -68,23 +68,25 @@ class Outside:
         """Pass a point where a process may die."""
 
 
-class Threads:
+class LedgerThread:
     """One thread for the ledger: verbs are synchronous and the loop must not wait for a disk."""
 
     def __init__(self, ledger: Ledger) -> None:
         """Start without a thread; the first call makes it."""
         self._ledger = ledger
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="quire-ledger")
-        self.alone: Callable[[], bool] = lambda: False  # nothing else needs the loop just now
+        # true where nothing else needs the loop just now
+        self.may_block_loop: Callable[[], bool] = lambda: False
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Carry out a synchronous function beside the loop, or at once where nobody else waits."""
-        if self.alone():  # unless somebody else writes: then the loop does not wait for that
+        if self.may_block_loop():
+            # unless somebody else writes: then the loop does not wait for that
             with suppress(LedgerBusy), self._ledger.at_once():
                 return function(*args, **kwargs)
-        return await self.beside(function, *args, **kwargs)
+        return await self.in_thread(function, *args, **kwargs)
 
-    async def beside(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def in_thread(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Carry out a synchronous function beside the loop, however long it takes."""
         loop = asyncio.get_running_loop()
         if kwargs:

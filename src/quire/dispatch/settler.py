@@ -5,7 +5,7 @@ from datetime import datetime
 
 from quire.dispatch.courier import of_run
 from quire.dispatch.means import Vendors
-from quire.dispatch.outside import Outside, Threads
+from quire.dispatch.outside import LedgerThread, Outside
 from quire.dispatch.reading import Line, read
 from quire.domain.accounts import Account, Secret
 from quire.domain.batches import RowEnd, attempt_of
@@ -31,7 +31,7 @@ class Settler:
         ledger: Ledger,
         contexts: Contexts,
         outside: Outside,
-        threads: Threads,
+        threads: LedgerThread,
         vendors: Vendors,
     ) -> None:
         """Use the worker's ledger and thread."""

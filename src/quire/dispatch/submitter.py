@@ -116,14 +116,16 @@ class Submitter:
     async def _submit(self, hand: InHand) -> None:
         """Take a batch to its provider; whatever happens on the way is written down."""
         self._outside.reach("after_intent")
-        asked: list[str] = []  # whether the provider was asked to make it
+        remedy = Remedy.RETRY
         try:
             hand = hand._replace(account=await self._accounts.ready(hand.account))
-            await self._hand_over(hand, asked)
+            if (prepared := await self._prepare(hand)) is None:
+                return
+            remedy = Remedy.LOST  # from here on the provider may have made it
+            await self._create(hand, *prepared)
         except ProviderError as error:
             await self._threads.run(self._failed, hand, error)
         except (Exception, asyncio.CancelledError) as error:
-            remedy = Remedy.LOST if asked else Remedy.RETRY
             failure = ProviderError(_told(error), remedy=remedy)
             await asyncio.shield(self._threads.run(self._failed, hand, failure))
             if isinstance(error, asyncio.CancelledError):
@@ -131,24 +133,29 @@ class Submitter:
         finally:
             self._path(hand).unlink(missing_ok=True)
 
-    async def _hand_over(self, hand: InHand, asked: list[str]) -> None:
+    async def _prepare(self, hand: InHand) -> tuple[Submission, str] | None:
+        """Upload what it is to be made of, and say so; None if it is not ours to make, or empty."""
         spool = await self._spool(hand)
         if spool is None:
-            return  # somebody took over
+            return None  # somebody took over
         if not spool.rows:  # all that it was about moved on
             await self._threads.run(self._give_up, hand)
-            return
-        submission, door = _submission(hand, spool), self._vendors.door()
+            return None
+        submission = _submission(hand, spool)
         async with asyncio.timeout(SECONDS):
-            input_ref = await hand.vendor.upload(door, hand.account, submission)
+            input_ref = await hand.vendor.upload(self._vendors.door(), hand.account, submission)
         self._outside.reach("after_upload")
         began = self._outside.now()
         if not await self._threads.run(self._creating, hand, spool, input_ref):
-            return  # somebody took over
+            return None  # somebody took over
         self._outside.reach("before_create")
         if self._outside.now() - began > self._office.lease:  # stopped here: others may go on
             raise ProviderError("it was held up before it was sent", remedy=Remedy.RETRY)
-        asked.append(input_ref)
+        return submission, input_ref
+
+    async def _create(self, hand: InHand, submission: Submission, input_ref: str) -> None:
+        """Let the provider make it, and note under which name."""
+        door = self._vendors.door()
         async with asyncio.timeout(SECONDS):
             ref = await hand.vendor.create(door, hand.account, submission, input_ref)
         self._outside.reach("after_create")

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from quire.dispatch.outside import Outside, Threads, host_name, process_alive
+from quire.dispatch.outside import LedgerThread, Outside, host_name, process_alive
 from quire.domain.ids import AttemptId, RunId, WorkerId
 from quire.domain.version import VERSION
 from quire.ledger.ledger import Ledger, Transaction
@@ -22,7 +22,7 @@ class Sweeper:
         ledger: Ledger,
         contexts: Contexts,
         outside: Outside,
-        threads: Threads,
+        threads: LedgerThread,
         lease: float,
     ) -> None:
         """Start unregistered."""

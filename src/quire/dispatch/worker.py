@@ -14,7 +14,7 @@ from quire.dispatch.accounts import Accounts
 from quire.dispatch.courier import Courier
 from quire.dispatch.means import Means, Vendors
 from quire.dispatch.office import Office
-from quire.dispatch.outside import Outside, Threads
+from quire.dispatch.outside import LedgerThread, Outside
 from quire.dispatch.poller import Poller
 from quire.dispatch.settler import Settler
 from quire.dispatch.submitter import Submitter
@@ -60,7 +60,7 @@ class Worker:
         self._outside = outside
         self._settings = settings
         self._tell = tell
-        self._threads = Threads(ledger)
+        self._threads = LedgerThread(ledger)
         contexts = self.contexts = Contexts()
         provider = vendors.provider
         self.courier = Courier(ledger, contexts, provider, accounts, outside, self._threads)
@@ -74,7 +74,7 @@ class Worker:
         self.poller = Poller(means, self.office)
         self.submitter.poll = self.poller.poll = settings.poll
         if ledger.dialect == "sqlite":  # a file answers at once; a server may take its time
-            self._threads.alone = lambda: not self._out()
+            self._threads.may_block_loop = lambda: not self._out()
         self._stopping = False  # nothing more goes out
         self._deadline: datetime | None = None  # until when somebody in a hurry waits for the rest
         self.interrupted = False
@@ -170,7 +170,7 @@ class Worker:
         That keeps the ledger's thread, which whoever looks after a batch needs.
         """
         if not self._out():
-            await self._threads.beside(self._ledger.wait, self._settings.idle)
+            await self._threads.in_thread(self._ledger.wait, self._settings.idle)
             return
         try:
             async with asyncio.timeout(self._settings.idle):
