@@ -1,13 +1,21 @@
 """Lists of batches that have no end, and batches under names that were given up."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from quire.domain.batches import Found
+from quire.providers.anthropic_batches import AnthropicBatches
+from quire.providers.openai_batches import OpenAIBatches
 from quire.providers.searching import MOST_PAGES
-from tests.providers.desks import Answer, run, sought
+from tests.providers.asking import account
+from tests.providers.desks import SINCE, Answer, Asked, Desk, lined, run, sought
+from tests.providers.exchanges.anthropic_batches import GOOD
+from tests.providers.exchanges.anthropic_batches import batch as anthropic_batch
+from tests.providers.exchanges.anthropic_batches import listing as anthropic_listing
+from tests.providers.exchanges.anthropic_batches import row as anthropic_row
 from tests.providers.exchanges.openai_batches import BATCH
 from tests.providers.scripted import Heard, Scripted
 from tests.providers.test_openai_batches import SOUGHT, looking, pages
@@ -80,3 +88,64 @@ def test_a_list_that_goes_round_in_circles_is_left_and_proves_nothing(tmp_path: 
 
     assert "circles" in run(there, lambda on: mine.find(on.door, on.account, sought())).unsure
     assert len(there.asked) == 3
+
+
+AN_HOUR_BEHIND = {"Date": "Sun, 15 Nov 2026 11:10:00 GMT"}
+ASKED = datetime(2026, 11, 15, 12, 10, tzinfo=UTC)  # ten minutes after the batch may have been made
+OURS = {"created_at": "2026-11-15T11:00:30Z"}  # a moment after it was sent, by a clock behind ours
+
+
+def dated(headers: dict[str, str], asked: datetime | None, made: dict[str, str]) -> Found:
+    """What looking for a batch at Anthropic shows, by what its clock says and ours."""
+    path = "/v1/messages/batches"
+    answers = {
+        f"GET {path}": Answer(anthropic_listing(anthropic_batch(**made)), headers=headers),
+        f"GET {path}/msgbatch_1/results": Answer(lined(anthropic_row(1, GOOD))),
+    }
+    there = Desk(answers, lambda base: account("anthropic", base))
+    look = sought()._replace(asked_at=asked)
+    return run(there, lambda on: AnthropicBatches().find(on.door, on.account, look))
+
+
+def test_a_clock_behind_ours_does_not_hide_a_batch() -> None:
+    assert dated(AN_HOUR_BEHIND, ASKED, OURS) == Found("msgbatch_1")
+    assert dated(AN_HOUR_BEHIND, None, OURS) == Found()
+    long_before = {"created_at": "2026-11-15T10:40:00Z"}
+    assert dated(AN_HOUR_BEHIND, ASKED, long_before) == Found()
+    first = {"Date": "Mon, 01 Jan 0001 00:00:00 GMT"}
+    assert dated(first, ASKED, long_before) == Found("msgbatch_1")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Sun, 15 Nov 2026 13:10:00 GMT",  # a clock ahead of ours, or one that runs faster
+        "Fri, 31 Dec 9999 23:59:59 GMT",
+        "Sun, 15 Nov 2026 11:10:00 -0000",
+        "yesterday",
+        "",
+    ],
+)
+def test_whatever_a_date_says_nothing_is_looked_for_less_far_back(said: str) -> None:
+    at_once = {"created_at": "2026-11-15T11:51:00Z"}
+
+    assert dated({"Date": said}, ASKED, at_once) == Found("msgbatch_1")
+    assert dated({"Date": said}, ASKED, OURS) == Found()
+
+
+def test_a_long_list_is_read_as_far_as_a_clock_behind_ours_demands() -> None:
+    behind = int((SINCE - timedelta(hours=1)).timestamp())
+    later = [
+        {"id": f"b{number}", "created_at": behind + 60, "metadata": None, "input_file_id": "f"}
+        for number in range(100)
+    ]
+    ours = {**BATCH, "created_at": behind + 1}
+
+    def answer(asked: Asked) -> Answer:
+        page = [ours] if "after" in asked.query else later
+        return Answer({"data": page, "has_more": page is later}, headers=AN_HOUR_BEHIND)
+
+    there = Desk({"GET /v1/batches": answer}, lambda base: account("openai", f"{base}/v1"))
+    look = SOUGHT._replace(since=SINCE, asked_at=ASKED)
+
+    assert run(there, lambda on: OpenAIBatches().find(on.door, on.account, look)).ref == "batch_1"

@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import AsyncGenerator
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from quire.providers import anthropic_batches, batching, gemini_batches
 from tests.patience import at_most
-from tests.rehearsed.conftest import Rehearse
-from tests.rehearsed.rehearsed import ANTHROPIC, GEMINI, QuickClock, Rehearsed
+from tests.rehearsed.conftest import Rehearse, Serve
+from tests.rehearsed.rehearsed import ANTHROPIC, GEMINI, ByClock, QuickClock, Rehearsed
 from tests.world import sentences
 
 BLOCKS = 30
@@ -57,3 +59,25 @@ def test_one_deep_row_does_not_hold_up_the_others(
     assert progress.done >= BLOCKS - 3
     assert [view.state for view in here.engine.batches()] == ["collected"]
     assert progress.cost + progress.presumed >= here.bill()
+
+
+class Ahead(ByClock):
+    """A world whose clock is an hour ahead of the server's."""
+
+    def now(self) -> datetime:
+        return super().now() + timedelta(hours=1)
+
+
+def test_a_clock_ahead_of_the_vendors_makes_no_second_batch(serve: Serve, tmp_path: Path) -> None:
+    clock = QuickClock(240)
+    server = serve(clock=clock, batch_latency="20s", faults="batch_drop@1")
+    url = str(tmp_path / "quire.db")
+    here = Rehearsed(url, outside=Ahead(clock), lease=600.0, server=server, asks=ANTHROPIC)
+    here.ingest(sentences(BLOCKS))
+
+    progress = here.start(route="batch", min_batch_size=2, pack_size=3).wait(at_most(60))
+
+    assert progress.done == BLOCKS
+    assert len(server.batches()) == 1
+    assert progress.cost == here.bill()
+    here.close()

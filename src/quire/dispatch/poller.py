@@ -199,8 +199,8 @@ class Poller:
             known = tx.batches.refs(batch.credential_id)
             retired = tx.batches.nonces(batch.id) - {batch.nonce}
         began = None if retired else batch.creating_at
-        since = began or batch.created_at
-        return Sought(batch.nonce, batch.calls, batch.input_ref, since, known, retired)
+        since, now = began or batch.created_at, self._outside.now()
+        return Sought(batch.nonce, batch.calls, batch.input_ref, since, known, retired, now)
 
     def _found(self, hand: InHand, found: Found, gone: bool) -> Sequence[str]:
         """Write down what was found; returns what was made besides, and is to be cancelled.

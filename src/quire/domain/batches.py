@@ -86,6 +86,7 @@ class Sought(NamedTuple):
     since: datetime  # it was not made before this
     known: frozenset[str] = frozenset()  # references of batches that are others for sure
     retired: frozenset[str] = frozenset()  # names of earlier submissions, said not to be there
+    asked_at: datetime | None = None  # by the clock that `since` is of
 
 
 class Found(NamedTuple):

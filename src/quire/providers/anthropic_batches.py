@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
-from datetime import datetime, timedelta
 from pathlib import Path
 
 import jiter
@@ -38,6 +37,7 @@ from quire.providers.anthropic import (
 )
 from quire.providers.batching import (
     answer,
+    ask_dated,
     ask_json,
     cancelling,
     counted,
@@ -57,7 +57,6 @@ from quire.providers.searching import Search
 
 PAGE = 1_000  # batches
 MOST_PAGES = 50
-SKEW = timedelta(minutes=10)  # by which the vendor's clock and ours may differ
 
 _LARGE_NUMBER = re.compile(rb"[:,\[\s-]\d{19}")  # or what may be one, inside a text
 _STATUSES = {
@@ -117,7 +116,7 @@ class AnthropicBatches:
         Earlier submissions may have had another size, so that every batch is looked into for them.
         """
         search = Search(self.name, sought, MOST_PAGES)
-        for each in await self._list(door, account, sought, search):
+        for each in await self._list(door, account, search):
             ref = reference(each.get("id"))
             alike = _total(each) in (None, sought.rows)
             if not ref or ref in sought.known or not (alike or sought.retired):
@@ -172,22 +171,21 @@ class AnthropicBatches:
     async def discard(self, door: Door, account: Account, input_ref: str) -> None:
         """Delete nothing: nothing was brought."""
 
-    async def _list(
-        self, door: Door, account: Account, sought: Sought, search: Search
-    ) -> Sequence[JsonObject]:
+    async def _list(self, door: Door, account: Account, search: Search) -> Sequence[JsonObject]:
         """List batches, newest first, down to those made before."""
-        oldest = sought.since - SKEW
         found: list[JsonObject] = []
         after: dict[str, str] = {}
         while True:
             request = _request(account, query={"limit": str(PAGE), **after})
-            body = await ask_json(door, self._vendor.classify, account, request)
+            body, said = await ask_dated(door, self._vendor.classify, account, request)
+            search.date(said)
             page = items(body.get("data"))
-            found += [each for each in page if _made(each, oldest)]
+            recent = [each for each in page if search.is_recent(each.get("created_at"))]
+            found += recent
             if not isinstance(body.get("data"), list):
                 search.unreadable()
                 return found
-            if body.get("has_more") is not True or not all(_made(each, oldest) for each in page):
+            if body.get("has_more") is not True or len(recent) < len(page):
                 return found
             last = reference(body.get("last_id"))
             if not search.turn(last):
@@ -289,11 +287,3 @@ def _total(batch: JsonObject) -> int | None:
     """How many calls a batch has; None where it does not say."""
     counts: Json = batch.get("request_counts")
     return sum(counted(counts).values()) if isinstance(counts, dict) and counts else None
-
-
-def _made(batch: JsonObject, since: datetime) -> bool:
-    """Whether a batch may have been made since then."""
-    try:
-        return datetime.fromisoformat(text(batch.get("created_at"))) >= since
-    except (ValueError, TypeError):  # no date, or none with a zone: it may have been
-        return True

@@ -60,6 +60,18 @@ async def ask_json(
     missing: str = "",
 ) -> JsonObject:
     """Ask what may be asked again, for a JSON object; anything else is RETRY."""
+    return (await ask_dated(door, classify, account, request, upload, missing))[0]
+
+
+async def ask_dated(
+    door: Door,
+    classify: Classify,
+    account: Account,
+    request: HttpRequest,
+    upload: Upload = (),
+    missing: str = "",
+) -> tuple[JsonObject, str]:
+    """Ask for a JSON object, and when it was said, by the clock of whoever answers."""
     response = await asking(door, classify, account, request, upload, missing)
     body = parse(response.body)
     if not isinstance(body, dict):
@@ -68,7 +80,7 @@ async def ask_json(
             " check the base URL, and what stands between here and there",
             remedy=Remedy.RETRY,
         )
-    return body
+    return body, response.headers.get("date", "")
 
 
 async def creating(

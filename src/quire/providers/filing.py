@@ -36,7 +36,6 @@ PURPOSE: Mapping[str, str] = {"purpose": "batch"}  # what an upload says of itse
 PAGE = 100  # batches in one listing, the most there are
 ENDPOINTS = ("/responses", "/chat/completions")
 
-_SKEW = 600.0  # seconds by which their clock and ours may differ
 _ENDS = {"batch_expired": RowEnd.EXPIRED, "batch_cancelled": RowEnd.CANCELLED}
 _NOBODY = Call(
     attempt_id=AttemptId(0), model="a/b", system="", user="", output_schema=None, params=Params()
@@ -199,8 +198,8 @@ def look_at(page: Sequence[JsonObject], sought: Sought, search: Search) -> None:
         search.see(mapping(each.get("metadata")).get(TAG), each.get("id"), ours=filed)
 
 
-def all_before(page: Sequence[JsonObject], sought: Sought) -> bool:
+def all_before(page: Sequence[JsonObject], search: Search) -> bool:
     """Whether every batch of a page was made before the one that is sought can have been."""
     made = [each.get("created_at") for each in page]
-    oldest = sought.since.timestamp() - _SKEW
+    oldest = search.oldest.timestamp()
     return bool(made) and all(type(each) is int and each < oldest for each in made)

@@ -19,7 +19,7 @@ from quire.domain.batches import (
 from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.requests import Call
-from quire.providers.batching import ask_json, cancelling, counted, creating, reference
+from quire.providers.batching import ask_dated, ask_json, cancelling, counted, creating, reference
 from quire.providers.compatible import Compatible
 from quire.providers.filing import (
     PAGE,
@@ -107,12 +107,13 @@ class MistralBatches:
                 page_size=str(PAGE),
                 order_by="-created",
             )
-            body = await ask_json(door, self._vendor.classify, account, request)
+            body, said = await ask_dated(door, self._vendor.classify, account, request)
+            search.date(said)
             page = () if body.get("data") is None and body.get("total") == 0 else listing(body)
             if page is None:
                 return search.unreadable()
             look_at(page, sought, search)
-            if search.over or _is_last(body, page, number) or all_before(page, sought):
+            if search.over or _is_last(body, page, number) or all_before(page, search):
                 return search.found
             if not search.turn(reference(page[0].get("id")) if page else ""):
                 return search.found

@@ -21,6 +21,7 @@ from quire.domain.errors import ProviderError, Remedy
 from quire.domain.requests import Call
 from quire.providers import failing
 from quire.providers.batching import (
+    ask_dated,
     ask_json,
     cancelling,
     counted,
@@ -117,13 +118,14 @@ class OpenAIBatches:
         search = Search(self.name, sought)
         while True:
             request = place.request("GET", "batches", limit=str(PAGE), after=after)
-            body = await ask_json(door, self._classify, account, request)
+            body, said = await ask_dated(door, self._classify, account, request)
+            search.date(said)
             page = listing(body)
             if page is None:
                 return search.unreadable()
             look_at(page, sought, search)
             after = reference(page[-1].get("id")) if page else ""
-            if search.over or _is_last(body, page, sought) or not search.turn(after):
+            if search.over or _is_last(body, page, search) or not search.turn(after):
                 return search.found
 
     async def poll(self, door: Door, account: Account, ref: str) -> BatchStatus:
@@ -196,12 +198,12 @@ def _problem(error: JsonObject) -> str:
     return ": ".join(filter(None, (text(error.get("code")), text(error.get("message"))))) + place
 
 
-def _is_last(body: JsonObject, page: Sequence[JsonObject], sought: Sought) -> bool:
+def _is_last(body: JsonObject, page: Sequence[JsonObject], search: Search) -> bool:
     """Whether no batch that was made in time can be listed after this page."""
     more = body.get("has_more")
     if more is False or (more is not True and len(page) < PAGE):
         return True
-    return all_before(page, sought)
+    return all_before(page, search)
 
 
 def groq_batches() -> OpenAIBatches:

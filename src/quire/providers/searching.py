@@ -1,10 +1,14 @@
 """Searching a vendor's list of batches, page by page: a list that never ends proves nothing."""
 
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+
 from quire.domain.batches import Found, Sought
 from quire.domain.data import Json
 from quire.providers.batching import reference
 
 MOST_PAGES = 500
+SKEW = timedelta(minutes=10)  # by which the vendor's clock and ours may differ, unless it says so
 
 
 class Search:
@@ -17,6 +21,31 @@ class Search:
         self._most = most
         self._seen: set[str] = set()  # pages, by what leads to them
         self._found = Found()
+        self.oldest = sought.since - SKEW  # by the vendor's clock
+
+    def date(self, said: str) -> None:
+        """Learn the vendor's time when it was asked; where its clock is behind, look further back.
+
+        Never less far: a date may be wrong, and whoever asked may have waited for the answer.
+        """
+        asked, since = self._sought.asked_at, self._sought.since
+        if asked is None:
+            return
+        try:
+            behind = asked - parsedate_to_datetime(said[:60])
+        except (ValueError, TypeError, IndexError, OverflowError):  # no date, or without a zone
+            return
+        try:
+            self.oldest = min(self.oldest, since - behind - SKEW)
+        except OverflowError:
+            self.oldest = datetime.min.replace(tzinfo=UTC)
+
+    def is_recent(self, made: Json) -> bool:
+        """Whether a batch that was made then, as the vendor writes it, may be the one sought."""
+        try:
+            return datetime.fromisoformat(made if isinstance(made, str) else "") >= self.oldest
+        except (ValueError, TypeError, OverflowError):  # no date, or none with a zone: it may be
+            return True
 
     def see(self, name: Json, ref: Json, *, ours: bool = False) -> None:
         """Look at one batch of a page: by our name on it, or `ours` for another reason."""
