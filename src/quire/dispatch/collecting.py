@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import closing
 
-from quire.dispatch.downloading import Download, Taken
+from quire.dispatch.downloading import PAID, Download, Taken
 from quire.dispatch.means import Means
 from quire.dispatch.office import InHand
 from quire.dispatch.reading import read
@@ -12,16 +12,24 @@ from quire.domain.batches import BatchStatus, End, RowEnd
 from quire.domain.errors import ProviderError, Remedy, Undecodable
 from quire.domain.money import cost
 from quire.domain.requests import Answer, CallFailure
-from quire.pipeline.collect import Rows, Strays, collect, finish, own, presumed, settle_missing
+from quire.pipeline.collect import (
+    Rows,
+    Strays,
+    collect,
+    finish,
+    hold_foreign,
+    own,
+    presumed,
+    settle_missing,
+)
 from quire.pipeline.contexts import StageContext
 from quire.providers.protocol import Door
 
-PATIENT = 4  # looks at a completed batch that has no rows, before they count as missing
+PATIENT = 4  # looks at an ended batch whose answers are not all there, before they are missing
 IDLE_SECONDS = 120.0  # without a row, after which a download is given up
 
 UNREADABLE = Undecodable("the batch's row for this call is in no form that is known")
 
-_PAID = (RowEnd.ANSWERED, RowEnd.UNREADABLE)
 _FREE = (RowEnd.EXPIRED, RowEnd.CANCELLED)
 
 
@@ -44,8 +52,11 @@ class Collector:
         with closing(Download(await self._threads.run(self._nonces, hand))) as download:
             await self._fetch(hand, status, door, download)
             await self._keep_unread(hand, download)
-        if download.is_empty and status.end is End.COMPLETED and hand.batch.failures < PATIENT:
-            raise ProviderError("it is completed, but has no rows yet", remedy=Remedy.RETRY)
+        if hand.batch.failures < PATIENT and (lacking := _lacking(status, download)):
+            raise ProviderError(lacking, remedy=Remedy.RETRY)
+        if download.is_foreign:
+            await self._threads.run(self._hold_foreign, hand, download.strangers)
+            return
         self._outside.reach("before_collect")
         while await self._threads.run(self._settle_missing, hand, download.strays):
             pass
@@ -110,13 +121,17 @@ class Collector:
 
     def _sorted(self, hand: InHand, group: Sequence[Taken]) -> Rows:
         version = self._vendors.provider(hand.context.provider).decoder_version
-        answers = [_answer(hand.context, version, each) for each in group if each.end in _PAID]
+        answers = [_answer(hand.context, version, each) for each in group if each.end in PAID]
         failures = [
             CallFailure(each.attempt, each.error or _unsaid(), self._outside.jitter(), hand.account)
             for each in group
             if each.end is RowEnd.ERRORED
         ]
         return Rows(answers, failures, [each.attempt for each in group if each.end in _FREE])
+
+    def _hold_foreign(self, hand: InHand, rows: int) -> None:
+        with self._ledger.transaction() as tx:
+            hold_foreign(tx, hand.batch, rows, self._outside.now())
 
     def _settle_missing(self, hand: InHand, strays: Strays) -> int:
         with self._ledger.transaction() as tx:
@@ -125,6 +140,15 @@ class Collector:
     def _finish(self, hand: InHand, strays: Strays) -> None:
         with self._ledger.transaction() as tx:
             finish(tx, hand.batch, strays, self._outside.now())
+
+
+def _lacking(status: BatchStatus, download: Download) -> str:
+    """What of an ended batch did not come, although it should be there; "" where nothing lacks."""
+    if download.answers < status.answers:
+        return f"it has {status.answers:,} answers, but only {download.answers:,} came"
+    if download.is_empty and not download.strangers and status.end is End.COMPLETED:
+        return "it is completed, but has no rows yet"
+    return ""
 
 
 def _answer(context: StageContext, version: int, taken: Taken) -> Answer:

@@ -10,10 +10,13 @@ from quire.domain.ids import AttemptId
 from quire.domain.requests import Reply
 from quire.pipeline.collect import Strays
 
-GROUP = 1024  # rows stored in one transaction
+GROUP = 1024  # answers stored in one transaction
+HEAVY = 8  # answers that a row of any other kind counts as: it takes statements of its own
 GROUP_BYTES = 8 * 2**20  # or so many bytes of them
 KEPT = 1000  # lines of one batch that name no call, at most
 KEPT_BYTES = 16 * 2**20
+
+PAID = (RowEnd.ANSWERED, RowEnd.UNREADABLE)  # or so it may be
 
 
 class Taken(NamedTuple):
@@ -34,8 +37,10 @@ class Download:
         self._nonces = nonces
         self._group: list[Taken] = []
         self._size = 0  # bytes
-        self._seen: set[AttemptId] = set()
+        self._weight = 0
+        self._seen: dict[AttemptId, bool] = {}  # whether what came was an answer
         self._duplicates = self._unread = self._nameless = 0
+        self.answers = 0  # that came, whosesoever, and lines that may be some
         self._aside = SpooledTemporaryFile(GROUP_BYTES)  # noqa: SIM115 - closed with the download
         self.kept: list[bytes] = []  # lines that name no call
         self.strangers = 0
@@ -47,6 +52,7 @@ class Download:
 
     def take(self, row: BatchRow, reply: Reply | Undecodable | None) -> None:
         """Take the next row, and what was read of it if it is an answer."""
+        self.answers += row.end in PAID
         if row.end is RowEnd.UNREADABLE:
             self._unread += 1
             self._aside.write(row.raw + b"\n")
@@ -75,12 +81,15 @@ class Download:
                 self.kept.append(raw)
 
     def _add(self, taken: Taken) -> None:
-        if taken.attempt in self._seen:
+        """Take the first row of a call; an answer also after others, for it is paid."""
+        answered, before = taken.end is RowEnd.ANSWERED, self._seen.get(taken.attempt)
+        if before or (before is not None and not answered):
             self._duplicates += 1
         else:
-            self._seen.add(taken.attempt)
+            self._seen[taken.attempt] = answered
             self._group.append(taken)
             self._size += len(taken.raw)
+            self._weight += 1 if answered else HEAVY
 
     @property
     def is_empty(self) -> bool:
@@ -88,13 +97,18 @@ class Download:
         return not self._seen and not self._unread
 
     @property
+    def is_foreign(self) -> bool:
+        """Whether all that came belongs to somebody else."""
+        return self.is_empty and self.strangers > 0
+
+    @property
     def is_full(self) -> bool:
         """Whether the rows in memory are to be stored now."""
-        return len(self._group) >= GROUP or self._size >= GROUP_BYTES
+        return self._weight >= GROUP or self._size >= GROUP_BYTES
 
     def next_group(self) -> list[Taken]:
         """Hand over the rows in memory."""
-        group, self._group, self._size = self._group, [], 0
+        group, self._group, self._size, self._weight = self._group, [], 0, 0
         return group
 
     @property

@@ -31,6 +31,8 @@ from quire.plan.batching import next_look, wait_after
 
 ASK_SECONDS = 60.0  # that one question may take
 LATER = timedelta(minutes=5)  # until a key that is missing may be back
+AGAIN = timedelta(seconds=30)  # until a batch that others may have the key of is looked at again
+AT_PROVIDER = ("unknown", "open", "ended")
 NEW = timedelta(minutes=2)  # in which a provider may not know its own batch yet
 TOLERATED = 4  # failures in a row of such a kind
 PERSON = timedelta(hours=1)  # until somebody may have looked
@@ -54,6 +56,7 @@ class Poller:
         self._office = office
         self._collector = Collector(means)
         self._single: set[BatchId] = set()  # batches that were made once, as far as lists show
+        self._keyless: dict[BatchId, datetime] = {}  # left to others until then
         self.poll: float | None = None  # seconds between two looks, instead of the vendor's
 
     async def step(self, group: asyncio.TaskGroup, worker: WorkerId, now: datetime) -> int:
@@ -68,8 +71,9 @@ class Poller:
     def _take(self, worker: WorkerId, now: datetime) -> list[InHand]:
         taken: list[InHand] = []
         with self._ledger.transaction() as tx:
-            for batch in tx.batches.due(now, self._office.free):
-                if self._office.holds(batch.id):
+            self._keyless = {each: at for each, at in self._keyless.items() if at > now}
+            for batch in tx.batches.due(now, self._office.free + len(self._keyless)):
+                if self._office.holds(batch.id) or batch.id in self._keyless:
                     continue
                 if batch.state == "submitting":
                     recover(tx, batch, now)
@@ -91,6 +95,7 @@ class Poller:
             detail = f"batch {batch.id}: {chosen.problem}; then `quire resume {batch.run_id}`"
             hold(tx, batch.run_id, HoldKind.CREDENTIAL, detail, now)
             tx.batches.delay(batch.id, now + LATER, "its key is missing", failed=False)
+        self._keyless[batch.id] = now + AGAIN
         return None
 
     async def _look(self, hand: InHand) -> None:
@@ -249,6 +254,8 @@ class Poller:
         now = self._outside.now()
         with self._ledger.transaction() as tx:
             batch = tx.batches.get(hand.batch.id) or hand.batch
+            if batch.state not in AT_PROVIDER:  # another worker brought it home meanwhile
+                return
             put_off(tx, batch, str(error), error.retry_after, now)
             if error.remedy is Remedy.FIX_ACCOUNT and not _may_pass(batch, error, now):
                 # only this key may ask, so that no other takes over

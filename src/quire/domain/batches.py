@@ -104,6 +104,7 @@ class BatchStatus:
     end: End | None = None  # None: it is still under way
     cancelling: bool = False
     counts: Mapping[str, int] = field(default_factory=dict)  # the provider's, for display only
+    answers: int = 0  # that the provider says it has; 0 where it does not say
     results: tuple[str, ...] = ()  # where its rows are, for `fetch`
     problem: str = ""  # what the provider said went wrong
 

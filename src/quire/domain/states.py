@@ -89,7 +89,7 @@ ATTEMPT = _lifecycle(
     "attempt",
     "open",
     [
-        ("open|unknown|written_off", "answer", "answered"),
+        ("open|unknown|written_off|refused", "answer", "answered"),
         ("answered", "settle", "settled"),
         ("open", "lose", "unknown"),
         ("unknown", "write_off", "written_off"),

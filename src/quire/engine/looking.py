@@ -116,7 +116,7 @@ class Looking:
         """
         with self._ledger.snapshot() as tx:
             going = [progress(tx, each.run_id, self.contexts) for each in tx.runs.wishes()]
-            return all(map(at_rest, going)) and not tx.batches.left_over()
+            return all(map(at_rest, going)) and not tx.batch_views.left_over()
 
     def running(self) -> list[RunId]:
         """The runs that have not ended."""

@@ -18,6 +18,7 @@ from quire.pipeline.record import hold, let_go_again, lose_for_good, record_answ
 from quire.plan.batching import wait_after
 
 CHUNK = 1000
+FOREIGN = timedelta(hours=1)  # until somebody may have named the right batch
 NOTHING_RAN = (End.FAILED, End.QUEUE_FULL)
 UNHEARD, HEARD = ("unknown", "written_off"), ("answered", "settled")  # how attempts may stand
 
@@ -211,6 +212,17 @@ def hold_unknown(tx: Transaction, batch: Batch, now: datetime) -> None:
         f" or `quire batches adopt {batch.id} --absent`"
     )
     hold(tx, batch.run_id, HoldKind.UNKNOWN_SUBMIT, detail, now)
+
+
+def hold_foreign(tx: Transaction, batch: Batch, rows: int, now: datetime) -> None:
+    """What was taken for a batch is somebody else's: nothing is asked again before all is known."""
+    detail = (
+        f"what was found as batch {batch.id} is another's: none of its {rows} rows is ours;"
+        f" `quire batches adopt {batch.id} --ref REF` names the right one,"
+        f" `quire batches adopt {batch.id} --absent` says that there is none"
+    )
+    hold(tx, batch.run_id, HoldKind.UNKNOWN_SUBMIT, detail, now)
+    tx.batches.delay(batch.id, now + FOREIGN, "a person must look", failed=False)
 
 
 def put_off(tx: Transaction, batch: Batch, problem: str, told: float | None, now: datetime) -> None:

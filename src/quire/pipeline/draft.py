@@ -58,15 +58,31 @@ def draft(
         return Drafting(moved=given_up + send_directly(tx, lane))
     if found is not None and (found.next_at > now or found.lease_until > now):
         return NOTHING  # somebody has it in hand, or the provider asked to wait
-    more = may_pack(tx, contexts, context, now)
     if found is None:
+        more = may_pack(tx, contexts, context, now)
         queued = tx.requests.queued(lane.id, gathering.rules.calls)
-        waited = gathering.waited >= context.policy.batch_wait
-        if not queued or not is_due(queued, gathering.rules, more=more, waited=waited):
+        if not queued or not _is_ripe(tx, context, gathering, queued, more, now):
             return Drafting(waiting=queued > 0)
         if queued < context.policy.min_batch_size:
             return Drafting(moved=send_directly(tx, lane))
     return _fill(tx, context, found, gathering, now)
+
+
+def _is_ripe(
+    tx: Transaction,
+    context: StageContext,
+    gathering: Gathering,
+    queued: int,
+    more: bool,
+    now: datetime,
+) -> bool:
+    """Whether a lane's queue goes now, as it is; calls that wait to go again go together."""
+    policy = context.policy
+    waited = gathering.waited >= policy.batch_wait
+    if not is_due(queued, gathering.rules, more=more, waited=waited):
+        return False
+    ready = len(tx.requests.next(context.lane_id, CHUNK, now))
+    return ready == min(queued, CHUNK) or (waited and ready >= policy.min_batch_size)
 
 
 def _fill(

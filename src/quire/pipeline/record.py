@@ -31,22 +31,25 @@ from quire.plan.retrying import (
     after_refused,
 )
 
+PRESUMED = ("unknown", "written_off")  # attempts whose cost was counted, although nobody knew it
+
 
 def record_answers(tx: Transaction, answers: Sequence[Answer], now: datetime) -> None:
     """Store paid answers, raw; safe to run again after an uncertain commit."""
     if not answers:
         return
-    stored, late = answers, dict[AttemptId, str]()
+    stored: Sequence[Answer] = answers
+    late: list[AttemptId] = []
     if not tx.attempts.answer_open(answers, now):
         moved = tx.attempts.move("answer", [each.attempt_id for each in answers])
         stored = [each for each in answers if each.attempt_id in moved]
         stored = _without_purged(tx, stored)
-        late = {attempt: source for attempt, source in moved.items() if source != "open"}
+        late = [attempt for attempt, source in moved.items() if source in PRESUMED]
         tx.attempts.store(stored, now)
     tallies: dict[StageId, Counter[str]] = defaultdict(Counter)
     for stage, counted in groupby(stored, lambda each: each.stage_id):
         _count(tx, list(counted), tallies[stage], now)
-    for row in tx.attempts.by_id(list(late)) if late else []:
+    for row in tx.attempts.by_id(late) if late else []:
         tallies[row.stage_id]["presumed"] -= row.reserved  # it was counted when it was lost
     for stage, deltas in tallies.items():
         tx.tallies.add(stage, deltas)

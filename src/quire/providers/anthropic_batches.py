@@ -146,7 +146,13 @@ class AnthropicBatches:
         if status != "ended":
             return BatchStatus(cancelling=status == "canceling", counts=counts)
         archived = "its results are archived, and cannot be read" if body.get("archived_at") else ""
-        return BatchStatus(end=_end(body, counts), counts=counts, results=(ref,), problem=archived)
+        return BatchStatus(
+            end=_end(body, counts),
+            counts=counts,
+            answers=counts.get("succeeded", 0),
+            results=(ref,),
+            problem=archived,
+        )
 
     async def fetch(
         self, door: Door, account: Account, ref: str, status: BatchStatus

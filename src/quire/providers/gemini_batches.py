@@ -129,6 +129,7 @@ class GeminiBatches:
             end=end,
             cancelling=state == CANCELLING,
             counts=counts,
+            answers=counts.get("successfulRequestCount", 0),
             results=(file,) if file else (),
             problem=told(error),
         )

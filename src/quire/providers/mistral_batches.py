@@ -163,6 +163,7 @@ def read_job(body: JsonObject) -> BatchStatus:
         end=_ENDS.get(word),
         cancelling=word == "CANCELLATION_REQUESTED",
         counts={name.removesuffix("_requests"): value for name, value in counts.items()},
+        answers=counts.get("succeeded_requests", 0),
         results=tuple(filter(None, files)),
         problem=one_line("; ".join(filter(None, said))),
     )

@@ -183,10 +183,12 @@ def read_status(vendor: str, body: JsonObject) -> BatchStatus:
     if end is End.FAILED and any(each.get("code") == _FULL for each in errors):
         end = End.QUEUE_FULL
     files = (reference(body.get("output_file_id")), reference(body.get("error_file_id")))
+    counts = counted(mapping(body.get("request_counts")))
     return BatchStatus(
         end=end,
         cancelling=word == "cancelling",
-        counts=counted(mapping(body.get("request_counts"))),
+        counts=counts,
+        answers=counts.get("completed", 0),
         results=tuple(filter(None, files)),
         problem=one_line("; ".join(map(_problem, errors[:3]))),
     )

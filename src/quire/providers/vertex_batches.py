@@ -140,6 +140,7 @@ class VertexBatches:
             end=end_of(state, error, counts.get("successfulCount", 0)),
             cancelling=state == CANCELLING,
             counts=counts,
+            answers=counts.get("successfulCount", 0),
             results=(place,) if place else (),
             problem=told(error),
         )

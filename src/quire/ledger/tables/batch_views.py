@@ -41,6 +41,12 @@ class BatchViews:
         kept = self._kept([row[0] for row in rows if row[22]])
         return [_view(row, counts[row[0]], kept.get(row[0], 0)) for row in rows]
 
+    def left_over(self) -> int:
+        """How many batches of runs that have ended are still to be collected."""
+        rows = self._connection.run("batches_left_over", workspace=self._workspace)
+        count: int = rows[0][0]
+        return count
+
     def lines(self, batch: BatchId) -> list[bytes]:
         """The lines of a batch's results that nobody could read, and that name no call of ours."""
         rows = self._connection.run("kept_lines", workspace=self._workspace, batch=batch)

@@ -209,3 +209,8 @@ SELECT id FROM requests WHERE id IN (:ids...) AND late = 1
 -- name: take_lane
 -- SQLite has one writer: nobody else can be at it.
 SELECT id FROM lanes WHERE workspace_id = :workspace AND id = :id
+
+-- name: batches_left_over
+-- What providers still have of runs that have ended, as far as nothing is known against the next look.
+SELECT count(*) FROM batches b JOIN lanes l ON l.id = b.lane_id JOIN runs r ON r.id = l.run_id
+WHERE b.workspace_id = :workspace AND b.state IN ('unknown', 'open', 'ended') AND b.problem = '' AND r.state <> 'running'
