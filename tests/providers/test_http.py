@@ -8,11 +8,12 @@ import orjson
 import pytest
 from aiohttp import web
 
+from quire.domain.accounts import Account, Secret
 from quire.domain.errors import Remedy
 from quire.providers.compatible import Compatible
-from quire.providers.http import LARGEST_BODY, HttpProvider, Transport
+from quire.providers.http import LARGEST_BODY, HttpProvider, Transport, refusal, without_key
 from quire.providers.openai import OpenAI
-from quire.providers.protocol import Sent
+from quire.providers.protocol import HttpResponse, Sent
 from tests.providers.asking import CALL, KEY, account, asked
 from tests.providers.carrying import against, answered, failing, send, spoken_to
 from tests.providers.exchanges.openai import RESPONSES_ANSWERS
@@ -175,6 +176,17 @@ def test_a_wrong_key_is_known_as_one_and_an_echo_of_it_is_hidden() -> None:
 
     assert (error.remedy, error.bad_key) == (Remedy.FIX_ACCOUNT, True)
     assert "Incorrect API key provided" in str(error)
+
+
+def test_a_short_key_is_hidden_in_complaints_and_not_in_answers() -> None:
+    mine = Account(provider="openai", credential="", key=Secret("pass12"))
+    body = b'{"error": {"message": "pass12 is no key"}}'
+
+    told = refusal(OpenAI().classify, HttpResponse(401, {}, body), mine, "here")
+
+    assert "pass12" not in str(told)
+    assert "is no key" in str(told)
+    assert without_key(b"the word pass12", mine) == b"the word pass12"
 
 
 def test_an_echo_of_the_key_beyond_what_is_shown_leaves_no_part_of_it() -> None:

@@ -9,6 +9,7 @@ from typing import NamedTuple, NewType, NoReturn
 from quire.domain.models import Limits
 
 CredentialId = NewType("CredentialId", int)
+LEAST_HIDDEN = 4  # characters; a shorter key is part of ordinary words, and guards nothing
 
 
 class Secret:
@@ -47,8 +48,7 @@ class Secret:
 
     def hide_in(self, text: str) -> str:
         """Take it out of somebody else's words: vendors repeat keys in their complaints."""
-        # a shorter one is part of ordinary words, and guards nothing
-        return text.replace(self._value, repr(self)) if len(self._value) >= 4 else text
+        return text.replace(self._value, repr(self)) if len(self._value) >= LEAST_HIDDEN else text
 
     def reveal(self) -> str:
         """The key itself, for the header of a call."""

@@ -132,6 +132,10 @@ class Anthropic:
             return None
         return Rates(limits, left, _reset(headers))
 
+    def failed(self, raw: bytes) -> HttpResponse | None:
+        """None: it sends no errors with a 200."""
+        return None
+
 
 @lru_cache(maxsize=256)
 def messages_at(base: str) -> str:

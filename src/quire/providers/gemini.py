@@ -43,3 +43,7 @@ class Gemini:
     def rates(self, headers: Mapping[str, str]) -> Rates | None:
         """Learn nothing: Google's headers do not speak of limits."""
         return None
+
+    def failed(self, raw: bytes) -> HttpResponse | None:
+        """None: it sends no errors with a 200."""
+        return None

@@ -1,7 +1,6 @@
 """Calls over HTTP: a vendor's format over shared connections, and every failure classified."""
 
 import re
-from collections.abc import Callable
 from functools import lru_cache
 
 import orjson
@@ -27,7 +26,7 @@ __all__ = [
 
 LONGEST_MESSAGE = 300
 
-_LEAST_SECRET = 8  # characters; shorter keys are passwords of nobody, and common words
+_LEAST_IN_ANSWERS = 8  # characters; a shorter key may be a word that an answer rightly has
 
 
 class HttpProvider:
@@ -39,15 +38,13 @@ class HttpProvider:
         self.decoder_version = vendor.decoder_version
         self._vendor = vendor
         self._transport = transport
-        # Some vendors send errors with a 200; those can tell.
-        self._failed: Callable[[bytes], HttpResponse | None] = getattr(vendor, "failed", _never)
 
     async def send(self, call: Call, account: Account) -> Sent:
         """Carry one call and return what came back, or raise ProviderError."""
         request = encoded(self._vendor, call, account)
         response = await self._transport.post(request)
         if 200 <= response.status < 300:
-            failed = self._failed(response.body)
+            failed = self._vendor.failed(response.body)
             if failed is None:
                 return Sent(without_key(response.body, account), self._rates(response))
             response = failed._replace(headers=response.headers)
@@ -96,7 +93,7 @@ def refusal(
     if 300 <= response.status < 400:
         to = one_line(response.headers.get("location", "")).partition("?")[0]
         told = f"{response.status} from {place}: it points to {to or 'another place'}"
-        told = _hide(f"{told}; put that address into the base URL", account)
+        told = account.key.hide_in(f"{told}; put that address into the base URL")
         return ProviderError(one_line(told), remedy=Remedy.FIX_ACCOUNT)
     response = response._replace(body=without_key(response.body, account))
     error = classify(response)
@@ -109,7 +106,7 @@ def refusal(
     if page and remedy is Remedy.FIX_ACCOUNT:
         told += "; check the base URL, and what stands between here and there"
     return ProviderError(
-        one_line(_hide(told, account)),
+        one_line(account.key.hide_in(told)),
         remedy=remedy,
         retry_after=error.retry_after,
         spent=error.spent and not page,
@@ -120,7 +117,7 @@ def refusal(
 def without_key(body: bytes, account: Account) -> bytes:
     """Take our key out of what came back, however JSON writes it."""
     key = account.key.reveal()
-    if len(key) < _LEAST_SECRET:
+    if len(key) < _LEAST_IN_ANSWERS:
         return body
     found = _forms(key)
     return found.sub(b"...", body) if found.search(body) else body
@@ -135,17 +132,7 @@ def _forms(key: str) -> re.Pattern[bytes]:
     return re.compile(b"|".join(re.escape(form.encode()) for form in dict.fromkeys(forms)))
 
 
-def _hide(text: str, account: Account) -> str:
-    key = account.key.reveal()
-    return text.replace(key, repr(account.key)) if len(key) >= _LEAST_SECRET else text
-
-
 def _is_page(response: HttpResponse) -> bool:
     if "html" in response.headers.get("content-type", "").lower():
         return True
     return response.body[:200].lstrip().lower().startswith((b"<!doctype", b"<html", b"<head"))
-
-
-def _never(raw: bytes) -> HttpResponse | None:
-    """Whoever sends no errors with a 200."""
-    return None

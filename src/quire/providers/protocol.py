@@ -58,6 +58,10 @@ class Vendor(Protocol):
         """Read what the headers say of our limits; None where they say nothing."""
         ...
 
+    def failed(self, raw: bytes) -> HttpResponse | None:
+        """A body that came with a 200 and is an error, as the error that it is; else None."""
+        ...
+
 
 class Provider(Protocol):
     """Whoever carries calls: a vendor behind HTTP, or the simulated model in this process."""

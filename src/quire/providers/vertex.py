@@ -58,6 +58,10 @@ class Vertex:
         """Learn nothing: Google's headers do not speak of limits."""
         return None
 
+    def failed(self, raw: bytes) -> HttpResponse | None:
+        """None: it sends no errors with a 200."""
+        return None
+
 
 def project_at(account: Account, base: str = "", end: str = "") -> str:
     """Where something of the account's project is found, in its location."""
