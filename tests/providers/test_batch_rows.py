@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from quire.domain.batches import BatchRow, BatchStatus, RowEnd
 from quire.domain.errors import ProviderError, Remedy
 from quire.providers.compatible import Compatible
-from quire.providers.filing import Speaker, read_row
+from quire.providers.filing import read_row
 from quire.providers.openai import OpenAI
 from quire.providers.openai_batches import OpenAIBatches
+from quire.providers.protocol import Vendor
 from quire.providers.transport import Transport
 from tests.providers.asking import KEY, account, refused
 from tests.providers.carrying import failing
@@ -32,12 +33,12 @@ NAMES = [
 ]
 
 
-def read(row: object, vendor: Speaker | None = None) -> BatchRow:
+def read(row: object, vendor: Vendor | None = None) -> BatchRow:
     raw = row if isinstance(row, bytes) else orjson.dumps(row)
     return read_row(vendor or OpenAI(), account(), raw)
 
 
-def errored(row: object, vendor: Speaker | None = None) -> ProviderError:
+def errored(row: object, vendor: Vendor | None = None) -> ProviderError:
     found = read(row, vendor)
     assert found is not None
     assert (found.custom_id, found.end, found.raw) == ("a-1", RowEnd.ERRORED, b"")
@@ -166,7 +167,7 @@ def test_half_a_character_does_not_cost_an_answer() -> None:
 
 @given(json_of(NAMES), st.sampled_from(["openai", "groq", "mistral"]))
 def test_no_row_is_an_exception(value: Any, name: str) -> None:
-    vendor: Speaker = OpenAI() if name == "openai" else Compatible(name)
+    vendor: Vendor = OpenAI() if name == "openai" else Compatible(name)
     rows = [value, {"custom_id": "a-1", "response": value}, {"custom_id": "a-1", "error": value}]
     rows += [answered("a-1", value), answered("a-1", value, 500)]
 

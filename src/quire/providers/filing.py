@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from quire.domain.accounts import Account
@@ -43,14 +43,6 @@ _NOBODY = Call(
 
 
 Reading = Callable[[bytes, Account], BatchRow]  # of one line
-
-
-class Speaker(Vendor, Protocol):
-    """A vendor who speaks like OpenAI."""
-
-    def failed(self, raw: bytes) -> HttpResponse | None:
-        """A body that came with a 200 and is an error, as the error that it is."""
-        ...
 
 
 class Place(NamedTuple):
@@ -130,7 +122,7 @@ async def delete_file(door: Door, vendor: Vendor, account: Account, name: str) -
 
 
 async def read_files(
-    door: Door, vendor: Speaker, account: Account, names: Iterable[str], read: Reading
+    door: Door, vendor: Vendor, account: Account, names: Iterable[str], read: Reading
 ) -> AsyncGenerator[BatchRow]:
     """Read the rows of files of results, one after the other, each file once."""
     place = place_of(vendor, account)
@@ -142,12 +134,12 @@ async def read_files(
                 yield read(line, account)
 
 
-def read_row(vendor: Speaker, account: Account, line: bytes) -> BatchRow:
+def read_row(vendor: Vendor, account: Account, line: bytes) -> BatchRow:
     """Read one line of results."""
     return guarded(lambda: _read(vendor, account, line), line)
 
 
-def _read(vendor: Speaker, account: Account, line: bytes) -> BatchRow:
+def _read(vendor: Vendor, account: Account, line: bytes) -> BatchRow:
     row = mapping(parse(line))
     name = text(row.get("custom_id"))
     if not name:

@@ -33,7 +33,6 @@ from quire.providers.filing import (
     PAGE,
     PURPOSE,
     TAG,
-    Speaker,
     all_before,
     delete_file,
     endpoint_of,
@@ -46,7 +45,7 @@ from quire.providers.filing import (
 )
 from quire.providers.http import encoded, one_line
 from quire.providers.openai import OpenAI
-from quire.providers.protocol import Door, HttpResponse
+from quire.providers.protocol import Door, HttpResponse, Vendor
 from quire.providers.rates import retry_after
 from quire.providers.reading import items, mapping, text
 from quire.providers.searching import Search
@@ -72,7 +71,7 @@ class OpenAIBatches:
 
     def __init__(
         self,
-        vendor: Speaker | None = None,
+        vendor: Vendor | None = None,
         rules: BatchRules = RULES,
         fields: Mapping[str, str] = PURPOSE,
     ) -> None:
