@@ -1,17 +1,20 @@
 """What a vendor says in an unexpected way holds up no batch, and makes none a second time."""
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from quire.domain.runs import Progress
 from quire.providers import anthropic_batches, batching, gemini_batches
+from quire.providers.protocol import HttpRequest, HttpResponse
+from quire.providers.transport import Transport
 from tests.patience import at_most
 from tests.rehearsed.conftest import Rehearse, Serve
-from tests.rehearsed.rehearsed import ANTHROPIC, GEMINI, ByClock, QuickClock, Rehearsed
+from tests.rehearsed.rehearsed import ANTHROPIC, GEMINI, OPENAI, ByClock, QuickClock, Rehearsed
 from tests.world import sentences
 
 BLOCKS = 30
@@ -81,3 +84,46 @@ def test_a_clock_ahead_of_the_vendors_makes_no_second_batch(serve: Serve, tmp_pa
     assert len(server.batches()) == 1
     assert progress.cost == here.bill()
     here.close()
+
+
+STRANGE: dict[tuple[str, str], Callable[[dict[str, Any]], dict[str, Any]]] = {
+    (ANTHROPIC, "null items"): lambda body: {**body, "data": [None for _ in body["data"]]},
+    (ANTHROPIC, "more, in words"): lambda body: {**body, "data": [], "has_more": "true"},
+    (GEMINI, "null items"): lambda body: {"operations": [None]},
+    (GEMINI, "another name"): lambda body: {"batches": body.get("operations", [])},
+    (OPENAI, "more, in words"): lambda body: {"data": [], "has_more": "true"},
+}
+
+
+@pytest.mark.parametrize(("asks", "kind"), STRANGE)
+def test_a_list_in_a_strange_form_makes_no_second_batch(
+    rehearse: Rehearse, monkeypatch: pytest.MonkeyPatch, asks: str, kind: str
+) -> None:
+    exchange, strange = Transport.exchange, [True]
+
+    async def garbled(self: Transport, request: HttpRequest, upload: Any = ()) -> HttpResponse:
+        response = await exchange(self, request, upload)
+        listing = request.method == "GET" and request.url.partition("?")[0].endswith("batches")
+        if not listing or not strange[0]:
+            return response
+        body = STRANGE[asks, kind](json.loads(response.body))
+        return response._replace(body=json.dumps(body).encode())
+
+    monkeypatch.setattr(Transport, "exchange", garbled)
+    here = batched(rehearse, asks, faults="batch_drop@1")
+    in_time = at_most(60)
+    problems = set[str]()
+
+    def hasten(progress: Progress) -> None:
+        in_time(progress)
+        for view in here.engine.batches():
+            if view.state == "unknown" and strange[0]:
+                problems.add(view.problem)
+                strange[0] = not any("list of batches" in each for each in problems)
+                here.server.advance(900)  # long after it would surely be absent
+
+    progress = here.start(route="batch", min_batch_size=2, pack_size=3).wait(hasten)
+
+    assert progress.done == BLOCKS
+    assert not strange[0]
+    assert len(here.server.batches()) == 1

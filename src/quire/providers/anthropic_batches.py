@@ -23,7 +23,7 @@ from quire.domain.batches import (
     Submission,
     attempt_of,
 )
-from quire.domain.data import Json, JsonObject, plain_json
+from quire.domain.data import JsonObject, plain_json
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.requests import Call
 from quire.providers.addressing import below
@@ -70,6 +70,7 @@ _STATUSES = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
+_STATES = {"processing", "succeeded", "errored", "canceled", "expired"}  # of a batch's calls
 _ENDS = {"canceled": RowEnd.CANCELLED, "expired": RowEnd.EXPIRED}
 
 
@@ -117,9 +118,11 @@ class AnthropicBatches:
         """
         search = Search(self.name, sought, MOST_PAGES)
         for each in await self._list(door, account, search):
-            ref = reference(each.get("id"))
-            alike = _total(each) in (None, sought.rows)
-            if not ref or ref in sought.known or not (alike or sought.retired):
+            ref, alike = reference(each.get("id")), _may_have(each, sought.rows)
+            if ref in sought.known or not (alike or sought.retired):
+                continue
+            if not ref:
+                search.doubt("has one without a name")
                 continue
             ended = each.get("processing_status") == "ended"
             first = await self._first(door, account, ref) if ended else None
@@ -185,13 +188,13 @@ class AnthropicBatches:
             request = _request(account, query={"limit": str(PAGE), **after})
             body, said = await ask_dated(door, self._vendor.classify, account, request)
             search.date(said)
-            page = items(body.get("data"))
+            listed, more = body.get("data"), body.get("has_more")
+            page = items(listed)
             recent = [each for each in page if search.is_recent(each.get("created_at"))]
             found += recent
-            if not isinstance(body.get("data"), list):
+            if not isinstance(listed, list) or len(page) < len(listed) or type(more) is not bool:
                 search.unreadable()
-                return found
-            if body.get("has_more") is not True or len(recent) < len(page):
+            if more is not True or len(recent) < len(page):
                 return found
             last = reference(body.get("last_id"))
             if not search.turn(last):
@@ -289,7 +292,9 @@ def _end(body: JsonObject, counts: Mapping[str, int]) -> End:
     return End.EXPIRED if counts.get("expired", 0) > 0 else End.COMPLETED
 
 
-def _total(batch: JsonObject) -> int | None:
-    """How many calls a batch has; None where it does not say."""
-    counts: Json = batch.get("request_counts")
-    return sum(counted(counts).values()) if isinstance(counts, dict) and counts else None
+def _may_have(batch: JsonObject, rows: int) -> bool:
+    """Whether a batch may have so many calls; numbers that we do not know may be of calls too."""
+    counts = counted(mapping(batch.get("request_counts")))
+    if not counts.keys() >= _STATES or min(counts.values()) < 0:
+        return True
+    return sum(counts[state] for state in _STATES) <= rows <= sum(counts.values())

@@ -39,10 +39,18 @@ from quire.providers.batching import (
 )
 from quire.providers.gemini import HOME, VERSION, Gemini
 from quire.providers.google import place
-from quire.providers.google_jobs import CANCELLING, answered, end_of, numbers, state_of, told
+from quire.providers.google_jobs import (
+    CANCELLING,
+    answered,
+    end_of,
+    look_at,
+    numbers,
+    state_of,
+    told,
+)
 from quire.providers.http import encoded
 from quire.providers.protocol import Door, HttpRequest, HttpResponse
-from quire.providers.reading import items, mapping, parse, text
+from quire.providers.reading import mapping, parse
 from quire.providers.searching import Search
 from quire.providers.writing import Headers, headers
 
@@ -107,11 +115,8 @@ class GeminiBatches:
         while True:
             request = _request(account, "batches", query={"pageSize": str(PAGE), **after})
             body = await ask_json(door, self._vendor.classify, account, request)
-            for each in items(body.get("operations")):
-                search.see(mapping(each.get("metadata")).get("displayName"), each.get("name"))
-            page = text(body.get("nextPageToken"))
-            whole = not page and isinstance(body.get("operations", []), list)  # left out if empty
-            if search.over or whole or not search.turn(page):
+            page = look_at(body, "operations", lambda job: mapping(job.get("metadata")), search)
+            if search.over or not page or not search.turn(page):
                 return search.found
             after = {"pageToken": page}
 

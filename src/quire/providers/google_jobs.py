@@ -1,6 +1,6 @@
 """What the batches of Gemini and of Vertex AI share: their states, their numbers, their errors."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from quire.domain.accounts import Account
 from quire.domain.batches import BatchRow, End, RowEnd
@@ -9,9 +9,13 @@ from quire.providers.batching import answer, counted, errored, unreadable, unusa
 from quire.providers.google import classify_google
 from quire.providers.http import one_line
 from quire.providers.protocol import Classify
-from quire.providers.reading import mapping, text
+from quire.providers.reading import items, mapping, text
+from quire.providers.searching import Search
 
 CANCELLING = "CANCELLING"
+
+_AROUND = {"nextPageToken", "unreachable"}  # what a page may hold besides a list
+About = Callable[[JsonObject], JsonObject]  # where a job says what it is
 
 _ENDS = {
     "SUCCEEDED": End.COMPLETED,
@@ -68,6 +72,26 @@ def numbers(found: JsonObject) -> dict[str, int]:
         for name, value in found.items()
     }
     return {name: value for name, value in counted(read).items() if value >= 0}
+
+
+def look_at(body: JsonObject, kind: str, about: About, search: Search) -> str:
+    """Look at the jobs of a page, and return what leads to the next; doubt what is no such page.
+
+    An empty list is left out, and so is an empty name; so that a page may be an empty object.
+    """
+    found, after = body.get(kind, []), body.get("nextPageToken")
+    jobs = items(found)
+    known = kind in body or body.keys() <= _AROUND
+    whole = isinstance(found, list) and len(jobs) == len(found) and not body.get("unreachable")
+    if not known or not whole or not isinstance(after, str | None):
+        search.unreadable()
+    for each in jobs:
+        told = about(each)
+        tag = told.get("displayName", "")
+        if not told or not isinstance(tag, str) or not isinstance(each.get("name"), str):
+            search.unreadable()
+        search.see(tag, each.get("name"))
+    return text(after)
 
 
 def classify_as(vendor: str) -> Classify:

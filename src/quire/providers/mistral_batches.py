@@ -113,6 +113,8 @@ class MistralBatches:
             if page is None:
                 return search.unreadable()
             look_at(page, sought, search)
+            if type(body.get("total")) not in (int, type(None)):
+                search.unreadable()
             if search.over or _is_last(body, page, number) or all_before(page, search):
                 return search.found
             if not search.turn(reference(page[0].get("id")) if page else ""):

@@ -123,6 +123,8 @@ class OpenAIBatches:
             if page is None:
                 return search.unreadable()
             look_at(page, sought, search)
+            if not isinstance(body.get("has_more"), bool | None):  # some leave it out
+                search.unreadable()
             after = reference(page[-1].get("id")) if page else ""
             if search.over or _is_last(body, page, search) or not search.turn(after):
                 return search.found

@@ -30,6 +30,7 @@ from quire.providers.google_jobs import (
     answered,
     end_of,
     failed,
+    look_at,
     numbers,
     state_of,
     told,
@@ -38,7 +39,7 @@ from quire.providers.http import encoded
 from quire.providers.importing import importable
 from quire.providers.portable import Dialect, portable
 from quire.providers.protocol import Door, HttpRequest
-from quire.providers.reading import items, mapping, parse, text
+from quire.providers.reading import mapping, parse, text
 from quire.providers.searching import Search
 from quire.providers.storing import SCHEME, CloudStorage, Opening, place_of
 from quire.providers.vertex import Vertex, project_at
@@ -114,13 +115,13 @@ class VertexBatches:
             body = await ask_json(
                 door, self._vendor.classify, account, _request(account, query=asked)
             )
-            jobs = body.get("batchPredictionJobs", [])
-            for each in items(jobs):
-                search.see(each.get("displayName"), each.get("name"))
-            page = text(body.get("nextPageToken"))
-            if search.over or (not page and isinstance(jobs, list)):
+            # what was asked for by its name has one
+            page = look_at(
+                body, "batchPredictionJobs", lambda job: {"displayName": None, **job}, search
+            )
+            if search.over or not page:
                 return True
-            if not search.turn(page and f"{name} {page}"):
+            if not search.turn(f"{name} {page}"):
                 return False
             asked = {**asked, "pageToken": page}
 
