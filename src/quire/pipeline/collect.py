@@ -16,6 +16,7 @@ from quire.pipeline.contexts import Contexts
 from quire.pipeline.drop import drop, give_back
 from quire.pipeline.record import hold, let_go_again, lose_for_good, record_answers, record_failures
 from quire.plan.batching import wait_after
+from quire.plan.packing import halved
 
 CHUNK = 1000
 FOREIGN = timedelta(hours=1)  # until somebody may have named the right batch
@@ -139,9 +140,10 @@ def _bound(
 
 def _halve(tx: Transaction, members: Sequence[Member], error: str) -> None:
     """Tasks of a call that is not sent again go in smaller company; one that was alone fails."""
-    cap = -(-len(members) // 2)
+    most = halved(len(members))
     for each in members:
-        tx.tasks.note([Note(each.task_id, each.tries, min(each.pack_cap or cap, cap), 0, error)])
+        cap = min(each.pack_cap or most, most)
+        tx.tasks.note([Note(each.task_id, tries=each.tries, pack_cap=cap, error=error)])
     if len(members) == 1:
         tx.tasks.move("give_up", [members[0].task_id], ["ready"])
 

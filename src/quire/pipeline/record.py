@@ -265,7 +265,7 @@ def _split(tx: Transaction, row: AttemptRow, cap: int, error: str) -> None:
     members = tx.requests.members([row.request_id])
     tx.tasks.note(
         [
-            Note(each.task_id, each.tries, min(each.pack_cap or cap, cap), 0, error)
+            Note(each.task_id, each.tries, min(each.pack_cap or cap, cap), error=error)
             for each in members
             if each.current
         ]
@@ -282,10 +282,10 @@ def _refused(tx: Transaction, contexts: Contexts, row: AttemptRow, reason: str) 
         owed = Owed(tries=each.tries, calls=each.calls, pack_cap=each.pack_cap)
         match after_refused(owed, reason, policy):
             case Again(tries=tries, error=error):
-                tx.tasks.note([Note(each.task_id, tries, 1, 0, error)])
+                tx.tasks.note([Note(each.task_id, tries, pack_cap=1, error=error)])
                 give_back(tx, [each], [row.request_id])
             case GiveUp(tries=tries, error=error):
-                tx.tasks.note([Note(each.task_id, tries, each.pack_cap, 0, error)])
+                tx.tasks.note([Note(each.task_id, tries, each.pack_cap, error=error)])
                 tx.tasks.move("give_up", [each.task_id], ["packed"])
             case never:
                 assert_never(never)
