@@ -14,10 +14,11 @@ from quire.domain.runs import DIRECT
 from quire.engine.cooking import Dish, prepare_dish, read_dish
 from quire.engine.counting import exactly
 from quire.engine.library import Library
-from quire.engine.ordering import RUNS_LOOKED_AT, SAMPLES, Ask, ask
+from quire.engine.ordering import RUNS_LOOKED_AT, Ask, ask
 from quire.engine.probed import with_probed_size
 from quire.engine.recipe_forecasting import PlannedRecipe, forecast_recipe
 from quire.ledger.ledger import Transaction
+from quire.plan.calibrating import MOST_SAMPLES
 from quire.plan.forecasting import Forecast, forecast
 from quire.plan.learning import NO_PAST, Past
 from quire.plan.routing import AUTO, choose_route
@@ -177,7 +178,9 @@ def past_of(tx: Transaction, asked: Ask) -> Past:
     for run in tx.runs.newest(RUNS_LOOKED_AT):
         if run.recipe == recipe and run.model.get("name") == model:
             lanes = tx.requests.lanes_of_run(run.id)
-            samples = [each for lane in lanes for each in tx.attempts.samples(lane.id, SAMPLES)]
+            samples = [
+                each for lane in lanes for each in tx.attempts.samples(lane.id, MOST_SAMPLES)
+            ]
             if samples:
                 sums = tx.tallies.of_run(run.id)
                 return Past(

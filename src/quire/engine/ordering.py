@@ -22,7 +22,6 @@ from quire.recipes.schemas import load_schema, read_schema
 from quire.settings import Settings
 
 RUNS_LOOKED_AT = 50
-SAMPLES = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

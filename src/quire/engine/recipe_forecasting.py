@@ -12,10 +12,11 @@ from quire.domain.models import ModelFacts
 from quire.domain.recipes import Recipe, Stage
 from quire.domain.requests import Sample
 from quire.engine.cooking import Dish
-from quire.engine.ordering import RUNS_LOOKED_AT, SAMPLES
+from quire.engine.ordering import RUNS_LOOKED_AT
 from quire.ledger.ledger import Transaction
 from quire.pipeline.render import reads_many
 from quire.pipeline.told import Told, asked_of, is_plain
+from quire.plan.calibrating import MOST_SAMPLES
 from quire.plan.rendering import prefix
 from quire.plan.stage_forecasting import StageForecast, Work, answer_bytes, forecast_stage
 from quire.plan.templating import SUBJECT_NAMES, Template, compile_template
@@ -263,7 +264,9 @@ def _past(
         if run.recipe == written and run.model.get("name") == facts.name:
             names = {each.id: each.name for each in tx.runs.stages(run.id)}
             found = {
-                (names[lane.stage_id], lane.model): tuple(tx.attempts.samples(lane.id, SAMPLES))
+                (names[lane.stage_id], lane.model): tuple(
+                    tx.attempts.samples(lane.id, MOST_SAMPLES)
+                )
                 for lane in tx.requests.lanes_of_run(run.id)
             }
             if any(found.values()):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from quire.domain.data import Json, JsonObject, canonical_json
 from quire.domain.errors import TemplateFailed
 from quire.domain.lineage import SubjectRow
+from quire.domain.requests import Kind
 from quire.plan.templating import Template
 
 REFUSED = (
@@ -90,7 +91,7 @@ class Material:
     @property
     def critique(self) -> str:
         """Why an earlier answer was refused, if this is to mend it."""
-        return (self.row.error or "") if self.row.next_kind == "repair" else ""
+        return (self.row.error or "") if self.row.next_kind == Kind.REPAIR else ""
 
 
 def text_of(data: Json) -> str:
