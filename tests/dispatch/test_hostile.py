@@ -142,13 +142,13 @@ def test_a_worker_that_was_declared_dead_claims_nothing_under_its_old_name(world
         tx.workers.end([dead], now)
 
     async def sent_by(worker: WorkerId) -> int:
-        threads = LedgerThread(here.engine.ledger)
+        thread = LedgerThread(here.engine.ledger)
         get = here.engine.providers.get
         accounts = worker_accounts(here.engine.settings, {})
-        courier = Courier(here.engine.ledger, contexts, get, accounts, here.outside, threads)
+        courier = Courier(here.engine.ledger, contexts, get, accounts, here.outside, thread)
         exchanged = await courier.step(worker, now)
         await courier.gone()
-        threads.close()
+        thread.close()
         return exchanged.sent
 
     assert asyncio.run(sent_by(dead)) == 0

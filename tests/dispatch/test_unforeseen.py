@@ -65,18 +65,18 @@ def test_the_loop_goes_on_while_another_process_writes(world: Worlds) -> None:
             return True
 
     async def meanwhile() -> bool:
-        threads = LedgerThread(ledger)
-        threads.may_block_loop = lambda: True
-        assert await threads.run(threading.current_thread) is threading.current_thread()
+        thread = LedgerThread(ledger)
+        thread.may_block_loop = lambda: True
+        assert await thread.run(threading.current_thread) is threading.current_thread()
         with closing(sqlite3.connect(ledger.url, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            written = asyncio.create_task(threads.run(write))
+            written = asyncio.create_task(thread.run(write))
             for _ in range(50):
                 await asyncio.sleep(0.001)
             waits = not written.done()
             other.execute("ROLLBACK")
         done = await written
-        threads.close()
+        thread.close()
         return waits and done
 
     assert asyncio.run(meanwhile())

@@ -7,11 +7,10 @@ from contextlib import closing
 from quire.dispatch.downloading import PAID, Download, Taken
 from quire.dispatch.means import Means
 from quire.dispatch.office import InHand
-from quire.dispatch.reading import read
+from quire.dispatch.reading import answer_of, read
 from quire.domain.batches import BatchStatus, End, RowEnd
 from quire.domain.errors import ProviderError, Remedy, Undecodable
-from quire.domain.money import cost
-from quire.domain.requests import Answer, CallFailure
+from quire.domain.requests import CallFailure
 from quire.pipeline.collect import (
     Rows,
     Strays,
@@ -22,7 +21,6 @@ from quire.pipeline.collect import (
     presumed,
     settle_missing,
 )
-from quire.pipeline.contexts import StageContext
 from quire.providers.protocol import Door
 
 PATIENT = 4  # looks at an ended batch whose answers are not all there, before they are missing
@@ -45,22 +43,22 @@ class Collector:
         self._contexts = means.contexts
         self._vendors = means.vendors
         self._outside = means.outside
-        self._threads = means.threads
+        self._thread = means.thread
 
     async def collect(self, hand: InHand, status: BatchStatus, door: Door) -> None:
         """Store every row; then what no row came for; then the batch is done with."""
-        with closing(Download(await self._threads.run(self._nonces, hand))) as download:
+        with closing(Download(await self._thread.run(self._nonces, hand))) as download:
             await self._fetch(hand, status, door, download)
             await self._keep_unread(hand, download)
         if hand.batch.failures < PATIENT and (lacking := _lacking(status, download)):
             raise ProviderError(lacking, remedy=Remedy.RETRY)
         if download.is_foreign:
-            await self._threads.run(self._hold_foreign, hand, download.strangers)
+            await self._thread.run(self._hold_foreign, hand, download.strangers)
             return
         self._outside.reach("before_collect")
-        while await self._threads.run(self._settle_missing, hand, download.strays):
+        while await self._thread.run(self._settle_missing, hand, download.strays):
             pass
-        await self._threads.run(self._finish, hand, download.strays)
+        await self._thread.run(self._finish, hand, download.strays)
         self._outside.reach("after_collect")
 
     async def _fetch(
@@ -91,11 +89,11 @@ class Collector:
                 await self._flush(hand, download)
         await self._flush(hand, download)
         if download.kept:
-            await self._threads.run(self._keep_lines, hand, download.kept)
+            await self._thread.run(self._keep_lines, hand, download.kept)
 
     async def _flush(self, hand: InHand, download: Download) -> None:
         group = download.next_group()
-        download.strangers += await self._threads.run(self._store, hand, group)
+        download.strangers += await self._thread.run(self._store, hand, group)
 
     def _keep_lines(self, hand: InHand, lines: Sequence[bytes]) -> None:
         now = self._outside.now()
@@ -121,7 +119,11 @@ class Collector:
 
     def _sorted(self, hand: InHand, group: Sequence[Taken]) -> Rows:
         version = self._vendors.provider(hand.context.provider).decoder_version
-        answers = [_answer(hand.context, version, each) for each in group if each.end in PAID]
+        answers = [
+            answer_of(hand.context, each.attempt, each.raw, each.reply or UNREADABLE, version)
+            for each in group
+            if each.end in PAID
+        ]
         failures = [
             CallFailure(each.attempt, each.error or _unsaid(), self._outside.jitter(), hand.account)
             for each in group
@@ -149,15 +151,6 @@ def _lacking(status: BatchStatus, download: Download) -> str:
     if download.is_empty and not download.strangers and status.end is End.COMPLETED:
         return "it is completed, but has no rows yet"
     return ""
-
-
-def _answer(context: StageContext, version: int, taken: Taken) -> Answer:
-    head = (taken.attempt, context.run_id, context.stage_id, taken.raw)
-    reply = taken.reply or UNREADABLE
-    if isinstance(reply, Undecodable):
-        return Answer(*head, None, version, 0, str(reply))
-    price = cost(reply.usage, context.price_at(reply.usage.input_total))
-    return Answer(*head, reply, version, price)
 
 
 def _unsaid() -> ProviderError:

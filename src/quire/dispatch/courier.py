@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 from quire.dispatch.accounts import Accounts
 from quire.dispatch.outside import LedgerThread, Outside
-from quire.dispatch.reading import describe, read
+from quire.dispatch.reading import answer_of, describe, read
 from quire.dispatch.throttle import Throttle
 from quire.domain.errors import ProviderError, Remedy, Undecodable, UsageError
 from quire.domain.ids import AttemptId, LaneId, RunId, WorkerId
-from quire.domain.money import cost
-from quire.domain.requests import Answer, CallFailure
+from quire.domain.requests import CallFailure
 from quire.domain.runs import DIRECT, Lane
 from quire.ledger.ledger import Ledger, Transaction
 from quire.pipeline.claim import Outgoing, Sender, claim
@@ -52,14 +51,14 @@ class Courier:
         provider_for: Callable[[str], Provider],
         accounts: Accounts,
         outside: Outside,
-        threads: LedgerThread,
+        thread: LedgerThread,
     ) -> None:
         """Start with nothing in flight."""
         self._ledger = ledger
         self._contexts = contexts
         self._provider_for = provider_for
         self._outside = outside
-        self._threads = threads
+        self._thread = thread
         self._accounts = accounts
         self.only: RunId | None = None  # whose calls go out; None = those of every run
         self.tell: Callable[[str], None] = lambda message: None  # where nothing works, and why
@@ -100,7 +99,7 @@ class Courier:
         if not back and not room:
             return Exchanged()
         self._outside.reach("before_record")
-        outgoing, short = await self._threads.run(
+        outgoing, short = await self._thread.run(
             self._exchange, back, worker if room else None, out, now
         )
         del self._back[: len(back)]
@@ -225,7 +224,10 @@ class Courier:
     def _succeed(self, outgoing: Outgoing, provider: Provider, sent: Sent) -> None:
         raw = bytes(sent.raw)
         self._outside.reach("after_send")
-        self._back.append(Returned(outgoing, _answer(outgoing, provider, raw), sent.rates))
+        attempt, reply = outgoing.call.attempt_id, read(provider, raw)
+        version, presumed = provider.decoder_version, outgoing.reserved
+        answer = answer_of(outgoing.context, attempt, raw, reply, version, presumed)
+        self._back.append(Returned(outgoing, answer, sent.rates))
         name = outgoing.context.facts.name
         self._throttles[name].answered()
         self._absent.pop(name, None)
@@ -278,13 +280,3 @@ def _failure(error: BaseException) -> ProviderError:
 
 def _lost(message: str) -> ProviderError:
     return ProviderError(message, remedy=Remedy.LOST)
-
-
-def _answer(outgoing: Outgoing, provider: Provider, raw: bytes) -> Answer:
-    context = outgoing.context
-    head = (outgoing.call.attempt_id, context.run_id, context.stage_id, raw)
-    reply = read(provider, raw)
-    if isinstance(reply, Undecodable):
-        return Answer(*head, None, provider.decoder_version, outgoing.reserved, str(reply))
-    price = cost(reply.usage, context.facts.price_at(reply.usage.input_total))
-    return Answer(*head, reply, provider.decoder_version, price)

@@ -26,4 +26,4 @@ class Means(NamedTuple):
     vendors: Vendors
     accounts: Accounts
     outside: Outside
-    threads: LedgerThread
+    thread: LedgerThread

@@ -30,10 +30,10 @@ class InHand(NamedTuple):
 class Office:
     """One worker's batches in hand."""
 
-    def __init__(self, ledger: Ledger, threads: LedgerThread, lease: timedelta) -> None:
+    def __init__(self, ledger: Ledger, thread: LedgerThread, lease: timedelta) -> None:
         """Start with nothing in hand."""
         self._ledger = ledger
-        self._threads = threads
+        self._thread = thread
         self.lease = lease
         self._busy: dict[BatchId, asyncio.Task[None]] = {}
         self._next_renewal: datetime | None = None
@@ -79,7 +79,7 @@ class Office:
 
     async def _let_go(self, batch: BatchId, worker: WorkerId) -> None:
         with suppress(LedgerUnavailable):  # the lease runs out by itself
-            await self._threads.run(self._free, batch, worker)
+            await self._thread.run(self._free, batch, worker)
 
     def _free(self, batch: BatchId, worker: WorkerId) -> None:
         with self._ledger.transaction() as tx:
@@ -89,7 +89,7 @@ class Office:
         """Renew the leases of what is in hand."""
         if self._busy and (self._next_renewal is None or now >= self._next_renewal):
             self._next_renewal = now + self.lease / 3
-            await self._threads.run(self._renew, list(self._busy), worker, now)
+            await self._thread.run(self._renew, list(self._busy), worker, now)
 
     def _renew(self, batches: list[BatchId], worker: WorkerId, now: datetime) -> None:
         with self._ledger.transaction() as tx:

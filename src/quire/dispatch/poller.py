@@ -52,7 +52,7 @@ class Poller:
         self._vendors = means.vendors
         self._accounts = means.accounts
         self._outside = means.outside
-        self._threads = means.threads
+        self._thread = means.thread
         self._office = office
         self._collector = Collector(means)
         self._single: set[BatchId] = set()  # batches that were made once, as far as lists show
@@ -63,7 +63,7 @@ class Poller:
         """Take what is due in hand; returns how much that is."""
         if not self._office.free:
             return 0
-        due = await self._threads.run(self._take, worker, now)
+        due = await self._thread.run(self._take, worker, now)
         for each in due:
             self._office.begin(group, each.batch, worker, self._look(each))
         return len(due)
@@ -107,13 +107,13 @@ class Poller:
             else:
                 await self._ask(hand)
         except ProviderError as error:
-            await self._threads.run(self._failed, hand, error)
+            await self._thread.run(self._failed, hand, error)
         except TimeoutError:
             late = ProviderError("the provider did not answer in time", remedy=Remedy.RETRY)
-            await self._threads.run(self._failed, hand, late)
+            await self._thread.run(self._failed, hand, late)
         except Exception as error:  # noqa: BLE001 - whatever a vendor's code raises, the batch stays ours
             failure = ProviderError(describe(error), remedy=Remedy.RETRY)
-            await self._threads.run(self._failed, hand, failure)
+            await self._thread.run(self._failed, hand, failure)
 
     async def _ask(self, hand: InHand) -> None:
         batch, vendor = hand.batch, hand.vendor
@@ -122,7 +122,7 @@ class Poller:
                 await self._cancel(hand)
             status = await vendor.poll(self._vendors.door(), hand.account, batch.ref)
         self._outside.reach("after_poll")
-        ended = await self._threads.run(self._note, hand, status)
+        ended = await self._thread.run(self._note, hand, status)
         if ended is not None:
             self._outside.reach("after_end")
             await self._collector.collect(hand._replace(batch=ended), status, self._vendors.door())
@@ -133,7 +133,7 @@ class Poller:
         """Ask for its end; where that cannot be asked for, its rows still come home."""
         with suppress(ProviderError):
             await hand.vendor.cancel(self._vendors.door(), hand.account, hand.batch.ref)
-            await self._threads.run(self._note_cancel, hand)
+            await self._thread.run(self._note_cancel, hand)
 
     async def _discard(self, hand: InHand) -> None:
         """Leave no prompts behind at the provider, as far as that can be."""
@@ -147,16 +147,16 @@ class Poller:
         """Look for a batch that may have been made; nothing is sent again before that is known."""
         batch, rules = hand.batch, hand.vendor.rules
         if rules.lookup is Lookup.NONE:
-            await self._threads.run(self._leave_to_person, hand)
+            await self._thread.run(self._leave_to_person, hand)
             return
-        sought = await self._threads.run(self._sought, hand)
+        sought = await self._thread.run(self._sought, hand)
         async with asyncio.timeout(CREATE_SECONDS):
             found = await hand.vendor.find(self._vendors.door(), hand.account, sought)
             sure = not_before(batch, self._office.lease, CREATE_SECONDS, rules.lag)
             gone = not found.ref and not found.unsure and self._outside.now() >= sure
             if gone and batch.input_ref:
                 await hand.vendor.discard(self._vendors.door(), hand.account, batch.input_ref)
-        await self._cancel_spares(hand, await self._threads.run(self._found, hand, found, gone))
+        await self._cancel_spares(hand, await self._thread.run(self._found, hand, found, gone))
 
     async def _end_others(self, hand: InHand, status: BatchStatus) -> None:
         """Look, once, whether a batch was made before, although no list showed that then.
@@ -169,12 +169,12 @@ class Poller:
         told = status.end is not None or (rules.lookup is Lookup.TAG and shown)
         if batch.id in self._single or rules.lookup is Lookup.NONE or not told:
             return
-        sought = await self._threads.run(self._sought_besides, hand)
+        sought = await self._thread.run(self._sought_besides, hand)
         with suppress(ProviderError, TimeoutError):  # no answer of ours depends on it
             if sought is not None:
                 async with asyncio.timeout(ASK_SECONDS):
                     found = await hand.vendor.find(self._vendors.door(), hand.account, sought)
-                spares = await self._threads.run(self._note_others, hand, found)
+                spares = await self._thread.run(self._note_others, hand, found)
                 await self._cancel_spares(hand, spares)
             self._single.add(batch.id)
 

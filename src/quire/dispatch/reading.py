@@ -8,7 +8,9 @@ from quire.domain.data import JsonObject
 from quire.domain.errors import Undecodable
 from quire.domain.ids import AttemptId
 from quire.domain.models import Usage
-from quire.domain.requests import Reply
+from quire.domain.money import cost
+from quire.domain.requests import Answer, Reply
+from quire.pipeline.contexts import StageContext
 from quire.providers.protocol import Batching, Provider
 from quire.providers.reading import MOST_TOKENS
 
@@ -33,6 +35,22 @@ def read(
     except Exception as error:  # noqa: BLE001 - a bug in a decoder must not cost the answer
         return Undecodable(f"the decoder failed: {describe(error)}")
     return reply
+
+
+def answer_of(
+    context: StageContext,
+    attempt: AttemptId,
+    raw: bytes,
+    reply: Reply | Undecodable,
+    version: int,
+    presumed: int = 0,
+) -> Answer:
+    """What a call brought back, priced; one that cannot be read costs what is presumed."""
+    head = (attempt, context.run_id, context.stage_id, raw)
+    if isinstance(reply, Undecodable):
+        return Answer(*head, None, version, presumed, str(reply))
+    price = cost(reply.usage, context.price_at(reply.usage.input_total))
+    return Answer(*head, reply, version, price)
 
 
 def _can_be(usage: Usage) -> bool:

@@ -6,7 +6,7 @@ from datetime import datetime
 from quire.dispatch.courier import of_run
 from quire.dispatch.means import Vendors
 from quire.dispatch.outside import LedgerThread, Outside
-from quire.dispatch.reading import Line, read
+from quire.dispatch.reading import Line, answer_of, read
 from quire.domain.accounts import Account, Secret
 from quire.domain.batches import RowEnd, attempt_of
 from quire.domain.errors import Undecodable
@@ -31,28 +31,28 @@ class Settler:
         ledger: Ledger,
         contexts: Contexts,
         outside: Outside,
-        threads: LedgerThread,
+        thread: LedgerThread,
         vendors: Vendors,
     ) -> None:
         """Use the worker's ledger and thread."""
         self._ledger = ledger
         self._contexts = contexts
         self._outside = outside
-        self._threads = threads
+        self._thread = thread
         self._vendors = vendors
         self.only: RunId | None = None  # for whom calls are packed; None = for every run
 
     async def step(self, now: datetime, *, packing: bool = True) -> int:
         """Judge one group of answers and refill the queues; returns how much was done."""
         self._outside.reach("before_settle")
-        moved = await self._threads.run(self._settle, now, packing)
+        moved = await self._thread.run(self._settle, now, packing)
         if moved:
             self._outside.reach("after_settle")
         return moved
 
     async def read_again(self) -> int:
         """Try newer decoders on what older ones could not read; returns how many runs gained."""
-        return await self._threads.run(self._read_again)
+        return await self._thread.run(self._read_again)
 
     def _settle(self, now: datetime, packing: bool) -> int:
         """One transaction for both: the ledger syncs to disk once."""
@@ -125,6 +125,5 @@ class Settler:
         reply = read(provider, row.raw, row.body)
         if isinstance(reply, Undecodable):
             return None
-        price = cost(reply.usage, context.price_at(reply.usage.input_total))
-        head = (AttemptId(named[1]), context.run_id, context.stage_id, row.raw)
-        return Answer(*head, reply, provider.decoder_version, price)
+        attempt, version = AttemptId(named[1]), provider.decoder_version
+        return answer_of(context, attempt, row.raw, reply, version)

@@ -54,7 +54,7 @@ class Submitter:
         self._vendors = means.vendors
         self._accounts = means.accounts
         self._outside = means.outside
-        self._threads = means.threads
+        self._thread = means.thread
         self._office = office
         self._waiting: dict[LaneId, datetime] = {}  # since when a queue has not been empty
         self._folder = ""  # where calls are written on their way
@@ -63,7 +63,7 @@ class Submitter:
 
     async def step(self, group: asyncio.TaskGroup, worker: WorkerId, now: datetime) -> int:
         """Gather, and begin to submit what is worth it; returns how much was done."""
-        moved, ready = await self._threads.run(self._gather, worker, now)
+        moved, ready = await self._thread.run(self._gather, worker, now)
         if ready or moved:
             self._outside.reach("after_draft")
         for each in ready:
@@ -124,10 +124,10 @@ class Submitter:
             remedy = Remedy.LOST  # from here on the provider may have made it
             await self._create(hand, *prepared)
         except ProviderError as error:
-            await self._threads.run(self._failed, hand, error)
+            await self._thread.run(self._failed, hand, error)
         except (Exception, asyncio.CancelledError) as error:
             failure = ProviderError(_told(error), remedy=remedy)
-            await asyncio.shield(self._threads.run(self._failed, hand, failure))
+            await asyncio.shield(self._thread.run(self._failed, hand, failure))
             if isinstance(error, asyncio.CancelledError):
                 raise
         finally:
@@ -139,14 +139,14 @@ class Submitter:
         if spool is None:
             return None  # somebody took over
         if not spool.rows:  # all that it was about moved on
-            await self._threads.run(self._give_up, hand)
+            await self._thread.run(self._give_up, hand)
             return None
         submission = _submission(hand, spool)
         async with asyncio.timeout(SECONDS):
             input_ref = await hand.vendor.upload(self._vendors.door(), hand.account, submission)
         self._outside.reach("after_upload")
         began = self._outside.now()
-        if not await self._threads.run(self._creating, hand, spool, input_ref):
+        if not await self._thread.run(self._creating, hand, spool, input_ref):
             return None  # somebody took over
         self._outside.reach("before_create")
         if self._outside.now() - began > self._office.lease:  # stopped here: others may go on
@@ -159,7 +159,7 @@ class Submitter:
         async with asyncio.timeout(SECONDS):
             ref = await hand.vendor.create(door, hand.account, submission, input_ref)
         self._outside.reach("after_create")
-        if not await self._threads.run(self._confirm, hand, ref):  # others went on without us
+        if not await self._thread.run(self._confirm, hand, ref):  # others went on without us
             await hand.vendor.cancel(door, hand.account, ref)
         self._outside.reach("after_confirm")
 
@@ -167,7 +167,7 @@ class Submitter:
         spool = Spool(self._path(hand), hand.vendor, hand.account, hand.batch.nonce)
         after = AttemptId(0)
         while not spool.full:
-            last = await self._threads.run(self._write_part, hand, spool, after)
+            last = await self._thread.run(self._write_part, hand, spool, after)
             if last is None:
                 return None
             if not last:

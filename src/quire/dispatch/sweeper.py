@@ -22,14 +22,14 @@ class Sweeper:
         ledger: Ledger,
         contexts: Contexts,
         outside: Outside,
-        threads: LedgerThread,
+        thread: LedgerThread,
         lease: float,
     ) -> None:
         """Start unregistered."""
         self._ledger = ledger
         self._contexts = contexts
         self._outside = outside
-        self._threads = threads
+        self._thread = thread
         self._lease = timedelta(seconds=lease)
         self._host = host_name()
         self._began = datetime.min.replace(tzinfo=UTC)  # of the beat that holds now
@@ -39,22 +39,22 @@ class Sweeper:
 
     async def begin(self, now: datetime) -> None:
         """Register, and take over at once from workers of this host that have died."""
-        await self._threads.run(self._begin, now)
+        await self._thread.run(self._begin, now)
         self._outside.reach("after_start")
 
     async def step(self, now: datetime, holds: Callable[[AttemptId], bool]) -> int:
         """Keep the lease, rescue, expand, close; returns how much moved."""
         beaten = self._next_beat is not None and now < self._next_beat
         if not beaten or now < self._began:  # the clock may have been set back
-            await self._threads.run(self._keep_alive, holds, now)
-        moved = await self._threads.run(self._advance, now)
+            await self._thread.run(self._keep_alive, holds, now)
+        moved = await self._thread.run(self._advance, now)
         if moved:
             self._outside.reach("after_expand")
         return moved
 
     async def end(self, now: datetime) -> int:
         """Sign off; what is still out is lost, and goes again. Returns how many calls that are."""
-        return await self._threads.run(self._end, now)
+        return await self._thread.run(self._end, now)
 
     def _begin(self, now: datetime) -> None:
         with self._ledger.transaction() as tx:

@@ -60,21 +60,21 @@ class Worker:
         self._outside = outside
         self._settings = settings
         self._tell = tell
-        self._threads = LedgerThread(ledger)
+        self._thread = LedgerThread(ledger)
         contexts = self.contexts = Contexts()
         provider = vendors.provider
-        self.courier = Courier(ledger, contexts, provider, accounts, outside, self._threads)
+        self.courier = Courier(ledger, contexts, provider, accounts, outside, self._thread)
         self.courier.tell = tell
-        self.settler = Settler(ledger, contexts, outside, self._threads, vendors)
-        self.sweeper = Sweeper(ledger, contexts, outside, self._threads, settings.lease)
-        means = Means(ledger, contexts, vendors, accounts, outside, self._threads)
-        self.office = Office(ledger, self._threads, timedelta(seconds=settings.lease))
+        self.settler = Settler(ledger, contexts, outside, self._thread, vendors)
+        self.sweeper = Sweeper(ledger, contexts, outside, self._thread, settings.lease)
+        means = Means(ledger, contexts, vendors, accounts, outside, self._thread)
+        self.office = Office(ledger, self._thread, timedelta(seconds=settings.lease))
         self.office.done = self.courier.returned  # whatever comes back, a rest is over
         self.submitter = Submitter(means, self.office)
         self.poller = Poller(means, self.office)
         self.submitter.poll = self.poller.poll = settings.poll
         if ledger.dialect == "sqlite":  # a file answers at once; a server may take its time
-            self._threads.may_block_loop = lambda: not self._out()
+            self._thread.may_block_loop = lambda: not self._out()
         self._stopping = False  # nothing more goes out
         self._deadline: datetime | None = None  # until when somebody in a hurry waits for the rest
         self.interrupted = False
@@ -113,7 +113,7 @@ class Worker:
                     self.office.abandon()
                     await self.courier.gone()
         self.submitter.close()
-        self._threads.close()
+        self._thread.close()
         if failure is not None:
             raise failure
 
@@ -158,7 +158,7 @@ class Worker:
             moved = await self._patiently(lambda: self.step(group, self._outside.now()))
             idle = moved == 0 and self.courier.in_flight == 0
             if idle or look_at is None or now >= look_at:
-                if await self._patiently(lambda: self._threads.run(done)):
+                if await self._patiently(lambda: self._thread.run(done)):
                     return
                 look_at = now + timedelta(seconds=self._settings.idle)
             if moved == 0:
@@ -170,7 +170,7 @@ class Worker:
         That keeps the ledger's thread, which whoever looks after a batch needs.
         """
         if not self._out():
-            await self._threads.in_thread(self._ledger.wait, self._settings.idle)
+            await self._thread.in_thread(self._ledger.wait, self._settings.idle)
             return
         try:
             async with asyncio.timeout(self._settings.idle):
