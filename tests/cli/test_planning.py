@@ -99,7 +99,55 @@ def test_blocks_that_hold_up_the_rest_for_as_long_as_a_batch_takes_are_told(quir
     alone = quire(*asked, "--no-packing").stdout
     assert told in alone
     assert "with --min-batch-size 51 they go direct" in alone
+    assert "≤ 48 h" in alone  # one after the other
     assert told not in quire(*asked, "--no-packing", "--min-batch-size", "51").stdout
+    few = quire(*asked, "--min-batch-size", "5").stdout  # 5 calls, then 55
+    assert told in few
+    assert "with --min-batch-size 6 they go direct" in few
+
+
+def test_no_smallest_batch_is_advised_that_sends_everything_direct(
+    quire: Quire, tmp_path: Path
+) -> None:
+    (tmp_path / "few.txt").write_text("\n\n".join(sentences(90)))
+    quire("ingest", "few.txt")
+    asked = ("plan", "--schema", "long", "--model", SONNET, "--route", "batch", "--no-packing")
+
+    told = quire(*asked, "--document", "few.txt").stdout
+
+    assert "the first 50 blocks go in a batch of their own" in told
+    assert "--min-batch-size" not in told
+
+
+def test_auto_says_which_way_it_goes_and_why(quire: Quire) -> None:
+    asked = ("plan", "--schema", "long", "--model", SONNET, "--route", "auto")
+
+    found = quire(*asked).stdout
+    assert re.search(r"^auto goes in batches: \$[0-9.]+ in batches, \$[0-9.]+ direct$", found, re.M)
+    soon = quire(*asked, "--deadline", "30m").stdout
+    assert "auto goes direct: the deadline leaves less than an hour (it is 30 min after" in soon
+    later = quire(*asked, "--deadline", "2h").stdout
+    said = r"^what is not back 2 h after the start goes direct, for at most (\$[0-9.]+) more$"
+    (most,) = re.findall(said, later, re.M)
+    assert f"{most} direct" in later
+
+
+def test_batches_that_cost_more_are_not_recommended(quire: Quire, tmp_path: Path) -> None:
+    said = "Read every block with care, and twice. " * 2_600
+    dear = {**METADATA, "title": "dear", "prompt_config": {"system_instructions": said}}
+    (tmp_path / "dear.json").write_text(json.dumps(dear))
+    (tmp_path / "few.txt").write_text("\n\n".join(sentences(200)))
+    quire("ingest", "few.txt")
+    quire("schema", "add", "dear.json")
+    asked = ("plan", "--schema", "dear", "--model", "anthropic/claude-haiku-5-5", "--no-packing")
+
+    told = quire(*asked, "--document", "few.txt", "--route", "batch").stdout
+
+    assert "packed" not in told
+    assert (
+        "recommended: one per call + cached (`quire run --route direct --no-packing` does so)"
+    ) in told
+    assert re.search(r"^in batches it costs \$[0-9.]+, direct \$[0-9.]+: more calls", told, re.M)
 
 
 def test_a_plan_says_so_where_runs_count_other_tokens(quire: Quire, tmp_path: Path) -> None:

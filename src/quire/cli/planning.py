@@ -157,6 +157,7 @@ def _notes(planned: "Planned") -> Iterator[str]:
         yield f"the prefix in batches: {forecast.batch_caching.why}"
     if forecast.batch_from is not None:
         yield _too_few(forecast, policy.min_batch_size)
+    yield from _route(planned)
     yield from _early(planned)
     yield from _sizes(planned)
     if forecast.oversized:
@@ -182,17 +183,44 @@ def _sizes(planned: "Planned") -> Iterator[str]:
         )
 
 
+def _route(planned: "Planned") -> Iterator[str]:
+    """Say which way `auto` goes and why, and what becomes of what a deadline finds outside."""
+    forecast, policy = planned.forecast, planned.ask.policy.policy
+    batch = forecast.expected.batched > 0
+    limit = "" if policy.deadline is None else f"{_length(policy.deadline)} after the start"
+    if policy.route == "auto":
+        way = {"batch": "in batches", "paced": "steadily (paced)"}.get(
+            forecast.route.lane, "direct"
+        )
+        told = f" (it is {limit})" if limit and not batch else ""
+        yield f"auto goes {way}: {forecast.route.why}{told}"
+    if limit and batch:
+        dearest = dollars(forecast.direct.cost)
+        yield f"what is not back {limit} goes direct, for at most {dearest} more"
+
+
+def _length(seconds: float) -> str:
+    """A length of time in its largest whole unit."""
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:g} s"
+
+
 def _early(planned: "Planned") -> Iterator[str]:
     """Say that the first blocks hold up the others for as long as a batch takes."""
     from quire.plan.forecasting import EARLY_TASKS  # not for --help
 
-    forecast, least = planned.forecast, planned.ask.policy.policy.min_batch_size
+    forecast = planned.forecast
     whole = forecast.expected.batched == forecast.expected.requests
-    if forecast.expected.batched and whole and forecast.tasks > EARLY_TASKS:
-        yield (
-            f"the first {EARLY_TASKS} blocks go in a batch of their own, and the rest once they are"
-            f" known to be fine; with --min-batch-size {max(least, EARLY_TASKS) + 1} they go direct"
-        )
+    if not forecast.expected.batched or not whole or forecast.tasks <= EARLY_TASKS:
+        return
+    least, others = forecast.early + 1, forecast.expected.requests - forecast.early
+    hint = f"; with --min-batch-size {least} they go direct" if others >= least else ""
+    yield (
+        f"the first {EARLY_TASKS} blocks go in a batch of their own, and the rest once they are"
+        f" known to be fine{hint}"
+    )
 
 
 def _too_few(forecast: "Forecast", least: int) -> str:
@@ -205,15 +233,18 @@ def _too_few(forecast: "Forecast", least: int) -> str:
 
 def _recommended(planned: "Planned") -> Iterator[str]:
     forecast = planned.forecast
-    best = forecast.cheapest
-    if forecast.cap == 1 and not best.batched:
+    best, expected = forecast.cheapest, forecast.expected
+    dearer = expected.batched > 0 and not best.batched
+    if forecast.cap == 1 and not best.batched and not dearer:
         yield "one block per call is what the policy and the schema allow"
         return
-    if best in (forecast.one_per_call, forecast.cached):
-        yield f"recommended: {best.name} (`quire run --no-packing`)"
-        return
-    cap = f", up to {forecast.cap} blocks per call" if forecast.cap > 1 else ""
+    alone = best in (forecast.one_per_call, forecast.cached)
+    cap = "" if alone or forecast.cap == 1 else f", up to {forecast.cap} blocks per call"
     yield f"recommended: {best.name}{cap} (`{_command(planned, best)}` does so)"
+    if dearer:
+        told = f"in batches it costs {dollars(expected.cost)}, direct {dollars(best.cost)}"
+        more = best.cached_tokens > expected.cached_tokens
+        yield told + ": more calls find the prefix in the cache there" * more
     if best.batched:
         sooner = forecast.direct
         wait = f"up to {best.seconds / 3600:.0f} hours" if best.seconds else "as long as it takes"
@@ -224,7 +255,7 @@ def _recommended(planned: "Planned") -> Iterator[str]:
 
 
 def _command(planned: "Planned", wanted: "Variant") -> str:
-    """What to type for one of the packed ways."""
+    """What to type for one of the ways."""
     forecast, policy = planned.forecast, planned.ask.policy
     typed = policy.sources.get("route") == "flag"
     batch = forecast.expected.batched > 0
@@ -233,6 +264,9 @@ def _command(planned: "Planned", wanted: "Variant") -> str:
         flags += "" if batch and not typed else " --route batch"
     elif batch:
         flags += " --route direct"
-    if wanted not in (forecast.direct, forecast.batch):
+    alone = forecast.cap > 1 and wanted in (forecast.one_per_call, forecast.cached)
+    if alone or (not policy.policy.packing and policy.sources.get("packing") == "flag"):
+        flags += " --no-packing"
+    if not alone and wanted not in (forecast.direct, forecast.batch):
         flags += " --no-caching"
     return f"quire run{flags}"

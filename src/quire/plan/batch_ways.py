@@ -10,7 +10,7 @@ from quire.domain.models import ModelFacts, Price
 from quire.domain.policy import Policy
 from quire.plan.batch_caching import BatchCaching, batch_caching, not_cached, whole_hits
 from quire.plan.costing import NOTHING, UNKEPT, Keeping, Loads, bill, primed
-from quire.plan.variants import PACKED_BATCH, PACKED_CACHED_BATCH, Variant, variant
+from quire.plan.variants import PACKED_BATCH, PACKED_CACHED_BATCH, Variant, called, variant
 
 FEWEST = 2  # calls that one would call a batch
 
@@ -35,6 +35,7 @@ class Terms:
     caching: bool  # the prefix is long enough to be kept, and may be
     hits: float  # of direct calls that find it
     batch_hits: float | None  # of rows, where that was seen
+    cap: int  # tasks that may share a call
 
     def price_at(self, input_tokens: int) -> Price:
         """What tokens cost in a batch."""
@@ -68,7 +69,8 @@ def batch_ways(terms: Terms, steps: Sequence[Loads]) -> BatchWays | None:
             total = total.plus(bill(each, terms.facts.price_at, first))
         for each in batched:
             total = total.plus(bill(each, terms.price_at, then))
-        return variant(name, total, batched=rows, seconds=terms.rules.window or None)
+        wait = terms.rules.window * len(batched)  # a step begins when the one before is home
+        return variant(called(name, terms.cap), total, batched=rows, seconds=wait or None)
 
     if not kept.mark:
         return BatchWays(kept, told(PACKED_BATCH, first, UNKEPT), None, least)

@@ -46,6 +46,7 @@ from quire.plan.variants import (
     PACKED_CACHED,
     Forecast,
     Variant,
+    called,
     direct_seconds,
     variant,
 )
@@ -196,12 +197,13 @@ def _sized(content_json_bytes: Iterable[int], job: _Job, calls: _Calls) -> Itera
 
 
 def _told(job: _Job, calls: _Calls, head: Prefix) -> Forecast:
-    packed = _direct(PACKED, calls.packed, job)
+    packed = _direct(called(PACKED, job.budget.cap), calls.packed, job)
     ways = _batches(job, calls)
     few = ways is not None and ways.least < job.policy.min_batch_size
     # A run that asks for batches marks its prefix for them, also where it is too small for any.
     long_lived = few and job.policy.route == BATCH and ways is not None and ways.caching.long_lived
-    packed_cached = _cached(PACKED_CACHED, calls.packed, job, long_lived=long_lived)
+    cached = called(PACKED_CACHED, job.budget.cap)
+    packed_cached = _cached(cached, calls.packed, job, long_lived=long_lived)
     compared = None
     if ways is not None:
         compared = Compared((packed_cached or packed).cost, (ways.cached or ways.plain).cost)
@@ -214,6 +216,7 @@ def _told(job: _Job, calls: _Calls, head: Prefix) -> Forecast:
         packed_cached_batch=ways and ways.cached,
         batch_caching=ways and ways.caching,
         batch_from=ways.least if ways and few else None,
+        early=calls.early.calls,
         route=choose_route(job.policy, job.facts, packed.requests, job.rules, compared=compared),
         cacheable=cacheable_tokens(head.system),
         learnt=job.learnt,
@@ -241,6 +244,7 @@ def _batches(job: _Job, calls: _Calls) -> BatchWays | None:
         caching=job.caching,
         hits=job.hits,
         batch_hits=job.batch_hits,
+        cap=job.budget.cap,
     )
     return batch_ways(terms, (calls.early, calls.rest))
 

@@ -47,6 +47,7 @@ class Forecast:
     packed_cached_batch: Variant | None = None  # None where caching inside batches does not pay
     batch_caching: BatchCaching | None = None  # how that was decided; None without batches
     batch_from: int | None = None  # the smallest batch these assume, where the policy's has no call
+    early: int = 0  # packed calls about the first tasks, which go before all others
     route: Route  # that a run would take
     cacheable: int  # tokens that every call begins with, as far as they count towards a cache
     learnt: bool  # from calls that were answered, not only from rules of thumb
@@ -57,10 +58,9 @@ class Forecast:
 
     @property
     def variants(self) -> tuple[Variant, ...]:
-        """All of them, the plainest idea first."""
+        """All of them, the plainest idea first; where nothing is packed, no two that are equal."""
         ways = (
-            self.one_per_call,
-            self.cached,
+            *((self.one_per_call, self.cached) if self.cap > 1 else ()),
             self.packed,
             self.packed_cached,
             self.packed_batch,
@@ -102,6 +102,11 @@ class Forecast:
         """What a run saves of the cost of one per call; 0 where that is nothing."""
         whole = self.one_per_call.cost
         return 100 * (whole - self.expected.cost) / whole if whole else 0.0
+
+
+def called(name: str, cap: int) -> str:
+    """The name of a packed way; where no two tasks share a call, it is not called packed."""
+    return name if cap > 1 else name.replace(PACKED, ONE_PER_CALL, 1)
 
 
 def variant(name: str, bill: Bill, *, batched: int = 0, seconds: float | None = None) -> Variant:
