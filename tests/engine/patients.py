@@ -1,12 +1,13 @@
 """Patients for the doctor: worlds with other settings, later moments, and what is said of them."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from quire.dispatch.outside import Outside
 from quire.engine import Engine
-from quire.engine.doctor import examine_engine
-from quire.engine.examining.findings import Finding
+from quire.engine.doctor import examine
+from quire.engine.examining.findings import Finding, Patient
 from tests.world import World
 
 
@@ -20,6 +21,27 @@ class Later(Outside):
     def now(self) -> datetime:
         """The present moment, moved."""
         return super().now() + self._ahead
+
+
+def examine_engine(
+    engine: Engine,
+    environment: Mapping[str, str] | None = None,
+    *,
+    offline: bool = False,
+    mending: bool = False,
+    outside: Outside | None = None,
+) -> list[Finding]:
+    """Examine an installation whose ledger is open."""
+    return examine(
+        Patient(
+            settings=engine.settings,
+            environment=engine.environment if environment is None else environment,
+            engine=engine,
+            outside=outside or Outside(),
+            offline=offline,
+            mending=mending,
+        )
+    )
 
 
 def found(here: World, area: str, **how: object) -> list[Finding]:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from quire.engine.doctor import examine_engine, is_well
+from quire.engine.doctor import is_well
 from quire.engine.examining.findings import of_error
 from quire.engine.examining.installation import EXTRAS, judge_disk
 from tests.accounts.doorman import GOOD
 from tests.crash.test_simulation import Died, Mortal
-from tests.engine.patients import Later, believing, found, standings
+from tests.engine.patients import Later, believing, examine_engine, found, standings
 from tests.ledger.raw import Raw
 from tests.world import World, sentences
 

@@ -12,7 +12,6 @@ from quire.gates.expressions import (
     Unanswerable,
     expression_mistake,
     holds,
-    names_in,
     value_of,
 )
 
@@ -113,14 +112,6 @@ def test_what_is_not_of_the_language_is_refused_before_it_is_used(source: Json, 
 def test_dunder_names_are_only_names_of_fields() -> None:
     assert value_of("answer.__class__", NAMES) is None
     assert value_of("__builtins__", NAMES) is None
-
-
-def test_the_names_an_expression_looks_up_can_be_asked_for() -> None:
-    assert names_in("len(items) > 1 and answer.score in [true, limit]") == {
-        "items",
-        "answer",
-        "limit",
-    }
 
 
 def test_the_largest_numbers_take_no_time() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from quire.domain.accounts import Account, Secret
-from quire.providers.probing import Probe, check_key, check_keys
+from quire.providers.probing import Probe, check_keys
 from tests.accounts.doorman import GOOD, Door, doorman
 
 BAD = "sk-a-key-that-nobody-lets-in-5678"
@@ -30,7 +30,7 @@ def account(door: Door, provider: str = "openai", key: str = GOOD, path: str = "
 
 def tried(account: Account) -> Probe:
     """Try one key."""
-    return asyncio.run(check_key(account, seconds=5))
+    return asyncio.run(check_keys([account], seconds=5))[0]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from quire.recipes.reading import (
     find_recipe,
     load_recipe,
     open_recipe,
-    read_recipe,
     read_recipe_file,
 )
 from quire.recipes.registry import builtin_registry
@@ -100,12 +99,12 @@ def test_a_text_stays_a_text() -> None:
 def test_a_recipe_that_is_only_looked_at_needs_no_parameters() -> None:
     text = SOUND.replace('language = "English"', "language = { description = 'which' }")
     with pytest.raises(RecipeInvalid, match=r"r.toml:6: parameter language must be given \(which"):
-        read_recipe(text.encode(), "r.toml", folder=Path(), registry=REGISTRY, given={})
-    given = read_recipe(
+        read_recipe_file(text.encode(), "r.toml", folder=Path(), registry=REGISTRY, given={})
+    given = read_recipe_file(
         text.encode(), "r.toml", folder=Path(), registry=REGISTRY, given={"language": "German"}
     )
 
-    assert given.parameters["language"] == "German"
+    assert given.recipe.parameters["language"] == "German"
     looked = read_recipe_file(text.encode(), "r.toml", folder=Path(), registry=REGISTRY)
     assert looked.recipe.parameters == {"depth": 2}
     assert looked.parameters["language"].required

@@ -7,7 +7,7 @@ import pytest
 
 from quire.domain.errors import UsageError
 from quire.domain.runs import HoldKind, Progress
-from quire.engine.doctor import examine_engine
+from tests.engine.patients import examine_engine
 from tests.patience import at_most
 from tests.rehearsed.conftest import Rehearse, Serve
 from tests.rehearsed.rehearsed import KEYS, OPENAI, QuickClock, Rehearsed

@@ -13,7 +13,6 @@ from quire.domain.states import CREDENTIAL
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.credentials import NewCredential
 
-DEFAULT_NAME = "default"
 LONGEST_REASON = 300  # characters
 
 _MARKS = {CREDENTIAL.targets[move]: move for move in ("reject", "exhaust")}

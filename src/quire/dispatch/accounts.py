@@ -17,7 +17,7 @@ from quire.pipeline.record import hold
 REMEMBERED = timedelta(seconds=2)  # so that a key that was marked elsewhere is soon left alone
 
 ChooseAccount = Callable[[Transaction, ModelFacts, datetime], Chosen]
-RecallAccount = Callable[[Transaction, ModelFacts, CredentialId, datetime], Chosen]
+RecallAccount = Callable[[Transaction, ModelFacts, CredentialId], Chosen]
 
 
 class Accounts:
@@ -47,7 +47,7 @@ class Accounts:
         """The one account that something already sent belongs to, or why it cannot be used."""
         if credential is None or self._recall is None:
             return self._remembered(tx, facts, now)
-        return self._recall(tx, facts, credential, now)
+        return self._recall(tx, facts, credential)
 
     async def ready(self, account: Account) -> Account:
         """The account as it stands in a call: a token fetched where that takes the key's place."""

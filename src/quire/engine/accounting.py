@@ -28,9 +28,7 @@ def worker_accounts(settings: Settings, environment: Mapping[str, str]) -> Accou
             return Chosen((), str(error))
         return choose(tx, box, around, now)
 
-    def recalled(
-        tx: Transaction, facts: ModelFacts, credential: CredentialId, now: datetime
-    ) -> Chosen:
+    def recalled(tx: Transaction, facts: ModelFacts, credential: CredentialId) -> Chosen:
         try:
             around = surroundings(facts.provider, settings, environment, facts.wire.url)
         except UsageError as error:

@@ -1,14 +1,12 @@
 """The doctor: looks at every part of an installation, and never fails itself."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from quire.dispatch.outside import Outside
 from quire.domain.errors import Error
-from quire.engine.engine import Engine
 from quire.engine.examining import batches, installation, keys, ledgers, reaching, work
 from quire.engine.examining.findings import Finding, Patient, Standing, of_error
 from quire.engine.mistakes import further_mistakes
@@ -43,27 +41,6 @@ def examine(patient: Patient) -> list[Finding]:
     """Look at everything that can be looked at; a check that fails is a finding itself."""
     checks = ALWAYS + (WITH_LEDGER if patient.engine is not None else ())
     return [finding for area, check in checks for finding in _guarded(area, check, patient)]
-
-
-def examine_engine(
-    engine: Engine,
-    environment: Mapping[str, str] | None = None,
-    *,
-    offline: bool = False,
-    mending: bool = False,
-    outside: Outside | None = None,
-) -> list[Finding]:
-    """Examine an installation whose ledger is open."""
-    return examine(
-        Patient(
-            settings=engine.settings,
-            environment=engine.environment if environment is None else environment,
-            engine=engine,
-            outside=outside or Outside(),
-            offline=offline,
-            mending=mending,
-        )
-    )
 
 
 def examine_here(

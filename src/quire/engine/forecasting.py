@@ -14,7 +14,7 @@ from quire.domain.runs import DIRECT
 from quire.engine.cooking import Dish, prepare_dish, read_dish
 from quire.engine.counting import exactly
 from quire.engine.library import Library
-from quire.engine.ordering import RUNS_LOOKED_AT, Ask, ask
+from quire.engine.ordering import PAST_RUNS, Ask, ask
 from quire.engine.probed import with_probed_size
 from quire.engine.recipe_forecasting import PlannedRecipe, forecast_recipe
 from quire.ledger.ledger import Transaction
@@ -175,7 +175,7 @@ def forecast_run(
 def past_of(tx: Transaction, asked: Ask) -> Past:
     """Answered calls of the newest run that asked the same of the same model."""
     recipe, model = recipe_to_json(asked.recipe), asked.facts.name
-    for run in tx.runs.newest(RUNS_LOOKED_AT):
+    for run in tx.runs.newest(PAST_RUNS):
         if run.recipe == recipe and run.model.get("name") == model:
             lanes = tx.requests.lanes_of_run(run.id)
             samples = [

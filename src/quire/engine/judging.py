@@ -28,7 +28,7 @@ from quire.ledger.ledger import Transaction
 from quire.ledger.tables.outcomes import Outcome
 from quire.providers.catalog import find_model
 
-RUNS_LOOKED_AT = 10_000  # for the newest one of an experiment
+RUNS_SEARCHED = 10_000  # for the newest one of an experiment
 
 
 class ExperimentRun(NamedTuple):
@@ -153,7 +153,7 @@ def _read(engine: Engine, path: Path) -> Experiment:
 
 def _experiment_runs(engine: Engine) -> Iterator[tuple[RunId, Mapping[str, Json]]]:
     """The runs of experiments, the newest first, with what each was told."""
-    for run in engine.runs(RUNS_LOOKED_AT):
+    for run in engine.runs(RUNS_SEARCHED):
         told = _facts(run)
         if told is not None:
             yield run.id, told

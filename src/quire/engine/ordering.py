@@ -21,7 +21,7 @@ from quire.recipes.policies import resolve, schema_layer
 from quire.recipes.schemas import load_schema, read_schema
 from quire.settings import Settings
 
-RUNS_LOOKED_AT = 50
+PAST_RUNS = 50  # searched for answers to the same question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from quire.domain.models import ModelFacts
 from quire.domain.recipes import Recipe, Stage
 from quire.domain.requests import Sample
 from quire.engine.cooking import Dish
-from quire.engine.ordering import RUNS_LOOKED_AT
+from quire.engine.ordering import PAST_RUNS
 from quire.ledger.ledger import Transaction
 from quire.pipeline.render import reads_many
 from quire.pipeline.told import Told, asked_of, is_plain
@@ -260,7 +260,7 @@ def _past(
 ) -> dict[tuple[str, str], tuple[Sample, ...]]:
     """Answered calls of the newest run of the same recipe, by stage and model."""
     written = recipe_to_json(recipe)
-    for run in tx.runs.newest(RUNS_LOOKED_AT):
+    for run in tx.runs.newest(PAST_RUNS):
         if run.recipe == written and run.model.get("name") == facts.name:
             names = {each.id: each.name for each in tx.runs.stages(run.id)}
             found = {

@@ -49,15 +49,6 @@ def holds(source: str, names: Mapping[str, Json]) -> bool:
     return bool(value_of(source, names))
 
 
-def names_in(source: str) -> frozenset[str]:
-    """The names a checked expression looks up, without those inside other fields."""
-    return frozenset(
-        node.id
-        for node in ast.walk(_parsed(source))
-        if isinstance(node, ast.Name) and node.id not in {*_CONSTANTS, *_CALLS}
-    )
-
-
 @lru_cache(maxsize=256)
 def _parsed(source: str) -> ast.expr:
     if len(source) > LONGEST:

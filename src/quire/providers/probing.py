@@ -55,11 +55,6 @@ async def check_keys(accounts: Sequence[Account], seconds: float = SECONDS) -> l
         return [each.result() for each in tasks]
 
 
-async def check_key(account: Account, seconds: float = SECONDS) -> Probe:
-    """Ask a vendor for its list of models, which costs nothing, and see what it says."""
-    return (await check_keys([account], seconds))[0]
-
-
 async def _check(account: Account, session: aiohttp.ClientSession) -> Probe:
     try:
         question = _question(account)

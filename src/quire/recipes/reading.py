@@ -47,13 +47,6 @@ class RecipeFile:
     parameters: Mapping[str, Parameter]
 
 
-def read_recipe(
-    text: bytes, name: str, *, folder: Path, registry: Registry, given: Mapping[str, Json]
-) -> Recipe:
-    """Read a recipe to be run: every parameter must be given or have a default."""
-    return read_recipe_file(text, name, folder=folder, registry=registry, given=given).recipe
-
-
 def read_recipe_file(
     text: bytes,
     name: str,

@@ -204,7 +204,7 @@ def _divergence(metrics: Metrics, axes: "Axes", theme: Theme) -> None:
     for place, row in enumerate(found):
         for other, value in enumerate(row):
             strength = 0.0 if value is None else value / most
-            axes.add_patch(_cell(other, place, strength, theme))
+            axes.add_patch(_cell(other, place, strength))
             axes.text(
                 other, place, "–" if value is None else f"{value:.3f}", ha="center", va="center",
                 color="#ffffff" if strength > 0.6 else theme.ink, fontsize=8.5,
@@ -217,7 +217,7 @@ def _divergence(metrics: Metrics, axes: "Axes", theme: Theme) -> None:
     axes.set_ylim(len(models) - 0.5, -0.5)
 
 
-def _cell(x: int, y: int, strength: float, theme: Theme) -> "Rectangle":
+def _cell(x: int, y: int, strength: float) -> "Rectangle":
     from matplotlib.patches import Rectangle  # slow; only reports need it
 
     return Rectangle(
