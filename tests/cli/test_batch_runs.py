@@ -45,6 +45,21 @@ def test_a_run_in_a_batch_does_not_say_so(served: Quire) -> None:
     assert "collected" in served("batches").stdout
 
 
+def test_a_deadline_that_passes_is_told_as_it_passes_at_the_end_and_afterwards(
+    ready: Quire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed = "the deadline passed: 3 calls go direct now; 1 batch is still out, and it is asked"
+    with rehearsing(models=CATALOG, batch_latency="1h") as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "rehearsal-0000-0000")
+        monkeypatch.setenv("QUIRE_POLL", "0.1")
+        done = ready(*RUN, "--min-batch-size", 1, "--deadline", "3s")
+
+    assert f"run 1: {passed}" in done.stderr
+    assert f"\n  {passed}" in done.stdout
+    assert "deadline_passed" in ready("events", 1).stdout
+
+
 def stopped(now: Progress, capsys: pytest.CaptureFixture[str], *, new: bool) -> list[str]:
     """What is said after Ctrl-C, below the sums."""
     with open_engine() as engine:

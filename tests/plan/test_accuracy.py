@@ -11,7 +11,7 @@ from quire.domain.data import Json
 from quire.domain.ids import fingerprint
 from quire.engine.forecasting import forecast_run
 from quire.engine.ordering import ask
-from quire.plan.checking import percent_off, told_off
+from quire.plan.checking import percent_over, told_off
 from quire.plan.variants import Forecast
 from quire.recipes.schemas import load_schema
 from tests.world import METADATA, World
@@ -117,8 +117,10 @@ def test_what_packs_took_tells_what_single_blocks_would_take(world: World) -> No
 
 
 def test_the_error_of_a_forecast_is_told() -> None:
-    assert told_off(13_000, 12_745) == "forecast $0.0130, 2 % off"
-    assert told_off(12_500, 12_745) == "forecast $0.0125, 2 % off"
-    assert told_off(12_745, 12_740) == "forecast $0.0127, 0.0 % off"
+    assert told_off(13_000, 12_745) == "forecast $0.0130, 2 % under"
+    assert told_off(12_500, 12_745) == "forecast $0.0125, 2 % over"
+    assert told_off(12_745, 12_740) == "forecast $0.0127, 0.0 % under"
     assert told_off(5_000_000, 0) == "forecast $5.0000"
-    assert percent_off(75, 100) == -25
+    assert told_off(46_100, 86_300) == "forecast $0.0461, 87 % over"
+    assert told_off(10, 10) == "forecast $0.000010, 0.0 % off"
+    assert percent_over(75, 100) == pytest.approx(100 / 3)

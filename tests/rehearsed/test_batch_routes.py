@@ -98,6 +98,12 @@ def test_a_paced_run_goes_direct_a_few_calls_at_a_time(
     assert travelled(here) == {"direct": 40}
 
 
+PASSED = (
+    "the deadline passed: 5 calls go direct now; 1 batch is still out, and it is asked to end when"
+    " all is answered"
+)
+
+
 def test_at_the_deadline_what_is_owed_goes_direct_and_late_answers_are_spend_on_record(
     batched: Callable[..., Rehearsed],
 ) -> None:
@@ -110,6 +116,8 @@ def test_at_the_deadline_what_is_owed_goes_direct_and_late_answers_are_spend_on_
     assert progress.state == "finished"
     assert progress.done == BLOCKS
     assert travelled(here) == {"direct": 40}
+    told = [each.detail for each in here.engine.look.events(run.id) if "deadline" in each.kind]
+    assert told == [PASSED]
     assert here.engine.batches()[0].cancelling  # nobody waits for it any more
     here.server.advance(7200)
     here.engine.drive(run.id, at_most(60), batches=True)

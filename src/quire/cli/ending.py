@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from quire.cli.describing import progress_json
 from quire.cli.edge import DONE, HELD, INTERRUPTED, SOME_FAILED
-from quire.cli.outstanding import batches_out, went_direct
+from quire.cli.outstanding import batches_out, stated, went_direct
 from quire.cli.printing import SIMULATED, counted, note, print_json, say
 from quire.cli.staging import summed_up
 from quire.cli.watching import ended, goal
@@ -14,6 +14,8 @@ from quire.domain.runs import HoldKind, Progress
 
 if TYPE_CHECKING:
     from quire.engine import Engine
+
+LOOKED_AT = 10_000  # events, the newest
 
 
 def exit_code(now: Progress, *, interrupted: bool) -> int:
@@ -76,9 +78,17 @@ def _sum_up(engine: "Engine", now: Progress, code: int, forecast: int | None) ->
     if now.recipe:
         say(f"  {summed_up(now)}")
     say(f"  {_spending(now, forecast)}")
+    for passed in _deadline(engine, run) if stated(head, "deadline") else ():
+        say(f"  {passed}")
     told = went_direct(head, now) if code in (DONE, SOME_FAILED) else ""
     if told and not engine.batches(run):
         say(f"  {told}")
+
+
+def _deadline(engine: "Engine", run: RunId) -> list[str]:
+    """What a deadline that passed changed."""
+    events = engine.look.events(run, LOOKED_AT)
+    return [each.detail for each in events if each.kind == "deadline_passed"]
 
 
 def _standing(now: Progress, code: int) -> str:
@@ -118,7 +128,7 @@ def _spending(now: Progress, forecast: int | None) -> str:
 
 
 def _compared(now: Progress, forecast: int) -> str:
-    """The forecast, and how far it was off once all is paid."""
+    """The forecast, and how far above or below it all was once it is paid."""
     if now.state != "finished":
         return f"forecast {dollars(forecast)}"
     from quire.plan.checking import told_off  # not for the commands that only look

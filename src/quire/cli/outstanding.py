@@ -42,9 +42,9 @@ def _cancelling(now: Progress, workers: int) -> str:
 
 def went_direct(head: "RunHead", now: Progress) -> str:
     """Why a run that was to go in batches made none; "" where it was not, or nothing went yet."""
-    told = {name: _value(head.policy.get(name)) for name in ("route", "deadline", "min_batch_size")}
-    least = told["min_batch_size"]
-    if told["route"] != BATCH or told["deadline"] or not now.calls or not isinstance(least, int):
+    least = stated(head, "min_batch_size")
+    batch = stated(head, "route") == BATCH and not stated(head, "deadline")
+    if not batch or not now.calls or not isinstance(least, int):
         return ""
     calls = counted(now.calls, "call")
     if now.calls >= least:
@@ -58,7 +58,9 @@ def went_direct(head: "RunHead", now: Progress) -> str:
     return f"{said}; --min-batch-size 1 changes that"
 
 
-def _value(sourced: object) -> object:
+def stated(head: "RunHead", name: str) -> object:
+    """What a run's policy says."""
+    sourced = head.policy.get(name)
     return sourced.get("value") if isinstance(sourced, Mapping) else None
 
 

@@ -26,6 +26,8 @@ _OF_BATCHES = {
     "batch_ended": "{what}",
     "batch_collected": "{what} is collected: {more}",
     "batch_abandoned": "{what} is given up: {more}",
+    "batch_cancel_asked": "the provider is asked to end {all}",
+    "deadline_passed": "{all}",
 }
 _OF_RUNS = {
     "held": "held: {all}",

@@ -8,6 +8,7 @@ from quire.ledger.ledger import Transaction
 from quire.pipeline.record import let_go_again
 
 CHUNK = 1000
+DEADLINE_PASSED = "deadline_passed"  # the kind of its event
 
 
 def set_route(tx: Transaction, run: RunId, route: str) -> None:
@@ -50,19 +51,35 @@ def dissolve(tx: Transaction, draft: BatchId, why: str, now: datetime) -> int:
 
 def fall_back(tx: Transaction, run: RunId, now: datetime) -> None:
     """The deadline came: what batches still owe goes direct, and their late answers still count."""
-    for lane in tx.requests.lanes_of_run(run):
-        if lane.route == BATCH and lane.serves:
-            tx.batches.serve(direct_lane(tx, lane))
-            for draft in tx.batches.drafts_of_run(run):
-                dissolve(tx, draft, "the deadline came before it was sent", now)
-            send_directly(tx, lane)
-            for batch in tx.batches.out_of_lane(lane.id):
-                _overtake(tx, batch)
+    served = [each for each in tx.requests.lanes_of_run(run) if each.route == BATCH and each.serves]
+    calls, late = 0, 0
+    for lane in served:
+        tx.batches.serve(direct_lane(tx, lane))
+        for draft in tx.batches.drafts_of_run(run):
+            dissolve(tx, draft, "the deadline came before it was sent", now)
+        calls += send_directly(tx, lane)
+        for batch in tx.batches.out_of_lane(lane.id):
+            owed = _overtake(tx, batch)
+            calls, late = calls + owed, late + (owed > 0)
+    if served:
+        tx.events.add(run, DEADLINE_PASSED, _passed(calls, late), now)
 
 
-def _overtake(tx: Transaction, batch: BatchId) -> None:
-    """Owe again what a batch has not answered, beside the batch."""
-    if not tx.batches.mark_late(batch):
-        return
-    while tasks := tx.batches.late_tasks(batch, CHUNK):
+def _passed(calls: int, late: int) -> str:
+    """What a deadline changes, in words: how many calls go direct, how many batches are late."""
+    if not calls:
+        return "the deadline passed: what is still to be asked goes direct"
+    told = f"{calls:,} {'call goes' if calls == 1 else 'calls go'} direct now"
+    if not late:
+        return f"the deadline passed: {told}"
+    out = "1 batch is" if late == 1 else f"{late:,} batches are"
+    end = f"{'it is' if late == 1 else 'they are'} asked to end when all is answered"
+    return f"the deadline passed: {told}; {out} still out, and {end}"
+
+
+def _overtake(tx: Transaction, batch: BatchId) -> int:
+    """Owe again what a batch has not answered, beside the batch; returns how many calls."""
+    calls = tx.batches.mark_late(batch)
+    while calls and (tasks := tx.batches.late_tasks(batch, CHUNK)):
         tx.tasks.move("return", tasks, ["packed"])
+    return calls
