@@ -1,7 +1,9 @@
 """Long answers come line by line, whole and in little memory, and what broke off is told."""
 
 import asyncio
+import gzip
 import tracemalloc
+import zlib
 from contextlib import aclosing, suppress
 
 import pytest
@@ -19,6 +21,7 @@ from tests.providers.reaching import (
     named,
     spoken_lines,
 )
+from tests.providers.servers import answering, talking
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
@@ -114,6 +117,99 @@ def test_an_answer_that_breaks_off_is_an_error_after_its_whole_lines(raw: bytes)
     assert lines == [b"first"]
     assert error.remedy is Remedy.RETRY
     assert "broke off in the middle of" in str(error)
+
+
+def sent(packed: bytes, packing: str, ending: str) -> bytes:
+    """An answer as it travels, its end told by its length, in chunks, or by hanging up."""
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {packing}\r\n"
+    if ending == "length":
+        return f"{head}Content-Length: {len(packed)}\r\n\r\n".encode() + packed
+    if ending == "chunks":
+        parts = (packed[start : start + 7] for start in range(0, len(packed), 7))
+        chunks = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts)
+        return f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + chunks + b"0\r\n\r\n"
+    return f"{head}Connection: close\r\n\r\n".encode() + packed
+
+
+def bare(text: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return packer.compress(text) + packer.flush()
+
+
+LINES = [b'{"custom_id":"n-%d"}' % number for number in range(2000)]
+TEXT = b"\n".join(LINES) + b"\n"
+PACKED = {
+    "gzip": ("gzip", gzip.compress(TEXT)),
+    "another name": ("X-GZip", gzip.compress(TEXT)),
+    "parts": ("gzip", gzip.compress(TEXT[:5000]) + gzip.compress(TEXT[5000:])),
+    "deflate": ("deflate", zlib.compress(TEXT)),
+    "without a head": ("deflate", bare(TEXT)),
+    "not packed": ("identity", TEXT),
+}
+
+
+@pytest.mark.parametrize("ending", ["length", "chunks", "close"])
+@pytest.mark.parametrize("form", PACKED)
+def test_what_was_packed_comes_whole(form: str, ending: str) -> None:
+    packing, packed = PACKED[form]
+
+    async def work() -> list[bytes]:
+        transport = Transport()
+        async with talking(answering(sent(packed, packing, ending))) as port:
+            try:
+                return await lines_of(transport, a_request(f"http://127.0.0.1:{port}"))
+            finally:
+                await transport.close()
+
+    assert asyncio.run(work()) == LINES
+
+
+@pytest.mark.parametrize("ending", ["length", "chunks", "close"])
+@pytest.mark.parametrize("form", [form for form in PACKED if form != "not packed"])
+@pytest.mark.parametrize("missing", [1, 9, 1000])
+def test_what_was_packed_and_cut_is_an_error_whatever_its_length_says(
+    form: str, ending: str, missing: int
+) -> None:
+    packing, packed = PACKED[form]
+
+    lines, error = spoken_lines(sent(packed[:-missing], packing, ending))
+
+    assert lines == LINES[: len(lines)]
+    assert error.remedy is Remedy.RETRY
+    assert "broke off in the middle of its answer" in str(error)
+
+
+@pytest.mark.parametrize("packing", ["br", "gzip, gzip", "gzip"])
+def test_what_cannot_be_unpacked_is_an_error(packing: str) -> None:
+    lines, error = spoken_lines(sent(b"first\nsecond\n", packing, "length"))
+
+    assert (lines, error.remedy) == ([], Remedy.RETRY)
+
+
+def test_much_that_was_packed_into_little_is_read_to_its_very_end() -> None:
+    whole = b"x" * (2**18 - 1) + b"\n"
+
+    async def handler(request: web.Request) -> web.Response:
+        body = gzip.compress(whole * 40)
+        return web.Response(body=body, headers={"Content-Encoding": "gzip"})
+
+    found = carried(handler, lambda transport, base: lines_of(transport, a_request(base)))
+
+    assert found == [whole[:-1]] * 40
+
+
+def test_an_error_that_was_packed_is_named() -> None:
+    async def handler(request: web.Request) -> web.Response:
+        body = b'{"error":{"message":"slow down","code":"rate_limit_exceeded"}}'
+        packed = {"Content-Encoding": "gzip"}
+        return web.Response(status=429, body=gzip.compress(body), headers=packed)
+
+    async def work(transport: Transport, base: str) -> ProviderError:
+        with pytest.raises(ProviderError) as caught:
+            await lines_of(transport, a_request(base))
+        return caught.value
+
+    assert "slow down" in str(carried(handler, work))
 
 
 @pytest.mark.parametrize("raw", [b"", b"HTTP/1.1 200 OK\r\nContent-Le"])

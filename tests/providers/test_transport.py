@@ -1,5 +1,6 @@
 """The way out: any exchange comes back whatever its status, and files go up from disk."""
 
+import gzip
 import hashlib
 import tracemalloc
 from pathlib import Path
@@ -125,3 +126,20 @@ def test_an_exchange_that_is_never_answered_may_have_been_carried_out() -> None:
                 await transport.close()
 
     assert failing(work).remedy is Remedy.LOST
+
+
+@pytest.mark.parametrize("cut", [1, 20])
+def test_half_of_a_packed_answer_is_no_answer_and_may_have_been_paid(cut: int) -> None:
+    packed = gzip.compress(b'{"choices": [], "id": "a-1"}')
+
+    async def handler(request: web.Request) -> web.Response:
+        body = packed if request.method == "GET" else packed[:-cut]
+        return web.Response(body=body, headers={"Content-Encoding": "gzip"})
+
+    async def work(transport: Transport, base: str) -> bytes:
+        with pytest.raises(ProviderError, match="broke off") as caught:
+            await transport.post(a_request(base, "POST", b"{}"))
+        assert caught.value.remedy is Remedy.LOST
+        return (await transport.exchange(a_request(base))).body
+
+    assert carried(handler, work) == b'{"choices": [], "id": "a-1"}'

@@ -17,6 +17,7 @@ from quire.domain.errors import ProviderError, Remedy
 from quire.domain.version import VERSION
 from quire.providers.network import CONNECT_SECONDS, FAILURES, explain, where
 from quire.providers.protocol import Classify, HttpRequest, HttpResponse, Upload
+from quire.providers.unpacking import ACCEPTED, unpacked
 from quire.providers.writing import Headers
 
 LARGEST_BODY = 64 * 2**20
@@ -134,15 +135,16 @@ class Transport:
             if not 200 <= response.status < 300:
                 raise classify(await self._answer(request, response))
             rest = Rest()
-            async for piece in response.content.iter_any():
-                for line in rest.add(piece):
-                    yield line
-                if rest.size > self._largest:
-                    raise ProviderError(
-                        f"{where(request.url)} answered with a line of more than"
-                        f" {self._largest >> 20} MB; check the base URL",
-                        remedy=Remedy.FIX_ACCOUNT,
-                    )
+            async with aclosing(_pieces(response)) as pieces:
+                async for piece in pieces:
+                    for line in rest.add(piece):
+                        yield line
+                    if rest.size > self._largest:
+                        raise ProviderError(
+                            f"{where(request.url)} answered with a line of more than"
+                            f" {self._largest >> 20} MB; check the base URL",
+                            remedy=Remedy.FIX_ACCOUNT,
+                        )
             if last := rest.take():
                 if not _says_its_end(response):
                     raise ProviderError(
@@ -164,7 +166,8 @@ class Transport:
                 ),
                 timeout=_patience(None),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"User-Agent": f"quire/{VERSION}"},
+                headers={"User-Agent": f"quire/{VERSION}", "Accept-Encoding": ACCEPTED},
+                auto_decompress=False,  # it takes half a gzip stream for a whole one
                 max_line_size=2**16,
                 max_field_size=2**16,
             )
@@ -270,12 +273,17 @@ async def _read(response: aiohttp.ClientResponse, most: int) -> bytes:
     if length is not None and length <= most and "Content-Encoding" not in response.headers:
         return await response.read()
     parts, size = [], 0
-    async for part in response.content.iter_any():
-        parts.append(part)
-        size += len(part)
-        if size > most:
-            break
+    async with aclosing(_pieces(response)) as pieces:
+        async for part in pieces:
+            parts.append(part)
+            size += len(part)
+            if size > most:
+                break
     return b"".join(parts)
+
+
+def _pieces(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
+    return unpacked(response.content.iter_any(), response.headers.get("Content-Encoding", ""))
 
 
 def _find_proxy(url: URL) -> URL | None:
