@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -58,6 +59,22 @@ def test_a_deadline_that_passes_is_told_as_it_passes_at_the_end_and_afterwards(
     assert f"run 1: {passed}" in done.stderr
     assert f"\n  {passed}" in done.stdout
     assert "deadline_passed" in ready("events", 1).stdout
+
+
+def test_a_run_says_that_it_goes_steadily_without_being_asked_to(
+    ready: Quire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = "openrouter/openai/gpt-5.4-mini"
+    (tmp_path / "quire.toml").write_text(f'[models."{model}"]\nlike = "openai/gpt-5.4-mini"\n')
+    said = "calls to openrouter go steadily (paced), at most four at a time, unless told otherwise"
+    with rehearsing(models=CATALOG) as server:
+        monkeypatch.setenv("OPENROUTER_BASE_URL", f"{server.url}/api/v1")
+        monkeypatch.setenv("OPENROUTER_API_KEY", "rehearsal-0000-0000")
+        steady = ready("run", "-s", "clauses", "-m", model)
+        at_once = ready("run", "-s", "clauses", "-m", model, "--route", "direct", "--new")
+
+    assert f"with {model}; {said}" in steady.stderr
+    assert said not in at_once.stderr
 
 
 def stopped(now: Progress, capsys: pytest.CaptureFixture[str], *, new: bool) -> list[str]:

@@ -162,3 +162,31 @@ def test_a_plan_says_so_where_runs_count_other_tokens(quire: Quire, tmp_path: Pa
     (setting,) = re.findall(r"token_factor = [0-9.]+", line)
     (tmp_path / "quire.toml").write_text(f'[models."{model}"]\n{setting}\n')
     assert "the model's own tokenizer" not in quire(*asked, "numbers.txt").stdout
+
+
+def test_calls_to_openrouter_go_steadily_unless_a_layer_says_otherwise(
+    quire: Quire, tmp_path: Path
+) -> None:
+    model = "openrouter/openai/gpt-5.4-mini"
+    facts = f'[models."{model}"]\nwindow = 100_000\nmax_output = 8_000\n'
+    facts += "input = 1.0\noutput = 2.0\n"
+    (tmp_path / "quire.toml").write_text(facts)
+    asked = ("--schema", "long", "--model", model)
+    said = "calls to openrouter go steadily (paced), at most four at a time, unless told otherwise"
+
+    def lane(*flags: str) -> str:
+        return str(json.loads(quire("plan", *asked, *flags, "--json").stdout)["route"]["lane"])
+
+    assert f"{said}; --route direct goes at once" in quire("plan", *asked).stdout
+    assert (lane(), lane("--route", "direct"), lane("--route", "auto")) == (
+        "paced",
+        "direct",
+        "paced",
+    )
+    quire("run", *asked, "--detach")
+    assert json.loads(quire("status", "1", "--policy", "--json").stdout)["policy"]["route"] == {
+        "value": "paced",
+        "source": "built-in",
+    }
+    (tmp_path / "quire.toml").write_text(f'[policy]\nroute = "direct"\n{facts}')
+    assert lane() == "direct"

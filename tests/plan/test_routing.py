@@ -7,8 +7,8 @@ import pytest
 
 from quire.domain.batches import BatchRules, Cadence, Lookup
 from quire.domain.models import ModelFacts
-from quire.domain.policy import Policy
-from quire.plan.routing import Compared, choose_route
+from quire.domain.policy import Policy, SourcedPolicy
+from quire.plan.routing import Compared, choose_route, with_usual_route
 from quire.providers.catalog import CATALOG
 
 RULES = BatchRules(calls=50_000, size=200_000_000, lookup=Lookup.TAG, cadence=Cadence(30, 120, 600))
@@ -95,3 +95,18 @@ def test_auto_is_steady_where_a_lost_order_could_never_be_found() -> None:
 
     assert choose_route(Policy(route="auto"), BATCHED, 100, blind).lane == "paced"
     assert choose_route(Policy(route="batch"), BATCHED, 100, blind).lane == "batch"
+
+
+def test_a_way_that_nobody_named_is_steady_only_where_batches_cannot_be_used() -> None:
+    router = replace(BATCHED, name="openrouter/openai/gpt-6-luna")
+    asked = SourcedPolicy(policy=Policy(), sources={"route": "flag"})
+
+    assert with_usual_route(SourcedPolicy(policy=Policy()), router).policy.route == "paced"
+    assert with_usual_route(SourcedPolicy(policy=Policy()), BATCHED).policy.route == "direct"
+    assert with_usual_route(asked, router).policy.route == "direct"
+
+
+def test_a_single_call_is_told_as_one() -> None:
+    found = choose_route(Policy(route="auto"), BATCHED, 1, RULES)
+
+    assert found.why == "1 call is fewer than the 30 of a batch"

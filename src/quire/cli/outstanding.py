@@ -58,6 +58,11 @@ def went_direct(head: "RunHead", now: Progress) -> str:
     return f"{said}; --min-batch-size 1 changes that"
 
 
+def usually_paced(provider: str) -> str:
+    """That calls go steadily without being asked to."""
+    return f"calls to {provider} go steadily (paced), at most four at a time, unless told otherwise"
+
+
 def stated(head: "RunHead", name: str) -> object:
     """What a run's policy says."""
     sourced = head.policy.get(name)

@@ -9,6 +9,7 @@ from quire.cli import options as of
 from quire.cli import recipe_options
 from quire.cli.cooking import Typed, asked
 from quire.cli.opening import opened
+from quire.cli.outstanding import usually_paced
 from quire.cli.printing import console, counted, print_json, print_table, say
 from quire.cli.recipe_forecast import tell_recipe
 from quire.domain.data import Json
@@ -194,6 +195,8 @@ def _route(planned: "Planned") -> Iterator[str]:
         )
         told = f" (it is {limit})" if limit and not batch else ""
         yield f"auto goes {way}: {forecast.route.why}{told}"
+    elif forecast.route.lane == "paced" and "route" not in planned.ask.policy.sources:
+        yield f"{usually_paced(planned.ask.facts.provider)}; --route direct goes at once"
     if limit and batch:
         dearest = dollars(forecast.direct.cost)
         yield f"what is not back {limit} goes direct, for at most {dearest} more"

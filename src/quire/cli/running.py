@@ -11,6 +11,7 @@ from quire.cli.describing import asked_models
 from quire.cli.driving import drive, tell_detached
 from quire.cli.ending import exit_code, print_end, print_end_json
 from quire.cli.opening import chosen, opened, session
+from quire.cli.outstanding import usually_paced
 from quire.cli.printing import counted, named
 from quire.cli.watching import goal
 from quire.domain.data import Json
@@ -120,4 +121,11 @@ def _beginning(head: "RunHead", now: Progress, *, goes_on: bool) -> str:
     if goes_on:
         stands = "is held" if now.holds else "goes on"
         return f"run {head.id} {stands}, {now.done:,} done so far: {about}{limited}"
-    return f"run {head.id}: {about}{limited}"
+    return f"run {head.id}: {about}{limited}{_steadily(head)}"
+
+
+def _steadily(head: "RunHead") -> str:
+    """Say so where calls are paced without being asked to."""
+    if head.policy.get("route") != {"value": "paced", "source": "built-in"}:
+        return ""
+    return f"; {usually_paced(head.model.provider)}"

@@ -21,7 +21,7 @@ from quire.ledger.ledger import Transaction
 from quire.plan.calibrating import MOST_SAMPLES
 from quire.plan.forecasting import Forecast, forecast
 from quire.plan.learning import NO_PAST, Past
-from quire.plan.routing import AUTO, choose_route
+from quire.plan.routing import AUTO, choose_route, with_usual_route
 from quire.providers.registry import Providers
 from quire.recipes.registry import Registry
 from quire.recipes.snapshots import recipe_to_json
@@ -138,7 +138,8 @@ class Forecasting(Library):
         """How the calls of a recipe travel; every model must be able to go that way."""
         lanes = []
         for facts in (dish.facts, *dish.models):
-            route = choose_route(dish.policy.policy, facts, MANY, self._rules(facts.provider))
+            policy = with_usual_route(dish.policy, facts).policy
+            route = choose_route(policy, facts, MANY, self._rules(facts.provider))
             if route.problem:
                 raise UsageError(route.problem)
             lanes.append(route.lane)

@@ -13,6 +13,7 @@ from quire.domain.policy import SourcedPolicy
 from quire.domain.recipes import Recipe, Schema
 from quire.engine.mistakes import own_models
 from quire.ledger.ledger import Transaction
+from quire.plan.routing import with_usual_route
 from quire.providers.catalog import find_model
 from quire.providers.registry import NAMES
 from quire.recipes.classes import schema_of
@@ -56,7 +57,7 @@ def ask(settings: Settings, schema: Schema, model: str | None, told: Mapping[str
         )
     recipe = extract(schema, params)
     check_params(facts, recipe.stages[0].params)
-    return Ask(recipe=recipe, facts=facts, policy=policy)
+    return Ask(recipe=recipe, facts=facts, policy=with_usual_route(policy, facts))
 
 
 def check_params(facts: ModelFacts, params: Params) -> None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from quire.domain.batches import BatchRules, Lookup
 from quire.domain.models import ModelFacts
 from quire.domain.money import dollars
-from quire.domain.policy import Policy
+from quire.domain.policy import Policy, SourcedPolicy
 
 DIRECT, BATCH, AUTO, PACED = "direct", "batch", "auto", "paced"
 LEAST_HOURS = 1.0  # before a deadline: most batches come back within an hour, none promises it
@@ -14,7 +14,7 @@ STEADY = frozenset({"openrouter"})  # has batches, but none that could be found 
 
 _ASKED = {
     DIRECT: "as asked: every call at once",
-    PACED: "as asked: steadily, within the limits",
+    PACED: "steadily, within the limits",
 }
 
 
@@ -31,6 +31,13 @@ class Compared(NamedTuple):
 
     direct: int
     batch: int
+
+
+def with_usual_route(policy: SourcedPolicy, facts: ModelFacts) -> SourcedPolicy:
+    """Go steadily where nobody named a way, and the provider has no batches that we can use."""
+    if "route" in policy.sources or facts.provider not in STEADY:
+        return policy
+    return policy.with_route(PACED)
 
 
 def choose_route(
@@ -73,9 +80,8 @@ def _auto(
     compared: Compared | None,
 ) -> Route:
     if requests < policy.min_batch_size:
-        return Route(
-            DIRECT, f"{requests:,} calls are fewer than the {policy.min_batch_size} of a batch"
-        )
+        few = "1 call is" if requests == 1 else f"{requests:,} calls are"
+        return Route(DIRECT, f"{few} fewer than the {policy.min_batch_size} of a batch")
     if seconds is not None and seconds < LEAST_HOURS * 3600:
         return Route(DIRECT, "the deadline leaves less than an hour")
     if compared is not None:
