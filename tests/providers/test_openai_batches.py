@@ -120,7 +120,7 @@ def test_a_full_queue_is_waited_for(status: int, tmp_path: Path) -> None:
     ("body", "status"),
     [
         (batch("validating", request_counts=None), BatchStatus()),
-        (batch(), BatchStatus(counts={"total": 3, "completed": 1, "failed": 0})),
+        (batch(), BatchStatus(counts={"total": 3, "completed": 1, "failed": 0}, answers=1)),
         (batch("finalizing", request_counts=None), BatchStatus()),
         (batch("cancelling", request_counts=None), BatchStatus(cancelling=True)),
         (
