@@ -132,7 +132,7 @@ def tasks_of(tx: Transaction, place: Place) -> list[TaskId]:
 def pack(tx: Transaction, place: Place) -> int:
     """Queue packs of two."""
     contexts = Contexts()
-    context = contexts.of_stage(tx, place.run, place.stage)
+    context = contexts.any_of_stage(tx, place.run, place.stage)
     return prepare(tx, contexts, context, NOW)
 
 
@@ -144,7 +144,7 @@ def add_worker(tx: Transaction) -> WorkerId:
 def take(tx: Transaction, place: Place, limit: int = 100) -> list[Outgoing]:
     """Claim by a worker of its own."""
     contexts = Contexts()
-    context = contexts.of_stage(tx, place.run, place.stage)
+    context = contexts.any_of_stage(tx, place.run, place.stage)
     return claim(tx, contexts, context, Sender(add_worker(tx), NOBODY), limit, NOW)
 
 

@@ -11,7 +11,7 @@ from quire.domain.errors import ProviderError, Remedy, UsageError
 from quire.domain.models import ModelFacts
 from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Transaction
-from quire.pipeline.contexts import StageContext
+from quire.pipeline.contexts import LaneContext
 from quire.pipeline.record import hold
 
 REMEMBERED = timedelta(seconds=2)  # so that a key that was marked elsewhere is soon left alone
@@ -32,7 +32,7 @@ class Accounts:
         self._token = token
         self._known: dict[tuple[str, str], tuple[Chosen, datetime]] = {}
 
-    def choose(self, tx: Transaction, context: StageContext, now: datetime) -> Account | None:
+    def choose(self, tx: Transaction, context: LaneContext, now: datetime) -> Account | None:
         """The account to send with; None, and the run is held, where there is none."""
         chosen = self._remembered(tx, context.facts, now)
         if chosen.accounts:

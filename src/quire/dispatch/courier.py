@@ -18,7 +18,7 @@ from quire.domain.requests import CallFailure
 from quire.domain.runs import DIRECT, Lane
 from quire.ledger.ledger import Ledger, Transaction
 from quire.pipeline.claim import Outgoing, Sender, claim
-from quire.pipeline.contexts import Contexts, StageContext
+from quire.pipeline.contexts import Contexts, LaneContext
 from quire.pipeline.receive import Returned, receive
 from quire.providers.protocol import Provider, Sent
 
@@ -122,7 +122,7 @@ class Courier:
             task = create(self._send(each, deadline))
             self._sends[each.call.attempt_id] = InFlight(task, deadline)
 
-    def _count(self, context: StageContext, change: int) -> None:
+    def _count(self, context: LaneContext, change: int) -> None:
         self._in_flight[context.facts.name] += change
         self._in_flight[context.lane_id] += change
 

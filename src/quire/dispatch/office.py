@@ -12,7 +12,7 @@ from quire.domain.batches import Batch
 from quire.domain.errors import LedgerUnavailable
 from quire.domain.ids import BatchId, WorkerId
 from quire.ledger.ledger import Ledger
-from quire.pipeline.contexts import StageContext
+from quire.pipeline.contexts import LaneContext
 from quire.providers.protocol import Batching
 
 DESKS = 8  # batches in hand at once
@@ -22,7 +22,7 @@ class InHand(NamedTuple):
     """A batch that this worker looks after, and what that needs."""
 
     batch: Batch
-    context: StageContext
+    context: LaneContext
     account: Account
     vendor: Batching
 

@@ -10,7 +10,7 @@ from quire.domain.ids import AttemptId
 from quire.domain.models import Usage
 from quire.domain.money import cost
 from quire.domain.requests import Answer, Reply
-from quire.pipeline.contexts import StageContext
+from quire.pipeline.contexts import LaneContext
 from quire.providers.protocol import Batching, Provider
 from quire.providers.reading import MOST_TOKENS
 
@@ -38,7 +38,7 @@ def read(
 
 
 def answer_of(
-    context: StageContext,
+    context: LaneContext,
     attempt: AttemptId,
     raw: bytes,
     reply: Reply | Undecodable,

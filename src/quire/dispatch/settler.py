@@ -16,7 +16,7 @@ from quire.domain.requests import Answer
 from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Ledger, Transaction
 from quire.pipeline.collect import Kept, collect_kept
-from quire.pipeline.contexts import Contexts, StageContext
+from quire.pipeline.contexts import Contexts, LaneContext
 from quire.pipeline.prepare import prepare
 from quire.pipeline.record import record_reading
 from quire.pipeline.settle import settle
@@ -86,7 +86,7 @@ class Settler:
             reply = read(provider, each.raw, line=line)
             if isinstance(reply, Undecodable):
                 continue
-            context = self._contexts.of_key(tx, each.run_id, each.lane_id)
+            context = self._contexts.of_lane_id(tx, each.run_id, each.lane_id)
             price = cost(reply.usage, context.price_at(reply.usage.input_total, each.batched))
             record_reading(tx, each, reply, provider.decoder_version, price)
             helped.add(each.run_id)
@@ -110,7 +110,7 @@ class Settler:
         return whole
 
     def _answer_in(
-        self, line: bytes, context: StageContext, batching: Batching, nonces: Set[str]
+        self, line: bytes, context: LaneContext, batching: Batching, nonces: Set[str]
     ) -> Answer | None:
         """The answer in a line of a batch's results, where it names a call of that batch by now."""
         nobody = Account(provider=batching.name, credential="", key=Secret(""))

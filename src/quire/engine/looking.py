@@ -174,7 +174,7 @@ class Looking:
             view = tx.tasks.view(task)
             if view is None:
                 raise NotFound(f"there is no task {task}; `quire failures RUN` shows some numbers")
-            context = self.contexts.of_stage(tx, RunId(view.run_id), view.stage_id)
+            context = self.contexts.any_of_stage(tx, RunId(view.run_id), view.stage_id)
             if view.request_id is not None:
                 user = sent_text(tx, self.contexts, self._request(tx, view.request_id))
             else:
@@ -201,7 +201,7 @@ class Looking:
         """One request and all that became of it."""
         with self._ledger.snapshot() as tx:
             view = self._request(tx, request)
-            context = self.contexts.of_stage(tx, view.run_id, view.stage_id)
+            context = self.contexts.any_of_stage(tx, view.run_id, view.stage_id)
             return ExchangeView(
                 request=view,
                 system=context.prefix.system,

@@ -7,7 +7,7 @@ from quire.domain.ids import TaskId
 from quire.domain.tasks import TaskView
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.views import RequestView
-from quire.pipeline.contexts import Contexts, StageContext
+from quire.pipeline.contexts import Contexts, LaneContext
 from quire.pipeline.criticise import LONGEST
 from quire.pipeline.gather import REPAIR, text_of_pack
 from quire.pipeline.render import Rendered, render
@@ -40,7 +40,7 @@ def sent_text(tx: Transaction, contexts: Contexts, view: RequestView) -> str | N
     return CHANGED
 
 
-def _texts(tx: Transaction, context: StageContext, view: RequestView) -> Iterator[str | None]:
+def _texts(tx: Transaction, context: LaneContext, view: RequestView) -> Iterator[str | None]:
     """Ways to say it: the plain one about blocks, then from what it read, with what it was told."""
     if context.by_block and view.kind != REPAIR:
         contents = tx.requests.contents([view.id])
@@ -64,7 +64,7 @@ def _texts(tx: Transaction, context: StageContext, view: RequestView) -> Iterato
 
 
 def _critiques(
-    tx: Transaction, context: StageContext, tasks: Sequence[TaskId], *, mended: bool
+    tx: Transaction, context: LaneContext, tasks: Sequence[TaskId], *, mended: bool
 ) -> Iterator[dict[TaskId, str]]:
     """What may have been said against earlier answers when it was asked, the likeliest first.
 
@@ -88,7 +88,7 @@ def _said_of(tx: Transaction, task: TaskId) -> list[dict[TaskId, str]]:
     return [{task: each} for each in dict.fromkeys([*tx.exports.refusals(task), *words, *now])]
 
 
-def text_alone(tx: Transaction, context: StageContext, task: TaskId) -> str | None:
+def text_alone(tx: Transaction, context: LaneContext, task: TaskId) -> str | None:
     """The text that a task would be asked with if it went now, and alone; None once purged."""
     if context.by_block:
         ready = tx.tasks.content(task)

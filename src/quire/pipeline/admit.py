@@ -10,7 +10,7 @@ from quire.domain.models import Limits, ModelFacts
 from quire.domain.requests import Queued
 from quire.ledger.ledger import Transaction
 from quire.ledger.moments import to_micros
-from quire.pipeline.contexts import Contexts, StageContext
+from quire.pipeline.contexts import Contexts, LaneContext
 from quire.plan.pacing import (
     admit,
     corrected,
@@ -38,19 +38,19 @@ class News(NamedTuple):
     rates: Rates | None  # what the headers said
 
 
-def pool_of(context: StageContext, account: Account) -> Pool:
+def pool_of(context: LaneContext, account: Account) -> Pool:
     """Whose limits and cache a stage's calls use."""
     return Pool(context.facts.name, account.id or 0)
 
 
-def need_of(context: StageContext, request: Queued) -> Need:
+def need_of(context: LaneContext, request: Queued) -> Need:
     """The most that a call may take."""
     size = context.prefix_bytes + items_bytes(request.tasks, request.content_bytes)
     return Need(1, context.most_tokens(size), request.max_output)
 
 
 def within_limits(
-    tx: Transaction, context: StageContext, pool: Pool, queued: Sequence[Queued], now: datetime
+    tx: Transaction, context: LaneContext, pool: Pool, queued: Sequence[Queued], now: datetime
 ) -> list[Need] | None:
     """Take the next calls off the limits that all workers share; None where there are none.
 
@@ -119,7 +119,7 @@ class Priming(NamedTuple):
 
 
 def primed(
-    tx: Transaction, contexts: Contexts, context: StageContext, pool: Pool, now: datetime
+    tx: Transaction, contexts: Contexts, context: LaneContext, pool: Pool, now: datetime
 ) -> Priming:
     """Let the first call of a prefix go alone, so that a wide fan-out does not pay N writes."""
     if not context.caching:
@@ -141,7 +141,7 @@ def primed(
 
 
 def note_cached(
-    tx: Transaction, contexts: Contexts, context: StageContext, pool: Pool, now: datetime
+    tx: Transaction, contexts: Contexts, context: LaneContext, pool: Pool, now: datetime
 ) -> None:
     """An answer came: the provider has the prefix, and the others may go."""
     key = (context.lane_id, pool.credential)
@@ -151,6 +151,6 @@ def note_cached(
         contexts.primed[key] = now
 
 
-def note_not_cached(tx: Transaction, context: StageContext, pool: Pool) -> None:
+def note_not_cached(tx: Transaction, context: LaneContext, pool: Pool) -> None:
     """A call failed: if it was to write the prefix, another may."""
     tx.caches.end(context.prefix.hash, pool, None)

@@ -13,7 +13,7 @@ from quire.ledger.ledger import Transaction
 from quire.ledger.moments import to_micros
 from quire.ledger.tables.tasks import Note
 from quire.pipeline.admit import note_not_cached, pool_of, primed, within_limits
-from quire.pipeline.contexts import Contexts, StageContext
+from quire.pipeline.contexts import Contexts, LaneContext
 from quire.pipeline.drop import drop
 from quire.pipeline.gather import gathered_again, unchanged
 from quire.pipeline.plugins import is_fit
@@ -32,7 +32,7 @@ class Outgoing(NamedTuple):
     """A call about to be made, with what recording its answer needs."""
 
     call: Call
-    context: StageContext
+    context: LaneContext
     reserved: int
     account: Account
     need: Need | None  # what it was reckoned at; None where nothing limits the calls
@@ -41,7 +41,7 @@ class Outgoing(NamedTuple):
 def claim(
     tx: Transaction,
     contexts: Contexts,
-    context: StageContext,
+    context: LaneContext,
     sender: Sender,
     limit: int,
     now: datetime,
@@ -81,7 +81,7 @@ def claim(
 
 
 def _texts(
-    tx: Transaction, contexts: Contexts, context: StageContext, queued: Sequence[Queued]
+    tx: Transaction, contexts: Contexts, context: LaneContext, queued: Sequence[Queued]
 ) -> dict[RequestId, str]:
     """The texts to send; none where a member moved on or the text is not what was promised."""
     most = context.policy.max_calls
@@ -104,7 +104,7 @@ def _texts(
 
 
 def promised_texts(
-    tx: Transaction, context: StageContext, requests: Sequence[Queued]
+    tx: Transaction, context: LaneContext, requests: Sequence[Queued]
 ) -> dict[RequestId, str]:
     """Texts as the ledger stores or renders them, where they are what was promised."""
     texts = _rendered(tx, context, [each.id for each in requests if each.body is None])
@@ -119,7 +119,7 @@ def promised_texts(
 
 
 def _rendered(
-    tx: Transaction, context: StageContext, requests: Sequence[RequestId]
+    tx: Transaction, context: LaneContext, requests: Sequence[RequestId]
 ) -> dict[RequestId, str]:
     if not context.by_block:
         return gathered_again(tx, context, requests)
@@ -134,7 +134,7 @@ def _rendered(
     }
 
 
-def drop_unsendable(tx: Transaction, context: StageContext, requests: Sequence[Queued]) -> None:
+def drop_unsendable(tx: Transaction, context: LaneContext, requests: Sequence[Queued]) -> None:
     """Give back what cannot go; what was in vain too often is split, and given up when alone."""
     drop(tx, [each.id for each in requests], ["out"])  # as the claim has just left them
     vain = {each.id: each for each in requests if each.lost >= context.policy.max_calls}
@@ -150,14 +150,14 @@ def drop_unsendable(tx: Transaction, context: StageContext, requests: Sequence[Q
             tx.tasks.move("give_up", [each.task_id], ["ready"])
 
 
-def _together(context: StageContext, sender: Sender, now: datetime) -> SentTogether:
+def _together(context: LaneContext, sender: Sender, now: datetime) -> SentTogether:
     worker, account = sender
     model, sent_at = context.facts.name, to_micros(now)
     return SentTogether(worker, context.provider, model, account.id, sent_at)
 
 
 def _attempts(
-    context: StageContext,
+    context: LaneContext,
     pairs: Sequence[tuple[Queued, AttemptId]],
 ) -> list[NewAttempt]:
     sending = context.sending
@@ -174,7 +174,7 @@ def _attempts(
 
 
 def call_of(
-    context: StageContext, request: Queued, attempt: AttemptId, user: str, *, caching: bool
+    context: LaneContext, request: Queued, attempt: AttemptId, user: str, *, caching: bool
 ) -> Call:
     """What a request asks the provider, in no vendor's words yet."""
     return Call(

@@ -52,7 +52,7 @@ class Sending(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StageContext:
+class LaneContext:
     """One lane's stage with everything derived from it."""
 
     run_id: RunId
@@ -120,14 +120,17 @@ NOTHING_LEARNT = Sizes()
 
 
 class Contexts:
-    """A worker's memory of what runs were told; snapshots never change, so it is never stale."""
+    """A worker's memory of what runs were told when it first saw them, and of what it learnt since.
+
+    What is asked never changes; a speed that does is seen by the next worker.
+    """
 
     def __init__(self, registry: Registry | None = None) -> None:
         """Start with nothing but what recipes may name."""
         self.registry = registry or builtin_registry()
         self._told: dict[RunId, Told] = {}
-        self._by_lane: dict[LaneId, StageContext] = {}
-        self._by_stage: dict[StageId, StageContext] = {}  # of any of its lanes
+        self._by_lane: dict[LaneId, LaneContext] = {}
+        self._by_stage: dict[StageId, LaneContext] = {}  # of any of its lanes
         self.judged_early: set[RunId] = set()  # runs whose first tasks were looked at: for good
         self.sizes: dict[tuple[StageId, int], Sizes] = {}  # of a stage's answers by one model
         self.primed: dict[tuple[LaneId, int], datetime] = {}  # when an answer last came, by key
@@ -137,7 +140,7 @@ class Contexts:
         self.looks = Looks()  # of sweeps, in vain
         self.rendered: dict[bytes, str] = {}  # texts prepared here, by hash, until they are claimed
 
-    def of_lane(self, tx: Transaction, lane: Lane) -> StageContext:
+    def of_lane(self, tx: Transaction, lane: Lane) -> LaneContext:
         """The context of a lane's stage."""
         known = self._by_lane.get(lane.id)
         if known is None:
@@ -152,11 +155,11 @@ class Contexts:
             known = self._told[run] = read_told(tx, run, self.registry)
         return known
 
-    def of_batch(self, tx: Transaction, batch: Batch) -> StageContext:
+    def of_batch(self, tx: Transaction, batch: Batch) -> LaneContext:
         """The context of the lane whose calls a batch carries."""
-        return self.of_key(tx, batch.run_id, batch.lane_id)
+        return self.of_lane_id(tx, batch.run_id, batch.lane_id)
 
-    def of_key(self, tx: Transaction, run: RunId, lane: LaneId) -> StageContext:
+    def of_lane_id(self, tx: Transaction, run: RunId, lane: LaneId) -> LaneContext:
         """The context of a lane of a run, by its key."""
         known = self._by_lane.get(lane)
         if known is not None:
@@ -164,8 +167,8 @@ class Contexts:
         lanes = tx.requests.lanes_of_run(run)
         return self.of_lane(tx, next(each for each in lanes if each.id == lane))
 
-    def of_stage(self, tx: Transaction, run: RunId, stage: StageId) -> StageContext:
-        """The context of a stage."""
+    def any_of_stage(self, tx: Transaction, run: RunId, stage: StageId) -> LaneContext:
+        """The context of any lane of a stage: what is the same for all its models."""
         known = self._by_stage.get(stage)
         if known is not None:
             return known
@@ -173,7 +176,7 @@ class Contexts:
         return self.of_lane(tx, lane)
 
 
-def build(lane: Lane, told: Told) -> StageContext:
+def build(lane: Lane, told: Told) -> LaneContext:
     """Derive everything that a stage's verbs need."""
     facts = told.models[told.model_numbers[lane.model]]
     asking = told.askings[told.stages[lane.stage_id].name]
@@ -185,7 +188,7 @@ def build(lane: Lane, told: Told) -> StageContext:
     version = _version(stage, gates)
     cap, longest = pack_cap(stage, policy), reserved_output(facts)
     room = budget(facts, prefix_bytes(head), prompt_bytes, longest, cap)
-    return StageContext(
+    return LaneContext(
         run_id=lane.run_id,
         stage_id=lane.stage_id,
         lane_id=lane.id,

@@ -12,7 +12,7 @@ from quire.domain.runs import Lane
 from quire.ledger.ledger import Transaction
 from quire.ledger.moments import to_micros
 from quire.pipeline.admit import need_of
-from quire.pipeline.contexts import Contexts, StageContext
+from quire.pipeline.contexts import Contexts, LaneContext
 from quire.pipeline.plugins import is_fit
 from quire.pipeline.prepare import may_pack
 from quire.pipeline.route import dissolve, send_directly
@@ -70,7 +70,7 @@ def draft(
 
 def _is_ripe(
     tx: Transaction,
-    context: StageContext,
+    context: LaneContext,
     gathering: Gathering,
     queued: int,
     more: bool,
@@ -87,7 +87,7 @@ def _is_ripe(
 
 def _fill(
     tx: Transaction,
-    context: StageContext,
+    context: LaneContext,
     found: Batch | None,
     gathering: Gathering,
     now: datetime,
@@ -109,26 +109,26 @@ def _fill(
     return Drafting(found.id if complete and found.calls + count else None, count)
 
 
-def _load(context: StageContext, request: Queued) -> Load:
+def _load(context: LaneContext, request: Queued) -> Load:
     sent = context.prefix_bytes + items_bytes(request.tasks, request.content_bytes)
     return Load(written_size(sent), need_of(context, request).input)
 
 
 def _allowance(
-    tx: Transaction, context: StageContext, credential: CredentialId | None
+    tx: Transaction, context: LaneContext, credential: CredentialId | None
 ) -> int | None:
     """How many tokens may be queued at the provider besides those that are; None: nobody says."""
     most = context.facts.limits.enqueued
     return None if most is None else most - tx.batches.queued_tokens(context.facts.name, credential)
 
 
-def _most_enqueued(context: StageContext) -> int:
+def _most_enqueued(context: LaneContext) -> int:
     return context.facts.limits.enqueued or 0
 
 
 def _join(
     tx: Transaction,
-    context: StageContext,
+    context: LaneContext,
     batch: BatchId,
     queued: Sequence[Queued],
     loads: Sequence[Load],

@@ -2,7 +2,7 @@
 
 from quire.domain.runs import RunStage
 from quire.ledger.ledger import Transaction
-from quire.pipeline.contexts import Contexts, StageContext
+from quire.pipeline.contexts import Contexts, LaneContext
 from quire.pipeline.fan import Fanned, fan
 from quire.pipeline.told import is_plain
 
@@ -27,7 +27,7 @@ def expand(tx: Transaction, contexts: Contexts, listed: RunStage) -> int:
     if spec.critic:  # its tasks come one by one, each with the result it judges
         made = Fanned(0, exhausted=True)
     elif is_plain(spec):
-        made = _each_block(tx, contexts.of_stage(tx, stage.run_id, stage.id), stage, limit)
+        made = _each_block(tx, contexts.any_of_stage(tx, stage.run_id, stage.id), stage, limit)
     else:
         made = fan(tx, told, stage, limit)
     if made.exhausted and sealed:
@@ -35,7 +35,7 @@ def expand(tx: Transaction, contexts: Contexts, listed: RunStage) -> int:
     return made.added
 
 
-def _each_block(tx: Transaction, context: StageContext, stage: RunStage, limit: int) -> Fanned:
+def _each_block(tx: Transaction, context: LaneContext, stage: RunStage, limit: int) -> Fanned:
     """Owe an answer about each of the next blocks; the ledger makes the tasks by itself."""
     place = (stage.cursor_document, stage.cursor_block)
     made = tx.tasks.expand_blocks(stage.run_id, stage.id, place, context.question, limit)

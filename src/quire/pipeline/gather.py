@@ -15,7 +15,7 @@ from quire.domain.states import TASK_OPEN, TASK_OWED
 from quire.domain.tasks import ReadyTask
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.tasks import Note
-from quire.pipeline.contexts import StageContext
+from quire.pipeline.contexts import LaneContext
 from quire.pipeline.render import Rendered, render
 from quire.plan.prompting import complaint
 from quire.plan.rendering import Item, pack_text
@@ -31,7 +31,7 @@ class Gathered(NamedTuple):
     mended: Mapping[TaskId, str] = MappingProxyType({})  # why their earlier answers did not do
 
 
-def gather(tx: Transaction, context: StageContext, limit: int) -> Gathered:
+def gather(tx: Transaction, context: LaneContext, limit: int) -> Gathered:
     """Take what may be packed; who cannot be put into words is given up, with the reason."""
     if context.by_block:
         return _mend(tx, tx.tasks.ready(context.stage_id, limit))
@@ -55,7 +55,7 @@ def gather(tx: Transaction, context: StageContext, limit: int) -> Gathered:
     return Gathered(tasks, used, _complaints(done.rows.values()))
 
 
-def _orphans(tx: Transaction, context: StageContext, ready: Sequence[TaskId]) -> set[TaskId]:
+def _orphans(tx: Transaction, context: LaneContext, ready: Sequence[TaskId]) -> set[TaskId]:
     if not context.stage.critic or not ready:
         return set()
     inputs = tx.subjects.inputs(ready)
@@ -64,7 +64,7 @@ def _orphans(tx: Transaction, context: StageContext, ready: Sequence[TaskId]) ->
     return {row.id for row in rows if row.judged_result_id not in current.get(row.id, set())}
 
 
-def _unfounded(tx: Transaction, context: StageContext, ready: Sequence[TaskId]) -> set[TaskId]:
+def _unfounded(tx: Transaction, context: LaneContext, ready: Sequence[TaskId]) -> set[TaskId]:
     if not context.reads or context.stage.critic or not ready:
         return set()
     owed = TASK_OWED if context.told.gathers(context.stage) else (*TASK_OPEN, "failed", "cancelled")
@@ -97,7 +97,7 @@ def _ready(done: Rendered, task: TaskId) -> ReadyTask:
     )
 
 
-def prompt_of(context: StageContext, reasons: str | None) -> str:
+def prompt_of(context: LaneContext, reasons: str | None) -> str:
     """What stands before the items: the stage's prompt, and why an earlier answer did not do."""
     prompt, item = context.stage.prompt, context.asking.item
     if not reasons or (item is not None and "critique" in item.names):
@@ -106,7 +106,7 @@ def prompt_of(context: StageContext, reasons: str | None) -> str:
 
 
 def text_of_pack(
-    context: StageContext, names: Sequence[str], tasks: Sequence[Item], reasons: str | None = None
+    context: LaneContext, names: Sequence[str], tasks: Sequence[Item], reasons: str | None = None
 ) -> str:
     """The text of one call: a pack of items, or the one message where answers are text."""
     if context.stage.schema is None:
@@ -115,7 +115,7 @@ def text_of_pack(
 
 
 def gathered_again(
-    tx: Transaction, context: StageContext, requests: Sequence[RequestId]
+    tx: Transaction, context: LaneContext, requests: Sequence[RequestId]
 ) -> dict[RequestId, str]:
     """The texts of requests once more, where what they read has not changed in the meantime."""
     members = tx.subjects.members(requests) if requests else []

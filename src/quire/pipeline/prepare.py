@@ -12,7 +12,7 @@ from quire.domain.runs import BATCH, HoldKind
 from quire.domain.tasks import ReadyTask
 from quire.ledger.ledger import Transaction
 from quire.pipeline.admit import NO_LIMIT
-from quire.pipeline.contexts import NOTHING_LEARNT, Contexts, Sizes, StageContext
+from quire.pipeline.contexts import NOTHING_LEARNT, Contexts, LaneContext, Sizes
 from quire.pipeline.drop import drop
 from quire.pipeline.gather import Gathered, gather, prompt_of
 from quire.pipeline.plugins import is_fit
@@ -45,7 +45,7 @@ class Pack(NamedTuple):
     estimates: Sequence[int]  # of each one's output, in tokens, as far as it is to be allowed
 
 
-def prepare(tx: Transaction, contexts: Contexts, context: StageContext, now: datetime) -> int:
+def prepare(tx: Transaction, contexts: Contexts, context: LaneContext, now: datetime) -> int:
     """Refill a lane's queue when it runs low; returns how many requests were added."""
     if not is_fit(tx, contexts, context.told, now):
         return 0
@@ -68,7 +68,7 @@ def prepare(tx: Transaction, contexts: Contexts, context: StageContext, now: dat
     return len(packs)
 
 
-def _slots(tx: Transaction, context: StageContext, queue: int) -> int:
+def _slots(tx: Transaction, context: LaneContext, queue: int) -> int:
     """How many requests to add now; a batch takes all it may carry, a group at a time."""
     group = max(1, GROUP // context.budget.cap)
     if context.route == BATCH:
@@ -81,7 +81,7 @@ def _slots(tx: Transaction, context: StageContext, queue: int) -> int:
     return min(queue - queued, max(context.policy.concurrency, group))
 
 
-def may_pack(tx: Transaction, contexts: Contexts, context: StageContext, now: datetime) -> bool:
+def may_pack(tx: Transaction, contexts: Contexts, context: LaneContext, now: datetime) -> bool:
     """Whether more of a stage can be packed without waiting for an answer."""
     wishes = tx.runs.wishes_of(context.run_id)
     if wishes is None or wishes.cancelling:
@@ -96,13 +96,13 @@ def may_pack(tx: Transaction, contexts: Contexts, context: StageContext, now: da
     return room > 0 and bool(tx.subjects.ready(context.stage_id, context.model_no, 1))
 
 
-def _may_propose(tx: Transaction, context: StageContext) -> bool:
+def _may_propose(tx: Transaction, context: LaneContext) -> bool:
     """Whether answers that a critic must see are still to come: a fuller batch costs less."""
     counts = tx.tallies.of_stage(context.told.stage_ids[context.stage.of])
     return any(counts.get(state, 0) for state in ("ready", "packed"))
 
 
-def _early_room(tx: Transaction, contexts: Contexts, context: StageContext, now: datetime) -> int:
+def _early_room(tx: Transaction, contexts: Contexts, context: LaneContext, now: datetime) -> int:
     """How many tasks may be packed: all, once the first ones were looked at and most were fine."""
     run = context.run_id
     if run in contexts.judged_early:
@@ -124,7 +124,7 @@ def _early_room(tx: Transaction, contexts: Contexts, context: StageContext, now:
     return NO_LIMIT
 
 
-def _learn(tx: Transaction, contexts: Contexts, context: StageContext, tasks: int) -> Sizes:
+def _learn(tx: Transaction, contexts: Contexts, context: LaneContext, tasks: int) -> Sizes:
     """Sizes of real calls, looked at again once in a while."""
     key = (context.stage_id, context.model_no)
     sizes = contexts.sizes.get(key, NOTHING_LEARNT)
@@ -134,7 +134,7 @@ def _learn(tx: Transaction, contexts: Contexts, context: StageContext, tasks: in
     return sizes
 
 
-def _samples(tx: Transaction, context: StageContext) -> list[Sample]:
+def _samples(tx: Transaction, context: LaneContext) -> list[Sample]:
     """A model's answers to the stage, however they travelled; the newest of a lane first."""
     wanted = (context.stage_id, context.facts.name)
     lanes = tx.requests.lanes_of_run(context.run_id)
@@ -143,7 +143,7 @@ def _samples(tx: Transaction, context: StageContext) -> list[Sample]:
     return [each for lane in mine for each in tx.attempts.samples(lane, most)][:most]
 
 
-def _learnt(context: StageContext, samples: Sequence[Sample]) -> Sizes:
+def _learnt(context: LaneContext, samples: Sequence[Sample]) -> Sizes:
     measured = [
         Measured(
             context.prefix_bytes + items_bytes(each.tasks, each.content_bytes), each.input_tokens
@@ -155,9 +155,7 @@ def _learnt(context: StageContext, samples: Sequence[Sample]) -> Sizes:
     return Sizes(learn(samples), per_byte, budget)
 
 
-def _packs(
-    context: StageContext, known: Sizes, ready: list[ReadyTask], *, more: bool
-) -> list[Pack]:
+def _packs(context: LaneContext, known: Sizes, ready: list[ReadyTask], *, more: bool) -> list[Pack]:
     """Pack tasks by their sizes; a last pack that more tasks could fill waits."""
     shape, most = context.output_shape, context.facts.max_output
     sizes = [task.json_bytes for task in ready]
@@ -179,7 +177,7 @@ def _packs(
 def _queue(
     tx: Transaction,
     contexts: Contexts,
-    context: StageContext,
+    context: LaneContext,
     packs: Sequence[Pack],
     gathered: Gathered,
 ) -> None:
@@ -206,7 +204,7 @@ def _queue(
 
 def _request(
     contexts: Contexts,
-    context: StageContext,
+    context: LaneContext,
     packed: Pack,
     named: tuple[RequestId, Sequence[str]],
     reasons: str | None,

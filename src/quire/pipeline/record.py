@@ -276,7 +276,7 @@ def _split(tx: Transaction, row: AttemptRow, cap: int, error: str) -> None:
 
 def _refused(tx: Transaction, contexts: Contexts, row: AttemptRow, reason: str) -> None:
     tx.requests.move("close", [row.request_id])
-    policy = contexts.of_stage(tx, row.run_id, row.stage_id).policy
+    policy = contexts.any_of_stage(tx, row.run_id, row.stage_id).policy
     members = [each for each in tx.requests.members([row.request_id]) if each.current]
     for each in members:
         owed = Owed(tries=each.tries, calls=each.calls, pack_cap=each.pack_cap)

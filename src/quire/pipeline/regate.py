@@ -9,7 +9,7 @@ from quire.domain.errors import IllegalMove
 from quire.domain.ids import RunId, StageId, TaskId
 from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.controls import AnsweredTask
-from quire.pipeline.contexts import Contexts, StageContext
+from quire.pipeline.contexts import Contexts, LaneContext
 from quire.pipeline.control import begin_command, carry_out, going_run
 from quire.pipeline.rejudge import CONFIRMED, KINDS, Change, is_confirmed, rejudge
 from quire.pipeline.renew import named
@@ -99,7 +99,7 @@ def _stage(
     clock: Callable[[], datetime],
 ) -> Regated:
     with ledger.snapshot() as tx:
-        context = contexts.of_stage(tx, asked.run_id, stage)
+        context = contexts.any_of_stage(tx, asked.run_id, stage)
     done = Regated(context.stage.name, context.gate_version, asked.apply)
     after, more = 0, True
     while more:
@@ -120,7 +120,7 @@ class _Chunk(NamedTuple):
 
 def _chunk(
     ledger: Ledger,
-    context: StageContext,
+    context: LaneContext,
     asked: Regating,
     after: int,
     clock: Callable[[], datetime],

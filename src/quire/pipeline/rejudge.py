@@ -12,7 +12,7 @@ from quire.domain.results import Judgement, Verdict
 from quire.domain.tasks import Member
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.controls import AnsweredTask
-from quire.pipeline.contexts import StageContext
+from quire.pipeline.contexts import LaneContext
 from quire.pipeline.weigh import Parts, weigh
 
 SAME, CHANGED, ACCEPTED, REFUSED = "same", "changed", "accepted", "refused"
@@ -47,7 +47,7 @@ def is_confirmed(task: AnsweredTask) -> bool:
 
 
 def rejudge(
-    tx: Transaction, context: StageContext, tasks: Sequence[AnsweredTask]
+    tx: Transaction, context: LaneContext, tasks: Sequence[AnsweredTask]
 ) -> Iterator[tuple[AnsweredTask, str, Change | None]]:
     """Judge the stored answers of some tasks again; what a person confirmed is left alone."""
     asked = [each for each in tasks if not is_confirmed(each)]
@@ -76,7 +76,7 @@ def _compare(task: AnsweredTask, answers: Sequence[Said]) -> tuple[str, Change |
 
 
 def _verdicts(
-    tx: Transaction, context: StageContext, tasks: Sequence[TaskId]
+    tx: Transaction, context: LaneContext, tasks: Sequence[TaskId]
 ) -> dict[TaskId, list[Said]]:
     """What the gates say of every answer to the current version of some tasks."""
     pairs = tx.controls.answers_of(tasks)
@@ -96,7 +96,7 @@ def _verdicts(
 
 
 def _members(
-    tx: Transaction, context: StageContext, requests: Sequence[RequestId]
+    tx: Transaction, context: LaneContext, requests: Sequence[RequestId]
 ) -> dict[RequestId, list[Member]]:
     found: dict[RequestId, list[Member]] = defaultdict(list)
     for row in tx.subjects.members(requests) if requests else []:
@@ -107,7 +107,7 @@ def _members(
 
 
 def _parts(
-    tx: Transaction, context: StageContext, members: Mapping[RequestId, Sequence[Member]]
+    tx: Transaction, context: LaneContext, members: Mapping[RequestId, Sequence[Member]]
 ) -> Parts:
     if context.by_block or not members:
         return {}
@@ -116,7 +116,7 @@ def _parts(
 
 
 def _by_task(
-    context: StageContext, answered: Answered, members: Sequence[Member], parts: Parts
+    context: LaneContext, answered: Answered, members: Sequence[Member], parts: Parts
 ) -> dict[TaskId, Verdict]:
     judged = weigh(context, answered, members, parts)
     return {each.task_id: judged.verdicts[each.wire_id] for each in members}

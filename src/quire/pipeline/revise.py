@@ -8,14 +8,14 @@ from quire.domain.ids import TaskId
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.tasks import Note
 from quire.pipeline.begin import EXACT
-from quire.pipeline.contexts import StageContext
+from quire.pipeline.contexts import LaneContext
 from quire.pipeline.criticise import give_up_uncriticised
 from quire.pipeline.follow import follow, move_of, note_used
 from quire.pipeline.rejudge import Change, Said
 from quire.pipeline.renew import let_critics_go, settle_down, take_back
 
 
-def revise(tx: Transaction, context: StageContext, changes: Sequence[Change], now: datetime) -> int:
+def revise(tx: Transaction, context: LaneContext, changes: Sequence[Change], now: datetime) -> int:
     """Let results make way for what newer gates say; returns how many dependants are stale now."""
     told, spec = context.told, context.told.stages[context.stage_id]
     results = [each.task.result_id for each in changes if each.task.result_id is not None]
@@ -42,7 +42,7 @@ def revise(tx: Transaction, context: StageContext, changes: Sequence[Change], no
 
 def _accept(
     tx: Transaction,
-    context: StageContext,
+    context: LaneContext,
     accepted: Sequence[tuple[Change, Said]],
     now: datetime,
 ) -> None:
@@ -72,7 +72,7 @@ def _accept(
         follow(tx, told, stage, tasks, now)
 
 
-def _refuse(tx: Transaction, context: StageContext, refused: Sequence[Change]) -> None:
+def _refuse(tx: Transaction, context: LaneContext, refused: Sequence[Change]) -> None:
     """Fail tasks whose answers do not do any more, with the reasons."""
     tasks = [each.task.id for each in refused]
     if not tasks:
@@ -86,7 +86,7 @@ def _refuse(tx: Transaction, context: StageContext, refused: Sequence[Change]) -
     _fail_judged(tx, context, tasks)
 
 
-def _fail_judged(tx: Transaction, context: StageContext, critics: Sequence[TaskId]) -> None:
+def _fail_judged(tx: Transaction, context: LaneContext, critics: Sequence[TaskId]) -> None:
     """Whoever a critic has judged that has no word any more fails with it."""
     spec = context.told.stages[context.stage_id]
     if spec.critic:

@@ -17,7 +17,7 @@ from quire.domain.tasks import Member
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.results import Accepted
 from quire.ledger.tables.tasks import Note
-from quire.pipeline.contexts import Contexts, StageContext
+from quire.pipeline.contexts import Contexts, LaneContext
 from quire.pipeline.drop import give_back
 from quire.pipeline.follow import by_stage, follow, move_of, note_used
 from quire.pipeline.plugins import is_fit
@@ -48,8 +48,8 @@ class _Outcome:
         self.dropping: list[RequestId] = []
         self.splits: dict[StageId, int] = defaultdict(int)
         self.taken: set[TaskId] = set()  # accepted in this very group, or waiting for a critic
-        self.contexts: dict[StageId, StageContext] = {}  # of any model
-        self.lanes: dict[LaneId, StageContext] = {}
+        self.contexts: dict[StageId, LaneContext] = {}  # of any model
+        self.lanes: dict[LaneId, LaneContext] = {}
         self.parts: Parts = {}  # what groupings said of tasks
         self.reading: list[tuple[RequestId, TaskId]] = []  # accepted, and made from other results
         self.mending: list[TaskId] = []  # to be asked with the reasons why the last did not do
@@ -93,7 +93,7 @@ def _look_up(
     for each in answered:
         asked[each.stage_id].append(each.request_id)
         if each.lane_id not in outcome.lanes:
-            context = contexts.of_key(tx, each.run_id, each.lane_id)
+            context = contexts.of_lane_id(tx, each.run_id, each.lane_id)
             outcome.lanes[each.lane_id] = outcome.contexts[each.stage_id] = context
     for stage, context in outcome.contexts.items():
         criticised = context.told.critics_of(context.stage)
@@ -136,7 +136,7 @@ def _judge(answered: Answered, members: Sequence[Member], outcome: _Outcome) -> 
 
 
 def _accept(
-    context: StageContext,
+    context: LaneContext,
     answered: Answered,
     members: Sequence[Member],
     judged: Judged,
@@ -156,7 +156,7 @@ def _accept(
 
 
 def _decide(
-    context: StageContext,
+    context: LaneContext,
     answered: Answered,
     judged: Judged,
     waiting: Sequence[Member],
@@ -181,7 +181,7 @@ def _decide(
         outcome.splits[answered.stage_id] += 1
 
 
-def _is_to_be_mended(context: StageContext, step: Step) -> bool:
+def _is_to_be_mended(context: LaneContext, step: Step) -> bool:
     """Whether its own answer was wrong so often that it is told why."""
     after = context.policy.repair_after_failures
     return bool(after) and isinstance(step, Again) and step.tries >= after

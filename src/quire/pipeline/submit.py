@@ -10,7 +10,7 @@ from quire.domain.ids import AttemptId, BatchId
 from quire.domain.requests import Call
 from quire.ledger.ledger import Transaction
 from quire.pipeline.claim import call_of, drop_unsendable, promised_texts
-from quire.pipeline.contexts import StageContext
+from quire.pipeline.contexts import LaneContext
 from quire.pipeline.drop import drop
 from quire.pipeline.record import let_go_again, lose_for_good, refuse_unsent
 from quire.plan.batching import wait_after
@@ -46,7 +46,7 @@ def is_ours(tx: Transaction, batch: Batch) -> bool:
 
 
 def next_part(
-    tx: Transaction, context: StageContext, batch: BatchId, after: AttemptId, now: datetime
+    tx: Transaction, context: LaneContext, batch: BatchId, after: AttemptId, now: datetime
 ) -> Part:
     """Render the next calls of a batch; those whose tasks moved on stay behind."""
     drafted = tx.batches.drafted(batch, after, CHUNK)
@@ -69,7 +69,7 @@ def next_part(
 
 
 def _leave_behind(
-    tx: Transaction, context: StageContext, drafted: Sequence[Drafted], now: datetime
+    tx: Transaction, context: LaneContext, drafted: Sequence[Drafted], now: datetime
 ) -> None:
     """Calls that do not go: their tasks moved on, or they were lost too often already."""
     if drafted:

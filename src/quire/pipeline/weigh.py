@@ -9,13 +9,13 @@ from quire.domain.results import Judged, Judgement, Verdict
 from quire.domain.tasks import Member
 from quire.gates.chain import judge_data, judge_text
 from quire.gates.packed import judge_pack
-from quire.pipeline.contexts import StageContext
+from quire.pipeline.contexts import LaneContext
 
 Parts = Mapping[TaskId, JsonObject]  # what groupings said of tasks
 
 
 def weigh(
-    context: StageContext, answered: Answered, members: Sequence[Member], parts: Parts
+    context: LaneContext, answered: Answered, members: Sequence[Member], parts: Parts
 ) -> Judged:
     """Judge one answer: a text as a whole, records one by one."""
     if context.stage.schema is None:
@@ -39,7 +39,7 @@ def weigh(
 
 
 def _weigh_text(
-    context: StageContext, answered: Answered, members: Sequence[Member], parts: Parts
+    context: LaneContext, answered: Answered, members: Sequence[Member], parts: Parts
 ) -> Judged:
     verdicts: dict[str, Verdict] = {
         each.wire_id: judge_text(
@@ -55,12 +55,12 @@ def _weigh_text(
     return Judged(verdicts, truncated=answered.stop is Stop.LENGTH, clean=passed)
 
 
-def _further(context: StageContext, verdict: Verdict, part: JsonObject) -> Verdict:
+def _further(context: LaneContext, verdict: Verdict, part: JsonObject) -> Verdict:
     if verdict.judgement is not Judgement.ACCEPT:
         return verdict
     schema = context.stage.record.record_schema
     return judge_data(verdict.data, context.gates[1:], schema, _facts(context, part))
 
 
-def _facts(context: StageContext, part: JsonObject) -> JsonObject:
+def _facts(context: LaneContext, part: JsonObject) -> JsonObject:
     return {"parameters": context.told.recipe.parameters, "part": part}
