@@ -39,13 +39,16 @@ def test_all_ways_are_told_and_the_cheapest_with_its_command(quire: Quire) -> No
         "packed + cached + batch",
     ]
     assert lines[9].endswith("≤ 24 h")
-    assert lines[11].startswith("the prefix in batches: the long form with a primer: $")
-    assert lines[12] == (
+    assert lines[11] == "the prefix alone, in batches, if 90% of the rows find it:"
+    assert re.match(r"  \$[0-9.]+ not cached$", lines[12])
+    assert re.match(r"  \$[0-9.]+ the short form with a primer \(if as many", lines[13])
+    assert re.match(r"  \$[0-9.]+ the long form with a primer \(taken\)$", lines[14])
+    assert lines[15] == (
         "recommended: packed + cached + batch, up to 10 blocks per call"
         " (`quire run --route batch` does so)"
     )
-    assert lines[13].startswith("batches take up to 24 hours; sooner: packed + cached, $")
-    assert lines[13].endswith("(`quire run`)")
+    assert lines[16].startswith("batches take up to 24 hours; sooner: packed + cached, $")
+    assert lines[16].endswith("(`quire run`)")
 
 
 @pytest.mark.parametrize(("width", "left_out"), [("100", []), ("80", ["of it cached", "saving"])])
@@ -69,6 +72,7 @@ def test_a_plan_for_programs_says_the_same(quire: Quire) -> None:
     assert told["route"]["lane"] == "batch"
     assert told["expected"] == told["recommended"] == "packed + cached + batch"
     assert told["batch_caching"]["primer"] is True
+    assert [each["taken"] for each in told["batch_caching"]["forms"]] == [False, False, True]
     last = told["variants"][-1]
     assert (last["requests"], last["batched_requests"], last["seconds"]) == (60, 55, 86_400)
 

@@ -1,5 +1,7 @@
 """Inside batches a prefix is kept in the form that costs least, and the numbers are told."""
 
+from dataclasses import replace
+
 import pytest
 
 from quire.plan.batch_caching import HITS, batch_caching, whole_hits
@@ -29,6 +31,39 @@ def test_it_is_computed_as_by_hand() -> None:
         "the long form with a primer: $3.7500 uncached, $1.1438 the long form with a primer,"
         " if 90% of the rows find it"
     )
+
+
+def test_every_form_is_priced_and_the_one_that_is_taken_marked() -> None:
+    alone = batch_caching(SONNET, PREFIX, 100, True)
+    after = batch_caching(SONNET, PREFIX, 100, True, pilot=True)
+    itself = batch_caching(CATALOG["gemini/gemini-3.6-flash"], PREFIX, 100, True)
+
+    short = round(PREFIX * (90 * 0.15 + 10 * 1.875))
+    assert [each[:3] for each in alone.forms] == [
+        ("not cached", alone.uncached, False),
+        ("the short form", short, False),
+        ("the long form", alone.cost, True),
+        ("the long form with a primer", alone.cost + PREFIX * 6, False),
+    ]
+    assert [each[:3] for each in after.forms] == [
+        ("not cached", after.uncached, False),
+        ("the short form with a primer", short, False),
+        ("the long form with a primer", after.cost, True),
+    ]
+    assert "five minutes" in after.forms[1].remark
+    assert [each[:3] for each in itself.forms] == [
+        ("not cached", itself.uncached, False),
+        ("found by the provider itself", itself.cost, True),
+    ]
+
+
+def test_where_no_form_pays_none_is_taken() -> None:
+    assert SONNET.batch_price is not None
+    dear = replace(SONNET.batch_price, written_long=20 * SONNET.batch_price.input)
+    found = batch_caching(replace(SONNET, batch_price=dear), PREFIX, 100, True)
+
+    assert [each.name for each in found.forms if each.taken] == ["not cached"]
+    assert len(found.forms) == 4
 
 
 def test_a_row_finds_the_prefix_or_does_not() -> None:

@@ -17,6 +17,7 @@ from quire.domain.money import dollars
 
 if TYPE_CHECKING:
     from quire.engine import Planned
+    from quire.plan.batch_caching import BatchCaching, Considered
     from quire.plan.variants import Forecast, Variant
 
 NEVER = "no limit"
@@ -93,7 +94,14 @@ def _caching_json(forecast: "Forecast") -> dict[str, object]:
         "primer": kept.primer,
         "saving_micro_dollars": kept.saving,
         "why": kept.why,
+        "hits": kept.share,
+        "forms": [_form_json(each) for each in kept.forms],
     }
+
+
+def _form_json(each: "Considered") -> dict[str, object]:
+    told: dict[str, object] = {"name": each.name, "cost_micro_dollars": each.cost}
+    return told | {"taken": each.taken, "remark": each.remark}
 
 
 def _print_plan(planned: "Planned") -> None:
@@ -155,7 +163,7 @@ def _notes(planned: "Planned") -> Iterator[str]:
             f" {facts.name} caches from {facts.cache_minimum:,}"
         )
     if forecast.batch_caching is not None and not short and policy.caching != "off":
-        yield f"the prefix in batches: {forecast.batch_caching.why}"
+        yield from _forms(forecast.batch_caching)
     if forecast.batch_from is not None:
         yield _too_few(forecast, policy.min_batch_size)
     yield from _route(planned)
@@ -166,6 +174,17 @@ def _notes(planned: "Planned") -> Iterator[str]:
         yield f"{blocks} cannot fit the window of {facts.window:,} tokens, and will fail unpaid"
     if forecast.route.problem:
         yield forecast.route.problem
+
+
+def _forms(kept: "BatchCaching") -> Iterator[str]:
+    """Do the arithmetic of the prefix, a line for every form it could be kept in."""
+    if not kept.forms:
+        yield f"the prefix in batches: {kept.why}"
+        return
+    yield f"the prefix alone, in batches, if {kept.share:.0%} of the rows find it:"
+    for each in kept.forms:
+        remark = "; ".join(filter(None, ("taken" if each.taken else "", each.remark)))
+        yield f"  {dollars(each.cost)} {each.name}{f' ({remark})' if remark else ''}"
 
 
 def _sizes(planned: "Planned") -> Iterator[str]:

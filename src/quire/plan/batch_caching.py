@@ -1,6 +1,7 @@
 """Caching inside batches, by arithmetic: off, found by itself, or marked in the form that lasts."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from quire.domain.models import Marking, ModelFacts, Price
@@ -11,6 +12,15 @@ from quire.domain.money import MILLION, dollars
 # first row, which finds nothing unless a call wrote it before, is one of those that miss.
 HITS = 0.9
 _WHOLE = 1_000  # a share is counted in thousandths, so that no fraction is lost over many rows
+
+
+class Considered(NamedTuple):
+    """A form in which a prefix could be kept, and what that would come to."""
+
+    name: str
+    cost: int  # micro-dollars, of the prefix alone
+    taken: bool
+    remark: str = ""  # what the number does not say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +35,8 @@ class BatchCaching:
     cost: int  # micro-dollars, of the prefix in all rows, and what a longer life costs before them
     uncached: int  # the same without caching
     why: str  # with the numbers, in words
+    share: float = 0.0  # of the rows, that the forms count on
+    forms: tuple[Considered, ...] = ()  # all that were looked at; none where it cannot be kept
 
     @property
     def saving(self) -> int:
@@ -40,6 +52,9 @@ class _Form(NamedTuple):
 _SHORT = _Form("the short form", "written_short")
 _LONG = _Form("the long form", "written_long")
 _FOUND = _Form("found by the provider itself", "input")
+
+_NONE, _PRIMED = "not cached", " with a primer"
+_TOO_BRIEF = "if as many find it; but it is kept for five minutes only, and batches wait longer"
 
 # Where the short form lives for five minutes only, less than most batches wait to begin. Elsewhere
 # it lives for half an hour and longer after every use, which is as good for a batch, and cheaper.
@@ -77,15 +92,54 @@ def batch_caching(
     if against:
         return not_cached(uncached, against)
     form, share = _form(facts), HITS if hits is None else hits
-    missed, direct = int(getattr(price, form.written)), facts.price_at(prefix_tokens)
-    # The primer writes in any case: only a dearer form is extra.
-    extra = direct.written_long - direct.written_short if pilot and form is _LONG else 0
-    found = whole_hits(calls, share)
-    cost = _micro(prefix_tokens, found * price.cached + (calls - found) * missed + extra)
-    caching = _cached(form, share, cost, uncached, primer=pilot and form is not _FOUND)
+    job = _Prefix(prefix_tokens, calls, whole_hits(calls, share), pilot)
+    direct = facts.price_at(prefix_tokens)
+    primer = pilot and form is not _FOUND
+    found = _cached(form, share, job.cost(form, price, direct), uncached, primer=primer)
+    missed = int(getattr(price, form.written))
     if HITS * price.cached + (1 - HITS) * missed >= price.input:
-        return not_cached(uncached, f"caching does not pay: {caching.why}")
-    return caching
+        found = not_cached(uncached, f"caching does not pay: {found.why}")
+    others = _considered(facts, job, price, direct)
+    kept = found.mark
+    forms = (each._replace(taken=each.taken and kept) for each in others)
+    return replace(found, share=share, forms=(Considered(_NONE, uncached, not kept), *forms))
+
+
+class _Prefix(NamedTuple):
+    """A prefix in the calls of a job."""
+
+    tokens: int
+    calls: int
+    found: int  # calls that read it
+    pilot: bool  # others go before, direct
+
+    def cost(self, form: _Form, price: Price, direct: Price) -> int:
+        """Micro-dollars of it in a form."""
+        # The primer writes in any case: only a dearer form is extra.
+        dearer = self.pilot and form is _LONG
+        extra = direct.written_long - direct.written_short if dearer else 0
+        missed = (self.calls - self.found) * int(getattr(price, form.written))
+        return _micro(self.tokens, self.found * price.cached + missed + extra)
+
+
+def _considered(
+    facts: ModelFacts, job: _Prefix, price: Price, direct: Price
+) -> Iterator[Considered]:
+    """Every form that the provider offers; the one that would be taken is marked."""
+    chosen = _form(facts)
+    if chosen is _FOUND:
+        yield Considered(_FOUND.name, job.cost(_FOUND, price, direct), True)
+        return
+    for form in (_SHORT, _LONG) if price.written_long != price.written_short else (chosen,):
+        brief = form is _SHORT and chosen is _LONG
+        name = f"{form.name}{_PRIMED * job.pilot}"
+        yield Considered(
+            name, job.cost(form, price, direct), form is chosen, _TOO_BRIEF if brief else ""
+        )
+    if not job.pilot:
+        more = _micro(job.tokens, int(getattr(direct, chosen.written)))
+        cost = job.cost(chosen, price, direct) + more
+        yield Considered(f"{chosen.name}{_PRIMED}", cost, False, "a call more, which writes it")
 
 
 def not_cached(uncached: int, why: str) -> BatchCaching:
@@ -103,7 +157,7 @@ def not_cached(uncached: int, why: str) -> BatchCaching:
 
 
 def _cached(form: _Form, share: float, cost: int, uncached: int, *, primer: bool) -> BatchCaching:
-    name = f"{form.name} with a primer" if primer else form.name
+    name = f"{form.name}{_PRIMED}" if primer else form.name
     told = f"{dollars(uncached)} uncached, {dollars(cost)} {name}"
     return BatchCaching(
         mark=True,
