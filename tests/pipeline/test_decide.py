@@ -156,7 +156,7 @@ def test_a_person_overrides_a_critic_that_is_owed(world: Worlds, deed: str) -> N
 
 
 def test_the_word_of_a_critic_that_was_out_comes_too_late(world: Worlds) -> None:
-    here = world(faults="latency=0.3")
+    here = world(faults="latency=1")
     strict = replace(CHECK, critic="gate", accepts="answer.word_count < 0")
     run = cook(here, stages=(SUMMARY, strict), count=1, max_tries=3)
     told: list[TaskId] = []
