@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from quire.cli.batches import _state
+from quire.cli.batches import _cost, _row, _state
 from quire.dispatch.outside import Outside
 from quire.domain.ids import BatchId, RunId
 from quire.domain.runs import HoldKind
@@ -216,3 +216,12 @@ def test_a_batch_that_is_collected_is_not_being_cancelled_any_more() -> None:
 
     assert _state(wished) == "collected, cancelled"
     assert _state(replace(wished, state="open", end_reason=None)) == "open, cancelling"
+    assert _state(replace(wished, end_reason="queue_full")) == "collected, queue was full"
+
+
+def test_what_is_presumed_of_a_batch_is_not_told_as_known() -> None:
+    given_up = replace(view(state="abandoned"), cost=11_300, attempts={"written_off": 2})
+
+    assert _cost(given_up) == "at most $0.0113, presumed for 2 calls whose outcome is unknown"
+    assert _row(given_up, 0)[6] == "≤ $0.0113"
+    assert _cost(replace(given_up, attempts={"settled": 2})) == "$0.0113"

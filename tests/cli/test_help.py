@@ -84,3 +84,9 @@ def test_batches_are_listed_beside_status(quire: Quire) -> None:
     lines = [line.strip(" │").split(" ")[0] for line in quire("--help").stdout.splitlines()]
 
     assert lines[lines.index("status") + 1] == "batches"
+
+
+def test_help_shows_how_to_go_in_batches(quire: Quire) -> None:
+    assert "--route auto --deadline 2h" in quire("plan", "--help").stdout
+    assert "--route batch --deadline 2h --detach" in quire("run", "--help").stdout
+    assert "quire batches RUN" in quire("batches", "--help").stdout

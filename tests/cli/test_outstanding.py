@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from quire.cli.outstanding import batches_out, next_look, through
+from quire.cli.outstanding import batches_out, counted_there, in_words, next_look, through
 from quire.cli.printing import moment
 from quire.cli.watching import NARROW_BAR, live_words
 from quire.dispatch.outside import Outside
@@ -116,3 +116,26 @@ def test_a_run_says_what_providers_have_of_it() -> None:
     assert batches_out(late, 0, [view(counts={"completed": 29})]).startswith(
         "1 batch out, 29 of 145 calls answered there, due since "
     )
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ({"total": 145, "completed": 28, "failed": 1}, "145 in all, 28 completed, 1 failed"),
+        ({"processing": 116, "succeeded": 29, "errored": 0}, "116 in progress, 29 answered"),
+        (
+            {"requestCount": 195, "successfulRequestCount": 29, "pendingRequestCount": 166},
+            "195 in all, 29 answered, 166 waiting",
+        ),
+        ({"successfulCount": 4, "incompleteCount": 1}, "4 answered, 1 not done"),
+    ],
+)
+def test_what_vendors_count_is_told_in_plain_words(counts: Mapping[str, int], said: str) -> None:
+    assert counted_there(counts) == said
+
+
+def test_what_was_written_down_is_told_in_words() -> None:
+    assert in_words("the batch queue_full") == "the provider's queue was full"
+    assert in_words("batch 3 queue_full: wait") == "batch 3: the provider's queue was full: wait"
+    assert in_words("batch 3: 1 calls") == "batch 3: 1 call"
+    assert in_words("batch 3: 1,001 calls, 21 calls") == "batch 3: 1,001 calls, 21 calls"

@@ -87,8 +87,18 @@ _COMMANDS = (
     (PREPARE, documents.init, "quire init --ledger postgresql://me@localhost/quire"),
     (PREPARE, documents.ingest, "quire ingest docs/ '*.md' rows.csv --text-column body"),
     (PREPARE, documents.documents, "quire documents --json"),
-    (RUN, planning.plan, "quire plan --schema clauses --model simulated/small"),
-    (RUN, running.run, "quire run --schema clauses --model simulated/small --limit 20"),
+    (
+        RUN,
+        planning.plan,
+        "quire plan --schema clauses --model simulated/small\n\n"
+        "Which way: quire plan --schema clauses --route auto --deadline 2h",
+    ),
+    (
+        RUN,
+        running.run,
+        "quire run --schema clauses --model simulated/small --limit 20\n\n"
+        "In batches: quire run --schema clauses --route batch --deadline 2h --detach",
+    ),
     (RUN, running.attach, "quire attach 3"),
     (RUN, probing.probe, "quire probe --schema clauses --sample 50"),
     (RUN, working.work, "quire work --workers 4 --until-idle"),

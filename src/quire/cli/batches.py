@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 
 from quire.cli.opening import opened, tell
 from quire.cli.options import AsJson
-from quire.cli.outstanding import NEEDS, OVER, next_look, went_direct
+from quire.cli.outstanding import NEEDS, OVER, counted_there, in_words, next_look, went_direct
 from quire.cli.printing import (
     Narrowing,
     brief_moment,
@@ -53,7 +53,8 @@ class _Batches(TyperGroup):
 
 app = typer.Typer(
     cls=_Batches,
-    help="Batches: what providers have of ours, and what became of it.",
+    help="Batches: what providers have of ours, and what became of it.\n\n"
+    "`quire batches` lists those of all runs, `quire batches RUN` those of one.",
     epilog="Example: quire batches 3",
 )
 
@@ -87,7 +88,10 @@ Lines = Annotated[
 
 @app.callback()
 def batches() -> None:
-    """Batches: what providers have of ours, and what became of it."""
+    """Batches: what providers have of ours, and what became of it.
+
+    `quire batches` lists those of all runs, `quire batches RUN` those of one.
+    """
 
 
 @app.command(LIST, epilog="Example: quire batches list 3, or in short: quire batches 3")
@@ -201,7 +205,7 @@ def _row(batch: "BatchView", workers: int) -> tuple[object, ...]:
         _state(batch),
         batch.rows,
         batch.answered,
-        dollars(batch.cost),
+        _cost(batch).partition(", presumed")[0].replace("at most", "≤"),
         _next_look(batch, workers).partition("; ")[0],
     )
 
@@ -226,21 +230,31 @@ def _pairs(batch: "BatchView", workers: int) -> list[tuple[str, str]]:
         ("calls", _counted(batch.attempts)),
         ("rows", _counted(astray)),
         ("unreadable", _unread(batch)),
-        ("provider", _counted(batch.counts)),
-        ("cost", dollars(batch.cost)),
+        ("provider", counted_there(batch.counts)),
+        ("cost", _cost(batch)),
         ("made", moment(batch.created_at)),
         ("submitted", moment(batch.submitted_at)),
         ("next look", _next_look(batch, workers)),
         ("ended", moment(batch.ended_at)),
-        ("problem", batch.problem),
+        ("problem", in_words(batch.problem)),
     ]
 
 
 def _state(batch: "BatchView") -> str:
     """A batch's state, with how it ended and what was wished of it."""
     wished = batch.cancelling and batch.state not in (*OVER, "ended")
-    words = [batch.state, batch.end_reason or "", "cancelling" if wished else ""]
+    end = "queue was full" if batch.end_reason == "queue_full" else batch.end_reason or ""
+    words = [batch.state, end, "cancelling" if wished else ""]
     return ", ".join(dict.fromkeys(each for each in words if each))
+
+
+def _cost(batch: "BatchView") -> str:
+    """What a batch cost; where the fate of calls is not known, that is presumed, and said."""
+    unknown = sum(batch.attempts.get(state, 0) for state in ("unknown", "written_off"))
+    if not unknown or not batch.cost:
+        return dollars(batch.cost)
+    calls = counted(unknown, "call whose outcome is", "calls whose outcome is")
+    return f"at most {dollars(batch.cost)}, presumed for {calls} unknown"
 
 
 def _unread(batch: "BatchView") -> str:

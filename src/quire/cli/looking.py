@@ -8,7 +8,7 @@ import typer
 from quire.cli.describing import blocks_each, progress_json
 from quire.cli.opening import chosen, opened
 from quire.cli.options import AsJson, RunNumber
-from quire.cli.outstanding import batches_out
+from quire.cli.outstanding import batches_out, in_words
 from quire.cli.printing import (
     Narrowing,
     brief_moment,
@@ -103,7 +103,7 @@ def status(
         say()
         print_stages(now)
     for line in why:
-        say(f"\n{line}" if line is why[0] else line)
+        say(in_words(f"\n{line}" if line is why[0] else line))
     if policy:
         say()
         rows = [(name, *_sourced(value)) for name, value in head.policy.items()]
@@ -176,5 +176,5 @@ def events(
     else:
         print_table(
             ("at", "event", "*detail"),
-            ((moment(each.at), each.kind, each.detail) for each in found),
+            ((moment(each.at), each.kind, in_words(each.detail)) for each in found),
         )

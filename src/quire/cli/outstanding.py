@@ -1,5 +1,6 @@
 """Outstanding: what is said of batches that providers have, and of the next look at them."""
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from math import ceil
@@ -15,6 +16,20 @@ if TYPE_CHECKING:
 NEEDS = "needs a worker: quire work"
 OVER = ("collected", "abandoned")
 _ENDED = ("complet", "succe", "fail", "error", "cancel", "expired")  # as the vendors begin to count
+
+_COUNTS = {  # what they count by, without their ends
+    "": "in all",
+    "total": "in all",
+    "successful": "answered",
+    "succeeded": "answered",
+    "errored": "failed",
+    "canceled": "cancelled",
+    "processing": "in progress",
+    "pending": "waiting",
+    "incomplete": "not done",
+}
+_FULL = "the provider's queue was full"
+_ONE = re.compile(r"(?<![0-9.,])1 calls\b")
 
 
 def batches_out(now: Progress, workers: int, views: Iterable["BatchView"] = ()) -> str:
@@ -85,6 +100,23 @@ def clock(at: datetime, now: datetime) -> str:
     """The time of a moment, with its date where that is not today's."""
     told, today = moment(at)[:-3], moment(now)[:10]
     return told.removeprefix(f"{today} ")
+
+
+def in_words(recorded: str) -> str:
+    """What was written down, without the names that only programs know."""
+    told = recorded.replace("the batch queue_full", _FULL).replace(" queue_full", f": {_FULL}")
+    return _ONE.sub("1 call", told)
+
+
+def counted_there(counts: Mapping[str, int]) -> str:
+    """A provider's own counts in plain words."""
+    words = ((_COUNTS.get(_bare(name), _bare(name)), count) for name, count in counts.items())
+    return ", ".join(f"{count:,} {word}" for word, count in words if count)
+
+
+def _bare(name: str) -> str:
+    """A vendor's name for a count without what all of them end with: requestCount is the sum."""
+    return name.lower().removesuffix("count").removesuffix("_requests").removesuffix("request")
 
 
 def through(views: Iterable["BatchView"]) -> tuple[int, int]:

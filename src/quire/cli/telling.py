@@ -5,6 +5,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from quire.cli.outstanding import in_words
 from quire.cli.printing import counted, moment
 from quire.domain.ids import RunId
 
@@ -98,5 +99,5 @@ class News:
 
 def _line(run: RunId, event: "Event", words: str) -> str:
     what, _, more = event.detail.partition(": ")
-    said = words.format(what=what, more=more, all=event.detail)
+    said = in_words(words.format(what=what, more=more, all=event.detail))
     return f"{moment(event.at)[11:]} run {run}: {said}"
