@@ -148,7 +148,9 @@ def let_go(tx: Transaction, run: RunId, now: datetime, *, unfit: bool = False) -
 def _end(tx: Transaction, run: RunId, move: str, now: datetime) -> bool:
     if not tx.runs.move(move, run, now):
         return False
-    tx.batches.ask_cancel_of_run(run, now)  # what is still out, nobody waits for
+    if asked := tx.batches.ask_cancel_of_run(run, now):
+        told = "1 batch" if asked == 1 else f"{asked:,} batches"
+        tx.events.add(run, "batch_cancel_asked", f"{told}, which nobody waits for", now)
     for draft in tx.batches.drafts_of_run(run):
         dissolve(tx, draft, "the run ended before it was sent", now)
         drop(tx, tx.requests.queued_of_run(run, DROP_CHUNK))
