@@ -94,7 +94,8 @@ class Office:
     def _renew(self, batches: list[BatchId], worker: WorkerId, now: datetime) -> None:
         with self._ledger.transaction() as tx:
             for batch in batches:
-                tx.batches.lease(batch, worker, now + self.lease, now)
+                if batch in self._busy:  # else it was let go of while this waited for its turn
+                    tx.batches.lease(batch, worker, now + self.lease, now)
 
     def abandon(self) -> None:
         """Wait no longer for what is in hand."""
