@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncGenerator, Callable
+from random import Random
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from quire.providers.openai_batches import OpenAIBatches
 from tests.patience import at_most
 from tests.pipeline.test_money import assert_counts_agree
 from tests.rehearsed.conftest import Rehearse
-from tests.rehearsed.rehearsed import ANTHROPIC, OPENAI, QuickClock, Rehearsed
+from tests.rehearsed.rehearsed import ANTHROPIC, OPENAI, ByClock, QuickClock, Rehearsed
 from tests.rehearsed.test_batch_routes import stop_when_out
 from tests.world import sentences
 
@@ -207,8 +208,12 @@ def test_a_batch_that_is_there_is_not_made_again_because_somebody_says_that_it_i
     assert (ended.done, ended.cost, len(here.server.batches())) == (BLOCKS, here.bill(), 1)
 
 
-def test_calls_that_go_again_go_together(rehearse: Rehearse) -> None:
-    here = rehearse(OPENAI, clock=QuickClock(240), batch_latency="20s", faults="batch_errors@1")
+def test_calls_that_go_again_go_together(
+    rehearse: Rehearse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spread = Random(1)  # each call waits for a while of its own
+    monkeypatch.setattr(ByClock, "jitter", lambda _: spread.random())
+    here = rehearse(OPENAI, clock=QuickClock(8), batch_latency="2s", faults="batch_errors@1")
     here.ingest(sentences(200))
 
     ended = here.start(route="batch", min_batch_size=20, pack_size=1).wait(at_most(100))
