@@ -13,10 +13,9 @@ from quire.domain.ids import AttemptId
 from quire.domain.models import Params
 from quire.domain.requests import Call
 from quire.gates.shape import Shape
-from quire.plan.rendering import Item, prefix, user_text, wire_id
+from quire.plan.rendering import BlockItem, render_prefix, user_text, wire_id
 from quire.providers.simulated import SimulatedProvider
-from quire.recipes.extracting import extract
-from quire.recipes.schemas import load_schema
+from quire.recipes.user_schemas import extraction_recipe, load_schema
 
 GROUP = 64  # calls in flight, and in one transaction, unless told otherwise
 
@@ -32,7 +31,7 @@ class Work(NamedTuple):
     """One call to make."""
 
     id: int
-    items: list[Item]
+    items: list[BlockItem]
 
 
 class Bare:
@@ -45,11 +44,11 @@ class Bare:
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = FULL")
         self._database.executescript(TABLES)
-        rows = ((each.index, each.type.value, each.content) for each in blocks(count))
+        rows = ((block.index, block.type.value, block.content) for block in blocks(count))
         self._write("INSERT INTO blocks VALUES (?, ?, ?)", list(rows))
         schema = load_schema(SCHEMA, name="bench")
-        self._stage = extract(schema, Params()).stages[0]
-        self._prefix = prefix(self._stage)
+        self._stage = extraction_recipe(schema, Params()).stages[0]
+        self._prefix = render_prefix(self._stage)
         self._shape = Shape(schema.record_schema)
         self._provider = SimulatedProvider()
 
@@ -67,19 +66,19 @@ class Bare:
         """Close the database, which copies its log: no part of the job, nor is it the engine's."""
         self._database.close()
 
-    def _unsent(self, limit: int) -> list[Item]:
+    def _unsent(self, limit: int) -> list[BlockItem]:
         after = "SELECT coalesce(max(block), -1) FROM intents"  # blocks are taken in order
         select = f"SELECT id, type, content FROM blocks WHERE id > ({after}) ORDER BY id LIMIT ?"
-        return [Item(*row) for row in self._database.execute(select, (limit,))]
+        return [BlockItem(*row) for row in self._database.execute(select, (limit,))]
 
     async def _group(self, group: Sequence[Work]) -> int:
-        intents = [(item.block_index, each.id) for each in group for item in each.items]
+        intents = [(item.block_index, work.id) for work in group for item in work.items]
         self._write("INSERT INTO intents VALUES (?, ?)", intents)
-        sent = await asyncio.gather(*(self._provider.send(self._call(each)) for each in group))
-        raws = [each.raw for each in sent]
-        answered = [(each.id, raw) for each, raw in zip(group, raws, strict=True)]
+        sent = await asyncio.gather(*(self._provider.send(self._call(work)) for work in group))
+        raws = [response.raw for response in sent]
+        answered = [(work.id, raw) for work, raw in zip(group, raws, strict=True)]
         results = [
-            row for each, raw in zip(group, raws, strict=True) for row in self._judged(each, raw)
+            row for work, raw in zip(group, raws, strict=True) for row in self._judged(work, raw)
         ]
         self._database.execute("BEGIN IMMEDIATE")
         self._database.executemany("INSERT INTO calls VALUES (?, ?)", answered)

@@ -11,7 +11,7 @@ import orjson
 from benchmarks.corpus import SCHEMA
 from quire.gates.shape import Shape
 from quire.ledger.tables.attempts import COMPRESS_FROM
-from quire.recipes.schemas import load_schema
+from quire.recipes.user_schemas import load_schema
 
 GROUP = 256  # rows in one transaction
 MOST_LINE = 1 << 24  # bytes
@@ -74,7 +74,7 @@ class BareCollector:
             raw, text = orjson.dumps(body), body["output"][0]["content"][0]["text"]
             kept = zlib.compress(raw, 1) if self._squeezing and len(raw) >= COMPRESS_FROM else raw
             calls.append((call, kept, text, usage["input_tokens"], usage["output_tokens"]))
-            results += self._judged(call, text, tasks[call])
+            results += self._judge(call, text, tasks[call])
         self._database.executemany("INSERT INTO calls VALUES (?, ?, ?, ?, ?)", calls)
         self._database.executemany("INSERT INTO results VALUES (?, ?, ?)", results)
         self._database.execute("COMMIT")
@@ -88,7 +88,7 @@ class BareCollector:
             found[call][name] = task
         return found
 
-    def _judged(self, call: int, text: str, tasks: dict[str, int]) -> list[tuple[int, int, bytes]]:
+    def _judge(self, call: int, text: str, tasks: dict[str, int]) -> list[tuple[int, int, bytes]]:
         records = jiter.from_json(text.encode())["results"]
         if len(records) != len(tasks):  # each once, and nobody else
             return []

@@ -8,8 +8,8 @@ import orjson
 from benchmarks.bare import Bare
 from quire.domain.models import Usage
 from quire.domain.requests import Call, Reply, Stop
-from quire.providers.portable import Dialect, portable
-from quire.providers.protocol import Sent
+from quire.providers.portable_schemas import SchemaDialect, portable_schema
+from quire.providers.protocol import RawResponse
 
 KEY = "sk-bench-0123456789"
 
@@ -24,9 +24,9 @@ class PlainOpenAI:
         self._session: aiohttp.ClientSession | None = None
         self._forms: dict[int, Any] = {}
 
-    async def send(self, call: Call) -> Sent:
+    async def send(self, call: Call) -> RawResponse:
         """Post one call and read its answer."""
-        return Sent(await self._post(orjson.dumps(self.body(call))))
+        return RawResponse(await self._post(orjson.dumps(self.body(call))))
 
     def body(self, call: Call) -> dict[str, Any]:
         """A call in OpenAI's words."""
@@ -42,18 +42,18 @@ class PlainOpenAI:
                 "format": {
                     "type": "json_schema",
                     "name": "answer",
-                    "schema": self.form(call, Dialect.OPENAI),
+                    "schema": self.form(call, SchemaDialect.OPENAI),
                     "strict": True,
                 }
             },
         }
 
-    def form(self, call: Call, dialect: Dialect) -> Any:
+    def form(self, call: Call, dialect: SchemaDialect) -> Any:
         """The schema as this vendor takes it, made once."""
         assert call.output_schema is not None
         key = id(call.output_schema)
         if key not in self._forms:
-            self._forms[key] = portable(call.output_schema, dialect)
+            self._forms[key] = portable_schema(call.output_schema, dialect)
         return self._forms[key]
 
     def decode(self, raw: bytes) -> Reply:
@@ -92,7 +92,7 @@ class PlainAnthropic(PlainOpenAI):
 
     def body(self, call: Call) -> dict[str, Any]:
         """A call in Anthropic's words."""
-        form = self.form(call, Dialect.ANTHROPIC)
+        form = self.form(call, SchemaDialect.ANTHROPIC)
         return {
             "model": call.model.partition("/")[2],
             "max_tokens": call.params.max_tokens,

@@ -18,7 +18,7 @@ from urllib.request import Request, urlopen
 
 from benchmarks.bare_collect import Asked, BareCollector
 from benchmarks.corpus import SCHEMA, fill
-from quire.dispatch.outside import Outside
+from quire.dispatch.runtime import Runtime
 from quire.domain.ids import RunId
 from quire.engine import Engine
 from quire.ledger.ledger import open_ledger
@@ -46,7 +46,7 @@ class Ready:
     asked: list[Asked]
 
 
-class Halting(Outside):
+class HaltingRuntime(Runtime):
     """A world that stops the engine when the provider has the second batch."""
 
     def __init__(self) -> None:
@@ -62,16 +62,16 @@ class Halting(Outside):
 
 
 @contextmanager
-def served() -> Iterator[str]:
+def serve_process() -> Iterator[str]:
     """Run a rehearsal server in a process of its own, so that its time is not ours."""
     command = [sys.executable, "-m", "quire", "rehearse", "serve", "--port", "0"]
     command += ["--batch-latency", "0"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
-        said = ""
-        while "GEMINI_API_KEY" not in said:
-            said += process.stdout.readline()
-        os.environ |= {**dict(_EXPORT.findall(said)), "NO_PROXY": "*"}
+        output = ""
+        while "GEMINI_API_KEY" not in output:
+            output += process.stdout.readline()
+        os.environ |= {**dict(_EXPORT.findall(output)), "NO_PROXY": "*"}
         try:
             yield os.environ["OPENAI_BASE_URL"]
         finally:
@@ -83,9 +83,9 @@ def make_ready(folder: Path, count: int, per_call: int) -> Ready:
     path = folder / f"ready{per_call}.db"
     ledger = open_ledger(str(path), durable=False)
     fill(ledger, FIRST + count)
-    outside = Halting()
-    with Engine(Settings(ledger=str(path), poll=0.05), ledger, outside) as engine:
-        outside.halt = engine.stop
+    runtime = HaltingRuntime()
+    with Engine(Settings(ledger=str(path), poll=0.05), ledger, runtime) as engine:
+        runtime.halt = engine.stop
         run = engine.run(
             schema=SCHEMA, model=MODEL, pack_size=per_call, route="batch", min_batch_size=2
         )
@@ -145,12 +145,12 @@ def compare(ready: Ready, url: str, per_call: int, *, durable: bool) -> bool:
             bare.append(bare_seconds(ready, folder, url, durable=durable))
             squeezed.append(bare_seconds(ready, folder, url, durable=durable, squeezing=True))
             engine.append(engine_seconds(ready, folder, durable=durable))
-    each, least = per_call * 1e6 / len(ready.asked), min(engine)
+    item, least = per_call * 1e6 / len(ready.asked), min(engine)
     times, alike = least / min(bare), least / min(squeezed)
     print(
-        f"{per_call:8d}  {'yes' if durable else 'no':>7s} {min(bare) * each:9.1f}"
-        f" {least * each:9.1f} {times:7.2f}  (at most {MOST:g})"
-        f" {min(squeezed) * each:9.1f} {alike:7.2f}"
+        f"{per_call:8d}  {'yes' if durable else 'no':>7s} {min(bare) * item:9.1f}"
+        f" {least * item:9.1f} {times:7.2f}  (at most {MOST:g})"
+        f" {min(squeezed) * item:9.1f} {alike:7.2f}"
     )
     return times > MOST
 
@@ -163,7 +163,7 @@ def main() -> int:
         "per call  durable      bare    engine   ratio              and bare with bodies compressed"
     )
     missed = 0
-    with served() as url, tempfile.TemporaryDirectory() as name:
+    with serve_process() as url, tempfile.TemporaryDirectory() as name:
         for per_call in (1, 10):
             ready = make_ready(Path(name), count * per_call, per_call)
             for durable in (False, True):

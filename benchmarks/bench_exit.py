@@ -12,11 +12,10 @@ from quire.domain.money import cost
 from quire.domain.policy import Policy
 from quire.domain.runs import Progress
 from quire.engine import Engine, open_engine
-from quire.plan.forecasting import break_even
+from quire.plan.job_forecasts import break_even
 from quire.plan.sizing import largest_pack
 from quire.providers.catalog import find_model
-from quire.recipes.extracting import extract
-from quire.recipes.schemas import read_schema
+from quire.recipes.user_schemas import extraction_recipe, read_schema
 
 FIXTURES = Path(__file__).parents[1] / "tests" / "fixtures" / "exit_criteria"
 MODEL = "simulated/large"
@@ -92,14 +91,14 @@ def measure(case: Case, per_call: int) -> Measured:
         faults = f"longer={case.growth}" if case.growth else ""
         with open_engine(str(folder / "quire.db"), faults=faults) as engine:
             ingested = engine.ingest(*corpus(folder, case.blocks))
-            assert sum(each.blocks for each in ingested.documents) == case.blocks
+            assert sum(document.blocks for document in ingested.documents) == case.blocks
             run = engine.run(
                 schema=str(FIXTURES / f"{case.schema}.json"), model=MODEL, pack_size=per_call
             )
             progress = run.wait()
             assert progress.done == case.blocks, progress
             rows = run.rows()
-            columns = tuple(engine.look.head(run.id).fields)
+            columns = tuple(engine.queries.head(run.id).fields)
     fields = [dict(_leaves({name: row[name] for name in columns})) for row in rows]
     return Measured(per_call=per_call, progress=progress, fields=fields)
 
@@ -119,7 +118,7 @@ def _leaves(value: Json, path: str = "") -> Iterator[tuple[str, Json]]:
 def planned_break_even(case: Case) -> int | None:
     """The smallest pack that the plan says is cheaper than one per call."""
     schema = read_schema((FIXTURES / f"{case.schema}.json").read_bytes(), case.schema)
-    stage = extract(schema, Params()).stages[0]
+    stage = extraction_recipe(schema, Params()).stages[0]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with open_engine(str(folder / "quire.db")) as engine:
@@ -130,50 +129,52 @@ def planned_break_even(case: Case) -> int | None:
 
 def _sizes(engine: Engine) -> list[int]:
     with engine.ledger.snapshot() as tx:
-        return list(tx.documents.sizes([each.id for each in tx.documents.all()]))
+        return list(
+            tx.documents.block_sizes([document.id for document in tx.documents.list_documents()])
+        )
 
 
 def measured_break_even(case: Case, single: Measured) -> int | None:
     """The smallest pack that really was cheaper than one per call."""
     schema = read_schema((FIXTURES / f"{case.schema}.json").read_bytes(), case.schema)
-    largest = largest_pack(extract(schema, Params()).stages[0])
+    largest = largest_pack(extraction_recipe(schema, Params()).stages[0])
     sizes = range(2, largest + 1)
-    cheaper = (each for each in sizes if measure(case, each).progress.cost < single.progress.cost)
+    cheaper = (size for size in sizes if measure(case, size).progress.cost < single.progress.cost)
     return next(cheaper, None)
 
 
 def violations(case: Case, results: Sequence[Measured]) -> list[str]:
     """What a table of one case must not show; the first result is one per call."""
     single = results[0]
-    said: list[str] = []
-    for each in results:
-        found = each.progress
-        name = f"{case.schema}, {case.blocks} blocks, {each.per_call} per call"
-        if each.mismatches(single):
-            said.append(f"{name}: {each.mismatches(single)} mismatches")
+    lines: list[str] = []
+    for result in results:
+        found = result.progress
+        name = f"{case.schema}, {case.blocks} blocks, {result.per_call} per call"
+        if result.mismatches(single):
+            lines.append(f"{name}: {result.mismatches(single)} mismatches")
         if found.splits:
-            said.append(f"{name}: {found.splits} splits")
-        if each is not single and found.cost >= single.progress.cost:
-            said.append(f"{name}: not cheaper than one per call")
-        fewest = -(-case.blocks // each.per_call)
+            lines.append(f"{name}: {found.splits} splits")
+        if result is not single and found.cost >= single.progress.cost:
+            lines.append(f"{name}: not cheaper than one per call")
+        fewest = -(-case.blocks // result.per_call)
         if case.schema == "extract" and found.calls != fewest:
-            said.append(f"{name}: {found.calls} calls, not {fewest}")
-    return said
+            lines.append(f"{name}: {found.calls} calls, not {fewest}")
+    return lines
 
 
-def line(case: Case, each: Measured, single: Measured) -> str:
+def line(case: Case, sample: Measured, single: Measured) -> str:
     """One row of the table."""
-    found = each.progress
+    found = sample.progress
     return (
-        f"| {case.schema} | {case.growth:.0%} | {case.blocks} | {each.per_call} | {found.calls} "
+        f"| {case.schema} | {case.growth:.0%} | {case.blocks} | {sample.per_call} | {found.calls} "
         f"| {found.input_tokens:,} | {found.output_tokens:,} | {found.cost / 1e6:.4f} "
-        f"| {each.saving(single):.1f} % | {each.mismatches(single)} | {found.splits} |"
+        f"| {sample.saving(single):.1f} % | {sample.mismatches(single)} | {found.splits} |"
     )
 
 
 def main() -> int:
     """Print the table and the break-evens; 1 if a criterion is not met."""
-    said: list[str] = []
+    lines: list[str] = []
     evens: list[str] = []
     print(
         "| schema | longer | blocks | per call | calls | input tokens | output tokens | $ | saving"
@@ -188,23 +189,23 @@ def main() -> int:
     ]
     for case in cases:
         results = [measure(case, per_call) for per_call in PACKS]
-        for each in results:
-            print(line(case, each, results[0]), flush=True)
-        said += violations(case, results)
+        for result in results:
+            print(line(case, result, results[0]), flush=True)
+        lines += violations(case, results)
         planned, real = planned_break_even(case), measured_break_even(case, results[0])
         evens.append(
             f"| {case.schema} | {case.growth:.0%} | {case.blocks} | {planned} | {real} "
             f"| {results[-1].pays_until(results[0]):.0f} % |"
         )
         if planned is None or real is None:
-            said.append(f"{case.schema}, {case.blocks} blocks: packing never pays")
+            lines.append(f"{case.schema}, {case.blocks} blocks: packing never pays")
     print(
         "\n| schema | longer | blocks | planned break-even | measured break-even"
         f" | {PACKS[-1]} per call still pays when answers grow by another |"
     )
     print("|---|---|---|---|---|---|", *evens, sep="\n")
-    print("", *(said or ["Every criterion is met."]), sep="\n")
-    return min(len(said), 1)
+    print("", *(lines or ["Every criterion is met."]), sep="\n")
+    return min(len(lines), 1)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import perf_counter
 
-from quire.domain.accounts import NOBODY
+from quire.domain.accounts import KEYLESS_ACCOUNT
 from quire.ledger.ledger import Ledger, Transaction, open_ledger
-from quire.pipeline.claim import Sender, claim
+from quire.pipeline.calls.claim import Sender, claim
+from quire.pipeline.calls.prepare import prepare
 from quire.pipeline.contexts import Contexts
-from quire.pipeline.prepare import prepare
-from tests.ledger.crowd import fill, held_in_front
-from tests.ledger.making import NOW, add_worker
+from tests.ledger.crowd import fill_ledger, put_held_runs_first
+from tests.ledger.factories import NOW, add_worker
 from tests.postgres import postgres_server
 
 FEW, MANY = 10_000, 1_000_000
@@ -32,7 +32,7 @@ def round_of(ledger: Ledger) -> Callable[[], float]:
     contexts = Contexts()  # kept: a worker reads what a run was told once
 
     def seconds() -> float:
-        contexts.rendered.clear()
+        contexts.prepared_texts.clear()
         began = perf_counter()
         try:
             with ledger.transaction() as tx:
@@ -49,23 +49,23 @@ def _send_more(tx: Transaction, contexts: Contexts) -> None:
     (lane,) = tx.requests.open_lanes(NOW)
     context = contexts.of_lane(tx, lane)
     assert prepare(tx, contexts, context, NOW) > CLAIMED
-    claimed = claim(tx, contexts, context, Sender(add_worker(tx), NOBODY), CLAIMED, NOW)
+    claimed = claim(tx, contexts, context, Sender(add_worker(tx), KEYLESS_ACCOUNT), CLAIMED, NOW)
     assert len(claimed) == CLAIMED
 
 
 def least(*rounds: Callable[[], float]) -> list[float]:
     """The least seconds of each, taken in turn so that a busy moment meets them all."""
-    times = [[each() for each in rounds] for _ in range(ROUNDS)]
+    times = [[item() for item in rounds] for _ in range(ROUNDS)]
     return [min(column) for column in zip(*times, strict=True)]
 
 
 def measure(database: str, urls: tuple[str, str]) -> float:
     """Print one database's rows; returns the worst ratio."""
     with _opened(urls[0]) as few, _opened(urls[1]) as many:
-        fill(few, FEW)
-        fill(many, MANY)
+        fill_ledger(few, FEW)
+        fill_ledger(many, MANY)
         one, alone = least(round_of(few), round_of(many))
-        with held_in_front(many, HELD):
+        with put_held_runs_first(many, HELD):
             other, behind = least(round_of(few), round_of(many))
     _show(database, FEW, 0, one, one)
     _show(database, MANY, 0, alone, one)

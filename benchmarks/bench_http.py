@@ -22,14 +22,13 @@ from quire.domain.models import Params
 from quire.domain.requests import Call
 from quire.engine import Engine
 from quire.ledger.ledger import open_ledger
-from quire.plan.rendering import Item, prefix, user_text
+from quire.plan.rendering import BlockItem, render_prefix, user_text
 from quire.providers.anthropic import Anthropic
 from quire.providers.catalog import CATALOG
 from quire.providers.http import HttpProvider, Transport
 from quire.providers.openai import OpenAI
-from quire.providers.protocol import Vendor
-from quire.recipes.extracting import extract
-from quire.recipes.schemas import load_schema
+from quire.providers.protocol import WireFormat
+from quire.recipes.user_schemas import extraction_recipe, load_schema
 from quire.settings import Settings
 
 MOST = 2.0  # ours may cost this many times the bare minimum
@@ -45,23 +44,25 @@ Contestant = Callable[[str, Sequence[Call]], Coroutine[None, None, float]]
 
 def calls(provider: str, count: int) -> list[Call]:
     """Calls about one block each, under one long prefix."""
-    stage = extract(load_schema(SCHEMA, name="bench"), Params()).stages[0]
-    head, facts = prefix(stage), CATALOG[MODELS[provider]]
+    stage = extraction_recipe(load_schema(SCHEMA, name="bench"), Params()).stages[0]
+    head, facts = render_prefix(stage), CATALOG[MODELS[provider]]
     return [
         Call(
-            attempt_id=AttemptId(each.index + 1),
+            attempt_id=AttemptId(block.index + 1),
             model=facts.name,
             system=head.system,
-            user=user_text(stage.prompt, each.index, [Item(each.index, "paragraph", each.content)]),
+            user=user_text(
+                stage.prompt, block.index, [BlockItem(block.index, "paragraph", block.content)]
+            ),
             output_schema=head.output_schema,
             params=Params(max_tokens=4_096),
             wire=facts.wire,
         )
-        for each in blocks(count)
+        for block in blocks(count)
     ]
 
 
-async def timed(ask: Ask, asked: Sequence[Call]) -> float:
+async def time_calls(ask: Ask, asked: Sequence[Call]) -> float:
     """CPU seconds for all these calls, so many at a time; the first few only warm up."""
     queue = list(asked)
 
@@ -69,13 +70,13 @@ async def timed(ask: Ask, asked: Sequence[Call]) -> float:
         while queue:
             assert "word_count" in await ask(queue.pop())
 
-    await asyncio.gather(*(ask(each) for each in asked[:TOGETHER]))
+    await asyncio.gather(*(ask(call) for call in asked[:TOGETHER]))
     began = process_time()
     await asyncio.gather(*(carry() for _ in range(TOGETHER)))
     return process_time() - began
 
 
-async def bare(url: str, asked: Sequence[Call]) -> float:
+async def time_bare(url: str, asked: Sequence[Call]) -> float:
     """Post, read, parse."""
     made = PlainOpenAI(url) if asked[0].model == MODELS["openai"] else PlainAnthropic(url)
 
@@ -83,14 +84,14 @@ async def bare(url: str, asked: Sequence[Call]) -> float:
         return made.decode((await made.send(call)).raw).text
 
     try:
-        return await timed(ask, asked)
+        return await time_calls(ask, asked)
     finally:
         await made.close()
 
 
-async def ours(url: str, asked: Sequence[Call]) -> float:
+async def time_ours(url: str, asked: Sequence[Call]) -> float:
     """Send and decode as the engine does."""
-    vendor: Vendor = OpenAI() if asked[0].model == MODELS["openai"] else Anthropic()
+    vendor: WireFormat = OpenAI() if asked[0].model == MODELS["openai"] else Anthropic()
     base = f"{url}/v1" if vendor.name == "openai" else url
     account = Account(provider=vendor.name, credential="bench", key=Secret(KEY), base_url=base)
     provider = HttpProvider(vendor, Transport())
@@ -99,12 +100,12 @@ async def ours(url: str, asked: Sequence[Call]) -> float:
         return provider.decode((await provider.send(call, account)).raw).text
 
     try:
-        return await timed(ask, asked)
+        return await time_calls(ask, asked)
     finally:
         await provider.close()
 
 
-async def vendors_own(url: str, asked: Sequence[Call]) -> float:
+async def time_vendor_client(url: str, asked: Sequence[Call]) -> float:
     """The client that the vendor publishes."""
     if asked[0].model == MODELS["openai"]:
         return await _openai_client(url, asked)
@@ -120,7 +121,7 @@ async def _openai_client(url: str, asked: Sequence[Call]) -> float:
             response = await client.responses.create(**body)
             return str(response.output_text)
 
-        return await timed(ask, asked)
+        return await time_calls(ask, asked)
 
 
 async def _anthropic_client(url: str, asked: Sequence[Call]) -> float:
@@ -132,12 +133,16 @@ async def _anthropic_client(url: str, asked: Sequence[Call]) -> float:
             message = await client.messages.create(**body)
             return str(message.content[0].text)
 
-        return await timed(ask, asked)
+        return await time_calls(ask, asked)
 
 
 def compare_adapters(url: str) -> int:
     """Print CPU per call of each contestant, turn about; returns how many targets were missed."""
-    contestants: dict[str, Contestant] = {"bare": bare, "ours": ours, "client": vendors_own}
+    contestants: dict[str, Contestant] = {
+        "bare": time_bare,
+        "ours": time_ours,
+        "client": time_vendor_client,
+    }
     missed = 0
     print(f"{CALLS:,} calls, {TOGETHER} at a time, CPU µs per call, least of {ROUNDS} rounds")
     print("provider         bare     ours  vendor's client   ours/bare  client/ours")

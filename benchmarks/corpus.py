@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from quire.domain.data import Json
-from quire.domain.documents import Block, BlockType, Parsed
+from quire.domain.documents import Block, BlockType, ParsedDocument
 from quire.domain.ids import conv_uid, source_uid
 from quire.ledger.ledger import Ledger
-from quire.pipeline.ingest import ingest
+from quire.pipeline.commands.corpus import ingest
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -41,7 +41,7 @@ def blocks(count: int, characters: int = 1300) -> Iterator[Block]:
 def fill(ledger: Ledger, count: int, characters: int = 1300) -> None:
     """Put one document of that many blocks into a ledger."""
     name = f"bench:{count}:{characters}".encode()
-    parsed = Parsed(
+    parsed = ParsedDocument(
         source_uid=source_uid("txt", name),
         source_type="txt",
         source_filesize=len(name),

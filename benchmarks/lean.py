@@ -53,26 +53,26 @@ class Lean(asyncio.Protocol):
 
 def _answer(path: bytes, body: dict[str, Any]) -> dict[str, Any]:
     if path.endswith(b"/messages"):
-        return _message(body["model"], _said(body["messages"][0]["content"]))
-    return _response(body["model"], _said(body["input"][-1]["content"]))
+        return _message(body["model"], _answer_text(body["messages"][0]["content"]))
+    return _response(body["model"], _answer_text(body["input"][-1]["content"]))
 
 
-def _said(user: str) -> str:
+def _answer_text(user: str) -> str:
     """The records of the blocks on the last line."""
     blocks = orjson.loads(user[user.rindex("\n") + 1 :])["blocks"]
     results = [
         {
-            "block_uid": each["block_uid"],
-            "word_count": len(each["block_content"].split()),
-            "has_question": "?" in each["block_content"],
+            "block_uid": block["block_uid"],
+            "word_count": len(block["block_content"].split()),
+            "has_question": "?" in block["block_content"],
         }
-        for each in blocks
+        for block in blocks
     ]
     return orjson.dumps({"results": results}).decode()
 
 
-def _response(model: str, said: str) -> dict[str, Any]:
-    part = {"type": "output_text", "text": said, "annotations": [], "logprobs": []}
+def _response(model: str, text: str) -> dict[str, Any]:
+    part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
     message = {"type": "message", "id": "msg_1", "status": "completed", "role": "assistant"}
     return {
         "id": "resp_1",
@@ -92,13 +92,13 @@ def _response(model: str, said: str) -> dict[str, Any]:
     }
 
 
-def _message(model: str, said: str) -> dict[str, Any]:
+def _message(model: str, text: str) -> dict[str, Any]:
     return {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
         "model": model,
-        "content": [{"type": "text", "text": said}],
+        "content": [{"type": "text", "text": text}],
         "stop_reason": "end_turn",
         "stop_sequence": None,
         "usage": {"input_tokens": 1_000, "output_tokens": 50},

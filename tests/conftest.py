@@ -14,9 +14,9 @@ from typer.main import get_command
 
 from quire.ledger.ledger import open_ledger
 from tests.memory import use_compiled_modules, use_quick_folder
-from tests.ordering import LONG, longest_first
-from tests.patience import limited
 from tests.postgres import Databases, PostgresServer, own_server, postgres_server
+from tests.schedule import LONG, longest_first
+from tests.time_limits import time_limit
 from tests.warm import warm_starts
 from tests.world import World
 
@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Where several processes share the tests, each begins with some that take long."""
     processes = getattr(config, "workerinput", {}).get("workercount", 1)
     if processes > 1:
-        items[:] = longest_first(items, lambda each: each.nodeid.startswith(LONG), processes)
+        items[:] = longest_first(items, lambda item: item.nodeid.startswith(LONG), processes)
 
 
 def pytest_collection_finish() -> None:
@@ -45,7 +45,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """A test that hangs fails in words; a soak takes as long as it takes."""
     if item.get_closest_marker("soak"):
         return (yield)
-    with limited():
+    with time_limit():
         return (yield)
 
 
@@ -123,5 +123,5 @@ def world(ledger_url: str) -> Iterator[Callable[..., World]]:
         return made[-1]
 
     yield make
-    for each in made:
-        each.close()
+    for item in made:
+        item.close()

@@ -188,14 +188,14 @@ def find_binaries() -> Path | None:
     folders: list[Path] = []
     if shutil.which("pg_config"):
         ask = ["pg_config", "--bindir"]
-        told = subprocess.run(ask, capture_output=True, text=True, check=False)
-        folders.append(Path(told.stdout.strip()))
+        result = subprocess.run(ask, capture_output=True, text=True, check=False)
+        folders.append(Path(result.stdout.strip()))
     debian = Path("/usr/lib/postgresql").glob("*/bin")
     folders += sorted(debian, key=_version, reverse=True)
     on_path = shutil.which("initdb")
     if on_path:
         folders.append(Path(on_path).resolve().parent)
-    return next((folder for folder in folders if _complete(folder)), None)
+    return next((folder for folder in folders if _is_complete(folder)), None)
 
 
 def _execute(connection: psycopg.Connection, statement: LiteralString, *names: str) -> None:
@@ -206,7 +206,7 @@ def _version(folder: Path) -> float:
     return float(folder.parent.name)
 
 
-def _complete(folder: Path) -> bool:
+def _is_complete(folder: Path) -> bool:
     return all((folder / program).is_file() for program in ("initdb", "pg_ctl", "postgres"))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quire.domain.errors import SettingsInvalid
-from quire.recipes.policies import resolve
+from quire.recipes.policy_layers import resolve_policy
 from quire.settings import TEMPLATE, Settings, base_url, read_settings
 
 Read = Callable[..., Settings]
@@ -246,7 +246,7 @@ def test_the_seeds_names_of_policy_values_are_read_from_the_environment(read: Re
     names = ("max_tries", "packing", "max_attempts", "batching_enabled", "ledger")
     said = read("", names, QUIRE_MAX_ATTEMPTS="4", QUIRE_BATCHING_ENABLED="false", QUIRE_LEDGER="x")
 
-    policy = resolve([("environment", said.environment_policy)]).policy
+    policy = resolve_policy([("environment", said.environment_policy)]).policy
 
     assert (policy.max_tries, policy.packing) == (4, False)
     assert said.ledger == "x"

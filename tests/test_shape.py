@@ -22,8 +22,8 @@ HOSTS = re.compile("|".join((r"pypi\." "org", r"pythonhosted\." "org", r"pypi\."
 MACHINE_PATHS = re.compile(r"(?<![\w.~*-])/(?:root|home|Users|work|workspace|mnt|srv)/\w")
 
 
-def test_no_module_is_longer_than_300_lines() -> None:
-    long = [_name(path) for path in _modules(*CODE) if len(path.read_text().splitlines()) > 300]
+def test_no_module_is_longer_than_450_lines() -> None:
+    long = [_name(path) for path in _modules(*CODE) if len(path.read_text().splitlines()) > 450]
 
     assert long == []
 

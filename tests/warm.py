@@ -69,7 +69,7 @@ def serve(path: str) -> None:
         while listening in select.select([listening, sys.stdin], [], [])[0]:
             asked, _ = listening.accept()
             if not os.fork():
-                _keep(asked)
+                _serve_process(asked)
                 return
             asked.close()
             with suppress(ChildProcessError):
@@ -78,7 +78,7 @@ def serve(path: str) -> None:
     os.killpg(0, signal.SIGKILL)  # and with us, whoever was left behind
 
 
-def _keep(asked: socket.socket) -> None:
+def _serve_process(asked: socket.socket) -> None:
     """Become two: the process, which returns, and one that says how it ended."""
     length, streams, _, _ = socket.recv_fds(asked, LENGTH, len(STREAMS))
     with asked.makefile() as words:
@@ -89,8 +89,8 @@ def _keep(asked: socket.socket) -> None:
         _become(given, streams)
         return
     asked.sendall(b"%d\n" % child)
-    for each in (*streams, *STREAMS):
-        os.close(each)
+    for number in (*streams, *STREAMS):
+        os.close(number)
     asked.sendall(b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     os._exit(0)
 
@@ -112,9 +112,9 @@ def _become(given: Given, streams: list[int]) -> None:
 
 def import_everything() -> None:
     """Import all of Quire, and what it imports only when it is needed."""
-    for each in pkgutil.walk_packages(quire.__path__, "quire."):
-        if not each.name.endswith("__main__"):
-            importlib.import_module(each.name)
+    for package in pkgutil.walk_packages(quire.__path__, "quire."):
+        if not package.name.endswith("__main__"):
+            importlib.import_module(package.name)
     gc.collect()
     gc.freeze()
 

@@ -15,11 +15,11 @@ def main() -> None:
     """warm_client.py SOCKET MODULE ARGUMENTS: be that process, for whoever started this."""
     signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
     given = {"arguments": sys.argv[2:], "environment": dict(os.environ), "folder": os.getcwd()}
-    told = json.dumps(given).encode()
+    payload = json.dumps(given).encode()
     with socket.socket(socket.AF_UNIX) as server:
         server.connect(sys.argv[1])
-        socket.send_fds(server, [b"%0*d" % (LENGTH, len(told))], STREAMS)
-        server.sendall(told)
+        socket.send_fds(server, [b"%0*d" % (LENGTH, len(payload))], STREAMS)
+        server.sendall(payload)
         answers = server.makefile()
         process = int(answers.readline())
         for number in PASSED_ON:

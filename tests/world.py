@@ -5,20 +5,20 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from quire.dispatch.outside import Outside
-from quire.domain.accounts import NOBODY, Account
+from quire.dispatch.runtime import Runtime
+from quire.domain.accounts import KEYLESS_ACCOUNT, Account
 from quire.domain.data import Json
-from quire.domain.documents import Block, BlockType, Parsed
+from quire.domain.documents import Block, BlockType, ParsedDocument
 from quire.domain.ids import RunId, conv_uid, source_uid
 from quire.domain.requests import Call
 from quire.engine import Engine, RunHandle
 from quire.ledger.ledger import open_ledger
-from quire.pipeline.ingest import ingest
-from quire.providers.protocol import Sent
-from quire.providers.registry import Providers
+from quire.pipeline.commands.corpus import ingest
+from quire.providers.protocol import RawResponse
+from quire.providers.provider_registry import Providers
 from quire.providers.simulated import SimulatedProvider
 from quire.settings import Settings
-from quire.simulated.faults import NO_FAULTS, Faults, parse
+from quire.simulated.fault_scripts import NO_FAULTS, Faults, parse_fault_script
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -35,7 +35,7 @@ METADATA: dict[str, Json] = {
 }
 
 
-class Calm(Outside):
+class Calm(Runtime):
     """The real world without chance: whoever must wait waits the shortest time."""
 
     def jitter(self) -> float:
@@ -52,12 +52,12 @@ class Scripted(SimulatedProvider):
         self.script: list[str] = []
         self.packs: list[int] = []  # blocks in each call, in the order they came
 
-    async def send(self, call: Call, account: Account = NOBODY) -> Sent:
+    async def send(self, call: Call, account: Account = KEYLESS_ACCOUNT) -> RawResponse:
         """Answer with the next script."""
         usual = self.faults
         self.packs.append(call.user.count('"block_uid"'))
         with suppress(IndexError):
-            self.faults = parse(self.script.pop(0))
+            self.faults = parse_fault_script(self.script.pop(0))
         try:
             return await super().send(call, account)
         finally:
@@ -87,15 +87,15 @@ class World:
 
     url: str
     faults: str = ""
-    outside: Outside = field(default_factory=Calm)
+    runtime: Runtime = field(default_factory=Calm)
     lease: float = 30.0
     grace: float = 5.0
 
     def __post_init__(self) -> None:
         """Open the ledger."""
         settings = Settings(ledger=self.url, lease=self.lease, grace=self.grace)
-        self.engine = Engine(settings, open_ledger(self.url), self.outside)
-        self.model = Scripted(parse(self.faults))
+        self.engine = Engine(settings, open_ledger(self.url), self.runtime)
+        self.model = Scripted(parse_fault_script(self.faults))
         self.engine.providers = OneProvider(self.model)
 
     def ingest(self, texts: Sequence[str], name: str = "doc") -> None:
@@ -105,7 +105,7 @@ class World:
             Block(index=i, type=BlockType.PARAGRAPH, content=text, locator={"type": "row"})
             for i, text in enumerate(texts)
         ]
-        parsed = Parsed(
+        parsed = ParsedDocument(
             source_uid=source_uid("txt", raw),
             source_type="txt",
             source_filesize=len(raw),
@@ -137,10 +137,10 @@ class World:
     def task_tries(self, run: RunId) -> list[tuple[str, int, str]]:
         """State, tries and error of every task, in subject order."""
         with self.engine.ledger.snapshot() as tx:
-            stage = tx.runs.stages(run)[0].id
+            stage = tx.runs.stages_of_run(run)[0].id
             return [
                 (row.state or "", row.tries or 0, row.error or "")
-                for row in tx.results.export(run, stage)
+                for row in tx.results.export_rows(run, stage)
             ]
 
     def close(self) -> None:

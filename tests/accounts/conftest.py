@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from quire.accounts.sealing import Box
+from quire.accounts.encryption import Box
 from quire.domain.accounts import Secret
 from quire.ledger.ledger import Ledger, open_ledger
 

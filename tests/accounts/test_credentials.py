@@ -4,28 +4,28 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from quire.accounts.choose import every
-from quire.accounts.credentials import add, clear, clear_one, listing, mark, remove
-from quire.accounts.finding import Surroundings
-from quire.accounts.sealing import Box
-from quire.domain.accounts import NOBODY, Account, Secret
+from quire.accounts.account_choice import every_account
+from quire.accounts.credentials import add, clear, clear_one, list_keys, mark, remove
+from quire.accounts.encryption import Box
+from quire.accounts.key_search import KeySearch
+from quire.domain.accounts import KEYLESS_ACCOUNT, Account, Secret
 from quire.domain.errors import Conflict, NotFound, UsageError
 from quire.ledger.ledger import Ledger, Transaction
-from tests.accounts.test_finding import KEY, OTHER, look
+from tests.accounts.test_key_search import KEY, OTHER, key_search
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
 
 
-def accounts(tx: Transaction, box: Box, around: Surroundings) -> tuple[Account, ...]:
+def accounts(tx: Transaction, box: Box, search: KeySearch) -> tuple[Account, ...]:
     """Every account of a provider, as `keys test` sees them."""
-    return every(tx, lambda: box, around, NOW).accounts
+    return every_account(tx, lambda: box, search, NOW).accounts
 
 
 def test_a_kept_key_is_listed_by_its_end_only(ledger: Ledger, box: Box) -> None:
     with ledger.transaction() as tx:
         add(tx, box, "openai", "work", Secret(KEY), NOW)
-        (known,) = listing(tx, [])
+        (known,) = list_keys(tx, [])
 
     assert known == ("openai", "work", "stored", "1234", "valid", "", NOW)
 
@@ -36,7 +36,7 @@ def test_what_cannot_be_a_key_is_not_kept(ledger: Ledger, box: Box) -> None:
             with pytest.raises(UsageError, match="the key"):
                 add(tx, box, "openai", "work", Secret(text), NOW)
 
-        assert tx.credentials.all() == []
+        assert tx.credentials.list_credentials() == []
 
 
 def test_the_same_key_is_not_kept_twice(ledger: Ledger, box: Box) -> None:
@@ -54,27 +54,27 @@ def test_the_same_key_is_not_kept_twice(ledger: Ledger, box: Box) -> None:
 def test_a_removed_key_can_be_kept_again_and_starts_afresh(ledger: Ledger, box: Box) -> None:
     with ledger.transaction() as tx:
         first = add(tx, box, "openai", "work", Secret(KEY), NOW)
-        (account,) = accounts(tx, box, look())
+        (account,) = accounts(tx, box, key_search())
         mark(tx, account, "invalid", "wrong", NOW)
         assert remove(tx, "openai", "work", NOW).id == first
-        assert listing(tx, []) == []
+        assert list_keys(tx, []) == []
 
         assert add(tx, box, "openai", "work", Secret(KEY), LATER) == first
-        assert [(each.name, each.state) for each in listing(tx, [])] == [("work", "valid")]
-        assert accounts(tx, box, look()) == (account,)
+        assert [(model.name, model.state) for model in list_keys(tx, [])] == [("work", "valid")]
+        assert accounts(tx, box, key_search()) == (account,)
 
 
 def test_keeping_a_key_takes_the_mark_off_its_twin_in_the_environment(
     ledger: Ledger, box: Box
 ) -> None:
-    around = look(OPENAI_API_KEY=KEY)
+    search = key_search(OPENAI_API_KEY=KEY)
     with ledger.transaction() as tx:
-        (account,) = accounts(tx, box, around)
+        (account,) = accounts(tx, box, search)
         mark(tx, account, "spent", "no credit", NOW)
 
         add(tx, box, "openai", "work", Secret(KEY), NOW)
 
-        assert [each.state for each in listing(tx, [around])] == ["valid", "valid"]
+        assert [model.state for model in list_keys(tx, [search])] == ["valid", "valid"]
 
 
 def test_the_only_key_is_removed_without_its_name(ledger: Ledger, box: Box) -> None:
@@ -99,13 +99,13 @@ def test_what_is_not_stored_cannot_be_removed(ledger: Ledger) -> None:
 
 
 def test_keys_are_listed_in_the_order_in_which_they_are_tried(ledger: Ledger, box: Box) -> None:
-    openai = look(OPENAI_API_KEY=OTHER)
-    gemini = look("gemini", GEMINI_API_KEY="AIza-something-9999")
+    openai = key_search(OPENAI_API_KEY=OTHER)
+    gemini = key_search("gemini", GEMINI_API_KEY="AIza-something-9999")
     with ledger.transaction() as tx:
         add(tx, box, "openai", "work", Secret(KEY), NOW)
         add(tx, box, "mistral", "m", Secret("abcdefghijklmnop"), NOW)
 
-        assert [(each.provider, each.name) for each in listing(tx, [openai, gemini])] == [
+        assert [(model.provider, model.name) for model in list_keys(tx, [openai, gemini])] == [
             ("gemini", "GEMINI_API_KEY"),
             ("mistral", "m"),
             ("openai", "work"),
@@ -114,12 +114,12 @@ def test_keys_are_listed_in_the_order_in_which_they_are_tried(ledger: Ledger, bo
 
 
 def test_a_mark_is_listed_with_its_reason_and_since_when(ledger: Ledger, box: Box) -> None:
-    around = look(OPENAI_API_KEY=KEY)
+    search = key_search(OPENAI_API_KEY=KEY)
     with ledger.transaction() as tx:
-        (account,) = accounts(tx, box, around)
-        (before,) = listing(tx, [around])
+        (account,) = accounts(tx, box, search)
+        (before,) = list_keys(tx, [search])
         mark(tx, account, "invalid", "HTTP 401: no such key", LATER)
-        (after,) = listing(tx, [around])
+        (after,) = list_keys(tx, [search])
 
     assert (before.state, before.since) == ("valid", None)
     assert (after.state, after.reason, after.since) == ("invalid", "HTTP 401: no such key", LATER)
@@ -127,48 +127,50 @@ def test_a_mark_is_listed_with_its_reason_and_since_when(ledger: Ledger, box: Bo
 
 def test_a_variable_that_is_no_longer_set_is_not_listed(ledger: Ledger, box: Box) -> None:
     with ledger.transaction() as tx:
-        accounts(tx, box, look(OPENAI_API_KEY=KEY))
+        accounts(tx, box, key_search(OPENAI_API_KEY=KEY))
 
-        assert listing(tx, [look()]) == []
-        assert [each.tail for each in listing(tx, [look(OPENAI_API_KEY=OTHER)])] == ["5678"]
+        assert list_keys(tx, [key_search()]) == []
+        assert [model.tail for model in list_keys(tx, [key_search(OPENAI_API_KEY=OTHER)])] == [
+            "5678"
+        ]
 
 
 def test_a_reason_that_repeats_the_key_is_kept_without_it(ledger: Ledger, box: Box) -> None:
-    around = look(OPENAI_API_KEY=KEY)
+    search = key_search(OPENAI_API_KEY=KEY)
     with ledger.transaction() as tx:
-        (account,) = accounts(tx, box, around)
+        (account,) = accounts(tx, box, search)
 
         mark(tx, account, "invalid", f"Incorrect key:\n {KEY}{'!' * 1000}", NOW)
 
-        (known,) = listing(tx, [around])
+        (known,) = list_keys(tx, [search])
         assert known.reason.startswith("Incorrect key: …1234!!!")
         assert len(known.reason) == 300
 
 
 def test_a_second_mark_changes_nothing(ledger: Ledger, box: Box) -> None:
-    around = look(OPENAI_API_KEY=KEY)
+    search = key_search(OPENAI_API_KEY=KEY)
     with ledger.transaction() as tx:
-        (account,) = accounts(tx, box, around)
+        (account,) = accounts(tx, box, search)
         assert mark(tx, account, "spent", "", NOW)
         assert not mark(tx, account, "invalid", "later", LATER)
 
-        assert listing(tx, [around])[0][4:] == ("spent", "no reason was given", NOW)
+        assert list_keys(tx, [search])[0][4:] == ("spent", "no reason was given", NOW)
 
 
 def test_nobody_needs_no_mark(ledger: Ledger) -> None:
     with ledger.transaction() as tx:
-        assert not mark(tx, NOBODY, "invalid", "x", NOW)
-        assert not clear_one(tx, NOBODY, NOW)
+        assert not mark(tx, KEYLESS_ACCOUNT, "invalid", "x", NOW)
+        assert not clear_one(tx, KEYLESS_ACCOUNT, NOW)
 
 
 def test_marks_are_cleared_for_all_for_a_provider_or_for_one(ledger: Ledger, box: Box) -> None:
     def mark_all(tx: Transaction) -> list[Account]:
         everyone = [
-            *accounts(tx, box, look(OPENAI_API_KEY=KEY)),
-            *accounts(tx, box, look("gemini", GEMINI_API_KEY=KEY, GOOGLE_API_KEY=OTHER)),
+            *accounts(tx, box, key_search(OPENAI_API_KEY=KEY)),
+            *accounts(tx, box, key_search("gemini", GEMINI_API_KEY=KEY, GOOGLE_API_KEY=OTHER)),
         ]
-        for each in everyone:
-            mark(tx, each, "spent", "x", NOW)
+        for account in everyone:
+            mark(tx, account, "spent", "x", NOW)
         return everyone
 
     with ledger.transaction() as tx:

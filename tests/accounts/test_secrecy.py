@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 import quire
-from quire.accounts.choose import choose, every, recall
-from quire.accounts.credentials import add, clear, listing, mark, remove
-from quire.accounts.finding import Surroundings
-from quire.accounts.sealing import Box
+from quire.accounts.account_choice import choose_accounts, every_account, recall
+from quire.accounts.credentials import add, clear, list_keys, mark, remove
+from quire.accounts.encryption import Box
+from quire.accounts.key_search import KeySearch
 from quire.domain.accounts import Secret
 from quire.domain.errors import Error
 from quire.ledger.ledger import Ledger
 from tests.accounts.conftest import SECRET
-from tests.accounts.test_choose import no_box
+from tests.accounts.test_account_choice import no_box
 from tests.accounts.test_credentials import NOW
-from tests.accounts.test_finding import look
+from tests.accounts.test_key_search import key_search
 from tests.ledger.raw import Raw
 
 KEYS = tuple(f"sk-ant-{where}-{'a1b2c3d4' * 4}-1234" for where in ("stored", "found", "filed"))
@@ -31,24 +31,24 @@ TABLES = {
 
 
 @pytest.fixture
-def around(tmp_path: Path) -> Surroundings:
+def around(tmp_path: Path) -> KeySearch:
     """One key in the environment, one in a file."""
     (tmp_path / "mine.key").write_text(KEYS[2])
-    return look("anthropic", {"key_file": "mine.key"}, tmp_path, ANTHROPIC_API_KEY=KEYS[1])
+    return key_search("anthropic", {"key_file": "mine.key"}, tmp_path, ANTHROPIC_API_KEY=KEYS[1])
 
 
 @pytest.fixture
-def lived(ledger: Ledger, box: Box, around: Surroundings) -> Ledger:
+def lived(ledger: Ledger, box: Box, around: KeySearch) -> Ledger:
     """A ledger in which keys were kept, chosen, refused, cleared and erased."""
     with ledger.transaction() as tx:
         add(tx, box, "anthropic", "work", Secret(KEYS[0]), NOW)
-        for account in choose(tx, lambda: box, around, NOW).accounts:
+        for account in choose_accounts(tx, lambda: box, around, NOW).accounts:
             mark(tx, account, "invalid", f"you said {account.key.reveal()}, which is wrong", NOW)
     with ledger.transaction() as tx:
         clear(tx, NOW)
         remove(tx, "anthropic", "work", NOW)
         add(tx, box, "anthropic", "again", Secret(KEYS[0]), NOW)
-        every(tx, lambda: box, around, NOW)
+        every_account(tx, lambda: box, around, NOW)
     return ledger
 
 
@@ -61,20 +61,27 @@ def test_no_key_is_in_the_ledger_in_any_form_but_the_sealed_one(lived: Ledger) -
 
 def test_the_sealed_form_is_of_use_only_with_the_secret_key(lived: Ledger, box: Box) -> None:
     with lived.transaction() as tx:
-        account = choose(tx, lambda: box, look("anthropic"), NOW).accounts[0]
-        wrong = choose(tx, lambda: Box(Secret("x" * 16)), look("anthropic"), NOW)
+        account = choose_accounts(tx, lambda: box, key_search("anthropic"), NOW).accounts[0]
+        wrong = choose_accounts(tx, lambda: Box(Secret("x" * 16)), key_search("anthropic"), NOW)
 
     assert account.key.reveal() == KEYS[0]
     assert wrong.accounts == ()
 
 
 def test_nothing_that_can_be_printed_shows_a_key(
-    lived: Ledger, box: Box, around: Surroundings
+    lived: Ledger, box: Box, around: KeySearch
 ) -> None:
     with lived.transaction() as tx:
-        chosen = choose(tx, lambda: box, around, NOW)
-        shown = [chosen, around, listing(tx, [around]), tx.credentials.all(), box, SECRET]
-        texts = [text for each in shown for text in (repr(each), str(each), f"{each}")]
+        chosen = choose_accounts(tx, lambda: box, around, NOW)
+        shown = [
+            chosen,
+            around,
+            list_keys(tx, [around]),
+            tx.credentials.list_credentials(),
+            box,
+            SECRET,
+        ]
+        texts = [text for item in shown for text in (repr(item), str(item), f"{item}")]
     held = " ".join(texts).encode()
 
     assert len(chosen.accounts) == 3
@@ -82,31 +89,34 @@ def test_nothing_that_can_be_printed_shows_a_key(
 
 
 def test_no_error_and_no_traceback_shows_a_key(
-    lived: Ledger, box: Box, around: Surroundings, caplog: pytest.LogCaptureFixture
+    lived: Ledger, box: Box, around: KeySearch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    told = []
+    messages = []
     with lived.transaction() as tx:
-        chosen = choose(tx, lambda: box, around, NOW)
+        chosen = choose_accounts(tx, lambda: box, around, NOW)
         for account in chosen.accounts:
             mark(tx, account, "spent", account.key.reveal(), NOW)
-        told.append(choose(tx, lambda: box, around, NOW).problem)
-        told.append(every(tx, no_box, around, NOW).problem)
-        told += [recall(tx, no_box, look("anthropic"), each.id or 0).problem for each in chosen[0]]  # type: ignore[arg-type]
+        messages.append(choose_accounts(tx, lambda: box, around, NOW).problem)
+        messages.append(every_account(tx, no_box, around, NOW).problem)
+        messages += [
+            recall(tx, no_box, key_search("anthropic"), account.id or 0).problem  # type: ignore[arg-type]
+            for account in chosen[0]
+        ]
         for name in ("again", "twice"):
             try:
                 add(tx, box, "anthropic", name, Secret(KEYS[0]), NOW)
             except Error as error:
-                told += traceback.format_exception(error)
-    told.append(caplog.text)
+                messages += traceback.format_exception(error)
+    messages.append(caplog.text)
 
-    assert all(told[:3])
-    assert [form for form in _forms() if form in "".join(told).encode()] == []
+    assert all(messages[:3])
+    assert [form for form in _forms() if form in "".join(messages).encode()] == []
 
 
 def _forms() -> Iterator[bytes]:
     """What a key, or a good part of one, may look like."""
-    for key in (*(each.encode() for each in KEYS), SECRET.reveal().encode()):
+    for key in (*(name.encode() for name in KEYS), SECRET.reveal().encode()):
         part = key[:-4]
         yield from (part, part.hex().encode(), base64.b64encode(part)[:-4], part[:16], part[-16:])
 
@@ -119,7 +129,7 @@ def _everything(url: str) -> Iterator[bytes]:
     raw = Raw(url)
     for (table,) in raw.rows(TABLES[raw.dialect]):
         for row in raw.rows(f"SELECT * FROM {table}"):
-            yield b" ".join(each if isinstance(each, bytes) else str(each).encode() for each in row)
+            yield b" ".join(item if isinstance(item, bytes) else str(item).encode() for item in row)
     raw.close()
 
 

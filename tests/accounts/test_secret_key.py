@@ -7,8 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from quire.accounts.sealing import Owner
-from quire.accounts.secret_key import KeyPlace, key_place, make_key, open_box, settings_folder
+from quire.accounts.encryption import (
+    Owner,
+    SecretKeyPlace,
+    make_secret_key,
+    open_box,
+    secret_key_place,
+    settings_folder,
+)
 from quire.domain.accounts import Secret
 from quire.domain.errors import UsageError
 from quire.domain.ids import LOCAL
@@ -17,52 +23,52 @@ KEY = Secret("sk-a-key-that-is-worth-money-1234")
 MINE = Owner(LOCAL, "openai", "work")
 MAKE = """
 import sys; from pathlib import Path
-from quire.accounts.secret_key import key_place, make_key, open_box
+from quire.accounts.encryption import key_place, make_key, open_box
 place = key_place({}, Path(sys.argv[1]), "quire.db"); make_key(place); open_box(place)
 """
 
 
 def test_a_new_key_file_is_for_its_owner_alone(tmp_path: Path) -> None:
-    place = key_place({}, tmp_path, "quire.db")
+    place = secret_key_place({}, tmp_path, "quire.db")
 
-    assert make_key(place)
+    assert make_secret_key(place)
 
     assert place.path == tmp_path / "quire.key"
     assert stat.S_IMODE(place.path.stat().st_mode) == 0o600
     assert len(place.path.read_text().strip()) == 44
-    assert [each.name for each in tmp_path.iterdir()] == ["quire.key"]
+    assert [path.name for path in tmp_path.iterdir()] == ["quire.key"]
 
 
 def test_a_key_file_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
-    place = key_place({}, tmp_path, "quire.db")
-    make_key(place)
+    place = secret_key_place({}, tmp_path, "quire.db")
+    make_secret_key(place)
     before = place.path.read_bytes()
 
-    assert not make_key(place)
+    assert not make_secret_key(place)
     assert place.path.read_bytes() == before
 
 
 def test_no_file_is_made_where_the_environment_has_the_key(tmp_path: Path) -> None:
-    place = key_place({"QUIRE_SECRET_KEY": "sixteen letters, or more"}, tmp_path, "quire.db")
+    place = secret_key_place({"QUIRE_SECRET_KEY": "sixteen letters, or more"}, tmp_path, "quire.db")
 
-    assert not make_key(place)
+    assert not make_secret_key(place)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_two_files_hold_two_keys(tmp_path: Path) -> None:
     for name in ("a", "b"):
-        make_key(KeyPlace(Secret(""), tmp_path / name))
+        make_secret_key(SecretKeyPlace(Secret(""), tmp_path / name))
 
     assert (tmp_path / "a").read_text() != (tmp_path / "b").read_text()
 
 
 def test_the_file_on_one_machine_is_the_variable_on_another(tmp_path: Path) -> None:
-    place = key_place({}, tmp_path, "quire.db")
-    make_key(place)
+    place = secret_key_place({}, tmp_path, "quire.db")
+    make_secret_key(place)
     sealed = open_box(place).seal(KEY, MINE)
 
-    told = {"QUIRE_SECRET_KEY": f" {place.path.read_text()}"}
-    elsewhere = key_place(told, tmp_path / "no" / "such", "quire.db")
+    environment = {"QUIRE_SECRET_KEY": f" {place.path.read_text()}"}
+    elsewhere = secret_key_place(environment, tmp_path / "no" / "such", "quire.db")
 
     assert open_box(elsewhere).open(sealed, MINE) == KEY
 
@@ -71,42 +77,42 @@ def test_the_file_on_one_machine_is_the_variable_on_another(tmp_path: Path) -> N
 def test_a_key_file_that_others_can_read_is_refused_with_the_cure(
     tmp_path: Path, mode: int
 ) -> None:
-    place = key_place({}, tmp_path, "quire.db")
-    make_key(place)
+    place = secret_key_place({}, tmp_path, "quire.db")
+    make_secret_key(place)
     place.path.chmod(mode)
 
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as caught:
         open_box(place)
 
     path = place.path
-    assert str(told.value) == f"{path} can be read by others than its owner; `chmod 600 {path}`"
+    assert str(caught.value) == f"{path} can be read by others than its owner; `chmod 600 {path}`"
 
 
 def test_a_missing_key_file_is_told_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"is missing: put .*quire.key back, or set QUIRE_SECRET"):
-        open_box(key_place({}, tmp_path, "quire.db"))
+        open_box(secret_key_place({}, tmp_path, "quire.db"))
 
 
 def test_a_folder_in_the_place_of_the_key_file_is_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "quire.key").mkdir(mode=0o700)
 
     with pytest.raises(UsageError, match="is not a file"):
-        open_box(key_place({}, tmp_path, "quire.db"))
+        open_box(secret_key_place({}, tmp_path, "quire.db"))
 
 
 def test_a_secret_that_is_too_short_is_refused_and_not_repeated(tmp_path: Path) -> None:
-    place = key_place({"QUIRE_SECRET_KEY": "hunter2"}, tmp_path, "quire.db")
+    place = secret_key_place({"QUIRE_SECRET_KEY": "hunter2"}, tmp_path, "quire.db")
 
-    with pytest.raises(UsageError, match="at least 16 characters") as told:
+    with pytest.raises(UsageError, match="at least 16 characters") as caught:
         open_box(place)
 
-    assert "hunter2" not in str(told.value)
+    assert "hunter2" not in str(caught.value)
 
 
 def test_an_empty_key_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "mine"
     path.touch(0o600)
-    place = key_place({"QUIRE_SECRET_KEY_FILE": str(path)}, tmp_path, "quire.db")
+    place = secret_key_place({"QUIRE_SECRET_KEY_FILE": str(path)}, tmp_path, "quire.db")
 
     with pytest.raises(UsageError, match="mine holds no secret key"):
         open_box(place)
@@ -127,7 +133,7 @@ def test_the_key_file_is_beside_the_nearest_settings(tmp_path: Path) -> None:
 def test_without_settings_the_key_file_is_beside_the_ledger(
     tmp_path: Path, ledger: str, folder: str
 ) -> None:
-    assert key_place({}, tmp_path, ledger).path == tmp_path / folder / "quire.key"
+    assert secret_key_place({}, tmp_path, ledger).path == tmp_path / folder / "quire.key"
 
 
 def test_processes_that_make_the_key_file_at_once_share_one_key(

@@ -56,7 +56,7 @@ class Quire:
     def __call__(self, *args: object, code: int = 0, faults: str = "") -> Result:
         """Carry out one command line in this process."""
         result = CliRunner().invoke(
-            app, [str(each) for each in args], env={"QUIRE_SIMULATED_FAULTS": faults}
+            app, [str(arg) for arg in args], env={"QUIRE_SIMULATED_FAULTS": faults}
         )
         assert result.exit_code == code, result.output
         return result

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from quire.cli.ending import print_end
-from quire.dispatch.outside import Outside
+from quire.cli.run_summary import print_end
+from quire.dispatch.runtime import Runtime
 from quire.domain.runs import Hold, HoldKind, Progress
 from quire.engine import open_engine
 from quire.providers.catalog import CATALOG
-from quire.rehearsal.thread import rehearsing
+from quire.rehearsal.server import rehearsal_server
 from tests.cli.conftest import Quire
-from tests.cli.test_batches import made
+from tests.cli.test_batches import make_batch
 
-NOW = Outside().now()
+NOW = Runtime().now()
 RUN = ("run", "-s", "clauses", "-m", "openai/gpt-5.6-luna", "--route", "batch")
 FEW = "3 calls are fewer than the 30 of a batch: they went direct; --min-batch-size 1 changes that"
 
@@ -24,7 +24,7 @@ FEW = "3 calls are fewer than the 30 of a batch: they went direct; --min-batch-s
 @pytest.fixture
 def served(ready: Quire, monkeypatch: pytest.MonkeyPatch) -> Iterator[Quire]:
     """The commands, before a provider on this machine."""
-    with rehearsing(models=CATALOG, batch_latency="1s") as server:
+    with rehearsal_server(models=CATALOG, batch_latency="1s") as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "rehearsal-0000-0000")
         monkeypatch.setenv("QUIRE_POLL", "0.1")
@@ -50,7 +50,7 @@ def test_a_deadline_that_passes_is_told_as_it_passes_at_the_end_and_afterwards(
     ready: Quire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passed = "the deadline passed: 3 calls go direct now; 1 batch is still out, and it is asked"
-    with rehearsing(models=CATALOG, batch_latency="1h") as server:
+    with rehearsal_server(models=CATALOG, batch_latency="1h") as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "rehearsal-0000-0000")
         monkeypatch.setenv("QUIRE_POLL", "0.1")
@@ -67,7 +67,7 @@ def test_a_run_says_that_it_goes_steadily_without_being_asked_to(
     model = "openrouter/openai/gpt-5.4-mini"
     (tmp_path / "quire.toml").write_text(f'[models."{model}"]\nlike = "openai/gpt-5.4-mini"\n')
     said = "calls to openrouter go steadily (paced), at most four at a time, unless told otherwise"
-    with rehearsing(models=CATALOG) as server:
+    with rehearsal_server(models=CATALOG) as server:
         monkeypatch.setenv("OPENROUTER_BASE_URL", f"{server.url}/api/v1")
         monkeypatch.setenv("OPENROUTER_API_KEY", "rehearsal-0000-0000")
         steady = ready("run", "-s", "clauses", "-m", model)
@@ -77,7 +77,7 @@ def test_a_run_says_that_it_goes_steadily_without_being_asked_to(
     assert said not in at_once.stderr
 
 
-def stopped(now: Progress, capsys: pytest.CaptureFixture[str], *, new: bool) -> list[str]:
+def stop_lines(now: Progress, capsys: pytest.CaptureFixture[str], *, new: bool) -> list[str]:
     """What is said after Ctrl-C, below the sums."""
     with open_engine() as engine:
         print_end(engine, now, 130, forecast=None, quiet=False, new=new)
@@ -98,11 +98,11 @@ def test_who_stops_a_run_is_told_how_it_goes_on(
     with open_engine() as engine:
         now = replace(engine.get(1).progress(), batches=batches)
 
-    assert stopped(now, capsys, new=False) == [
+    assert stop_lines(now, capsys, new=False) == [
         said,
         "next: the same command goes on, or quire attach 1",
     ]
-    assert stopped(now, capsys, new=True)[1].startswith("next: quire attach 1 goes on; ")
+    assert stop_lines(now, capsys, new=True)[1].startswith("next: quire attach 1 goes on; ")
 
 
 def test_a_limit_is_not_said_to_go_on_with_new(ready: Quire) -> None:
@@ -114,7 +114,7 @@ def test_a_limit_is_not_said_to_go_on_with_new(ready: Quire) -> None:
 def test_a_run_that_ended_says_that_a_batch_is_still_out(served: Quire) -> None:
     served(*RUN, "--detach")
     with open_engine() as engine:
-        made(engine, 1, look_in=timedelta(seconds=1))
+        make_batch(engine, 1, look_in=timedelta(seconds=1))
     served("cancel", 1)
     served("work", "--until-idle")
 
@@ -130,14 +130,14 @@ def test_attaching_to_a_run_that_ended_waits_for_its_batches(served: Quire) -> N
         run = engine.get(1)
         engine.work(lambda: run.progress().batches > 0 and bool(engine.batches(1)[0].ref))
         with engine.ledger.transaction() as tx:
-            tx.runs.move("cancel", run.id, NOW)  # as if all else had been answered
+            tx.runs.move_run("cancel", run.id, NOW)  # as if all else had been answered
         assert run.progress().batches == 1
 
-    told = served("attach", 1, code=1)
+    printed = served("attach", 1, code=1)
 
     assert served.json("batches", 1)[0]["state"] == "collected"
-    assert told.stderr.startswith("1 batch is being cancelled; what it answered is recorded")
-    assert "batch" not in told.stdout
+    assert printed.stderr.startswith("1 batch is being cancelled; what it answered is recorded")
+    assert "batch" not in printed.stdout
 
 
 def test_a_hold_that_names_its_cure_is_not_given_another(

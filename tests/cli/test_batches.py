@@ -5,46 +5,46 @@ from datetime import timedelta
 
 import pytest
 
-from quire.cli.batches import _cost, _row, _state
-from quire.dispatch.outside import Outside
+from quire.cli.batches import _batch_row, _cost_words, _state_words
+from quire.dispatch.runtime import Runtime
 from quire.domain.ids import BatchId, RunId
 from quire.domain.runs import HoldKind
 from quire.engine import Engine, open_engine
-from quire.pipeline.submit import begin, confirm, lose
+from quire.pipeline.batches.submit import confirm_created, mark_unknown, record_intent
 from tests.cli.conftest import Quire
-from tests.cli.test_outstanding import view
+from tests.cli.test_progress_words import view
 
 NONCE = "qabcdefghij"
 
 
-def submitted(engine: Engine, run: int) -> BatchId:
+def submit_batch(engine: Engine, run: int) -> BatchId:
     """A batch of a run that is about to be made at the provider."""
-    now = Outside().now()
+    now = Runtime().now()
     with engine.ledger.transaction() as tx:
         lane = tx.requests.lanes_of_run(RunId(run))[0]
-        batch = tx.batches.add(lane.id, now)
-        assert begin(tx, batch, None, f"{NONCE[:-1]}{batch}", now)
+        batch = tx.batches.add_batch(lane.id, now)
+        assert record_intent(tx, batch, None, f"{NONCE[:-1]}{batch}", now)
     return batch
 
 
-def made(engine: Engine, run: int, look_in: timedelta = timedelta(hours=5)) -> BatchId:
+def make_batch(engine: Engine, run: int, look_in: timedelta = timedelta(hours=5)) -> BatchId:
     """A batch that the provider has."""
-    batch, now = submitted(engine, run), Outside().now()
+    batch, now = submit_batch(engine, run), Runtime().now()
     with engine.ledger.transaction() as tx:
-        found = tx.batches.get(batch)
+        found = tx.batches.get_batch(batch)
         assert found
-        assert confirm(tx, found, f"batch_{batch}", now + look_in, now)
+        assert confirm_created(tx, found, f"batch_{batch}", now + look_in, now)
     return batch
 
 
-def lost(engine: Engine, run: int) -> BatchId:
+def make_unknown_batch(engine: Engine, run: int) -> BatchId:
     """A batch of which nobody knows whether the provider has it; the run waits for a person."""
-    batch, now = submitted(engine, run), Outside().now()
+    batch, now = submit_batch(engine, run), Runtime().now()
     with engine.ledger.transaction() as tx:
-        found = tx.batches.get(batch)
+        found = tx.batches.get_batch(batch)
         assert found
-        assert lose(tx, found, "the connection was cut", now)
-        tx.holds.add(RunId(run), HoldKind.UNKNOWN_SUBMIT, f"batch {batch} may be there", now)
+        assert mark_unknown(tx, found, "the connection was cut", now)
+        tx.holds.add_hold(RunId(run), HoldKind.UNKNOWN_SUBMIT, f"batch {batch} may be there", now)
     return batch
 
 
@@ -65,7 +65,7 @@ def test_without_batches_the_list_says_how_to_make_some(waiting: Quire) -> None:
 def test_batches_are_listed_for_all_runs_or_for_one(waiting: Quire) -> None:
     waiting("run", "-s", "clauses", "--detach", "--new")
     with open_engine() as engine:
-        first, second = made(engine, 1), made(engine, 2)
+        first, second = make_batch(engine, 1), make_batch(engine, 2)
 
     lines = waiting("batches").stdout.splitlines()[2:]
 
@@ -73,13 +73,13 @@ def test_batches_are_listed_for_all_runs_or_for_one(waiting: Quire) -> None:
         [str(second), "2", "simulated/small", "open"],
         [str(first), "1", "simulated/small", "open"],
     ]
-    assert [each["id"] for each in waiting.json("batches", 1)] == [first]
+    assert [item["id"] for item in waiting.json("batches", 1)] == [first]
     assert waiting.json("batches", "list", 2)[0]["ref"] == f"batch_{second}"
 
 
 def test_one_batch_is_shown_with_all_that_is_known(waiting: Quire) -> None:
     with open_engine() as engine:
-        batch = made(engine, 1)
+        batch = make_batch(engine, 1)
 
     text = waiting("batches", "show", batch).stdout
 
@@ -91,7 +91,7 @@ def test_one_batch_is_shown_with_all_that_is_known(waiting: Quire) -> None:
 
 def test_a_batch_is_cancelled_once(waiting: Quire) -> None:
     with open_engine() as engine:
-        batch = made(engine, 1)
+        batch = make_batch(engine, 1)
 
     first = waiting("batches", "cancel", batch).stdout
     again = waiting.json("batches", "cancel", batch)
@@ -107,33 +107,33 @@ def test_a_batch_is_cancelled_once(waiting: Quire) -> None:
 
 def test_a_person_says_where_a_lost_batch_is(waiting: Quire) -> None:
     with open_engine() as engine:
-        batch = lost(engine, 1)
+        batch = make_unknown_batch(engine, 1)
 
     held = waiting("run", "-s", "clauses", code=4)
     shown = waiting("batches", "show", batch).stdout
-    told = waiting("batches", "adopt", batch, "--ref", "batch_abc").stdout
+    printed = waiting("batches", "adopt", batch, "--ref", "batch_abc").stdout
 
     assert "quire batches 1 shows which" in held.stdout
     assert f"quire batches adopt {batch} --ref REF" in shown
-    assert f"batch {batch} is batch_abc; a worker goes on with it: `quire attach 1`" in told
+    assert f"batch {batch} is batch_abc; a worker goes on with it: `quire attach 1`" in printed
     assert [waiting.json("batches")[0][name] for name in ("state", "ref")] == ["open", "batch_abc"]
     assert waiting.json("status")["holds"] == []
 
 
 def test_a_person_says_that_a_lost_batch_is_not_there(waiting: Quire) -> None:
     with open_engine() as engine:
-        batch = lost(engine, 1)
+        batch = make_unknown_batch(engine, 1)
 
-    told = waiting.json("batches", "adopt", batch, "--absent")
+    printed = waiting.json("batches", "adopt", batch, "--absent")
 
-    assert told["state"] == "draft"
+    assert printed["state"] == "draft"
     assert waiting.json("status")["holds"] == []
 
 
 @pytest.mark.parametrize("flags", [[], ["--ref", " "], ["--ref", "x", "--absent"]])
 def test_a_person_says_one_thing_about_a_lost_batch(waiting: Quire, flags: list[str]) -> None:
     with open_engine() as engine:
-        batch = lost(engine, 1)
+        batch = make_unknown_batch(engine, 1)
 
     assert "say one of both" in waiting("batches", "adopt", batch, *flags, code=2).stderr
     assert waiting.json("batches")[0]["state"] == "unknown"
@@ -141,7 +141,7 @@ def test_a_person_says_one_thing_about_a_lost_batch(waiting: Quire, flags: list[
 
 def test_a_batch_that_is_on_its_way_is_not_adopted(waiting: Quire) -> None:
     with open_engine() as engine:
-        batch = submitted(engine, 1)
+        batch = submit_batch(engine, 1)
 
     refused = waiting("batches", "adopt", batch, "--ref", "batch_other", code=2)
 
@@ -151,7 +151,7 @@ def test_a_batch_that_is_on_its_way_is_not_adopted(waiting: Quire) -> None:
 
 def test_a_look_that_is_overdue_says_what_it_needs(waiting: Quire) -> None:
     with open_engine() as engine:
-        batch = made(engine, 1, look_in=timedelta(minutes=-5))
+        batch = make_batch(engine, 1, look_in=timedelta(minutes=-5))
 
     listed = waiting("batches").stdout
     shown = " ".join(waiting("batches", "show", batch).stdout.split())
@@ -164,7 +164,7 @@ def test_a_look_that_is_overdue_says_what_it_needs(waiting: Quire) -> None:
 
 def test_status_and_runs_say_that_batches_are_out(waiting: Quire) -> None:
     with open_engine() as engine:
-        made(engine, 1)
+        make_batch(engine, 1)
 
     status = waiting.json("status")
 
@@ -203,7 +203,7 @@ def test_a_lost_batch_is_sought_by_what_its_provider_shows(
 ) -> None:
     ready("run", "-s", "clauses", "-m", model, "--detach")
     with open_engine() as engine:
-        batch = lost(engine, 1)
+        batch = make_unknown_batch(engine, 1)
 
     shown = ready("batches", "show", batch).stdout
 
@@ -214,14 +214,14 @@ def test_a_lost_batch_is_sought_by_what_its_provider_shows(
 def test_a_batch_that_is_collected_is_not_being_cancelled_any_more() -> None:
     wished = replace(view(state="collected"), cancelling=True, end_reason="cancelled")
 
-    assert _state(wished) == "collected, cancelled"
-    assert _state(replace(wished, state="open", end_reason=None)) == "open, cancelling"
-    assert _state(replace(wished, end_reason="queue_full")) == "collected, queue was full"
+    assert _state_words(wished) == "collected, cancelled"
+    assert _state_words(replace(wished, state="open", end_reason=None)) == "open, cancelling"
+    assert _state_words(replace(wished, end_reason="queue_full")) == "collected, queue was full"
 
 
 def test_what_is_presumed_of_a_batch_is_not_told_as_known() -> None:
     given_up = replace(view(state="abandoned"), cost=11_300, attempts={"written_off": 2})
 
-    assert _cost(given_up) == "at most $0.0113, presumed for 2 calls whose outcome is unknown"
-    assert _row(given_up, 0)[6] == "≤ $0.0113"
-    assert _cost(replace(given_up, attempts={"settled": 2})) == "$0.0113"
+    assert _cost_words(given_up) == "at most $0.0113, presumed for 2 calls whose outcome is unknown"
+    assert _batch_row(given_up, 0)[6] == "≤ $0.0113"
+    assert _cost_words(replace(given_up, attempts={"settled": 2})) == "$0.0113"

@@ -57,7 +57,7 @@ def test_every_command_has_an_example_in_its_help(quire: Quire, command: str) ->
 def test_the_help_names_every_command(quire: Quire) -> None:
     text = quire("--help").stdout
 
-    assert [each for each in COMMANDS if f"│ {each.split()[0]} " not in text] == []
+    assert [name for name in COMMANDS if f"│ {name.split()[0]} " not in text] == []
 
 
 def test_no_command_at_all_shows_the_help(quire: Quire) -> None:

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from quire.accounts.vendors import VARIABLES
+from quire.accounts.key_search import KEY_VARIABLES
 from quire.cli import app
-from tests.accounts.doorman import GOOD, Door, doorman
+from tests.accounts.key_server import GOOD, KeyServer, serve_keys
 from tests.cli.conftest import Quire
 
 KEY = "sk-ant-a-key-that-is-worth-money-1234"
@@ -26,18 +26,18 @@ OTHER = "sk-ant-a-key-of-somebody-else-5678"
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """No keys, proxies or other places in the environment."""
-    usual = {name for names in VARIABLES.values() for name in names}
+    usual = {name for names in KEY_VARIABLES.values() for name in names}
     places = {
-        each for each in os.environ if each.upper().endswith(("_BASE_URL", "_PROXY", "_HOST"))
+        text for text in os.environ if text.upper().endswith(("_BASE_URL", "_PROXY", "_HOST"))
     }
-    for each in usual | places:
-        monkeypatch.delenv(each, raising=False)
+    for text in usual | places:
+        monkeypatch.delenv(text, raising=False)
 
 
 @pytest.fixture
-def door(monkeypatch: pytest.MonkeyPatch) -> Iterator[Door]:
+def vendor(monkeypatch: pytest.MonkeyPatch) -> Iterator[KeyServer]:
     """Anthropic, on this machine."""
-    with doorman() as opened:
+    with serve_keys() as opened:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", opened.url)
         yield opened
 
@@ -88,13 +88,13 @@ def test_the_key_of_the_environment_is_listed_too(
     monkeypatch.setenv("OPENAI_API_KEY", OTHER)
     keep(KEY, "anthropic")
 
-    told = quire.json("keys", "list")
+    printed = quire.json("keys", "list")
 
-    assert [(each["provider"], each["name"], each["source"]) for each in told] == [
+    assert [(item["provider"], item["name"], item["source"]) for item in printed] == [
         ("anthropic", "default", "stored"),
         ("openai", "OPENAI_API_KEY", "environment"),
     ]
-    assert told[1] == {
+    assert printed[1] == {
         "provider": "openai",
         "name": "OPENAI_API_KEY",
         "source": "environment",
@@ -221,9 +221,9 @@ def test_an_unknown_provider_is_refused_with_the_nearest(quire: Quire) -> None:
 def test_a_key_is_erased(quire: Quire, folder: Path) -> None:
     keep(KEY, "anthropic")
 
-    told = quire("keys", "remove", "anthropic").stdout
+    printed = quire("keys", "remove", "anthropic").stdout
 
-    assert told == "erased the key anthropic default; the vendor still accepts it\n"
+    assert printed == "erased the key anthropic default; the vendor still accepts it\n"
     assert quire.json("keys", "list") == []
     with sqlite3.connect(folder / "quire.db") as connection:
         assert connection.execute("SELECT sealed FROM credentials").fetchall() == [(None,)]
@@ -231,7 +231,7 @@ def test_a_key_is_erased(quire: Quire, folder: Path) -> None:
     assert "has no stored key" in quire("keys", "remove", "anthropic", code=2).stderr
 
 
-def test_a_key_that_is_let_in_is_valid(quire: Quire, door: Door) -> None:
+def test_a_key_that_is_let_in_is_valid(quire: Quire, vendor: KeyServer) -> None:
     keep(GOOD, "anthropic", "--name", "work")
 
     assert quire("keys", "test").stdout == "anthropic stored work …1234: accepted\n"
@@ -243,16 +243,18 @@ def test_a_key_that_is_let_in_is_valid(quire: Quire, door: Door) -> None:
             "said": "accepted",
         }
     ]
-    assert [headers["x-api-key"] for _, headers in door.seen] == [GOOD, GOOD]
+    assert [headers["x-api-key"] for _, headers in vendor.seen] == [GOOD, GOOD]
 
 
-def test_a_refused_key_is_marked_and_cleared_when_it_is_let_in(quire: Quire, door: Door) -> None:
+def test_a_refused_key_is_marked_and_cleared_when_it_is_let_in(
+    quire: Quire, vendor: KeyServer
+) -> None:
     keep(OTHER, "anthropic")
     keep(GOOD, "anthropic", "--name", "good")
 
     tried = quire("keys", "test", "anthropic", code=1)
     marked, fine = quire.json("keys", "list")
-    door.say.update(status=200)
+    vendor.say.update(status=200)
     quire("keys", "test", "default")
     cleared, _ = quire.json("keys", "list")
 
@@ -274,7 +276,7 @@ def test_a_vendor_that_is_not_there_marks_nothing(
 
 
 def test_the_key_of_the_environment_is_tried_and_marked_too(
-    quire: Quire, door: Door, monkeypatch: pytest.MonkeyPatch
+    quire: Quire, vendor: KeyServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quire("init")
     monkeypatch.setenv("ANTHROPIC_API_KEY", OTHER)

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from quire.cli.model_check import examine
-from quire.cli.shelf import fill_shelf
-from quire.providers.catalog import CATALOG, MADE, UNPRICED
+from quire.cli.models import check_models, read_model_list
+from quire.providers.catalog import CATALOG, PRICED_ON, UNPRICED
 from tests.cli.conftest import Quire
 
-DAY_MADE = datetime.fromisoformat(f"{MADE}T12:00:00+00:00").astimezone(UTC)
+DAY_MADE = datetime.fromisoformat(f"{PRICED_ON}T12:00:00+00:00").astimezone(UTC)
 
 
 def test_every_model_is_listed_with_its_prices_and_no_ledger_is_needed(
@@ -29,7 +28,7 @@ def test_every_model_is_listed_with_its_prices_and_no_ledger_is_needed(
 
 def test_no_price_is_said_to_be_unknown_and_is_never_zero(quire: Quire) -> None:
     text = quire("models").stdout
-    listed = {each["name"]: each for each in quire.json("models")}
+    listed = {item["name"]: item for item in quire.json("models")}
 
     for name in UNPRICED:
         assert f"{name}: no price is known" in text
@@ -49,7 +48,7 @@ def test_a_narrow_screen_shows_fewer_columns_and_never_half_a_price(
 
 
 def test_a_part_of_a_name_finds_all_that_contain_it(quire: Quire) -> None:
-    names = [each["name"] for each in quire.json("models", "Haiku", "simulated/")]
+    names = [item["name"] for item in quire.json("models", "Haiku", "simulated/")]
 
     assert names == [
         *("anthropic/claude-haiku-5-5", "anthropic/claude-haiku-4-5"),
@@ -65,7 +64,7 @@ def test_one_model_is_shown_in_full(quire: Quire) -> None:
     assert "with more than 272,000 tokens of input: in $0.2" in text
     assert "batch in $0.05" in text
     assert "the end of the prefix is marked, from 1,024 tokens on" in text
-    assert f"known from catalog of {MADE}" in text
+    assert f"known from catalog of {PRICED_ON}" in text
 
 
 def test_a_model_is_found_by_its_alias_and_as_quire_toml_states_it(
@@ -106,9 +105,9 @@ def test_mistakes_in_quire_toml_are_told_with_2(quire: Quire, folder: Path) -> N
 
 
 def test_on_the_day_it_was_made_nothing_is_wrong_with_the_catalog(folder: Path) -> None:
-    shelf = fill_shelf()
+    model_list = read_model_list()
 
-    checked = examine(shelf, shelf.known, DAY_MADE)
+    checked = check_models(model_list, model_list.known, DAY_MADE)
 
     assert (checked.problems, checked.age_days) == ((), 0)
     assert checked.compared == len(CATALOG) - 3  # the simulated ones, and that of this machine
@@ -116,9 +115,9 @@ def test_on_the_day_it_was_made_nothing_is_wrong_with_the_catalog(folder: Path) 
 
 
 def test_time_makes_prices_wrong_models_vanish_and_the_catalog_old(folder: Path) -> None:
-    shelf = fill_shelf()
+    model_list = read_model_list()
 
-    problems = examine(shelf, shelf.known, DAY_MADE + timedelta(days=91)).problems
+    problems = check_models(model_list, model_list.known, DAY_MADE + timedelta(days=91)).problems
 
     assert "openai/gpt-5-mini was shut down on 2026-12-11" in problems
     assert (
@@ -132,15 +131,20 @@ def test_what_is_wrong_ends_with_1(quire: Quire, folder: Path) -> None:
     (folder / "quire.toml").write_text('[aliases]\ncheap = "openai/gpt-9"\n')
 
     result = quire("models", "--check", code=1)
-    told = quire.json("models", "--check", code=1)
+    printed = quire.json("models", "--check", code=1)
 
     assert "aliases.cheap: no model is called 'openai/gpt-9'" in result.stdout
-    assert told["made"] == MADE
-    assert any("aliases.cheap" in each for each in told["problems"])
+    assert printed["made"] == PRICED_ON
+    assert any("aliases.cheap" in item for item in printed["problems"])
 
 
 def test_ones_own_prices_are_not_compared(quire: Quire, folder: Path) -> None:
     (folder / "quire.toml").write_text('[models."openai/gpt-5.2"]\ninput = 0.5\n')
-    shelf = fill_shelf()
+    model_list = read_model_list()
 
-    assert examine(shelf, {"openai/gpt-5.2": shelf.known["openai/gpt-5.2"]}, DAY_MADE).compared == 0
+    assert (
+        check_models(
+            model_list, {"openai/gpt-5.2": model_list.known["openai/gpt-5.2"]}, DAY_MADE
+        ).compared
+        == 0
+    )

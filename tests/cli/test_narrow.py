@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from quire.cli.batches import _GIVE_WAY as OF_BATCHES
-from quire.cli.looking import _RUNS_GIVE_WAY as OF_RUNS
-from quire.cli.printing import Narrowing, brief_moment, moment, narrowed
-from quire.cli.rehearsed import _GIVE_WAY as OF_REHEARSALS
-from quire.dispatch.outside import Outside
+from quire.cli.batches import _NARROWING as OF_BATCHES
+from quire.cli.printing import Narrowing, brief_moment, moment, narrow_table
+from quire.cli.rehearsal_report import _NARROWING as OF_REHEARSALS
+from quire.cli.runs import _RUNS_NARROWING as OF_RUNS
+from quire.dispatch.runtime import Runtime
 from tests.cli.conftest import Quire
 
 LONG = "anthropic/claude-haiku-4-5-20251001"
@@ -17,19 +17,19 @@ LONG = "anthropic/claude-haiku-4-5-20251001"
 def test_nothing_gives_way_where_there_is_room() -> None:
     columns, rows = ["a", "*b"], [["1", "2026-01-01 10:00:00"]]
 
-    assert narrowed(columns, rows, [("b", None)], 40) == (columns, rows)
+    assert narrow_table(columns, rows, [("b", None)], 40) == (columns, rows)
 
 
 def test_the_least_important_column_is_shortened_first_and_left_out_later() -> None:
     columns, rows = [">run", "*model", ">cost"], [["1", "a/long-name", "$0.0300"]]
     steps: list[Narrowing] = [("model", lambda name: name[2:]), ("model", None)]
 
-    assert narrowed(columns, rows, steps, 23)[1] == [["1", "long-name", "$0.0300"]]
-    assert narrowed(columns, rows, steps, 20) == ([">run", ">cost"], [["1", "$0.0300"]])
+    assert narrow_table(columns, rows, steps, 23)[1] == [["1", "long-name", "$0.0300"]]
+    assert narrow_table(columns, rows, steps, 20) == ([">run", ">cost"], [["1", "$0.0300"]])
 
 
 def test_a_moment_of_today_needs_no_date() -> None:
-    now = Outside().now()
+    now = Runtime().now()
 
     assert brief_moment(moment(now)) == moment(now).split()[1]
     assert brief_moment("2020-02-03 10:11:12") == "2020-02-03"
@@ -63,7 +63,7 @@ REHEARSED = ["forecast (packed, cached, batch)", "1,450", "1,234,567", "34,567",
 def test_tables_with_large_numbers_fit_80_columns(
     columns: Sequence[str], row: list[str], steps: Sequence[Narrowing]
 ) -> None:
-    kept, [cells] = narrowed(columns, [row], steps, 80)
+    kept, [cells] = narrow_table(columns, [row], steps, 80)
 
     assert sum(map(len, cells)) <= 80 - 2 * (len(cells) - 1)
     assert ">cost" in kept

@@ -13,7 +13,7 @@ WIDE = "200"
 
 
 def test_every_part_of_a_policy_has_its_option() -> None:
-    assert set(POLICY_OPTIONS) == {each.name for each in fields(Policy)}
+    assert set(POLICY_OPTIONS) == {field.name for field in fields(Policy)}
 
 
 def test_the_flags_of_a_policy_reach_the_run(ready: Quire) -> None:
@@ -23,7 +23,7 @@ def test_the_flags_of_a_policy_reach_the_run(ready: Quire) -> None:
     )
 
     policy = ready.json("status", "--policy")["policy"]
-    assert {name: each["value"] for name, each in policy.items() if each["source"] == "flag"} == {
+    assert {name: item["value"] for name, item in policy.items() if item["source"] == "flag"} == {
         "route": "paced",
         "deadline": 7200,
         "min_batch_size": 7,

@@ -161,7 +161,7 @@ def test_a_poor_encoding_shows_escapes_rather_than_fail(
 
 
 def test_a_terminal_sees_the_run_move(ready: Quire) -> None:
-    text = on_terminal("run", "-s", "clauses", "--no-packing", faults="latency=0.1")
+    text = run_on_terminal("run", "-s", "clauses", "--no-packing", faults="latency=0.1")
 
     assert "run 1: clauses over 30 blocks" in text
     assert "/30" in text
@@ -170,18 +170,18 @@ def test_a_terminal_sees_the_run_move(ready: Quire) -> None:
 
 
 def test_a_terminal_sees_no_live_line_of_a_quiet_run(ready: Quire) -> None:
-    assert on_terminal("run", "-s", "clauses", "-q") == ""
+    assert run_on_terminal("run", "-s", "clauses", "-q") == ""
 
 
 def test_on_a_terminal_purge_asks_first(ready: Quire) -> None:
-    text = on_terminal("purge", "notes.txt", answer=b"n\n", code=1)
+    text = run_on_terminal("purge", "notes.txt", answer=b"n\n", code=1)
 
     assert "Erase 'notes.txt' with its prompts, responses and results, for good?" in text
     assert len(ready.json("documents")) == 1
 
 
 def test_json_is_indented_on_a_terminal_and_one_line_in_a_pipe(folder: Path) -> None:
-    shown = on_terminal("version", "--json")
+    shown = run_on_terminal("version", "--json")
     with start("version", "--json") as process:
         piped, _ = process.communicate(timeout=PATIENCE)
 
@@ -190,7 +190,7 @@ def test_json_is_indented_on_a_terminal_and_one_line_in_a_pipe(folder: Path) -> 
     assert json.loads(shown) == json.loads(piped)
 
 
-def on_terminal(*args: str, faults: str = "", answer: bytes = b"", code: int = 0) -> str:
+def run_on_terminal(*args: str, faults: str = "", answer: bytes = b"", code: int = 0) -> str:
     """Type a command on a terminal and return all that it shows."""
     ours, theirs = pty.openpty()
     with start(*args, faults=faults, stdin=theirs, stdout=theirs, stderr=theirs) as process:

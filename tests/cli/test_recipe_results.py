@@ -13,14 +13,14 @@ def test_results_are_shown_and_written_of_any_stage(notes: Quire, folder: Path) 
 
     shown = notes("show", "--stage", "points").stdout
     assert "the first 4 of 4 tasks of points, run 1 · simulated" in shown
-    assert [each["subject"]["sample"] for each in notes.json("show", "--stage", "points")] == [
+    assert [item["subject"]["sample"] for item in notes.json("show", "--stage", "points")] == [
         *(0, 1, 0, 1)
     ]
     (digest,) = map(json.loads, notes("export").stdout.splitlines())
     assert digest["stage"] == "digest"
     assert len(digest["subject"]["inputs"]) == 4
-    told = notes.json("export", "--stage", "all", "-o", folder / "out.jsonl")
-    assert told["lines"] == 9
+    printed = notes.json("export", "--stage", "all", "-o", folder / "out.jsonl")
+    assert printed["lines"] == 9
     assert "no stage 'nope'" in notes("export", "--stage", "nope", code=2).stderr
 
 
@@ -31,7 +31,7 @@ def test_what_failed_is_shown_with_its_error_and_what_it_is_about(notes: Quire) 
 
     said = notes("show", "--stage", "points").stdout.splitlines()
     assert said[0].split()[:5] == ["task", "about", "sample", "status", "error"]
-    assert ["failed" in each and "refused" in each for each in said[2:6]] == [
+    assert ["failed" in name and "refused" in name for name in said[2:6]] == [
         *(False, True, False, True)
     ]
 
@@ -122,11 +122,11 @@ def test_what_was_asked_is_shown_for_every_stage(notes: Quire) -> None:
     notes("run", "--recipe", "notes.toml", *MODEL)
     tasks = [json.loads(line) for line in notes("export", "--stage", "all").stdout.splitlines()]
 
-    for each in tasks:
-        view = notes.json("prompt", each["task_id"])
-        assert view["stage"] == each["stage"]
+    for task in tasks:
+        view = notes.json("prompt", task["task_id"])
+        assert view["stage"] == task["stage"]
         assert not view["user"].startswith("(")
-    critic = next(each for each in tasks if each["stage"] == "check")
+    critic = next(task for task in tasks if task["stage"] == "check")
     said = notes("prompt", critic["task_id"]).stdout
     assert f"result of task {critic['subject']['inputs'][0]}" in said
     assert "Is it so? In 5 words" in said

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from quire.cli.staging import live_words
+from quire.cli.progress_words import stage_words
 from quire.domain.runs import StageProgress
 from tests.cli.conftest import RECIPE, Quire
 
@@ -24,17 +24,17 @@ def test_a_recipe_is_run_and_summed_up_stage_by_stage(notes: Quire) -> None:
 def test_the_state_of_a_recipe_is_told_by_stage(notes: Quire) -> None:
     notes("run", "--recipe", "notes.toml", *MODEL, "--stop-after", "summary")
 
-    said, told = notes("status").stdout, notes.json("status")
+    said, printed = notes("status").stdout, notes.json("status")
 
     lines = said.splitlines()
     assert lines[1] == "recipe   notes"
     assert any(line.split() == ["summary", "closed", "2", "2"] for line in lines)
     assert any(line.split()[:5] == ["check", "closed", "2", "2", "judges"] for line in lines)
     assert "points waits: the run stops after summary; `quire resume 1` goes on" in lines
-    assert (told["recipe"], told["schema"]) == ("notes", None)
-    assert [each["name"] for each in told["stages"]] == ["summary", "check", "points", "digest"]
-    assert told["stages"][1]["critic_of"] == "summary"
-    assert told["stages"][3]["waits_for"] == "the run stops after summary"
+    assert (printed["recipe"], printed["schema"]) == ("notes", None)
+    assert [item["name"] for item in printed["stages"]] == ["summary", "check", "points", "digest"]
+    assert printed["stages"][1]["critic_of"] == "summary"
+    assert printed["stages"][3]["waits_for"] == "the run stops after summary"
     listed = notes("runs").stdout.splitlines()
     assert listed[0].split()[:5] == ["run", "state", "recipe", "model", "tasks"]
     assert "notes" in listed[2]
@@ -119,7 +119,7 @@ def test_files_for_a_named_input_are_taken_in_on_the_way(notes: Quire, folder: P
     )
     every = notes.json("run", "--recipe", "named.toml", *MODEL)
 
-    assert [each["stages"][0]["expanded"] for each in (one, two, every)] == [1, 2, 3]
+    assert [item["stages"][0]["expanded"] for item in (one, two, every)] == [1, 2, 3]
 
 
 def test_several_inputs_must_each_be_given(notes: Quire, folder: Path) -> None:
@@ -133,17 +133,17 @@ def test_several_inputs_must_each_be_given(notes: Quire, folder: Path) -> None:
 
 
 def test_a_recipe_is_forecast_by_stage_for_nothing(notes: Quire) -> None:
-    told = notes.json("plan", "--recipe", "notes.toml", *MODEL)
+    printed = notes.json("plan", "--recipe", "notes.toml", *MODEL)
     said = notes("plan", "--recipe", "notes.toml", *MODEL).stdout
 
-    assert [(each["stage"], each["tasks"], each["calls"]) for each in told["stages"]] == [
+    assert [(item["stage"], item["tasks"], item["calls"]) for item in printed["stages"]] == [
         ("summary", 2, 2),
         ("check", 2, 2),
         ("points", 4, 4),
         ("digest", 1, 1),
     ]
-    assert all(each["rough"] and each["fits"] for each in told["stages"])
-    assert told["cost_micro_dollars"] == sum(e["cost_micro_dollars"] for e in told["stages"])
+    assert all(item["rough"] and item["fits"] for item in printed["stages"])
+    assert printed["cost_micro_dollars"] == sum(e["cost_micro_dollars"] for e in printed["stages"])
     assert "~ is a rough guess" in said
     assert "together: 9 tasks, 9 calls, roughly $" in said
     assert notes("runs").stdout.startswith("no runs yet")
@@ -191,11 +191,11 @@ def test_the_words_beside_a_stages_bar_fit_their_room() -> None:
         counts={"done": 9, "failed": 1_200, "blocked": 34, "proposed": 5},
     )
 
-    assert live_words(busy, 60) == "1,200 failed · 34 blocked · 5 proposed"
-    assert live_words(busy, 25) == "1,200 failed · 34 blocked"
-    assert live_words(busy, 3) == ""
+    assert stage_words(busy, 60) == "1,200 failed · 34 blocked · 5 proposed"
+    assert stage_words(busy, 25) == "1,200 failed · 34 blocked"
+    assert stage_words(busy, 3) == ""
     waiting = StageProgress(name="page", state="waiting", counts={}, waits_for="waits for facts")
-    assert live_words(waiting, 10) == "waits for…"
+    assert stage_words(waiting, 10) == "waits for…"
 
 
 def test_in_a_pipe_nothing_live_is_shown(notes: Quire) -> None:

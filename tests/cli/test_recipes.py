@@ -7,7 +7,7 @@ import pytest
 from tests.cli.conftest import Quire
 from tests.recipes.examples import SOUND
 
-COMMANDS = ["recipe", *(f"recipe {each}" for each in ("list", "check", "show", "graph", "new"))]
+COMMANDS = ["recipe", *(f"recipe {item}" for item in ("list", "check", "show", "graph", "new"))]
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def test_every_command_has_an_example_in_its_help(quire: Quire, command: str) ->
 
 def test_the_built_in_recipes_are_listed(quire: Quire) -> None:
     text = quire("recipe", "list").stdout
-    listed = {each["name"]: each for each in quire.json("recipe", "list")}
+    listed = {item["name"]: item for item in quire.json("recipe", "list")}
 
     assert "summarise" in text
     assert listed["summarise"]["stages"] == 2
@@ -55,8 +55,8 @@ def test_all_mistakes_of_all_files_are_told_with_their_lines(quire: Quire, folde
         "two.toml:2: stage is not known; did you mean stages?",
         "gone.toml:1: there is no such file",
     ]
-    (told,) = quire.json("recipe", "check", "one.toml", code=2)
-    assert told["mistakes"][0]["line"] == 21
+    (printed,) = quire.json("recipe", "check", "one.toml", code=2)
+    assert printed["mistakes"][0]["line"] == 21
 
 
 @pytest.mark.parametrize(
@@ -76,13 +76,13 @@ def test_a_folder_is_no_recipe(quire: Quire, folder: Path) -> None:
 
 def test_a_recipe_is_shown(quire: Quire, sound: Path) -> None:
     text = quire("recipe", "show", "sound.toml").stdout
-    told = quire.json("recipe", "show", "sound.toml")
+    printed = quire.json("recipe", "show", "sound.toml")
 
     assert "Reads, checks and sums up." in text
     assert "how deep; one of 1, 2, 3" in text
     assert "critic of facts, gate" in " ".join(text.split())
-    assert told["stages"][0]["name"] == "facts"
-    assert told["parameters"]["depth"]["default"] == 2
+    assert printed["stages"][0]["name"] == "facts"
+    assert printed["parameters"]["depth"]["default"] == 2
 
 
 def test_a_stage_without_models_asks_whoever_gave_the_result_it_is_about(
@@ -146,15 +146,15 @@ prompt = "What is good?"
 def test_a_graph_is_drawn_for_other_programs(quire: Quire, sound: Path) -> None:
     mermaid = quire("recipe", "graph", "sound.toml", "--format", "mermaid").stdout
     dot = quire("recipe", "graph", "sound.toml", "--format", "dot").stdout
-    told = quire.json("recipe", "graph", "sound.toml")
+    printed = quire.json("recipe", "graph", "sound.toml")
 
     assert mermaid.startswith("flowchart TD\n")
     assert "    facts -.-> check\n" in mermaid
     assert "    facts --> summary\n" in mermaid
     assert dot.startswith('digraph "sound" {')
     assert "    facts -> check [style=dashed];" in dot
-    assert {"from": "facts", "to": "check", "kind": "judged"} in told["edges"]
-    assert told["stages"] == ["facts", "check", "summary", "digest", "echo"]
+    assert {"from": "facts", "to": "check", "kind": "judged"} in printed["edges"]
+    assert printed["stages"] == ["facts", "check", "summary", "digest", "echo"]
 
 
 def test_a_graph_of_another_form_is_refused(quire: Quire) -> None:

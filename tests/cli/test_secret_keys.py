@@ -48,9 +48,9 @@ def test_with_a_wrong_secret_key_nothing_is_kept_or_shown(
     refused = keep(OTHER, "anthropic", "--name", "b", code=2)
     tried = quire("keys", "test", code=2)
 
-    for each in (refused, tried):
-        assert "was encrypted with another secret key; give Quire that one" in each.stderr
-        assert [word for word in (KEY, OTHER, RIGHT, WRONG) if word in each.output] == []
+    for result in (refused, tried):
+        assert "was encrypted with another secret key; give Quire that one" in result.stderr
+        assert [word for word in (KEY, OTHER, RIGHT, WRONG) if word in result.output] == []
     assert ("Traceback" in refused.stderr) == bool(debug)
     assert len(quire.json("keys", "list")) == 1
 
@@ -74,7 +74,7 @@ def test_a_lost_secret_key_is_got_over_by_keeping_the_keys_anew(quire: Quire, fo
     quire("keys", "remove", "anthropic")
     keep(KEY, "anthropic")
 
-    assert [each["state"] for each in quire.json("keys", "list")] == ["valid"]
+    assert [item["state"] for item in quire.json("keys", "list")] == ["valid"]
 
 
 def test_a_key_that_is_nowhere_is_in_no_file(quire: Quire, folder: Path) -> None:

@@ -4,7 +4,7 @@ import time
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from quire.rehearsal.clock import Clock
+from quire.rehearsal.timing import Clock
 
 VARIABLE = "VICTIM_PACE"
 
@@ -29,7 +29,7 @@ class Pace(NamedTuple):
         return " ".join(map(repr, self))
 
     @classmethod
-    def told(cls, text: str) -> "Pace":
+    def parse(cls, text: str) -> "Pace":
         """Read it there; nothing said is real time."""
         return cls(*map(float, text.split()))
 

@@ -8,14 +8,14 @@ from threading import Lock
 
 import pytest
 
-from quire.dispatch.outside import BATCH_POINTS, POINTS
+from quire.dispatch.runtime import BATCH_POINTS, POINTS
 from quire.domain.ids import RunId
 from quire.domain.runs import HoldKind
 from quire.engine import Engine, RunHandle
 from quire.ledger.ledger import Ledger, Transaction, open_ledger
 from quire.providers.catalog import CATALOG
-from quire.rehearsal.batches.scripting import BATCH_FAULTS
-from quire.rehearsal.thread import rehearsing
+from quire.rehearsal.fault_script import BATCH_FAULTS
+from quire.rehearsal.server import rehearsal_server
 from tests.crash.pace import PacedClock
 from tests.crash.test_simulation import Died, assert_one_result_a_task
 from tests.ledger.raw import Raw
@@ -126,14 +126,16 @@ def here(
 ) -> Iterator[Rehearsed]:
     """An engine that is mortal, and a server that makes every mistake it can."""
     faults, takes = f"{FAULTS},seed={seed}", "uniform:5s-60s"
-    with rehearsing(models=CATALOG, clock=clock, faults=faults, batch_latency=takes) as server:
+    with rehearsal_server(
+        models=CATALOG, clock=clock, faults=faults, batch_latency=takes
+    ) as server:
         environment = {**KEYS, **{name: server.url + path for name, path in BASES.items()}}
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
         made = Rehearsed(ledger_url, server=server, asks=asks, lease=600.0, poll=10.0)
         made.close()
-        ledger, outside = MortalLedger(ledger_url, fate), Mortal(clock, fate)
-        made.engine = Engine(made.engine.settings, ledger, outside)
+        ledger, runtime = MortalLedger(ledger_url, fate), Mortal(clock, fate)
+        made.engine = Engine(made.engine.settings, ledger, runtime)
         yield made
         made.close()
 
@@ -157,7 +159,7 @@ def assert_the_ledger_is_sound(here: Rehearsed, run: RunId) -> None:
 
 def go_on(here: Rehearsed, run: RunHandle) -> None:
     """Do what the holds ask of a person."""
-    holds = {each.kind for each in run.progress().holds}
+    holds = {hold.kind for hold in run.progress().holds}
     if HoldKind.UNDECODABLE in holds:
         run.retry()
     if holds:
@@ -194,6 +196,6 @@ def test_dying_at_any_commit_among_faults_of_batches_ends_in_the_same_data(
     rows = run.rows()
     assert [row["status"] for row in rows] == ["accepted"] * BLOCKS
     assert [row["first_40_chars"] for row in rows] == [text[:40] for text in texts]
-    assert {each.state for each in here.engine.batches()} <= {"collected", "abandoned"}
+    assert {batch.state for batch in here.engine.batches()} <= {"collected", "abandoned"}
     spent = run.progress()
     assert spent.cost <= here.bill() <= spent.cost + spent.presumed

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quire.dispatch.outside import POINTS
+from quire.dispatch.runtime import POINTS
 from tests.world import World, sentences
 
 Worlds = Callable[..., World]

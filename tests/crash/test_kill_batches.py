@@ -8,15 +8,23 @@ from typing import Any
 
 import pytest
 
-from quire.dispatch.outside import BATCH_POINTS
+from quire.dispatch.runtime import BATCH_POINTS
 from quire.domain.ids import RunId
 from quire.engine import RunHandle
 from quire.providers.catalog import CATALOG
-from quire.rehearsal.thread import rehearsing
+from quire.rehearsal.server import rehearsal_server
 from tests.crash.pace import VARIABLE, PacedClock
-from tests.patience import at_most
 from tests.pipeline.test_money import assert_counts_agree
-from tests.rehearsed.rehearsed import ANTHROPIC, BASES, KEYS, OPENAI, ByClock, Rehearsed, billed
+from tests.rehearsed.rehearsed import (
+    ANTHROPIC,
+    BASES,
+    KEYS,
+    OPENAI,
+    ByClock,
+    Rehearsed,
+    billed_entries,
+)
+from tests.time_limits import at_most
 from tests.world import sentences
 
 SPEED = 60.0  # times real time
@@ -46,15 +54,15 @@ def here(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Rehearsed]:
     """An engine and a server of its own, both of which other processes find."""
-    with rehearsing(models=CATALOG, clock=clock, batch_latency="20s") as server:
+    with rehearsal_server(models=CATALOG, clock=clock, batch_latency="20s") as server:
         environment = {**KEYS, **{name: server.url + path for name, path in BASES.items()}}
         environment |= {"QUIRE_POLL": "5", "QUIRE_LEASE": "600", "NO_PROXY": "*"}
         environment["TMPDIR"] = str(tmp_path)  # the killed leave their files behind
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
-        outside, lease, poll = ByClock(clock), 600.0, 5.0
+        runtime, lease, poll = ByClock(clock), 600.0, 5.0
         made = Rehearsed(
-            ledger_url, outside=outside, server=server, asks=request.param, lease=lease, poll=poll
+            ledger_url, runtime=runtime, server=server, asks=request.param, lease=lease, poll=poll
         )
         yield made
         made.close()
@@ -68,13 +76,13 @@ def die(warm: list[str], here: Rehearsed, clock: PacedClock, run: RunId, point: 
         return subprocess.run([*command, ""], timeout=120, check=False).returncode
 
 
-def exported(run: RunHandle) -> list[tuple[Any, ...]]:
+def exported_rows(run: RunHandle) -> list[tuple[Any, ...]]:
     """Data and status of every block."""
     names = ("block_index", "status", "word_count", "first_40_chars", "has_question")
     return [tuple(row.get(name) for name in names) for row in run.rows()]
 
 
-def undisturbed(texts: list[str]) -> list[tuple[Any, ...]]:
+def undisturbed_rows(texts: list[str]) -> list[tuple[Any, ...]]:
     """What a run exports that nothing happened to; the simulated model answers by these rules."""
     return [
         (index, "accepted", len(text.split()), text[:40], "?" in text)
@@ -85,17 +93,17 @@ def undisturbed(texts: list[str]) -> list[tuple[Any, ...]]:
 def assert_all_is_done_and_paid_once(here: Rehearsed, run: RunHandle) -> None:
     """By the server's own record: nothing was made twice, and the ledger's spend is its bill."""
     made, entries = here.server.batches(), here.server.entries()
-    carried_out = list(billed(entries))
+    carried_out = list(billed_entries(entries))
     progress, attempts = run.progress(), here.attempts(run.id)
 
-    assert sum(each["rows"] for each in made) == BLOCKS  # no call in two batches
-    assert len({each["digest"] for each in made}) == len(made) == 2
+    assert sum(record["rows"] for record in made) == BLOCKS  # no call in two batches
+    assert len({record["digest"] for record in made}) == len(made) == 2
     assert [entry.route for entry, _ in carried_out] == ["batch"] * BLOCKS
     assert sum(entry.blocks for entry, _ in carried_out) == BLOCKS
     assert (progress.cost, progress.presumed) == (here.bill(), 0)
-    assert {each.state for each in attempts} <= {"settled", "refused"}
-    assert len([each for each in attempts if each.state == "settled"]) == BLOCKS
-    assert [each.state for each in here.engine.batches()] == ["collected"] * 2
+    assert {attempt.state for attempt in attempts} <= {"settled", "refused"}
+    assert len([attempt for attempt in attempts if attempt.state == "settled"]) == BLOCKS
+    assert [batch.state for batch in here.engine.batches()] == ["collected"] * 2
     assert_counts_agree(here, run.id)
 
 
@@ -113,5 +121,5 @@ def test_a_process_killed_in_the_midst_of_a_batch_is_taken_over_and_nothing_is_m
 
     assert ended == -signal.SIGKILL
     assert finished.state == "finished"
-    assert exported(run) == undisturbed(texts)
+    assert exported_rows(run) == undisturbed_rows(texts)
     assert_all_is_done_and_paid_once(here, run)

@@ -10,7 +10,7 @@ import pytest
 from quire.domain.ids import RunId
 from quire.domain.recipes import Recipe
 from tests.crash.test_simulation import Died, Mortal
-from tests.pipeline.dishes import NOTED, SMALL, recipe, record_stage, text_stage
+from tests.pipeline.recipe_stages import NOTED, SMALL, recipe, record_stage, text_stage
 from tests.pipeline.test_money import assert_counts_agree
 from tests.world import World
 
@@ -21,7 +21,7 @@ DOCUMENTS, BLOCKS, SAMPLES = 4, 5, 3
 MANY: dict[str, Any] = {"max_tries": 60, "max_calls": 600, "pack_size": 4, "concurrency": 3}
 
 
-def dish() -> Recipe:
+def simulated_recipe() -> Recipe:
     """Records of blocks under a critic that decides, texts of them, drawn thrice, then one."""
     heard = "Tell {{ inputs.read.data.word_count }} {{ block.text }}"
     accepts = "answer.word_count >= 0"
@@ -53,20 +53,20 @@ def fill(here: World) -> None:
 def assert_lineage_holds(here: World, run: RunId) -> None:
     """A result for each done or proposed task, a critic's task for each result under a critic."""
     with here.engine.ledger.snapshot() as tx:
-        outcomes = list(tx.outcomes.of_run(run))
-    for each in outcomes:
-        if each.state in ("done", "proposed"):
-            assert each.result_id is not None
-        elif each.state not in ("failed", "cancelled"):
-            assert each.result_id is None
-    judged = Counter(each.of for each in outcomes if each.stage == "check")
-    for each in outcomes:
-        if each.stage == "read" and each.state == "proposed":
-            assert judged[each.task_id] >= 1
-    assert len({each.task_id for each in outcomes}) == len(outcomes)
+        outcomes = list(tx.outcomes.outcomes_of_run(run))
+    for outcome in outcomes:
+        if outcome.state in ("done", "proposed"):
+            assert outcome.result_id is not None
+        elif outcome.state not in ("failed", "cancelled"):
+            assert outcome.result_id is None
+    judged = Counter(outcome.of for outcome in outcomes if outcome.stage == "check")
+    for outcome in outcomes:
+        if outcome.stage == "read" and outcome.state == "proposed":
+            assert judged[outcome.task_id] >= 1
+    assert len({outcome.task_id for outcome in outcomes}) == len(outcomes)
 
 
-def drive_until_the_end(here: World, run: RunId, outside: Mortal) -> None:
+def drive_until_the_end(here: World, run: RunId, runtime: Mortal) -> None:
     for _ in range(600):
         with suppress(Died):
             try:
@@ -77,24 +77,24 @@ def drive_until_the_end(here: World, run: RunId, outside: Mortal) -> None:
         assert_lineage_holds(here, run)
         if here.engine.progress(run).state == "finished":
             return
-    raise AssertionError(f"never finished: {here.engine.progress(run)}, {outside.deaths}")
+    raise AssertionError(f"never finished: {here.engine.progress(run)}, {runtime.deaths}")
 
 
 @pytest.mark.parametrize("mode", ["best_effort", "throughput", "exact"])
 @pytest.mark.parametrize("seed", range(2))
 def test_killing_at_any_point_ends_in_the_same_results(world: Worlds, seed: int, mode: str) -> None:
-    outside = Mortal(seed, chance=0.1)
-    here = world(faults=FAULTS, outside=outside)
+    runtime = Mortal(seed, chance=0.1)
+    here = world(faults=FAULTS, runtime=runtime)
     fill(here)
-    run = here.engine.cook(dish(), model=SMALL, completion_mode=mode, **MANY)
+    run = here.engine.run_recipe(simulated_recipe(), model=SMALL, completion_mode=mode, **MANY)
 
-    drive_until_the_end(here, run.id, outside)
+    drive_until_the_end(here, run.id, runtime)
 
     blocks = DOCUMENTS * BLOCKS
     with here.engine.ledger.snapshot() as tx:
-        outcomes = list(tx.outcomes.of_run(run.id))
-    done = Counter((each.stage, each.state) for each in outcomes)
-    assert len(outside.deaths) > 5
+        outcomes = list(tx.outcomes.outcomes_of_run(run.id))
+    done = Counter((outcome.stage, outcome.state) for outcome in outcomes)
+    assert len(runtime.deaths) > 5
     assert done == {
         ("read", "done"): blocks,
         ("check", "done"): blocks,
@@ -102,5 +102,5 @@ def test_killing_at_any_point_ends_in_the_same_results(world: Worlds, seed: int,
         ("draw", "done"): blocks * SAMPLES,
         ("whole", "done"): 1,
     }
-    draws = {each.answer for each in outcomes if each.stage == "draw"}
+    draws = {outcome.answer for outcome in outcomes if outcome.stage == "draw"}
     assert len(draws) == blocks * SAMPLES

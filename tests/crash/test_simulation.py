@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from quire.dispatch.outside import POINTS
+from quire.dispatch.runtime import POINTS
 from quire.domain.ids import RunId
 from tests.pipeline.test_money import assert_counts_agree
 from tests.world import Calm, World, sentences
@@ -46,7 +46,7 @@ class Mortal(Calm):
             raise Died(point)
 
 
-def drive_until_the_end(here: World, run: RunId, outside: Mortal) -> None:
+def drive_until_the_end(here: World, run: RunId, runtime: Mortal) -> None:
     """Let one process after another work and die until the run has ended; check after each."""
     for _ in range(400):
         with suppress(Died):
@@ -58,13 +58,13 @@ def drive_until_the_end(here: World, run: RunId, outside: Mortal) -> None:
         assert_one_result_a_task(here, run)
         if here.engine.progress(run).state == "finished":
             return
-    raise AssertionError(f"never finished: {here.engine.progress(run)}, {outside.deaths}")
+    raise AssertionError(f"never finished: {here.engine.progress(run)}, {runtime.deaths}")
 
 
 def assert_one_result_a_task(here: World, run: RunId) -> None:
     """A done task has exactly one current result, every other task none."""
     with here.engine.ledger.snapshot() as tx:
-        for row in tx.results.export(run, tx.runs.stages(run)[0].id):
+        for row in tx.results.export_rows(run, tx.runs.stages_of_run(run)[0].id):
             assert (row.data is not None) == (row.state == "done")
 
 
@@ -73,14 +73,14 @@ def test_killing_at_any_point_and_starting_again_ends_in_the_same_data(
     world: Worlds, seed: int
 ) -> None:
     texts = sentences(60, mark=7)
-    outside = Mortal(seed, chance=0.2)
-    here = world(faults=FAULTS, outside=outside)
+    runtime = Mortal(seed, chance=0.2)
+    here = world(faults=FAULTS, runtime=runtime)
     here.ingest(texts)
     run = here.start(pack_size=8, concurrency=3, max_tries=50, max_calls=500)
 
-    drive_until_the_end(here, run.id, outside)
+    drive_until_the_end(here, run.id, runtime)
 
-    assert len(outside.deaths) > 5
+    assert len(runtime.deaths) > 5
     rows = run.rows()
     assert [row["status"] for row in rows] == ["accepted"] * 60
     assert [row["first_40_chars"] for row in rows] == [text[:40] for text in texts]

@@ -5,12 +5,12 @@ import signal
 import sys
 from datetime import datetime
 
-from quire.dispatch.outside import BATCH_POINTS, POINTS, Outside
+from quire.dispatch.runtime import BATCH_POINTS, POINTS, Runtime
 from quire.engine import open_engine
 from tests.crash.pace import VARIABLE, Pace
 
 
-class Doomed(Outside):
+class Doomed(Runtime):
     """Dies for real when a point is reached for the n-th time."""
 
     def __init__(self, point: str, times: int) -> None:
@@ -18,7 +18,7 @@ class Doomed(Outside):
         assert point in (*POINTS, *BATCH_POINTS, "never")
         self._point = point
         self._left = times
-        self._pace = Pace.told(os.environ.get(VARIABLE, ""))
+        self._pace = Pace.parse(os.environ.get(VARIABLE, ""))
 
     def now(self) -> datetime:
         """The present, at the pace that whoever started this keeps."""
@@ -39,7 +39,7 @@ class Doomed(Outside):
 def main() -> None:
     """victim.py URL RUN POINT TIMES FAULTS: drive a run until it is at rest, or until death."""
     url, run, point, times, faults = sys.argv[1:]
-    with open_engine(url, faults=faults, outside=Doomed(point, int(times))) as engine:
+    with open_engine(url, faults=faults, runtime=Doomed(point, int(times))) as engine:
         engine.get(int(run)).wait()
 
 

@@ -25,7 +25,7 @@ def test_a_late_call_says_how_long_it_was_waited_for(world: Worlds) -> None:
 
     run = here.run(call_timeout=0.3)
 
-    (request,) = here.engine.look.requests(run.id)
-    late, answered = here.engine.look.exchange(request.id).attempts
+    (request,) = here.engine.queries.requests(run.id)
+    late, answered = here.engine.queries.exchange(request.id).attempts
     assert late.error == "no answer within 0.3 s"
     assert answered.error is None

@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 
 from quire.dispatch.courier import Courier
-from quire.dispatch.outside import LedgerThread
-from quire.domain.accounts import NOBODY, Account
+from quire.dispatch.runtime import LedgerThread
+from quire.domain.accounts import KEYLESS_ACCOUNT, Account
 from quire.domain.data import JsonObject
 from quire.domain.errors import LedgerUnavailable, ProviderError, Remedy
 from quire.domain.ids import WorkerId
 from quire.domain.models import Usage
 from quire.domain.requests import Call, Reply, Stop
-from quire.engine.accounting import worker_accounts
+from quire.engine.keys import worker_accounts
 from quire.ledger.ledger import Transaction
-from quire.pipeline.advance import advance
+from quire.pipeline.calls.prepare import prepare
 from quire.pipeline.contexts import Contexts
-from quire.pipeline.prepare import prepare
-from quire.providers.protocol import Sent
+from quire.pipeline.stages.advance import advance
+from quire.providers.protocol import RawResponse
 from tests.pipeline.test_money import assert_counts_agree
 from tests.world import Scripted, World, sentences
 
@@ -53,8 +53,8 @@ def test_a_decoder_that_fails_costs_no_answer(world: Worlds, model: type[Scripte
 
     assert broken.calls == 1
     assert [hold.kind for hold in run.progress().holds] == ["undecodable"]
-    request = here.engine.look.requests(run.id)[0].id
-    assert here.engine.look.exchange(request).attempts[0].raw
+    request = here.engine.queries.requests(run.id)[0].id
+    assert here.engine.queries.exchange(request).attempts[0].raw
 
 
 def test_a_provider_that_asks_to_wait_for_ever_does_not_kill_the_worker(world: Worlds) -> None:
@@ -65,7 +65,7 @@ def test_a_provider_that_asks_to_wait_for_ever_does_not_kill_the_worker(world: W
     class Endless(Scripted):
         """Asks for an impossible wait."""
 
-        async def send(self, call: Call, account: Account = NOBODY) -> Sent:
+        async def send(self, call: Call, account: Account = KEYLESS_ACCOUNT) -> RawResponse:
             here.engine.stop()
             raise ProviderError("busy", remedy=Remedy.WAIT, retry_after=float("inf"))
 
@@ -74,9 +74,9 @@ def test_a_provider_that_asks_to_wait_for_ever_does_not_kill_the_worker(world: W
 
     assert run.progress().counts == {"packed": 5}
     with here.engine.ledger.snapshot() as tx:
-        moment = tx.requests.next_moment(run.id)
+        moment = tx.requests.next_lane_moment(run.id)
     assert moment is not None
-    assert moment - here.outside.now() < timedelta(days=2)
+    assert moment - here.runtime.now() < timedelta(days=2)
 
 
 def test_what_send_returns_must_be_bytes(world: Worlds) -> None:
@@ -86,9 +86,9 @@ def test_what_send_returns_must_be_bytes(world: Worlds) -> None:
     class Odd(Scripted):
         """Returns nothing at first."""
 
-        async def send(self, call: Call, account: Account = NOBODY) -> Sent:
+        async def send(self, call: Call, account: Account = KEYLESS_ACCOUNT) -> RawResponse:
             sent = await super().send(call, account)
-            return sent if len(self.packs) > 1 else Sent(None)  # type: ignore[arg-type]
+            return sent if len(self.packs) > 1 else RawResponse(None)  # type: ignore[arg-type]
 
     here.engine.providers.provider = Odd()  # type: ignore[attr-defined]
     assert here.run(pack_size=5).progress().done == 5
@@ -114,7 +114,7 @@ def test_calls_claimed_by_a_commit_of_unknown_outcome_go_out_after_all(
             return self._tx
 
         def __exit__(self, *error: object) -> bool | None:
-            claimed = self._tx.requests.in_flight(run.id)
+            claimed = self._tx.requests.count_calls_in_flight(run.id)
             done = self._real.__exit__(*error)  # type: ignore[arg-type]
             if claimed and not failed and here.model.calls >= 2:
                 failed.append(claimed)
@@ -133,21 +133,21 @@ def test_a_worker_that_was_declared_dead_claims_nothing_under_its_old_name(world
     here, contexts = world(), Contexts()
     here.ingest(sentences(8))
     run = here.start(pack_size=1, concurrency=2)
-    now = here.outside.now()
+    now = here.runtime.now()
     with here.engine.ledger.transaction() as tx:
         advance(tx, contexts, now)
         (lane,) = tx.requests.lanes_of_run(run.id)
         prepare(tx, contexts, contexts.of_lane(tx, lane), now)
-        dead, alive = (tx.workers.add("here", 1, "0", now) for _ in range(2))
-        tx.workers.end([dead], now)
+        dead, alive = (tx.workers.add_worker("here", 1, "0", now) for _ in range(2))
+        tx.workers.end_workers([dead], now)
 
     async def sent_by(worker: WorkerId) -> int:
         thread = LedgerThread(here.engine.ledger)
         get = here.engine.providers.get
         accounts = worker_accounts(here.engine.settings, {})
-        courier = Courier(here.engine.ledger, contexts, get, accounts, here.outside, thread)
+        courier = Courier(here.engine.ledger, contexts, get, accounts, here.runtime, thread)
         exchanged = await courier.step(worker, now)
-        await courier.gone()
+        await courier.wait_until_idle()
         thread.close()
         return exchanged.sent
 
@@ -188,7 +188,7 @@ def test_an_export_follows_links_and_writes_into_pipes(world: Worlds, tmp_path: 
 def test_a_retry_after_a_purge_owes_only_what_is_still_here(world: Worlds) -> None:
     here = world(faults="wrong@says")
     here.ingest(sentences(3), name="gone")
-    here.ingest([f"x {each}" for each in sentences(2)], name="kept")
+    here.ingest([f"x {sentence}" for sentence in sentences(2)], name="kept")
     run = here.run(max_tries=1)
     here.engine.purge("gone")
 

@@ -54,28 +54,28 @@ def test_the_grace_begins_with_ctrl_c_also_while_another_process_keeps_the_ledge
     here = World(str(tmp_path / "quire.db"), "latency=0.01", grace=0.5)
     here.ingest(sentences(BLOCKS))
     run = here.start(pack_size=1, concurrency=2)
-    told: list[str] = []
+    messages: list[str] = []
 
     with ExitStack() as others:
 
         def hold(progress: Progress) -> None:
             assert progress.done < BLOCKS  # it looks after the first step
-            if not told:
+            if not messages:
                 others.enter_context(held(here.url))
-                told.append("held")
+                messages.append("held")
 
         def tell(message: str) -> None:
-            told.append(message)
-            if len(told) == 2:
+            messages.append(message)
+            if len(messages) == 2:
                 os.kill(os.getpid(), signal.SIGINT)
-            elif len(told) > MOST:
+            elif len(messages) > MOST:
                 others.close()  # it would go on for as long as the ledger is kept
 
         with pytest.raises(LedgerUnavailable, match="came back could not be stored"):
             here.engine.drive(run.id, hold, tell=tell)
 
-    assert any(each.startswith("stopping: ") for each in told)
-    assert len(told) <= MOST
+    assert any(name.startswith("stopping: ") for name in messages)
+    assert len(messages) <= MOST
     assert here.engine.drive(run.id).done == BLOCKS
     here.close()
 

@@ -19,27 +19,27 @@ def test_a_worker_waits_for_postgresql_to_come_back(stoppable_postgres: Postgres
     here = World(stoppable_postgres.create_database("outage"), "latency=0.02")
     here.ingest(texts := sentences(120))
     run = here.start(pack_size=1, concurrency=4)
-    told: list[str] = []
-    outage = threading.Thread(target=_stop_and_start, args=(stoppable_postgres, here, told))
+    messages: list[str] = []
+    outage = threading.Thread(target=_stop_and_start, args=(stoppable_postgres, here, messages))
     outage.start()
 
-    ended = here.engine.drive(run.id, tell=told.append)
+    ended = here.engine.drive(run.id, tell=messages.append)
     outage.join()
 
     assert ended.done == 120
     assert here.model.calls == 120  # no answer was lost, so nothing was asked twice
     assert [row["first_40_chars"] for row in run.rows()] == [text[:40] for text in texts]
-    assert any("nothing is lost" in each for each in told)
+    assert any("nothing is lost" in name for name in messages)
     here.close()
 
 
-def _stop_and_start(server: PostgresServer, here: World, told: list[str]) -> None:
+def _stop_and_start(server: PostgresServer, here: World, messages: list[str]) -> None:
     waiting = threading.Event()
     while here.model.calls < 20:
         waiting.wait(0.02)
     server.stop()
     for _ in range(500):  # until the worker has noticed, and at most ten seconds
-        if not told:
+        if not messages:
             waiting.wait(0.02)
     server.start()
 
@@ -50,18 +50,18 @@ def test_a_full_disk_loses_no_answer_and_the_run_goes_on_when_there_is_room(
     here = World(str(tmp_path / "quire.db"), "latency=0.01")
     here.ingest(sentences(80))
     run = here.start(pack_size=1, concurrency=4)
-    told: list[str] = []
+    messages: list[str] = []
     writer: sqlite3.Connection = here.engine.ledger._database._writer  # type: ignore[attr-defined]
     pages = writer.execute("PRAGMA page_count").fetchone()[0]
     writer.execute(f"PRAGMA max_page_count = {pages + 12}")
 
     def tell(message: str) -> None:
-        told.append(message)
+        messages.append(message)
         writer.execute("PRAGMA max_page_count = 1000000")  # somebody made room
 
     ended = here.engine.drive(run.id, tell=tell)
 
-    assert any("disk is full" in each for each in told)
+    assert any("disk is full" in name for name in messages)
     assert (ended.done, here.model.calls) == (80, 80)
     here.close()
 

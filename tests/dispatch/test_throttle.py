@@ -5,7 +5,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.dispatch.throttle import FIRST, PAUSE, Throttle
+from quire.dispatch.courier import FIRST_WINDOW, PUSHBACK_PAUSE, Throttle
 from tests.world import NOW
 
 MOST = 64
@@ -14,33 +14,33 @@ MOST = 64
 def answer(throttle: Throttle, times: int, most: int = MOST) -> int:
     """Let so many calls be answered; returns how many may be out then."""
     for _ in range(times):
-        throttle.answered()
-    return throttle.allows(most)
+        throttle.note_answer()
+    return throttle.limit(most)
 
 
 def test_it_begins_small_and_doubles_with_every_window_of_answers() -> None:
     throttle = Throttle()
 
-    assert throttle.allows(MOST) == FIRST
-    assert answer(throttle, FIRST - 1) == FIRST
-    assert answer(throttle, 1) == 2 * FIRST
-    assert answer(throttle, 2 * FIRST) == 4 * FIRST
+    assert throttle.limit(MOST) == FIRST_WINDOW
+    assert answer(throttle, FIRST_WINDOW - 1) == FIRST_WINDOW
+    assert answer(throttle, 1) == 2 * FIRST_WINDOW
+    assert answer(throttle, 2 * FIRST_WINDOW) == 4 * FIRST_WINDOW
 
 
 def test_it_never_allows_more_than_the_policy() -> None:
     throttle = Throttle()
 
-    assert throttle.allows(3) == 3
+    assert throttle.limit(3) == 3
     assert answer(throttle, 1_000, most=3) == 3
 
 
 def test_a_push_back_takes_a_quarter_away_and_ends_the_doubling() -> None:
     throttle = Throttle()
-    answer(throttle, FIRST)
+    answer(throttle, FIRST_WINDOW)
 
-    throttle.pushed_back(NOW)
+    throttle.note_pushback(NOW)
 
-    assert throttle.allows(MOST) == 12
+    assert throttle.limit(MOST) == 12
     assert answer(throttle, 12) == 13  # one more for a whole window
     assert answer(throttle, 13) == 14
 
@@ -48,40 +48,40 @@ def test_a_push_back_takes_a_quarter_away_and_ends_the_doubling() -> None:
 def test_calls_pushed_back_together_count_once() -> None:
     throttle = Throttle()
 
-    for _ in range(FIRST):
-        throttle.pushed_back(NOW)
-    throttle.pushed_back(NOW + PAUSE / 2)
+    for _ in range(FIRST_WINDOW):
+        throttle.note_pushback(NOW)
+    throttle.note_pushback(NOW + PUSHBACK_PAUSE / 2)
 
-    assert throttle.allows(MOST) == 6
+    assert throttle.limit(MOST) == 6
 
 
 def test_one_that_is_pushed_back_later_counts_again() -> None:
     throttle = Throttle()
 
-    throttle.pushed_back(NOW)
-    throttle.pushed_back(NOW + PAUSE)
+    throttle.note_pushback(NOW)
+    throttle.note_pushback(NOW + PUSHBACK_PAUSE)
 
-    assert throttle.allows(MOST) == 4
+    assert throttle.limit(MOST) == 4
 
 
 @given(st.lists(st.booleans(), max_size=300))
 def test_whatever_happens_one_call_may_always_go(pushed: list[bool]) -> None:
     throttle, now = Throttle(), NOW
-    for each in pushed:
+    for item in pushed:
         now += timedelta(seconds=2)
-        if each:
-            throttle.pushed_back(now)
+        if item:
+            throttle.note_pushback(now)
         else:
-            throttle.answered()
+            throttle.note_answer()
 
-    assert 1 <= throttle.allows(MOST) <= MOST
+    assert 1 <= throttle.limit(MOST) <= MOST
 
 
 def test_it_finds_its_way_back_after_a_bad_time() -> None:
     throttle, now = Throttle(), NOW
     for _ in range(50):
         now += timedelta(seconds=2)
-        throttle.pushed_back(now)
-    assert throttle.allows(MOST) == 1
+        throttle.note_pushback(now)
+    assert throttle.limit(MOST) == 1
 
     assert answer(throttle, 10_000) == MOST

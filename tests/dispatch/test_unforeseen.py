@@ -9,12 +9,12 @@ from contextlib import closing, suppress
 
 import pytest
 
-from quire.dispatch.outside import LedgerThread
-from quire.domain.accounts import NOBODY, Account
+from quire.dispatch.runtime import LedgerThread
+from quire.domain.accounts import KEYLESS_ACCOUNT, Account
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import RunId
 from quire.domain.requests import Call
-from quire.providers.protocol import Sent
+from quire.providers.protocol import RawResponse
 from tests.world import Scripted, World, sentences
 
 Worlds = Callable[..., World]
@@ -29,7 +29,7 @@ class Surprising(Scripted):
 
     ending: type[BaseException] = Odd
 
-    async def send(self, call: Call, account: Account = NOBODY) -> Sent:
+    async def send(self, call: Call, account: Account = KEYLESS_ACCOUNT) -> RawResponse:
         """Answer, but not at first."""
         sent = await super().send(call, account)
         if self.calls == 1:
@@ -40,7 +40,7 @@ class Surprising(Scripted):
 class Restarting(Scripted):
     """Nobody listens at its address, for a moment."""
 
-    async def send(self, call: Call, account: Account = NOBODY) -> Sent:
+    async def send(self, call: Call, account: Account = KEYLESS_ACCOUNT) -> RawResponse:
         """Answer, once it is there."""
         sent = await super().send(call, account)
         if 3 < self.calls < 6:
@@ -50,9 +50,9 @@ class Restarting(Scripted):
 
 def became(here: World, run: RunId) -> Counter[str]:
     """How the attempts of a run ended."""
-    look = here.engine.look
-    exchanges = [look.exchange(each.id) for each in look.requests(run)]
-    return Counter(attempt.state for each in exchanges for attempt in each.attempts)
+    look = here.engine.queries
+    exchanges = [look.exchange(request.id) for request in look.requests(run)]
+    return Counter(attempt.state for exchange in exchanges for attempt in exchange.attempts)
 
 
 def test_the_loop_goes_on_while_another_process_writes(world: Worlds) -> None:
@@ -86,15 +86,15 @@ def test_nobody_to_tell_costs_no_call_its_place_in_the_books(world: Worlds) -> N
     here = world(faults="drop=0.6")
     here.ingest(sentences(40))
     run = here.start(pack_size=1, concurrency=4)
-    told: list[str] = []
+    messages: list[str] = []
 
     def tell(message: str) -> None:
-        told.append(message)
+        messages.append(message)
         raise BrokenPipeError
 
     here.engine.work(lambda: run.progress().state == "finished", tell=tell)
 
-    assert told
+    assert messages
     assert became(here, run.id) == {
         "settled": run.progress().done,
         "unknown": here.model.carried_out - run.progress().done,

@@ -27,7 +27,7 @@ def test_three_workers_share_a_run_and_ask_about_every_block_once(
     log = tmp_path / "calls.log"
 
     workers = [worker(warm, here, run.id, log) for _ in range(3)]
-    codes = [each.wait(timeout=60) for each in workers]
+    codes = [popen.wait(timeout=60) for popen in workers]
 
     assert codes == [0, 0, 0]
     assert [row["first_40_chars"] for row in run.rows()] == [text[:40] for text in texts]
@@ -97,12 +97,12 @@ def test_a_silent_worker_is_taken_over_when_its_lease_runs_out(world: Worlds) ->
     here.ingest(sentences(4))
     run = here.start(pack_size=4)
     with here.engine.ledger.transaction() as tx:
-        moment = here.outside.now()
-        gone = tx.workers.add("another host", 1, "0", moment - timedelta(seconds=31))
-        assert tx.workers.silent(moment - timedelta(seconds=30)) == [gone]
+        moment = here.runtime.now()
+        gone = tx.workers.add_worker("another host", 1, "0", moment - timedelta(seconds=31))
+        assert tx.workers.silent_workers(moment - timedelta(seconds=30)) == [gone]
 
     run.wait()
 
     with here.engine.ledger.snapshot() as tx:
-        assert tx.workers.silent(here.outside.now() - timedelta(seconds=30)) == []
+        assert tx.workers.silent_workers(here.runtime.now() - timedelta(seconds=30)) == []
     assert run.progress().done == 4

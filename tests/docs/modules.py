@@ -12,12 +12,12 @@ START = "<!-- modules: written by `python -m tests.docs.modules` -->\n"
 END = "<!-- end of modules -->"
 
 
-def drawn() -> str:
+def module_list() -> str:
     """Every package with its sentence, and under it every module with its own."""
     return "".join(f"{line}\n" for folder in folders() for line in _package(folder))
 
 
-def written() -> str:
+def written_module_list() -> str:
     """The list as the page has it."""
     return PAGE.read_text("utf-8").partition(START)[2].partition(END)[0]
 
@@ -45,7 +45,7 @@ def main() -> None:
     text = PAGE.read_text("utf-8")
     before, start, rest = text.partition(START)
     _, end, after = rest.partition(END)
-    PAGE.write_text(before + start + drawn() + end + after, "utf-8")
+    PAGE.write_text(before + start + module_list() + end + after, "utf-8")
 
 
 if __name__ == "__main__":

@@ -53,13 +53,13 @@ def spans(page: Path) -> list[str]:
 def links(page: Path) -> list[str]:
     """Where a page's links lead, without those that leave the project."""
     found: list[str] = _LINK.findall(_FENCE.sub("", _read(page)))
-    return [each for each in found if "://" not in each and not each.startswith("mailto:")]
+    return [text for text in found if "://" not in text and not text.startswith("mailto:")]
 
 
 def anchors(page: Path) -> set[str]:
     """The headings of a page, as links name them."""
     titles = re.findall(r"^#+ (.+)$", _FENCE.sub("", _read(page)), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in titles}
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def commands(page: Path) -> Iterator[Command]:

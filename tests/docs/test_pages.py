@@ -17,19 +17,19 @@ from tests.docs.pages import ROOT, Block, Command, anchors, blocks, commands, li
 PAGES = pages()
 PROGRAM = get_command(app)
 README = ROOT / "README.md"
-RUN_AS_WRITTEN = [ROOT / "docs" / each for each in ("tutorial.md", "providers.md", "rehearsal.md")]
+RUN_AS_WRITTEN = [ROOT / "docs" / item for item in ("tutorial.md", "providers.md", "rehearsal.md")]
 GLOBAL_OPTIONS = {"--ledger", "--quiet", "-q", "--version", "--help", "-h"}
 RUNS_PYTHON = [README, ROOT / "docs" / "why.md"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_link_inside_the_project_leads_somewhere(page: Path) -> None:
-    assert [each for each in links(page) if not _leads_somewhere(page, each)] == []
+    assert [link for link in links(page) if not _leads_somewhere(page, link)] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_command_on_a_page_exists_with_its_options(page: Path) -> None:
-    assert [each.words for each in commands(page) if not _exists(each)] == []
+    assert [command.words for command in commands(page) if not _exists(command)] == []
 
 
 @pytest.mark.parametrize("page", RUN_AS_WRITTEN, ids=name)
@@ -40,9 +40,9 @@ def test_a_page_of_commands_runs_as_it_is_written(
     said = ""
     for block in blocks(page):
         if block.language == "text":
-            assert _missing(block.text, said) == [], said
+            assert _missing_lines(block.text, said) == [], said
         elif block.language:
-            said = _carry_out(block, here)
+            said = _run_block(block, here)
 
 
 def test_the_readme_shows_what_the_demo_prints(tmp_path: Path, warm: list[str]) -> None:
@@ -50,10 +50,10 @@ def test_the_readme_shows_what_the_demo_prints(tmp_path: Path, warm: list[str]) 
     shutil.copytree(ROOT / "scripts", here / "scripts")
     shown = [block.text for block in blocks(README) if block.language == "text"]
 
-    said = _carry_out(Block("sh", 0, "scripts/demo.sh"), here)
+    said = _run_block(Block("sh", 0, "scripts/demo.sh"), here)
 
     assert shown
-    assert _missing("\n".join(shown), said) == [], said
+    assert _missing_lines("\n".join(shown), said) == [], said
 
 
 @pytest.mark.parametrize("page", RUNS_PYTHON, ids=name)
@@ -64,9 +64,9 @@ def test_the_python_on_a_page_runs_and_prints_what_is_shown(
     said = ""
     for block in blocks(page):
         if block.language == "python":
-            said = _carry_out(block, here)
+            said = _run_block(block, here)
         elif block.language == "text" and said:
-            assert _missing(block.text, said) == [], said
+            assert _missing_lines(block.text, said) == [], said
 
 
 def _leads_somewhere(page: Path, link: str) -> bool:
@@ -78,8 +78,8 @@ def _leads_somewhere(page: Path, link: str) -> bool:
 def _exists(command: Command) -> bool:
     """Walk from the program to the command, then look for its options."""
     found = PROGRAM
-    words = [each for each in command.words if not each.startswith("-")]
-    options = {each.partition("=")[0] for each in command.words if each.startswith("-")}
+    words = [text for text in command.words if not text.startswith("-")]
+    options = {text.partition("=")[0] for text in command.words if text.startswith("-")}
     for word in words:
         inside = getattr(found, "commands", None)
         if inside is None:
@@ -87,7 +87,7 @@ def _exists(command: Command) -> bool:
         if word not in inside:
             return word.isupper() or word == "…"  # `quire COMMAND --help`, `quire …`
         found = inside[word]
-    known = {each for param in found.params for each in (*param.opts, *param.secondary_opts)}
+    known = {item for param in found.params for item in (*param.opts, *param.secondary_opts)}
     return options <= known | GLOBAL_OPTIONS | {"-"}
 
 
@@ -103,7 +103,7 @@ def _folder(tmp_path: Path, warm: list[str]) -> Path:
     return here
 
 
-def _carry_out(block: Block, here: Path) -> str:
+def _run_block(block: Block, here: Path) -> str:
     """Run a block as a reader would, and insist on how it ends; returns all that was printed."""
     programs = {"sh": ["bash", "-e", "-c"], "python": [sys.executable, "-c"]}
     kept = {key: value for key, value in os.environ.items() if not key.startswith("QUIRE_")}
@@ -122,7 +122,7 @@ def _carry_out(block: Block, here: Path) -> str:
     return ended.stdout
 
 
-def _missing(shown: str, said: str) -> list[str]:
+def _missing_lines(shown: str, said: str) -> list[str]:
     """The lines a page shows that were not printed; `…` stands for anything."""
     printed = [" ".join(line.split()) for line in said.splitlines()]
     patterns = {
@@ -133,5 +133,5 @@ def _missing(shown: str, said: str) -> list[str]:
     return [
         line
         for line, pattern in patterns.items()
-        if not any(re.fullmatch(pattern, each.strip()) for each in printed)
+        if not any(re.fullmatch(pattern, text.strip()) for text in printed)
     ]

@@ -17,11 +17,11 @@ from quire.domain.errors import (
 )
 
 EVERY_ERROR = [
-    each
-    for _, each in inspect.getmembers(errors, inspect.isclass)
-    if issubclass(each, Error) and each.__module__ == errors.__name__
+    getmember
+    for _, getmember in inspect.getmembers(errors, inspect.isclass)
+    if issubclass(getmember, Error) and getmember.__module__ == errors.__name__
 ]
-PLAIN = [each for each in EVERY_ERROR if each.__init__ is Error.__init__]
+PLAIN = [item for item in EVERY_ERROR if item.__init__ is Error.__init__]
 
 
 @pytest.mark.parametrize("error", PLAIN)
@@ -37,7 +37,7 @@ def test_every_error_has_one_line_that_says_what_happened(error: type[Error]) ->
 
 
 def test_the_tree_in_the_docstring_is_the_tree_of_classes() -> None:
-    parents = {each.__name__: each.__base__.__name__ for each in EVERY_ERROR if each.__base__}
+    parents = {item.__name__: item.__base__.__name__ for item in EVERY_ERROR if item.__base__}
 
     assert _drawn_parents(errors.__doc__ or "") == {**parents, "Error": None}
 

@@ -5,7 +5,7 @@ import pytest
 from quire.domain.states import LIFECYCLES, TASK, TASK_ENDED, TASK_OPEN, Lifecycle, _lifecycle
 from scripts.draw_states import MEANINGS, PAGE, draw
 
-each_lifecycle = pytest.mark.parametrize("lifecycle", LIFECYCLES, ids=lambda each: each.noun)
+each_lifecycle = pytest.mark.parametrize("lifecycle", LIFECYCLES, ids=lambda item: item.noun)
 
 
 @each_lifecycle

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from quire.engine.doctor import is_well
-from quire.engine.examining.findings import of_error
-from quire.engine.examining.installation import EXTRAS, judge_disk
-from tests.accounts.doorman import GOOD
+from quire.engine.doctor.checkup import is_well
+from quire.engine.doctor.findings import finding_of_error
+from quire.engine.doctor.setup_checks import EXTRAS, disk_finding
+from tests.accounts.key_server import GOOD
 from tests.crash.test_simulation import Died, Mortal
-from tests.engine.patients import Later, believing, examine_engine, found, standings
+from tests.engine.installations import Later, examine_engine, findings_of, severities, with_settings
 from tests.ledger.raw import Raw
 from tests.world import World, sentences
 
@@ -34,18 +34,18 @@ def test_after_a_run_full_of_faults_all_is_well(world: Worlds) -> None:
 
     findings = examine_engine(here.engine, {}, offline=True)
 
-    assert [each for each in findings if each.standing != "ok"] == []
+    assert [finding for finding in findings if finding.severity != "ok"] == []
     assert is_well(findings)
-    areas = {each.area for each in findings}
+    areas = {finding.area for finding in findings}
     assert areas >= {"versions", "extras", "settings", "model", "disk", "ledger", "keys", "reach"}
     assert areas >= {"limits", "workers", "runs", "tallies"}
-    assert all("\n" not in each.said for each in findings)
+    assert all("\n" not in finding.message for finding in findings)
 
 
 def test_examining_leaves_no_trace(world: Worlds) -> None:
     here = world()
     raw = Raw(here.url)
-    found(here, "keys", environment={"OPENAI_API_KEY": GOOD})
+    findings_of(here, "keys", environment={"OPENAI_API_KEY": GOOD})
 
     assert raw.one("SELECT count(*) FROM credentials") == 0
     assert raw.one("SELECT count(*) FROM events") == 0
@@ -55,7 +55,7 @@ def test_examining_leaves_no_trace(world: Worlds) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_a_recount_agrees_after_every_crash(world: Worlds, seed: int) -> None:
     outside = Mortal(seed, chance=0.2)
-    here = world(faults=FAULTS, outside=outside)
+    here = world(faults=FAULTS, runtime=outside)
     here.ingest(sentences(30))
     run = here.start(pack_size=6, concurrency=3, max_tries=50, max_calls=500)
 
@@ -79,7 +79,7 @@ def test_a_recount_agrees_after_purging_cancelling_and_retrying(world: Worlds) -
     here.start(new=True).cancel()
     here.run(new=True, limit=3)
 
-    assert standings(found(here, "tallies")) == ["ok"]
+    assert severities(findings_of(here, "tallies")) == ["ok"]
 
 
 def test_wrong_tallies_are_found_and_corrected(world: Worlds) -> None:
@@ -98,18 +98,18 @@ def test_wrong_tallies_are_found_and_corrected(world: Worlds) -> None:
         )
     raw.close()
 
-    (told,) = found(here, "tallies")
-    (mended,) = found(here, "tallies", mending=True)
-    (after,) = found(here, "tallies")
+    (finding,) = findings_of(here, "tallies")
+    (mended,) = findings_of(here, "tallies", fix=True)
+    (after,) = findings_of(here, "tallies")
 
-    assert told.standing == "problem"
-    assert f"run {run.id} was miscounted: calls {right.calls + 1}" in told.said
-    assert "(and 2 more)" in told.said
-    assert "quire doctor --fix" in told.fix
-    assert (mended.standing, "is corrected" in mended.said) == ("warning", True)
-    assert after.standing == "ok"
+    assert finding.severity == "problem"
+    assert f"run {run.id} was miscounted: calls {right.calls + 1}" in finding.message
+    assert "(and 2 more)" in finding.message
+    assert "quire doctor --fix" in finding.fix
+    assert (mended.severity, "is corrected" in mended.message) == ("warning", True)
+    assert after.severity == "ok"
     assert run.progress() == right
-    assert here.engine.look.events(run.id)[-1].kind == "recounted"
+    assert here.engine.queries.events(run.id)[-1].kind == "recounted"
 
 
 def test_only_the_runs_that_are_wrong_are_corrected(world: Worlds) -> None:
@@ -123,11 +123,11 @@ def test_only_the_runs_that_are_wrong_are_corrected(world: Worlds) -> None:
     )
     raw.close()
 
-    findings = found(here, "tallies", mending=True)
+    findings = findings_of(here, "tallies", fix=True)
 
-    assert [f"run {second.id} " in each.said for each in findings] == [True]
+    assert [f"run {second.id} " in finding.message for finding in findings] == [True]
     assert second.progress().done == 5
-    assert [each.kind for each in here.engine.look.events(first.id)].count("recounted") == 0
+    assert [event.kind for event in here.engine.queries.events(first.id)].count("recounted") == 0
 
 
 def test_a_damaged_file_is_told(tmp_path: Path) -> None:
@@ -140,7 +140,9 @@ def test_a_damaged_file_is_told(tmp_path: Path) -> None:
 
     findings = examine_engine(here.engine, {}, offline=True)
 
-    assert any("damaged" in each.said or "malformed" in each.said for each in findings)
+    assert any(
+        "damaged" in finding.message or "malformed" in finding.message for finding in findings
+    )
     assert not is_well(findings)
     here.close()
 
@@ -152,21 +154,24 @@ def test_a_check_that_fails_is_a_problem_and_not_an_end(tmp_path: Path) -> None:
     findings = examine_engine(here.engine, {}, offline=True)
 
     assert not is_well(findings)
-    assert [each.standing for each in findings if each.area == "versions"] == ["ok"]
-    assert {each.area for each in findings if each.standing == "problem"} >= {"ledger", "keys"}
+    assert [finding.severity for finding in findings if finding.area == "versions"] == ["ok"]
+    assert {finding.area for finding in findings if finding.severity == "problem"} >= {
+        "ledger",
+        "keys",
+    }
 
 
 def test_postgres_says_its_version_connections_and_clock(postgres_database: str) -> None:
     here = World(postgres_database)
 
-    ledger, clock = found(here, "ledger"), found(here, "clock")
-    ahead = found(here, "clock", outside=Later(seconds=5))
-    far_ahead = found(here, "clock", outside=Later(minutes=5))
+    ledger, clock = findings_of(here, "ledger"), findings_of(here, "clock")
+    ahead = findings_of(here, "clock", runtime=Later(seconds=5))
+    far_ahead = findings_of(here, "clock", runtime=Later(minutes=5))
 
-    assert "PostgreSQL" in ledger[0].said
-    assert "connections of" in ledger[1].said
-    assert [each.said for each in clock] == ["agrees with the database's"]
-    assert (standings(ahead), standings(far_ahead)) == (["warning"], ["problem"])
+    assert "PostgreSQL" in ledger[0].message
+    assert "connections of" in ledger[1].message
+    assert [problem.message for problem in clock] == ["agrees with the database's"]
+    assert (severities(ahead), severities(far_ahead)) == (["warning"], ["problem"])
     assert "NTP" in ahead[0].fix
     here.close()
 
@@ -176,7 +181,8 @@ def test_no_line_shows_a_password(postgres_database: str) -> None:
     here.engine.ledger.url = "postgresql://me:swordfish@db.example/quire"
 
     assert all(
-        "swordfish" not in each.said for each in examine_engine(here.engine, {}, offline=True)
+        "swordfish" not in problem.message
+        for problem in examine_engine(here.engine, {}, offline=True)
     )
     here.close()
 
@@ -185,13 +191,13 @@ def test_no_line_shows_a_password(postgres_database: str) -> None:
     ("free", "standing"), [(10**8 - 1, "problem"), (10**9 - 1, "warning"), (10**9, "ok")]
 )
 def test_a_disk_is_judged_by_what_is_free(free: int, standing: str) -> None:
-    assert judge_disk(free, "here").standing == standing
+    assert disk_finding(free, "here").severity == standing
 
 
 def test_an_error_is_taken_apart_into_what_happened_and_what_to_do() -> None:
-    told = of_error("ledger", ValueError("it broke; mend it\nand\nmore"))
+    finding = finding_of_error("ledger", ValueError("it broke; mend it\nand\nmore"))
 
-    assert (told.said, told.fix) == ("it broke (and 2 more lines)", "mend it")
+    assert (finding.message, finding.fix) == ("it broke (and 2 more lines)", "mend it")
 
 
 def test_the_extras_are_those_of_the_package() -> None:
@@ -203,24 +209,26 @@ def test_the_extras_are_those_of_the_package() -> None:
 
 
 def test_a_model_that_there_is_not_is_a_problem(world: Worlds) -> None:
-    here = believing(world(), model="openai/gpt-6-lnua", aliases={"cheap": "openai/nothing-such"})
+    here = with_settings(
+        world(), model="openai/gpt-6-lnua", aliases={"cheap": "openai/nothing-such"}
+    )
 
-    chosen, alias = found(here, "model")
+    chosen, alias = findings_of(here, "model")
 
-    assert (chosen.standing, "quire.toml" in chosen.fix) == ("problem", True)
-    assert (alias.standing, "alias cheap" in alias.said) == ("warning", True)
+    assert (chosen.severity, "quire.toml" in chosen.fix) == ("problem", True)
+    assert (alias.severity, "alias cheap" in alias.message) == ("warning", True)
 
 
 def test_a_model_that_was_shut_down_is_a_problem(world: Worlds) -> None:
     table = {"window": 1000, "max_output": 100, "input": 1, "output": 1, "retires": "2020-01-01"}
-    here = believing(world(), model="openai/old", models={"openai/old": table})
+    here = with_settings(world(), model="openai/old", models={"openai/old": table})
 
-    assert "was shut down on 2020-01-01" in found(here, "model")[0].said
+    assert "was shut down on 2020-01-01" in findings_of(here, "model")[0].message
 
 
 def test_a_policy_that_cannot_be_used_is_a_problem(world: Worlds) -> None:
-    here = believing(world(), environment_policy={"pack_size": "many"})
+    here = with_settings(world(), environment_policy={"pack_size": "many"})
 
-    (told,) = found(here, "settings")
+    (finding,) = findings_of(here, "settings")
 
-    assert (told.standing, "pack_size" in told.said) == ("problem", True)
+    assert (finding.severity, "pack_size" in finding.message) == ("problem", True)

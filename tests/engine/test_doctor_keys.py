@@ -8,21 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from quire.accounts.choose import choose
+from quire.accounts.account_choice import choose_accounts
 from quire.accounts.credentials import mark
-from quire.accounts.finding import surroundings
-from quire.accounts.sealing import Box
-from quire.accounts.vendors import VARIABLES
-from quire.dispatch.outside import Outside
-from quire.engine.examining.concerns import Concern, concerns
-from quire.engine.examining.findings import Patient
-from quire.engine.examining.keys import called
-from quire.engine.examining.ledgers import judge_skew
-from quire.engine.examining.reaching import measured
+from quire.accounts.encryption import Box
+from quire.accounts.key_search import KEY_VARIABLES, search_keys
+from quire.dispatch.runtime import Runtime
+from quire.engine.doctor.findings import Installation
+from quire.engine.doctor.ledger_checks import skew_finding
+from quire.engine.doctor.provider_checks import (
+    ProviderUse,
+    ping_from_date,
+    provider_accesses,
+    providers_in_use,
+)
 from quire.providers.catalog import find_model
-from tests.accounts.doorman import GOOD, Door, doorman
-from tests.engine.patients import Later, believing, found, standings
-from tests.pipeline.dishes import SMALL
+from tests.accounts.key_server import GOOD, KeyServer, serve_keys
+from tests.engine.installations import Later, findings_of, severities, with_settings
+from tests.pipeline.recipe_stages import SMALL
 from tests.world import World
 
 Worlds = Callable[..., World]
@@ -33,40 +35,40 @@ BAD = "sk-ant-a-key-that-nobody-lets-in-5678"
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A folder of one's own, and no proxies in the way to this machine."""
-    for each in os.environ:
-        if each.upper().endswith("_PROXY"):
-            monkeypatch.delenv(each)
+    for name in os.environ:
+        if name.upper().endswith("_PROXY"):
+            monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
-def door() -> Iterator[Door]:
+def door() -> Iterator[KeyServer]:
     """A vendor that lets one key in."""
-    with doorman() as opened:
+    with serve_keys() as opened:
         yield opened
 
 
 def test_a_key_is_named_by_its_end_and_its_place(world: Worlds) -> None:
     here = world()
-    told = found(here, "keys", environment={"ANTHROPIC_API_KEY": GOOD})
+    told = findings_of(here, "keys", environment={"ANTHROPIC_API_KEY": GOOD})
 
-    assert told[0].said == "anthropic: env ANTHROPIC_API_KEY …1234"
-    assert all(GOOD[:20] not in each.said + each.fix for each in told)
+    assert told[0].message == "anthropic: env ANTHROPIC_API_KEY …1234"
+    assert all(GOOD[:20] not in problem.message + problem.fix for problem in told)
 
 
 def test_a_marked_key_is_a_warning(world: Worlds) -> None:
-    here = believing(world(), model="anthropic/claude-haiku-5-5")
+    here = with_settings(world(), model="anthropic/claude-haiku-5-5")
     environment = {"ANTHROPIC_API_KEY": GOOD}
     with here.engine.ledger.transaction() as tx:
-        around = surroundings("anthropic", here.engine.settings, environment)
-        (account,) = choose(tx, no_box, around, Outside().now()).accounts
-        mark(tx, account, "spent", "no credit", Outside().now())
+        around = search_keys("anthropic", here.engine.settings, environment)
+        (account,) = choose_accounts(tx, no_box, around, Runtime().now()).accounts
+        mark(tx, account, "spent", "no credit", Runtime().now())
 
-    told = found(here, "keys", environment=environment)
+    told = findings_of(here, "keys", environment=environment)
 
-    assert standings(told)[:2] == ["problem", "warning"]
-    assert "no usable key for anthropic" in told[0].said
-    assert "marked spent (no credit)" in told[1].said
+    assert severities(told)[:2] == ["problem", "warning"]
+    assert "no usable key for anthropic" in told[0].message
+    assert "marked spent (no credit)" in told[1].message
 
 
 def no_box() -> Box:
@@ -84,19 +86,19 @@ def no_box() -> Box:
 def test_a_missing_key_is_a_problem_where_one_is_needed(
     world: Worlds, model: str, standing: str, says: str
 ) -> None:
-    here = believing(world(), model=model)
+    here = with_settings(world(), model=model)
 
-    told = found(here, "keys")[0]
+    told = findings_of(here, "keys")[0]
 
-    assert (told.standing, says in told.said) == (standing, True)
+    assert (told.severity, says in told.message) == (standing, True)
 
 
 def test_a_key_that_looks_like_anothers_is_doubted(world: Worlds) -> None:
     here = world()
 
-    told = found(here, "keys", environment={"OPENAI_API_KEY": GOOD})
+    told = findings_of(here, "keys", environment={"OPENAI_API_KEY": GOOD})
 
-    assert "looks like a key of anthropic" in told[1].said
+    assert "looks like a key of anthropic" in told[1].message
 
 
 def test_a_secret_key_that_others_can_read_is_told(world: Worlds, tmp_path: Path) -> None:
@@ -105,9 +107,9 @@ def test_a_secret_key_that_others_can_read_is_told(world: Worlds, tmp_path: Path
     path.write_text("a secret key that nobody guesses")
     path.chmod(0o644)
 
-    told = found(here, "keys", environment={"QUIRE_SECRET_KEY_FILE": str(path)})[-1]
+    told = findings_of(here, "keys", environment={"QUIRE_SECRET_KEY_FILE": str(path)})[-1]
 
-    assert "can be read by others" in told.said
+    assert "can be read by others" in told.message
     assert told.fix == f"`chmod 600 {path}`"
 
 
@@ -116,48 +118,48 @@ def test_a_secret_key_that_others_can_read_is_told(world: Worlds, tmp_path: Path
     [(GOOD, "ok", "is accepted"), (BAD, "warning", "Incorrect API key")],
 )
 def test_keys_are_tried_where_the_vendor_is(
-    world: Worlds, door: Door, key: str, standing: str, says: str
+    world: Worlds, door: KeyServer, key: str, standing: str, says: str
 ) -> None:
     here = world()
     environment = {"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": door.url}
 
-    told = found(here, "reach", environment=environment, offline=False)
+    told = findings_of(here, "reach", environment=environment, offline=False)
 
-    assert standings(told) == [standing]
-    assert says in told[0].said
-    assert key not in told[0].said
-    assert f"…{key[-4:]}" in told[0].said
+    assert severities(told) == [standing]
+    assert says in told[0].message
+    assert key not in told[0].message
+    assert f"…{key[-4:]}" in told[0].message
 
 
-def test_a_refused_key_of_the_model_of_choice_is_a_problem(world: Worlds, door: Door) -> None:
-    here = believing(world(), model="anthropic/claude-haiku-5-5")
+def test_a_refused_key_of_the_model_of_choice_is_a_problem(world: Worlds, door: KeyServer) -> None:
+    here = with_settings(world(), model="anthropic/claude-haiku-5-5")
     environment = {"ANTHROPIC_API_KEY": BAD, "ANTHROPIC_BASE_URL": door.url}
 
-    (told,) = found(here, "reach", environment=environment, offline=False)
+    (told,) = findings_of(here, "reach", environment=environment, offline=False)
 
-    assert (told.standing, "quire keys add anthropic" in told.fix) == ("problem", True)
+    assert (told.severity, "quire keys add anthropic" in told.fix) == ("problem", True)
 
 
-def test_offline_nobody_is_asked(world: Worlds, door: Door) -> None:
+def test_offline_nobody_is_asked(world: Worlds, door: KeyServer) -> None:
     here = world()
     environment = {"ANTHROPIC_API_KEY": GOOD, "ANTHROPIC_BASE_URL": door.url}
 
-    (told,) = found(here, "reach", environment=environment)
+    (told,) = findings_of(here, "reach", environment=environment)
 
-    assert told.said == "nobody was asked (--offline)"
+    assert told.message == "nobody was asked (--offline)"
     assert door.seen == []
 
 
-def test_the_vendors_clock_is_compared_with_ours(world: Worlds, door: Door) -> None:
+def test_the_vendors_clock_is_compared_with_ours(world: Worlds, door: KeyServer) -> None:
     here = world()
     environment = {"ANTHROPIC_API_KEY": GOOD, "ANTHROPIC_BASE_URL": door.url}
     how = {"environment": environment, "offline": False}
 
-    agreed = found(here, "clock", **how)[-1]
-    behind = found(here, "clock", **how, outside=Later(seconds=-6))[-1]
+    agreed = findings_of(here, "clock", **how)[-1]
+    behind = findings_of(here, "clock", **how, runtime=Later(seconds=-6))[-1]
 
-    assert agreed.said == "agrees with the providers'"
-    assert (behind.standing, "behind the providers'" in behind.said) == ("warning", True)
+    assert agreed.message == "agrees with the providers'"
+    assert (behind.severity, "behind the providers'" in behind.message) == ("warning", True)
 
 
 @pytest.mark.parametrize(
@@ -173,19 +175,21 @@ def test_a_server_of_ones_own_that_is_not_there_can_be_started(
 ) -> None:
     here = world()
 
-    (told,) = found(here, "reach", environment={variable: "http://127.0.0.1:1"}, offline=False)
+    (told,) = findings_of(
+        here, "reach", environment={variable: "http://127.0.0.1:1"}, offline=False
+    )
 
-    assert told.said == f"{name}: nothing listens at 127.0.0.1:1"
+    assert told.message == f"{name}: nothing listens at 127.0.0.1:1"
     assert told.fix == f"start it with {cure}"
 
 
-def test_a_server_named_by_a_model_is_where_that_says(world: Worlds, door: Door) -> None:
+def test_a_server_named_by_a_model_is_where_that_says(world: Worlds, door: KeyServer) -> None:
     name = f"compatible/mine@{door.url}/v1"
-    here = believing(world(), model=name)
+    here = with_settings(world(), model=name)
 
-    (told,) = found(here, "reach", offline=False)
+    (told,) = findings_of(here, "reach", offline=False)
 
-    assert told.said.startswith("compatible: without a key: ")
+    assert told.message.startswith("compatible: without a key: ")
     assert [path for path, _ in door.seen if path.startswith("/v1/models")] != []
 
 
@@ -201,29 +205,33 @@ def test_a_server_named_by_a_model_is_where_that_says(world: Worlds, door: Door)
     ],
 )
 def test_a_clock_is_judged_beyond_what_is_in_doubt(skew: float, standing: str) -> None:
-    assert judge_skew(skew, 0.5, "theirs", lease=30).standing == standing
+    assert skew_finding(skew, 0.5, "theirs", lease=30).severity == standing
 
 
 @pytest.mark.parametrize("told", ["", "yesterday", "Thu, 01 Jan 2026 00:00:00"])
 def test_a_date_that_is_none_says_nothing(told: str) -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
 
-    assert measured(told, now, now).skew is None
+    assert ping_from_date(told, now, now).skew is None
 
 
 def test_a_date_is_measured_against_the_middle_of_the_wait() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    knock = measured("Thu, 01 Jan 2026 00:00:00 GMT", now, now + timedelta(seconds=3))
+    knock = ping_from_date("Thu, 01 Jan 2026 00:00:00 GMT", now, now + timedelta(seconds=3))
 
     assert (knock.skew, knock.doubt) == (1.0, 2.0)
 
 
 def test_every_provider_with_a_key_is_of_concern(world: Worlds) -> None:
     here = world()
-    environment = {names[0]: f"a-key-of-{name}-12345678" for name, names in VARIABLES.items()}
-    patient = Patient(settings=here.engine.settings, environment=environment, engine=here.engine)
+    environment = {names[0]: f"a-key-of-{name}-12345678" for name, names in KEY_VARIABLES.items()}
+    installation = Installation(
+        settings=here.engine.settings, environment=environment, engine=here.engine
+    )
 
-    assert {each.concern.provider for each in called(patient)} == VARIABLES.keys()
+    assert {
+        access.use.provider for access in provider_accesses(installation)
+    } == KEY_VARIABLES.keys()
 
 
 def test_a_further_model_of_a_run_is_of_concern(world: Worlds) -> None:
@@ -232,10 +240,10 @@ def test_a_further_model_of_a_run_is_of_concern(world: Worlds) -> None:
     run = here.start()
     further = replace(find_model(SMALL), name="mistral/small")
     with here.engine.ledger.transaction() as tx:
-        tx.lineage.add_models(run.id, [(further.name, further.as_json())])
+        tx.lineage.add_run_models(run.id, [(further.name, further.as_json())])
 
-    patient = Patient(settings=here.engine.settings, environment={}, engine=here.engine)
+    installation = Installation(settings=here.engine.settings, environment={}, engine=here.engine)
     with here.engine.ledger.snapshot() as tx:
-        found_out = concerns(patient, tx)
+        found_out = providers_in_use(installation, tx)
 
-    assert found_out == [Concern("mistral", needed=True)]
+    assert found_out == [ProviderUse("mistral", needed=True)]

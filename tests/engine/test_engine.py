@@ -86,7 +86,7 @@ def test_ingesting_again_is_a_no_op(docs: Path, tmp_path: Path) -> None:
         q.ingest(docs)
         again = q.ingest(docs)
 
-        assert [each.new for each in again.documents] == [False] * 4
+        assert [document.new for document in again.documents] == [False] * 4
         assert len(q.documents()) == 4
 
 
@@ -131,7 +131,7 @@ def test_a_schema_never_changes_under_its_name(tmp_path: Path) -> None:
             q.add_schema({**METADATA, "description": "other"})
         with pytest.raises(Conflict, match="kept already, as 'metadata'"):
             q.add_schema(METADATA, ref="other")
-        assert [each.ref for each in q.schemas()] == ["metadata"]
+        assert [schema.ref for schema in q.schemas()] == ["metadata"]
 
 
 def test_a_ledger_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_working_for_a_run_that_is_not_there_says_so_and_leaves_nothing_behind(
             with pytest.raises(NotFound, match=r"^there is no run 999; `quire runs` lists them$"):
                 act(RunId(999))
         with q.ledger.snapshot() as tx:
-            assert tx.workers.alive(datetime.min.replace(tzinfo=UTC)) == []
+            assert tx.workers.live_workers(datetime.min.replace(tzinfo=UTC)) == []
 
 
 def test_wait_works_inside_a_running_loop(docs: Path, tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from quire.domain.errors import RecipeInvalid, UsageError
 from quire.domain.recipes import SAME
-from quire.engine.recipe_forecasting import PlannedRecipe
-from tests.pipeline.dishes import NOTED, SMALL, recipe, record_stage, text_stage
+from quire.engine.recipe_forecasts import RecipePlan
+from tests.pipeline.recipe_stages import NOTED, SMALL, recipe, record_stage, text_stage
 from tests.world import METADATA, World, sentences
 
 Worlds = Callable[..., World]
@@ -40,7 +40,7 @@ def test_a_recipe_is_run_by_name_by_file_and_as_a_value(world: Worlds, tmp_path:
         assert run.wait().state == "finished"
     assert filed.rows()[0]["status"] == "accepted"
     assert valued.progress().recipe == "dish"
-    assert here.engine.look.exchange(here.engine.look.requests(filed.id)[0].id).user == (
+    assert here.engine.queries.exchange(here.engine.queries.requests(filed.id)[0].id).user == (
         "In 7 words: " + "\n\n".join(sentences(3))
     )
 
@@ -67,7 +67,7 @@ def test_a_forecast_follows_the_fan_out_and_prices_every_model(world: Worlds) ->
     here = world()
     for name in ("a", "b", "c"):
         here.ingest([f"{name} {text}" for text in sentences(4)], name=name)
-    dish = recipe(
+    stages = recipe(
         record_stage("facts", "each_block", "Read."),
         text_stage("summary", "each_document", "{{ document.text }}", models=(SMALL, LARGE)),
         text_stage("draws", "samples", "{{ inputs.summary.text }}", of="summary", samples=5),
@@ -77,19 +77,19 @@ def test_a_forecast_follows_the_fan_out_and_prices_every_model(world: Worlds) ->
         text_stage("end", "all_to_one", "{{ inputs.draws|length }}", needs=("draws",)),
     )
 
-    told = here.engine.plan(recipe=dish, model=SMALL)
+    plan = here.engine.plan(recipe=stages, model=SMALL)
 
-    assert isinstance(told, PlannedRecipe)
-    assert [(each.stage, each.model, each.tasks) for each in told.stages] == [
+    assert isinstance(plan, RecipePlan)
+    assert [(stage.stage, stage.model, stage.tasks) for stage in plan.stages] == [
         ("facts", SMALL, 12),
         *(("summary", SMALL, 3), ("summary", LARGE, 3)),
         *(("draws", SMALL, 15), ("draws", LARGE, 15)),
         *(("check", SMALL, 15), ("check", LARGE, 15)),
         ("end", SMALL, 1),
     ]
-    assert told.stages[0].calls == 2
-    assert not told.stages[0].rough
-    assert told.stages[2].cost > 5 * told.stages[1].cost
+    assert plan.stages[0].calls == 2
+    assert not plan.stages[0].rough
+    assert plan.stages[2].cost > 5 * plan.stages[1].cost
     assert here.model.packs == []
 
 
@@ -97,7 +97,7 @@ def test_the_forecast_of_tasks_is_what_a_run_then_makes(world: Worlds) -> None:
     here = world()
     here.ingest(sentences(5), name="a")
     here.ingest(sentences(2), name="b")
-    dish = recipe(
+    stages = recipe(
         record_stage("facts", "each_block", "Read.", models=(SMALL, LARGE)),
         record_stage(
             "check", "each_result", "{{ judged.asked }}", NOTED, of="facts", critic="record"
@@ -106,24 +106,24 @@ def test_the_forecast_of_tasks_is_what_a_run_then_makes(world: Worlds) -> None:
         text_stage("same", "each_result", "{{ inputs.facts.text }}", of="facts", models=(SAME,)),
     )
 
-    told = here.engine.plan(recipe=dish, model=SMALL)
-    now = here.engine.run(recipe=dish, model=SMALL).wait()
+    plan = here.engine.plan(recipe=stages, model=SMALL)
+    now = here.engine.run(recipe=stages, model=SMALL).wait()
 
     planned: dict[str, int] = {}
-    for each in told.stages:
-        planned[each.stage] = planned.get(each.stage, 0) + each.tasks
-    assert planned == {each.name: each.expanded for each in now.stages}
+    for stage in plan.stages:
+        planned[stage.stage] = planned.get(stage.stage, 0) + stage.tasks
+    assert planned == {stage.name: stage.expanded for stage in now.stages}
 
 
 def test_a_million_tasks_are_forecast_at_once(world: Worlds) -> None:
     here = world()
     here.ingest(sentences(1000))
-    dish = recipe(
+    stages = recipe(
         record_stage("facts", "each_block", "Read."),
         record_stage("more", "samples", "{{ inputs.facts.text }}", of="facts", samples=1000),
     )
 
-    told = here.engine.plan(recipe=dish, model=SMALL)
+    plan = here.engine.plan(recipe=stages, model=SMALL)
 
-    assert told.tasks == 1_001_000
-    assert 100_000 < told.calls < 1_001_000
+    assert plan.tasks == 1_001_000
+    assert 100_000 < plan.calls < 1_001_000

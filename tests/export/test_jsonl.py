@@ -117,7 +117,7 @@ def test_nasty_text_survives_the_whole_way(world: Worlds, tmp_path: Path) -> Non
 
     rows = (tmp_path / "out.jsonl").read_text("utf-8").split("\n")[:-1]
     data = [json.loads(row)["user_defined"]["data"] for row in rows]
-    assert [each["first_40_chars"] for each in data] == [text[:40] for text in nasty]
+    assert [item["first_40_chars"] for item in data] == [text[:40] for text in nasty]
 
 
 def test_a_field_named_like_a_column_of_ours_keeps_its_name(world: Worlds) -> None:

@@ -6,21 +6,19 @@ from dataclasses import dataclass
 import pytest
 
 from quire.domain.data import Json, JsonObject
-from quire.domain.gates import GateInput
+from quire.domain.gates import Blame, GateInput, Judgement, Verdict
 from quire.domain.requests import Stop
-from quire.domain.results import Blame, Judgement, Verdict
-from quire.gates.chain import Uses, gate_versions, judge_data, judge_text
-from quire.gates.registry import GATES
+from quire.gates.chain import GATES, GateChain, gate_versions, judge_data, judge_text
 
-MARKERS: Uses = [(GATES["markers"], {"kind": "agreement"})]
-STRICT: Uses = [
+MARKERS: GateChain = [(GATES["markers"], {"kind": "agreement"})]
+STRICT: GateChain = [
     *MARKERS,
     (GATES["rules"], {"rules": [{"field": "expert_agreement_prob", "min": 0.5}]}),
 ]
 
 
 @dataclass(frozen=True)
-class Stranger:
+class PluginGate:
     """A gate of somebody else."""
 
     says: Callable[[GateInput], Verdict]
@@ -38,25 +36,27 @@ class Stranger:
         return self.says(answer)
 
 
-def asked(uses: Uses, text: str = "Thus.\nEXPERT_AGREEMENT: 0.8", stop: Stop = Stop.END) -> Verdict:
+def judge_with(
+    uses: GateChain, text: str = "Thus.\nEXPERT_AGREEMENT: 0.8", stop: Stop = Stop.END
+) -> Verdict:
     """Judge one answer."""
     return judge_text(text, stop, uses, None, {})
 
 
-def broken(_answer: GateInput) -> Verdict:
+def break_down(_answer: GateInput) -> Verdict:
     """Fail as code fails."""
     raise LookupError("no such thing")
 
 
 def test_the_first_gate_reads_and_the_next_one_judges_what_was_read() -> None:
-    assert asked(STRICT).data == {"reasoning": "Thus.", "expert_agreement_prob": 0.8}
-    assert asked(STRICT, "Thus.\nEXPERT_AGREEMENT: 0.3").reasons == (
+    assert judge_with(STRICT).data == {"reasoning": "Thus.", "expert_agreement_prob": 0.8}
+    assert judge_with(STRICT, "Thus.\nEXPERT_AGREEMENT: 0.3").reasons == (
         "expert_agreement_prob: 0.3 is below 0.5",
     )
 
 
 def test_a_gate_after_one_that_refuses_is_not_asked() -> None:
-    assert asked([*MARKERS, (Stranger(broken), {})], "Thus.").reasons == (
+    assert judge_with([*MARKERS, (PluginGate(break_down), {})], "Thus.").reasons == (
         "answer has no line that begins with EXPERT_AGREEMENT:",
     )
 
@@ -75,7 +75,7 @@ def test_a_gate_after_one_that_refuses_is_not_asked() -> None:
 def test_an_answer_that_did_not_arrive_whole_is_judged_by_no_gate(
     text: str, stop: Stop, said: str
 ) -> None:
-    verdict = asked([(Stranger(broken), {})], text, stop)
+    verdict = judge_with([(PluginGate(break_down), {})], text, stop)
 
     assert verdict == Verdict(Judgement.RETRY, None, (said,), Blame.PACK)
 
@@ -83,7 +83,7 @@ def test_an_answer_that_did_not_arrive_whole_is_judged_by_no_gate(
 @pytest.mark.parametrize(
     ("says", "said"),
     [
-        (broken, "gate mine broke: LookupError: no such thing"),
+        (break_down, "gate mine broke: LookupError: no such thing"),
         (lambda _: None, "gate mine broke: AttributeError"),
         (lambda _: Verdict(Judgement.ACCEPT), "gave no data"),
         (
@@ -103,26 +103,26 @@ def test_an_answer_that_did_not_arrive_whole_is_judged_by_no_gate(
 def test_a_strangers_gate_that_breaks_costs_a_try_and_nothing_else(
     says: Callable[[GateInput], Verdict], said: str
 ) -> None:
-    verdict = asked([(Stranger(says), {})])
+    verdict = judge_with([(PluginGate(says), {})])
 
     assert (verdict.judgement, verdict.data, verdict.blame) == (Judgement.RETRY, None, Blame.TASK)
     assert said in verdict.reasons[0]
 
 
 def test_a_later_gate_that_accepts_without_data_changes_none() -> None:
-    uses: Uses = [*MARKERS, (Stranger(lambda _: Verdict(Judgement.ACCEPT)), {})]
+    uses: GateChain = [*MARKERS, (PluginGate(lambda _: Verdict(Judgement.ACCEPT)), {})]
 
-    assert asked(uses).data == {"reasoning": "Thus.", "expert_agreement_prob": 0.8}
+    assert judge_with(uses).data == {"reasoning": "Thus.", "expert_agreement_prob": 0.8}
 
 
 def test_a_gate_may_fail_a_task_for_good() -> None:
-    uses: Uses = [(Stranger(lambda _: Verdict(Judgement.FAIL, None, ("never",))), {})]
+    uses: GateChain = [(PluginGate(lambda _: Verdict(Judgement.FAIL, None, ("never",))), {})]
 
-    assert asked(uses) == Verdict(Judgement.FAIL, None, ("never",))
+    assert judge_with(uses) == Verdict(Judgement.FAIL, None, ("never",))
 
 
 def test_records_of_a_pack_are_judged_by_the_later_gates_alone() -> None:
-    rules: Uses = [(GATES["rules"], {"rules": [{"field": "x", "max": 3}]})]
+    rules: GateChain = [(GATES["rules"], {"rules": [{"field": "x", "max": 3}]})]
 
     assert judge_data({"x": 2}, rules, None, {}) == Verdict(Judgement.ACCEPT, {"x": 2})
     assert judge_data({"x": 4}, rules, None, {}).reasons == ("x: 4 is above 3",)
@@ -131,11 +131,11 @@ def test_records_of_a_pack_are_judged_by_the_later_gates_alone() -> None:
 
 def test_what_judged_an_answer_is_named_with_its_versions() -> None:
     assert gate_versions(STRICT) == "markers/1+rules/1"
-    assert gate_versions([(GATES["json"], {}), (Stranger(broken), {})]).endswith("+mine/7")
+    assert gate_versions([(GATES["json"], {}), (PluginGate(break_down), {})]).endswith("+mine/7")
 
 
 def test_without_gates_the_text_is_the_data() -> None:
-    assert asked([], " words ").data == {"text": "words"}
+    assert judge_with([], " words ").data == {"text": "words"}
 
 
 def test_the_gates_that_come_with_quire_take_their_names() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from quire.domain.data import Json
 from quire.domain.requests import Stop
-from quire.gates.packed import judge_pack
+from quire.gates.packed_json import judge_pack
 from quire.gates.shape import Shape
 
 IDS = ["1k", "2m", "3x", "4q"]

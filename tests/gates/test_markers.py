@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.domain.data import Json
-from quire.domain.results import Judgement
-from tests.gates.marking import GATE, LETTERS, OPAQUE, decode
+from quire.domain.gates import Judgement
+from tests.gates.marker_answers import GATE, LETTERS, OPAQUE, decode
 
 PIECES = [
     "VERDICT:", "RUBRIC:", "QUALITY:", "EXPERT_AGREEMENT:", "ABSTAIN", "A", "B", "C", "VcGZjk",

@@ -3,7 +3,7 @@
 import pytest
 
 from quire.domain.data import Json
-from tests.gates.marking import REASONING, data, decode, reason
+from tests.gates.marker_answers import REASONING, data, decode, reason
 
 THREE: dict[str, Json] = {"kind": "rubric", "scale_size": 3}
 ONE, TWO, LAST = (
@@ -39,7 +39,7 @@ def rubric(*lines: str, header: str = "RUBRIC:") -> str:
         (rubric(ONE, TWO, LAST, header="**RUBRIC:**"), "bold"),
         (rubric(ONE, TWO, LAST, header="## Rubric:"), "a heading"),
         (rubric("```", ONE, TWO, LAST, "```"), "a fence"),
-        (rubric(*(f"- {each}" for each in (ONE, TWO, LAST))), "bullets"),
+        (rubric(*(f"- {item}" for item in (ONE, TWO, LAST))), "bullets"),
         (rubric(ONE.replace("1) Weak", "**1) Weak**"), TWO, LAST), "bold labels"),
         (rubric(ONE.replace("1)", "1."), TWO, LAST), "a point after the number"),
         (rubric(ONE.replace("; no bans", "; and no bans;"), TWO, LAST), "a joining word"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.gates.marking import REASONING, data, decode, reason
+from tests.gates.marker_answers import REASONING, data, decode, reason
 
 AGREED = [
     ("0.8", 0.8, "as asked"),

@@ -3,8 +3,8 @@
 import pytest
 
 from quire.domain.data import Json
-from quire.domain.results import Judgement
-from tests.gates.marking import LETTERS, OPAQUE, REASONING, data, decode, reason
+from quire.domain.gates import Judgement
+from tests.gates.marker_answers import LETTERS, OPAQUE, REASONING, data, decode, reason
 
 SINGLE: dict[str, Json] = {"kind": "verdict", "method": "single", "scale_size": 3}
 SUBSET: dict[str, Json] = {**SINGLE, "method": "subset"}

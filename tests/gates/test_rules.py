@@ -3,9 +3,8 @@
 import pytest
 
 from quire.domain.data import Json, JsonObject
-from quire.domain.gates import GateInput
+from quire.domain.gates import GateInput, Judgement, Verdict
 from quire.domain.requests import Stop
-from quire.domain.results import Judgement, Verdict
 from quire.gates.rules import RulesGate
 
 GATE = RulesGate()

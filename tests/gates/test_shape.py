@@ -84,7 +84,7 @@ def test_a_file_name_that_is_no_uri_does_no_harm() -> None:
 
 @pytest.mark.parametrize(("field", "nested"), [("x", False), ("data", True), ("block_uid", True)])
 def test_a_field_named_like_a_key_of_ours_asks_for_nesting(field: str, nested: bool) -> None:
-    assert shape(**{field: {}}).nested is nested
+    assert shape(**{field: {}}).is_nested is nested
 
 
 OPTIONAL: JsonObject = {
@@ -107,7 +107,7 @@ def test_null_for_an_optional_field_means_that_it_is_absent() -> None:
     shape = Shape(OPTIONAL)
     said: Json = {"name": "x", "date": None, "note": None, "parts": [{"size": None}, {"size": 2}]}
 
-    pruned = shape.pruned(said)
+    pruned = shape.prune(said)
 
     assert pruned == {"name": "x", "note": None, "parts": [{}, {"size": 2}]}
     assert shape.problems(pruned) == ()
@@ -116,5 +116,5 @@ def test_null_for_an_optional_field_means_that_it_is_absent() -> None:
 def test_null_for_a_required_field_stays_wrong() -> None:
     shape = Shape(OPTIONAL)
 
-    assert shape.pruned({"name": None}) == {"name": None}
-    assert shape.problems(shape.pruned({"name": None})) != ()
+    assert shape.prune({"name": None}) == {"name": None}
+    assert shape.problems(shape.prune({"name": None})) != ()

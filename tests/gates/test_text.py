@@ -5,9 +5,8 @@ from time import perf_counter
 import pytest
 
 from quire.domain.data import Json, JsonObject
-from quire.domain.gates import GateInput
+from quire.domain.gates import GateInput, Judgement, Verdict
 from quire.domain.requests import Stop
-from quire.domain.results import Judgement, Verdict
 from quire.gates.text import TextGate
 
 GATE = TextGate()

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from quire.ledger.ledger import Ledger
-from tests.ledger.making import Place, begin
+from tests.ledger.factories import Place, new_run
 from tests.ledger.raw import Raw
 
 PACK = 10  # tasks a request
 FIRST = 1_000_000  # keys of what is filled in begin after this
-COUNTED = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :count)"
+NUMBERS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :count)"
 
 BLOCKS = """
 INSERT INTO blocks (id, workspace_id, document_id, block_index, block_type, locator, headings,
@@ -41,9 +41,9 @@ INSERT INTO results (task_id, version, attempt_id, origin, gate_version, data, c
 SELECT :first + i, 1, :first + 1 + (i - 1) / :pack, 'model', '1', '{}', 0 FROM n"""
 
 
-def fill(ledger: Ledger, tasks: int) -> Place:
+def fill_ledger(ledger: Ledger, tasks: int) -> Place:
     """Make a run of so many tasks, the first half done; on PostgreSQL its statistics are fresh."""
-    place, raw = begin(ledger), Raw(ledger.url)
+    place, raw = new_run(ledger), Raw(ledger.url)
     raw.rows("DELETE FROM blocks")
     raw.rows(
         "INSERT INTO workers (id, host, pid, version, started_at, seen_at)"
@@ -76,7 +76,7 @@ def fill(ledger: Ledger, tasks: int) -> Place:
 
 
 @contextmanager
-def held_in_front(ledger: Ledger, runs: int) -> Iterator[None]:
+def put_held_runs_first(ledger: Ledger, runs: int) -> Iterator[None]:
     """Add held runs that come before any other in the order of lanes; take them away again."""
     raw = Raw(ledger.url)
     for table, columns, selected in (
@@ -99,7 +99,7 @@ def held_in_front(ledger: Ledger, runs: int) -> Iterator[None]:
 
 def _insert(raw: Raw, text: str, values: dict[str, object]) -> None:
     digest = raw.bytes_of("'s' || CAST(i AS TEXT)")
-    raw.rows(f"{COUNTED} {text.replace('HASH', digest)}", **values)
+    raw.rows(f"{NUMBERS} {text.replace('HASH', digest)}", **values)
 
 
 def _refresh(raw: Raw) -> None:

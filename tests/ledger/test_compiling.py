@@ -10,7 +10,7 @@ from quire.ledger.statements import load, migrations
 
 MOVES = {
     "move_tasks": ["ready", "packed"],
-    "move_group": ["ready", "packed"],
+    "move_task_group": ["ready", "packed"],
     "move_requests": ["queued", "out"],
     "move_request_group": ["queued", "out"],
     "claim_requests": ["queued", "out"],
@@ -32,9 +32,9 @@ def test_a_move_is_compiled_once_for_all_states(name: str, keys: list[int], tmp_
         compiled.append(f"{action} {first} {second}")
         return sqlite3.SQLITE_OK
 
-    told = {"workspace": "local", "stage": 1, "calls": 0, "target": MOVES[name][1]}
+    values = {"workspace": "local", "stage": 1, "calls": 0, "target": MOVES[name][1]}
     with database.transaction() as connection:
-        wanted = {each: told[each] for each in told if f":{each}" in load("sqlite")[name].text}
+        wanted = {text: values[text] for text in values if f":{text}" in load("sqlite")[name].text}
         database._writer.set_authorizer(authorise)
         connection.run(name, ids=keys, source=MOVES[name][0], **wanted)
         assert compiled

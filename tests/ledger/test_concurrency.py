@@ -8,14 +8,25 @@ from pathlib import Path
 from quire.domain.ids import RequestId
 from quire.domain.runs import RunStage
 from quire.ledger.ledger import Ledger, open_ledger
+from quire.pipeline.answers.settle import settle
+from quire.pipeline.calls.record import record_answers
 from quire.pipeline.contexts import Contexts
-from quire.pipeline.record import record_answers
-from quire.pipeline.settle import settle
-from tests.ledger import making
-from tests.ledger.making import NOW, Place, answer, begin, owing, pack, reply, sent, take, take_next
+from tests.ledger import factories
+from tests.ledger.factories import (
+    NOW,
+    Place,
+    answer,
+    claim_next,
+    claim_requests,
+    new_run,
+    pack_tasks,
+    reply,
+    run_with_ready_tasks,
+    send_all,
+)
 from tests.ledger.raw import Raw
 
-ROOT = Path(making.__file__).parents[2]
+ROOT = Path(factories.__file__).parents[2]
 STEP_ON = """
 import sys
 from quire.ledger.ledger import open_ledger
@@ -31,7 +42,7 @@ ledger.close()
 def test_four_processes_that_read_and_then_write_lose_no_update(
     ledger: Ledger, warm: list[str]
 ) -> None:
-    place = begin(ledger)
+    place = new_run(ledger)
     command = [*warm, "-c", STEP_ON, ledger.url, str(place.stage)]
     running = [
         subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) for _ in range(4)
@@ -44,23 +55,23 @@ def test_four_processes_that_read_and_then_write_lose_no_update(
 
 
 def test_threads_that_share_a_ledger_lose_no_update(ledger: Ledger) -> None:
-    place = begin(ledger)
+    place = new_run(ledger)
 
     def step_on() -> None:
         for _ in range(20):
             with ledger.transaction() as tx:
                 stage = tx.runs.lock_stage(place.stage)
-                tx.runs.set_cursor(stage.id, stage.cursor_document + 1, 0, 1)
+                tx.runs.set_stage_cursor(stage.id, stage.cursor_document + 1, 0, 1)
 
     with ThreadPoolExecutor(4) as pool:
-        for each in [pool.submit(step_on) for _ in range(4)]:
-            each.result()
+        for future in [pool.submit(step_on) for _ in range(4)]:
+            future.result()
 
     assert _stage(ledger, place).cursor_document == 80
 
 
 def test_a_second_writer_waits_and_then_sees_what_the_first_wrote(ledger: Ledger) -> None:
-    place = begin(ledger)
+    place = new_run(ledger)
     other = open_ledger(ledger.url, durable=False)
     coming = threading.Event()
 
@@ -74,28 +85,30 @@ def test_a_second_writer_waits_and_then_sees_what_the_first_wrote(ledger: Ledger
             tx.runs.lock_stage(place.stage)
             looked = pool.submit(look)
             coming.wait()
-            tx.runs.set_cursor(place.stage, 0, 0, 5)
+            tx.runs.set_stage_cursor(place.stage, 0, 0, 5)
         assert looked.result() == 5
     other.close()
 
 
 def test_workers_who_claim_at_once_take_every_request_exactly_once(ledger: Ledger) -> None:
-    place = owing(ledger, ["one"] * 48)
+    place = run_with_ready_tasks(ledger, ["one"] * 48)
     with ledger.transaction() as tx:
-        assert pack(tx, place) == 24
+        assert pack_tasks(tx, place) == 24
 
     def claim_all() -> list[list[RequestId]]:
         taken: list[list[RequestId]] = []
         while True:
             with ledger.transaction() as tx:
-                claimed = take_next(tx, place.lane, 3, NOW)
+                claimed = claim_next(tx, place.lane, 3, NOW)
             if not claimed:
                 return taken
-            taken.append([each.id for each in claimed])
+            taken.append([queued_request.id for queued_request in claimed])
 
     with ThreadPoolExecutor(4) as pool:
         groups = [
-            group for each in [pool.submit(claim_all) for _ in range(4)] for group in each.result()
+            group
+            for future in [pool.submit(claim_all) for _ in range(4)]
+            for group in future.result()
         ]
 
     assert max(map(len, groups)) <= 3
@@ -104,50 +117,50 @@ def test_workers_who_claim_at_once_take_every_request_exactly_once(ledger: Ledge
 
 
 def test_a_claimed_request_counts_its_sending(ledger: Ledger, raw: Raw) -> None:
-    place = owing(ledger, ["one"])
+    place = run_with_ready_tasks(ledger, ["one"])
     with ledger.transaction() as tx:
-        pack(tx, place)
-        (outgoing,) = take(tx, place)
+        pack_tasks(tx, place)
+        (outgoing,) = claim_requests(tx, place)
 
     assert raw.rows("SELECT state, sent FROM requests") == [("out", 1)]
     assert raw.rows("SELECT id, no, state FROM attempts") == [(outgoing.call.attempt_id, 1, "open")]
 
 
 def test_a_request_that_waits_is_not_claimed_before_its_moment(ledger: Ledger, raw: Raw) -> None:
-    place = owing(ledger, ["one"])
+    place = run_with_ready_tasks(ledger, ["one"])
     with ledger.transaction() as tx:
-        pack(tx, place)
+        pack_tasks(tx, place)
     raw.rows("UPDATE requests SET not_before = :later", later=2**60)
 
     with ledger.transaction() as tx:
-        assert take_next(tx, place.lane, 1, NOW) == []
+        assert claim_next(tx, place.lane, 1, NOW) == []
 
 
 def test_a_request_whose_late_answer_is_here_is_not_claimed_again(ledger: Ledger) -> None:
-    place, (attempt,) = sent(ledger)
+    place, (attempt,) = send_all(ledger)
     with ledger.transaction() as tx:
-        tx.attempts.move("lose", [attempt])
-        tx.requests.move("release", [making.request_of(tx, attempt)])
+        tx.attempts.move_attempts("lose", [attempt])
+        tx.requests.move_requests("release", [factories.request_of(tx, attempt)])
         record_answers(tx, [answer(place, attempt, b"{}", reply())], NOW)
 
-        assert take_next(tx, place.lane, 1, NOW) == []
+        assert claim_next(tx, place.lane, 1, NOW) == []
 
 
 def test_an_answer_is_judged_once_however_many_settlers_there_are(ledger: Ledger) -> None:
-    place, attempts = sent(ledger, ["one"] * 16)
+    place, attempts = send_all(ledger, ["one"] * 16)
     with ledger.transaction() as tx:
-        record_answers(tx, [answer(place, each, b"{}", reply()) for each in attempts], NOW)
+        record_answers(tx, [answer(place, attempt, b"{}", reply()) for attempt in attempts], NOW)
 
     def judge() -> int:
         with ledger.transaction() as tx:
             return settle(tx, Contexts(), NOW, 3)
 
     with ThreadPoolExecutor(4) as pool:
-        settled = [each.result() for each in [pool.submit(judge) for _ in range(8)]]
+        settled = [future.result() for future in [pool.submit(judge) for _ in range(8)]]
 
     assert sum(settled) == len(attempts) == 8
 
 
 def _stage(ledger: Ledger, place: Place) -> RunStage:
     with ledger.snapshot() as tx:
-        return tx.runs.stages(place.run)[0]
+        return tx.runs.stages_of_run(place.run)[0]

@@ -7,7 +7,15 @@ import pytest
 from quire.domain.errors import LedgerError
 from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Ledger
-from tests.ledger.making import NOW, SCHEMA, add_document, owe, owing, sent, tasks_of
+from tests.ledger.factories import (
+    NOW,
+    SCHEMA,
+    add_document,
+    expand_runs,
+    run_with_ready_tasks,
+    send_all,
+    tasks_of,
+)
 from tests.ledger.raw import REFUSED, Raw
 
 DANGLING = (
@@ -26,12 +34,12 @@ DANGLING = (
 
 
 def test_a_task_has_at_most_one_current_result(ledger: Ledger) -> None:
-    place, (attempt,) = sent(ledger)
+    place, (attempt,) = send_all(ledger)
 
     def accept() -> None:
         with ledger.transaction() as tx:
             (task,) = tasks_of(tx, place)
-            tx.results.add([(task, 1, attempt, "1", "{}")], NOW)
+            tx.results.add_results([(task, 1, attempt, "1", "{}")], NOW)
 
     accept()
     with pytest.raises(LedgerError):
@@ -39,19 +47,19 @@ def test_a_task_has_at_most_one_current_result(ledger: Ledger) -> None:
 
 
 def test_a_task_may_have_many_results_that_were_superseded(ledger: Ledger, raw: Raw) -> None:
-    place, (attempt,) = sent(ledger)
+    place, (attempt,) = send_all(ledger)
     for _ in range(3):
         raw.rows("UPDATE results SET superseded_at = 1")
         with ledger.transaction() as tx:
             (task,) = tasks_of(tx, place)
-            tx.results.add([(task, 1, attempt, "1", "{}")], NOW)
+            tx.results.add_results([(task, 1, attempt, "1", "{}")], NOW)
 
     with ledger.snapshot() as tx:
-        assert len(list(tx.results.export(place.run, place.stage))) == 1
+        assert len(list(tx.results.export_rows(place.run, place.stage))) == 1
 
 
 def test_a_stage_owes_one_answer_for_a_subject(ledger: Ledger, raw: Raw) -> None:
-    owing(ledger, ["one"])
+    run_with_ready_tasks(ledger, ["one"])
 
     with pytest.raises(REFUSED):
         raw.rows(
@@ -62,21 +70,25 @@ def test_a_stage_owes_one_answer_for_a_subject(ledger: Ledger, raw: Raw) -> None
 
 
 def test_expanding_a_stage_again_from_its_start_is_refused(ledger: Ledger, raw: Raw) -> None:
-    place = owing(ledger)
+    place = run_with_ready_tasks(ledger)
     raw.rows("UPDATE stages SET state = 'expanding', cursor_block = -1, cursor_document = 0")
 
     with pytest.raises(LedgerError):
-        owe(ledger)
+        expand_runs(ledger)
 
     with ledger.snapshot() as tx:
-        assert tx.tallies.of_stage(place.stage) == tx.tallies.recount(place.stage) == {"ready": 3}
+        assert (
+            tx.tallies.tallies_of_stage(place.stage)
+            == tx.tallies.recount_tasks(place.stage)
+            == {"ready": 3}
+        )
 
 
 @pytest.mark.parametrize("change", ["worker_id = NULL", "batch_id = 1"])
 def test_an_open_attempt_has_exactly_one_of_worker_and_batch(
     change: str, ledger: Ledger, raw: Raw
 ) -> None:
-    sent(ledger)
+    send_all(ledger)
     raw.rows("INSERT INTO batches (id, nonce, state) VALUES (1, 'n', 'open')")
 
     with pytest.raises(REFUSED):
@@ -84,7 +96,7 @@ def test_an_open_attempt_has_exactly_one_of_worker_and_batch(
 
 
 def test_an_open_attempt_may_belong_to_a_batch_alone(ledger: Ledger, raw: Raw) -> None:
-    sent(ledger)
+    send_all(ledger)
     raw.rows("INSERT INTO batches (id, nonce, state) VALUES (1, 'n', 'open')")
 
     raw.rows("UPDATE attempts SET worker_id = NULL, batch_id = 1")
@@ -93,7 +105,7 @@ def test_an_open_attempt_may_belong_to_a_batch_alone(ledger: Ledger, raw: Raw) -
 
 
 def test_a_request_has_one_attempt_of_a_number(ledger: Ledger, raw: Raw) -> None:
-    sent(ledger)
+    send_all(ledger)
 
     with pytest.raises(REFUSED):
         raw.rows(
@@ -104,7 +116,7 @@ def test_a_request_has_one_attempt_of_a_number(ledger: Ledger, raw: Raw) -> None
 
 
 def test_a_run_has_an_end_exactly_when_it_has_ended(ledger: Ledger, raw: Raw) -> None:
-    owing(ledger)
+    run_with_ready_tasks(ledger)
 
     with pytest.raises(REFUSED):
         raw.rows("UPDATE runs SET state = 'finished'")
@@ -113,17 +125,17 @@ def test_a_run_has_an_end_exactly_when_it_has_ended(ledger: Ledger, raw: Raw) ->
 
 
 def test_nothing_refers_to_what_is_not_there(ledger: Ledger, raw: Raw) -> None:
-    sent(ledger)
+    send_all(ledger)
 
-    assert [each for each in DANGLING if not _refused(raw, each)] == []
+    assert [item for item in DANGLING if not _is_refused(raw, item)] == []
 
 
 def test_the_ledgers_own_connection_enforces_references(ledger: Ledger) -> None:
-    place = owing(ledger)
+    place = run_with_ready_tasks(ledger)
 
     def hold_nobody() -> None:
         with ledger.transaction() as tx:
-            tx.tallies.add(place.stage + 1, {"ready": 1})  # type: ignore[arg-type]
+            tx.tallies.add_tallies(place.stage + 1, {"ready": 1})  # type: ignore[arg-type]
 
     with pytest.raises(LedgerError):
         hold_nobody()
@@ -142,7 +154,7 @@ def test_a_document_is_kept_once(ledger: Ledger) -> None:
 def test_a_schema_has_one_name_and_a_name_one_schema(ledger: Ledger) -> None:
     def keep(ref: str, uid: str) -> None:
         with ledger.transaction() as tx:
-            tx.schemas.add(type(SCHEMA)(ref=ref, uid=uid, body={}), NOW)
+            tx.schemas.add_schema(type(SCHEMA)(ref=ref, uid=uid, body={}), NOW)
 
     keep("a", "1")
     with pytest.raises(LedgerError):
@@ -153,24 +165,24 @@ def test_a_schema_has_one_name_and_a_name_one_schema(ledger: Ledger) -> None:
 
 def test_a_number_is_not_kept_where_text_belongs(ledger: Ledger, raw: Raw) -> None:
     """SQLite's tables are STRICT: both databases hold what the columns say."""
-    owing(ledger)
+    run_with_ready_tasks(ledger)
 
     with pytest.raises(Exception, match=r"(?i)cannot store|invalid input syntax"):
         raw.rows("UPDATE tasks SET tries = 'many'")
 
 
 def test_a_hold_of_a_kind_is_kept_once(ledger: Ledger) -> None:
-    place = owing(ledger)
+    place = run_with_ready_tasks(ledger)
     with ledger.transaction() as tx:
-        assert tx.holds.add(place.run, HoldKind.USER, "first", NOW)
-        assert not tx.holds.add(place.run, HoldKind.USER, "second", NOW + timedelta(1))
+        assert tx.holds.add_hold(place.run, HoldKind.USER, "first", NOW)
+        assert not tx.holds.add_hold(place.run, HoldKind.USER, "second", NOW + timedelta(1))
 
-        assert [(each.detail, each.since) for each in tx.holds.of_run(place.run)] == [
+        assert [(run.detail, run.since) for run in tx.holds.holds_of_run(place.run)] == [
             ("first", NOW)
         ]
 
 
-def _refused(raw: Raw, statement: str) -> bool:
+def _is_refused(raw: Raw, statement: str) -> bool:
     try:
         raw.rows(statement)
     except REFUSED:

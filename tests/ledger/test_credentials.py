@@ -10,7 +10,7 @@ from quire.domain.ids import WorkspaceId
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.ledger.statements import migrations
 from quire.ledger.tables.credentials import NewCredential
-from tests.ledger.making import NOW, add_credential, sent
+from tests.ledger.factories import NOW, add_credential, send_all
 from tests.ledger.raw import REFUSED, Raw
 
 LATER = NOW + timedelta(hours=1)
@@ -26,8 +26,8 @@ def test_a_credential_comes_back_as_it_went_in(ledger: Ledger) -> None:
     sealed = bytes(range(256))
     with ledger.transaction() as tx:
         new = NewCredential("openai", "work", KeySource.STORED, "1234", b"\x00" * 8, sealed)
-        added = tx.credentials.add(new, NOW)
-        (kept,) = tx.credentials.of("openai")
+        added = tx.credentials.add_credential(new, NOW)
+        (kept,) = tx.credentials.credentials_of_provider("openai")
 
     assert (kept.id, kept.provider, kept.name, kept.source) == (added, *new[:3])
     assert (kept.tail, kept.digest, kept.sealed) == ("1234", b"\x00" * 8, sealed)
@@ -40,9 +40,16 @@ def test_credentials_are_found_by_provider_the_oldest_first(ledger: Ledger) -> N
             add_credential(tx, name)
         add_credential(tx, "other", provider="anthropic")
 
-        assert [each.name for each in tx.credentials.of("openai")] == ["c", "a", "b"]
-        assert [each.name for each in tx.credentials.all()] == ["c", "a", "b", "other"]
-        assert tx.credentials.of("nobody") == []
+        assert [
+            credential.name for credential in tx.credentials.credentials_of_provider("openai")
+        ] == ["c", "a", "b"]
+        assert [credential.name for credential in tx.credentials.list_credentials()] == [
+            "c",
+            "a",
+            "b",
+            "other",
+        ]
+        assert tx.credentials.credentials_of_provider("nobody") == []
 
 
 def test_the_same_key_in_the_same_place_is_written_down_once(ledger: Ledger) -> None:
@@ -50,8 +57,8 @@ def test_the_same_key_in_the_same_place_is_written_down_once(ledger: Ledger) -> 
         add_credential(tx, "OPENAI_API_KEY", sealed=None)
         again = NewCredential("openai", "OPENAI_API_KEY", KeySource.ENVIRONMENT, "x", b"12345678")
 
-        assert tx.credentials.add(again, LATER) is None
-        assert len(tx.credentials.all()) == 1
+        assert tx.credentials.add_credential(again, LATER) is None
+        assert len(tx.credentials.list_credentials()) == 1
 
 
 def test_a_changed_key_in_the_same_place_is_another_credential(ledger: Ledger) -> None:
@@ -75,12 +82,12 @@ def test_a_name_means_one_stored_key(ledger: Ledger) -> None:
 def test_a_removed_key_is_erased_and_its_name_is_free_again(ledger: Ledger, raw: Raw) -> None:
     with ledger.transaction() as tx:
         old = add_credential(tx, "work", b"firstkey")
-        assert tx.credentials.remove(old, LATER)
+        assert tx.credentials.remove_credential(old, LATER)
         new = add_credential(tx, "work", b"otherkey")
-        remembered = tx.credentials.get(old)
+        remembered = tx.credentials.get_credential(old)
 
-        assert [each.id for each in tx.credentials.all()] == [new]
-        assert not tx.credentials.remove(old, LATER)
+        assert [credential.id for credential in tx.credentials.list_credentials()] == [new]
+        assert not tx.credentials.remove_credential(old, LATER)
     assert remembered
     assert (remembered.name, remembered.sealed) == ("work", None)
     assert raw.one("SELECT sealed FROM credentials WHERE id = :id", id=old) is None
@@ -89,28 +96,32 @@ def test_a_removed_key_is_erased_and_its_name_is_free_again(ledger: Ledger, raw:
 def test_a_removed_key_that_comes_back_is_the_same_credential(ledger: Ledger) -> None:
     with ledger.transaction() as tx:
         old = add_credential(tx)
-        tx.credentials.remove(old, NOW)
+        tx.credentials.remove_credential(old, NOW)
 
         assert add_credential(tx, sealed=b"sealed anew") == old
-        assert [each.sealed for each in tx.credentials.all()] == [b"sealed anew"]
+        assert [credential.sealed for credential in tx.credentials.list_credentials()] == [
+            b"sealed anew"
+        ]
 
 
 def test_a_key_of_the_environment_cannot_be_removed(ledger: Ledger) -> None:
     with ledger.transaction() as tx:
         credential = add_credential(tx, sealed=None)
 
-        assert not tx.credentials.remove(credential, NOW)
-        assert len(tx.credentials.all()) == 1
+        assert not tx.credentials.remove_credential(credential, NOW)
+        assert len(tx.credentials.list_credentials()) == 1
 
 
 def test_a_mark_has_a_reason_and_a_moment_and_both_go_with_it(ledger: Ledger) -> None:
     with ledger.transaction() as tx:
         credential = add_credential(tx)
-        assert tx.credentials.move("reject", [credential], "a \0 in it", NOW) == [credential]
-        assert tx.credentials.move("exhaust", [credential], "too late", LATER) == []
-        (marked,) = tx.credentials.all()
-        assert tx.credentials.move("clear", [credential], "", LATER) == [credential]
-        (cleared,) = tx.credentials.all()
+        assert tx.credentials.move_credentials("reject", [credential], "a \0 in it", NOW) == [
+            credential
+        ]
+        assert tx.credentials.move_credentials("exhaust", [credential], "too late", LATER) == []
+        (marked,) = tx.credentials.list_credentials()
+        assert tx.credentials.move_credentials("clear", [credential], "", LATER) == [credential]
+        (cleared,) = tx.credentials.list_credentials()
 
     assert (marked.state, marked.reason, marked.marked_at) == ("invalid", "a \ufffd in it", NOW)
     assert (cleared.state, cleared.reason, cleared.marked_at) == ("valid", "", None)
@@ -120,7 +131,7 @@ def test_nobody_moves_where_nobody_is_named(ledger: Ledger) -> None:
     with ledger.transaction() as tx:
         add_credential(tx)
 
-        assert tx.credentials.move("reject", [], "why", NOW) == []
+        assert tx.credentials.move_credentials("reject", [], "why", NOW) == []
 
 
 def test_credentials_of_others_are_neither_seen_nor_moved_nor_removed(
@@ -129,14 +140,20 @@ def test_credentials_of_others_are_neither_seen_nor_moved_nor_removed(
     with ledger.transaction() as tx:
         mine = add_credential(tx)
     with theirs.transaction() as tx:
-        assert tx.credentials.all() == tx.credentials.of("openai") == []
-        assert tx.credentials.get(mine) is None
-        assert tx.credentials.move("reject", [mine], "spite", NOW) == []
-        assert not tx.credentials.remove(mine, NOW)
+        assert (
+            tx.credentials.list_credentials()
+            == tx.credentials.credentials_of_provider("openai")
+            == []
+        )
+        assert tx.credentials.get_credential(mine) is None
+        assert tx.credentials.move_credentials("reject", [mine], "spite", NOW) == []
+        assert not tx.credentials.remove_credential(mine, NOW)
         add_credential(tx)  # of the same name, and of the same key
 
     with ledger.snapshot() as tx:
-        assert [(each.id, each.state) for each in tx.credentials.all()] == [(mine, "valid")]
+        assert [
+            (credential.id, credential.state) for credential in tx.credentials.list_credentials()
+        ] == [(mine, "valid")]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +180,7 @@ def test_the_database_refuses_a_credential_that_contradicts_itself(
 
 
 def test_an_attempt_remembers_a_credential_that_exists(ledger: Ledger, raw: Raw) -> None:
-    sent(ledger)
+    send_all(ledger)
     with ledger.transaction() as tx:
         credential = add_credential(tx)
 

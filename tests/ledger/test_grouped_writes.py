@@ -4,12 +4,14 @@ import pytest
 
 from quire.domain.errors import LedgerError
 from quire.ledger.ledger import Ledger
-from quire.ledger.statements import WIDE, migrations, spell_out_checks
-from tests.ledger.making import add_document, begin
+from quire.ledger.statements import ROWS_PER_INSERT, migrations, spell_out_checks
+from tests.ledger.factories import add_document, new_run
 from tests.ledger.raw import Raw
 
 
-@pytest.mark.parametrize("count", [1, WIDE - 1, WIDE, WIDE + 1, 3 * WIDE + 5])
+@pytest.mark.parametrize(
+    "count", [1, ROWS_PER_INSERT - 1, ROWS_PER_INSERT, ROWS_PER_INSERT + 1, 3 * ROWS_PER_INSERT + 5]
+)
 def test_every_row_of_a_group_is_written_in_order(ledger: Ledger, raw: Raw, count: int) -> None:
     contents = [f"paragraph {place}" for place in range(count)]
 
@@ -21,13 +23,13 @@ def test_every_row_of_a_group_is_written_in_order(ledger: Ledger, raw: Raw, coun
 
 
 def test_a_group_that_has_moved_on_is_reported(ledger: Ledger, raw: Raw) -> None:
-    begin(ledger)
+    new_run(ledger)
 
     with (
         pytest.raises(LedgerError, match="1 requests to close were not out"),
         ledger.transaction() as tx,
     ):
-        tx.requests.move_group("close", tx.requests.take_ids(1), "out")
+        tx.requests.move_request_group("close", tx.requests.take_ids(1), "out")
 
 
 def test_a_checked_list_is_spelled_out() -> None:

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import pytest
 
-from quire.domain.accounts import NOBODY
+from quire.domain.accounts import KEYLESS_ACCOUNT
 from quire.ledger.ledger import Ledger, Transaction, open_ledger
-from quire.pipeline.claim import Sender, claim
+from quire.pipeline.calls.claim import Sender, claim
+from quire.pipeline.calls.prepare import prepare
 from quire.pipeline.contexts import Contexts
-from quire.pipeline.prepare import prepare
-from tests.ledger.counting import Action, cost_of
-from tests.ledger.crowd import fill, held_in_front
-from tests.ledger.making import NOW, Place, add_worker
+from tests.ledger.crowd import fill_ledger, put_held_runs_first
+from tests.ledger.factories import NOW, Place, add_worker
+from tests.ledger.statement_costs import Action, cost_of
 from tests.postgres import Databases
 
 FEW, MANY = 10_000, 100_000
@@ -40,7 +40,7 @@ def pair(
             folder = tmp_path_factory.mktemp("growth")
             urls = [str(folder / name) for name in ("few.db", "many.db")]
         few, many = (stack.enter_context(_open(url)) for url in urls)
-        yield Pair(few, many, (fill(few, FEW), fill(many, MANY)))
+        yield Pair(few, many, (fill_ledger(few, FEW), fill_ledger(many, MANY)))
 
 
 def test_filling_the_queue_and_claiming_cost_the_same_with_ten_times_the_tasks(pair: Pair) -> None:
@@ -50,7 +50,7 @@ def test_filling_the_queue_and_claiming_cost_the_same_with_ten_times_the_tasks(p
 def test_filling_the_queue_and_claiming_cost_the_same_behind_a_hundred_held_runs(
     pair: Pair,
 ) -> None:
-    with held_in_front(pair.many, HELD):
+    with put_held_runs_first(pair.many, HELD):
         behind = cost_of(pair.many, _send_more)
 
     assert 0 < behind <= 2 * cost_of(pair.few, _send_more)
@@ -62,7 +62,7 @@ def test_the_sweeps_cost_the_same_with_ten_times_the_tasks(pair: Pair) -> None:
 
 def test_the_next_chunk_of_a_document_costs_the_same_however_long_it_is(pair: Pair) -> None:
     def read_on(place: Place, after: int) -> Action:
-        return lambda tx: _expect(500, tx.documents.subjects(place.run, 0, after, 500))
+        return lambda tx: _expect(500, tx.documents.next_subjects(place.run, 0, after, 500))
 
     small = cost_of(pair.few, read_on(pair.places[0], FEW // 2))
     large = cost_of(pair.many, read_on(pair.places[1], MANY // 2))
@@ -83,19 +83,19 @@ def _send_more(tx: Transaction) -> None:
     contexts = Contexts()
     context = contexts.of_lane(tx, lane)
     assert prepare(tx, contexts, context, NOW) > 16
-    _expect(16, claim(tx, contexts, context, Sender(add_worker(tx), NOBODY), 16, NOW))
+    _expect(16, claim(tx, contexts, context, Sender(add_worker(tx), KEYLESS_ACCOUNT), 16, NOW))
 
 
 def _sweep(tx: Transaction) -> None:
     """What a worker looks for again and again, most often in vain."""
-    assert tx.attempts.answered(256) == []
-    assert tx.attempts.unknown_since(NOW, 1000) == []
-    assert tx.attempts.undecoded() == []
-    tx.attempts.open_of(tx.workers.silent(NOW))
-    (wishes,) = tx.runs.wishes()
-    (stage,) = tx.runs.stages(wishes.run_id)
-    assert tx.tallies.of_stage(stage.id)["done"] > 0
-    assert tx.tallies.crowded(200) == []
+    assert tx.attempts.take_answered(256) == []
+    assert tx.attempts.unknown_attempts(NOW, 1000) == []
+    assert tx.attempts.undecoded_responses() == []
+    tx.attempts.open_attempts_of_workers(tx.workers.silent_workers(NOW))
+    (wishes,) = tx.runs.running_wishes()
+    (stage,) = tx.runs.stages_of_run(wishes.run_id)
+    assert tx.tallies.tallies_of_stage(stage.id)["done"] > 0
+    assert tx.tallies.crowded_stages(200) == []
 
 
 def _expect(count: int, found: Sequence[object]) -> None:

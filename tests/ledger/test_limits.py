@@ -2,12 +2,12 @@
 
 from datetime import timedelta
 
-from quire.domain.limits import Level, Need, Pool
+from quire.domain.accounts import Level, Need, Pool
 from quire.domain.models import Limits
 from quire.ledger.ledger import Ledger
-from quire.ledger.moments import to_micros
-from quire.pipeline.admit import News, held_back_by, learn_limits
-from tests.ledger.making import NOW
+from quire.ledger.stored_values import to_micros
+from quire.pipeline.calls.admit import LimitReport, learn_limits, scarce_limits
+from tests.ledger.factories import NOW
 from tests.plan.examples import make_facts
 
 HOUR = timedelta(hours=1)
@@ -18,13 +18,13 @@ EMPTY = Level(0, 0, 0, 0, 0)
 
 def test_limits_of_headers_lapse_after_an_hour_without_a_word(ledger: Ledger) -> None:
     with ledger.transaction() as tx:
-        tx.levels.add(POOL, EMPTY)
-        tx.levels.learn(POOL, Limits(requests=5, total=700), NOW)
+        tx.levels.add_limit_level(POOL, EMPTY)
+        tx.levels.learn_limits(POOL, Limits(requests=5, total=700), NOW)
 
-        fresh = tx.levels.take(POOL, NOW + HOUR)
-        tx.levels.learn(POOL, Limits(requests=6), NOW + HOUR)
-        confirmed = tx.levels.take(POOL, NOW + HOUR + HOUR)
-        lapsed = tx.levels.take(POOL, NOW + HOUR + HOUR + timedelta(seconds=1))
+        fresh = tx.levels.take_limit_level(POOL, NOW + HOUR)
+        tx.levels.learn_limits(POOL, Limits(requests=6), NOW + HOUR)
+        confirmed = tx.levels.take_limit_level(POOL, NOW + HOUR + HOUR)
+        lapsed = tx.levels.take_limit_level(POOL, NOW + HOUR + HOUR + timedelta(seconds=1))
 
         assert fresh == (EMPTY, Limits(requests=5, total=700))
         assert confirmed == (EMPTY, Limits(requests=6, total=700))
@@ -34,22 +34,22 @@ def test_limits_of_headers_lapse_after_an_hour_without_a_word(ledger: Ledger) ->
 def test_a_limit_that_headers_name_no_more_goes_with_the_others(ledger: Ledger) -> None:
     late = NOW + HOUR + timedelta(seconds=1)
     with ledger.transaction() as tx:
-        tx.levels.add(POOL, EMPTY)
-        tx.levels.learn(POOL, Limits(requests=5, total=700), NOW)
+        tx.levels.add_limit_level(POOL, EMPTY)
+        tx.levels.learn_limits(POOL, Limits(requests=5, total=700), NOW)
 
-        tx.levels.learn(POOL, Limits(requests=6), late)
+        tx.levels.learn_limits(POOL, Limits(requests=6), late)
 
-        assert tx.levels.all(late) == [(POOL, EMPTY, Limits(requests=6))]
+        assert tx.levels.list_limit_levels(late) == [(POOL, EMPTY, Limits(requests=6))]
 
 
 def test_what_has_lapsed_holds_no_call_back(ledger: Ledger) -> None:
     late, debt = NOW + HOUR + HOUR, EMPTY._replace(at=to_micros(NOW), requests=-5_000)
     with ledger.transaction() as tx:
-        tx.levels.add(POOL, debt)
-        tx.levels.learn(POOL, Limits(requests=5), NOW)
-        assert held_back_by(tx, FACTS, NOW) == ["5 requests"]
+        tx.levels.add_limit_level(POOL, debt)
+        tx.levels.learn_limits(POOL, Limits(requests=5), NOW)
+        assert scarce_limits(tx, FACTS, NOW) == ["5 requests"]
 
-        learn_limits(tx, [News(POOL, Limits(), Need(0, 0, 0), None)], late)
+        learn_limits(tx, [LimitReport(POOL, Limits(), Need(0, 0, 0), None)], late)
 
-        assert held_back_by(tx, FACTS, late) == []
-        assert tx.levels.all(late) == [(POOL, debt, Limits())]
+        assert scarce_limits(tx, FACTS, late) == []
+        assert tx.levels.list_limit_levels(late) == [(POOL, debt, Limits())]

@@ -7,9 +7,9 @@ import pytest
 
 from quire.domain.ids import StageId, TaskId
 from quire.ledger.ledger import Ledger, open_ledger
-from tests.ledger.counting import cost_of
-from tests.ledger.crowd import COUNTED, FIRST, fill
+from tests.ledger.crowd import FIRST, NUMBERS, fill_ledger
 from tests.ledger.raw import Raw
+from tests.ledger.statement_costs import cost_of
 from tests.postgres import Databases
 
 FEW, MANY = 2_000, 20_000
@@ -31,7 +31,7 @@ def pair(
         few, many = (open_ledger(url, durable=False) for url in urls)
         for ledger, tasks in ((few, FEW), (many, MANY)):
             stack.callback(ledger.close)
-            place = fill(ledger, tasks)
+            place = fill_ledger(ledger, tasks)
             _read_all(Raw(ledger.url), place.run, tasks)
         yield few, many
 
@@ -40,10 +40,10 @@ def test_letting_go_who_reads_everything_costs_the_same_with_ten_times_the_input
     pair: tuple[Ledger, Ledger],
 ) -> None:
     def last_done(tasks: int) -> list[TaskId]:
-        return [TaskId(FIRST + tasks // 2 - each) for each in range(10)]
+        return [TaskId(FIRST + tasks // 2 - number) for number in range(10)]
 
-    few = cost_of(pair[0], lambda tx: _none(tx.lineage.released(last_done(FEW))))
-    many = cost_of(pair[1], lambda tx: _none(tx.lineage.released(last_done(MANY))))
+    few = cost_of(pair[0], lambda tx: _none(tx.lineage.dependants_to_release(last_done(FEW))))
+    many = cost_of(pair[1], lambda tx: _none(tx.lineage.dependants_to_release(last_done(MANY))))
 
     assert 0 < many <= 2 * few
 
@@ -52,8 +52,11 @@ def test_looking_for_critics_that_failed_costs_the_same_after_ten_times_the_fail
     pair: tuple[Ledger, Ledger],
 ) -> None:
     costs = [
-        cost_of(each, lambda tx: _none(tx.critiques.unheard(StageId(1), StageId(3), few=True)))
-        for each in pair
+        cost_of(
+            ledger,
+            lambda tx: _none(tx.critiques.failed_critiques(StageId(1), StageId(3), few=True)),
+        )
+        for ledger in pair
     ]
 
     assert 0 < costs[1] <= 2 * costs[0]
@@ -73,12 +76,12 @@ def _read_all(raw: Raw, run: int, tasks: int) -> None:
         )  # fmt: skip
     columns = "id, workspace_id, run_id, stage_id, subject_hash, question_hash, state"
     raw.rows(
-        f"{COUNTED} INSERT INTO tasks ({columns})"
+        f"{NUMBERS} INSERT INTO tasks ({columns})"
         f" SELECT :reader, 'local', :run, 2, {hashed}, {hashed}, 'waiting' FROM n",
         count=1, reader=READER, run=run,
     )  # fmt: skip
     raw.rows(
-        f"{COUNTED} INSERT INTO task_inputs (task_id, ordinal, input_task_id)"
+        f"{NUMBERS} INSERT INTO task_inputs (task_id, ordinal, input_task_id)"
         " SELECT :reader, i - 1, :first + i FROM n",
         count=tasks, reader=READER, first=FIRST,
     )  # fmt: skip

@@ -10,11 +10,11 @@ from quire.domain.ids import WorkspaceId
 from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.ledger.statements import migrations
-from tests.ledger import making
-from tests.ledger.making import NOW, begin, owing
+from tests.ledger import factories
+from tests.ledger.factories import NOW, new_run, run_with_ready_tasks
 from tests.ledger.raw import Raw
 
-ROOT = Path(making.__file__).parents[2]
+ROOT = Path(factories.__file__).parents[2]
 OPEN = "import sys; from quire.ledger.ledger import open_ledger; open_ledger(sys.argv[1]).close()"
 
 
@@ -23,14 +23,14 @@ def test_a_fresh_ledger_has_the_newest_version(ledger: Ledger, raw: Raw) -> None
 
 
 def test_opening_a_ledger_again_changes_nothing(ledger: Ledger, raw: Raw) -> None:
-    place = owing(ledger)
+    place = run_with_ready_tasks(ledger)
     before = _tables(raw)
 
     again = open_ledger(ledger.url)
 
     assert _tables(raw) == before
     with again.snapshot() as tx:
-        assert tx.tallies.of_run(place.run) == {"ready": 3}
+        assert tx.tallies.tallies_of_run(place.run) == {"ready": 3}
     again.close()
 
 
@@ -45,7 +45,7 @@ def test_processes_that_open_a_fresh_ledger_at_once_all_succeed(
 
     assert complaints == [""] * 4
     ledger = open_ledger(bare_url)
-    begin(ledger)
+    new_run(ledger)
     ledger.close()
 
 
@@ -82,7 +82,7 @@ def test_a_migration_that_fails_leaves_nothing_half_done(
 def test_a_later_migration_is_applied_to_a_ledger_that_holds_something(
     ledger: Ledger, raw: Raw, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = owing(ledger)
+    place = run_with_ready_tasks(ledger)
     newest = max(migrations(ledger.dialect))
     added = {newest + 1: "ALTER TABLE runs ADD COLUMN colour TEXT;  -- a comment; with a semicolon"}
     known = migrations(ledger.dialect)
@@ -98,21 +98,23 @@ def test_holds_outlast_the_migration_that_knows_more_reasons(
     bare_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = {dialect: migrations(dialect) for dialect in ("sqlite", "postgres")}
-    old = {name: {no: text for no, text in each.items() if no < 9} for name, each in known.items()}
+    old = {
+        name: {no: text for no, text in record.items() if no < 9} for name, record in known.items()
+    }
     monkeypatch.setattr("quire.ledger.ledger.migrations", old.__getitem__)
     ledger = open_ledger(bare_url)
-    place = begin(ledger)
+    place = new_run(ledger)
     with ledger.transaction() as tx:
-        tx.holds.add(place.run, HoldKind.USER, "paused", NOW)
+        tx.holds.add_hold(place.run, HoldKind.USER, "paused", NOW)
     ledger.close()
     monkeypatch.undo()
 
     ledger = open_ledger(bare_url)
 
     with ledger.transaction() as tx:
-        assert tx.holds.add(place.run, HoldKind.PLUGIN, "broken", NOW)
-        assert not tx.holds.add(place.run, HoldKind.USER, "paused", NOW)  # once is enough
-        kinds = [hold.kind for hold in tx.holds.of_run(place.run)]
+        assert tx.holds.add_hold(place.run, HoldKind.PLUGIN, "broken", NOW)
+        assert not tx.holds.add_hold(place.run, HoldKind.USER, "paused", NOW)  # once is enough
+        kinds = [hold.kind for hold in tx.holds.holds_of_run(place.run)]
     assert kinds == [HoldKind.PLUGIN, HoldKind.USER]
     ledger.close()
 
@@ -123,7 +125,7 @@ def test_both_databases_have_the_same_tables_and_columns(
     shapes = []
     for url in (str(tmp_path / "quire.db"), postgres_database):
         ledger, raw = open_ledger(url, workspace=WorkspaceId("any")), Raw(url)
-        shapes.append({each: _columns(raw, each) for each in _tables(raw) - {"quire_version"}})
+        shapes.append({name: _columns(raw, name) for name in _tables(raw) - {"quire_version"}})
         ledger.close()
         raw.close()
 

@@ -16,11 +16,11 @@ from quire.domain.errors import LedgerError, LedgerUnavailable
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.ledger.sqlite import SqliteDatabase
 from quire.ledger.statements import migrations
-from tests.ledger import making
-from tests.ledger.making import NOW, add_document, owing, tasks_of
+from tests.ledger import factories
+from tests.ledger.factories import NOW, add_document, run_with_ready_tasks, tasks_of
 from tests.ledger.raw import Raw
 
-ROOT = Path(making.__file__).parents[2]
+ROOT = Path(factories.__file__).parents[2]
 NOBODY = 65534
 TRY_TO_WRITE = f"""
 import os, sys
@@ -60,7 +60,7 @@ def test_another_programs_sqlite_file_is_refused_and_left_as_it_was(tmp_path: Pa
         open_ledger(str(path))
 
     assert path.read_bytes() == before
-    assert [each.name for each in tmp_path.iterdir()] == ["theirs.db"]
+    assert [key_path.name for key_path in tmp_path.iterdir()] == ["theirs.db"]
 
 
 class Watched(SqliteDatabase):
@@ -87,7 +87,7 @@ def test_a_file_that_becomes_a_ledger_while_we_look_at_it_is_no_strangers(tmp_pa
         Watched(str(path)).close()
 
     with closing(open_ledger(str(path), must_exist=True)) as ledger:
-        owing(ledger)
+        run_with_ready_tasks(ledger)
 
 
 def test_a_text_file_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:
 
     ledger = open_ledger(f"sqlite:///{path}")
 
-    place = owing(ledger)
+    place = run_with_ready_tasks(ledger)
     ledger.close()
     raw = Raw(str(path))
     made = {name for (name,) in raw.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -144,7 +144,10 @@ def test_a_file_that_may_not_be_read_gets_one_clear_line(open_folder: Path) -> N
     open_ledger(str(path)).close()
     path.chmod(0o000 if os.geteuid() else 0o600)
 
-    assert _told(path) == f"{path}: it cannot be opened; does its folder exist, and is it yours?"
+    assert (
+        _try_to_write(path)
+        == f"{path}: it cannot be opened; does its folder exist, and is it yours?"
+    )
 
 
 def test_a_read_only_ledger_gets_one_clear_line(open_folder: Path) -> None:
@@ -153,28 +156,28 @@ def test_a_read_only_ledger_gets_one_clear_line(open_folder: Path) -> None:
     path.chmod(0o444)
     open_folder.chmod(0o555)
 
-    told = _told(path)
+    message = _try_to_write(path)
 
-    assert told == f"{path}: the ledger is read-only; give this user write access to it"
+    assert message == f"{path}: the ledger is read-only; give this user write access to it"
 
 
 def test_a_full_disk_passes_and_leaves_nothing_half_written(tmp_path: Path) -> None:
     ledger = open_ledger(str(tmp_path / "quire.db"))
-    place = owing(ledger)
+    place = run_with_ready_tasks(ledger)
     pages = _writer(ledger).execute("PRAGMA page_count").fetchone()[0]
     _writer(ledger).execute(f"PRAGMA max_page_count = {pages + 10}")
 
     def fill() -> None:
         with ledger.transaction() as tx:
-            tx.tasks.move("pack", tasks_of(tx, place))
+            tx.tasks.move_tasks("pack", tasks_of(tx, place))
             add_document(tx, ["x" * 10_000] * 100, "b.txt")
 
     with pytest.raises(LedgerUnavailable, match="the disk is full; free some space"):
         fill()
 
     with ledger.snapshot() as tx:
-        assert tx.tallies.of_run(place.run) == {"ready": 3}
-        assert len(tx.documents.all()) == 1
+        assert tx.tallies.tallies_of_run(place.run) == {"ready": 3}
+        assert len(tx.documents.list_documents()) == 1
     _writer(ledger).execute(f"PRAGMA max_page_count = {pages + 10_000}")
     fill()
     ledger.close()
@@ -203,7 +206,7 @@ def test_a_writer_that_waits_too_long_is_told_so(
         pass
 
     with second.transaction() as tx:
-        tx.workers.add("here", 1, "0", NOW)
+        tx.workers.add_worker("here", 1, "0", NOW)
     first.close()
     second.close()
 
@@ -211,20 +214,20 @@ def test_a_writer_that_waits_too_long_is_told_so(
 def test_a_damaged_ledger_is_one_clear_line(tmp_path: Path) -> None:
     path = tmp_path / "quire.db"
     ledger = open_ledger(str(path))
-    owing(ledger, ["one"] * 500)
+    run_with_ready_tasks(ledger, ["one"] * 500)
     ledger.close()
     whole = path.read_bytes()
     path.write_bytes(whole[:8192] + b"\xff" * (len(whole) - 8192))
 
     def read() -> None:
         with open_ledger(str(path)).snapshot() as tx:
-            tx.documents.all()
+            tx.documents.list_documents()
 
     with pytest.raises(LedgerError, match=r"^[^\n]*quire.db: [^\n]+$"):
         read()
 
 
-def _told(path: Path) -> str:
+def _try_to_write(path: Path) -> str:
     """What somebody without rights is told when they open and write."""
     done = subprocess.run(
         [sys.executable, "-c", TRY_TO_WRITE, str(path)],

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from quire.ledger.ledger import open_ledger
-from quire.ledger.postgres import PLANNING
+from quire.ledger.postgres import PLANNER_SETTINGS
 from quire.ledger.statements import load
-from tests.ledger.crowd import FIRST, fill
-from tests.ledger.making import Place
+from tests.ledger.crowd import FIRST, fill_ledger
+from tests.ledger.factories import Place
 from tests.ledger.raw import Raw
 from tests.postgres import Databases
 
@@ -28,27 +28,30 @@ ASKED: dict[str, tuple[dict[str, object], str]] = {
     "sendable_requests": ({"lane": 1, "limit": 16, "now": 1}, "requests_queued"),
     "answered_attempts": ({"limit": 256}, "attempts_answered"),
     "open_lanes": ({"now": 1}, "runs_running"),
-    "queued_in_lane": ({"lane": 1, "limit": 16}, "requests_queued"),
-    "stale_renders": ({"lane": 1, "version": 1}, "requests_queued"),
+    "count_queued_in_lane": ({"lane": 1, "limit": 16}, "requests_queued"),
+    "outdated_requests": ({"lane": 1, "version": 1}, "requests_queued"),
     "silent_workers": ({"before": 1}, "workers_alive"),
     "unknown_attempts": ({"before": 1, "limit": 1000}, "attempts_unknown"),
     "open_attempts_of_workers": ({"workers": [1]}, "attempts_open"),
     "output_samples": ({"lane": 1, "limit": 200}, "requests_closed"),
     "subjects_after": ({"run": 1, "ordinal": 0, "index": 9999, "limit": 500}, ""),
-    "sampled_after": ({"run": 1, "ordinal": 0, "index": 9999, "limit": 500}, ""),
-    "members": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
-    "sendable_members": ({"ids": [FIRST + 1, FIRST + 2], "most": 12}, ""),
-    "members_content": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
-    "carried_elsewhere": ({"tasks": [FIRST + 1], "requests": [FIRST + 1]}, "request_tasks_task"),
+    "sampled_subjects_after": ({"run": 1, "ordinal": 0, "index": 9999, "limit": 500}, ""),
+    "take_members": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
+    "count_sendable_members": ({"ids": [FIRST + 1, FIRST + 2], "most": 12}, ""),
+    "member_contents": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
+    "tasks_carried_elsewhere": (
+        {"tasks": [FIRST + 1], "requests": [FIRST + 1]},
+        "request_tasks_task",
+    ),
     "move_tasks": ({"ids": [FIRST + 1], "source": "done", "target": "done"}, ""),
-    "move_group": (
+    "move_task_group": (
         {"stage": 1, "ids": [FIRST + 1], "source": "done", "target": "done", "calls": 1},
         "",
     ),
     "claim_requests": ({"ids": [FIRST + 1], "source": "queued", "target": "out"}, ""),
     "count_open_attempts": ({"ids": [FIRST + 1]}, ""),
     "attempts_by_id": ({"ids": [FIRST + 1]}, ""),
-    "queued_of_run": ({"run": 1, "limit": 100}, "requests_queued"),
+    "queued_requests_of_run": ({"run": 1, "limit": 100}, "requests_queued"),
     "next_lane_moment": ({"run": 1}, "requests_queued"),
     "move_requests": ({"ids": [FIRST + 1], "source": "out", "target": "closed"}, ""),
     "move_attempts": ({"ids": [FIRST + 1], "source": "open", "target": "answered"}, ""),
@@ -56,7 +59,7 @@ ASKED: dict[str, tuple[dict[str, object], str]] = {
     "get_task": ({"id": FIRST + 1}, ""),
     "get_request": ({"id": FIRST + 1}, ""),
     "attempts_of_request": ({"id": FIRST + 1}, ""),
-    "undecoded": ({}, "attempts_answered"),
+    "undecoded_responses": ({}, "attempts_answered"),
     "tallies_of_stage": ({"stage": 1}, "tallies_stage"),
     "crowded_stages": ({"limit": 200}, "tallies_stage"),
     "tasks_of_documents": ({"stage": 1, "documents": [1]}, "tasks_document"),
@@ -64,13 +67,13 @@ ASKED: dict[str, tuple[dict[str, object], str]] = {
     "block_tasks_of_documents": ({"stage": 1, "documents": [2]}, "tasks_block"),
     "counts_of_batches": ({"ids": [1, 2]}, "attempts_"),
     "due_batches": ({"now": 1, "limit": 8}, ""),
-    "drafted": ({"batch": 1, "after": 0, "limit": 1000}, "attempts_"),
+    "drafted_calls": ({"batch": 1, "after": 0, "limit": 1000}, "attempts_"),
     "open_attempts_of_batch": ({"batch": 1, "limit": 1000}, "attempts_"),
-    "attempts_of_batch": ({"batch": 1, "ids": [FIRST + 1]}, ""),
-    "mark_late": ({"batch": 1}, "attempts_"),
+    "attempt_states_of_batch": ({"batch": 1, "ids": [FIRST + 1]}, ""),
+    "mark_requests_late": ({"batch": 1}, "attempts_"),
     "tasks_in_late_requests": ({"batch": 1, "limit": 1000}, "attempts_"),
     "redirect_requests": ({"lane": 1, "target": 1}, "requests_queued"),
-    "calls_in_flight": ({"run": 1}, "attempts_open"),
+    "count_calls_in_flight": ({"run": 1}, "attempts_open"),
 }
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
@@ -82,10 +85,10 @@ def crowded(
 ) -> Iterator[tuple[Raw, Place]]:
     """A ledger with twenty thousand tasks in one stage."""
     if request.param == "sqlite":
-        yield from _filled(str(tmp_path_factory.mktemp("crowd") / "quire.db"))
+        yield from _fill_ledger(str(tmp_path_factory.mktemp("crowd") / "quire.db"))
         return
     with postgres.database() as url:
-        yield from _filled(url)
+        yield from _fill_ledger(url)
 
 
 @pytest.mark.parametrize("name", ASKED)
@@ -97,15 +100,15 @@ def test_a_frequent_statement_never_reads_a_whole_table(
 
     plan = _plan(raw, name, asked | {"workspace": "local"})
 
-    assert _scanned(plan, load(raw.dialect)[name].text) == [], plan
+    assert _scanned_tables(plan, load(raw.dialect)[name].text) == [], plan
     assert not WHOLE_STAGE.search(plan), plan
     assert index in plan or (raw.dialect == "postgres" and index.startswith(SMALL)), plan
     assert place.run == 1
 
 
-def _filled(url: str) -> Iterator[tuple[Raw, Place]]:
+def _fill_ledger(url: str) -> Iterator[tuple[Raw, Place]]:
     ledger = open_ledger(url, durable=False)
-    place = fill(ledger, TASKS)
+    place = fill_ledger(ledger, TASKS)
     raw = Raw(url)
     yield raw, place
     raw.close()
@@ -116,10 +119,10 @@ def _plan(raw: Raw, name: str, values: dict[str, object]) -> str:
     """How the database would carry out a statement, in the way the ledger asks it to."""
     text = load(raw.dialect)[name].text
     if raw.dialect == "sqlite":
-        lists = {key: json.dumps(each) for key, each in values.items() if isinstance(each, list)}
+        lists = {key: json.dumps(value) for key, value in values.items() if isinstance(value, list)}
         rows = raw.rows(f"EXPLAIN QUERY PLAN {text}", **values | lists)
         return "\n".join(row[3] for row in rows)
-    for statement in PLANNING:
+    for statement in PLANNER_SETTINGS:
         raw.rows(statement)
     written = _PARAMETER.sub(lambda found: _literal(values[found[1]]), text)
     return "\n".join(row[0] for row in raw.rows(f"EXPLAIN {written}"))
@@ -131,7 +134,7 @@ def _literal(value: object) -> str:
     return f"'{value}'" if isinstance(value, str) else str(value)
 
 
-def _scanned(plan: str, text: str) -> list[str]:
+def _scanned_tables(plan: str, text: str) -> list[str]:
     """Tables that grow without end and are read from one end to the other."""
     names = re.findall(r"\b(?:FROM|JOIN)\s+(\w+)(?: (?:AS )?(\w+))?", text)
     tables = {name: table for table, alias in names for name in (table, alias)}

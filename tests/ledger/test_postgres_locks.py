@@ -10,20 +10,20 @@ import pytest
 
 from quire.domain.errors import LedgerUnavailable
 from quire.ledger.ledger import Ledger
-from quire.pipeline.control import pause
-from quire.pipeline.record import record_answers
-from tests.ledger.making import (
+from quire.pipeline.calls.record import record_answers
+from quire.pipeline.commands.control import pause
+from tests.ledger.factories import (
     NOW,
     add_document,
     answer,
-    begin,
-    owe,
-    owing,
-    pack,
+    claim_next,
+    expand_runs,
+    new_run,
+    pack_tasks,
     reply,
     request_of,
-    sent,
-    take_next,
+    run_with_ready_tasks,
+    send_all,
     tasks_of,
 )
 from tests.ledger.raw import Raw
@@ -35,80 +35,84 @@ LONG = 120.0  # seconds: whoever waits so long was not woken
 def test_two_claims_take_different_requests_and_never_more_than_their_limit(
     postgres_ledger: Ledger,
 ) -> None:
-    place = owing(postgres_ledger, ["one"] * 16)
+    place = run_with_ready_tasks(postgres_ledger, ["one"] * 16)
     with postgres_ledger.transaction() as tx:
-        assert pack(tx, place) == 8
+        assert pack_tasks(tx, place) == 8
 
     with postgres_ledger.transaction() as first, postgres_ledger.transaction() as second:
-        one = {each.id for each in take_next(first, place.lane, 3, NOW)}
-        two = {each.id for each in take_next(second, place.lane, 3, NOW)}
+        one = {request.id for request in claim_next(first, place.lane, 3, NOW)}
+        two = {request.id for request in claim_next(second, place.lane, 3, NOW)}
         with postgres_ledger.transaction() as third:
-            three = {each.id for each in take_next(third, place.lane, 5, NOW)}
+            three = {request.id for request in claim_next(third, place.lane, 5, NOW)}
 
-    assert [len(each) for each in (one, two, three)] == [3, 3, 2]
+    assert [len(item) for item in (one, two, three)] == [3, 3, 2]
     assert len(one | two | three) == 8
 
 
 def test_two_settlers_take_different_answers(postgres_ledger: Ledger) -> None:
-    place, attempts = sent(postgres_ledger, ["one"] * 8)
+    place, attempts = send_all(postgres_ledger, ["one"] * 8)
     with postgres_ledger.transaction() as tx:
-        record_answers(tx, [answer(place, each, b"{}", reply()) for each in attempts], NOW)
+        record_answers(tx, [answer(place, attempt, b"{}", reply()) for attempt in attempts], NOW)
 
     with postgres_ledger.transaction() as first, postgres_ledger.transaction() as second:
-        one = {each.attempt_id for each in first.attempts.answered(3)}
-        two = {each.attempt_id for each in second.attempts.answered(3)}
+        one = {attempt.attempt_id for attempt in first.attempts.take_answered(3)}
+        two = {attempt.attempt_id for attempt in second.attempts.take_answered(3)}
 
     assert (len(one), len(two), len(one | two)) == (3, 1, 4)
 
 
 def test_two_who_read_again_read_different_responses(postgres_ledger: Ledger) -> None:
-    place, attempts = sent(postgres_ledger, ["one"] * 4)
+    place, attempts = send_all(postgres_ledger, ["one"] * 4)
     with postgres_ledger.transaction() as tx:
-        record_answers(tx, [answer(place, each) for each in attempts], NOW)
+        record_answers(tx, [answer(place, attempt) for attempt in attempts], NOW)
 
     with postgres_ledger.transaction() as first, postgres_ledger.transaction() as second:
-        assert [each.attempt_id for each in first.attempts.undecoded()] == attempts
-        assert second.attempts.undecoded() == []
+        assert [
+            response.attempt_id for response in first.attempts.undecoded_responses()
+        ] == attempts
+        assert second.attempts.undecoded_responses() == []
 
 
 def test_two_who_prepare_pack_different_tasks(postgres_ledger: Ledger) -> None:
-    place = owing(postgres_ledger, ["one"] * 6)
+    place = run_with_ready_tasks(postgres_ledger, ["one"] * 6)
 
     with postgres_ledger.transaction() as first, postgres_ledger.transaction() as second:
-        one = {each.id for each in first.tasks.ready(place.stage, 4)}
-        two = {each.id for each in second.tasks.ready(place.stage, 4)}
+        one = {task.id for task in first.tasks.ready_tasks(place.stage, 4)}
+        two = {task.id for task in second.tasks.ready_tasks(place.stage, 4)}
 
     assert (len(one), len(two), len(one | two)) == (4, 2, 6)
 
 
 def test_a_request_is_not_claimed_while_its_late_answer_is_judged(postgres_ledger: Ledger) -> None:
-    place, (attempt,) = sent(postgres_ledger)
+    place, (attempt,) = send_all(postgres_ledger)
     with postgres_ledger.transaction() as tx:
-        tx.attempts.move("lose", [attempt])
-        tx.requests.move("release", [request_of(tx, attempt)])
+        tx.attempts.move_attempts("lose", [attempt])
+        tx.requests.move_requests("release", [request_of(tx, attempt)])
         record_answers(tx, [answer(place, attempt, b"{}", reply())], NOW)
 
     with postgres_ledger.transaction() as settler, postgres_ledger.transaction() as courier:
-        assert [each.attempt_id for each in settler.attempts.answered(5)] == [attempt]
-        settler.attempts.move("settle", [attempt])
+        assert [
+            answered_attempt.attempt_id for answered_attempt in settler.attempts.take_answered(5)
+        ] == [attempt]
+        settler.attempts.move_attempts("settle", [attempt])
 
-        assert take_next(courier, place.lane, 5, NOW) == []
+        assert claim_next(courier, place.lane, 5, NOW) == []
 
 
 def test_a_second_who_expands_gives_way_and_adds_nothing_twice(postgres_ledger: Ledger) -> None:
-    place = begin(postgres_ledger, ["one"] * 7)
+    place = new_run(postgres_ledger, ["one"] * 7)
     with postgres_ledger.transaction() as tx:
         tx.runs.lock_stage(place.stage)
-        subjects = tx.documents.subjects(place.run, 0, -1, 4)
-        tx.runs.set_cursor(place.stage, 0, subjects[-1].block_index, len(subjects))
+        subjects = tx.documents.next_subjects(place.run, 0, -1, 4)
+        tx.runs.set_stage_cursor(place.stage, 0, subjects[-1].block_index, len(subjects))
 
-        assert owe(postgres_ledger) == 0
+        assert expand_runs(postgres_ledger) == 0
 
-    assert owe(postgres_ledger) == 3
+    assert expand_runs(postgres_ledger) == 3
 
 
 def test_a_second_command_on_a_run_waits_for_the_first(postgres_ledger: Ledger) -> None:
-    place = begin(postgres_ledger)
+    place = new_run(postgres_ledger)
 
     def pause_again() -> bool:
         with postgres_ledger.transaction() as tx:
@@ -123,16 +127,16 @@ def test_a_second_command_on_a_run_waits_for_the_first(postgres_ledger: Ledger) 
 
 
 def test_members_of_a_request_are_taken_until_the_end(postgres_ledger: Ledger) -> None:
-    place, (attempt,) = sent(postgres_ledger)
+    place, (attempt,) = send_all(postgres_ledger)
 
     def accept_too() -> list[str]:
         with postgres_ledger.transaction() as tx:
-            return [each.state for each in tx.requests.members([request_of(tx, attempt)])]
+            return [member.state for member in tx.requests.take_members([request_of(tx, attempt)])]
 
     with postgres_ledger.transaction() as tx:
-        tx.requests.members([request_of(tx, attempt)])
+        tx.requests.take_members([request_of(tx, attempt)])
         with _meanwhile(postgres_ledger, accept_too) as second:
-            tx.tasks.move("accept", tasks_of(tx, place))
+            tx.tasks.move_tasks("accept", tasks_of(tx, place))
 
     assert second.result(60) == ["done"]
 
@@ -140,47 +144,49 @@ def test_members_of_a_request_are_taken_until_the_end(postgres_ledger: Ledger) -
 def test_tallies_appended_while_others_fold_are_neither_lost_nor_counted_twice(
     postgres_ledger: Ledger,
 ) -> None:
-    place = owing(postgres_ledger)
+    place = run_with_ready_tasks(postgres_ledger)
 
     def fold_too() -> None:
         with postgres_ledger.transaction() as tx:
-            tx.tallies.fold(place.stage)
+            tx.tallies.fold_tallies(place.stage)
 
     with postgres_ledger.transaction() as tx:
-        tx.tallies.fold(place.stage)
+        tx.tallies.fold_tallies(place.stage)
         with _meanwhile(postgres_ledger, fold_too) as second:
             with postgres_ledger.transaction() as other:
-                other.tasks.move("pack", tasks_of(other, place)[:1])
+                other.tasks.move_tasks("pack", tasks_of(other, place)[:1])
             with postgres_ledger.snapshot() as reader:
-                assert reader.tallies.of_stage(place.stage) == {"ready": 2, "packed": 1}
+                assert reader.tallies.tallies_of_stage(place.stage) == {"ready": 2, "packed": 1}
     second.result(60)
 
     with postgres_ledger.snapshot() as reader:
-        assert reader.tallies.of_stage(place.stage) == {"ready": 2, "packed": 1}
+        assert reader.tallies.tallies_of_stage(place.stage) == {"ready": 2, "packed": 1}
 
 
 def test_requests_of_a_document_that_is_purged_are_not_claimed_meanwhile(
     postgres_ledger: Ledger,
 ) -> None:
-    place = owing(postgres_ledger)
+    place = run_with_ready_tasks(postgres_ledger)
     with postgres_ledger.transaction() as tx:
-        pack(tx, place)
+        pack_tasks(tx, place)
 
     with postgres_ledger.transaction() as purger, postgres_ledger.transaction() as courier:
-        assert {state for _, state in purger.purges.touched(place.document).requests} == {"queued"}
+        assert {state for _, state in purger.purges.take_scope(place.document).requests} == {
+            "queued"
+        }
 
-        assert take_next(courier, place.lane, 5, NOW) == []
+        assert claim_next(courier, place.lane, 5, NOW) == []
 
 
 def test_tasks_of_a_document_that_is_purged_are_not_packed_meanwhile(
     postgres_ledger: Ledger,
 ) -> None:
-    place = owing(postgres_ledger)
+    place = run_with_ready_tasks(postgres_ledger)
 
     with postgres_ledger.transaction() as purger, postgres_ledger.transaction() as courier:
-        purger.purges.touched(place.document)
+        purger.purges.take_scope(place.document)
 
-        assert courier.tasks.ready(place.stage, 5) == []
+        assert courier.tasks.ready_tasks(place.stage, 5) == []
 
 
 def test_two_who_ingest_the_same_document_at_once_end_with_one_of_them_trying_again(
@@ -207,14 +213,14 @@ def test_a_notification_wakes_those_who_wait(postgres_ledger: Ledger) -> None:
     with postgres_ledger.transaction() as tx:
         tx.notify()
 
-    woken = _waited(postgres_ledger, LONG)
-    unwoken = _waited(postgres_ledger, 1.0)
+    woken = _measure_wait(postgres_ledger, LONG)
+    unwoken = _measure_wait(postgres_ledger, 1.0)
 
     assert woken < LONG / 2
     assert unwoken > 0.9  # not half of it, as without a connection: one notice wakes once
 
 
-def _waited(ledger: Ledger, seconds: float) -> float:
+def _measure_wait(ledger: Ledger, seconds: float) -> float:
     """How long it was waited for news, in seconds."""
     began = monotonic()
     ledger.wait(seconds)
@@ -227,12 +233,12 @@ def _meanwhile(ledger: Ledger, action: Callable[[], T]) -> Iterator["Future[T]"]
     pool = ThreadPoolExecutor(1)
     future = pool.submit(action)
     pool.shutdown(wait=False)  # it ends when our transaction does
-    look = Raw(ledger.url)
-    while not future.done() and not look.one(
+    observer = Raw(ledger.url)
+    while not future.done() and not observer.one(
         "SELECT count(*) FROM pg_stat_activity"
         " WHERE datname = current_database() AND wait_event_type = 'Lock'"
     ):
         pass
-    look.close()
+    observer.close()
     assert not future.done(), "it did not wait"
     yield future

@@ -43,7 +43,7 @@ def test_every_statement_compiles(ledger: Ledger, raw: Raw) -> None:
 
 
 def test_every_bulk_insert_compiles_as_a_copy(postgres_ledger: Ledger) -> None:
-    copies = [each.copy for each in load("postgres").values() if each.copy]
+    copies = [statement.copy for statement in load("postgres").values() if statement.copy]
     with psycopg.connect(postgres_ledger.url) as connection:
         for text in copies:
             with connection.cursor().copy(text):  # no rows

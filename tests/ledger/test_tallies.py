@@ -8,7 +8,7 @@ import pytest
 from quire.domain.ids import TaskId
 from quire.domain.states import TASK
 from quire.ledger.ledger import Ledger, Transaction
-from tests.ledger.making import Place, owing, tasks_of
+from tests.ledger.factories import Place, run_with_ready_tasks, tasks_of
 from tests.ledger.raw import Raw
 
 Step = Callable[[Transaction, Place, Random], None]
@@ -19,9 +19,9 @@ class Regret(Exception):
 
 
 def test_a_move_appends_its_tally_in_the_same_transaction(ledger: Ledger, raw: Raw) -> None:
-    place = owing(ledger)
+    place = run_with_ready_tasks(ledger)
     with ledger.transaction() as tx:
-        tx.tasks.move("pack", tasks_of(tx, place)[:2])
+        tx.tasks.move_tasks("pack", tasks_of(tx, place)[:2])
 
     assert raw.rows("SELECT what, delta FROM tallies ORDER BY id") == [
         ("ready", 3),
@@ -31,43 +31,43 @@ def test_a_move_appends_its_tally_in_the_same_transaction(ledger: Ledger, raw: R
 
 
 def test_who_did_not_move_is_not_tallied(ledger: Ledger, raw: Raw) -> None:
-    place = owing(ledger)
+    place = run_with_ready_tasks(ledger)
     with ledger.transaction() as tx:
-        assert tx.tasks.move("return", tasks_of(tx, place)) == 0
+        assert tx.tasks.move_tasks("return", tasks_of(tx, place)) == 0
 
     assert raw.rows("SELECT what, delta FROM tallies") == [("ready", 3)]
 
 
 def test_tasks_of_two_stages_are_tallied_apart(ledger: Ledger) -> None:
-    first, second = owing(ledger, name="a"), owing(ledger, name="b")
+    first, second = run_with_ready_tasks(ledger, name="a"), run_with_ready_tasks(ledger, name="b")
     with ledger.transaction() as tx:
-        tx.tasks.move("pack", [*tasks_of(tx, first), *tasks_of(tx, second)[:1]])
+        tx.tasks.move_tasks("pack", [*tasks_of(tx, first), *tasks_of(tx, second)[:1]])
 
         assert _sums(tx, first) == {"packed": 3}
         assert _sums(tx, second) == {"ready": 2, "packed": 1}
-        assert tx.tallies.of_run(second.run) == {"ready": 2, "packed": 1}
+        assert tx.tallies.tallies_of_run(second.run) == {"ready": 2, "packed": 1}
 
 
 def test_folding_keeps_the_sums_and_leaves_one_row_for_each(ledger: Ledger, raw: Raw) -> None:
-    place = owing(ledger)
+    place = run_with_ready_tasks(ledger)
     with ledger.transaction() as tx:
         for _ in range(5):
-            tx.tasks.move("pack", tasks_of(tx, place))
-            tx.tasks.move("return", tasks_of(tx, place))
-        tx.tallies.add(place.stage, {"cost": 2**40, "calls": 3})
+            tx.tasks.move_tasks("pack", tasks_of(tx, place))
+            tx.tasks.move_tasks("return", tasks_of(tx, place))
+        tx.tallies.add_tallies(place.stage, {"cost": 2**40, "calls": 3})
         before = _sums(tx, place)
-        assert tx.tallies.crowded(20) == [place.stage]
-        tx.tallies.fold(place.stage)
+        assert tx.tallies.crowded_stages(20) == [place.stage]
+        tx.tallies.fold_tallies(place.stage)
 
         assert _sums(tx, place) == before == {"ready": 3, "cost": 2**40, "calls": 3}
-        assert tx.tallies.crowded(20) == []
+        assert tx.tallies.crowded_stages(20) == []
     assert raw.one("SELECT count(*) FROM tallies") == 3
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_sums_equal_a_recount_after_any_sequence_of_moves(seed: int, ledger: Ledger) -> None:
     random = Random(seed)
-    places = [owing(ledger, ["one"] * 7, name) for name in "ab"]
+    places = [run_with_ready_tasks(ledger, ["one"] * 7, name) for name in "ab"]
     for _ in range(60):
         place = random.choice(places)
         try:
@@ -80,25 +80,29 @@ def test_sums_equal_a_recount_after_any_sequence_of_moves(seed: int, ledger: Led
             pass
 
         with ledger.snapshot() as tx:
-            assert [_sums(tx, each) for each in places] == [_recount(tx, each) for each in places]
+            assert [_sums(tx, schema_place) for schema_place in places] == [
+                _recount(tx, schema_place) for schema_place in places
+            ]
 
 
 def _move_some(tx: Transaction, place: Place, random: Random) -> None:
     tasks: list[TaskId] = random.sample(tasks_of(tx, place), 3)
-    tx.tasks.move(random.choice(list(TASK.targets)), tasks)
+    tx.tasks.move_tasks(random.choice(list(TASK.targets)), tasks)
 
 
 def _move_all(tx: Transaction, place: Place, random: Random) -> None:
-    tx.tasks.move_stage(random.choice(list(TASK.targets)), place.stage)
+    tx.tasks.move_tasks_of_stage(random.choice(list(TASK.targets)), place.stage)
 
 
 def _fold(tx: Transaction, place: Place, random: Random) -> None:
-    tx.tallies.fold(place.stage)
+    tx.tallies.fold_tallies(place.stage)
 
 
 def _sums(tx: Transaction, place: Place) -> dict[str, int]:
-    return {what: count for what, count in tx.tallies.of_stage(place.stage).items() if count}
+    return {
+        what: count for what, count in tx.tallies.tallies_of_stage(place.stage).items() if count
+    }
 
 
 def _recount(tx: Transaction, place: Place) -> dict[str, int]:
-    return tx.tallies.recount(place.stage)
+    return tx.tallies.recount_tasks(place.stage)

@@ -20,8 +20,8 @@ def having(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pat
         for name, files in packages.items():
             folder = tmp_path / name
             folder.mkdir()
-            for each, content in {"__init__.py": b"raise ImportError\n", **files}.items():
-                (folder / each).write_bytes(content)
+            for text, content in {"__init__.py": b"raise ImportError\n", **files}.items():
+                (folder / text).write_bytes(content)
         monkeypatch.syspath_prepend(tmp_path)
         return tmp_path
 

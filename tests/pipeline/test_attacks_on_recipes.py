@@ -6,19 +6,19 @@ from typing import Any
 from quire.domain.data import Json
 from quire.domain.recipes import Stage
 from quire.engine import Engine, RunHandle
-from quire.pipeline.advance import advance
 from quire.pipeline.contexts import Contexts
-from tests.pipeline.dishes import (
+from quire.pipeline.stages.advance import advance
+from tests.pipeline.recipe_stages import (
     NOTED,
     SMALL,
-    answers,
     recipe,
     record_stage,
-    sent,
-    states,
+    sent_texts,
+    task_outcomes,
+    task_states,
     text_stage,
 )
-from tests.pipeline.puppet import puppet
+from tests.pipeline.scripted_model import let_model_say
 from tests.world import World
 
 Worlds = Callable[..., World]
@@ -29,8 +29,13 @@ SUMMARY = text_stage("summary", "each_document", "Sum {{ document.text }}")
 def gate(name: str, **more: Any) -> Stage:
     """A critic that decides, and whose questions begin with its name."""
     asked = name.upper() + " {{ judged.answer }}"
-    told: dict[str, Any] = {"of": "summary", "critic": "gate", "accepts": "answer.approved", **more}
-    return record_stage(name, "each_result", asked, NOTED, **told)
+    fields: dict[str, Any] = {
+        "of": "summary",
+        "critic": "gate",
+        "accepts": "answer.approved",
+        **more,
+    }
+    return record_stage(name, "each_result", asked, NOTED, **fields)
 
 
 def says(approved: bool) -> Mapping[str, Json]:
@@ -42,32 +47,36 @@ def expand_all(here: World, run: RunHandle, sweeps: int) -> dict[str, tuple[str,
     contexts = Contexts(here.engine.registry)
     for _ in range(sweeps):
         with here.engine.ledger.transaction() as tx:
-            advance(tx, contexts, here.outside.now())
+            advance(tx, contexts, here.runtime.now())
     with here.engine.ledger.snapshot() as tx:
-        return {each.name: (each.state, each.expanded) for each in tx.runs.stages(run.id)}
+        return {
+            stage.name: (stage.state, stage.expanded) for stage in tx.runs.stages_of_run(run.id)
+        }
 
 
 def asked_of(engine: Engine, run: RunHandle, stage: str) -> str:
-    return "\n".join(sent(engine, run, stage))
+    return "\n".join(sent_texts(engine, run, stage))
 
 
 def test_one_objection_among_two_critics_is_heard_whoever_speaks_first(world: Worlds) -> None:
     here = world()
     here.ingest(["Some words."], "doc")
-    puppet(here, lambda user: says('"BBB' not in user) if '"blocks"' in user else None)
+    let_model_say(here, lambda user: says('"BBB' not in user) if '"blocks"' in user else None)
 
-    run = here.engine.cook(recipe(SUMMARY, gate("aaa"), gate("bbb")), model=SMALL, max_tries=2)
+    run = here.engine.run_recipe(
+        recipe(SUMMARY, gate("aaa"), gate("bbb")), model=SMALL, max_tries=2
+    )
     run.wait()
 
-    assert states(here.engine, run)["summary"] == {"failed": 1}
-    assert str(answers(here.engine, run, "summary")[0][1]).startswith("bbb: ")
+    assert task_states(here.engine, run)["summary"] == {"failed": 1}
+    assert str(task_outcomes(here.engine, run, "summary")[0][1]).startswith("bbb: ")
 
 
 def test_more_tasks_of_one_thing_than_a_chunk_are_all_made(world: Worlds) -> None:
     here = world()
     draws = text_stage("draw", "samples", "Say {{ sample }}", samples=5001)
 
-    run = here.engine.cook(recipe(draws), model=SMALL)
+    run = here.engine.run_recipe(recipe(draws), model=SMALL)
 
     assert expand_all(here, run, 4) == {"draw": ("open", 5001)}
 
@@ -78,7 +87,7 @@ def test_more_tasks_of_each_of_two_results_than_a_chunk_are_all_made(world: Worl
         here.ingest([name], name)
     draws = text_stage("draw", "samples", "{{ inputs.summary.text }}", of="summary", samples=6000)
 
-    run = here.engine.cook(recipe(SUMMARY, draws), model=SMALL, completion_mode="throughput")
+    run = here.engine.run_recipe(recipe(SUMMARY, draws), model=SMALL, completion_mode="throughput")
 
     assert expand_all(here, run, 6)["draw"] == ("open", 12_000)
 
@@ -93,14 +102,14 @@ def test_a_digest_does_not_show_what_a_critic_refused(world: Worlds) -> None:
             return says("Document 1" not in user)
         return f"a summary of {user[4:]}" if user.startswith("Sum ") else None
 
-    puppet(here, say)
-    told = "{% for each in inputs.summary %}{{ each.text }};{% endfor %}"
-    whole = text_stage("whole", "all_to_one", told, needs=("summary",))
+    let_model_say(here, say)
+    template = "{% for each in inputs.summary %}{{ each.text }};{% endfor %}"
+    whole = text_stage("whole", "all_to_one", template, needs=("summary",))
 
-    run = here.engine.cook(recipe(SUMMARY, gate("check"), whole), model=SMALL, max_tries=2)
+    run = here.engine.run_recipe(recipe(SUMMARY, gate("check"), whole), model=SMALL, max_tries=2)
     run.wait()
 
-    assert states(here.engine, run)["summary"] == {"done": 2, "failed": 1}
+    assert task_states(here.engine, run)["summary"] == {"done": 2, "failed": 1}
     assert "Document 0" in asked_of(here.engine, run, "whole")
     assert "Document 1" not in asked_of(here.engine, run, "whole")
 
@@ -113,10 +122,10 @@ def test_a_critic_of_packed_records_sees_no_other_record(world: Worlds) -> None:
         "check", "each_result", "{{ judged.answer }}", NOTED, of="read", critic="record"
     )
 
-    run = here.engine.cook(recipe(read, check), model=SMALL, pack_size=10)
+    run = here.engine.run_recipe(recipe(read, check), model=SMALL, pack_size=10)
     run.wait()
 
-    for text in sent(here.engine, run, "check"):
+    for text in sent_texts(here.engine, run, "check"):
         assert ("first block" in text) != ("Another block" in text)
 
 
@@ -128,15 +137,15 @@ def test_nothing_is_asked_about_a_document_that_was_purged_between_two_stages(
         here.ingest([f"Document {number} has a word."], f"doc{number}")
     better = text_stage("better", "each_result", "Better {{ inputs.summary.text }}", of="summary")
     again = text_stage("again", "each_document", "Again {{ document.text }}", needs=("summary",))
-    run = here.engine.cook(recipe(SUMMARY, better, again), model=SMALL, stop_after="summary")
+    run = here.engine.run_recipe(recipe(SUMMARY, better, again), model=SMALL, stop_after="summary")
     run.wait()
 
     here.engine.purge("doc1")
     run.resume()
     run.wait()
 
-    assert states(here.engine, run)["better"] == {"done": 2}
-    assert states(here.engine, run)["again"] == {"done": 2}
+    assert task_states(here.engine, run)["better"] == {"done": 2}
+    assert task_states(here.engine, run)["again"] == {"done": 2}
 
 
 def test_without_a_barrier_a_page_still_reads_every_fact_of_its_document(world: Worlds) -> None:
@@ -145,10 +154,10 @@ def test_without_a_barrier_a_page_still_reads_every_fact_of_its_document(world: 
     facts = record_stage("facts", "each_block", "Read.")
     page = text_stage("page", "each_document", "{{ inputs.facts | length }}", needs=("facts",))
 
-    run = here.engine.cook(recipe(facts, page), model=SMALL, completion_mode="throughput")
+    run = here.engine.run_recipe(recipe(facts, page), model=SMALL, completion_mode="throughput")
 
     assert expand_all(here, run, 4) == {"facts": ("open", 5001), "page": ("open", 1)}
     with here.engine.ledger.snapshot() as tx:
-        key = next(each.id for each in tx.runs.stages(run.id) if each.name == "page")
-        (task,) = [each.id for each in tx.lineage.few(key, 9)]
-        assert len(tx.subjects.inputs([task])[task]) == 5001
+        key = next(stage.id for stage in tx.runs.stages_of_run(run.id) if stage.name == "page")
+        (task,) = [related_task.id for related_task in tx.lineage.first_tasks_of_stage(key, 9)]
+        assert len(tx.subjects.inputs_of_tasks([task])[task]) == 5001

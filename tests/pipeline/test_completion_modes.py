@@ -6,15 +6,15 @@ import pytest
 
 from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.runs import HoldKind
-from quire.simulated.faults import parse
-from tests.pipeline.dishes import answers, states
-from tests.pipeline.tasting import (
+from quire.simulated.fault_scripts import parse_fault_script
+from tests.pipeline.recipe_stages import task_outcomes, task_states
+from tests.pipeline.taste_gate import (
     ALL_DONE,
     POINTS,
     SUMMARY,
-    cook,
-    held,
+    hold_kinds,
     set_taste,
+    start_run,
     tasks_of,
 )
 from tests.world import World
@@ -25,68 +25,72 @@ Worlds = Callable[..., World]
 def test_in_an_exact_run_a_failure_holds_it_until_it_is_waived(world: Worlds) -> None:
     here = world()
     set_taste(here, refuses="number1")
-    run = cook(here, completion_mode="exact", max_tries=1)
+    run = start_run(here, completion_mode="exact", max_tries=1)
     run.wait()
     (task,) = [
-        each
-        for each, (state, _) in zip(
-            tasks_of(here, run, "summary"), answers(here.engine, run, "summary"), strict=True
+        task_id
+        for task_id, (state, _) in zip(
+            tasks_of(here, run, "summary"), task_outcomes(here.engine, run, "summary"), strict=True
         )
         if state == "failed"
     ]
-    assert held(run) == [HoldKind.FAILURES]
-    assert states(here.engine, run)["points"] == {}
+    assert hold_kinds(run) == [HoldKind.FAILURES]
+    assert task_states(here.engine, run)["points"] == {}
 
     assert run.waive(task) == 1
     assert run.waive(task) == 0
     ended = run.wait()
 
     assert ended.state == "finished"
-    assert states(here.engine, run) == {
+    assert task_states(here.engine, run) == {
         "summary": {"done": 2, "failed": 1},
         "check": {"done": 2},
         "points": {"blocked": 2, "done": 4},
         "digest": {"done": 1},
     }
-    reasons = {error for state, error in answers(here.engine, run, "points") if state == "blocked"}
+    reasons = {
+        error for state, error in task_outcomes(here.engine, run, "points") if state == "blocked"
+    }
     assert reasons == {f"task {task}, which it reads, is failed"}
-    kinds = [each.kind for each in here.engine.look.events(run.id)]
+    kinds = [event.kind for event in here.engine.queries.events(run.id)]
     assert kinds.count("waived") == 1
 
 
 def test_a_waiver_lifts_no_hold_for_another_reason(world: Worlds) -> None:
     here = world()
     set_taste(here, refuses="number1")
-    run = cook(here, completion_mode="exact", max_tries=1)
+    run = start_run(here, completion_mode="exact", max_tries=1)
     run.wait()
     with here.engine.ledger.transaction() as tx:
         for kind in (HoldKind.REFUSED, HoldKind.PLUGIN):
-            assert tx.holds.add(run.id, kind, "another reason", here.outside.now())
+            assert tx.holds.add_hold(run.id, kind, "another reason", here.runtime.now())
 
-    failed = zip(tasks_of(here, run, "summary"), answers(here.engine, run, "summary"), strict=True)
+    failed = zip(
+        tasks_of(here, run, "summary"), task_outcomes(here.engine, run, "summary"), strict=True
+    )
     assert sum(run.waive(task) for task, (state, _) in failed if state == "failed") == 1
 
-    assert held(run) == [HoldKind.PLUGIN, HoldKind.REFUSED]
+    assert hold_kinds(run) == [HoldKind.PLUGIN, HoldKind.REFUSED]
 
 
 def test_a_failure_that_nobody_waived_holds_the_run_again(world: Worlds) -> None:
     here = world()
     set_taste(here, refuses="Document")
-    run = cook(here, completion_mode="exact", max_tries=1)
+    run = start_run(here, completion_mode="exact", max_tries=1)
     run.wait()
     first, *_ = tasks_of(here, run, "summary")
 
     run.waive(first)
     run.wait()
 
-    assert held(run) == [HoldKind.FAILURES]
+    assert hold_kinds(run) == [HoldKind.FAILURES]
 
 
 def test_only_failed_tasks_of_one_exact_run_can_be_waived(world: Worlds) -> None:
     here = world()
-    run = cook(here, completion_mode="exact")
+    run = start_run(here, completion_mode="exact")
     run.wait()
-    other = cook(here, count=0, completion_mode="best_effort")
+    other = start_run(here, count=0, completion_mode="best_effort")
     other.wait()
     done, theirs = tasks_of(here, run, "summary")[0], tasks_of(here, other, "summary")[0]
 
@@ -102,11 +106,11 @@ def test_only_failed_tasks_of_one_exact_run_can_be_waived(world: Worlds) -> None
 
 def test_waiving_a_task_that_its_critic_failed_waives_the_critic_too(world: Worlds) -> None:
     here = world()
-    here.model.faults = parse("wrong@number1")
-    run = cook(here, completion_mode="exact", max_tries=1)
+    here.model.faults = parse_fault_script("wrong@number1")
+    run = start_run(here, completion_mode="exact", max_tries=1)
     run.wait()
     task = tasks_of(here, run, "summary")[1]
-    assert states(here.engine, run)["check"] == {"done": 2, "failed": 1}
+    assert task_states(here.engine, run)["check"] == {"done": 2, "failed": 1}
 
     run.waive(task)
 
@@ -116,7 +120,7 @@ def test_waiving_a_task_that_its_critic_failed_waives_the_critic_too(world: Worl
 def test_retrying_an_exact_run_lifts_the_hold(world: Worlds) -> None:
     here = world()
     set_taste(here, refuses="number1")
-    run = cook(here, completion_mode="exact", max_tries=1)
+    run = start_run(here, completion_mode="exact", max_tries=1)
     run.wait()
     set_taste(here)
 
@@ -124,7 +128,7 @@ def test_retrying_an_exact_run_lifts_the_hold(world: Worlds) -> None:
     run.wait()
 
     assert run.progress().state == "finished"
-    assert states(here.engine, run) == ALL_DONE
+    assert task_states(here.engine, run) == ALL_DONE
 
 
 def test_by_best_effort_dependants_of_failures_are_blocked_and_the_rest_goes_on(
@@ -133,19 +137,19 @@ def test_by_best_effort_dependants_of_failures_are_blocked_and_the_rest_goes_on(
     here = world()
     set_taste(here, refuses="number1")
 
-    run = cook(here, max_tries=1)
+    run = start_run(here, max_tries=1)
 
     assert run.wait().state == "finished"
-    assert states(here.engine, run)["points"] == {"blocked": 2, "done": 4}
+    assert task_states(here.engine, run)["points"] == {"blocked": 2, "done": 4}
 
 
 def test_for_throughput_a_stage_does_not_wait_for_all_of_the_one_before(world: Worlds) -> None:
     here = world(faults="hang@number2")
-    run = cook(here, stages=(SUMMARY, POINTS), completion_mode="throughput", call_timeout=4)
+    run = start_run(here, stages=(SUMMARY, POINTS), completion_mode="throughput", call_timeout=4)
 
-    here.engine.work(lambda: states(here.engine, run)["points"].get("done", 0) == 4)
+    here.engine.work(lambda: task_states(here.engine, run)["points"].get("done", 0) == 4)
 
-    assert states(here.engine, run)["summary"] == {"done": 2, "packed": 1}
+    assert task_states(here.engine, run)["summary"] == {"done": 2, "packed": 1}
 
 
 def test_a_failure_that_was_waived_and_retried_holds_the_run_when_it_fails_again(
@@ -153,7 +157,7 @@ def test_a_failure_that_was_waived_and_retried_holds_the_run_when_it_fails_again
 ) -> None:
     here = world()
     set_taste(here, refuses="number1")
-    run = cook(here, completion_mode="exact", max_tries=1)
+    run = start_run(here, completion_mode="exact", max_tries=1)
     run.wait()
     run.waive(tasks_of(here, run, "summary")[1])
     run.wait()
@@ -161,4 +165,4 @@ def test_a_failure_that_was_waived_and_retried_holds_the_run_when_it_fails_again
     run.retry()
     run.wait()
 
-    assert held(run) == [HoldKind.FAILURES]
+    assert hold_kinds(run) == [HoldKind.FAILURES]

@@ -19,7 +19,7 @@ def test_a_limit_asks_about_the_first_blocks_only(world: Worlds) -> None:
 
     assert run.progress().counts == {"done": 12}
     assert [row["status"] for row in run.rows()] == ["accepted"] * 12 + ["pending"] * 13
-    assert "--limit 12 is reached" in here.engine.why(run.id)[0]
+    assert "--limit 12 is reached" in here.engine.stall_reasons(run.id)[0]
 
 
 def test_the_same_order_without_the_limit_goes_on_with_the_same_run(world: Worlds) -> None:
@@ -94,7 +94,7 @@ def test_a_paused_run_sends_nothing_and_says_why(world: Worlds) -> None:
     run.wait()
 
     assert here.model.calls == 0
-    assert here.engine.why(run.id) == [
+    assert here.engine.stall_reasons(run.id) == [
         f"held (user): paused; `quire resume {run.id}` goes on",
     ]
 
@@ -193,7 +193,7 @@ def test_a_run_of_which_many_of_the_first_fail_is_held_before_the_rest_is_paid(
     assert progress.state == "running"
     assert progress.failed + progress.done <= 60
     assert here.model.blocks < 400
-    assert "tasks failed" in here.engine.why(run.id)[0]
+    assert "tasks failed" in here.engine.stall_reasons(run.id)[0]
 
 
 def test_resume_lifts_the_early_hold_for_good(world: Worlds) -> None:

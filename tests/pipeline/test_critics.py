@@ -4,9 +4,17 @@ from collections.abc import Callable
 
 import pytest
 
-from quire.pipeline.advance import reopen
-from quire.simulated.faults import NO_FAULTS, parse
-from tests.pipeline.dishes import NOTED, SMALL, answers, recipe, record_stage, states, text_stage
+from quire.pipeline.stages.advance import reopen
+from quire.simulated.fault_scripts import NO_FAULTS, parse_fault_script
+from tests.pipeline.recipe_stages import (
+    NOTED,
+    SMALL,
+    recipe,
+    record_stage,
+    task_outcomes,
+    task_states,
+    text_stage,
+)
 from tests.world import World, sentences
 
 Worlds = Callable[..., World]
@@ -29,21 +37,21 @@ def test_every_result_is_judged_once_before_it_is_done(world: Worlds) -> None:
     here = world()
     documents(here)
 
-    run = here.engine.cook(recipe(SUMMARY, critic()), model=SMALL)
+    run = here.engine.run_recipe(recipe(SUMMARY, critic()), model=SMALL)
     run.wait()
 
-    assert states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}
+    assert task_states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}
 
 
 def test_a_critic_sees_exactly_what_was_asked_and_answered(world: Worlds) -> None:
     here = world()
     documents(here, 1)
 
-    run = here.engine.cook(recipe(SUMMARY, critic()), model=SMALL)
+    run = here.engine.run_recipe(recipe(SUMMARY, critic()), model=SMALL)
     run.wait()
 
-    lines = here.engine.look.requests(run.id)
-    asked, judged = (here.engine.look.exchange(line.id) for line in lines)
+    lines = here.engine.queries.requests(run.id)
+    asked, judged = (here.engine.queries.exchange(line.id) for line in lines)
     assert asked.user == "Summarise:\nDocument 0 speaks.\n\nIt has a second part."
     assert judged.user is not None
     assert asked.user.replace("\n", "\\n") in judged.user
@@ -55,12 +63,12 @@ def test_a_critic_sees_exactly_what_was_asked_and_answered(world: Worlds) -> Non
 def test_a_critic_of_packed_records_judges_each_alone(world: Worlds) -> None:
     here = world()
     here.ingest(sentences(20))
-    dish = recipe(record_stage("first", "each_block", "Read."), critic(of="first"))
+    staged_recipe = recipe(record_stage("first", "each_block", "Read."), critic(of="first"))
 
-    run = here.engine.cook(dish, model=SMALL, pack_size=10)
+    run = here.engine.run_recipe(staged_recipe, model=SMALL, pack_size=10)
     run.wait()
 
-    assert states(here.engine, run) == {"first": {"done": 20}, "check": {"done": 20}}
+    assert task_states(here.engine, run) == {"first": {"done": 20}, "check": {"done": 20}}
     assert sorted(here.model.packs) == [1] * 20 + [10, 10]
 
 
@@ -70,17 +78,19 @@ def test_an_objection_sends_the_answer_back_with_the_critique_until_tries_are_us
     here = world()
     documents(here, 1)
 
-    run = here.engine.cook(
+    run = here.engine.run_recipe(
         recipe(SUMMARY, critic("answer.word_count < 0")), model=SMALL, max_tries=3
     )
     run.wait()
 
-    assert states(here.engine, run) == {"summary": {"failed": 1}, "check": {"done": 3}}
-    kinds = [line.kind for line in here.engine.look.requests(run.id)]
+    assert task_states(here.engine, run) == {"summary": {"failed": 1}, "check": {"done": 3}}
+    kinds = [line.kind for line in here.engine.queries.requests(run.id)]
     assert kinds == ["answer", "answer", "repair", "answer", "repair", "answer"]
-    texts = [here.engine.look.exchange(line.id).user for line in here.engine.look.requests(run.id)]
+    texts = [
+        here.engine.queries.exchange(line.id).user for line in here.engine.queries.requests(run.id)
+    ]
     assert "was refused" in str(texts[2])
-    ((_, error),) = answers(here.engine, run, "summary")
+    ((_, error),) = task_outcomes(here.engine, run, "summary")
     assert str(error).startswith("check: ")
 
 
@@ -88,28 +98,30 @@ def test_a_critic_that_agrees_lets_the_answer_stand(world: Worlds) -> None:
     here = world()
     documents(here)
 
-    run = here.engine.cook(recipe(SUMMARY, critic("answer.word_count >= 0")), model=SMALL)
+    run = here.engine.run_recipe(recipe(SUMMARY, critic("answer.word_count >= 0")), model=SMALL)
     run.wait()
 
-    assert states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}
+    assert task_states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}
 
 
 def test_dependants_wait_for_the_critic(world: Worlds) -> None:
     here = world()
     documents(here)
     point = text_stage("point", "each_result", "{{ inputs.summary.text }}", of="summary")
-    here.model.faults = parse("refuse@Was this well done")
+    here.model.faults = parse_fault_script("refuse@Was this well done")
 
-    run = here.engine.cook(recipe(SUMMARY, critic(), point), model=SMALL, max_tries=2)
+    run = here.engine.run_recipe(recipe(SUMMARY, critic(), point), model=SMALL, max_tries=2)
     run.wait()
 
-    found = states(here.engine, run)
+    found = task_states(here.engine, run)
     assert found == {
         "summary": {"failed": 3},
         "check": {"failed": 3},
         "point": {"blocked": 3},
     }
-    assert all("critic_failed" in str(error) for _, error in answers(here.engine, run, "summary"))
+    assert all(
+        "critic_failed" in str(error) for _, error in task_outcomes(here.engine, run, "summary")
+    )
 
 
 def test_retry_after_a_failed_critic_asks_the_critic_again_and_not_the_answer(
@@ -117,8 +129,8 @@ def test_retry_after_a_failed_critic_asks_the_critic_again_and_not_the_answer(
 ) -> None:
     here = world()
     documents(here)
-    here.model.faults = parse("refuse@Was this well done")
-    run = here.engine.cook(recipe(SUMMARY, critic()), model=SMALL, max_tries=2)
+    here.model.faults = parse_fault_script("refuse@Was this well done")
+    run = here.engine.run_recipe(recipe(SUMMARY, critic()), model=SMALL, max_tries=2)
     run.wait()
     calls = len(here.model.packs)
 
@@ -126,7 +138,7 @@ def test_retry_after_a_failed_critic_asks_the_critic_again_and_not_the_answer(
     run.retry()
     run.wait()
 
-    assert states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}
+    assert task_states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}
     assert len(here.model.packs) == calls + 3
 
 
@@ -135,11 +147,11 @@ def test_two_critics_must_both_have_spoken(world: Worlds, mode: str) -> None:
     here = world()
     documents(here)
 
-    dish = recipe(SUMMARY, critic(), critic(name="second"))
-    run = here.engine.cook(dish, model=SMALL, completion_mode=mode)
+    staged_recipe = recipe(SUMMARY, critic(), critic(name="second"))
+    run = here.engine.run_recipe(staged_recipe, model=SMALL, completion_mode=mode)
     run.wait()
 
-    assert states(here.engine, run) == {
+    assert task_states(here.engine, run) == {
         "summary": {"done": 3},
         "check": {"done": 3},
         "second": {"done": 3},
@@ -149,13 +161,15 @@ def test_two_critics_must_both_have_spoken(world: Worlds, mode: str) -> None:
 def test_a_word_that_was_not_heard_is_heard_by_the_sweep(world: Worlds) -> None:
     here = world()
     documents(here)
-    run = here.engine.cook(recipe(SUMMARY, critic()), model=SMALL)
+    run = here.engine.run_recipe(recipe(SUMMARY, critic()), model=SMALL)
     run.wait()
     with here.engine.ledger.transaction() as tx:  # as if two critics had spoken at one moment
-        key = next(each.id for each in tx.runs.stages(run.id) if each.name == "summary")
-        tx.tasks.move("propose", [each.id for each in tx.lineage.few(key, 9)], ["done"])
-        reopen(tx, run.id, key, here.outside.now())
+        key = next(stage.id for stage in tx.runs.stages_of_run(run.id) if stage.name == "summary")
+        tx.tasks.move_tasks(
+            "propose", [task.id for task in tx.lineage.first_tasks_of_stage(key, 9)], ["done"]
+        )
+        reopen(tx, run.id, key, here.runtime.now())
 
     assert run.wait().state == "finished"
 
-    assert states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}
+    assert task_states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}

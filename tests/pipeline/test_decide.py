@@ -7,19 +7,19 @@ import pytest
 
 from quire.domain.ids import TaskId
 from quire.domain.runs import HoldKind
-from quire.simulated.faults import NO_FAULTS, parse
+from quire.simulated.fault_scripts import NO_FAULTS, parse_fault_script
 from tests.ledger.raw import Raw
-from tests.pipeline.deciding import current, events
-from tests.pipeline.dishes import SMALL, sent, states
-from tests.pipeline.tasting import (
+from tests.pipeline.decision_records import current_result, decision_events
+from tests.pipeline.recipe_stages import SMALL, sent_texts, task_states
+from tests.pipeline.taste_gate import (
     ALL_DONE,
     CHECK,
     POINTS,
     SUMMARY,
-    cook,
-    held,
+    hold_kinds,
     set_taste,
-    stale,
+    stale_counts,
+    start_run,
     tasks_of,
 )
 from tests.world import METADATA, World, sentences
@@ -32,34 +32,34 @@ def test_an_edit_marks_dependants_stale_and_a_retry_of_them_uses_the_new_data(
     world: Worlds,
 ) -> None:
     here = world()
-    run = cook(here)
+    run = start_run(here)
     run.wait()
     task, calls = tasks_of(here, run, "summary")[0], here.model.calls
 
     decision = run.edit(task, {"text": "Mended by hand."}, who="Ada")
 
     assert decision == (run.id, "summary", True, 2)
-    assert current(here, task) == ("person", "edited", {"text": "Mended by hand."})
-    assert stale(here, run) == {"points": 2}
-    assert states(here.engine, run) == ALL_DONE
+    assert current_result(here, task) == ("person", "edited", {"text": "Mended by hand."})
+    assert stale_counts(here, run) == {"points": 2}
+    assert task_states(here.engine, run) == ALL_DONE
     assert run.wait().state == "finished"
     assert here.model.calls == calls  # nothing is asked again by itself
-    assert events(run, here) == [("edited", f"task {task} of summary, by Ada")]
+    assert decision_events(run, here) == [("edited", f"task {task} of summary, by Ada")]
 
     run.retry(stale=True)
     run.wait()
 
     assert here.model.calls == calls + 3
-    assert sum("Mended by hand." in each for each in sent(here.engine, run, "points")) == 2
-    assert stale(here, run) == {}
-    assert current(here, task)[1] == "edited"
+    assert sum("Mended by hand." in name for name in sent_texts(here.engine, run, "points")) == 2
+    assert stale_counts(here, run) == {}
+    assert current_result(here, task)[1] == "edited"
 
 
 def test_a_rejected_answer_is_asked_again_with_the_note_and_its_dependants_are_stale(
     world: Worlds,
 ) -> None:
     here = world()
-    run = cook(here)
+    run = start_run(here)
     run.wait()
     task, calls = tasks_of(here, run, "summary")[0], here.model.calls
 
@@ -67,22 +67,22 @@ def test_a_rejected_answer_is_asked_again_with_the_note_and_its_dependants_are_s
 
     assert decision.stale == 2
     assert run.progress().state == "running"
-    assert states(here.engine, run)["summary"] == {"done": 2, "ready": 1}
-    assert stale(here, run) == {"points": 2}
+    assert task_states(here.engine, run)["summary"] == {"done": 2, "ready": 1}
+    assert stale_counts(here, run) == {"points": 2}
     with here.engine.ledger.snapshot() as tx:
-        assert tx.results.current([task]) == set()
+        assert tx.results.tasks_with_results([task]) == set()
 
     assert run.wait().state == "finished"
 
     assert here.model.calls == calls + 2  # the answer and its critic, and nothing else
-    assert "It names nobody." in sent(here.engine, run, "summary")[-1]
-    assert states(here.engine, run) == {**ALL_DONE, "check": {"done": 4}}
-    assert stale(here, run) == {"points": 2}
-    assert current(here, task)[:2] == ("model", "unreviewed")
+    assert "It names nobody." in sent_texts(here.engine, run, "summary")[-1]
+    assert task_states(here.engine, run) == {**ALL_DONE, "check": {"done": 4}}
+    assert stale_counts(here, run) == {"points": 2}
+    assert current_result(here, task)[:2] == ("model", "unreviewed")
 
     run.retry(stale=True)
     run.wait()
-    assert stale(here, run) == {}
+    assert stale_counts(here, run) == {}
 
 
 def test_a_rejected_answer_of_a_pack_is_asked_again_alone_with_the_note(world: Worlds) -> None:
@@ -99,27 +99,27 @@ def test_a_rejected_answer_of_a_pack_is_asked_again_alone_with_the_note(world: W
 
     assert here.model.packs[-1] == 1
     name = run.progress().stages[0].name
-    assert "The words are miscounted." in sent(here.engine, run, name)[-1]
+    assert "The words are miscounted." in sent_texts(here.engine, run, name)[-1]
     assert len(run.rows(only="accepted")) == 6
 
 
 def test_a_rejected_answer_has_fresh_tries(world: Worlds) -> None:
     here = world()
-    run = cook(here, stages=(SUMMARY,), count=1, max_tries=2)
+    run = start_run(here, stages=(SUMMARY,), count=1, max_tries=2)
     run.wait()
     (task,) = tasks_of(here, run, "summary")
     for note in ("Once.", "Twice.", "Thrice."):
         run.reject(task, note)
         run.wait()
 
-    assert states(here.engine, run)["summary"] == {"done": 1}
-    assert "Thrice." in sent(here.engine, run, "summary")[-1]
-    assert "Twice." not in sent(here.engine, run, "summary")[-1]
+    assert task_states(here.engine, run)["summary"] == {"done": 1}
+    assert "Thrice." in sent_texts(here.engine, run, "summary")[-1]
+    assert "Twice." not in sent_texts(here.engine, run, "summary")[-1]
 
 
 def test_an_edited_result_is_exported_as_accepted(world: Worlds) -> None:
     here = world()
-    run = cook(here, stages=(SUMMARY,), count=2)
+    run = start_run(here, stages=(SUMMARY,), count=2)
     run.wait()
     first, _ = tasks_of(here, run, "summary")
 
@@ -133,11 +133,11 @@ def test_an_edited_result_is_exported_as_accepted(world: Worlds) -> None:
 @pytest.mark.parametrize("deed", ["approve", "edit"])
 def test_a_person_overrides_a_critic_that_is_owed(world: Worlds, deed: str) -> None:
     here = world(faults=REFUSED)
-    run = cook(here, stages=(SUMMARY, CHECK, POINTS), count=1, max_tries=1)
+    run = start_run(here, stages=(SUMMARY, CHECK, POINTS), count=1, max_tries=1)
     run.wait()
     here.model.faults = NO_FAULTS
     run.retry()  # the critic is owed again, and nobody works
-    assert states(here.engine, run)["summary"] == {"proposed": 1}
+    assert task_states(here.engine, run)["summary"] == {"proposed": 1}
     (task,) = tasks_of(here, run, "summary")
     calls = here.model.calls
 
@@ -146,47 +146,49 @@ def test_a_person_overrides_a_critic_that_is_owed(world: Worlds, deed: str) -> N
     else:
         run.edit(task, {"text": "Mine."})
 
-    found = states(here.engine, run)
+    found = task_states(here.engine, run)
     assert found["summary"] == {"done": 1}
     assert found["check"] == {"cancelled": 1}
     assert run.wait().state == "finished"
     assert here.model.calls == calls + 2  # two points, and no critic
-    assert states(here.engine, run)["points"] == {"done": 2}
-    assert stale(here, run) == {}
+    assert task_states(here.engine, run)["points"] == {"done": 2}
+    assert stale_counts(here, run) == {}
 
 
 def test_the_word_of_a_critic_that_was_out_comes_too_late(world: Worlds) -> None:
     here = world(faults="latency=1")
     strict = replace(CHECK, critic="gate", accepts="answer.word_count < 0")
-    run = cook(here, stages=(SUMMARY, strict), count=1, max_tries=3)
-    told: list[TaskId] = []
+    run = start_run(here, stages=(SUMMARY, strict), count=1, max_tries=3)
+    decided: list[TaskId] = []
 
     def meddle() -> bool:
-        if not told and here.model.calls == 2:  # the critic is being asked
-            told.extend(tasks_of(here, run, "summary"))
-            run.approve(told[0])
+        if not decided and here.model.calls == 2:  # the critic is being asked
+            decided.extend(tasks_of(here, run, "summary"))
+            run.approve(decided[0])
         return run.progress().state == "finished" and here.model.calls == 2
 
     here.engine.work(meddle)
     run.wait()
 
-    assert current(here, told[0])[1] == "approved"
-    assert states(here.engine, run)["summary"] == {"done": 1}
+    assert current_result(here, decided[0])[1] == "approved"
+    assert task_states(here.engine, run)["summary"] == {"done": 1}
     assert here.model.calls == 2
 
 
 def test_approving_what_only_its_critic_failed_lets_an_exact_run_go_on(world: Worlds) -> None:
     here = world(faults=REFUSED)
-    run = cook(here, stages=(SUMMARY, CHECK, POINTS), count=1, max_tries=1, completion_mode="exact")
+    run = start_run(
+        here, stages=(SUMMARY, CHECK, POINTS), count=1, max_tries=1, completion_mode="exact"
+    )
     run.wait()
-    assert held(run) == [HoldKind.FAILURES]
+    assert hold_kinds(run) == [HoldKind.FAILURES]
     (task,) = tasks_of(here, run, "summary")
 
     run.approve(task)
 
-    assert held(run) == []
+    assert hold_kinds(run) == []
     assert run.wait().state == "finished"
-    assert states(here.engine, run) == {
+    assert task_states(here.engine, run) == {
         "summary": {"done": 1},
         "check": {"cancelled": 1},
         "points": {"done": 2},
@@ -195,25 +197,25 @@ def test_approving_what_only_its_critic_failed_lets_an_exact_run_go_on(world: Wo
 
 def test_approving_in_a_finished_run_brings_back_what_was_blocked(world: Worlds) -> None:
     here = world(faults=REFUSED)
-    run = cook(here, stages=(SUMMARY, CHECK, POINTS), max_tries=1)
+    run = start_run(here, stages=(SUMMARY, CHECK, POINTS), max_tries=1)
     assert run.wait().state == "finished"
-    assert states(here.engine, run)["points"] == {"blocked": 6}
+    assert task_states(here.engine, run)["points"] == {"blocked": 6}
     here.model.faults = NO_FAULTS
 
     run.approve(tasks_of(here, run, "summary")[0])
     assert run.wait().state == "finished"
 
-    assert states(here.engine, run)["points"] == {"blocked": 4, "done": 2}
+    assert task_states(here.engine, run)["points"] == {"blocked": 4, "done": 2}
 
 
 def test_what_a_person_confirmed_survives_rerun_regate_and_retries(world: Worlds) -> None:
     here = world()
-    run = cook(here)
+    run = start_run(here)
     run.wait()
     approved, edited = tasks_of(here, run, "points")[:2]
     run.approve(approved)
     run.edit(edited, {"text": "Mine."})
-    before = [current(here, each) for each in (approved, edited)]
+    before = [current_result(here, task_id) for task_id in (approved, edited)]
 
     set_taste(here, mark="!")
     (found,) = run.regate("points", apply=True)
@@ -226,14 +228,14 @@ def test_what_a_person_confirmed_survives_rerun_regate_and_retries(world: Worlds
     run.rerun("check")
     run.wait()
 
-    assert [current(here, each) for each in (approved, edited)] == before
-    assert [each[1] for each in before] == ["approved", "edited"]
-    assert states(here.engine, run)["points"] == {"done": 6}
+    assert [current_result(here, task_id) for task_id in (approved, edited)] == before
+    assert [item[1] for item in before] == ["approved", "edited"]
+    assert task_states(here.engine, run)["points"] == {"done": 6}
 
 
 def test_the_same_command_twice_acts_once(world: Worlds) -> None:
     here = world()
-    run = cook(here)
+    run = start_run(here)
     run.wait()
     first, second, third = tasks_of(here, run, "summary")
     engine = here.engine
@@ -245,7 +247,7 @@ def test_the_same_command_twice_acts_once(world: Worlds) -> None:
     assert engine.reject(third, "No.", "Ada", "c").changed
     assert not engine.reject(third, "No.", "Ada", "c").changed
 
-    assert [kind for kind, _ in events(run, here)] == ["approved", "edited", "rejected"]
+    assert [kind for kind, _ in decision_events(run, here)] == ["approved", "edited", "rejected"]
     raw = Raw(here.url)
     ((version,),) = raw.rows(f"SELECT version FROM tasks WHERE id = {third}")
     raw.close()
@@ -254,17 +256,17 @@ def test_the_same_command_twice_acts_once(world: Worlds) -> None:
 
 def test_a_rejected_answer_whose_critic_failed_is_asked_again(world: Worlds) -> None:
     here = world()
-    here.model.faults = parse(REFUSED)
-    run = cook(here, stages=(SUMMARY, CHECK), count=1, max_tries=1)
+    here.model.faults = parse_fault_script(REFUSED)
+    run = start_run(here, stages=(SUMMARY, CHECK), count=1, max_tries=1)
     run.wait()
     here.model.faults = NO_FAULTS
     (task,) = tasks_of(here, run, "summary")
-    assert states(here.engine, run)["summary"] == {"failed": 1}
+    assert task_states(here.engine, run)["summary"] == {"failed": 1}
 
     run.reject(task, "No.")
     run.wait()
 
-    assert states(here.engine, run) == {
+    assert task_states(here.engine, run) == {
         "summary": {"done": 1},
         "check": {"cancelled": 1, "done": 1},
     }

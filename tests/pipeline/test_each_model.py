@@ -10,7 +10,7 @@ from quire.domain.money import cost
 from quire.domain.requests import Reply, Stop
 from quire.providers.catalog import CATALOG
 from tests.ledger.raw import Raw
-from tests.pipeline.dishes import recipe, record_stage, states
+from tests.pipeline.recipe_stages import recipe, record_stage, task_states
 from tests.world import OneProvider, Scripted, World, sentences
 
 Worlds = Callable[..., World]
@@ -24,15 +24,15 @@ def test_packs_fit_the_window_of_the_model_that_reads_them(world: Worlds) -> Non
     here.ingest([f"{number}: {'word and another ' * 400}" for number in range(1200)])
 
     stage = record_stage("facts", "each_block", "Read.", models=BOTH)
-    run = here.engine.cook(recipe(stage), pack_size=25, concurrency=2)
+    run = here.engine.run_recipe(recipe(stage), pack_size=25, concurrency=2)
     ended = run.wait()
 
-    assert states(here.engine, run) == {"facts": {"done": 2400}}
+    assert task_states(here.engine, run) == {"facts": {"done": 2400}}
     with here.engine.ledger.snapshot() as tx:
         sent = [
             (attempt.model, attempt.state)
-            for line in tx.views.requests(run.id, 0, 1000)
-            for attempt in tx.views.attempts(line.id)
+            for line in tx.views.list_requests(run.id, 0, 1000)
+            for attempt in tx.views.attempts_of_request(line.id)
         ]
     assert {state for _, state in sent} == {"settled"}
     assert {model for model, _ in sent} == set(BOTH)
@@ -48,11 +48,11 @@ def test_a_stage_without_templates_may_be_about_anything(
     here.ingest(sentences(3))
     stage = record_stage("facts", about, "Read.", models=models, templated=False)
 
-    run = here.engine.cook(recipe(stage), model="simulated/small")
+    run = here.engine.run_recipe(recipe(stage), model="simulated/small")
     run.wait()
 
     tasks = {"each_document": 1, "each_block": 3}[about] * max(1, len(models))
-    assert states(here.engine, run) == {"facts": {"done": tasks}}
+    assert task_states(here.engine, run) == {"facts": {"done": tasks}}
 
 
 def test_an_answer_that_is_read_later_costs_what_its_own_model_costs(world: Worlds) -> None:
@@ -60,7 +60,7 @@ def test_an_answer_that_is_read_later_costs_what_its_own_model_costs(world: Worl
     here.ingest(sentences(2))
     here.model.script = ["garbage=1", "garbage=1"]
     stage = record_stage("facts", "each_block", "Read.", models=BOTH)
-    run = here.engine.cook(recipe(stage), pack_size=2)
+    run = here.engine.run_recipe(recipe(stage), pack_size=2)
     run.wait()
     later = world()
     later.engine.providers = OneProvider(Mended())

@@ -34,10 +34,10 @@ def name_of(case: Case) -> str:
 def test_packs_give_the_same_fields_as_single_calls_for_less_and_without_splits(case: Case) -> None:
     single, *packed = results(case)
 
-    assert [len(each.fields) for each in packed] == [29, 29]
-    assert [each.mismatches(single) for each in packed] == [0, 0]
-    assert [each.progress.splits for each in (single, *packed)] == [0, 0, 0]
-    assert all(each.progress.cost < single.progress.cost for each in packed)
+    assert [len(sample.fields) for sample in packed] == [29, 29]
+    assert [sample.mismatches(single) for sample in packed] == [0, 0]
+    assert [sample.progress.splits for sample in (single, *packed)] == [0, 0, 0]
+    assert all(sample.progress.cost < single.progress.cost for sample in packed)
     assert violations(case, [single, *packed]) == []
 
 
@@ -45,7 +45,7 @@ def test_packs_give_the_same_fields_as_single_calls_for_less_and_without_splits(
 def test_short_fields_of_29_blocks_take_29_then_3_then_2_calls(growth: float) -> None:
     found = results(Case(schema="extract", blocks=29, growth=growth))
 
-    assert [each.progress.calls for each in found] == [29, 3, 2]
+    assert [sample.progress.calls for sample in found] == [29, 3, 2]
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)

@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from quire.domain.accounts import NOBODY, Account
+from quire.domain.accounts import KEYLESS_ACCOUNT, Account
 from quire.domain.data import JsonObject
 from quire.domain.ids import RunId
 from quire.domain.requests import Call, Reply
-from quire.pipeline.progress import progress as summed_up
-from quire.pipeline.rescue import GRACE, rescue
-from quire.providers.protocol import Sent
+from quire.pipeline.answers.progress import progress as summed_up
+from quire.pipeline.calls.record import LOST_CALL_GRACE, reclaim_expired_leases
+from quire.providers.protocol import RawResponse
 from tests.world import Calm, Scripted, World, sentences
 
 Worlds = Callable[..., World]
@@ -37,9 +37,9 @@ def assert_counts_agree(here: World, run: RunId) -> None:
     with here.engine.ledger.snapshot() as tx:  # one moment for both sides
         progress = summed_up(tx, run)
         recount: Counter[str] = Counter()
-        for stage in tx.runs.stages(run):
-            recount.update(tx.tallies.recount(stage.id))
-        known, presumed = tx.attempts.spend(run)
+        for stage in tx.runs.stages_of_run(run):
+            recount.update(tx.tallies.recount_tasks(stage.id))
+        known, presumed = tx.attempts.spend_of_run(run)
     assert dict(progress.counts) == recount
     assert (progress.cost, progress.presumed) == (known, presumed)
 
@@ -68,7 +68,7 @@ def test_a_dropped_connection_is_presumed_at_its_reservation_and_written_off(
     world: Worlds,
 ) -> None:
     clock = Ahead()
-    here = world(outside=clock)
+    here = world(runtime=clock)
     here.ingest(sentences(5))
     here.model.script = ["drop=1"]
     run = here.run(pack_size=5)
@@ -76,7 +76,9 @@ def test_a_dropped_connection_is_presumed_at_its_reservation_and_written_off(
     assert presumed > 0
 
     with here.engine.ledger.transaction() as tx:
-        rescued = rescue(tx, timedelta(seconds=30), clock.now() + GRACE + timedelta(seconds=1))
+        rescued = reclaim_expired_leases(
+            tx, timedelta(seconds=30), clock.now() + LOST_CALL_GRACE + timedelta(seconds=1)
+        )
 
     assert rescued.written_off == 1
     assert run.progress().presumed == presumed
@@ -97,17 +99,17 @@ def test_a_call_that_never_answers_is_lost_and_sent_again(world: Worlds) -> None
 
 def test_a_late_answer_counts_if_the_task_is_still_open(world: Worlds) -> None:
     clock = Ahead()
-    here = world(outside=clock)
+    here = world(runtime=clock)
     here.ingest(sentences(5))
     run = here.start(pack_size=5)
 
     class Slow(Scripted):
         """Answers after its worker was declared dead."""
 
-        async def send(self, call: Call, account: Account = NOBODY) -> Sent:
+        async def send(self, call: Call, account: Account = KEYLESS_ACCOUNT) -> RawResponse:
             clock.ahead += timedelta(seconds=60)
             with here.engine.ledger.transaction() as tx:
-                rescue(tx, timedelta(seconds=30), clock.now())
+                reclaim_expired_leases(tx, timedelta(seconds=30), clock.now())
             return await super().send(call, account)
 
     here.engine.providers.provider = Slow()  # type: ignore[attr-defined]
@@ -128,8 +130,8 @@ def test_an_unreadable_response_is_kept_and_holds_the_run(world: Worlds) -> None
 
     assert [hold.kind for hold in run.progress().holds] == ["undecodable"]
     assert here.model.calls == 1
-    request = here.engine.look.requests(run.id)[0].id
-    attempt = here.engine.look.exchange(request).attempts[0]
+    request = here.engine.queries.requests(run.id)[0].id
+    attempt = here.engine.queries.exchange(request).attempts[0]
     assert attempt.state == "answered"
     assert "this is no answer" in (attempt.raw or "")
 
@@ -167,7 +169,7 @@ def _answer_to(here: World, run: RunId) -> bytes:
     from quire.domain.models import Params
     from quire.pipeline.contexts import Contexts
 
-    view = here.engine.look.exchange(here.engine.look.requests(run)[0].id)
+    view = here.engine.queries.exchange(here.engine.queries.requests(run)[0].id)
     with here.engine.ledger.snapshot() as tx:
         context = Contexts().any_of_stage(tx, run, view.request.stage_id)
     call = Call(
@@ -190,12 +192,12 @@ def test_what_is_shown_as_sent_is_what_was_sent(world: Worlds, bodies: str) -> N
     class Watching(Scripted):
         """Remembers what it was asked."""
 
-        async def send(self, call: Call, account: Account = NOBODY) -> Sent:
+        async def send(self, call: Call, account: Account = KEYLESS_ACCOUNT) -> RawResponse:
             seen.append(call.system + "\n---\n" + call.user)
             return await super().send(call, account)
 
     here.engine.providers.provider = Watching()  # type: ignore[attr-defined]
     run = here.run(pack_size=3, ledger=bodies)
-    view = here.engine.look.exchange(here.engine.look.requests(run.id)[0].id)
+    view = here.engine.queries.exchange(here.engine.queries.requests(run.id)[0].id)
 
     assert seen == [f"{view.system}\n---\n{view.user}"]

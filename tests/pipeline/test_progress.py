@@ -9,11 +9,10 @@ from quire.domain.recipes import Recipe
 from quire.domain.runs import StageProgress
 from quire.engine import RunHandle
 from quire.ledger.ledger import Transaction
+from quire.pipeline.answers.progress import is_at_rest, progress, stage_stall_reasons, stall_reasons
 from quire.pipeline.contexts import Contexts
-from quire.pipeline.progress import at_rest, progress
-from quire.pipeline.stalls import reasons, reasons_of_stages
-from quire.simulated.faults import parse
-from tests.pipeline.dishes import SMALL, recipe, record_stage, text_stage
+from quire.simulated.fault_scripts import parse_fault_script
+from tests.pipeline.recipe_stages import SMALL, recipe, record_stage, text_stage
 from tests.world import NOW, World, sentences
 
 Worlds = Callable[..., World]
@@ -39,38 +38,38 @@ def documents(here: World, count: int = 3) -> None:
         here.ingest([f"Document {number} speaks.", "It says more."], name=f"doc{number}")
 
 
-def ordered(here: World, dish: Recipe = WHOLE, **how: Any) -> RunHandle:
-    return here.engine.cook(dish, model=SMALL, **how)
+def start_recipe(here: World, staged_recipe: Recipe = WHOLE, **how: Any) -> RunHandle:
+    return here.engine.run_recipe(staged_recipe, model=SMALL, **how)
 
 
 def stages(run: RunHandle) -> dict[str, StageProgress]:
-    return {each.name: each for each in run.progress().stages}
+    return {stage.name: stage for stage in run.progress().stages}
 
 
 def test_every_stage_is_told_with_its_tasks_and_the_total_is_what_is_known(world: Worlds) -> None:
     here = world()
     documents(here)
-    run = ordered(here)
+    run = start_recipe(here)
     before = stages(run)
 
     now = run.wait()
 
-    assert [each.waits_for for each in before.values()] == [
+    assert [stage_progress.waits_for for stage_progress in before.values()] == [
         *("", ""),
         "waits for summary",
         "waits for points",
     ]
     assert before["check"].judges == "summary"
-    assert [each.critic for each in now.stages] == [False, True, False, False]
-    assert {each.name: dict(each.counts) for each in now.stages} == {
+    assert [stage.critic for stage in now.stages] == [False, True, False, False]
+    assert {stage.name: dict(stage.counts) for stage in now.stages} == {
         "summary": {"done": 3},
         "check": {"done": 3},
         "points": {"done": 9},
         "digest": {"done": 1},
     }
     assert (now.recipe, now.total, now.done) == ("dish", 16, 16)
-    assert {each.state for each in now.stages} == {"closed"}
-    assert here.engine.why(run.id) == []
+    assert {stage.state for stage in now.stages} == {"closed"}
+    assert here.engine.stall_reasons(run.id) == []
 
 
 def test_a_schema_is_told_as_blocks_and_not_as_a_recipe(world: Worlds) -> None:
@@ -85,12 +84,12 @@ def test_a_schema_is_told_as_blocks_and_not_as_a_recipe(world: Worlds) -> None:
 def test_progress_takes_as_many_statements_however_many_stages_there_are(world: Worlds) -> None:
     here = world()
     documents(here)
-    few = ordered(here, recipe(SUMMARY))
+    few = start_recipe(here, recipe(SUMMARY))
     more = [
         text_stage(f"more{number}", "each_result", "{{ inputs.summary.text }}", of="summary")
         for number in range(8)
     ]
-    many = ordered(here, recipe(SUMMARY, *more))
+    many = start_recipe(here, recipe(SUMMARY, *more))
     few.wait()
     many.wait()
 
@@ -115,39 +114,39 @@ def statements(here: World, run: RunHandle) -> int:
     with here.engine.ledger._database.snapshot() as connection:
         counting: Any = Counting(connection)
         tx = Transaction(counting, LOCAL)
-        progress(tx, run.id, here.engine.look.contexts)
+        progress(tx, run.id, here.engine.queries.contexts)
         Counting.count = 0
-        progress(tx, run.id, here.engine.look.contexts)
+        progress(tx, run.id, here.engine.queries.contexts)
     return Counting.count
 
 
 def test_a_limit_rests_only_when_all_that_follows_is_done_too(world: Worlds) -> None:
     here = world()
     documents(here)
-    run = ordered(here, limit=2)
+    run = start_recipe(here, limit=2)
 
     now = run.wait()
 
-    assert at_rest(now)
-    assert {each.name: dict(each.counts) for each in now.stages} == {
+    assert is_at_rest(now)
+    assert {stage.name: dict(stage.counts) for stage in now.stages} == {
         "summary": {"done": 2},
         "check": {"done": 2},
         "points": {"done": 6},
         "digest": {},
     }
-    why = here.engine.why(run.id)
+    why = here.engine.stall_reasons(run.id)
     assert why[0].startswith("--limit 2 is reached")
     assert any(line.startswith("digest waits for points") for line in why)
-    assert ordered(here).wait().done == 16
+    assert start_recipe(here).wait().done == 16
 
 
 def test_a_stop_is_told_with_how_to_go_on(world: Worlds) -> None:
     here = world()
     documents(here)
-    run = ordered(here, stop_after="summary")
+    run = start_recipe(here, stop_after="summary")
     run.wait()
 
-    why = here.engine.why(run.id)
+    why = here.engine.stall_reasons(run.id)
 
     assert why[0].startswith("held (stop_after)")
     assert f"points waits: the run stops after summary; `quire resume {run.id}` goes on" in why
@@ -156,11 +155,11 @@ def test_a_stop_is_told_with_how_to_go_on(world: Worlds) -> None:
 def test_what_waits_for_a_critic_says_for_which(world: Worlds) -> None:
     here = world()
     documents(here)
-    here.model.faults = parse("key@Was this well done")
-    run = ordered(here)
+    here.model.faults = parse_fault_script("key@Was this well done")
+    run = start_recipe(here)
     run.wait()
 
-    why = here.engine.why(run.id)
+    why = here.engine.stall_reasons(run.id)
 
     assert any(line.startswith("held (credential)") for line in why)
     assert "summary: 3 proposed, waiting for check (3 owed)" in why
@@ -169,17 +168,17 @@ def test_what_waits_for_a_critic_says_for_which(world: Worlds) -> None:
 def test_what_is_blocked_says_why_even_when_the_run_has_ended(world: Worlds) -> None:
     here = world()
     documents(here)
-    here.model.faults = parse("refuse@Document 1")
-    dish = recipe(
+    here.model.faults = parse_fault_script("refuse@Document 1")
+    staged_recipe = recipe(
         record_stage("facts", "each_document", "Read. {{ document.text }}"),
         text_stage("point", "each_result", "{{ inputs.facts.text }}", of="facts"),
     )
-    run = ordered(here, dish, max_tries=1, packing=False)
+    run = start_recipe(here, staged_recipe, max_tries=1, packing=False)
 
     now = run.wait()
 
     assert now.state == "finished"
-    (line,) = here.engine.why(run.id)
+    (line,) = here.engine.stall_reasons(run.id)
     assert line.startswith("point: 1 blocked, because facts failed: ")
     assert line.endswith(f"(1); `quire retry {run.id}` asks again what failed")
 
@@ -187,15 +186,15 @@ def test_what_is_blocked_says_why_even_when_the_run_has_ended(world: Worlds) -> 
 def test_what_is_stale_says_how_to_make_it_again(world: Worlds) -> None:
     here = world()
     documents(here, 1)
-    run = ordered(here)
+    run = start_recipe(here)
     run.wait()
     with here.engine.ledger.transaction() as tx:
-        first = tx.runs.stages(run.id)[0].id
-        tasks = [each.id for each in tx.lineage.few(first, 10)]
-        tx.critiques.supersede(tasks, here.engine._outside.now())
-        tx.lineage.mark_stale(tasks, here.engine._outside.now())
+        first = tx.runs.stages_of_run(run.id)[0].id
+        tasks = [task.id for task in tx.lineage.first_tasks_of_stage(first, 10)]
+        tx.critiques.supersede_results(tasks, here.engine.runtime.now())
+        tx.lineage.mark_stale(tasks, here.engine.runtime.now())
 
-    why = here.engine.why(run.id)
+    why = here.engine.stall_reasons(run.id)
 
     assert stages(run)["points"].stale == 3
     assert any(
@@ -207,9 +206,11 @@ def test_what_is_stale_says_how_to_make_it_again(world: Worlds) -> None:
 def test_a_grouping_that_is_not_installed_is_a_reason_and_no_breakdown(world: Worlds) -> None:
     here = world()
     documents(here, 1)
-    run = ordered(here, completion_mode="throughput")
+    run = start_recipe(here, completion_mode="throughput")
     lost = here.engine.registry
-    groupings = {name: each for name, each in lost.groupings.items() if name != "all_to_one"}
+    groupings = {
+        name: grouping for name, grouping in lost.groupings.items() if name != "all_to_one"
+    }
 
     with here.engine.ledger.snapshot() as tx:
         now = progress(tx, run.id, Contexts(replace(lost, groupings=groupings)))
@@ -220,21 +221,21 @@ def test_a_grouping_that_is_not_installed_is_a_reason_and_no_breakdown(world: Wo
 def test_a_run_that_is_paused_says_so(world: Worlds) -> None:
     here = world()
     documents(here)
-    run = ordered(here)
+    run = start_recipe(here)
     run.pause()
 
-    assert here.engine.why(run.id)[0].startswith("held (user)")
+    assert here.engine.stall_reasons(run.id)[0].startswith("held (user)")
 
 
 def test_waiting_for_another_stage_is_a_reason_only_where_nothing_moves(world: Worlds) -> None:
     here = world()
     documents(here)
-    run = ordered(here)
+    run = start_recipe(here)
 
     with here.engine.ledger.snapshot() as tx:
         now = run.progress()
-        moving = [*reasons(tx, now, 1, NOW), *reasons_of_stages(tx, now, 1)]
-        alone = [*reasons(tx, now, 0, NOW), *reasons_of_stages(tx, now, 0)]
+        moving = [*stall_reasons(tx, now, 1, NOW), *stage_stall_reasons(tx, now, 1)]
+        alone = [*stall_reasons(tx, now, 0, NOW), *stage_stall_reasons(tx, now, 0)]
 
     assert moving == []
     assert [line.partition(":")[0] for line in alone] == [

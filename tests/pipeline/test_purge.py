@@ -65,7 +65,7 @@ def test_a_purged_request_says_so_and_shows_nothing(world: Worlds) -> None:
     run = here.run(pack_size=10)
     here.engine.purge("secret")
 
-    view = here.engine.look.exchange(here.engine.look.requests(run.id)[0].id)
+    view = here.engine.queries.exchange(here.engine.queries.requests(run.id)[0].id)
 
     assert view.request.purged
     assert view.user is None
@@ -94,7 +94,7 @@ def test_the_same_content_can_be_ingested_again(world: Worlds) -> None:
 
     two_documents(here)
 
-    assert sorted(each.title for each in here.engine.documents()) == ["open", "secret"]
+    assert sorted(document.title for document in here.engine.documents()) == ["open", "secret"]
 
 
 def test_a_document_whose_call_is_out_is_not_purged_yet(world: Worlds) -> None:

@@ -9,18 +9,18 @@ from quire.domain.ids import RunId
 from quire.domain.runs import HoldKind
 from quire.engine import RunHandle
 from quire.ledger.ledger import Transaction
-from quire.pipeline.control import TURNS, carry_out
-from tests.pipeline.dishes import recipe, states
-from tests.pipeline.tasting import (
+from quire.pipeline.commands.control import COMMAND_TRIES, transact_with_retry
+from tests.pipeline.recipe_stages import recipe, task_states
+from tests.pipeline.taste_gate import (
     ALL_DONE,
     CHAIN,
     CHECK,
     DIGEST,
     POINTS,
     SUMMARY,
-    cook,
-    held,
+    hold_kinds,
     set_taste,
+    start_run,
     tasks_of,
 )
 from tests.world import World
@@ -39,45 +39,45 @@ def test_a_run_stops_after_a_stage_and_its_critics_and_goes_on_from_another_proc
     world: Worlds, stage: str, done: dict[str, dict[str, int]]
 ) -> None:
     here = world()
-    run = cook(here)
+    run = start_run(here)
     assert run.stop_after(stage)
 
     run.wait()
 
-    assert held(run) == [HoldKind.STOP_AFTER]
-    assert states(here.engine, run) == done
+    assert hold_kinds(run) == [HoldKind.STOP_AFTER]
+    assert task_states(here.engine, run) == done
     there = world()
     set_taste(there)
     again = there.engine.get(run.id)
     assert again.resume()
     assert again.wait().state == "finished"
-    assert states(there.engine, again) == ALL_DONE
+    assert task_states(there.engine, again) == ALL_DONE
 
 
 def test_a_stage_after_the_stop_does_not_run_ahead(world: Worlds) -> None:
     here = world()
-    run = cook(here, completion_mode="throughput", stop_after="summary")
+    run = start_run(here, completion_mode="throughput", stop_after="summary")
 
     run.wait()
 
-    assert states(here.engine, run)["points"] == {}
+    assert task_states(here.engine, run)["points"] == {}
 
 
 def test_a_run_that_stops_after_its_last_stage_just_ends(world: Worlds) -> None:
-    run = cook(world(), stop_after="digest")
+    run = start_run(world(), stop_after="digest")
 
     assert run.wait().state == "finished"
 
 
 def test_a_wish_to_stop_can_be_moved_and_taken_back(world: Worlds) -> None:
     here = world()
-    run = cook(here, stop_after="summary")
+    run = start_run(here, stop_after="summary")
     run.wait()
 
     assert run.stop_after("points")
     run.wait()
-    assert held(run) == [HoldKind.STOP_AFTER]
-    assert states(here.engine, run)["points"] == {"done": 6}
+    assert hold_kinds(run) == [HoldKind.STOP_AFTER]
+    assert task_states(here.engine, run)["points"] == {"done": 6}
     assert run.stop_after(None)
     assert not run.stop_after(None)
     assert run.wait().state == "finished"
@@ -85,29 +85,29 @@ def test_a_wish_to_stop_can_be_moved_and_taken_back(world: Worlds) -> None:
 
 def test_resuming_a_pause_keeps_the_wish_to_stop(world: Worlds) -> None:
     here = world()
-    run = cook(here, stop_after="summary")
+    run = start_run(here, stop_after="summary")
     run.pause()
     run.wait()
 
     run.resume()
     run.wait()
 
-    assert held(run) == [HoldKind.STOP_AFTER]
+    assert hold_kinds(run) == [HoldKind.STOP_AFTER]
 
 
 def test_the_same_order_without_the_wish_goes_on(world: Worlds) -> None:
     here = world()
-    run = cook(here, stop_after="summary")
+    run = start_run(here, stop_after="summary")
     run.wait()
 
-    again = cook(here, count=0)
+    again = start_run(here, count=0)
 
     assert again.id == run.id
     assert again.wait().state == "finished"
 
 
 def test_stopping_after_what_is_not_there_or_is_over_is_refused(world: Worlds) -> None:
-    run = cook(world())
+    run = start_run(world())
 
     with pytest.raises(NotFound, match="no stage 'sumary'; stages: summary, check, points, digest"):
         run.stop_after("sumary")
@@ -119,13 +119,13 @@ def test_stopping_after_what_is_not_there_or_is_over_is_refused(world: Worlds) -
 @pytest.mark.parametrize("stage", ["summary", "check", "points", "digest"])
 def test_a_run_paused_at_any_stage_goes_on_in_another_process(world: Worlds, stage: str) -> None:
     here = world()
-    run = cook(here)
-    place = [each.name for each in CHAIN].index(stage)
-    here.engine.work(lambda: any(_begun(here, run, each.name) for each in CHAIN[place:]))
+    run = start_run(here)
+    place = [item.name for item in CHAIN].index(stage)
+    here.engine.work(lambda: any(_has_begun(here, run, item.name) for item in CHAIN[place:]))
     run.pause()
     run.wait()
     calls = here.model.calls
-    assert held(run) == [HoldKind.USER]
+    assert hold_kinds(run) == [HoldKind.USER]
 
     there = world()
     set_taste(there)
@@ -133,35 +133,35 @@ def test_a_run_paused_at_any_stage_goes_on_in_another_process(world: Worlds, sta
     again.resume()
 
     assert again.wait().state == "finished"
-    assert states(there.engine, again) == ALL_DONE
+    assert task_states(there.engine, again) == ALL_DONE
     assert calls + there.model.calls == 13
 
 
-def _begun(here: World, run: RunHandle, stage: str) -> bool:
-    return any(count for count in states(here.engine, run)[stage].values())
+def _has_begun(here: World, run: RunHandle, stage: str) -> bool:
+    return any(count for count in task_states(here.engine, run)[stage].values())
 
 
 def test_cancelling_in_the_middle_keeps_what_was_paid_for(world: Worlds) -> None:
     here = world(faults="latency=0.05")
-    run = cook(here, concurrency=1)
-    here.engine.work(lambda: states(here.engine, run)["points"].get("done", 0) >= 2)
+    run = start_run(here, concurrency=1)
+    here.engine.work(lambda: task_states(here.engine, run)["points"].get("done", 0) >= 2)
 
     run.cancel()
     ended = run.wait()
 
-    found = states(here.engine, run)
+    found = task_states(here.engine, run)
     assert ended.state == "cancelled"
     assert found["summary"] == {"done": 3}
     assert set(found["points"]) <= {"done", "cancelled"}
-    assert sum(each.get("done", 0) for each in found.values()) == here.model.calls
+    assert sum(record.get("done", 0) for record in found.values()) == here.model.calls
     with here.engine.ledger.snapshot() as tx:
-        assert tx.attempts.spend(run.id) == (ended.cost, 0)
+        assert tx.attempts.spend_of_run(run.id) == (ended.cost, 0)
 
 
 def test_the_same_command_acts_once(world: Worlds) -> None:
     here = world()
     set_taste(here, refuses="number1")
-    run = cook(here, completion_mode="exact", max_tries=1)
+    run = start_run(here, completion_mode="exact", max_tries=1)
     engine, task = here.engine, None
     run.wait()
     task = tasks_of(here, run, "summary")[1]
@@ -185,23 +185,23 @@ def test_a_command_that_the_database_undid_is_carried_out_again(
     world: Worlds, in_the_way: int
 ) -> None:
     here = world()
-    run = cook(here)
+    run = start_run(here)
     tried = []
 
     def act(tx: Transaction) -> bool:
-        tried.append(tx.holds.add(run.id, HoldKind.USER, "paused", here.outside.now()))
+        tried.append(tx.holds.add_hold(run.id, HoldKind.USER, "paused", here.runtime.now()))
         if len(tried) <= in_the_way:
             raise LedgerUnavailable("deadlock detected")
         return True
 
-    if in_the_way < TURNS:
-        assert carry_out(here.engine.ledger, act)
-        assert held(run) == [HoldKind.USER]
+    if in_the_way < COMMAND_TRIES:
+        assert transact_with_retry(here.engine.ledger, act)
+        assert hold_kinds(run) == [HoldKind.USER]
     else:
         with pytest.raises(LedgerUnavailable):
-            carry_out(here.engine.ledger, act)
-        assert held(run) == []
-    assert tried == [True] * min(in_the_way + 1, TURNS)
+            transact_with_retry(here.engine.ledger, act)
+        assert hold_kinds(run) == []
+    assert tried == [True] * min(in_the_way + 1, COMMAND_TRIES)
 
 
 def test_steering_a_run_of_stages_that_does_not_exist_says_so(world: Worlds) -> None:

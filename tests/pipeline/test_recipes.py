@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from tests.pipeline.dishes import (
+from tests.pipeline.recipe_stages import (
     NOTED,
     SMALL,
-    answers,
     recipe,
     record_stage,
-    sent,
-    states,
+    sent_texts,
+    task_outcomes,
+    task_states,
     text_stage,
 )
 from tests.world import World, sentences
@@ -30,7 +30,7 @@ def documents(here: World, count: int = 3) -> None:
 def test_results_flow_from_stage_to_stage_to_one(world: Worlds) -> None:
     here = world()
     documents(here)
-    dish = recipe(
+    staged_recipe = recipe(
         SUMMARY,
         text_stage(
             "point", "samples", "{{ sample }}: {{ inputs.summary.text }}", of="summary", samples=4
@@ -43,11 +43,11 @@ def test_results_flow_from_stage_to_stage_to_one(world: Worlds) -> None:
         ),
     )
 
-    run = here.engine.cook(dish, model=SMALL)
+    run = here.engine.run_recipe(staged_recipe, model=SMALL)
     ended = run.wait()
 
     assert ended.state == "finished"
-    assert states(here.engine, run) == {
+    assert task_states(here.engine, run) == {
         "summary": {"done": 3},
         "point": {"done": 12},
         "digest": {"done": 1},
@@ -57,14 +57,14 @@ def test_results_flow_from_stage_to_stage_to_one(world: Worlds) -> None:
 def test_a_recipe_given_twice_is_one_run_and_asks_nothing_again(world: Worlds) -> None:
     here = world()
     documents(here)
-    dish = recipe(
+    staged_recipe = recipe(
         SUMMARY, text_stage("again", "each_result", "{{ inputs.summary.text }}", of="summary")
     )
 
-    first = here.engine.cook(dish, model=SMALL)
+    first = here.engine.run_recipe(staged_recipe, model=SMALL)
     first.wait()
     calls = len(here.model.packs)
-    second = here.engine.cook(dish, model=SMALL)
+    second = here.engine.run_recipe(staged_recipe, model=SMALL)
     second.wait()
 
     assert (second.id, second.goes_on) == (first.id, True)
@@ -77,15 +77,15 @@ def test_records_about_results_are_packed_and_judged_by_further_gates(world: Wor
     here = world()
     here.ingest(sentences(20))
     small = GateUse("rules", {"rules": [{"field": "word_count", "max": 10_000}]})
-    dish = recipe(
+    staged_recipe = recipe(
         record_stage("first", "each_block", "Read."),
         record_stage("second", "each_result", "Read again.", of="first", gates=(JSON_GATE, small)),
     )
 
-    run = here.engine.cook(dish, model=SMALL, pack_size=10)
+    run = here.engine.run_recipe(staged_recipe, model=SMALL, pack_size=10)
     run.wait()
 
-    assert states(here.engine, run) == {"first": {"done": 20}, "second": {"done": 20}}
+    assert task_states(here.engine, run) == {"first": {"done": 20}, "second": {"done": 20}}
     assert here.model.packs == [10, 10, 10, 10]
 
 
@@ -93,20 +93,20 @@ def test_several_models_are_asked_each_on_its_own(world: Worlds) -> None:
     here = world()
     documents(here, 2)
     both = ("simulated/small", "simulated/large")
-    dish = recipe(
+    staged_recipe = recipe(
         text_stage("draft", "each_document", "{{ model }}: {{ document.title }}", models=both),
         text_stage("mend", "each_result", "{{ model }} mends {{ inputs.draft.model }}", of="draft"),
     )
 
-    run = here.engine.cook(dish)
+    run = here.engine.run_recipe(staged_recipe)
     run.wait()
 
-    assert states(here.engine, run) == {"draft": {"done": 4}, "mend": {"done": 4}}
+    assert task_states(here.engine, run) == {"draft": {"done": 4}, "mend": {"done": 4}}
     with here.engine.ledger.snapshot() as tx:
         asked = {
-            (attempt.model, len(here.engine.look.exchange(line.id).attempts))
-            for line in tx.views.requests(run.id, 0, 100)
-            for attempt in tx.views.attempts(line.id)
+            (attempt.model, len(here.engine.queries.exchange(line.id).attempts))
+            for line in tx.views.list_requests(run.id, 0, 100)
+            for attempt in tx.views.attempts_of_request(line.id)
         }
     assert asked == {("simulated/small", 1), ("simulated/large", 1)}
 
@@ -114,66 +114,70 @@ def test_several_models_are_asked_each_on_its_own(world: Worlds) -> None:
 def test_best_effort_blocks_what_reads_a_failure_and_goes_on_with_the_rest(world: Worlds) -> None:
     here = world(faults="refuse@Document 1")
     documents(here)
-    dish = recipe(
+    staged_recipe = recipe(
         SUMMARY, text_stage("point", "each_result", "{{ inputs.summary.text }}", of="summary")
     )
 
-    run = here.engine.cook(dish, model=SMALL, max_tries=2)
+    run = here.engine.run_recipe(staged_recipe, model=SMALL, max_tries=2)
     ended = run.wait()
 
     assert ended.state == "finished"
-    assert states(here.engine, run)["point"] == {"done": 2, "blocked": 1}
-    reasons = [error for state, error in answers(here.engine, run, "point") if state == "blocked"]
+    assert task_states(here.engine, run)["point"] == {"done": 2, "blocked": 1}
+    reasons = [
+        error for state, error in task_outcomes(here.engine, run, "point") if state == "blocked"
+    ]
     assert "which it reads, is failed" in str(reasons[0])
 
 
 def test_exact_holds_the_run_at_the_first_stage_that_failed(world: Worlds) -> None:
     here = world(faults="refuse@Document 1")
     documents(here)
-    dish = recipe(
+    staged_recipe = recipe(
         SUMMARY, text_stage("point", "each_result", "{{ inputs.summary.text }}", of="summary")
     )
 
-    run = here.engine.cook(dish, model=SMALL, max_tries=2, completion_mode="exact")
+    run = here.engine.run_recipe(staged_recipe, model=SMALL, max_tries=2, completion_mode="exact")
     rest = run.wait()
 
     assert [hold.kind.value for hold in rest.holds] == ["failures"]
-    assert states(here.engine, run) == {"summary": {"done": 2, "failed": 1}, "point": {}}
+    assert task_states(here.engine, run) == {"summary": {"done": 2, "failed": 1}, "point": {}}
     here.model.faults = here.model.faults.__class__()
     run.retry()
     run.resume()
     ended = run.wait()
     assert ended.holds == ()
     assert ended.state == "finished"
-    assert states(here.engine, run) == {"summary": {"done": 3}, "point": {"done": 3}}
+    assert task_states(here.engine, run) == {"summary": {"done": 3}, "point": {"done": 3}}
 
 
 def test_throughput_lets_each_dependant_go_as_soon_as_its_own_input_is_there(world: Worlds) -> None:
     here = world()
     documents(here, 40)
-    dish = recipe(
+    staged_recipe = recipe(
         SUMMARY, text_stage("point", "each_result", "{{ inputs.summary.text }}", of="summary")
     )
 
-    run = here.engine.cook(dish, model=SMALL, completion_mode="throughput", concurrency=2)
+    run = here.engine.run_recipe(
+        staged_recipe, model=SMALL, completion_mode="throughput", concurrency=2
+    )
     run.wait()
 
-    assert states(here.engine, run) == {"summary": {"done": 40}, "point": {"done": 40}}
+    assert task_states(here.engine, run) == {"summary": {"done": 40}, "point": {"done": 40}}
     with here.engine.ledger.snapshot() as tx:
-        stages = [tx.views.request(line.id) for line in tx.views.requests(run.id, 0, 100)]
-        order = [each.stage_id for each in stages if each is not None]
+        stages = [tx.views.get_request(line.id) for line in tx.views.list_requests(run.id, 0, 100)]
+        order = [stage.stage_id for stage in stages if stage is not None]
     assert order != sorted(order)  # a point was asked before the last summary
 
 
 def test_a_prompt_that_cannot_be_filled_in_fails_its_task_and_says_why(world: Worlds) -> None:
     here = world()
     documents(here, 1)
-    dish = recipe(text_stage("bad", "each_document", "{{ part.nothing }}"))
+    staged_recipe = recipe(text_stage("bad", "each_document", "{{ part.nothing }}"))
 
-    run = here.engine.cook(dish, model=SMALL)
+    run = here.engine.run_recipe(staged_recipe, model=SMALL)
     run.wait()
 
-    ((state, error),) = answers(here.engine, run, "bad")
+    ((state, error),) = task_outcomes(here.engine, run, "bad")
     assert state == "failed"
     assert "template" in str(error)
 
@@ -186,8 +190,8 @@ def test_a_task_that_was_wrong_twice_is_told_why(world: Worlds) -> None:
     run = here.run(max_tries=4)
 
     assert run.progress().done == 1
-    lines = here.engine.look.requests(run.id)
-    texts = [here.engine.look.exchange(line.id).user or "" for line in lines]
+    lines = here.engine.queries.requests(run.id)
+    texts = [here.engine.queries.exchange(line.id).user or "" for line in lines]
     assert [line.kind for line in lines] == ["answer", "answer", "repair"]
     assert ["was refused" in text for text in texts] == [False, False, True]
 
@@ -195,39 +199,39 @@ def test_a_task_that_was_wrong_twice_is_told_why(world: Worlds) -> None:
 def test_every_schema_of_a_critic_can_be_used(world: Worlds) -> None:
     here = world()
     documents(here, 1)
-    dish = recipe(
+    staged_recipe = recipe(
         SUMMARY,
         record_stage(
             "check", "each_result", "{{ judged.answer }}", NOTED, of="summary", critic="record"
         ),
     )
 
-    run = here.engine.cook(dish, model=SMALL)
+    run = here.engine.run_recipe(staged_recipe, model=SMALL)
     run.wait()
 
-    assert states(here.engine, run) == {"summary": {"done": 1}, "check": {"done": 1}}
+    assert task_states(here.engine, run) == {"summary": {"done": 1}, "check": {"done": 1}}
 
 
 def test_a_limited_recipe_takes_its_first_tasks_through_and_goes_on_later(world: Worlds) -> None:
     here = world()
     documents(here, 6)
-    dish = recipe(
+    staged_recipe = recipe(
         SUMMARY,
         text_stage("point", "each_result", "{{ inputs.summary.text }}", of="summary"),
         text_stage("edge", "each_result", "{{ inputs.point.text }}", of="point"),
         text_stage("whole", "all_to_one", "{{ inputs.edge | length }}", needs=("edge",)),
     )
 
-    run = here.engine.cook(dish, model=SMALL, limit=2)
+    run = here.engine.run_recipe(staged_recipe, model=SMALL, limit=2)
     run.wait()
-    first = states(here.engine, run)
-    again = here.engine.cook(dish, model=SMALL)
+    first = task_states(here.engine, run)
+    again = here.engine.run_recipe(staged_recipe, model=SMALL)
     again.wait()
 
     assert first == {"summary": {"done": 2}, "point": {"done": 2}, "edge": {"done": 2}, "whole": {}}
     assert again.id == run.id
-    assert states(here.engine, run)["whole"] == {"done": 1}
-    assert states(here.engine, run)["edge"] == {"done": 6}
+    assert task_states(here.engine, run)["whole"] == {"done": 1}
+    assert task_states(here.engine, run)["edge"] == {"done": 6}
 
 
 @pytest.mark.parametrize("told", [{"limit": 2}, {"completion_mode": "throughput"}])
@@ -241,11 +245,11 @@ def test_a_page_is_not_written_before_all_its_facts_are_known(
         "page", "each_document", "{{ inputs.facts | length }} facts", needs=("facts",)
     )
 
-    run = here.engine.cook(recipe(facts, page), model=SMALL, concurrency=1, **told)
+    run = here.engine.run_recipe(recipe(facts, page), model=SMALL, concurrency=1, **told)
     run.wait()
-    here.engine.cook(
+    here.engine.run_recipe(
         recipe(facts, page), model=SMALL, concurrency=1, **(told | {"limit": None})
     ).wait()
 
-    assert states(here.engine, run) == {"facts": {"done": 6}, "page": {"done": 3}}
-    assert {each for each in sent(here.engine, run, "page")} == {"2 facts"}
+    assert task_states(here.engine, run) == {"facts": {"done": 6}, "page": {"done": 3}}
+    assert {name for name in sent_texts(here.engine, run, "page")} == {"2 facts"}

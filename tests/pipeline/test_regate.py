@@ -7,19 +7,19 @@ import pytest
 
 from quire.domain.errors import NotFound
 from quire.engine import RunHandle
-from quire.pipeline.regate import Regated
+from quire.pipeline.commands.regate import RegateReport
 from tests.ledger.raw import Raw
-from tests.pipeline.dishes import answers, states, text_stage
-from tests.pipeline.tasting import (
+from tests.pipeline.recipe_stages import task_outcomes, task_states, text_stage
+from tests.pipeline.taste_gate import (
     ALL_DONE,
     CHAIN,
     CHECK,
     SUMMARY,
     TASTE,
     confirm,
-    cook,
     set_taste,
-    stale,
+    stale_counts,
+    start_run,
     tasks_of,
 )
 from tests.world import World
@@ -27,21 +27,23 @@ from tests.world import World
 Worlds = Callable[..., World]
 
 
-def counts(found: list[Regated]) -> dict[str, dict[str, int]]:
+def counts(found: list[RegateReport]) -> dict[str, dict[str, int]]:
     """What differs or is left alone, by stage; zeros left out."""
-    return {each.stage: {kind: n for kind, n in each.counts.items() if n} for each in found}
+    return {report.stage: {kind: n for kind, n in report.counts.items() if n} for report in found}
 
 
 def data_of(here: World, run: RunHandle, stage: str) -> list[Any]:
     """The current data of a stage's tasks, in order."""
     with here.engine.ledger.snapshot() as tx:
-        key = next(each.id for each in tx.runs.stages(run.id) if each.name == stage)
-        return [each.data for each in tx.controls.answered_tasks(key, 0, 1000)]
+        key = next(
+            run_stage.id for run_stage in tx.runs.stages_of_run(run.id) if run_stage.name == stage
+        )
+        return [task.data for task in tx.controls.answered_tasks(key, 0, 1000)]
 
 
 def test_gates_that_have_not_changed_change_nothing(world: Worlds) -> None:
     here = world()
-    run = cook(here)
+    run = start_run(here)
     run.wait()
     calls = here.model.calls
 
@@ -59,7 +61,7 @@ def test_gates_that_have_not_changed_change_nothing(world: Worlds) -> None:
 
 def test_what_would_change_is_told_and_nothing_is_changed(world: Worlds) -> None:
     here = world()
-    run = cook(here)
+    run = start_run(here)
     run.wait()
     before = data_of(here, run, "points")
     set_taste(here, mark="!", version="2")
@@ -67,17 +69,17 @@ def test_what_would_change_is_told_and_nothing_is_changed(world: Worlds) -> None
     (found,) = run.regate("points")
 
     assert (found.stage, found.gate_version, found.applied) == ("points", "taste/2", False)
-    assert found.counts["changed"] == found.differs == 6
+    assert found.counts["changed"] == found.difference_count == 6
     assert len(found.examples) == 5
     assert found.examples[0].kind == "changed"
     assert found.examples[0].after.endswith("!")
     assert data_of(here, run, "points") == before
-    assert stale(here, run) == {}
+    assert stale_counts(here, run) == {}
 
 
 def test_changed_data_takes_the_place_of_the_old_and_dependants_are_marked(world: Worlds) -> None:
     here = world()
-    run = cook(here)
+    run = start_run(here)
     run.wait()
     calls, cost = here.model.calls, run.progress().cost
     set_taste(here, mark="!", version="2")
@@ -85,8 +87,8 @@ def test_changed_data_takes_the_place_of_the_old_and_dependants_are_marked(world
     (found,) = run.regate("points", apply=True)
 
     assert found.stale == 1
-    assert all("!" in each for each in data_of(here, run, "points"))
-    assert stale(here, run) == {"digest": 1}
+    assert all("!" in item for item in data_of(here, run, "points"))
+    assert stale_counts(here, run) == {"digest": 1}
     assert run.wait().state == "finished"
     assert (here.model.calls, run.progress().cost) == (calls, cost)
     raw = Raw(here.url)
@@ -101,7 +103,7 @@ def test_changed_data_takes_the_place_of_the_old_and_dependants_are_marked(world
 
 def test_stale_dependants_are_asked_again_only_on_request(world: Worlds) -> None:
     here = world()
-    run = cook(here)
+    run = start_run(here)
     run.wait()
     set_taste(here, mark="!", version="2")
     run.regate("points", apply=True)
@@ -111,13 +113,13 @@ def test_stale_dependants_are_asked_again_only_on_request(world: Worlds) -> None
     run.wait()
 
     assert here.model.calls == calls + 1
-    assert stale(here, run) == {}
-    assert states(here.engine, run) == ALL_DONE
+    assert stale_counts(here, run) == {}
+    assert task_states(here.engine, run) == ALL_DONE
 
 
 def test_regating_twice_is_the_same_as_once(world: Worlds) -> None:
     here = world()
-    run = cook(here)
+    run = start_run(here)
     run.wait()
     set_taste(here, mark="!", version="2")
 
@@ -131,7 +133,7 @@ def test_an_answer_that_failed_and_passes_now_is_accepted_and_the_run_goes_on(
 ) -> None:
     here = world()
     set_taste(here, refuses="number1")
-    run = cook(here, max_tries=1)
+    run = start_run(here, max_tries=1)
     run.wait()
     set_taste(here, version="2")
     calls = here.model.calls
@@ -140,28 +142,28 @@ def test_an_answer_that_failed_and_passes_now_is_accepted_and_the_run_goes_on(
 
     assert found.counts["accepted"] == 1
     assert found.examples[0].before == "it says number1 (1 try)"
-    assert states(here.engine, run)["summary"] == {"done": 2, "proposed": 1}
+    assert task_states(here.engine, run)["summary"] == {"done": 2, "proposed": 1}
     assert run.wait().state == "finished"
-    assert states(here.engine, run) == ALL_DONE
+    assert task_states(here.engine, run) == ALL_DONE
     assert here.model.calls == calls + 1 + 2  # its critic, and what was blocked
-    assert stale(here, run) == {"digest": 1}
+    assert stale_counts(here, run) == {"digest": 1}
 
 
 def test_an_answer_that_passed_and_does_not_any_more_fails_with_the_reason(world: Worlds) -> None:
     here = world()
-    run = cook(here)
+    run = start_run(here)
     run.wait()
     calls = here.model.calls
     set_taste(here, refuses="number1", version="2")
 
-    (told,) = run.regate("summary")
+    (report,) = run.regate("summary")
     (found,) = run.regate("summary", apply=True)
 
-    assert told.counts == found.counts
+    assert report.counts == found.counts
     assert found.counts["refused"] == 1
     assert found.examples[0].after == "it says number1"
-    assert answers(here.engine, run, "summary")[1] == ("failed", "regate: it says number1")
-    assert stale(here, run) == {"points": 2}
+    assert task_outcomes(here.engine, run, "summary")[1] == ("failed", "regate: it says number1")
+    assert stale_counts(here, run) == {"points": 2}
     assert run.wait().state == "finished"
     assert here.model.calls == calls
     assert counts(run.regate("summary", apply=True)) == {"summary": {"same": 3}}
@@ -169,7 +171,7 @@ def test_an_answer_that_passed_and_does_not_any_more_fails_with_the_reason(world
 
 def test_a_refused_answer_can_be_asked_again(world: Worlds) -> None:
     here = world()
-    run = cook(here)
+    run = start_run(here)
     run.wait()
     set_taste(here, refuses="number1", version="2")
     run.regate("summary", apply=True)
@@ -180,41 +182,41 @@ def test_a_refused_answer_can_be_asked_again(world: Worlds) -> None:
     assert run.retry(stale=True) == 3
     run.wait()
 
-    assert {name: each["done"] for name, each in states(here.engine, run).items()} == {
+    assert {name: state["done"] for name, state in task_states(here.engine, run).items()} == {
         "summary": 3,
         "check": 4,
         "points": 6,
         "digest": 1,
     }
-    assert stale(here, run) == {}
+    assert stale_counts(here, run) == {}
 
 
 def test_refused_answers_hold_an_exact_run(world: Worlds) -> None:
     here = world()
-    run = cook(here, completion_mode="exact")
+    run = start_run(here, completion_mode="exact")
     run.wait()
     set_taste(here, refuses="number1", version="2")
 
     run.regate("summary", apply=True)
     run.wait()
 
-    assert [each.kind.value for each in run.progress().holds] == ["failures"]
+    assert [hold.kind.value for hold in run.progress().holds] == ["failures"]
 
 
 def test_changed_data_is_shown_to_its_critic_before_it_counts(world: Worlds) -> None:
     here = world()
-    run = cook(here, stages=(SUMMARY, CHECK))
+    run = start_run(here, stages=(SUMMARY, CHECK))
     run.wait()
     set_taste(here, mark="!", version="2")
 
     run.regate("summary", apply=True)
-    assert states(here.engine, run) == {
+    assert task_states(here.engine, run) == {
         "summary": {"proposed": 3},
         "check": {"done": 3, "ready": 3},
     }
     run.wait()
 
-    assert states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 6}}
+    assert task_states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 6}}
 
 
 def test_who_was_judged_by_a_critic_that_does_not_pass_any_more_fails_with_it(
@@ -229,26 +231,26 @@ def test_who_was_judged_by_a_critic_that_does_not_pass_any_more_fails_with_it(
         critic="record",
         gates=TASTE,
     )
-    run = cook(here, stages=(SUMMARY, talk))
+    run = start_run(here, stages=(SUMMARY, talk))
     run.wait()
     set_taste(here, refuses="number1", version="2")
 
     (found,) = run.regate("check", apply=True)
 
     assert found.counts["refused"] == 1
-    assert answers(here.engine, run, "summary")[1] == (
+    assert task_outcomes(here.engine, run, "summary")[1] == (
         "failed",
         "critic_failed: regate: it says number1",
     )
     set_taste(here)
     assert run.retry() == 1
     run.wait()
-    assert states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}
+    assert task_states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}
 
 
 def test_what_a_person_confirmed_is_left_alone(world: Worlds) -> None:
     here = world()
-    run = cook(here)
+    run = start_run(here)
     run.wait()
     confirm(here, tasks_of(here, run, "points")[2])
     before = data_of(here, run, "points")[2]
@@ -257,13 +259,13 @@ def test_what_a_person_confirmed_is_left_alone(world: Worlds) -> None:
     (found,) = run.regate("points", apply=True)
 
     assert (found.counts["confirmed"], found.counts["refused"]) == (1, 5)
-    assert states(here.engine, run)["points"] == {"done": 1, "failed": 5}
+    assert task_states(here.engine, run)["points"] == {"done": 1, "failed": 5}
     assert data_of(here, run, "points")[2] == before
 
 
 def test_a_stage_that_is_not_there_is_told(world: Worlds) -> None:
-    run = cook(world())
+    run = start_run(world())
 
     with pytest.raises(NotFound, match="no stage 'pints'"):
         run.regate("pints")
-    assert [each.stage for each in run.regate()] == [each.name for each in CHAIN]
+    assert [report.stage for report in run.regate()] == [stage.name for stage in CHAIN]

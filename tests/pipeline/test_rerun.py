@@ -6,23 +6,23 @@ import pytest
 
 from quire.domain.errors import IllegalMove
 from quire.domain.runs import HoldKind
-from quire.pipeline.advance import advance
+from quire.pipeline.calls.prepare import prepare
 from quire.pipeline.contexts import Contexts
-from quire.pipeline.prepare import prepare
-from quire.simulated.faults import NO_FAULTS, parse
+from quire.pipeline.stages.advance import advance
+from quire.simulated.fault_scripts import NO_FAULTS, parse_fault_script
 from tests.ledger.raw import Raw
-from tests.pipeline.dishes import states, text_stage
-from tests.pipeline.tasting import (
+from tests.pipeline.recipe_stages import task_states, text_stage
+from tests.pipeline.taste_gate import (
     ALL_DONE,
     CHECK,
     POINTS,
     SUMMARY,
     TASTE,
     confirm,
-    cook,
-    held,
+    hold_kinds,
     set_taste,
-    stale,
+    stale_counts,
+    start_run,
     tasks_of,
 )
 from tests.world import NOW, World, sentences
@@ -37,7 +37,7 @@ def test_rerun_asks_a_stage_and_all_after_it_again_and_keeps_the_rest(
     world: Worlds, stage: str, calls: int
 ) -> None:
     here = world()
-    run = cook(here)
+    run = start_run(here)
     run.wait()
     before = here.model.calls
 
@@ -47,23 +47,23 @@ def test_rerun_asks_a_stage_and_all_after_it_again_and_keeps_the_rest(
 
     assert here.model.calls - before == calls
     assert owed == calls - (3 if stage == "summary" else 0)  # critics are called as answers come
-    done = {name: counts["done"] for name, counts in states(here.engine, run).items()}
+    done = {name: counts["done"] for name, counts in task_states(here.engine, run).items()}
     assert done == {"summary": 3, "check": 6 if stage == "summary" else 3, "points": 6, "digest": 1}
     assert run.progress().state == "finished"
-    assert stale(here, run) == {}
+    assert stale_counts(here, run) == {}
 
 
 def test_rerun_supersedes_the_old_answers_and_counts_only_new_ones(world: Worlds) -> None:
     here = world()
-    run = cook(here)
+    run = start_run(here)
     run.wait()
 
     run.rerun("points")
     with here.engine.ledger.snapshot() as tx:
-        assert tx.results.current(tasks_of(here, run, "points")) == set()
-        assert len(tx.results.current(tasks_of(here, run, "summary"))) == 3
-    assert states(here.engine, run)["points"] == {"ready": 6}
-    assert states(here.engine, run)["digest"] == {"waiting": 1}
+        assert tx.results.tasks_with_results(tasks_of(here, run, "points")) == set()
+        assert len(tx.results.tasks_with_results(tasks_of(here, run, "summary"))) == 3
+    assert task_states(here.engine, run)["points"] == {"ready": 6}
+    assert task_states(here.engine, run)["digest"] == {"waiting": 1}
     run.wait()
 
     raw = Raw(here.url)
@@ -78,48 +78,52 @@ def test_rerun_supersedes_the_old_answers_and_counts_only_new_ones(world: Worlds
 
 def test_rerun_keeps_what_a_person_confirmed(world: Worlds) -> None:
     here = world()
-    run = cook(here)
+    run = start_run(here)
     run.wait()
     kept = tasks_of(here, run, "points")[0]
     confirm(here, kept)
     calls = here.model.calls
 
     assert run.rerun("points") == 6
-    assert states(here.engine, run)["points"] == {"done": 1, "ready": 5}
+    assert task_states(here.engine, run)["points"] == {"done": 1, "ready": 5}
     run.wait()
 
     assert here.model.calls == calls + 6
-    assert states(here.engine, run) == ALL_DONE
+    assert task_states(here.engine, run) == ALL_DONE
 
 
 def test_an_old_answer_that_comes_after_a_rerun_is_paid_and_does_not_count(world: Worlds) -> None:
     here = world(faults="latency=0.3")
-    run = cook(here, stages=(SUMMARY, POINTS), count=1)
-    told: list[int] = []
+    run = start_run(here, stages=(SUMMARY, POINTS), count=1)
+    rerun_counts: list[int] = []
 
     def meddle() -> bool:
-        if not told and states(here.engine, run)["points"].get("packed") and here.model.calls > 1:
-            told.append(run.rerun("summary"))  # while its dependants are being answered
+        if (
+            not rerun_counts
+            and task_states(here.engine, run)["points"].get("packed")
+            and here.model.calls > 1
+        ):
+            rerun_counts.append(run.rerun("summary"))  # while its dependants are being answered
         return run.progress().state == "finished"
 
     here.engine.work(meddle)
 
-    assert told == [3]
+    assert rerun_counts == [3]
     assert here.model.calls == 3 + 3
-    assert states(here.engine, run) == {"summary": {"done": 1}, "points": {"done": 2}}
+    assert task_states(here.engine, run) == {"summary": {"done": 1}, "points": {"done": 2}}
     with here.engine.ledger.snapshot() as tx:
-        assert tx.attempts.spend(run.id) == (run.progress().cost, 0)
+        assert tx.attempts.spend_of_run(run.id) == (run.progress().cost, 0)
 
 
 def test_rerun_in_the_middle_of_a_run_drops_what_was_not_sent(world: Worlds) -> None:
     here = world(faults="latency=0.02")
-    run = cook(here, stages=(SUMMARY, CHECK, POINTS), count=8, concurrency=1)
-    here.engine.work(lambda: states(here.engine, run)["points"].get("done", 0) >= 3)
+    run = start_run(here, stages=(SUMMARY, CHECK, POINTS), count=8, concurrency=1)
+    here.engine.work(lambda: task_states(here.engine, run)["points"].get("done", 0) >= 3)
 
     run.rerun("points")
     run.wait()
 
-    assert states(here.engine, run) == {
+    assert task_states(here.engine, run) == {
         "summary": {"done": 8},
         "check": {"done": 8},
         "points": {"done": 16},
@@ -128,7 +132,7 @@ def test_rerun_in_the_middle_of_a_run_drops_what_was_not_sent(world: Worlds) -> 
 
 def test_nothing_is_asked_again_about_what_was_purged(world: Worlds) -> None:
     here = world()
-    run = cook(here, stages=(SUMMARY, POINTS))
+    run = start_run(here, stages=(SUMMARY, POINTS))
     run.wait()
     calls = here.model.calls
     here.engine.purge("doc1")
@@ -137,19 +141,19 @@ def test_nothing_is_asked_again_about_what_was_purged(world: Worlds) -> None:
     assert run.wait().state == "finished"
 
     assert here.model.calls == calls + 6
-    assert states(here.engine, run) == {"summary": {"done": 3}, "points": {"done": 6}}
+    assert task_states(here.engine, run) == {"summary": {"done": 3}, "points": {"done": 6}}
 
 
 def test_rerun_of_a_critic_lets_its_targets_wait_for_its_new_word(world: Worlds) -> None:
     here = world()
-    run = cook(here, stages=(SUMMARY, CHECK))
+    run = start_run(here, stages=(SUMMARY, CHECK))
     run.wait()
 
     assert run.rerun("check") == 3
-    assert states(here.engine, run) == {"summary": {"proposed": 3}, "check": {"ready": 3}}
+    assert task_states(here.engine, run) == {"summary": {"proposed": 3}, "check": {"ready": 3}}
     run.wait()
 
-    assert states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}
+    assert task_states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}
 
 
 def test_an_objection_of_a_critic_that_is_asked_again_marks_what_was_made_meanwhile(
@@ -165,22 +169,22 @@ def test_an_objection_of_a_critic_that_is_asked_again_marks_what_was_made_meanwh
         accepts="'!' not in answer.text",
         gates=TASTE,
     )
-    run = cook(here, stages=(SUMMARY, strict, POINTS), count=1, max_tries=2)
+    run = start_run(here, stages=(SUMMARY, strict, POINTS), count=1, max_tries=2)
     run.wait()
     set_taste(here, mark="!")
 
     run.rerun("check")
     run.wait()
 
-    assert states(here.engine, run)["summary"] == {"failed": 1}
-    assert states(here.engine, run)["points"] == {"done": 2}
-    assert stale(here, run) == {"points": 2}
+    assert task_states(here.engine, run)["summary"] == {"failed": 1}
+    assert task_states(here.engine, run)["points"] == {"done": 2}
+    assert stale_counts(here, run) == {"points": 2}
 
 
 def test_rerun_lets_failed_critics_of_old_answers_go(world: Worlds) -> None:
     here = world()
-    here.model.faults = parse("wrong@number1")
-    run = cook(here, stages=(SUMMARY, CHECK), max_tries=1, completion_mode="exact")
+    here.model.faults = parse_fault_script("wrong@number1")
+    run = start_run(here, stages=(SUMMARY, CHECK), max_tries=1, completion_mode="exact")
     run.wait()
     here.model.faults = NO_FAULTS
 
@@ -188,24 +192,24 @@ def test_rerun_lets_failed_critics_of_old_answers_go(world: Worlds) -> None:
     ended = run.wait()
 
     assert ended.state == "finished"
-    assert states(here.engine, run)["check"] == {"cancelled": 1, "done": 5}
+    assert task_states(here.engine, run)["check"] == {"cancelled": 1, "done": 5}
 
 
 def test_rerun_after_a_stop_stops_there_again(world: Worlds) -> None:
     here = world()
-    run = cook(here, stop_after="summary")
+    run = start_run(here, stop_after="summary")
     run.wait()
 
     run.rerun("summary")
     run.wait()
 
-    assert held(run) == [HoldKind.STOP_AFTER]
-    assert states(here.engine, run)["summary"] == {"done": 3}
-    assert states(here.engine, run)["points"] == {}
+    assert hold_kinds(run) == [HoldKind.STOP_AFTER]
+    assert task_states(here.engine, run)["summary"] == {"done": 3}
+    assert task_states(here.engine, run)["points"] == {}
 
 
 def test_a_cancelled_run_is_not_rerun(world: Worlds) -> None:
-    run = cook(world())
+    run = start_run(world())
     run.cancel()
     run.wait()
 
@@ -225,8 +229,10 @@ def test_a_call_of_an_older_version_that_was_lost_too_often_fails_nobody(world: 
         advance(tx, contexts, NOW)
         (lane,) = tx.requests.lanes_of_run(run.id)
         assert prepare(tx, contexts, contexts.of_lane(tx, lane), NOW) == 1
-        (task,) = tx.requests.members([each.id for each in tx.views.requests(run.id, 0, 9)])
-        tx.tasks.move("return", [task.task_id], ["packed"])
+        (task,) = tx.requests.take_members(
+            [request.id for request in tx.views.list_requests(run.id, 0, 9)]
+        )
+        tx.tasks.move_tasks("return", [task.task_id], ["packed"])
     raw = Raw(here.url)
     raw.rows("UPDATE tasks SET version = version + 1")  # while it was out, it was asked anew
     raw.rows("UPDATE requests SET lost = 99")

@@ -6,17 +6,17 @@ from dataclasses import replace
 import pytest
 
 from quire.domain.errors import NotFound
-from quire.simulated.faults import NO_FAULTS, parse
-from tests.pipeline.dishes import answers, states
-from tests.pipeline.tasting import (
+from quire.simulated.fault_scripts import NO_FAULTS, parse_fault_script
+from tests.pipeline.recipe_stages import task_outcomes, task_states
+from tests.pipeline.taste_gate import (
     ALL_DONE,
     CHECK,
     POINTS,
     SUMMARY,
     confirm,
-    cook,
     set_taste,
-    stale,
+    stale_counts,
+    start_run,
     tasks_of,
 )
 from tests.world import World
@@ -27,21 +27,21 @@ Worlds = Callable[..., World]
 def test_retry_brings_back_what_was_blocked(world: Worlds) -> None:
     here = world()
     set_taste(here, refuses="number1")
-    run = cook(here, max_tries=1)
+    run = start_run(here, max_tries=1)
     run.wait()
     set_taste(here)
 
     assert run.retry() == 1
     run.wait()
 
-    assert states(here.engine, run) == ALL_DONE
-    assert stale(here, run) == {"digest": 1}  # it had made do with what there was
+    assert task_states(here.engine, run) == ALL_DONE
+    assert stale_counts(here, run) == {"digest": 1}  # it had made do with what there was
 
 
 def test_retry_of_one_stage_leaves_the_others(world: Worlds) -> None:
     here = world()
     set_taste(here, refuses="Point")
-    run = cook(here, max_tries=1)
+    run = start_run(here, max_tries=1)
     run.wait()
     set_taste(here)
 
@@ -49,7 +49,7 @@ def test_retry_of_one_stage_leaves_the_others(world: Worlds) -> None:
     assert run.retry(stage="points") == 6
     run.wait()
 
-    assert states(here.engine, run) == ALL_DONE
+    assert task_states(here.engine, run) == ALL_DONE
     with pytest.raises(NotFound, match="no stage 'pointed'"):
         run.retry(stage="pointed")
 
@@ -59,10 +59,10 @@ def test_where_the_critic_failed_the_critic_is_asked_again_and_not_the_answer(
     world: Worlds, stage: str | None
 ) -> None:
     here = world()
-    here.model.faults = parse("wrong@number1")
-    run = cook(here, stages=(SUMMARY, CHECK), max_tries=1)
+    here.model.faults = parse_fault_script("wrong@number1")
+    run = start_run(here, stages=(SUMMARY, CHECK), max_tries=1)
     run.wait()
-    assert states(here.engine, run) == {
+    assert task_states(here.engine, run) == {
         "summary": {"done": 2, "failed": 1},
         "check": {"done": 2, "failed": 1},
     }
@@ -70,33 +70,35 @@ def test_where_the_critic_failed_the_critic_is_asked_again_and_not_the_answer(
     calls = here.model.calls
 
     assert run.retry(stage=stage) == 1
-    assert states(here.engine, run)["summary"] == {"done": 2, "proposed": 1}
+    assert task_states(here.engine, run)["summary"] == {"done": 2, "proposed": 1}
     run.wait()
 
-    assert states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}
+    assert task_states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}
     assert here.model.calls == calls + 1
-    assert answers(here.engine, run, "summary")[1] == ("done", None)
+    assert task_outcomes(here.engine, run, "summary")[1] == ("done", None)
 
 
 def test_an_answer_that_was_objected_to_for_the_last_time_is_asked_anew(world: Worlds) -> None:
     here = world()
     never = replace(CHECK, critic="gate", accepts="answer.word_count < 0")
-    run = cook(here, stages=(SUMMARY, never), count=1, max_tries=1)
+    run = start_run(here, stages=(SUMMARY, never), count=1, max_tries=1)
     run.wait()
-    assert states(here.engine, run) == {"summary": {"failed": 1}, "check": {"done": 1}}
+    assert task_states(here.engine, run) == {"summary": {"failed": 1}, "check": {"done": 1}}
 
     assert run.retry() == 1
     run.wait()
 
-    assert states(here.engine, run) == {"summary": {"failed": 1}, "check": {"done": 2}}
+    assert task_states(here.engine, run) == {"summary": {"failed": 1}, "check": {"done": 2}}
 
 
 def test_a_cancelled_run_that_is_retried_lets_each_task_wait_for_what_it_reads(
     world: Worlds,
 ) -> None:
     here = world()
-    run = cook(here, stages=(SUMMARY, CHECK, POINTS), completion_mode="throughput", concurrency=1)
-    here.engine.work(lambda: states(here.engine, run)["points"].get("waiting", 0) > 0)
+    run = start_run(
+        here, stages=(SUMMARY, CHECK, POINTS), completion_mode="throughput", concurrency=1
+    )
+    here.engine.work(lambda: task_states(here.engine, run)["points"].get("waiting", 0) > 0)
     run.cancel()
     run.wait()
     assert run.progress().state == "cancelled"
@@ -105,7 +107,7 @@ def test_a_cancelled_run_that_is_retried_lets_each_task_wait_for_what_it_reads(
     assert run.retry() > 0
     run.wait()
 
-    assert states(here.engine, run) == {
+    assert task_states(here.engine, run) == {
         name: ALL_DONE[name] for name in ("summary", "check", "points")
     }
     assert asked <= 12
@@ -114,17 +116,17 @@ def test_a_cancelled_run_that_is_retried_lets_each_task_wait_for_what_it_reads(
 
 def test_superseding_a_result_marks_what_was_made_from_it_and_asks_nothing(world: Worlds) -> None:
     here = world()
-    run = cook(here)
+    run = start_run(here)
     run.wait()
     calls = here.model.calls
     first = tasks_of(here, run, "summary")[0]
 
     with here.engine.ledger.transaction() as tx:
-        tx.critiques.supersede([first], here.outside.now())
-        tx.lineage.mark_stale([first], here.outside.now())
+        tx.critiques.supersede_results([first], here.runtime.now())
+        tx.lineage.mark_stale([first], here.runtime.now())
     run.wait()
 
-    assert stale(here, run) == {"points": 2}
+    assert stale_counts(here, run) == {"points": 2}
     assert run.progress().state == "finished"
     assert here.model.calls == calls
 
@@ -132,63 +134,63 @@ def test_superseding_a_result_marks_what_was_made_from_it_and_asks_nothing(world
 def test_stale_tasks_are_asked_again_with_all_that_follows_from_them(world: Worlds) -> None:
     here = world()
     set_taste(here, refuses="number1")
-    run = cook(here, max_tries=1)
+    run = start_run(here, max_tries=1)
     run.wait()
     set_taste(here)
     run.retry()
     run.wait()
     calls = here.model.calls
-    assert stale(here, run) == {"digest": 1}
+    assert stale_counts(here, run) == {"digest": 1}
 
     assert run.retry(stale=True) == 1
     run.wait()
 
-    assert stale(here, run) == {}
+    assert stale_counts(here, run) == {}
     assert here.model.calls == calls + 1
     assert run.retry(stale=True) == 0
 
 
 def test_what_follows_from_a_stale_task_waits_for_it(world: Worlds) -> None:
     here = world()
-    run = cook(here)
+    run = start_run(here)
     run.wait()
     with here.engine.ledger.transaction() as tx:
         again = tasks_of(here, run, "points")[0]
-        tx.lineage.use([(again, [None])])
-        tx.lineage.check_stale([again], here.outside.now())
+        tx.lineage.note_used_inputs([(again, [None])])
+        tx.lineage.check_stale([again], here.runtime.now())
     calls = here.model.calls
 
     assert run.retry(stale=True) == 2
-    assert states(here.engine, run)["points"] == {"done": 5, "ready": 1}
-    assert states(here.engine, run)["digest"] == {"waiting": 1}
+    assert task_states(here.engine, run)["points"] == {"done": 5, "ready": 1}
+    assert task_states(here.engine, run)["digest"] == {"waiting": 1}
     run.wait()
 
-    assert states(here.engine, run) == ALL_DONE
+    assert task_states(here.engine, run) == ALL_DONE
     assert here.model.calls == calls + 2
-    assert stale(here, run) == {}
+    assert stale_counts(here, run) == {}
 
 
 def test_what_a_person_confirmed_stays_stale_and_is_not_asked_again(world: Worlds) -> None:
     here = world()
-    run = cook(here)
+    run = start_run(here)
     run.wait()
     with here.engine.ledger.transaction() as tx:
         again = tasks_of(here, run, "points")[0]
-        tx.lineage.use([(again, [None])])
-        tx.lineage.check_stale([again], here.outside.now())
+        tx.lineage.note_used_inputs([(again, [None])])
+        tx.lineage.check_stale([again], here.runtime.now())
     confirm(here, again)
 
     assert run.retry(stale=True) == 0
-    assert stale(here, run) == {"points": 1}
+    assert stale_counts(here, run) == {"points": 1}
 
 
 def test_a_critics_word_is_never_stale(world: Worlds) -> None:
     here = world()
     sometimes = replace(CHECK, critic="gate", accepts="answer.approved or answer.word_count > 5")
-    run = cook(here, stages=(SUMMARY, sometimes, POINTS))
+    run = start_run(here, stages=(SUMMARY, sometimes, POINTS))
     run.wait()
 
     run.rerun("summary")
     run.wait()
 
-    assert stale(here, run) == {}
+    assert stale_counts(here, run) == {}

@@ -7,20 +7,19 @@ from datetime import timedelta
 
 import pytest
 
-from quire.domain.accounts import NOBODY, Account
+from quire.domain.accounts import KEYLESS_ACCOUNT, Account
 from quire.domain.errors import Conflict, IllegalMove
 from quire.domain.ids import RunId, WorkerId
 from quire.domain.models import Usage
 from quire.domain.requests import Answer, Call, Reply, Stop
 from quire.domain.runs import HoldKind, Lane
 from quire.ledger.ledger import Transaction
-from quire.pipeline.advance import advance
-from quire.pipeline.claim import Sender, claim
+from quire.pipeline.calls.claim import Sender, claim
+from quire.pipeline.calls.prepare import prepare
+from quire.pipeline.calls.record import hold_run, reclaim_expired_leases, record_answers
 from quire.pipeline.contexts import Contexts
-from quire.pipeline.prepare import prepare
-from quire.pipeline.record import hold, record_answers
-from quire.pipeline.rescue import rescue
-from quire.providers.protocol import Sent
+from quire.pipeline.stages.advance import advance
+from quire.providers.protocol import RawResponse
 from tests.pipeline.test_money import assert_counts_agree
 from tests.world import METADATA, Scripted, World, sentences
 
@@ -43,22 +42,24 @@ def test_a_text_prepared_in_vain_is_never_sent_under_a_key_that_is_used_again(
     here.ingest(sentences(4))
     run = here.start(pack_size=2)
     with here.engine.ledger.transaction() as tx:
-        advance(tx, contexts, here.outside.now())
+        advance(tx, contexts, here.runtime.now())
         context = contexts.of_lane(tx, only_lane(tx, run.id))
     with suppress(Undone), here.engine.ledger.transaction() as tx:
-        prepare(tx, contexts, context, here.outside.now())
+        prepare(tx, contexts, context, here.runtime.now())
         raise Undone
     with here.engine.ledger.transaction() as tx:  # somebody else packs other tasks meanwhile
-        stage = tx.runs.stages(run.id)[0].id
-        first = tx.tasks.ready(stage, 1)[0].id
-        tx.tasks.move("give_up", [first])
-        prepare(tx, Contexts(), context, here.outside.now())
+        stage = tx.runs.stages_of_run(run.id)[0].id
+        first = tx.tasks.ready_tasks(stage, 1)[0].id
+        tx.tasks.move_tasks("give_up", [first])
+        prepare(tx, Contexts(), context, here.runtime.now())
 
     with here.engine.ledger.transaction() as tx:
-        worker = tx.workers.add("here", 1, "0", here.outside.now())
-        sent = claim(tx, contexts, context, Sender(WorkerId(worker), NOBODY), 9, here.outside.now())
+        worker = tx.workers.add_worker("here", 1, "0", here.runtime.now())
+        sent = claim(
+            tx, contexts, context, Sender(WorkerId(worker), KEYLESS_ACCOUNT), 9, here.runtime.now()
+        )
 
-    assert ["Block 0 says" in each.call.user for each in sent] == [False, False]
+    assert ["Block 0 says" in outgoing.call.user for outgoing in sent] == [False, False]
 
 
 def test_two_equal_orders_at_once_are_one_run(world: Worlds) -> None:
@@ -73,10 +74,10 @@ def test_two_equal_orders_at_once_are_one_run(world: Worlds) -> None:
         started.append(here.engine.run(schema="metadata", model="simulated/small").id)
 
     threads = [threading.Thread(target=order) for _ in range(4)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
     assert len(set(started)) == 1
 
@@ -88,7 +89,7 @@ def test_resume_does_not_lift_what_a_person_cannot_cure(world: Worlds) -> None:
 
     with pytest.raises(IllegalMove, match="cannot go on"):
         run.resume()
-    assert [each.kind for each in run.progress().holds] == ["undecodable"]
+    assert [hold_run.kind for hold_run in run.progress().holds] == ["undecodable"]
 
 
 def test_the_early_look_is_not_forgotten_when_its_transaction_is_undone(world: Worlds) -> None:
@@ -96,34 +97,38 @@ def test_the_early_look_is_not_forgotten_when_its_transaction_is_undone(world: W
     here.ingest(sentences(120))
     run = here.start(pack_size=10)
     with here.engine.ledger.transaction() as tx:
-        advance(tx, contexts, here.outside.now())
+        advance(tx, contexts, here.runtime.now())
         context = contexts.of_lane(tx, only_lane(tx, run.id))
-        failed = [task.id for task in tx.tasks.ready(context.stage_id, 60)]
-        tx.tasks.move("give_up", failed)
+        failed = [task.id for task in tx.tasks.ready_tasks(context.stage_id, 60)]
+        tx.tasks.move_tasks("give_up", failed)
     with suppress(Undone), here.engine.ledger.transaction() as tx:
-        prepare(tx, contexts, context, here.outside.now())
+        prepare(tx, contexts, context, here.runtime.now())
         raise Undone
 
     with here.engine.ledger.transaction() as tx:
-        prepare(tx, contexts, context, here.outside.now())
+        prepare(tx, contexts, context, here.runtime.now())
 
-    assert [each.kind for each in run.progress().holds] == ["failures"]
+    assert [hold_run.kind for hold_run in run.progress().holds] == ["failures"]
 
 
 def test_the_early_look_does_not_tell_again_that_a_run_is_held(world: Worlds) -> None:
     here, contexts = world(), Contexts()
     here.ingest(sentences(120))
     run = here.start(pack_size=10)
-    now = here.outside.now()
+    now = here.runtime.now()
     with here.engine.ledger.transaction() as tx:
         advance(tx, contexts, now)
         context = contexts.of_lane(tx, only_lane(tx, run.id))
-        tx.tasks.move("give_up", [task.id for task in tx.tasks.ready(context.stage_id, 60)])
-        hold(tx, run.id, HoldKind.FAILURES, "too many failed", now)
+        tx.tasks.move_tasks(
+            "give_up", [task.id for task in tx.tasks.ready_tasks(context.stage_id, 60)]
+        )
+        hold_run(tx, run.id, HoldKind.FAILURES, "too many failed", now)
         prepare(tx, contexts, context, now)
 
-        told = [each.detail for each in tx.events.of_run(run.id) if each.kind == "held"]
-    assert told == ["too many failed"]
+        details = [
+            event.detail for event in tx.events.events_of_run(run.id) if event.kind == "held"
+        ]
+    assert details == ["too many failed"]
 
 
 def test_going_on_takes_the_speed_of_the_newest_order(world: Worlds) -> None:
@@ -146,17 +151,17 @@ def test_an_answer_that_comes_after_a_purge_leaves_its_cost_but_no_word(world: W
     class Late(Scripted):
         """Answers when its worker was declared dead and the document is gone."""
 
-        async def send(self, call: Call, account: Account = NOBODY) -> Sent:
-            now = here.outside.now() + timedelta(seconds=60)
+        async def send(self, call: Call, account: Account = KEYLESS_ACCOUNT) -> RawResponse:
+            now = here.runtime.now() + timedelta(seconds=60)
             with here.engine.ledger.transaction() as tx:
-                rescue(tx, timedelta(seconds=30), now)
+                reclaim_expired_leases(tx, timedelta(seconds=30), now)
             here.engine.purge("secret")
             return await super().send(call, account)
 
     here.engine.providers.provider = Late()  # type: ignore[attr-defined]
     run.wait()
 
-    view = here.engine.look.exchange(here.engine.look.requests(run.id)[0].id)
+    view = here.engine.queries.exchange(here.engine.queries.requests(run.id)[0].id)
     assert [(attempt.raw, attempt.decoded) for attempt in view.attempts] == [("", "")]
     assert run.progress().cost > 0
 
@@ -178,11 +183,11 @@ def test_a_lost_call_that_turns_out_refused_costs_nothing_and_disturbs_nobody(
     class Refused(Scripted):
         """Says no when its worker was declared dead; whoever takes over is answered."""
 
-        async def send(self, call: Call, account: Account = NOBODY) -> Sent:
+        async def send(self, call: Call, account: Account = KEYLESS_ACCOUNT) -> RawResponse:
             if not self.packs:
-                now = here.outside.now() + timedelta(seconds=60)
+                now = here.runtime.now() + timedelta(seconds=60)
                 with here.engine.ledger.transaction() as tx:
-                    rescue(tx, timedelta(seconds=30), now)
+                    reclaim_expired_leases(tx, timedelta(seconds=30), now)
                 self.script = ["500=1"]
             return await super().send(call, account)
 
@@ -208,16 +213,16 @@ def test_a_late_answer_that_nobody_has_judged_keeps_a_document_from_being_purged
 ) -> None:
     here, contexts = world(), Contexts()
     here.ingest(sentences(1), name="secret")
-    here.ingest([f"x {each}" for each in sentences(1)], name="neighbour")
+    here.ingest([f"x {sentence}" for sentence in sentences(1)], name="neighbour")
     run = here.start(pack_size=2)
-    now = here.outside.now()
+    now = here.runtime.now()
     with here.engine.ledger.transaction() as tx:
         advance(tx, contexts, now)
         context = contexts.of_lane(tx, only_lane(tx, run.id))
         prepare(tx, contexts, context, now)
-        worker = tx.workers.add("elsewhere", 1, "0", now)
-        (sent,) = claim(tx, contexts, context, Sender(worker, NOBODY), 9, now)
-        rescue(tx, timedelta(seconds=30), now + timedelta(seconds=60))
+        worker = tx.workers.add_worker("elsewhere", 1, "0", now)
+        (sent,) = claim(tx, contexts, context, Sender(worker, KEYLESS_ACCOUNT), 9, now)
+        reclaim_expired_leases(tx, timedelta(seconds=30), now + timedelta(seconds=60))
         reply = Reply(text='{"results":[]}', stop=Stop.END, usage=Usage(input=1))
         place = (sent.call.attempt_id, run.id, context.stage_id)
         record_answers(tx, [Answer(*place, b"raw", reply, 1, 1)], now)

@@ -4,16 +4,18 @@ from collections.abc import Callable
 
 import pytest
 
-from quire.pipeline import settle as settling
-from quire.pipeline.advance import advance
-from quire.pipeline.contexts import FEW, Contexts
-from quire.pipeline.settle import GROUP, settle
+from quire.pipeline.answers import settle as settling
+from quire.pipeline.answers.settle import GROUP, settle
+from quire.pipeline.contexts import FIRST_SETTLE_GROUP, Contexts
+from quire.pipeline.stages.advance import advance
 from tests.world import World, sentences
 
 Worlds = Callable[..., World]
 
 
-@pytest.mark.parametrize(("size", "next_time"), [(settling.GROUP_SIZE, 2 * FEW), (3_000, 20)])
+@pytest.mark.parametrize(
+    ("size", "next_time"), [(settling.GROUP_SIZE, 2 * FIRST_SETTLE_GROUP), (3_000, 20)]
+)
 def test_the_next_group_is_as_large_as_the_last_answers_were_short(
     world: Worlds, monkeypatch: pytest.MonkeyPatch, size: int, next_time: int
 ) -> None:
@@ -27,11 +29,11 @@ def test_the_next_group_is_as_large_as_the_last_answers_were_short(
         here.engine.work(lambda: here.model.calls == 40)
 
     with here.engine.ledger.transaction() as tx:
-        advance(tx, contexts, here.outside.now())
-        while count := settle(tx, contexts, here.outside.now()):
+        advance(tx, contexts, here.runtime.now())
+        while count := settle(tx, contexts, here.runtime.now()):
             judged.append(count)
 
     assert sum(judged) == 40
-    assert contexts.judged_together <= GROUP
-    assert abs(contexts.judged_together - next_time) <= next_time // 2
+    assert contexts.settle_group_size <= GROUP
+    assert abs(contexts.settle_group_size - next_time) <= next_time // 2
     assert run.progress().done == 40

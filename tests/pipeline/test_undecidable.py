@@ -7,16 +7,9 @@ import pytest
 from quire.domain.data import Json
 from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.recipes import GateUse
-from tests.pipeline.deciding import current
-from tests.pipeline.dishes import NOTED, SMALL, recipe, record_stage, states
-from tests.pipeline.tasting import (
-    CHECK,
-    POINTS,
-    SUMMARY,
-    cook,
-    set_taste,
-    tasks_of,
-)
+from tests.pipeline.decision_records import current_result
+from tests.pipeline.recipe_stages import NOTED, SMALL, recipe, record_stage, task_states
+from tests.pipeline.taste_gate import CHECK, POINTS, SUMMARY, set_taste, start_run, tasks_of
 from tests.world import World, sentences
 
 Worlds = Callable[..., World]
@@ -27,23 +20,23 @@ def test_bad_edits_are_refused_with_all_that_is_wrong_and_change_nothing(world: 
     here.ingest(sentences(1))
     rules = GateUse("rules", {"rules": [{"field": "word_count", "max": 9}]})
     noted = record_stage("noted", "each_block", "Read.", NOTED, gates=(GateUse("json"), rules))
-    run = here.engine.cook(recipe(noted), model=SMALL)
+    run = here.engine.run_recipe(recipe(noted), model=SMALL)
     run.wait()
     (task,) = tasks_of(here, run, "noted")
-    before = current(here, task)
+    before = current_result(here, task)
 
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as raised:
         run.edit(task, {"approved": "yes", "word_count": "many"})
-    assert "2 mistakes\n  /approved: " in str(told.value)
-    assert "\n  /word_count: " in str(told.value)
+    assert "2 mistakes\n  /approved: " in str(raised.value)
+    assert "\n  /word_count: " in str(raised.value)
     with pytest.raises(UsageError, match="1 mistake\n"):
         run.edit(task, {"approved": True, "word_count": 10})
     with pytest.raises(UsageError, match="not JSON"):
         run.edit(task, {"approved": True, "word_count": float("nan")})
-    assert current(here, task) == before
+    assert current_result(here, task) == before
 
     run.edit(task, {"approved": True, "word_count": 9})
-    assert current(here, task)[2] == {"approved": True, "word_count": 9}
+    assert current_result(here, task)[2] == {"approved": True, "word_count": 9}
 
 
 @pytest.mark.parametrize(
@@ -62,24 +55,24 @@ def test_an_edited_text_must_pass_the_gates_of_its_stage(
     world: Worlds, data: Json, said: str
 ) -> None:
     here = world()
-    run = cook(here, stages=(SUMMARY,), count=1)
+    run = start_run(here, stages=(SUMMARY,), count=1)
     run.wait()
     (task,) = tasks_of(here, run, "summary")
     set_taste(here, refuses="bad")
 
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as raised:
         run.edit(task, data)
 
-    assert said in str(told.value)
-    assert current(here, task)[1] == "unreviewed"
+    assert said in str(raised.value)
+    assert current_result(here, task)[1] == "unreviewed"
 
 
 def test_what_cannot_be_decided_is_refused_in_one_line(world: Worlds) -> None:
     here = world()
-    run = cook(here, stages=(SUMMARY, CHECK), count=2)
+    run = start_run(here, stages=(SUMMARY, CHECK), count=2)
     with pytest.raises(NotFound, match="no task 999"):
         run.approve(999)
-    here.engine.work(lambda: states(here.engine, run)["summary"] != {})
+    here.engine.work(lambda: task_states(here.engine, run)["summary"] != {})
     waiting = tasks_of(here, run, "summary")[0]
     with pytest.raises(IllegalMove, match="is ready and has no answer to approve"):
         run.approve(waiting)
@@ -107,7 +100,7 @@ def test_nothing_is_rejected_in_a_cancelled_run_and_the_rest_can_be_decided(
     world: Worlds,
 ) -> None:
     here = world()
-    run = cook(here, stages=(SUMMARY, POINTS), count=1, stop_after="summary")
+    run = start_run(here, stages=(SUMMARY, POINTS), count=1, stop_after="summary")
     run.wait()
     run.cancel()
     run.wait()
@@ -118,5 +111,5 @@ def test_nothing_is_rejected_in_a_cancelled_run_and_the_rest_can_be_decided(
         run.reject(task, "No.")
     run.approve(task)
 
-    assert current(here, task)[1] == "approved"
+    assert current_result(here, task)[1] == "approved"
     assert run.progress().state == "cancelled"

@@ -14,11 +14,13 @@ def test_every_judged_member_has_a_verdict_written_or_not(world: Worlds) -> None
     run = here.run(pack_size=5, max_tries=20, max_calls=60)
 
     with here.engine.ledger.snapshot() as tx:
-        lines = tx.views.requests(run.id, 0, 1000)
+        lines = tx.views.list_requests(run.id, 0, 1000)
         for line in lines:
-            judged = any(each.state == "settled" for each in tx.views.attempts(line.id))
-            verdicts = [each.verdict for each in tx.views.members(line.id)]
-            assert all((each is not None) == judged for each in verdicts)
+            judged = any(
+                attempt.state == "settled" for attempt in tx.views.attempts_of_request(line.id)
+            )
+            verdicts = [member.verdict for member in tx.views.verdicts_of_request(line.id)]
+            assert all((verdict is not None) == judged for verdict in verdicts)
             assert line.accepted == verdicts.count("accept")
     assert run.progress().done == sum(line.accepted for line in lines) == 60
     assert any(line.accepted < line.tasks for line in lines)
@@ -31,7 +33,7 @@ def test_an_answer_that_was_not_judged_yet_is_not_shown_as_accepted(world: World
     run = here.run(pack_size=5)
 
     with here.engine.ledger.snapshot() as tx:
-        (line,) = tx.views.requests(run.id, 0, 10)
-        verdicts = [each.verdict for each in tx.views.members(line.id)]
+        (line,) = tx.views.list_requests(run.id, 0, 10)
+        verdicts = [member.verdict for member in tx.views.verdicts_of_request(line.id)]
     assert line.accepted == 0
     assert verdicts == [None] * 5

@@ -9,11 +9,11 @@ import pytest
 
 from quire.domain.data import Json
 from quire.domain.ids import fingerprint
-from quire.engine.forecasting import forecast_run
-from quire.engine.ordering import ask
-from quire.plan.checking import percent_over, told_off
+from quire.engine.orders import resolve_schema_order
+from quire.engine.run_forecasts import forecast_run
+from quire.plan.job_forecasts import describe_forecast_error, percent_over
 from quire.plan.variants import Forecast
-from quire.recipes.schemas import load_schema
+from quire.recipes.user_schemas import load_schema
 from tests.world import METADATA, World
 
 TEXT = (
@@ -44,7 +44,7 @@ LONG = 25_000  # tokens
 Worlds = Callable[[], World]
 
 
-class Compared(NamedTuple):
+class ForecastCheck(NamedTuple):
     """What was forecast, before and after the first answers, and what was spent."""
 
     first: Forecast
@@ -77,7 +77,7 @@ def long(name: str, tokens: int = LONG) -> dict[str, Json]:
     return {**body, "title": f"{name}_{tokens}", "prompt_config": config}
 
 
-def carried_out(world: World, schema: dict[str, Json], **policy: bool) -> Compared:
+def run_and_forecast(world: World, schema: dict[str, Json], **policy: bool) -> ForecastCheck:
     """Forecast, answer thirty blocks, forecast again, answer the rest."""
     first = plan(world, schema, **policy)
     world.engine.run(schema=schema, model=MODEL, limit=30, **policy).wait()
@@ -86,14 +86,16 @@ def carried_out(world: World, schema: dict[str, Json], **policy: bool) -> Compar
     run.wait()
     done = run.progress()
     assert done.done == 200
-    return Compared(first, then, done.cost, done.calls)
+    return ForecastCheck(first, then, done.cost, done.calls)
 
 
 def plan(world: World, schema: dict[str, Json], **policy: Json) -> Forecast:
     engine = world.engine
-    asked = ask(engine.settings, load_schema(schema, name="long"), MODEL, policy)
+    asked = resolve_schema_order(engine.settings, load_schema(schema, name="long"), MODEL, policy)
     with engine.ledger.snapshot() as tx:
-        return forecast_run(tx, asked, [document for document, _ in tx.documents.names()], None)
+        return forecast_run(
+            tx, asked, [document for document, _ in tx.documents.document_names()], None
+        )
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
@@ -101,7 +103,7 @@ def plan(world: World, schema: dict[str, Json], **policy: Json) -> Forecast:
 def test_a_forecast_is_near_at_once_and_almost_exact_after_thirty_blocks(
     world: World, name: str, tokens: int
 ) -> None:
-    found = carried_out(world, long(name, tokens))
+    found = run_and_forecast(world, long(name, tokens))
 
     assert (found.first.learnt, found.then.learnt) == (False, True)
     assert found.first.expected.cost == pytest.approx(found.spent, rel=0.25)
@@ -110,17 +112,17 @@ def test_a_forecast_is_near_at_once_and_almost_exact_after_thirty_blocks(
 
 
 def test_what_packs_took_tells_what_single_blocks_would_take(world: World) -> None:
-    packed = carried_out(world, long("clauses"))
-    single = carried_out(world, long("clauses"), packing=False)
+    packed = run_and_forecast(world, long("clauses"))
+    single = run_and_forecast(world, long("clauses"), packing=False)
 
     assert packed.then.one_per_call.cost == pytest.approx(single.spent, rel=0.02)
 
 
 def test_the_error_of_a_forecast_is_told() -> None:
-    assert told_off(13_000, 12_745) == "forecast $0.0130, 2 % under"
-    assert told_off(12_500, 12_745) == "forecast $0.0125, 2 % over"
-    assert told_off(12_745, 12_740) == "forecast $0.0127, 0.0 % under"
-    assert told_off(5_000_000, 0) == "forecast $5.0000"
-    assert told_off(46_100, 86_300) == "forecast $0.0461, 87 % over"
-    assert told_off(10, 10) == "forecast $0.000010, 0.0 % off"
+    assert describe_forecast_error(13_000, 12_745) == "forecast $0.0130, 2 % under"
+    assert describe_forecast_error(12_500, 12_745) == "forecast $0.0125, 2 % over"
+    assert describe_forecast_error(12_745, 12_740) == "forecast $0.0127, 0.0 % under"
+    assert describe_forecast_error(5_000_000, 0) == "forecast $5.0000"
+    assert describe_forecast_error(46_100, 86_300) == "forecast $0.0461, 87 % over"
+    assert describe_forecast_error(10, 10) == "forecast $0.000010, 0.0 % off"
     assert percent_over(75, 100) == pytest.approx(100 / 3)

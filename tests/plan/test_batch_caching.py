@@ -4,18 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from quire.plan.batch_caching import HITS, batch_caching, whole_hits
+from quire.plan.batch_caching import HITS, choose_batch_caching, whole_hits
 from quire.providers.catalog import CATALOG, find_model
-from quire.rehearsal.caching import Cache, Point
-from quire.rehearsal.memory import BATCH_HITS
+from quire.rehearsal.prompt_cache import CachePoint, PromptCache
+from quire.rehearsal.server_state import BATCH_HITS
 
 SONNET = CATALOG["anthropic/claude-sonnet-4-6"]  # $3; written 1.25 and 2 times, read a tenth
 PREFIX = 25_000
 
 
 def test_it_is_computed_as_by_hand() -> None:
-    alone = batch_caching(SONNET, PREFIX, 100, True)
-    after = batch_caching(SONNET, PREFIX, 100, True, pilot=True)
+    alone = choose_batch_caching(SONNET, PREFIX, 100, True)
+    after = choose_batch_caching(SONNET, PREFIX, 100, True, pilot=True)
 
     # In batches: 1.5 in, 0.15 read, 3 written for an hour; a call before writes for 6, not 3.75
     uncached, rows = 100 * PREFIX * 1.5, PREFIX * (90 * 0.15 + 10 * 3)
@@ -34,24 +34,24 @@ def test_it_is_computed_as_by_hand() -> None:
 
 
 def test_every_form_is_priced_and_the_one_that_is_taken_marked() -> None:
-    alone = batch_caching(SONNET, PREFIX, 100, True)
-    after = batch_caching(SONNET, PREFIX, 100, True, pilot=True)
-    itself = batch_caching(CATALOG["gemini/gemini-3.6-flash"], PREFIX, 100, True)
+    alone = choose_batch_caching(SONNET, PREFIX, 100, True)
+    after = choose_batch_caching(SONNET, PREFIX, 100, True, pilot=True)
+    itself = choose_batch_caching(CATALOG["gemini/gemini-3.6-flash"], PREFIX, 100, True)
 
     short = round(PREFIX * (90 * 0.15 + 10 * 1.875))
-    assert [each[:3] for each in alone.forms] == [
+    assert [form[:3] for form in alone.forms] == [
         ("not cached", alone.uncached, False),
         ("the short form", short, False),
         ("the long form", alone.cost, True),
         ("the long form with a primer", alone.cost + PREFIX * 6, False),
     ]
-    assert [each[:3] for each in after.forms] == [
+    assert [form[:3] for form in after.forms] == [
         ("not cached", after.uncached, False),
         ("the short form with a primer", short, False),
         ("the long form with a primer", after.cost, True),
     ]
     assert "five minutes" in after.forms[1].remark
-    assert [each[:3] for each in itself.forms] == [
+    assert [form[:3] for form in itself.forms] == [
         ("not cached", itself.uncached, False),
         ("found by the provider itself", itself.cost, True),
     ]
@@ -60,9 +60,9 @@ def test_every_form_is_priced_and_the_one_that_is_taken_marked() -> None:
 def test_where_no_form_pays_none_is_taken() -> None:
     assert SONNET.batch_price is not None
     dear = replace(SONNET.batch_price, written_long=20 * SONNET.batch_price.input)
-    found = batch_caching(replace(SONNET, batch_price=dear), PREFIX, 100, True)
+    found = choose_batch_caching(replace(SONNET, batch_price=dear), PREFIX, 100, True)
 
-    assert [each.name for each in found.forms if each.taken] == ["not cached"]
+    assert [form.name for form in found.forms if form.taken] == ["not cached"]
     assert len(found.forms) == 4
 
 
@@ -82,10 +82,10 @@ def test_a_row_finds_the_prefix_or_does_not() -> None:
 
 @pytest.mark.parametrize("share", [0.3, 0.7, 0.9, 0.98])
 def test_rows_of_a_rehearsal_find_it_as_often_as_is_expected(share: float) -> None:
-    cache, point = Cache(share), Point(b"prefix", 1_000, "1h", free=False, step=1)
+    cache, point = PromptCache(share), CachePoint(b"prefix", 1_000, "1h", free=False, step=1)
     found = 0
     for rows in range(1, 200):
-        found += cache.look_from_batch([point], 0.0).cached > 0
+        found += cache.look_up_for_batch_row([point], 0.0).cached > 0
         cache.keep([point], 0.0)
         assert found == whole_hits(rows, share)
 
@@ -97,13 +97,13 @@ def test_the_plan_and_the_rehearsal_assume_the_same() -> None:
 def test_what_a_run_does_depends_neither_on_how_many_rows_come_nor_on_what_was_seen() -> None:
     for calls in (1, 2, 30, 10_000):
         for hits in (None, 0.0, 0.5, 1.0):
-            found = batch_caching(SONNET, PREFIX, calls, True, hits=hits)
+            found = choose_batch_caching(SONNET, PREFIX, calls, True, hits=hits)
             assert (found.mark, found.long_lived) == (True, True)
 
 
 def test_hits_that_were_seen_change_the_price() -> None:
-    lucky = batch_caching(SONNET, PREFIX, 100, True, hits=1.0)
-    never = batch_caching(SONNET, PREFIX, 100, True, hits=0.0)
+    lucky = choose_batch_caching(SONNET, PREFIX, 100, True, hits=1.0)
+    never = choose_batch_caching(SONNET, PREFIX, 100, True, hits=0.0)
 
     assert lucky.cost == round(100 * PREFIX * 0.15)
     assert never.cost == round(100 * PREFIX * 3)
@@ -111,9 +111,9 @@ def test_hits_that_were_seen_change_the_price() -> None:
 
 
 def test_where_the_provider_finds_prefixes_itself_nothing_is_written() -> None:
-    found = batch_caching(CATALOG["gemini/gemini-3.6-flash"], PREFIX, 100, True, pilot=True)
+    found = choose_batch_caching(CATALOG["gemini/gemini-3.6-flash"], PREFIX, 100, True, pilot=True)
 
-    assert (found.mark, found.long_lived, found.primer, found.written) == (
+    assert (found.mark, found.long_lived, found.primer, found.miss_price) == (
         True,
         False,
         False,
@@ -124,11 +124,11 @@ def test_where_the_provider_finds_prefixes_itself_nothing_is_written() -> None:
 
 
 def test_openai_writes_cost_in_batches_too() -> None:
-    newer = batch_caching(CATALOG["openai/gpt-6-luna"], PREFIX, 1_000, True)
-    older = batch_caching(CATALOG["openai/gpt-5.4-mini"], PREFIX, 1_000, True)
+    newer = choose_batch_caching(CATALOG["openai/gpt-6-luna"], PREFIX, 1_000, True)
+    older = choose_batch_caching(CATALOG["openai/gpt-5.4-mini"], PREFIX, 1_000, True)
 
-    assert (newer.long_lived, newer.written) == (False, "written_short")  # it lives half an hour
-    assert (older.long_lived, older.written) == (False, "input")
+    assert (newer.long_lived, newer.miss_price) == (False, "written_short")  # it lives half an hour
+    assert (older.long_lived, older.miss_price) == (False, "input")
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_openai_writes_cost_in_batches_too() -> None:
     ],
 )
 def test_it_is_off_where_it_cannot_pay(model: str, prefix: int, caches: bool, said: str) -> None:
-    found = batch_caching(find_model(model), prefix, 100, caches)
+    found = choose_batch_caching(find_model(model), prefix, 100, caches)
 
     assert (found.mark, found.saving, found.hits) == (False, 0, 0.0)
     assert said in found.why

@@ -4,14 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from quire.domain.batches import BatchRules, Cadence, Lookup
-from quire.domain.models import Limits, Marking, Price, Wire
+from quire.domain.batches import BatchLookup, BatchRules, PollCadence
+from quire.domain.models import CacheMarking, Limits, Price, Wire
 from quire.domain.policy import Policy
-from quire.plan.forecasting import forecast
+from quire.plan.job_forecasts import forecast
 from quire.plan.variants import Forecast
 from tests.plan.examples import make_facts, make_stage
 
-RULES = BatchRules(calls=50_000, size=200_000_000, lookup=Lookup.TAG, cadence=Cadence(30, 120, 600))
+RULES = BatchRules(
+    calls=50_000, size=200_000_000, lookup=BatchLookup.TAG, cadence=PollCadence(30, 120, 600)
+)
 STAGE = make_stage(instructions="Read closely. " * 2_000)
 PRICE = Price(
     input=3_000_000,
@@ -28,16 +30,16 @@ HALF = Price(
     written_long=3_000_000,
 )
 PLAIN = replace(make_facts(), price=PRICE, batch_price=HALF)
-MARKED = replace(PLAIN, name="anthropic/test", wire=Wire(marking=Marking.BREAKPOINT))
+MARKED = replace(PLAIN, name="anthropic/test", wire=Wire(marking=CacheMarking.BREAKPOINT))
 
 
-def planned(tasks: int, policy: Policy | None = None, *, marked: bool = False) -> Forecast:
+def make_forecast(tasks: int, policy: Policy | None = None, *, marked: bool = False) -> Forecast:
     facts = MARKED if marked else PLAIN
     return forecast([400] * tasks, STAGE, facts, policy or Policy(), (), RULES)
 
 
 def test_all_ways_are_named_as_people_see_them() -> None:
-    assert [each.name for each in planned(1_000, marked=True).variants] == [
+    assert [variant.name for variant in make_forecast(1_000, marked=True).variants] == [
         "one per call",
         "one per call + cached",
         "packed",
@@ -48,7 +50,7 @@ def test_all_ways_are_named_as_people_see_them() -> None:
 
 
 def test_the_first_fifty_tasks_go_direct_where_they_are_too_few_for_a_batch() -> None:
-    found = planned(1_050)
+    found = make_forecast(1_050)
 
     assert found.packed_batch is not None
     assert (found.packed_batch.requests, found.packed_batch.batched) == (105, 100)
@@ -59,7 +61,7 @@ def test_the_first_fifty_tasks_go_direct_where_they_are_too_few_for_a_batch() ->
 
 
 def test_single_calls_of_the_first_tasks_fill_a_batch() -> None:
-    found = planned(80, Policy(packing=False))
+    found = make_forecast(80, Policy(packing=False))
 
     assert found.packed_batch is not None
     assert found.packed_batch.batched == 80
@@ -67,8 +69,8 @@ def test_single_calls_of_the_first_tasks_fill_a_batch() -> None:
 
 
 def test_few_calls_go_direct_and_what_they_would_cost_in_batches_is_told() -> None:
-    few = planned(340, Policy(route="batch"))
-    enough = planned(350, Policy(route="batch"))
+    few = make_forecast(340, Policy(route="batch"))
+    enough = make_forecast(350, Policy(route="batch"))
 
     assert few.packed_batch is not None
     assert (few.batch_from, few.packed_batch.requests, few.packed_batch.batched) == (5, 34, 34)
@@ -76,7 +78,7 @@ def test_few_calls_go_direct_and_what_they_would_cost_in_batches_is_told() -> No
     assert (few.batch, few.expected, few.cheapest) == (None, few.packed, few.packed)
     assert enough.batch_from is None
     assert enough.expected is enough.packed_batch
-    forced = planned(340, Policy(route="batch", min_batch_size=5))
+    forced = make_forecast(340, Policy(route="batch", min_batch_size=5))
     assert (forced.batch_from, forced.expected) == (None, few.packed_batch)
 
 
@@ -84,14 +86,17 @@ def test_few_calls_go_direct_and_what_they_would_cost_in_batches_is_told() -> No
     ("tasks", "least", "batched"), [(5, 1, 1), (20, 2, 2), (55, 2, 5), (65, 2, 7), (340, 5, 34)]
 )
 def test_a_batch_has_two_calls_where_there_are_two(tasks: int, least: int, batched: int) -> None:
-    found = planned(tasks)
+    found = make_forecast(tasks)
 
     assert found.packed_batch is not None
     assert (found.batch_from, found.packed_batch.batched) == (least, batched)
 
 
 def test_what_goes_direct_although_batches_were_asked_for_is_kept_for_them() -> None:
-    asked, plain = planned(340, Policy(route="batch"), marked=True), planned(340, marked=True)
+    asked, plain = (
+        make_forecast(340, Policy(route="batch"), marked=True),
+        make_forecast(340, marked=True),
+    )
 
     assert asked.packed_cached is not None
     assert plain.packed_cached is not None
@@ -112,7 +117,7 @@ def test_a_prefix_below_the_minimum_is_not_kept_in_batches_either() -> None:
 
 
 def test_rows_read_what_a_direct_call_wrote_for_an_hour() -> None:
-    found = planned(1_050, marked=True)
+    found = make_forecast(1_050, marked=True)
     batch = found.packed_cached_batch
 
     assert batch is not None
@@ -131,7 +136,7 @@ def test_rows_read_what_a_direct_call_wrote_for_an_hour() -> None:
 
 
 def test_without_caching_nothing_is_kept_in_batches_either() -> None:
-    found = planned(1_050, Policy(caching="off"), marked=True)
+    found = make_forecast(1_050, Policy(caching="off"), marked=True)
 
     assert (found.packed_cached, found.packed_cached_batch) == (None, None)
     assert found.packed_batch is not None
@@ -151,7 +156,7 @@ def test_where_batches_keep_nothing_only_what_goes_before_them_is_cached() -> No
 
 
 def test_of_equals_the_usual_way_is_recommended() -> None:
-    found = planned(20, Policy(packing=False))
+    found = make_forecast(20, Policy(packing=False))
 
     assert found.cheapest is found.packed
 
@@ -166,7 +171,7 @@ def test_of_equals_the_usual_way_is_recommended() -> None:
     ],
 )
 def test_what_is_expected_follows_the_route(route: str, expected: str) -> None:
-    found = planned(1_000, Policy(route=route))
+    found = make_forecast(1_000, Policy(route=route))
 
     assert found.expected.name == expected
     assert found.cheapest.name == "packed + batch"
@@ -200,7 +205,7 @@ def test_time_is_told_where_limits_are_known() -> None:
     assert found.packed.seconds == pytest.approx(100 / (50 * 0.85) * 60)
     assert found.packed_batch is not None
     assert found.packed_batch.seconds == 24 * 3600
-    assert planned(1_000).packed.seconds is None
+    assert make_forecast(1_000).packed.seconds is None
 
 
 def test_few_calls_in_flight_take_their_time() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quire.domain.errors import TemplateFailed, TemplateInvalid
-from quire.plan.templating import compile_expression, compile_template
+from quire.plan.templates import compile_expression, compile_template
 
 LARGE = "a" * 100_000
 VARIABLES = {

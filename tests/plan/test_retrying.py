@@ -5,22 +5,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.domain.errors import ProviderError, Remedy, Undecodable
+from quire.domain.gates import Blame, Judgement, ResponseJudgement, Verdict
 from quire.domain.policy import Policy
-from quire.domain.results import Blame, Judged, Judgement, Verdict
 from quire.plan.retrying import (
     Accept,
-    Again,
+    AnswerStep,
+    AskAgain,
     GiveUp,
-    Hold,
+    HoldRun,
     Lose,
-    Owed,
     Refuse,
-    Release,
+    Resend,
     Split,
-    Step,
+    TaskTries,
     after_answer,
     after_error,
-    after_refused,
+    after_refusal,
 )
 from tests.plan.examples import make_facts
 
@@ -28,21 +28,23 @@ GOOD = Verdict(Judgement.ACCEPT, data={"a": 1})
 SKIPPED = Verdict(Judgement.RETRY, reasons=("model skipped this block",), blame=Blame.PACK)
 WRONG = Verdict(Judgement.RETRY, reasons=("a: not a number", "b: missing"))
 HOPELESS = Verdict(Judgement.FAIL, reasons=("cannot be answered",))
-FRESH = Owed(tries=0, calls=1, pack_cap=0)
+FRESH = TaskTries(tries=0, calls=1, pack_cap=0)
 
 
 def steps(
     *verdicts: Verdict,
-    owed: Owed = FRESH,
+    task: TaskTries = FRESH,
     truncated: bool = False,
     max_output: int = 1_000,
     policy: Policy | None = None,
-) -> list[Step]:
+) -> list[AnswerStep]:
     """Decide for tasks that all stood alike; the model can write 8,192 tokens."""
-    judged = Judged(verdicts={str(n): v for n, v in enumerate(verdicts)}, truncated=truncated)
+    judged = ResponseJudgement(
+        verdicts={str(n): v for n, v in enumerate(verdicts)}, truncated=truncated
+    )
     found = after_answer(
         judged,
-        dict.fromkeys(judged.verdicts, owed),
+        dict.fromkeys(judged.verdicts, task),
         max_output=max_output,
         facts=make_facts(),
         policy=policy or Policy(),
@@ -60,51 +62,53 @@ def test_an_accepted_answer_is_taken() -> None:
 
 
 def test_an_accepted_answer_is_taken_even_in_the_last_call() -> None:
-    assert steps(GOOD, owed=Owed(tries=2, calls=12, pack_cap=1)) == [Accept(data={"a": 1})]
+    assert steps(GOOD, task=TaskTries(tries=2, calls=12, pack_cap=1)) == [Accept(data={"a": 1})]
 
 
 def test_tasks_lost_in_company_go_again_at_half_size_for_free() -> None:
     found = steps(GOOD, SKIPPED, SKIPPED, SKIPPED)
 
-    again = Again(tries=0, pack_cap=2, output_floor=0, error="model skipped this block")
+    again = AskAgain(tries=0, pack_cap=2, output_floor=0, error="model skipped this block")
     assert found[1:] == [again] * 3
 
 
 def test_the_last_one_lost_in_company_stands_alone_next() -> None:
     found = steps(GOOD, GOOD, GOOD, SKIPPED)[3]
 
-    assert isinstance(found, Again)
+    assert isinstance(found, AskAgain)
     assert (found.tries, found.pack_cap) == (0, 1)
 
 
 def test_wrong_answers_do_not_count_towards_the_half() -> None:
     found = steps(WRONG, WRONG, WRONG, SKIPPED, SKIPPED)[4]
 
-    assert isinstance(found, Again)
+    assert isinstance(found, AskAgain)
     assert found.pack_cap == 1
 
 
 def test_a_pack_cap_never_grows() -> None:
-    found = steps(*[SKIPPED] * 10, owed=Owed(tries=0, calls=2, pack_cap=3))[0]
+    found = steps(*[SKIPPED] * 10, task=TaskTries(tries=0, calls=2, pack_cap=3))[0]
 
-    assert isinstance(found, Again)
+    assert isinstance(found, AskAgain)
     assert found.pack_cap == 3
 
 
 def test_a_wrong_answer_costs_a_try_and_keeps_the_company() -> None:
-    found = steps(WRONG, GOOD, owed=Owed(tries=1, calls=2, pack_cap=4))[0]
+    found = steps(WRONG, GOOD, task=TaskTries(tries=1, calls=2, pack_cap=4))[0]
 
-    assert found == Again(tries=2, pack_cap=4, output_floor=0, error="a: not a number; b: missing")
+    assert found == AskAgain(
+        tries=2, pack_cap=4, output_floor=0, error="a: not a number; b: missing"
+    )
 
 
 def test_a_task_skipped_alone_pays_a_try_and_stays_alone() -> None:
     assert steps(SKIPPED) == [
-        Again(tries=1, pack_cap=1, output_floor=0, error="model skipped this block")
+        AskAgain(tries=1, pack_cap=1, output_floor=0, error="model skipped this block")
     ]
 
 
 def test_the_last_try_keeps_the_last_error() -> None:
-    assert steps(SKIPPED, owed=Owed(tries=2, calls=3, pack_cap=1)) == [
+    assert steps(SKIPPED, task=TaskTries(tries=2, calls=3, pack_cap=1)) == [
         GiveUp(tries=3, error="model skipped this block (3 tries)")
     ]
 
@@ -120,14 +124,14 @@ def test_a_failing_verdict_ends_the_task_at_once() -> None:
 
 
 def test_the_call_limit_ends_a_task_that_never_cost_a_try() -> None:
-    assert steps(SKIPPED, GOOD, owed=Owed(tries=0, calls=12, pack_cap=2))[0] == GiveUp(
+    assert steps(SKIPPED, GOOD, task=TaskTries(tries=0, calls=12, pack_cap=2))[0] == GiveUp(
         tries=0, error="model skipped this block (no acceptable answer in 12 calls)"
     )
 
 
 def test_a_task_out_of_calls_does_not_count_towards_the_half() -> None:
-    judged = Judged(verdicts={"1": SKIPPED, "2": SKIPPED, "3": SKIPPED})
-    spent = Owed(tries=0, calls=12, pack_cap=0)
+    judged = ResponseJudgement(verdicts={"1": SKIPPED, "2": SKIPPED, "3": SKIPPED})
+    spent = TaskTries(tries=0, calls=12, pack_cap=0)
 
     found = after_answer(
         judged,
@@ -138,37 +142,37 @@ def test_a_task_out_of_calls_does_not_count_towards_the_half() -> None:
     )
 
     assert [found["1"], found["2"]] == [
-        Again(tries=0, pack_cap=1, output_floor=0, error="model skipped this block")
+        AskAgain(tries=0, pack_cap=1, output_floor=0, error="model skipped this block")
     ] * 2
 
 
 def test_a_lone_task_that_was_cut_off_gets_the_full_output_for_free() -> None:
     assert steps(SKIPPED, truncated=True) == [
-        Again(tries=0, pack_cap=1, output_floor=8_192, error="model skipped this block")
+        AskAgain(tries=0, pack_cap=1, output_floor=8_192, error="model skipped this block")
     ]
 
 
 def test_a_lone_task_cut_off_at_the_full_output_pays_a_try() -> None:
     assert steps(SKIPPED, truncated=True, max_output=8_192) == [
-        Again(tries=1, pack_cap=1, output_floor=8_192, error="model skipped this block")
+        AskAgain(tries=1, pack_cap=1, output_floor=8_192, error="model skipped this block")
     ]
 
 
 def test_a_pack_that_was_cut_off_is_halved_not_lengthened() -> None:
     found = steps(GOOD, SKIPPED, SKIPPED, truncated=True)[1]
 
-    assert found == Again(tries=0, pack_cap=1, output_floor=0, error="model skipped this block")
+    assert found == AskAgain(tries=0, pack_cap=1, output_floor=0, error="model skipped this block")
 
 
 def test_a_task_that_no_longer_waits_gets_no_step_but_was_company() -> None:
-    judged = Judged(verdicts={"1": SKIPPED, "2": SKIPPED})
+    judged = ResponseJudgement(verdicts={"1": SKIPPED, "2": SKIPPED})
 
     found = after_answer(
         judged, {"2": FRESH}, max_output=1_000, facts=make_facts(), policy=Policy()
     )
 
     assert found == {
-        "2": Again(tries=0, pack_cap=1, output_floor=0, error="model skipped this block")
+        "2": AskAgain(tries=0, pack_cap=1, output_floor=0, error="model skipped this block")
     }
 
 
@@ -180,8 +184,8 @@ def test_a_verdict_without_reasons_still_says_something() -> None:
 def test_halving_always_reaches_the_lone_task(tasks: int, existing: int) -> None:
     size, rounds = tasks, 0
     while size > 1:
-        found = steps(*[SKIPPED] * size, owed=Owed(tries=0, calls=1, pack_cap=existing))[0]
-        assert isinstance(found, Again)
+        found = steps(*[SKIPPED] * size, task=TaskTries(tries=0, calls=1, pack_cap=existing))[0]
+        assert isinstance(found, AskAgain)
         size, rounds = found.pack_cap, rounds + 1
 
     assert rounds <= 6
@@ -189,7 +193,7 @@ def test_halving_always_reaches_the_lone_task(tasks: int, existing: int) -> None
 
 @pytest.mark.parametrize("remedy", [Remedy.RETRY, Remedy.WAIT])
 def test_a_passing_error_releases_the_call_when_the_provider_says(remedy: Remedy) -> None:
-    assert after_error(provider_error(remedy, 7.5), 10, 1, 0.5) == Release(delay=7.5)
+    assert after_error(provider_error(remedy, 7.5), 10, 1, 0.5) == Resend(delay=7.5)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +203,7 @@ def test_a_passing_error_releases_the_call_when_the_provider_says(remedy: Remedy
 def test_delays_grow_with_full_jitter_up_to_a_minute(
     attempt_no: int, jitter: float, delay: float
 ) -> None:
-    assert after_error(provider_error(Remedy.RETRY), 1, attempt_no, jitter) == Release(delay=delay)
+    assert after_error(provider_error(Remedy.RETRY), 1, attempt_no, jitter) == Resend(delay=delay)
 
 
 def test_a_lost_call_is_lost_with_the_same_delay() -> None:
@@ -219,28 +223,28 @@ def test_a_refused_lone_task_is_refused_with_the_reason(remedy: Remedy) -> None:
 def test_an_account_that_needs_mending_holds_the_run() -> None:
     found = after_error(provider_error(Remedy.FIX_ACCOUNT), 5, 1, 0.5)
 
-    assert found == Hold(kind="credential", detail="it broke")
+    assert found == HoldRun(kind="credential", detail="it broke")
 
 
 def test_an_address_where_nobody_has_listened_for_long_holds_the_run() -> None:
     error = ProviderError("nothing listens", remedy=Remedy.RETRY, absent=True)
 
-    assert after_error(error, 5, 1, 0.5) == Hold(kind="credential", detail="nothing listens")
+    assert after_error(error, 5, 1, 0.5) == HoldRun(kind="credential", detail="nothing listens")
 
 
 def test_an_unreadable_answer_holds_and_is_not_asked_for_again() -> None:
     found = after_error(Undecodable("what is this"), 5, 1, 0.5)
 
-    assert found == Hold(kind="undecodable", detail="what is this")
+    assert found == HoldRun(kind="undecodable", detail="what is this")
 
 
 def test_a_refused_task_pays_a_try_and_stays_alone() -> None:
-    found = after_refused(Owed(tries=0, calls=0, pack_cap=0), "too long", Policy())
+    found = after_refusal(TaskTries(tries=0, calls=0, pack_cap=0), "too long", Policy())
 
-    assert found == Again(tries=1, pack_cap=1, output_floor=0, error="too long")
+    assert found == AskAgain(tries=1, pack_cap=1, output_floor=0, error="too long")
 
 
 def test_a_task_refused_for_the_last_time_fails_with_the_reason() -> None:
-    found = after_refused(Owed(tries=2, calls=0, pack_cap=1), "too long", Policy())
+    found = after_refusal(TaskTries(tries=2, calls=0, pack_cap=1), "too long", Policy())
 
     assert found == GiveUp(tries=3, error="too long (3 tries)")

@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-from quire.domain.batches import BatchRules, Cadence, Lookup
+from quire.domain.batches import BatchLookup, BatchRules, PollCadence
 from quire.domain.models import ModelFacts
 from quire.domain.policy import Policy, SourcedPolicy
-from quire.plan.routing import Compared, choose_route, with_usual_route
+from quire.plan.routing import RouteCosts, choose_route, with_usual_route
 from quire.providers.catalog import CATALOG
 
-RULES = BatchRules(calls=50_000, size=200_000_000, lookup=Lookup.TAG, cadence=Cadence(30, 120, 600))
+RULES = BatchRules(
+    calls=50_000, size=200_000_000, lookup=BatchLookup.TAG, cadence=PollCadence(30, 120, 600)
+)
 BATCHED = CATALOG["openai/gpt-6-luna"]
 UNPRICED = replace(BATCHED, batch_price=None, batch_tiers=())
 HOUR = 3600.0
@@ -57,10 +59,10 @@ def test_a_run_that_goes_on_has_only_the_time_that_is_left() -> None:
 def test_auto_compares_the_whole_job_where_its_cost_is_known() -> None:
     # With a long prefix that direct calls read from a cache, batches may be the dearer way.
     dear = choose_route(
-        Policy(route="auto"), BATCHED, 100, RULES, compared=Compared(1_000_000, 1_200_000)
+        Policy(route="auto"), BATCHED, 100, RULES, costs=RouteCosts(1_000_000, 1_200_000)
     )
     cheap = choose_route(
-        Policy(route="auto"), BATCHED, 100, RULES, compared=Compared(1_000_000, 700_000)
+        Policy(route="auto"), BATCHED, 100, RULES, costs=RouteCosts(1_000_000, 700_000)
     )
 
     assert (dear.lane, cheap.lane) == ("direct", "batch")
@@ -91,7 +93,7 @@ def test_a_batch_that_cannot_be_is_refused_in_words(
 
 
 def test_auto_is_steady_where_a_lost_order_could_never_be_found() -> None:
-    blind = replace(RULES, lookup=Lookup.NONE)
+    blind = replace(RULES, lookup=BatchLookup.NONE)
 
     assert choose_route(Policy(route="auto"), BATCHED, 100, blind).lane == "paced"
     assert choose_route(Policy(route="batch"), BATCHED, 100, blind).lane == "batch"

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from quire.plan.packing import Sized, pack
+from quire.plan.packing import SizedTask, pack
 from quire.plan.sizing import Budget
 
 
@@ -128,25 +128,27 @@ def test_the_averaging_function_never_goes_below_one() -> None:
     assert averaged_pack_size(HAIKU, Average(8_000, 400, 4_000_000, 8, True)) == 1
 
 
-def fits(sizes: Sequence[Sized], budget: Budget) -> bool:
+def fits(sizes: Sequence[SizedTask], budget: Budget) -> bool:
     return (
         len(sizes) <= budget.cap
-        and sum(each.input for each in sizes) <= budget.input
-        and sum(each.output for each in sizes) <= budget.output
+        and sum(size.input for size in sizes) <= budget.input
+        and sum(size.output for size in sizes) <= budget.output
     )
 
 
 def test_the_averaging_function_passes_a_budget_that_ours_keeps() -> None:
     known = Average(0, 0, 2_500, 1, True)  # four blocks of 500, then two of 6,500
-    sized = [Sized(n, 1, int(output_tokens(known, n))) for n in (500, 500, 500, 500, 6_500, 6_500)]
+    sized = [
+        SizedTask(n, 1, int(output_tokens(known, n))) for n in (500, 500, 500, 500, 6_500, 6_500)
+    ]
     budget = Budget(input=100, output=3_000, cap=20)
     size = int(budget.output // output_tokens(known, 2_500))
     theirs = [sized[start : start + size] for start in range(0, len(sized), size)]
 
     ours = list(pack(sized, budget))
 
-    assert not all(fits(each, budget) for each in theirs)
-    assert all(fits(each, budget) for each in ours)
+    assert not all(fits(their, budget) for their in theirs)
+    assert all(fits(our, budget) for our in ours)
 
 
 @given(
@@ -160,14 +162,14 @@ def test_ours_needs_no_more_requests_than_the_shipped_function(
     costs: list[int], cap: int, max_input: int, out: int, max_output: int
 ) -> None:
     budget = Budget(input=max_input, output=max_output, cap=cap)
-    sized = [Sized(index, cost, out) for index, cost in enumerate(costs)]
+    sized = [SizedTask(index, cost, out) for index, cost in enumerate(costs)]
     theirs = shipped_packs(costs, cap, max_input, out, max_output)
-    assert all(fits([sized[index] for index in each], budget) for each in theirs)
+    assert all(fits([sized[index] for index in their], budget) for their in theirs)
 
     ours = list(pack(sized, budget))
 
     assert len(ours) <= len(theirs)
-    assert all(fits(each, budget) for each in ours)
+    assert all(fits(our, budget) for our in ours)
 
 
 @given(
@@ -187,13 +189,13 @@ def test_ours_needs_no_more_requests_than_the_averaging_function_where_its_packs
         cap=size,
     )
     sized = [
-        Sized(index, -int(-input_tokens(known, n) // 1), -int(-output_tokens(known, n) // 1))
+        SizedTask(index, -int(-input_tokens(known, n) // 1), -int(-output_tokens(known, n) // 1))
         for index, n in enumerate(chars)
     ]
     theirs = [sized[start : start + size] for start in range(0, len(sized), size)]
-    assume(all(fits(each, budget) for each in theirs))
+    assume(all(fits(their, budget) for their in theirs))
 
     ours = list(pack(sized, budget))
 
     assert len(ours) <= len(theirs)
-    assert all(fits(each, budget) for each in ours)
+    assert all(fits(our, budget) for our in ours)

@@ -8,22 +8,22 @@ from hypothesis import strategies as st
 
 from quire.domain.data import Json
 from quire.domain.policy import Policy
-from quire.domain.requests import Sample
+from quire.domain.requests import OutputSample
 from quire.plan.rendering import FRAMING_BYTES
 from quire.plan.sizing import (
     ENVELOPE_TOKENS,
-    Learned,
+    OutputPercentiles,
     OutputShape,
     bound_tokens,
-    budget,
+    call_budget,
     forecast_tokens,
-    learn,
+    is_text_heavy,
+    learn_output,
     max_tokens,
     output_estimate,
     output_shape,
     pack_cap,
     reserved_output,
-    text_heavy,
 )
 from tests.plan.examples import NUMBER, REVISION, TEXT, make_facts, make_schema, make_stage
 
@@ -117,54 +117,54 @@ def test_an_estimate_never_passes_what_the_model_can_write() -> None:
 
 
 def test_what_was_learned_per_task_replaces_the_formula() -> None:
-    learned = Learned(per_task=41.2, per_byte=0.5)
+    learned = OutputPercentiles(per_task=41.2, per_byte=0.5)
 
     assert output_estimate(OutputShape(300, 0), 9_000, learned, 8_192) == 42
 
 
 def test_a_learned_restating_answer_grows_with_its_block() -> None:
-    learned = Learned(per_task=400.0, per_byte=0.5)
+    learned = OutputPercentiles(per_task=400.0, per_byte=0.5)
 
     assert output_estimate(OutputShape(300, 1), 4_000, learned, 8_192) == 2_000
 
 
 def test_a_tiny_block_of_a_learned_restating_stage_keeps_its_fixed_part() -> None:
-    learned = Learned(per_task=400.0, per_byte=0.5)
+    learned = OutputPercentiles(per_task=400.0, per_byte=0.5)
 
     assert output_estimate(OutputShape(300, 1), 10, learned, 8_192) == 300
 
 
 def test_a_tiny_block_is_not_sized_above_what_tasks_really_took() -> None:
-    learned = Learned(per_task=90.0, per_byte=0.5)
+    learned = OutputPercentiles(per_task=90.0, per_byte=0.5)
 
     assert output_estimate(OutputShape(300, 1), 10, learned, 8_192) == 90
 
 
-def sample(output_tokens: int, tasks: int, content_bytes: int) -> Sample:
+def sample(output_tokens: int, tasks: int, content_bytes: int) -> OutputSample:
     """An answer whose input does not matter here."""
-    return Sample(100, output_tokens, tasks, content_bytes)
+    return OutputSample(100, output_tokens, tasks, content_bytes)
 
 
 def test_four_samples_teach_nothing() -> None:
-    assert learn([sample(output_tokens=10, tasks=1, content_bytes=10)] * 4) is None
+    assert learn_output([sample(output_tokens=10, tasks=1, content_bytes=10)] * 4) is None
 
 
 def test_samples_without_tasks_do_not_count() -> None:
     useful = [sample(output_tokens=10, tasks=1, content_bytes=10)] * 4
 
-    assert learn([*useful, sample(output_tokens=9, tasks=0, content_bytes=1)]) is None
+    assert learn_output([*useful, sample(output_tokens=9, tasks=0, content_bytes=1)]) is None
 
 
 def test_the_ninth_of_ten_samples_is_learned() -> None:
     samples = [sample(output_tokens=n * 20, tasks=2, content_bytes=100) for n in range(1, 11)]
 
-    assert learn(samples) == Learned(per_task=90.0, per_byte=1.8)
+    assert learn_output(samples) == OutputPercentiles(per_task=90.0, per_byte=1.8)
 
 
 def test_of_five_samples_the_largest_is_learned() -> None:
     samples = [sample(output_tokens=n, tasks=1, content_bytes=1) for n in (3, 1, 5, 2, 4)]
 
-    assert learn(samples) == Learned(per_task=5.0, per_byte=5.0)
+    assert learn_output(samples) == OutputPercentiles(per_task=5.0, per_byte=5.0)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_of_five_samples_the_largest_is_learned() -> None:
 def test_a_schema_is_text_heavy_if_any_field_asks_for_prose(
     properties: dict[str, Json], heavy: bool
 ) -> None:
-    assert text_heavy(make_schema(properties)) is heavy
+    assert is_text_heavy(make_schema(properties)) is heavy
 
 
 @pytest.mark.parametrize(
@@ -219,14 +219,14 @@ def test_critics_are_never_packed() -> None:
 def test_the_budget_of_a_call_is_computed_as_by_hand() -> None:
     framing_bytes = 300 - FRAMING_BYTES  # so that prompt and framing are 100 tokens together
 
-    found = budget(make_facts(), 3_000, framing_bytes, 8_192, 10)
+    found = call_budget(make_facts(), 3_000, framing_bytes, 8_192, 10)
 
     room = 200_000 - 8_192 - 1_000 - 100 - ENVELOPE_TOKENS
     assert (found.input, found.output, found.cap) == (room * 85 // 100, 6_963, 10)
 
 
 def test_a_call_without_room_still_has_a_budget_of_one() -> None:
-    assert budget(make_facts(window=1_000), 9_000, 100, 300, 10).input == 1
+    assert call_budget(make_facts(window=1_000), 9_000, 100, 300, 10).input == 1
 
 
 @given(
@@ -237,7 +237,7 @@ def test_a_call_without_room_still_has_a_budget_of_one() -> None:
 def test_a_full_call_fits_the_window(window: int, max_output: int, prefix_bytes: int) -> None:
     facts = make_facts(window=window, max_output=max_output)
 
-    found = budget(facts, prefix_bytes, 90, reserved_output(facts), 10)
+    found = call_budget(facts, prefix_bytes, 90, reserved_output(facts), 10)
 
     prompt = bound_tokens(90 + FRAMING_BYTES)
     answer = max_tokens([found.output], facts, None, 0)

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from quire.domain.data import Json
-from quire.plan.typical_records import expect
+from quire.plan.token_estimates import typical_record_size
 from tests.plan.examples import REVISION, make_schema
 
 
@@ -15,11 +15,11 @@ def test_a_record_is_sized_as_its_json_would_be_written() -> None:
 
     written = orjson.dumps({"block_uid": "12ab", "kind": "ab", "ok": False}) + b","
 
-    assert expect(schema).fixed == pytest.approx(len(written), abs=2)
+    assert typical_record_size(schema).fixed == pytest.approx(len(written), abs=2)
 
 
 def test_a_restated_field_grows_with_its_block() -> None:
-    expected = expect(make_schema(REVISION))
+    expected = typical_record_size(make_schema(REVISION))
 
     assert expected.restated == 1
 
@@ -40,7 +40,7 @@ def test_a_restated_field_grows_with_its_block() -> None:
 def test_every_kind_of_field_has_a_likely_size(
     field: dict[str, Json], least: int, most: int
 ) -> None:
-    with_it = expect(make_schema({"x": field})).fixed
-    without = expect(make_schema({"x": {"type": "boolean"}})).fixed - 5
+    with_it = typical_record_size(make_schema({"x": field})).fixed
+    without = typical_record_size(make_schema({"x": {"type": "boolean"}})).fixed - 5
 
     assert least <= with_it - without <= most

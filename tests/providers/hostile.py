@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from quire.domain.errors import ProviderError, Undecodable
 from quire.domain.requests import Reply
-from quire.providers.protocol import Vendor
-from tests.providers.asking import refused
+from quire.providers.protocol import WireFormat
+from tests.providers.sample_calls import error_response
 
 
 def json_of(names: Sequence[str]) -> st.SearchStrategy[Any]:
@@ -30,7 +30,7 @@ def bodies_of(names: Sequence[str]) -> st.SearchStrategy[bytes]:
     return st.binary(max_size=200) | json_of(names).map(lambda value: json.dumps(value).encode())
 
 
-def read_or_undecodable(vendor: Vendor, raw: bytes) -> None:
+def read_or_undecodable(vendor: WireFormat, raw: bytes) -> None:
     """A body is read, or it is Undecodable."""
     with suppress(Undecodable):
         reply = vendor.decode(raw)
@@ -38,8 +38,8 @@ def read_or_undecodable(vendor: Vendor, raw: bytes) -> None:
         reply.text.encode()  # no half characters: a database would refuse them
 
 
-def named_in_one_line(vendor: Vendor, status: int, body: bytes, **headers: str) -> None:
+def named_in_one_line(vendor: WireFormat, status: int, body: bytes, **headers: str) -> None:
     """An error is named, in one line."""
-    error = vendor.classify(refused(status, body, **headers))
+    error = vendor.classify(error_response(status, body, **headers))
     assert isinstance(error, ProviderError)
     assert "\n" not in str(error)

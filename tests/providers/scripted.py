@@ -9,13 +9,13 @@ from aiohttp import web
 
 from quire.domain.accounts import Account
 from quire.domain.batches import BatchRow, BatchStatus
-from quire.providers.protocol import Batching, Door
+from quire.providers.protocol import BatchApi, HttpClient
 from quire.providers.transport import Transport
-from tests.providers.asking import account
+from tests.providers.sample_calls import account
 from tests.providers.servers import serving
 
 T = TypeVar("T")
-Work = Callable[[Door, Account], Awaitable[T]]
+Work = Callable[[HttpClient, Account], Awaitable[T]]
 
 
 class Heard(NamedTuple):
@@ -52,7 +52,7 @@ class Scripted:
     @property
     def asked(self) -> list[str]:
         """What was asked for, in order."""
-        return [f"{each.method} {each.path}" for each in self.heard]
+        return [f"{heard.method} {heard.path}" for heard in self.heard]
 
     async def _handle(self, request: web.Request) -> web.Response:
         heard = Heard(
@@ -70,11 +70,11 @@ class Scripted:
         )
 
 
-def rows_of(batches: Batching, results: tuple[str, ...]) -> Work[list[BatchRow]]:
+def rows_of(batches: BatchApi, results: tuple[str, ...]) -> Work[list[BatchRow]]:
     """Read all rows of a batch that has ended."""
 
-    async def work(door: Door, by: Account) -> list[BatchRow]:
-        found = batches.fetch(door, by, "batch_1", BatchStatus(results=results))
+    async def work(http: HttpClient, by: Account) -> list[BatchRow]:
+        found = batches.fetch(http, by, "batch_1", BatchStatus(results=results))
         return [row async for row in found]
 
     return work

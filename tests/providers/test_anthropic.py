@@ -12,21 +12,9 @@ from hypothesis import strategies as st
 
 from quire.domain.accounts import Account, Rates, Secret
 from quire.domain.errors import ProviderError, Remedy, Undecodable
-from quire.domain.models import Limits, Marking, Structured
+from quire.domain.models import CacheMarking, Limits, StructuredOutput
 from quire.domain.requests import Call, Reply, Stop
 from quire.providers.anthropic import USUAL_OUTPUT, Anthropic
-from tests.providers.asking import (
-    EVERY_FORM,
-    KEY,
-    SCHEMA,
-    SYSTEM,
-    USER,
-    account,
-    asked,
-    refused,
-    sent_body,
-    with_strangers,
-)
 from tests.providers.exchanges.anthropic import (
     ANSWER,
     ANSWERS,
@@ -38,6 +26,18 @@ from tests.providers.exchanges.anthropic import (
     message,
 )
 from tests.providers.hostile import bodies_of, json_of, named_in_one_line, read_or_undecodable
+from tests.providers.sample_calls import (
+    EVERY_FORM,
+    KEY,
+    SCHEMA,
+    SYSTEM,
+    USER,
+    account,
+    error_response,
+    make_call,
+    sent_body,
+    with_unknown_fields,
+)
 from tests.providers.wire_types import mistakes
 
 VENDOR, ACCOUNT = Anthropic(), account("anthropic")
@@ -57,13 +57,13 @@ def test_every_call_fits_the_published_types(call: Call) -> None:
     "change", [{"max_token": 5}, {"max_tokens": "9"}, {"system": [{"type": "txt"}]}]
 )
 def test_the_check_against_published_types_finds_mistakes(change: dict[str, Any]) -> None:
-    body = {**sent_body(VENDOR, asked(MODEL), ACCOUNT), **change}
+    body = {**sent_body(VENDOR, make_call(MODEL), ACCOUNT), **change}
 
     assert mistakes(body, MessageCreateParamsNonStreaming) != []
 
 
 def test_a_call_says_all_that_was_asked_and_nothing_else() -> None:
-    call = asked(MODEL, effort="low", stop=("END",), seed=3, marking=Marking.BREAKPOINT)
+    call = make_call(MODEL, effort="low", stop=("END",), seed=3, marking=CacheMarking.BREAKPOINT)
 
     assert sent_body(VENDOR, call, ACCOUNT) == {
         "model": "claude-haiku-5-5",
@@ -76,17 +76,17 @@ def test_a_call_says_all_that_was_asked_and_nothing_else() -> None:
 
 
 def test_a_prefix_worth_keeping_is_marked_where_the_model_keeps_marked_ones() -> None:
-    call = asked(MODEL, caching=True, marking=Marking.BREAKPOINT)
+    call = make_call(MODEL, caching=True, marking=CacheMarking.BREAKPOINT)
     system = [{"type": "text", "text": SYSTEM, "cache_control": {"type": "ephemeral"}}]
 
     assert sent_body(VENDOR, call, ACCOUNT)["system"] == system
-    unmarked = asked(MODEL, caching=True, marking=Marking.NONE)
+    unmarked = make_call(MODEL, caching=True, marking=CacheMarking.NONE)
     assert "cache_control" not in sent_body(VENDOR, unmarked, ACCOUNT)["system"][0]
 
 
 def test_a_prefix_that_is_needed_for_long_is_marked_for_an_hour() -> None:
-    call = asked(MODEL, caching=True, long_lived=True, marking=Marking.BREAKPOINT)
-    unmarked = asked(MODEL, long_lived=True, marking=Marking.BREAKPOINT)
+    call = make_call(MODEL, caching=True, long_lived=True, marking=CacheMarking.BREAKPOINT)
+    unmarked = make_call(MODEL, long_lived=True, marking=CacheMarking.BREAKPOINT)
 
     body = sent_body(VENDOR, call, ACCOUNT)
 
@@ -96,7 +96,7 @@ def test_a_prefix_that_is_needed_for_long_is_marked_for_an_hour() -> None:
 
 
 def test_a_model_that_takes_no_schema_is_made_to_call_one_tool() -> None:
-    body = sent_body(VENDOR, asked(MODEL, structured=Structured.TOOL), ACCOUNT)
+    body = sent_body(VENDOR, make_call(MODEL, structured=StructuredOutput.TOOL), ACCOUNT)
 
     (tool,) = body["tools"]
     assert (tool["name"], tool["strict"], tool["input_schema"]) == ("results", True, SCHEMA)
@@ -105,9 +105,11 @@ def test_a_model_that_takes_no_schema_is_made_to_call_one_tool() -> None:
     assert "output_config" not in body
 
 
-@pytest.mark.parametrize("structured", [Structured.JSON, Structured.TEXT])
-def test_where_nothing_binds_the_words_of_the_prompt_ask_alone(structured: Structured) -> None:
-    body = sent_body(VENDOR, asked(MODEL, structured=structured), ACCOUNT)
+@pytest.mark.parametrize("structured", [StructuredOutput.JSON, StructuredOutput.TEXT])
+def test_where_nothing_binds_the_words_of_the_prompt_ask_alone(
+    structured: StructuredOutput,
+) -> None:
+    body = sent_body(VENDOR, make_call(MODEL, structured=structured), ACCOUNT)
 
     assert set(body) == {"model", "max_tokens", "system", "messages"}
 
@@ -116,15 +118,15 @@ def test_a_schema_that_anthropic_would_refuse_is_not_sent_as_binding() -> None:
     items = {"type": "object", "properties": {"any": {"type": "object"}}}
     open_schema = {"type": "object", "properties": {"results": {"type": "array", "items": items}}}
 
-    bound = sent_body(VENDOR, asked(MODEL, output_schema=open_schema), ACCOUNT)
-    tool = asked(MODEL, output_schema=open_schema, structured=Structured.TOOL)
+    bound = sent_body(VENDOR, make_call(MODEL, output_schema=open_schema), ACCOUNT)
+    tool = make_call(MODEL, output_schema=open_schema, structured=StructuredOutput.TOOL)
 
     assert "output_config" not in bound
     assert "strict" not in sent_body(VENDOR, tool, ACCOUNT)["tools"][0]
 
 
 def test_the_newest_version_carries_the_key_as_a_bearer() -> None:
-    sent = VENDOR.encode(asked(MODEL), ACCOUNT)
+    sent = VENDOR.encode(make_call(MODEL), ACCOUNT)
 
     assert sent.headers["anthropic-version"] == "2026-10-21"
     assert sent.headers["Authorization"] == f"Bearer {KEY}"
@@ -133,7 +135,7 @@ def test_the_newest_version_carries_the_key_as_a_bearer() -> None:
 
 @pytest.mark.parametrize("asks", [{"temperature": 0.0}, {"top_p": 0.5}])
 def test_sampling_is_asked_for_under_the_version_that_still_takes_it(asks: dict[str, Any]) -> None:
-    sent = VENDOR.encode(asked(MODEL, **asks), ACCOUNT)
+    sent = VENDOR.encode(make_call(MODEL, **asks), ACCOUNT)
 
     assert orjson.loads(sent.body).items() >= asks.items()
     assert sent.headers["anthropic-version"] == "2023-06-01"
@@ -142,14 +144,14 @@ def test_sampling_is_asked_for_under_the_version_that_still_takes_it(asks: dict[
 
 
 def test_a_model_that_takes_no_sampling_is_not_sent_any() -> None:
-    sent = VENDOR.encode(asked(MODEL, temperature=0.5, sampling=False), ACCOUNT)
+    sent = VENDOR.encode(make_call(MODEL, temperature=0.5, sampling=False), ACCOUNT)
 
     assert "temperature" not in orjson.loads(sent.body)
     assert sent.headers["anthropic-version"] == "2026-10-21"
 
 
 def test_a_call_without_a_limit_gets_the_usual_one_because_one_must_be_given() -> None:
-    call = asked(MODEL, max_tokens=None, system="")
+    call = make_call(MODEL, max_tokens=None, system="")
 
     assert sent_body(VENDOR, call, ACCOUNT)["max_tokens"] == USUAL_OUTPUT
     assert "system" not in sent_body(VENDOR, call, ACCOUNT)
@@ -165,8 +167,8 @@ def test_a_call_without_a_limit_gets_the_usual_one_because_one_must_be_given() -
     ],
 )
 def test_calls_go_below_the_base_url(base: str, url: str) -> None:
-    assert VENDOR.encode(asked(MODEL), account("anthropic", base)).url == url
-    assert VENDOR.encode(asked(MODEL, url=base), ACCOUNT).url == url
+    assert VENDOR.encode(make_call(MODEL), account("anthropic", base)).url == url
+    assert VENDOR.encode(make_call(MODEL, url=base), ACCOUNT).url == url
 
 
 @pytest.mark.parametrize("name", ANSWERS)
@@ -180,7 +182,7 @@ def test_an_answer_is_read(name: str) -> None:
 
 def with_fields(body: dict[str, Any]) -> Any:
     """Strangers everywhere but inside the argument of the tool, which is the answer."""
-    grown = with_strangers(body)
+    grown = with_unknown_fields(body)
     for before, after in zip(body["content"], grown["content"], strict=True):
         after.update({"input": before["input"]} if "input" in before else {})
     return grown
@@ -220,7 +222,7 @@ def test_a_body_that_is_no_message_or_does_not_say_its_cost_is_undecodable(body:
 def test_an_error_says_what_can_be_done(name: str) -> None:
     refusal: Refusal = ERRORS[name]
 
-    found = VENDOR.classify(refused(refusal.status, refusal.body, retry_after="7"))
+    found = VENDOR.classify(error_response(refusal.status, refusal.body, retry_after="7"))
 
     assert (found.remedy, found.bad_key) == (refusal.remedy, refusal.bad_key)
     waits = found.remedy in (Remedy.WAIT, Remedy.RETRY)
@@ -229,7 +231,7 @@ def test_an_error_says_what_can_be_done(name: str) -> None:
 
 
 def test_headers_tell_what_is_allowed_and_what_is_left() -> None:
-    told = {
+    headers = {
         "date": "Sun, 15 Nov 2026 12:00:00 GMT",
         "anthropic-ratelimit-requests-limit": "4000",
         "anthropic-ratelimit-requests-remaining": "3999",
@@ -241,20 +243,20 @@ def test_headers_tell_what_is_allowed_and_what_is_left() -> None:
     }
     limits, left = Limits(requests=4000, input=2_000_000), Limits(requests=3999, input=1_500_000)
 
-    assert VENDOR.rates(told) == Rates(limits, left, 15.0)
-    assert VENDOR.rates({**told, "date": "today"}) == Rates(limits, left, None)
-    assert VENDOR.rates({"date": told["date"]}) is None
+    assert VENDOR.rates(headers) == Rates(limits, left, 15.0)
+    assert VENDOR.rates({**headers, "date": "today"}) == Rates(limits, left, None)
+    assert VENDOR.rates({"date": headers["date"]}) is None
 
 
 def test_a_key_shows_itself_neither_in_a_request_nor_in_the_error_about_it() -> None:
     broken = Account(provider="anthropic", credential="c", key=Secret(KEY + "\n"))
 
     with pytest.raises(ProviderError) as caught:
-        VENDOR.encode(asked(MODEL), broken)
+        VENDOR.encode(make_call(MODEL), broken)
 
     assert KEY not in str(caught.value)
     assert caught.value.bad_key
-    assert KEY not in repr(VENDOR.encode(asked(MODEL), ACCOUNT))
+    assert KEY not in repr(VENDOR.encode(make_call(MODEL), ACCOUNT))
 
 
 NAMES = ["type", "content", "text", "thinking", "tool_use", "input", "stop_reason", "usage"]

@@ -10,30 +10,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quire.domain.accounts import Account
-from quire.domain.batches import End, Lookup, RowEnd
+from quire.domain.batches import BatchEnd, BatchLookup, RowEnd
 from quire.domain.errors import Remedy
-from quire.domain.models import Marking
+from quire.domain.models import CacheMarking
 from quire.providers.anthropic import Anthropic
 from quire.providers.anthropic_batches import AnthropicBatches
-from tests.providers.asking import KEY, account, asked
-from tests.providers.desks import (
+from tests.providers.batch_servers import (
     NONCE,
     Answer,
     Answers,
     Asked,
-    Desk,
-    failing,
-    lined,
+    BatchServer,
+    batch_query,
+    failure_of,
+    json_lines,
     readable,
     rows,
     run,
-    sought,
     submission,
     survives,
 )
 from tests.providers.exchanges.anthropic import ANSWER, error, message
 from tests.providers.exchanges.anthropic_batches import CANCELLED, GOOD, REF, batch, row
 from tests.providers.hostile import bodies_of
+from tests.providers.sample_calls import KEY, account, make_call
 from tests.providers.wire_types import mistakes
 
 BATCHES, VENDOR = AnthropicBatches(), Anthropic()
@@ -46,48 +46,51 @@ def at(base: str) -> Account:
     return account("anthropic", base)
 
 
-def desk(answers: Answers) -> Desk:
-    return Desk(answers, at)
+def batch_server(answers: Answers) -> BatchServer:
+    return BatchServer(answers, at)
 
 
 def test_a_batch_is_sent_in_one_order_that_fits_the_published_types(tmp_path: Path) -> None:
-    calls = [asked(MODEL, caching=True, long_lived=True, marking=Marking.BREAKPOINT), asked(MODEL)]
-    there = desk({f"POST {PATH}": Answer(batch("in_progress"))})
+    calls = [
+        make_call(MODEL, caching=True, long_lived=True, marking=CacheMarking.BREAKPOINT),
+        make_call(MODEL),
+    ]
+    there = batch_server({f"POST {PATH}": Answer(batch("in_progress"))})
     sent = submission(tmp_path, BATCHES, calls, there.account)
 
-    made = run(there, lambda on: BATCHES.create(on.door, on.account, sent, ""))
+    made = run(there, lambda on: BATCHES.create(on.http, on.account, sent, ""))
 
     (order,) = there.asked
     assert made == REF
     assert mistakes(order.json(), BatchCreateParams) == []
-    assert [each["custom_id"] for each in order.json()["requests"]] == [f"{NONCE}-1", f"{NONCE}-2"]
+    assert [item["custom_id"] for item in order.json()["requests"]] == [f"{NONCE}-1", f"{NONCE}-2"]
     direct = VENDOR.encode(calls[0], there.account)
     assert order.json()["requests"][0]["params"] == json.loads(direct.body)
     assert order.headers["Content-Length"] == str(len(order.body))
     named = ("anthropic-version", "Authorization", "Content-Type")
-    assert [order.headers[each] for each in named] == [direct.headers[each] for each in named]
+    assert [order.headers[item] for item in named] == [direct.headers[item] for item in named]
 
 
 @pytest.mark.parametrize("system", ["short", "long " * 100_000])
 def test_sampling_is_asked_for_under_the_version_that_takes_it(tmp_path: Path, system: str) -> None:
-    there = desk({f"POST {PATH}": Answer(batch("in_progress"))})
-    calls = [asked(MODEL, temperature=0.5, system=system), asked(MODEL, temperature=0.5)]
+    there = batch_server({f"POST {PATH}": Answer(batch("in_progress"))})
+    calls = [make_call(MODEL, temperature=0.5, system=system), make_call(MODEL, temperature=0.5)]
     sent = submission(tmp_path, BATCHES, calls, there.account)
 
-    run(there, lambda on: BATCHES.create(on.door, on.account, sent, ""))
+    run(there, lambda on: BATCHES.create(on.http, on.account, sent, ""))
 
     assert there.asked[0].headers["anthropic-version"] == "2023-06-01"
     assert there.asked[0].headers["x-api-key"] == KEY
 
 
 def test_nothing_is_uploaded_and_nothing_is_discarded(tmp_path: Path) -> None:
-    there = desk({})
-    sent = submission(tmp_path, BATCHES, [asked(MODEL)], there.account)
+    there = batch_server({})
+    sent = submission(tmp_path, BATCHES, [make_call(MODEL)], there.account)
 
-    assert run(there, lambda on: BATCHES.upload(on.door, on.account, sent)) == ""
-    run(there, lambda on: BATCHES.discard(on.door, on.account, ""))
+    assert run(there, lambda on: BATCHES.upload(on.http, on.account, sent)) == ""
+    run(there, lambda on: BATCHES.discard(on.http, on.account, ""))
     assert there.asked == []
-    assert (BATCHES.rules.lookup, BATCHES.rules.separator) == (Lookup.ROWS, b",")
+    assert (BATCHES.rules.lookup, BATCHES.rules.separator) == (BatchLookup.ROWS, b",")
 
 
 @pytest.mark.parametrize(
@@ -108,21 +111,21 @@ def test_nothing_is_uploaded_and_nothing_is_discarded(tmp_path: Path) -> None:
 def test_an_order_that_fails_says_whether_anybody_knows(
     tmp_path: Path, answer: Answer, remedy: Remedy
 ) -> None:
-    there = desk({f"POST {PATH}": answer})
-    sent = submission(tmp_path, BATCHES, [asked(MODEL)], there.account)
+    there = batch_server({f"POST {PATH}": answer})
+    sent = submission(tmp_path, BATCHES, [make_call(MODEL)], there.account)
 
-    found = failing(there, lambda on: BATCHES.create(on.door, on.account, sent, ""))
+    found = failure_of(there, lambda on: BATCHES.create(on.http, on.account, sent, ""))
 
     assert found.remedy is remedy
     assert len(there.asked) == 1
 
 
 def test_calls_that_are_no_longer_there_are_not_sent(tmp_path: Path) -> None:
-    there = desk({f"POST {PATH}": Answer(batch("in_progress"))})
-    sent = submission(tmp_path, BATCHES, [asked(MODEL)], there.account)
+    there = batch_server({f"POST {PATH}": Answer(batch("in_progress"))})
+    sent = submission(tmp_path, BATCHES, [make_call(MODEL)], there.account)
     Path(sent.path).unlink()
 
-    found = failing(there, lambda on: BATCHES.create(on.door, on.account, sent, ""))
+    found = failure_of(there, lambda on: BATCHES.create(on.http, on.account, sent, ""))
 
     assert found.remedy is Remedy.RETRY
     assert there.asked == []
@@ -133,17 +136,17 @@ def test_calls_that_are_no_longer_there_are_not_sent(tmp_path: Path) -> None:
     [
         (batch("in_progress"), None, False),
         (batch("canceling", **CANCELLED), None, True),
-        (batch(), End.COMPLETED, False),
-        (batch(counts={"errored": 1}), End.COMPLETED, False),
-        (batch(counts={"expired": 1}), End.EXPIRED, False),
-        (batch(counts={"canceled": 1}, **CANCELLED), End.CANCELLED, False),
+        (batch(), BatchEnd.COMPLETED, False),
+        (batch(counts={"errored": 1}), BatchEnd.COMPLETED, False),
+        (batch(counts={"expired": 1}), BatchEnd.EXPIRED, False),
+        (batch(counts={"canceled": 1}, **CANCELLED), BatchEnd.CANCELLED, False),
         ({"processing_status": "dreaming"}, None, False),
     ],
 )
-def test_a_batch_says_how_it_stands(body: Any, end: End | None, cancelling: bool) -> None:
-    there = desk({f"GET {ONE}": Answer(body)})
+def test_a_batch_says_how_it_stands(body: Any, end: BatchEnd | None, cancelling: bool) -> None:
+    there = batch_server({f"GET {ONE}": Answer(body)})
 
-    status = run(there, lambda on: BATCHES.poll(on.door, on.account, REF))
+    status = run(there, lambda on: BATCHES.poll(on.http, on.account, REF))
 
     assert (status.end, status.cancelling) == (end, cancelling)
     assert status.counts == body.get("request_counts", {})
@@ -160,9 +163,9 @@ def test_a_batch_says_how_it_stands(body: Any, end: End | None, cancelling: bool
     ],
 )
 def test_a_batch_that_cannot_be_asked_for_is_not_lost(answer: Answer, remedy: Remedy) -> None:
-    there = desk({f"GET {ONE}": answer})
+    there = batch_server({f"GET {ONE}": answer})
 
-    found = failing(there, lambda on: BATCHES.poll(on.door, on.account, REF))
+    found = failure_of(there, lambda on: BATCHES.poll(on.http, on.account, REF))
 
     assert found.remedy is remedy
     assert ("does not prove" in str(found)) is (answer.status == 404)
@@ -173,28 +176,30 @@ def test_rows_are_read_in_any_order_and_with_any_end() -> None:
     busy = {"type": "errored", "error": error("overloaded_error")}
     others = [{"type": "canceled"}, {"type": "expired"}]
     results: list[dict[str, Any]] = [refused, GOOD, busy, *others]
-    body = lined(*(row(number, each) for number, each in enumerate(results)))
-    body += lined({"custom_id": "", "result": GOOD}, [1]) + b"half a li\n\n"
-    body += lined({"custom_id": "new-1", "result": {"type": "postponed"}}, {"custom_id": "bare-2"})
-    there = desk({f"GET {ONE}/results": Answer(body)})
+    body = json_lines(*(row(number, result) for number, result in enumerate(results)))
+    body += json_lines({"custom_id": "", "result": GOOD}, [1]) + b"half a li\n\n"
+    body += json_lines(
+        {"custom_id": "new-1", "result": {"type": "postponed"}}, {"custom_id": "bare-2"}
+    )
+    there = batch_server({f"GET {ONE}/results": Answer(body)})
 
     found = readable(run(there, lambda on: rows(BATCHES, on, REF)), 3)
 
-    ends = [each.end for each in found]
+    ends = [batch_row.end for batch_row in found]
     assert ends[1] is RowEnd.ANSWERED
     assert ends[3:5] == [RowEnd.CANCELLED, RowEnd.EXPIRED]
     assert [ends[0], ends[2], *ends[5:]] == [RowEnd.ERRORED] * 4
     assert VENDOR.decode(found[1].raw).text == ANSWER
-    remedies = [each.error.remedy for each in found if each.error]
+    remedies = [batch_row.error.remedy for batch_row in found if batch_row.error]
     assert remedies == [Remedy.FIX_REQUEST, Remedy.WAIT, Remedy.LOST, Remedy.LOST]
-    assert [each.custom_id for each in found[:2]] == [f"{NONCE}-0", f"{NONCE}-1"]
+    assert [batch_row.custom_id for batch_row in found[:2]] == [f"{NONCE}-0", f"{NONCE}-1"]
 
 
 def test_large_integers_of_an_answer_are_kept() -> None:
     tool = {"type": "tool_use", "id": "t", "name": "results", "input": {"n": 1}}
-    line = lined(row(1, {"type": "succeeded", "message": message(tool)}))
+    line = json_lines(row(1, {"type": "succeeded", "message": message(tool)}))
     line = line.replace(b'"n":1', b'"n":123456789012345678901')
-    there = desk({f"GET {ONE}/results": Answer(line)})
+    there = batch_server({f"GET {ONE}/results": Answer(line)})
 
     (found,) = run(there, lambda on: rows(BATCHES, on, REF))
 
@@ -202,22 +207,22 @@ def test_large_integers_of_an_answer_are_kept() -> None:
 
 
 def test_results_that_are_not_there_are_no_rows_but_a_failure() -> None:
-    there = desk({f"GET {ONE}/results": Answer(error("not_found_error"), 404)})
+    there = batch_server({f"GET {ONE}/results": Answer(error("not_found_error"), 404)})
 
-    assert failing(there, lambda on: rows(BATCHES, on, REF)).remedy is Remedy.FIX_ACCOUNT
+    assert failure_of(there, lambda on: rows(BATCHES, on, REF)).remedy is Remedy.FIX_ACCOUNT
 
 
 def test_cancelling_asks_once_and_an_end_before_that_is_no_failure() -> None:
     late = error("invalid_request_error", "the batch has ended")
-    there = desk({f"POST {ONE}/cancel": Answer(batch("canceling", **CANCELLED))})
-    ended = desk({f"POST {ONE}/cancel": Answer(late, 400), f"GET {ONE}": Answer(batch())})
+    there = batch_server({f"POST {ONE}/cancel": Answer(batch("canceling", **CANCELLED))})
+    ended = batch_server({f"POST {ONE}/cancel": Answer(late, 400), f"GET {ONE}": Answer(batch())})
     running = {f"POST {ONE}/cancel": Answer(late, 400), f"GET {ONE}": Answer(batch("in_progress"))}
 
-    run(there, lambda on: BATCHES.cancel(on.door, on.account, REF))
-    run(ended, lambda on: BATCHES.cancel(on.door, on.account, REF))
+    run(there, lambda on: BATCHES.cancel(on.http, on.account, REF))
+    run(ended, lambda on: BATCHES.cancel(on.http, on.account, REF))
 
     assert len(there.asked) == 1
-    found = failing(desk(running), lambda on: BATCHES.cancel(on.door, on.account, REF))
+    found = failure_of(batch_server(running), lambda on: BATCHES.cancel(on.http, on.account, REF))
     assert found.remedy is Remedy.FIX_REQUEST
 
 
@@ -232,12 +237,12 @@ def test_whatever_is_answered_the_worst_is_a_classified_failure(body: bytes, sta
         return Answer(body, status)
 
     places = (f"GET {PATH}", f"GET {ONE}", f"GET {ONE}/results", f"POST {ONE}/cancel")
-    there = desk(dict.fromkeys(places, answer))
+    there = batch_server(dict.fromkeys(places, answer))
 
-    async def all_of_it(on: Desk) -> None:
-        await survives(BATCHES.find(on.door, on.account, sought()))
-        await survives(BATCHES.poll(on.door, on.account, REF))
+    async def all_of_it(on: BatchServer) -> None:
+        await survives(BATCHES.find(on.http, on.account, batch_query()))
+        await survives(BATCHES.poll(on.http, on.account, REF))
         await survives(rows(BATCHES, on, REF))
-        await survives(BATCHES.cancel(on.door, on.account, REF))
+        await survives(BATCHES.cancel(on.http, on.account, REF))
 
     run(there, all_of_it)

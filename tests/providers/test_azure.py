@@ -9,8 +9,16 @@ from quire.domain.data import Json
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.requests import Call
 from quire.providers.azure import Azure
-from tests.providers.asking import CALL, EVERY_FORM, KEY, account, asked, refused, sent_body
 from tests.providers.exchanges.openai import CHAT_ANSWERS, FAILED_UNPAID, RESPONSES_ANSWERS
+from tests.providers.sample_calls import (
+    CALL,
+    EVERY_FORM,
+    KEY,
+    account,
+    error_response,
+    make_call,
+    sent_body,
+)
 from tests.providers.wire_types import mistakes
 
 VENDOR = Azure()
@@ -41,7 +49,7 @@ def test_a_query_of_the_base_url_is_kept() -> None:
 
 
 def test_the_model_is_the_name_of_a_deployment() -> None:
-    body = sent_body(VENDOR, asked("azure/my-deployment"), account("azure", RESOURCE))
+    body = sent_body(VENDOR, make_call("azure/my-deployment"), account("azure", RESOURCE))
 
     assert body["model"] == "my-deployment"
 
@@ -90,7 +98,7 @@ WRONG = {"code": "401", "message": "Access denied due to invalid subscription ke
     ],
 )
 def test_an_error_is_understood(status: int, body: Json, remedy: Remedy, bad_key: bool) -> None:
-    error = VENDOR.classify(refused(status, body, retry_after="3"))
+    error = VENDOR.classify(error_response(status, body, retry_after="3"))
 
     assert (error.remedy, error.bad_key) == (remedy, bad_key)
     assert error.retry_after == (3.0 if remedy in (Remedy.WAIT, Remedy.RETRY) else None)
@@ -100,4 +108,4 @@ def test_an_error_is_understood(status: int, body: Json, remedy: Remedy, bad_key
 def test_a_response_that_failed_unpaid_is_an_error() -> None:
     body, _ = FAILED_UNPAID["broken down"]
 
-    assert VENDOR.failed(orjson.dumps(body)) is not None
+    assert VENDOR.error_in_success(orjson.dumps(body)) is not None

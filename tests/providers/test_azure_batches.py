@@ -6,14 +6,13 @@ import orjson
 import pytest
 
 from quire.domain.accounts import Account
-from quire.domain.batches import BatchStatus, End, Submission
+from quire.domain.batches import BatchEnd, BatchStatus, Submission
 from quire.domain.errors import ProviderError, Remedy
-from quire.providers.azure_batches import AzureBatches
-from quire.providers.openai_batches import groq_batches
-from quire.providers.protocol import Door
-from tests.providers.asking import KEY, account, asked
+from quire.providers.openai_batches import AzureBatches, groq_batches
+from quire.providers.protocol import HttpClient
 from tests.providers.exchanges.openai import RESPONSES_ANSWERS
 from tests.providers.exchanges.openai_batches import BATCH, NONCE, answered, batch
+from tests.providers.sample_calls import KEY, account, make_call
 from tests.providers.scripted import Scripted, jsonl, rows_of
 
 AZURE = AzureBatches()
@@ -29,10 +28,10 @@ def test_azure_calls_are_of_a_deployment_and_of_either_api() -> None:
     by = account("azure", "https://one.openai.azure.com")
     chat = account("azure", "https://one.openai.azure.com", api="chat")
 
-    lines = [orjson.loads(AZURE.line(asked("azure/mine"), each, "a")) for each in (by, chat)]
+    lines = [orjson.loads(AZURE.line(make_call("azure/mine"), item, "a")) for item in (by, chat)]
 
-    assert [each["url"] for each in lines] == ["/v1/responses", "/v1/chat/completions"]
-    assert [each["body"]["model"] for each in lines] == ["mine", "mine"]
+    assert [line["url"] for line in lines] == ["/v1/responses", "/v1/chat/completions"]
+    assert [line["body"]["model"] for line in lines] == ["mine", "mine"]
 
 
 def test_azure_files_leave_by_themselves_and_the_version_goes_everywhere(tmp_path: Path) -> None:
@@ -41,14 +40,14 @@ def test_azure_files_leave_by_themselves_and_the_version_goes_everywhere(tmp_pat
     )
     made = submission(tmp_path / "calls")
 
-    async def work(door: Door, by: Account) -> str:
-        return await AZURE.create(door, by, made, await AZURE.upload(door, by, made))
+    async def work(http: HttpClient, by: Account) -> str:
+        return await AZURE.create(http, by, made, await AZURE.upload(http, by, made))
 
     ref = server.during(work, "azure", "?api-version=preview")
 
     assert ref == "batch_1"
-    assert [dict(each.query) for each in server.heard] == [{"api-version": "preview"}] * 2
-    assert [each.headers["api-key"] for each in server.heard] == [KEY] * 2
+    assert [dict(heard.query) for heard in server.heard] == [{"api-version": "preview"}] * 2
+    assert [heard.headers["api-key"] for heard in server.heard] == [KEY] * 2
     assert b'name="expires_after[seconds]"\r\n\r\n1209600\r\n' in server.heard[0].body
     assert b'name="expires_after[anchor]"\r\n\r\ncreated_at\r\n' in server.heard[0].body
 
@@ -63,17 +62,17 @@ def test_azure_sends_an_empty_file_of_errors_and_no_counts() -> None:
         }
     )
 
-    status = server.during(lambda door, by: AZURE.poll(door, by, "batch_1"), "azure")
+    status = server.during(lambda http, by: AZURE.poll(http, by, "batch_1"), "azure")
     rows = server.during(rows_of(AZURE, status.results), "azure")
 
-    assert status == BatchStatus(end=End.COMPLETED, results=("o", "e"))
+    assert status == BatchStatus(end=BatchEnd.COMPLETED, results=("o", "e"))
     assert [row.custom_id for row in rows] == ["a-1"]
 
 
 def test_azure_without_an_address_says_which_one_it_needs() -> None:
-    async def work(door: Door, by: Account) -> ProviderError:
+    async def work(http: HttpClient, by: Account) -> ProviderError:
         with pytest.raises(ProviderError) as caught:
-            await AZURE.poll(door, account("azure"), "batch_1")
+            await AZURE.poll(http, account("azure"), "batch_1")
         return caught.value
 
     error = Scripted().during(work)
@@ -91,8 +90,8 @@ def test_groq_takes_chat_completions_only_at_its_own_address(tmp_path: Path) -> 
     server = Scripted(**{"POST /batches": (200, BATCH)})
     made = submission(tmp_path / "calls")
 
-    server.during(lambda door, by: groq.create(door, by, made, "file-in"), "groq")
-    line = orjson.loads(groq.line(asked("groq/llama-4"), account("groq"), "a"))
+    server.during(lambda http, by: groq.create(http, by, made, "file-in"), "groq")
+    line = orjson.loads(groq.line(make_call("groq/llama-4"), account("groq"), "a"))
 
     assert orjson.loads(server.heard[0].body)["endpoint"] == "/v1/chat/completions"
     assert line["url"] == "/v1/chat/completions"

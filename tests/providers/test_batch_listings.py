@@ -6,22 +6,30 @@ from typing import Any
 
 import pytest
 
-from quire.domain.batches import Found
+from quire.domain.batches import BatchMatch
 from quire.providers.anthropic_batches import AnthropicBatches
+from quire.providers.batch_requests import MOST_PAGES
 from quire.providers.openai_batches import OpenAIBatches
-from quire.providers.searching import MOST_PAGES
-from tests.providers.asking import account
-from tests.providers.desks import SINCE, Answer, Asked, Desk, lined, run, sought
+from tests.providers.batch_servers import (
+    SINCE,
+    Answer,
+    Asked,
+    BatchServer,
+    batch_query,
+    json_lines,
+    run,
+)
 from tests.providers.exchanges.anthropic_batches import GOOD
 from tests.providers.exchanges.anthropic_batches import batch as anthropic_batch
 from tests.providers.exchanges.anthropic_batches import listing as anthropic_listing
 from tests.providers.exchanges.anthropic_batches import row as anthropic_row
 from tests.providers.exchanges.openai_batches import BATCH
+from tests.providers.sample_calls import account
 from tests.providers.scripted import Heard, Scripted
 from tests.providers.test_openai_batches import SOUGHT, looking, pages
 from tests.providers.test_vertex_batches import PATH as VERTEX_PATH
+from tests.providers.test_vertex_batches import batch_server as vertex_desk
 from tests.providers.test_vertex_batches import batches as vertex
-from tests.providers.test_vertex_batches import desk as vertex_desk
 from tests.providers.test_vertex_batches import job as vertex_job
 
 
@@ -31,9 +39,9 @@ def test_batches_of_earlier_submissions_are_told_apart_from_the_last() -> None:
     alone = Scripted(**{"GET /batches": pages(120, old)})
     both = Scripted(**{"GET /batches": (200, {"data": [BATCH, old], "has_more": False})})
 
-    assert alone.during(looking(retiring)) == Found(earlier=("batch_0",))
-    assert alone.during(looking()) == Found()
-    assert both.during(looking(retiring)) == Found("batch_1", earlier=("batch_0",))
+    assert alone.during(looking(retiring)) == BatchMatch(earlier=("batch_0",))
+    assert alone.during(looking()) == BatchMatch()
+    assert both.during(looking(retiring)) == BatchMatch("batch_1", earlier=("batch_0",))
 
 
 @pytest.mark.parametrize("length", [1, 2, 7])
@@ -76,9 +84,11 @@ def test_jobs_of_earlier_names_are_asked_for_one_by_one(tmp_path: Path) -> None:
     )
     mine, names = vertex(tmp_path), frozenset(["qretired234"])
 
-    found = run(there, lambda on: mine.find(on.door, on.account, sought()._replace(retired=names)))
+    found = run(
+        there, lambda on: mine.find(on.http, on.account, batch_query()._replace(retired=names))
+    )
 
-    assert found == Found(earlier=("jobs/old",))
+    assert found == BatchMatch(earlier=("jobs/old",))
     assert there.asked[1].query["filter"] == 'display_name="qretired234"'
 
 
@@ -86,7 +96,7 @@ def test_a_list_that_goes_round_in_circles_is_left_and_proves_nothing(tmp_path: 
     pages = [Answer({"nextPageToken": token}) for token in ("p2", "p3", "p2", "p3", "p2")]
     there, mine = vertex_desk({f"GET {VERTEX_PATH}": pages}), vertex(tmp_path)
 
-    assert "circles" in run(there, lambda on: mine.find(on.door, on.account, sought())).unsure
+    assert "circles" in run(there, lambda on: mine.find(on.http, on.account, batch_query())).unsure
     assert len(there.asked) == 3
 
 
@@ -95,25 +105,25 @@ ASKED = datetime(2026, 11, 15, 12, 10, tzinfo=UTC)  # ten minutes after the batc
 OURS = {"created_at": "2026-11-15T11:00:30Z"}  # a moment after it was sent, by a clock behind ours
 
 
-def dated(headers: dict[str, str], asked: datetime | None, made: dict[str, str]) -> Found:
+def dated(headers: dict[str, str], asked: datetime | None, made: dict[str, str]) -> BatchMatch:
     """What looking for a batch at Anthropic shows, by what its clock says and ours."""
     path = "/v1/messages/batches"
     answers = {
         f"GET {path}": Answer(anthropic_listing(anthropic_batch(**made)), headers=headers),
-        f"GET {path}/msgbatch_1/results": Answer(lined(anthropic_row(1, GOOD))),
+        f"GET {path}/msgbatch_1/results": Answer(json_lines(anthropic_row(1, GOOD))),
     }
-    there = Desk(answers, lambda base: account("anthropic", base))
-    look = sought()._replace(asked_at=asked)
-    return run(there, lambda on: AnthropicBatches().find(on.door, on.account, look))
+    there = BatchServer(answers, lambda base: account("anthropic", base))
+    look = batch_query()._replace(asked_at=asked)
+    return run(there, lambda on: AnthropicBatches().find(on.http, on.account, look))
 
 
 def test_a_clock_behind_ours_does_not_hide_a_batch() -> None:
-    assert dated(AN_HOUR_BEHIND, ASKED, OURS) == Found("msgbatch_1")
-    assert dated(AN_HOUR_BEHIND, None, OURS) == Found()
+    assert dated(AN_HOUR_BEHIND, ASKED, OURS) == BatchMatch("msgbatch_1")
+    assert dated(AN_HOUR_BEHIND, None, OURS) == BatchMatch()
     long_before = {"created_at": "2026-11-15T10:40:00Z"}
-    assert dated(AN_HOUR_BEHIND, ASKED, long_before) == Found()
+    assert dated(AN_HOUR_BEHIND, ASKED, long_before) == BatchMatch()
     first = {"Date": "Mon, 01 Jan 0001 00:00:00 GMT"}
-    assert dated(first, ASKED, long_before) == Found("msgbatch_1")
+    assert dated(first, ASKED, long_before) == BatchMatch("msgbatch_1")
 
 
 @pytest.mark.parametrize(
@@ -129,8 +139,8 @@ def test_a_clock_behind_ours_does_not_hide_a_batch() -> None:
 def test_whatever_a_date_says_nothing_is_looked_for_less_far_back(said: str) -> None:
     at_once = {"created_at": "2026-11-15T11:51:00Z"}
 
-    assert dated({"Date": said}, ASKED, at_once) == Found("msgbatch_1")
-    assert dated({"Date": said}, ASKED, OURS) == Found()
+    assert dated({"Date": said}, ASKED, at_once) == BatchMatch("msgbatch_1")
+    assert dated({"Date": said}, ASKED, OURS) == BatchMatch()
 
 
 def test_a_long_list_is_read_as_far_as_a_clock_behind_ours_demands() -> None:
@@ -145,7 +155,7 @@ def test_a_long_list_is_read_as_far_as_a_clock_behind_ours_demands() -> None:
         page = [ours] if "after" in asked.query else later
         return Answer({"data": page, "has_more": page is later}, headers=AN_HOUR_BEHIND)
 
-    there = Desk({"GET /v1/batches": answer}, lambda base: account("openai", f"{base}/v1"))
+    there = BatchServer({"GET /v1/batches": answer}, lambda base: account("openai", f"{base}/v1"))
     look = SOUGHT._replace(since=SINCE, asked_at=ASKED)
 
-    assert run(there, lambda on: OpenAIBatches().find(on.door, on.account, look)).ref == "batch_1"
+    assert run(there, lambda on: OpenAIBatches().find(on.http, on.account, look)).ref == "batch_1"

@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 
 from quire.domain.batches import BatchRow, BatchStatus, RowEnd
 from quire.domain.errors import ProviderError, Remedy
+from quire.providers.batch_files import read_row
 from quire.providers.compatible import Compatible
-from quire.providers.filing import read_row
 from quire.providers.openai import OpenAI
 from quire.providers.openai_batches import OpenAIBatches
-from quire.providers.protocol import Vendor
+from quire.providers.protocol import WireFormat
 from quire.providers.transport import Transport
-from tests.providers.asking import KEY, account, refused
-from tests.providers.carrying import failing
-from tests.providers.desks import readable
+from tests.providers.batch_servers import readable
 from tests.providers.exchanges.openai import RESPONSES_ANSWERS
 from tests.providers.exchanges.openai_batches import answered, left
 from tests.providers.hostile import json_of
+from tests.providers.http_calls import failure_of
+from tests.providers.sample_calls import KEY, account, error_response
 from tests.providers.scripted import Scripted, jsonl, rows_of
 from tests.providers.servers import answering, talking
 
@@ -33,12 +33,12 @@ NAMES = [
 ]
 
 
-def read(row: object, vendor: Vendor | None = None) -> BatchRow:
+def read(row: object, vendor: WireFormat | None = None) -> BatchRow:
     raw = row if isinstance(row, bytes) else orjson.dumps(row)
     return read_row(vendor or OpenAI(), account(), raw)
 
 
-def errored(row: object, vendor: Vendor | None = None) -> ProviderError:
+def errored(row: object, vendor: WireFormat | None = None) -> ProviderError:
     found = read(row, vendor)
     assert found is not None
     assert (found.custom_id, found.end, found.raw) == ("a-1", RowEnd.ERRORED, b"")
@@ -73,7 +73,7 @@ def test_an_answer_is_read_as_that_of_a_direct_call(name: str) -> None:
 )
 def test_an_error_is_named_as_that_of_a_direct_call(status: int, code: str) -> None:
     body = {"error": {"message": "because", "type": "some_error", "param": None, "code": code}}
-    direct = OpenAI().classify(refused(status, body))
+    direct = OpenAI().classify(error_response(status, body))
 
     error = errored(answered("a-1", body, status))
 
@@ -167,7 +167,7 @@ def test_half_a_character_does_not_cost_an_answer() -> None:
 
 @given(json_of(NAMES), st.sampled_from(["openai", "groq", "mistral"]))
 def test_no_row_is_an_exception(value: Any, name: str) -> None:
-    vendor: Vendor = OpenAI() if name == "openai" else Compatible(name)
+    vendor: WireFormat = OpenAI() if name == "openai" else Compatible(name)
     rows = [value, {"custom_id": "a-1", "response": value}, {"custom_id": "a-1", "error": value}]
     rows += [answered("a-1", value), answered("a-1", value, 500)]
 
@@ -189,7 +189,7 @@ def test_answers_are_read_first_and_either_file_may_be_missing(files: tuple[str,
 
     named = {"o": ["a-1", "a-2"], "e": ["a-3"]}
     assert [row.custom_id for row in rows] == [
-        each for name in dict.fromkeys(files) for each in named[name]
+        text for name in dict.fromkeys(files) for text in named[name]
     ]
 
 
@@ -214,9 +214,9 @@ def test_strangers_and_garbage_between_rows_do_not_matter_and_keys_do_not_stay()
     ],
 )
 def test_a_file_that_cannot_be_read_is_an_error(answer: tuple[int, Any], remedy: Remedy) -> None:
-    async def work(door: Any, by: Any) -> ProviderError:
+    async def work(http: Any, by: Any) -> ProviderError:
         with pytest.raises(ProviderError) as caught:
-            await rows_of(OPENAI, ("o",))(door, by)
+            await rows_of(OPENAI, ("o",))(http, by)
         return caught.value
 
     error = Scripted(**{"GET /files/o/content": answer}).during(work)
@@ -241,7 +241,7 @@ def test_a_file_that_breaks_off_is_an_error_after_its_whole_rows() -> None:
             finally:
                 await transport.close()
 
-    error = failing(work)
+    error = failure_of(work)
 
     assert seen == ["a-1"]
     assert error.remedy is Remedy.RETRY

@@ -7,23 +7,23 @@ from importlib.resources import files
 import pytest
 
 from quire.domain.errors import SettingsInvalid, UnknownModel, UsageError
-from quire.domain.models import Marking, ModelFacts, Price, Structured
+from quire.domain.models import CacheMarking, ModelFacts, Price, StructuredOutput
 from quire.providers.catalog import (
     CATALOG,
-    MADE,
+    PRICED_ON,
     RETIRED,
     UNPRICED,
     facts_from_table,
     facts_from_tables,
     find_model,
 )
-from quire.providers.naming import PROVIDERS, is_own_machine
-from quire.providers.second_opinion import Difference, differences
-from quire.settings import places
-from quire.settings.checking import mistakes
+from quire.providers.model_facts import PROVIDERS, is_own_machine
+from quire.providers.price_check import PriceDifference, price_differences
+from quire.settings import provider_urls
+from quire.settings.settings_file import settings_mistakes
 
 # Where genai-prices is known to be wrong, or to mean something else. None today.
-KNOWN_DIFFERENCES: set[Difference] = set()
+KNOWN_DIFFERENCES: set[PriceDifference] = set()
 
 
 def refusal(name: str, **others: dict[str, str]) -> str:
@@ -61,17 +61,17 @@ def test_every_model_is_whole() -> None:
         assert 0 < facts.max_output <= facts.window
         assert facts.max_input is None or facts.max_input < facts.window
         assert facts.provider in PROVIDERS
-        assert [tier.above for tier in facts.tiers] == sorted({each.above for each in facts.tiers})
+        assert [tier.above for tier in facts.tiers] == sorted({item.above for item in facts.tiers})
         assert ModelFacts.from_json(facts.as_json()) == facts
         if facts.retires:
-            assert date.fromisoformat(facts.retires) > date.fromisoformat(MADE)
+            assert date.fromisoformat(facts.retires) > date.fromisoformat(PRICED_ON)
 
 
 def test_the_file_obeys_the_rules_of_quire_toml() -> None:
-    told = tomllib.loads(files("quire.providers").joinpath("catalog.toml").read_text("utf-8"))
+    tables = tomllib.loads(files("quire.providers").joinpath("catalog.toml").read_text("utf-8"))
 
-    assert mistakes({"models": told["models"]}) == []
-    assert sorted(places.PROVIDERS) == sorted(PROVIDERS)
+    assert settings_mistakes({"models": tables["models"]}) == []
+    assert sorted(provider_urls.PROVIDERS) == sorted(PROVIDERS)
 
 
 def test_prices_are_what_vendors_publish() -> None:
@@ -128,7 +128,9 @@ def test_googles_cached_price_is_halved_in_batches_or_not_as_published() -> None
 
 
 def test_genai_prices_agrees_as_of_the_day_the_catalog_was_made() -> None:
-    found = differences(CATALOG.values(), datetime.fromisoformat(f"{MADE}T00:00:00+00:00"))
+    found = price_differences(
+        CATALOG.values(), datetime.fromisoformat(f"{PRICED_ON}T00:00:00+00:00")
+    )
 
     assert found is not None
     assert set(found) == KNOWN_DIFFERENCES
@@ -137,10 +139,10 @@ def test_genai_prices_agrees_as_of_the_day_the_catalog_was_made() -> None:
 def test_the_second_opinion_sees_a_price_that_changes_on_a_day() -> None:
     flash = CATALOG["gemini/gemini-3.8-flash"]
 
-    found = differences([flash], datetime.fromisoformat("2027-01-02T00:00:00+00:00"))
+    found = price_differences([flash], datetime.fromisoformat("2027-01-02T00:00:00+00:00"))
 
     assert found is not None
-    assert Difference(flash.name, "input", 750_000, 1_500_000) in found
+    assert PriceDifference(flash.name, "input", 750_000, 1_500_000) in found
     assert "doubles" in flash.note
 
 
@@ -216,7 +218,7 @@ def test_ones_own_machine_is_free_and_says_so(name: str) -> None:
 
     assert facts.price == Price(input=0, output=0, cached=0, written_short=0, written_long=0)
     assert (facts.window, facts.max_output) == (8_192, 2_048)
-    assert facts.wire.structured is Structured.SCHEMA
+    assert facts.wire.structured is StructuredOutput.SCHEMA
     assert "your own machine: free" in facts.note
 
 
@@ -262,8 +264,8 @@ def test_in_another_house_marks_dates_and_strange_batches_are_left_behind() -> N
     )
     azure, router = made.values()
 
-    assert azure.wire.marking is Marking.AUTOMATIC
+    assert azure.wire.marking is CacheMarking.AUTOMATIC
     assert azure.batch_price == CATALOG["openai/gpt-6-luna"].batch_price
     assert router.batch_price is None
-    assert router.wire.marking is Marking.BREAKPOINT
+    assert router.wire.marking is CacheMarking.BREAKPOINT
     assert (router.retires, router.note) == ("", "like anthropic/claude-sonnet-4-5")

@@ -7,22 +7,22 @@ from openai.types.chat.completion_create_params import CompletionCreateParamsNon
 
 from quire.domain.data import Json
 from quire.domain.errors import Undecodable
-from quire.domain.models import Structured, Usage
+from quire.domain.models import StructuredOutput, Usage
 from quire.domain.requests import Call, Stop
-from quire.providers.chat import Accent, encode_chat, read_chat
 from quire.providers.openai import OpenAI
-from quire.providers.reading import load
-from tests.providers.asking import (
+from quire.providers.openai_formats import ChatVariant, encode_chat, read_chat
+from quire.providers.wire import load
+from tests.providers.exchanges.openai import ANSWER, CHAT_ANSWERS, completion, spoken
+from tests.providers.sample_calls import (
     EVERY_FORM,
     SCHEMA,
     SYSTEM,
     USER,
     account,
-    asked,
+    make_call,
     sent_body,
-    with_strangers,
+    with_unknown_fields,
 )
-from tests.providers.exchanges.openai import ANSWER, CHAT_ANSWERS, completion, spoken
 from tests.providers.wire_types import mistakes
 
 VENDOR = OpenAI()
@@ -37,7 +37,7 @@ def test_every_chat_call_fits_the_published_types(call: Call) -> None:
 
 
 def test_a_chat_call_says_all_that_was_asked_and_nothing_else() -> None:
-    call = asked(effort="low", top_p=0.5, seed=1, stop=("x",), sampling=False)
+    call = make_call(effort="low", top_p=0.5, seed=1, stop=("x",), sampling=False)
 
     assert sent_body(VENDOR, call, CHAT) == {
         "model": "gpt-6-luna",
@@ -63,7 +63,7 @@ def test_a_chat_completion_is_read(name: str) -> None:
 
     ChatCompletion.model_validate(body)
     assert VENDOR.decode(orjson.dumps(body)) == expected
-    assert VENDOR.decode(orjson.dumps(with_strangers(body))) == expected
+    assert VENDOR.decode(orjson.dumps(with_unknown_fields(body))) == expected
 
 
 def test_an_answer_cut_off_inside_a_character_is_still_read() -> None:
@@ -77,17 +77,17 @@ def test_an_answer_cut_off_inside_a_character_is_still_read() -> None:
 
 
 def test_a_forced_tool_takes_the_answer_where_no_schema_binds_it() -> None:
-    body = sent_body(VENDOR, asked(structured=Structured.TOOL), CHAT)
+    body = sent_body(VENDOR, make_call(structured=StructuredOutput.TOOL), CHAT)
 
     assert body["tool_choice"] == {"type": "function", "function": {"name": "answer"}}
     assert body["tools"][0]["function"]["parameters"] == SCHEMA
 
 
 def test_a_server_that_binds_only_some_models_strictly_is_asked_so() -> None:
-    accent = Accent(strict_for="gpt-oss")
+    accent = ChatVariant(strict_for="gpt-oss")
 
     def strict(model: str) -> bool:
-        body = orjson.loads(encode_chat(asked(model), accent))
+        body = orjson.loads(encode_chat(make_call(model), accent))
         return bool(body["response_format"]["json_schema"]["strict"])
 
     assert strict("groq/openai/gpt-oss-120b")
@@ -97,7 +97,7 @@ def test_a_server_that_binds_only_some_models_strictly_is_asked_so() -> None:
 def test_a_schema_with_a_number_beyond_64_bits_is_sent_as_it_is() -> None:
     schema = {**SCHEMA, "properties": {"n": {"type": "integer", "enum": [10**30]}}}
 
-    sent = encode_chat(asked(output_schema=schema), Accent())
+    sent = encode_chat(make_call(output_schema=schema), ChatVariant())
 
     assert str(10**30).encode() in sent
 

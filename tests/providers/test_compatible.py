@@ -9,11 +9,18 @@ from openai.types.chat.completion_create_params import CompletionCreateParamsNon
 from quire.domain.accounts import Account, Secret
 from quire.domain.data import Json
 from quire.domain.errors import ProviderError, Remedy, Undecodable
-from quire.domain.models import Limits, Marking, Structured, Usage
+from quire.domain.models import CacheMarking, Limits, StructuredOutput, Usage
 from quire.domain.requests import Call
 from quire.providers.compatible import CHAT_PROFILES, PROFILES, Compatible
-from tests.providers.asking import EVERY_FORM, KEY, account, asked, refused, sent_body
 from tests.providers.exchanges.openai import ANSWER, CHAT_ANSWERS, completion, spoken
+from tests.providers.sample_calls import (
+    EVERY_FORM,
+    KEY,
+    account,
+    error_response,
+    make_call,
+    sent_body,
+)
 from tests.providers.wire_types import mistakes
 
 SERVER = "http://server.test:9/v1"
@@ -28,11 +35,11 @@ def test_every_call_fits_the_published_types_but_for_known_habits(name: str, cal
         CompletionCreateParamsNonStreaming,
     )
 
-    assert [each for each in found if not any(word in each for word in OWN)] == []
+    assert [text for text in found if not any(word in text for word in OWN)] == []
 
 
 def test_a_plain_server_is_asked_in_the_oldest_words() -> None:
-    call = asked("vllm/qwen", seed=3, temperature=0, structured=Structured.JSON)
+    call = make_call("vllm/qwen", seed=3, temperature=0, structured=StructuredOutput.JSON)
 
     assert sent_body(Compatible("vllm"), call, account("vllm")) == {
         "model": "qwen",
@@ -68,11 +75,11 @@ def test_a_plain_server_is_asked_in_the_oldest_words() -> None:
     ],
 )
 def test_a_call_goes_where_the_server_is_found(name: str, base: str, url: str) -> None:
-    assert Compatible(name).encode(asked(f"{name}/m"), account(name, base)).url == url
+    assert Compatible(name).encode(make_call(f"{name}/m"), account(name, base)).url == url
 
 
 def test_the_models_own_address_comes_first() -> None:
-    call = asked("compatible/m", url="http://model.test/v1")
+    call = make_call("compatible/m", url="http://model.test/v1")
 
     assert Compatible().encode(call, account("compatible", SERVER)).url == (
         "http://model.test/v1/chat/completions"
@@ -81,14 +88,14 @@ def test_the_models_own_address_comes_first() -> None:
 
 def test_a_server_without_an_address_is_not_asked() -> None:
     with pytest.raises(ProviderError, match="no base URL is known") as caught:
-        Compatible().encode(asked("compatible/m"), account("compatible"))
+        Compatible().encode(make_call("compatible/m"), account("compatible"))
 
     assert caught.value.remedy is Remedy.FIX_ACCOUNT
 
 
 def test_a_key_put_in_the_place_of_the_address_is_not_shown() -> None:
     with pytest.raises(ProviderError) as caught:
-        Compatible().encode(asked("compatible/m"), account("compatible", KEY))
+        Compatible().encode(make_call("compatible/m"), account("compatible", KEY))
 
     assert KEY not in str(caught.value)
 
@@ -96,7 +103,7 @@ def test_a_key_put_in_the_place_of_the_address_is_not_shown() -> None:
 def test_a_server_of_ones_own_needs_no_key() -> None:
     nobody = Account(provider="ollama", credential="", key=Secret(""))
 
-    headers = Compatible("ollama").encode(asked("ollama/m"), nobody).headers
+    headers = Compatible("ollama").encode(make_call("ollama/m"), nobody).headers
 
     assert "Authorization" not in headers
 
@@ -106,20 +113,22 @@ def test_a_key_that_no_header_can_carry_is_found_before_anything_is_sent(key: st
     mangled = Account(provider="groq", credential="", key=Secret(key))
 
     with pytest.raises(ProviderError, match="paste it again") as caught:
-        Compatible("groq").encode(asked("groq/m"), mangled)
+        Compatible("groq").encode(make_call("groq/m"), mangled)
 
     assert (caught.value.remedy, caught.value.bad_key) == (Remedy.FIX_ACCOUNT, True)
     assert key.strip() not in str(caught.value)
 
 
 def test_a_way_to_ask_that_the_server_does_not_know_is_left_to_words() -> None:
-    call = asked("lmstudio/m", structured=Structured.JSON)
+    call = make_call("lmstudio/m", structured=StructuredOutput.JSON)
 
     assert "response_format" not in sent_body(Compatible("lmstudio"), call, account("lmstudio"))
 
 
 def test_a_router_is_told_which_prefix_to_keep() -> None:
-    call = asked("openrouter/anthropic/claude-haiku", marking=Marking.BREAKPOINT, caching=True)
+    call = make_call(
+        "openrouter/anthropic/claude-haiku", marking=CacheMarking.BREAKPOINT, caching=True
+    )
 
     body = sent_body(Compatible("openrouter"), call, account("openrouter"))
 
@@ -128,7 +137,7 @@ def test_a_router_is_told_which_prefix_to_keep() -> None:
 
 
 def test_mistral_has_its_own_word_for_a_seed() -> None:
-    body = sent_body(Compatible("mistral"), asked("mistral/m", seed=5), account("mistral"))
+    body = sent_body(Compatible("mistral"), make_call("mistral/m", seed=5), account("mistral"))
 
     assert (body.get("random_seed"), body.get("seed")) == (5, None)
 
@@ -174,7 +183,7 @@ def routed(code: Json, message: str = "Upstream.", **metadata: Json) -> dict[str
 def test_an_error_that_comes_with_a_200_is_an_error(body: Json, remedy: Remedy) -> None:
     vendor = Compatible("openrouter")
 
-    failed = vendor.failed(orjson.dumps(body))
+    failed = vendor.error_in_success(orjson.dumps(body))
 
     assert failed is not None
     assert vendor.classify(failed).remedy is remedy
@@ -191,7 +200,7 @@ def test_an_error_that_comes_with_a_200_is_an_error(body: Json, remedy: Remedy) 
     ],
 )
 def test_an_answer_that_was_paid_for_is_kept(body: Json) -> None:
-    assert Compatible("openrouter").failed(orjson.dumps(body)) is None
+    assert Compatible("openrouter").error_in_success(orjson.dumps(body)) is None
 
 
 @pytest.mark.parametrize(
@@ -243,7 +252,7 @@ def test_an_answer_that_was_paid_for_is_kept(body: Json) -> None:
 def test_an_error_is_understood(
     name: str, status: int, body: Json, remedy: Remedy, words: str
 ) -> None:
-    error = Compatible(name).classify(refused(status, body))
+    error = Compatible(name).classify(error_response(status, body))
 
     assert error.remedy is remedy
     assert words in str(error)
@@ -251,9 +260,9 @@ def test_an_error_is_understood(
 
 
 def test_requests_that_are_counted_by_the_day_are_no_limit_a_minute() -> None:
-    told = {"x-ratelimit-limit-requests": "14400", "x-ratelimit-limit-tokens": "6000"}
+    headers = {"x-ratelimit-limit-requests": "14400", "x-ratelimit-limit-tokens": "6000"}
 
-    daily, minutely = Compatible("groq").rates(told), Compatible("vllm").rates(told)
+    daily, minutely = Compatible("groq").rates(headers), Compatible("vllm").rates(headers)
 
     assert daily is not None
     assert minutely is not None

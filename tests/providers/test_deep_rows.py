@@ -5,19 +5,19 @@ from typing import Any
 import pytest
 
 from quire.domain.batches import RowEnd
-from quire.providers import anthropic_batches, filing, google_jobs
+from quire.providers import anthropic_batches, batch_files, google
 from quire.providers.anthropic_batches import AnthropicBatches
-from quire.providers.gemini_batches import GeminiBatches
+from quire.providers.gemini import GeminiBatches
 from quire.providers.mistral_batches import MistralBatches
 from quire.providers.openai_batches import OpenAIBatches
-from quire.providers.protocol import Batching
-from quire.providers.vertex_batches import VertexBatches
-from tests.providers.asking import account
-from tests.providers.desks import Answer, Desk, rows, run
+from quire.providers.protocol import BatchApi
+from quire.providers.vertex import VertexBatches
+from tests.providers.batch_servers import Answer, BatchServer, rows, run
 from tests.providers.exchanges.gemini_batches import REF, inlined, job
+from tests.providers.sample_calls import account
 
 GEMINI = b'"response":{"candidates":[{"content":{"parts":[{"functionCall":{"args":%s}}]}}]}'
-ANSWERED: dict[str, tuple[Batching, bytes]] = {
+ANSWERED: dict[str, tuple[BatchApi, bytes]] = {
     "anthropic": (
         AnthropicBatches(),
         b'{"custom_id":"n-1","result":{"type":"succeeded","message":{"content":'
@@ -34,7 +34,7 @@ ANSWERED: dict[str, tuple[Batching, bytes]] = {
         b'{"custom_id":"n-1","response":{"status_code":200,"body":{"usage":{"a":1},"x":%s}}}',
     ),
 }
-FAILED: dict[str, tuple[Batching, bytes]] = {
+FAILED: dict[str, tuple[BatchApi, bytes]] = {
     "anthropic": (
         AnthropicBatches(),
         b'{"custom_id":"n-1","result":{"type":"errored","error":{"error":'
@@ -93,7 +93,7 @@ def test_an_error_that_nothing_can_write_is_kept_with_its_name(
     vendor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batching, form = FAILED[vendor]
-    for module in (anthropic_batches, google_jobs):
+    for module in (anthropic_batches, google):
         monkeypatch.setattr(module, "written", lambda value: b"")
 
     row = batching.row(form % b"1", account(vendor, ""))
@@ -110,7 +110,7 @@ def test_a_reader_with_a_bug_keeps_the_line_and_its_name(
     def bug(value: Any) -> bytes:
         raise AttributeError("a bug")
 
-    for module in (anthropic_batches, google_jobs, filing):
+    for module in (anthropic_batches, google, batch_files):
         monkeypatch.setattr(module, "written", bug)
 
     row = batching.row(form % b"1", account(vendor, ""))
@@ -125,11 +125,13 @@ def test_a_row_inside_a_job_is_named_also_where_nothing_can_write_it() -> None:
     answer = {"metadata": {"key": "n-1"}, "response": {"x": row}}
     body = b'{"name":"a","metadata":{"output":{"inlinedResponses":{"inlinedResponses":[%s]}}}}'
     line = b'{"metadata":{"key":"n-1"},"response":{"x":%s}}' % deep(1005)
-    whole = Desk(
+    whole = BatchServer(
         {f"GET /v1beta/{REF}": Answer(job(output=inlined(answer)))},
         lambda base: account("gemini", base),
     )
-    deeper = Desk({f"GET /v1beta/{REF}": Answer(body % line)}, lambda base: account("gemini", base))
+    deeper = BatchServer(
+        {f"GET /v1beta/{REF}": Answer(body % line)}, lambda base: account("gemini", base)
+    )
 
     (read,) = run(whole, lambda on: rows(GeminiBatches(), on, REF))
     (kept,) = run(deeper, lambda on: rows(GeminiBatches(), on, REF))

@@ -10,31 +10,31 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from quire.domain.errors import Undecodable
-from quire.domain.models import Structured
+from quire.domain.models import StructuredOutput
 from quire.domain.requests import Call, Stop
 from quire.providers.gemini import Gemini
-from quire.providers.protocol import Vendor
+from quire.providers.protocol import WireFormat
 from quire.providers.vertex import Vertex
-from tests.providers.asking import (
+from tests.providers.exchanges.google import ANSWER, ANSWERS, ERRORS, error, generated, without
+from tests.providers.google_types import types
+from tests.providers.hostile import bodies_of, json_of, named_in_one_line, read_or_undecodable
+from tests.providers.sample_calls import (
     EVERY_FORM,
     KEY,
     SCHEMA,
     SYSTEM,
     USER,
     account,
-    asked,
-    refused,
+    error_response,
+    make_call,
     sent_body,
-    with_strangers,
+    with_unknown_fields,
 )
-from tests.providers.exchanges.google import ANSWER, ANSWERS, ERRORS, error, generated, without
-from tests.providers.google_types import types
-from tests.providers.hostile import bodies_of, json_of, named_in_one_line, read_or_undecodable
 
 VENDOR, ACCOUNT = Gemini(), account("gemini")
 MODEL = "gemini/gemini-3.8-flash"
-BOTH: list[Vendor] = [VENDOR, Vertex()]
-BY_NAME = pytest.mark.parametrize("vendor", BOTH, ids=lambda each: each.name)
+BOTH: list[WireFormat] = [VENDOR, Vertex()]
+BY_NAME = pytest.mark.parametrize("vendor", BOTH, ids=lambda item: item.name)
 
 
 def check(body: dict[str, Any]) -> None:
@@ -55,7 +55,7 @@ def test_every_call_fits_the_published_types(call: Call) -> None:
     "change", [{"maxOutputToken": 5}, {"maxOutputTokens": "9"}, {"stopSequences": "END"}]
 )
 def test_the_check_against_published_types_finds_mistakes(change: dict[str, Any]) -> None:
-    body = sent_body(VENDOR, asked(MODEL), ACCOUNT)
+    body = sent_body(VENDOR, make_call(MODEL), ACCOUNT)
     body["generationConfig"].update(change)
 
     with pytest.raises(ValidationError):
@@ -63,7 +63,7 @@ def test_the_check_against_published_types_finds_mistakes(change: dict[str, Any]
 
 
 def test_a_call_says_all_that_was_asked_and_nothing_else() -> None:
-    call = asked(
+    call = make_call(
         MODEL, effort="low", temperature=0.5, top_p=0.9, seed=3, stop=("END",), caching=True
     )
 
@@ -86,15 +86,15 @@ def test_a_call_says_all_that_was_asked_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("structured", "sent"),
     [
-        (Structured.TOOL, {"responseMimeType", "responseJsonSchema"}),
-        (Structured.JSON, {"responseMimeType"}),
-        (Structured.TEXT, set()),
+        (StructuredOutput.TOOL, {"responseMimeType", "responseJsonSchema"}),
+        (StructuredOutput.JSON, {"responseMimeType"}),
+        (StructuredOutput.TEXT, set()),
     ],
 )
 def test_the_form_is_asked_for_as_far_as_the_model_can_be_held_to_it(
-    structured: Structured, sent: set[str]
+    structured: StructuredOutput, sent: set[str]
 ) -> None:
-    body = sent_body(VENDOR, asked(MODEL, structured=structured), ACCOUNT)
+    body = sent_body(VENDOR, make_call(MODEL, structured=structured), ACCOUNT)
 
     assert body["generationConfig"].keys() == {"maxOutputTokens", *sent}
 
@@ -109,13 +109,13 @@ def test_the_form_is_asked_for_as_far_as_the_model_can_be_held_to_it(
     ],
 )
 def test_effort_is_a_level_or_a_number_of_tokens(effort: str, config: dict[str, Any]) -> None:
-    body = sent_body(VENDOR, asked(MODEL, effort=effort), ACCOUNT)
+    body = sent_body(VENDOR, make_call(MODEL, effort=effort), ACCOUNT)
 
     assert body["generationConfig"]["thinkingConfig"] == config
 
 
 def test_a_bare_question_is_sent_without_a_configuration() -> None:
-    call = asked(
+    call = make_call(
         MODEL, system="", output_schema=None, max_tokens=None, temperature=0.5, sampling=False
     )
 
@@ -131,7 +131,7 @@ def test_a_bare_question_is_sent_without_a_configuration() -> None:
     ],
 )
 def test_calls_go_below_the_base_url_and_its_version(base: str, place: str) -> None:
-    sent = VENDOR.encode(asked(MODEL), account("gemini", base))
+    sent = VENDOR.encode(make_call(MODEL), account("gemini", base))
 
     assert sent.url == f"{place}/models/gemini-3.8-flash:generateContent"
     assert sent.headers["x-goog-api-key"] == KEY
@@ -139,19 +139,19 @@ def test_calls_go_below_the_base_url_and_its_version(base: str, place: str) -> N
 
 
 def test_a_models_name_cannot_lead_elsewhere() -> None:
-    sent = VENDOR.encode(asked("gemini/../../x?y=1"), ACCOUNT)
+    sent = VENDOR.encode(make_call("gemini/../../x?y=1"), ACCOUNT)
 
     assert sent.url.endswith("/v1beta/models/..%2F..%2Fx%3Fy%3D1:generateContent")
 
 
 @BY_NAME
 @pytest.mark.parametrize("name", ANSWERS)
-def test_an_answer_is_read(name: str, vendor: Vendor) -> None:
+def test_an_answer_is_read(name: str, vendor: WireFormat) -> None:
     body, reply = ANSWERS[name]
     types.GenerateContentResponse.model_validate_json(json.dumps(body))  # their client reads it
 
     assert vendor.decode(orjson.dumps(body)) == reply
-    assert vendor.decode(orjson.dumps(with_strangers(body))) == reply
+    assert vendor.decode(orjson.dumps(with_unknown_fields(body))) == reply
 
 
 def test_a_reason_that_nobody_told_us_of_leaves_an_answer_that_may_not_be_whole() -> None:
@@ -172,7 +172,7 @@ def test_a_reason_that_nobody_told_us_of_leaves_an_answer_that_may_not_be_whole(
     ],
 )
 def test_a_body_that_is_no_answer_or_does_not_say_its_cost_is_undecodable(
-    body: Any, vendor: Vendor
+    body: Any, vendor: WireFormat
 ) -> None:
     with pytest.raises(Undecodable):
         vendor.decode(orjson.dumps(body))
@@ -180,10 +180,10 @@ def test_a_body_that_is_no_answer_or_does_not_say_its_cost_is_undecodable(
 
 @BY_NAME
 @pytest.mark.parametrize("name", ERRORS)
-def test_an_error_says_what_can_be_done(name: str, vendor: Vendor) -> None:
+def test_an_error_says_what_can_be_done(name: str, vendor: WireFormat) -> None:
     refusal = ERRORS[name]
 
-    found = vendor.classify(refused(refusal.status, refusal.body))
+    found = vendor.classify(error_response(refusal.status, refusal.body))
 
     assert (found.remedy, found.bad_key) == (refusal.remedy, refusal.bad_key)
     assert found.retry_after == refusal.retry_after
@@ -193,11 +193,11 @@ def test_an_error_says_what_can_be_done(name: str, vendor: Vendor) -> None:
 def test_where_the_body_names_no_time_the_header_does() -> None:
     crowded = ERRORS["crowded"]
 
-    assert VENDOR.classify(refused(429, crowded.body, retry_after="3")).retry_after == 3.0
+    assert VENDOR.classify(error_response(429, crowded.body, retry_after="3")).retry_after == 3.0
 
 
 @BY_NAME
-def test_headers_tell_nothing_of_limits(vendor: Vendor) -> None:
+def test_headers_tell_nothing_of_limits(vendor: WireFormat) -> None:
     assert vendor.rates({"x-ratelimit-limit-requests": "5"}) is None
 
 
@@ -227,6 +227,6 @@ def test_any_error_gets_a_remedy_and_one_line(status: int, body: bytes, header: 
 
 @given(json_of(NAMES), json_of(NAMES))
 def test_any_details_get_a_remedy_and_one_line(message: Any, details: Any) -> None:
-    told = {"message": message, "details": [details, {"violations": [details]}]}
+    inner = {"message": message, "details": [details, {"violations": [details]}]}
     for status in (400, 429):
-        named_in_one_line(VENDOR, status, json.dumps({"error": told}).encode())
+        named_in_one_line(VENDOR, status, json.dumps({"error": inner}).encode())

@@ -8,25 +8,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quire.domain.batches import BatchStatus, End, RowEnd
+from quire.domain.batches import BatchEnd, BatchStatus, RowEnd
 from quire.domain.errors import Remedy
 from quire.domain.requests import Call
-from quire.providers import gemini_batches
-from quire.providers.gemini import Gemini
-from quire.providers.gemini_batches import INLINE_CALLS, GeminiBatches
-from tests.providers.asking import KEY, account, asked
-from tests.providers.desks import (
+from quire.providers import gemini
+from quire.providers.gemini import INLINE_CALLS, Gemini, GeminiBatches
+from tests.providers.batch_servers import (
     NONCE,
     Answer,
     Answers,
     Asked,
-    Desk,
-    failing,
-    lined,
+    BatchServer,
+    batch_query,
+    failure_of,
+    json_lines,
     readable,
     rows,
     run,
-    sought,
     submission,
     survives,
 )
@@ -34,6 +32,7 @@ from tests.providers.exchanges.gemini_batches import GOOD, REF, inlined, inside,
 from tests.providers.exchanges.google import ANSWER, DAY, QUOTA, error, quota
 from tests.providers.google_types import types
 from tests.providers.hostile import bodies_of
+from tests.providers.sample_calls import KEY, account, make_call
 
 BATCHES, VENDOR = GeminiBatches(), Gemini()
 MODEL = "gemini/gemini-3.8-flash"
@@ -42,11 +41,11 @@ UPLOAD = "/upload/v1beta/files"
 LIST, ONE = "/v1beta/batches", f"/v1beta/{REF}"
 DOWNLOAD = "/download/v1beta/files/out1:download"
 ELSEWHERE = "https://elsewhere.example/upload/v1beta/files?upload_id=u1"
-MANY = [asked(MODEL)] * (INLINE_CALLS + 1)
+MANY = [make_call(MODEL)] * (INLINE_CALLS + 1)
 
 
-def desk(answers: Answers) -> Desk:
-    return Desk(answers, lambda base: account("gemini", base))
+def batch_server(answers: Answers) -> BatchServer:
+    return BatchServer(answers, lambda base: account("gemini", base))
 
 
 def upload_answers(*answers: Answer) -> Answers:
@@ -55,16 +54,16 @@ def upload_answers(*answers: Answer) -> Answers:
     return {f"POST {UPLOAD}": [*answers] or [started, Answer(named)]}
 
 
-async def sent(on: Desk, folder: Path, calls: list[Call]) -> tuple[str, str]:
+async def sent(on: BatchServer, folder: Path, calls: list[Call]) -> tuple[str, str]:
     """Bring calls there, make a job of them, and return both references."""
     order = submission(folder, BATCHES, calls, on.account)
-    brought = await BATCHES.upload(on.door, on.account, order)
-    return brought, await BATCHES.create(on.door, on.account, order, brought)
+    brought = await BATCHES.upload(on.http, on.account, order)
+    return brought, await BATCHES.create(on.http, on.account, order, brought)
 
 
 def test_few_calls_travel_with_the_order(tmp_path: Path) -> None:
-    there = desk({f"POST {MAKE}": Answer(job("BATCH_STATE_PENDING"))})
-    calls = [asked(MODEL), asked(MODEL, user='a "quote",\n"request":{} and\u2028 more')]
+    there = batch_server({f"POST {MAKE}": Answer(job("BATCH_STATE_PENDING"))})
+    calls = [make_call(MODEL), make_call(MODEL, user='a "quote",\n"request":{} and\u2028 more')]
 
     brought, made = run(there, lambda on: sent(on, tmp_path, calls))
 
@@ -72,14 +71,14 @@ def test_few_calls_travel_with_the_order(tmp_path: Path) -> None:
     batch = order.json()["batch"]
     assert (brought, made, batch["displayName"]) == ("", REF, NONCE)
     found = batch["inputConfig"]["requests"]["requests"]
-    assert [each["metadata"] for each in found] == [{"key": f"{NONCE}-1"}, {"key": f"{NONCE}-2"}]
+    assert [item["metadata"] for item in found] == [{"key": f"{NONCE}-1"}, {"key": f"{NONCE}-2"}]
     direct = [json.loads(VENDOR.encode(call, there.account).body) for call in calls]
-    assert [each["request"] for each in found] == direct
+    assert [item["request"] for item in found] == direct
     assert order.headers["x-goog-api-key"] == KEY
 
 
 def test_many_calls_travel_in_a_file_and_nobody_sends_us_elsewhere(tmp_path: Path) -> None:
-    there = desk({f"POST {MAKE}": Answer(job("BATCH_STATE_PENDING")), **upload_answers()})
+    there = batch_server({f"POST {MAKE}": Answer(job("BATCH_STATE_PENDING")), **upload_answers()})
 
     brought, made = run(there, lambda on: sent(on, tmp_path, MANY))
 
@@ -88,7 +87,7 @@ def test_many_calls_travel_in_a_file_and_nobody_sends_us_elsewhere(tmp_path: Pat
     assert order.json()["batch"]["inputConfig"] == {"fileName": "files/in1"}
     assert start.json()["file"]["displayName"] == NONCE
     assert start.headers["X-Goog-Upload-Header-Content-Length"] == str(len(content.body))
-    assert [each.headers["X-Goog-Upload-Command"] for each in (start, content)] == [
+    assert [call.headers["X-Goog-Upload-Command"] for call in (start, content)] == [
         "start",
         "upload, finalize",
     ]
@@ -99,10 +98,10 @@ def test_many_calls_travel_in_a_file_and_nobody_sends_us_elsewhere(tmp_path: Pat
 
 
 def test_large_calls_travel_in_a_file_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gemini_batches, "INLINE_BYTES", 100)
-    there = desk({f"POST {MAKE}": Answer(job("BATCH_STATE_PENDING")), **upload_answers()})
+    monkeypatch.setattr(gemini, "INLINE_BYTES", 100)
+    there = batch_server({f"POST {MAKE}": Answer(job("BATCH_STATE_PENDING")), **upload_answers()})
 
-    assert run(there, lambda on: sent(on, tmp_path, [asked(MODEL)])) == ("files/in1", REF)
+    assert run(there, lambda on: sent(on, tmp_path, [make_call(MODEL)])) == ("files/in1", REF)
 
 
 @pytest.mark.parametrize(
@@ -115,9 +114,9 @@ def test_large_calls_travel_in_a_file_too(tmp_path: Path, monkeypatch: pytest.Mo
     ],
 )
 def test_an_upload_that_fails_may_be_tried_again(tmp_path: Path, answer: Answer) -> None:
-    there = desk(upload_answers(answer))
+    there = batch_server(upload_answers(answer))
 
-    assert failing(there, lambda on: sent(on, tmp_path, MANY)).remedy is Remedy.RETRY
+    assert failure_of(there, lambda on: sent(on, tmp_path, MANY)).remedy is Remedy.RETRY
 
 
 FULL = error(429, "RESOURCE_EXHAUSTED", QUOTA)
@@ -140,9 +139,9 @@ FULL = error(429, "RESOURCE_EXHAUSTED", QUOTA)
 def test_an_order_that_fails_says_whether_anybody_knows(
     tmp_path: Path, answer: Answer, remedy: Remedy
 ) -> None:
-    there = desk({f"POST {MAKE}": answer})
+    there = batch_server({f"POST {MAKE}": answer})
 
-    assert failing(there, lambda on: sent(on, tmp_path, [asked(MODEL)])).remedy is remedy
+    assert failure_of(there, lambda on: sent(on, tmp_path, [make_call(MODEL)])).remedy is remedy
     assert len(there.asked) == 1
 
 
@@ -156,21 +155,21 @@ BUSY = {"error": {"code": 8, "message": "Too many tokens are enqueued."}}
         (job("BATCH_STATE_PENDING"), None),
         (job("JOB_STATE_RUNNING"), None),
         ({"name": REF}, None),
-        (job(), End.COMPLETED),
-        (job("JOB_STATE_PARTIALLY_SUCCEEDED"), End.COMPLETED),
-        (job("BATCH_STATE_FAILED", **FAILED), End.FAILED),
-        (job("BATCH_STATE_FAILED", stats={"successfulRequestCount": "1"}), End.COMPLETED),
-        (job("BATCH_STATE_FAILED", **BUSY), End.QUEUE_FULL),
-        (job("BATCH_STATE_CANCELLED"), End.CANCELLED),
-        (job("BATCH_STATE_EXPIRED"), End.EXPIRED),
-        ({"name": REF, "done": True, **FAILED}, End.FAILED),
-        ({"name": REF, "done": True, "response": {}}, End.COMPLETED),
+        (job(), BatchEnd.COMPLETED),
+        (job("JOB_STATE_PARTIALLY_SUCCEEDED"), BatchEnd.COMPLETED),
+        (job("BATCH_STATE_FAILED", **FAILED), BatchEnd.FAILED),
+        (job("BATCH_STATE_FAILED", stats={"successfulRequestCount": "1"}), BatchEnd.COMPLETED),
+        (job("BATCH_STATE_FAILED", **BUSY), BatchEnd.QUEUE_FULL),
+        (job("BATCH_STATE_CANCELLED"), BatchEnd.CANCELLED),
+        (job("BATCH_STATE_EXPIRED"), BatchEnd.EXPIRED),
+        ({"name": REF, "done": True, **FAILED}, BatchEnd.FAILED),
+        ({"name": REF, "done": True, "response": {}}, BatchEnd.COMPLETED),
     ],
 )
-def test_a_job_says_how_it_stands(body: Any, end: End | None) -> None:
-    there = desk({f"GET {ONE}": Answer(body)})
+def test_a_job_says_how_it_stands(body: Any, end: BatchEnd | None) -> None:
+    there = batch_server({f"GET {ONE}": Answer(body)})
 
-    status = run(there, lambda on: BATCHES.poll(on.door, on.account, REF))
+    status = run(there, lambda on: BATCHES.poll(on.http, on.account, REF))
 
     assert status.end is end
     assert status.problem == " ".join(body.get("error", {}).get("message", "").split())
@@ -187,9 +186,9 @@ def test_a_job_says_how_it_stands(body: Any, end: End | None) -> None:
     ],
 )
 def test_a_job_that_cannot_be_asked_for_is_not_lost(answer: Answer, remedy: Remedy) -> None:
-    there = desk({f"GET {ONE}": answer})
+    there = batch_server({f"GET {ONE}": answer})
 
-    assert failing(there, lambda on: BATCHES.poll(on.door, on.account, REF)).remedy is remedy
+    assert failure_of(there, lambda on: BATCHES.poll(on.http, on.account, REF)).remedy is remedy
 
 
 REFUSED = {"error": {"code": 3, "message": "Bad."}}
@@ -200,47 +199,47 @@ ALL: list[dict[str, Any]] = [LATER, GOOD, REFUSED, {}, {"response": REFUSED}]
 def check_all(found: list[Any]) -> None:
     types.GenerateContentResponse.model_validate_json(found[1].raw)
     assert VENDOR.decode(found[1].raw).text == ANSWER
-    assert [each.custom_id for each in found] == [f"{NONCE}-{number}" for number in range(5)]
-    assert [each.end for each in found].count(RowEnd.ERRORED) == 4
-    remedies = [each.error and each.error.remedy for each in found]
+    assert [item.custom_id for item in found] == [f"{NONCE}-{number}" for number in range(5)]
+    assert [item.end for item in found].count(RowEnd.ERRORED) == 4
+    remedies = [item.error and item.error.remedy for item in found]
     assert remedies == [Remedy.WAIT, None, Remedy.FIX_REQUEST, Remedy.LOST, Remedy.FIX_REQUEST]
 
 
-async def collected(on: Desk) -> list[Any]:
-    return await rows(BATCHES, on, REF, await BATCHES.poll(on.door, on.account, REF))
+async def collected(on: BatchServer) -> list[Any]:
+    return await rows(BATCHES, on, REF, await BATCHES.poll(on.http, on.account, REF))
 
 
 def test_rows_are_read_from_a_file() -> None:
-    body = lined(*(lying(*each) for each in enumerate(ALL)), GOOD, ["x"]) + b"half\n"
-    there = desk(
+    body = json_lines(*(lying(*item) for item in enumerate(ALL)), GOOD, ["x"]) + b"half\n"
+    there = batch_server(
         {f"GET {ONE}": Answer(job(output={"responsesFile": "files/out1"}))}
         | {f"GET {DOWNLOAD}": Answer(body)}
     )
 
     check_all(readable(run(there, collected), 3))
 
-    assert there.told("GET", ":download")[0].query == {"alt": "media"}
+    assert there.requests_to("GET", ":download")[0].query == {"alt": "media"}
 
 
 @pytest.mark.parametrize("place", ["metadata", "response"])
 def test_rows_are_read_from_the_job_itself(place: str) -> None:
-    output = inlined(*(inside(*each) for each in enumerate(ALL)), GOOD)
-    for each in output["inlinedResponses"]["inlinedResponses"][1:3]:
-        types.InlinedResponse.model_validate_json(json.dumps(each))
+    output = inlined(*(inside(*item) for item in enumerate(ALL)), GOOD)
+    for item in output["inlinedResponses"]["inlinedResponses"][1:3]:
+        types.InlinedResponse.model_validate_json(json.dumps(item))
     body = job(output=output) if place == "metadata" else job(done=True, response=output)
-    there = desk({f"GET {ONE}": Answer(body)})
+    there = batch_server({f"GET {ONE}": Answer(body)})
 
     check_all(readable(run(there, collected), 1))
 
 
 def test_a_job_that_outlasted_its_time_has_no_rows_and_one_that_is_done_must_have_some() -> None:
-    expired = desk({f"GET {ONE}": Answer(job("BATCH_STATE_EXPIRED"))})
-    done = desk({f"GET {ONE}": Answer(job())})
-    gone = desk({f"GET {ONE}": Answer(job(output={"responsesFile": "files/out1"}))})
+    expired = batch_server({f"GET {ONE}": Answer(job("BATCH_STATE_EXPIRED"))})
+    done = batch_server({f"GET {ONE}": Answer(job())})
+    gone = batch_server({f"GET {ONE}": Answer(job(output={"responsesFile": "files/out1"}))})
 
     assert run(expired, collected) == []
-    assert failing(done, collected).remedy is Remedy.RETRY
-    assert failing(gone, collected).remedy is Remedy.FIX_ACCOUNT
+    assert failure_of(done, collected).remedy is Remedy.RETRY
+    assert failure_of(gone, collected).remedy is Remedy.FIX_ACCOUNT
 
 
 NAMES = ["name", "metadata", "state", "output", "responsesFile", "inlinedResponses", "operations"]
@@ -254,14 +253,14 @@ def test_whatever_is_answered_the_worst_is_a_classified_failure(body: bytes, sta
         return Answer(body, status)
 
     places = (f"GET {LIST}", f"GET {ONE}", f"GET {DOWNLOAD}", f"POST {ONE}:cancel")
-    there = desk(dict.fromkeys(places, answer))
-    ended = BatchStatus(end=End.COMPLETED, results=("files/out1",))
+    there = batch_server(dict.fromkeys(places, answer))
+    ended = BatchStatus(end=BatchEnd.COMPLETED, results=("files/out1",))
 
-    async def all_of_it(on: Desk) -> None:
-        await survives(BATCHES.find(on.door, on.account, sought()))
-        await survives(BATCHES.poll(on.door, on.account, REF))
+    async def all_of_it(on: BatchServer) -> None:
+        await survives(BATCHES.find(on.http, on.account, batch_query()))
+        await survives(BATCHES.poll(on.http, on.account, REF))
         await survives(rows(BATCHES, on, REF))
         await survives(rows(BATCHES, on, REF, ended))
-        await survives(BATCHES.cancel(on.door, on.account, REF))
+        await survives(BATCHES.cancel(on.http, on.account, REF))
 
     run(there, all_of_it)

@@ -13,7 +13,7 @@ from quire.domain.requests import Reply
 from quire.providers.azure import Azure
 from quire.providers.compatible import Compatible
 from quire.providers.openai import OpenAI
-from tests.providers.asking import refused
+from tests.providers.sample_calls import error_response
 
 VENDORS = (OpenAI(), Azure(), Compatible("openrouter"), Compatible("vllm"))
 NAMES = (
@@ -43,8 +43,8 @@ def test_a_body_of_about_the_right_form_is_read_or_undecodable(
     name: str, inside: Any, usage: Any
 ) -> None:
     counts = {"input_tokens": 1, "output_tokens": 1, "prompt_tokens": 1, "completion_tokens": 1}
-    told = {**counts, **usage} if isinstance(usage, dict) else counts
-    read_or_undecodable(json.dumps({name: [inside], "usage": told}).encode())
+    merged = {**counts, **usage} if isinstance(usage, dict) else counts
+    read_or_undecodable(json.dumps({name: [inside], "usage": merged}).encode())
 
 
 def read_or_undecodable(raw: bytes) -> None:
@@ -58,7 +58,7 @@ def read_or_undecodable(raw: bytes) -> None:
 @given(st.integers(100, 999), BODIES)
 def test_any_error_gets_a_remedy_and_one_line(status: int, body: bytes) -> None:
     for vendor in VENDORS:
-        error = vendor.classify(refused(status, body))
+        error = vendor.classify(error_response(status, body))
         assert isinstance(error, ProviderError)
         assert "\n" not in str(error)
 
@@ -66,7 +66,7 @@ def test_any_error_gets_a_remedy_and_one_line(status: int, body: bytes) -> None:
 @given(BODIES)
 def test_any_success_is_kept_or_is_an_error_with_a_status(raw: bytes) -> None:
     for vendor in VENDORS:
-        failed = vendor.failed(raw)
+        failed = vendor.error_in_success(raw)
         assert failed is None or 400 <= failed.status <= 599
 
 
@@ -76,5 +76,5 @@ def test_deep_nesting_is_no_way_to_break_a_worker(depth: int) -> None:
         body = opening * depth + b'""' + closing * depth
         read_or_undecodable(body)
         for vendor in VENDORS:
-            assert isinstance(vendor.classify(refused(400, body)), ProviderError)
-            vendor.failed(body)
+            assert isinstance(vendor.classify(error_response(400, body)), ProviderError)
+            vendor.error_in_success(body)

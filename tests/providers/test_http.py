@@ -11,12 +11,12 @@ from aiohttp import web
 from quire.domain.accounts import Account, Secret
 from quire.domain.errors import Remedy
 from quire.providers.compatible import Compatible
-from quire.providers.http import LARGEST_BODY, HttpProvider, Transport, refusal, without_key
+from quire.providers.http import LARGEST_BODY, HttpProvider, Transport, redact_key, refusal
 from quire.providers.openai import OpenAI
-from quire.providers.protocol import HttpResponse, Sent
-from tests.providers.asking import CALL, KEY, account, asked
-from tests.providers.carrying import against, answered, failing, send, spoken_to
+from quire.providers.protocol import HttpResponse, RawResponse
 from tests.providers.exchanges.openai import RESPONSES_ANSWERS
+from tests.providers.http_calls import error_against, error_answered, error_spoken, failure_of, send
+from tests.providers.sample_calls import CALL, KEY, account, make_call
 from tests.providers.servers import serving, talking
 
 BODY, REPLY = RESPONSES_ANSWERS["answer"]
@@ -30,7 +30,7 @@ def test_an_answer_comes_back_as_it_was_sent_with_what_it_says_of_our_limits() -
         assert orjson.loads(await request.read())["model"] == "gpt-6-luna"
         return web.json_response(BODY, headers={"x-ratelimit-limit-requests": "60"})
 
-    async def work() -> Sent:
+    async def work() -> RawResponse:
         async with serving(handler) as base:
             return await send(base)
 
@@ -72,7 +72,7 @@ def test_a_success_that_cannot_be_read_is_brought_back_all_the_same(body: bytes)
     async def handler(request: web.Request) -> web.Response:
         return web.Response(body=body, content_type="text/html")
 
-    async def work() -> Sent:
+    async def work() -> RawResponse:
         async with serving(handler) as base:
             return await send(base)
 
@@ -84,14 +84,14 @@ def test_where_nothing_listens_the_call_was_not_carried_out() -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
 
-    error = failing(lambda: send(f"http://127.0.0.1:{port}/v1"))
+    error = failure_of(lambda: send(f"http://127.0.0.1:{port}/v1"))
 
     assert error.remedy is Remedy.RETRY
     assert f"nothing listens at 127.0.0.1:{port}" in str(error)
 
 
 def test_a_host_that_does_not_exist_needs_a_person() -> None:
-    error = failing(lambda: send("http://nowhere.invalid/v1"))
+    error = failure_of(lambda: send("http://nowhere.invalid/v1"))
 
     assert (error.remedy, error.bad_key) == (Remedy.FIX_ACCOUNT, False)
     assert "no host nowhere.invalid; check the URL or the network" in str(error)
@@ -108,7 +108,7 @@ def test_a_host_that_does_not_exist_needs_a_person() -> None:
     ],
 )
 def test_a_connection_that_breaks_after_the_request_may_have_been_paid_for(raw: bytes) -> None:
-    error = spoken_to(raw)
+    error = error_spoken(raw)
 
     assert error.remedy is Remedy.LOST
     assert "127.0.0.1" in str(error)
@@ -124,12 +124,12 @@ def test_a_connection_that_is_reset_may_have_been_paid_for() -> None:
         async with talking(talk) as port:
             await send(f"http://127.0.0.1:{port}/v1")
 
-    assert failing(work).remedy is Remedy.LOST
+    assert failure_of(work).remedy is Remedy.LOST
 
 
 @pytest.mark.parametrize("raw", [b"SSH-2.0-OpenSSH_9.6\r\n\r\n", b"+OK POP3 ready\r\n\r\n"])
 def test_a_server_of_another_kind_is_a_wrong_address(raw: bytes) -> None:
-    error = spoken_to(raw)
+    error = error_spoken(raw)
 
     assert error.remedy is Remedy.FIX_ACCOUNT
     assert "not in HTTP" in str(error)
@@ -163,7 +163,7 @@ def test_a_redirect_is_not_followed_and_says_where_to_go(status: int) -> None:
         to = f"https://elsewhere.test/v2/responses?key={KEY}"
         return web.Response(status=status, headers={"Location": to})
 
-    error = against(handler)
+    error = error_against(handler)
 
     assert calls == ["/v1/responses"]
     assert error.remedy is Remedy.FIX_ACCOUNT
@@ -172,7 +172,7 @@ def test_a_redirect_is_not_followed_and_says_where_to_go(status: int) -> None:
 
 def test_a_wrong_key_is_known_as_one_and_an_echo_of_it_is_hidden() -> None:
     said = f"Incorrect API key provided: {KEY}."
-    error = answered(401, {"error": {"message": said, "code": "invalid_api_key"}})
+    error = error_answered(401, {"error": {"message": said, "code": "invalid_api_key"}})
 
     assert (error.remedy, error.bad_key) == (Remedy.FIX_ACCOUNT, True)
     assert "Incorrect API key provided" in str(error)
@@ -182,16 +182,16 @@ def test_a_short_key_is_hidden_in_complaints_and_not_in_answers() -> None:
     mine = Account(provider="openai", credential="", key=Secret("pass12"))
     body = b'{"error": {"message": "pass12 is no key"}}'
 
-    told = refusal(OpenAI().classify, HttpResponse(401, {}, body), mine, "here")
+    error = refusal(OpenAI().classify, HttpResponse(401, {}, body), mine, "here")
 
-    assert "pass12" not in str(told)
-    assert "is no key" in str(told)
-    assert without_key(b"the word pass12", mine) == b"the word pass12"
+    assert "pass12" not in str(error)
+    assert "is no key" in str(error)
+    assert redact_key(b"the word pass12", mine) == b"the word pass12"
 
 
 def test_an_echo_of_the_key_beyond_what_is_shown_leaves_no_part_of_it() -> None:
     said = "x" * 165 + KEY + "y" * 500
-    error = answered(400, {"error": {"message": said}})
+    error = error_answered(400, {"error": {"message": said}})
 
     assert KEY[:8] not in str(error)
 
@@ -202,7 +202,7 @@ def test_an_echo_of_the_key_beyond_what_is_shown_leaves_no_part_of_it() -> None:
 )
 def test_a_page_is_nobody_who_saw_the_key(status: int, remedy: Remedy) -> None:
     page = b"<!DOCTYPE html><html><body><h1>Bad gateway</h1></body></html>" * 99
-    error = answered(status, page)
+    error = error_answered(status, page)
 
     assert (error.remedy, error.bad_key) == (remedy, False)
     assert str(error).startswith(f"{status} from 127.0.0.1:")
@@ -211,13 +211,13 @@ def test_a_page_is_nobody_who_saw_the_key(status: int, remedy: Remedy) -> None:
 
 def test_an_error_in_many_lines_and_colours_is_shown_in_one() -> None:
     said = "\x1b[31mred\x1b[0m\r\nline two\u202e\x00" + "long " * 500
-    error = answered(400, {"error": {"message": said}})
+    error = error_answered(400, {"error": {"message": said}})
 
     assert "line two" in str(error)
 
 
 def test_a_rate_limit_brings_its_waiting_time_along() -> None:
-    error = answered(429, {"error": {"code": "rate_limit_exceeded"}}, Retry_After="17")
+    error = error_answered(429, {"error": {"code": "rate_limit_exceeded"}}, Retry_After="17")
 
     assert (error.remedy, error.retry_after) == (Remedy.WAIT, 17.0)
 
@@ -226,7 +226,7 @@ def test_an_error_that_comes_with_a_200_is_raised() -> None:
     async def handler(request: web.Request) -> web.Response:
         return web.json_response({"error": {"code": 402, "message": f"No credits for {KEY}"}})
 
-    error = against(handler, Compatible("openrouter"))
+    error = error_against(handler, Compatible("openrouter"))
 
     assert error.remedy is Remedy.FIX_ACCOUNT
     assert "No credits" in str(error)
@@ -253,7 +253,7 @@ def test_a_body_without_end_is_not_read_to_its_end(
         await response.write_eof()
         return response
 
-    error = against(handler)
+    error = error_against(handler)
 
     assert error.remedy is remedy
     assert written < 200 * 2**20 or packed
@@ -261,7 +261,7 @@ def test_a_body_without_end_is_not_read_to_its_end(
 
 
 def test_a_text_that_cannot_be_written_is_the_calls_own_fault() -> None:
-    error = failing(lambda: send("http://127.0.0.1:1/v1", call=asked(user="half \ud83d")))
+    error = failure_of(lambda: send("http://127.0.0.1:1/v1", call=make_call(user="half \ud83d")))
 
     assert error.remedy is Remedy.FIX_REQUEST
     assert "cannot be written as JSON" in str(error)
@@ -272,7 +272,7 @@ def test_a_text_that_cannot_be_written_is_the_calls_own_fault() -> None:
     ["https://x.test:99999/v1", "http://a..b/v1", "http://user:secret-pass@127.0.0.1:1/v1"],
 )
 def test_an_address_that_cannot_be_used_needs_a_person(base: str) -> None:
-    error = failing(lambda: send(base))
+    error = failure_of(lambda: send(base))
 
     assert error.remedy is Remedy.FIX_ACCOUNT
     assert "base URL" in str(error)

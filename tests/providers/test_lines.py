@@ -11,17 +11,17 @@ from aiohttp import web
 
 from quire.domain.errors import ProviderError, Remedy
 from quire.providers.transport import Transport
-from tests.providers.carrying import failing
-from tests.providers.reaching import (
+from tests.providers.http_calls import failure_of
+from tests.providers.servers import answering, talking
+from tests.providers.transports import (
     MIB,
     a_request,
-    carried,
+    classify_openai,
     hanging,
     lines_of,
-    named,
+    run_against,
     spoken_lines,
 )
-from tests.providers.servers import answering, talking
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
@@ -38,7 +38,7 @@ def test_lines_come_whole_however_they_were_cut(size: int, ending: bytes) -> Non
         await response.write_eof()
         return response
 
-    found = carried(handler, lambda transport, base: lines_of(transport, a_request(base)))
+    found = run_against(handler, lambda transport, base: lines_of(transport, a_request(base)))
 
     assert found == lines
 
@@ -47,7 +47,7 @@ def test_an_answer_without_a_byte_has_no_lines() -> None:
     async def handler(request: web.Request) -> web.Response:
         return web.Response(body=b"")
 
-    assert carried(handler, lambda way, base: lines_of(way, a_request(base))) == []
+    assert run_against(handler, lambda way, base: lines_of(way, a_request(base))) == []
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -67,14 +67,14 @@ def test_lines_are_read_in_little_memory(packed: bool) -> None:
 
     async def work(transport: Transport, base: str) -> int:
         seen = 0
-        async for each in transport.lines(a_request(base), named):
-            assert len(each) == len(line) - 1
+        async for item in transport.lines(a_request(base), classify_openai):
+            assert len(item) == len(line) - 1
             seen += 1
         return seen
 
     tracemalloc.start()
     try:
-        seen = carried(handler, work)
+        seen = run_against(handler, work)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -95,8 +95,8 @@ def test_a_long_line_is_read_and_a_longer_one_is_an_error() -> None:
             await read(transport, base)
         return caught.value
 
-    assert carried(handler, read, 3 * MIB) == [1, 3 * MIB, 1]
-    error = carried(handler, fail, 2 * MIB)
+    assert run_against(handler, read, 3 * MIB) == [1, 3 * MIB, 1]
+    error = run_against(handler, fail, 2 * MIB)
     assert "a line of more than 2 MB" in str(error)
 
 
@@ -193,7 +193,7 @@ def test_much_that_was_packed_into_little_is_read_to_its_very_end() -> None:
         body = gzip.compress(whole * 40)
         return web.Response(body=body, headers={"Content-Encoding": "gzip"})
 
-    found = carried(handler, lambda transport, base: lines_of(transport, a_request(base)))
+    found = run_against(handler, lambda transport, base: lines_of(transport, a_request(base)))
 
     assert found == [whole[:-1]] * 40
 
@@ -209,7 +209,7 @@ def test_an_error_that_was_packed_is_named() -> None:
             await lines_of(transport, a_request(base))
         return caught.value
 
-    assert "slow down" in str(carried(handler, work))
+    assert "slow down" in str(run_against(handler, work))
 
 
 @pytest.mark.parametrize("raw", [b"", b"HTTP/1.1 200 OK\r\nContent-Le"])
@@ -229,7 +229,7 @@ def test_whoever_stops_sending_in_the_middle_is_not_waited_for_for_ever() -> Non
             finally:
                 await transport.close()
 
-    error = failing(work)
+    error = failure_of(work)
 
     assert error.remedy is Remedy.RETRY
     assert "did not answer in time" in str(error)
@@ -245,7 +245,7 @@ def test_an_answer_that_is_no_success_is_named_and_not_read_as_lines() -> None:
             await lines_of(transport, a_request(base))
         return caught.value
 
-    error = carried(handler, work)
+    error = run_against(handler, work)
 
     assert (error.remedy, error.retry_after) == (Remedy.WAIT, 7.0)
 
@@ -261,11 +261,11 @@ def test_whoever_stops_reading_lets_go_of_the_connection() -> None:
         return response
 
     async def work(transport: Transport, base: str) -> bytes:
-        async with aclosing(transport.lines(a_request(base), named)) as found:
+        async with aclosing(transport.lines(a_request(base), classify_openai)) as found:
             first = await anext(found)
         await ended.wait()
         return first
 
     ended = asyncio.Event()
 
-    assert carried(handler, work) == b"line"
+    assert run_against(handler, work) == b"line"

@@ -8,14 +8,14 @@ import orjson
 import pytest
 
 from quire.domain.accounts import Account
-from quire.domain.batches import BatchStatus, End, Found, RowEnd, Sought, Submission
+from quire.domain.batches import BatchEnd, BatchMatch, BatchQuery, BatchStatus, RowEnd, Submission
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.models import Wire
 from quire.providers.compatible import Compatible
 from quire.providers.mistral_batches import MistralBatches, read_job
-from quire.providers.protocol import Door
-from tests.providers.asking import EVERY_FORM, account, asked
+from quire.providers.protocol import HttpClient
 from tests.providers.exchanges.openai_batches import NONCE
+from tests.providers.sample_calls import EVERY_FORM, account, make_call
 from tests.providers.scripted import Heard, Scripted, Work, jsonl, rows_of
 
 MISTRAL = MistralBatches()
@@ -41,7 +41,7 @@ JOB: dict[str, Any] = {
 }
 COUNTS = {"total": 3, "completed": 0, "succeeded": 0, "failed": 0}
 MADE = datetime.fromtimestamp(JOB["created_at"], UTC)
-SOUGHT = Sought(nonce=NONCE, rows=3, input_ref="file-in", since=MADE)
+SOUGHT = BatchQuery(nonce=NONCE, rows=3, input_ref="file-in", since=MADE)
 COMPLETION = {
     "id": "cmpl-1",
     "model": "mistral-small-latest",
@@ -67,16 +67,16 @@ def test_the_model_is_the_jobs_and_so_is_our_tag(tmp_path: Path) -> None:
     path = tmp_path / "calls"
     path.write_bytes(b'{"custom_id":"a"}')
 
-    async def work(door: Door, by: Account) -> list[str]:
+    async def work(http: HttpClient, by: Account) -> list[str]:
         refs = []
         for wire in (Wire(), Wire(id="mistral-small-2603")):
             made = Submission(nonce=NONCE, model="mistral/small", rows=1, path=str(path), wire=wire)
-            refs.append(await MISTRAL.create(door, by, made, await MISTRAL.upload(door, by, made)))
+            refs.append(await MISTRAL.create(http, by, made, await MISTRAL.upload(http, by, made)))
         return refs
 
     assert server.during(work, "mistral") == ["job-1", "job-1"]
     assert f'filename="{NONCE}.jsonl"'.encode() in server.heard[0].body
-    assert [orjson.loads(each.body) for each in server.heard[1::2]] == [
+    assert [orjson.loads(heard.body) for heard in server.heard[1::2]] == [
         {
             "endpoint": "/v1/chat/completions",
             "input_files": ["file-in"],
@@ -95,10 +95,10 @@ def test_the_model_is_the_jobs_and_so_is_our_tag(tmp_path: Path) -> None:
         ("RUNNING", BatchStatus(counts=COUNTS)),
         ("A_NEW_WORD", BatchStatus(counts=COUNTS)),
         ("CANCELLATION_REQUESTED", BatchStatus(counts=COUNTS, cancelling=True)),
-        ("SUCCESS", BatchStatus(counts=COUNTS, end=End.COMPLETED)),
-        ("FAILED", BatchStatus(counts=COUNTS, end=End.FAILED)),
-        ("TIMEOUT_EXCEEDED", BatchStatus(counts=COUNTS, end=End.EXPIRED)),
-        ("CANCELLED", BatchStatus(counts=COUNTS, end=End.CANCELLED)),
+        ("SUCCESS", BatchStatus(counts=COUNTS, end=BatchEnd.COMPLETED)),
+        ("FAILED", BatchStatus(counts=COUNTS, end=BatchEnd.FAILED)),
+        ("TIMEOUT_EXCEEDED", BatchStatus(counts=COUNTS, end=BatchEnd.EXPIRED)),
+        ("CANCELLED", BatchStatus(counts=COUNTS, end=BatchEnd.CANCELLED)),
     ],
 )
 def test_every_word_of_a_job_is_understood(word: str, status: BatchStatus) -> None:
@@ -118,7 +118,7 @@ def test_a_job_says_where_its_rows_are_and_what_went_wrong() -> None:
 def test_whatever_else_a_job_says_does_not_matter(strange: Any) -> None:
     body = {name: strange for name in JOB} | {"status": "SUCCESS"}
 
-    assert read_job(body).end is End.COMPLETED
+    assert read_job(body).end is BatchEnd.COMPLETED
 
 
 @pytest.mark.parametrize("strange", [None, 7, "", [], {}])
@@ -143,7 +143,7 @@ def test_rows_are_read_from_both_files() -> None:
         }
     )
 
-    status = server.during(lambda door, by: MISTRAL.poll(door, by, "job-1"), "mistral")
+    status = server.during(lambda http, by: MISTRAL.poll(http, by, "job-1"), "mistral")
     answer, error = server.during(rows_of(MISTRAL, status.results), "mistral")
 
     assert (answer.custom_id, answer.end) == ("a-1", RowEnd.ANSWERED)
@@ -153,9 +153,9 @@ def test_rows_are_read_from_both_files() -> None:
     assert "slow down" in str(error.error)
 
 
-def looking(sought: Sought = SOUGHT) -> Work[Found]:
-    async def work(door: Door, by: Account) -> Found:
-        return await MISTRAL.find(door, by, sought)
+def looking(query: BatchQuery = SOUGHT) -> Work[BatchMatch]:
+    async def work(http: HttpClient, by: Account) -> BatchMatch:
+        return await MISTRAL.find(http, by, query)
 
     return work
 
@@ -181,13 +181,13 @@ def pages(count: int, ours: dict[str, Any] | None = None) -> Any:
 def test_a_job_is_found_by_its_tag_or_its_file(ours: dict[str, Any]) -> None:
     server = Scripted(**{"GET /batch/jobs": pages(250, ours)})
 
-    assert server.during(looking(), "mistral") == Found("job-1")
-    assert [each.query["page"] for each in server.heard] == ["0", "1", "2"]
+    assert server.during(looking(), "mistral") == BatchMatch("job-1")
+    assert [heard.query["page"] for heard in server.heard] == ["0", "1", "2"]
 
 
 @pytest.mark.parametrize("count", [0, 1, 99, 100, 101, 200])
 def test_a_job_that_was_not_made_is_not_found(count: int) -> None:
-    assert Scripted(**{"GET /batch/jobs": pages(count)}).during(looking()) == Found()
+    assert Scripted(**{"GET /batch/jobs": pages(count)}).during(looking()) == BatchMatch()
 
 
 @pytest.mark.parametrize(
@@ -226,9 +226,9 @@ def test_a_job_is_cancelled_and_its_file_deleted() -> None:
         }
     )
 
-    async def work(door: Door, by: Account) -> None:
-        await MISTRAL.cancel(door, by, "job-1")
-        await MISTRAL.discard(door, by, "file-in")
+    async def work(http: HttpClient, by: Account) -> None:
+        await MISTRAL.cancel(http, by, "job-1")
+        await MISTRAL.discard(http, by, "file-in")
 
     server.during(work, "mistral")
 
@@ -236,6 +236,6 @@ def test_a_job_is_cancelled_and_its_file_deleted() -> None:
 
 
 def test_a_models_name_with_signs_in_it_is_taken_out_too() -> None:
-    line = MISTRAL.line(asked('mistral/a"b'), account("mistral"), "a")
+    line = MISTRAL.line(make_call('mistral/a"b'), account("mistral"), "a")
 
     assert "model" not in orjson.loads(line)["body"]

@@ -9,10 +9,11 @@ from openai.types.responses.response_create_params import ResponseCreateParamsNo
 
 from quire.domain.data import Json
 from quire.domain.errors import Remedy, Undecodable
-from quire.domain.models import Marking, Structured, Usage
+from quire.domain.models import CacheMarking, StructuredOutput, Usage
 from quire.domain.requests import Call, Stop
 from quire.providers.openai import OpenAI
-from tests.providers.asking import (
+from tests.providers.exchanges.openai import ERRORS, FAILED_UNPAID, RESPONSES_ANSWERS
+from tests.providers.sample_calls import (
     CALL,
     EVERY_FORM,
     KEY,
@@ -20,12 +21,11 @@ from tests.providers.asking import (
     SYSTEM,
     USER,
     account,
-    asked,
-    refused,
+    error_response,
+    make_call,
     sent_body,
-    with_strangers,
+    with_unknown_fields,
 )
-from tests.providers.exchanges.openai import ERRORS, FAILED_UNPAID, RESPONSES_ANSWERS
 from tests.providers.wire_types import mistakes
 
 VENDOR = OpenAI()
@@ -44,13 +44,13 @@ def test_every_responses_call_fits_the_published_types(call: Call) -> None:
     [{"stroe": False}, {"max_output_tokens": "9"}, {"text": {"format": {"type": "json"}}}],
 )
 def test_the_check_against_published_types_finds_mistakes(change: dict[str, Any]) -> None:
-    body = {**sent_body(VENDOR, asked(), RESPONSES), **change}
+    body = {**sent_body(VENDOR, make_call(), RESPONSES), **change}
 
     assert mistakes(body, ResponseCreateParamsNonStreaming) != []
 
 
 def test_a_responses_call_says_all_that_was_asked_and_nothing_else() -> None:
-    call = asked(effort="low", temperature=0.5, seed=1, stop=("x",))
+    call = make_call(effort="low", temperature=0.5, seed=1, stop=("x",))
 
     assert sent_body(VENDOR, call, RESPONSES) == {
         "model": "gpt-6-luna",
@@ -69,11 +69,11 @@ def test_a_responses_call_says_all_that_was_asked_and_nothing_else() -> None:
 
 
 def test_the_output_limit_is_never_below_what_is_accepted() -> None:
-    assert sent_body(VENDOR, asked(max_tokens=1), RESPONSES)["max_output_tokens"] == 16
+    assert sent_body(VENDOR, make_call(max_tokens=1), RESPONSES)["max_output_tokens"] == 16
 
 
 def test_a_forced_tool_takes_the_answer_where_no_schema_binds_it() -> None:
-    body = sent_body(VENDOR, asked(structured=Structured.TOOL), RESPONSES)
+    body = sent_body(VENDOR, make_call(structured=StructuredOutput.TOOL), RESPONSES)
 
     assert body["tool_choice"] == {"type": "function", "name": "answer"}
     assert body["tools"][0]["parameters"] == SCHEMA
@@ -82,8 +82,8 @@ def test_a_forced_tool_takes_the_answer_where_no_schema_binds_it() -> None:
 
 @pytest.mark.parametrize("api", [RESPONSES, CHAT])
 def test_a_marked_prefix_is_written_to_the_cache_and_nothing_else_is(api: Any) -> None:
-    marked = sent_body(VENDOR, asked(marking=Marking.BREAKPOINT, caching=True), api)
-    unmarked = sent_body(VENDOR, asked(marking=Marking.BREAKPOINT), api)
+    marked = sent_body(VENDOR, make_call(marking=CacheMarking.BREAKPOINT, caching=True), api)
+    unmarked = sent_body(VENDOR, make_call(marking=CacheMarking.BREAKPOINT), api)
 
     breakpoint_ = b'"prompt_cache_breakpoint":{"mode":"explicit"}'
     assert marked["prompt_cache_options"] == {"mode": "explicit"}
@@ -95,7 +95,7 @@ def test_a_marked_prefix_is_written_to_the_cache_and_nothing_else_is(api: Any) -
 @pytest.mark.parametrize("api", [RESPONSES, CHAT])
 def test_calls_with_one_prefix_share_a_cache_key(api: Any) -> None:
     def key(**changes: Any) -> str | None:
-        body = sent_body(VENDOR, asked(marking=Marking.AUTOMATIC, **changes), api)
+        body = sent_body(VENDOR, make_call(marking=CacheMarking.AUTOMATIC, **changes), api)
         found = body.get("prompt_cache_key")
         assert found is None or isinstance(found, str)
         return found
@@ -114,12 +114,13 @@ def test_a_call_goes_where_its_model_or_its_account_says() -> None:
     assert url(base_url="http://proxy.test:81/openai/") == "http://proxy.test:81/openai/responses"
     assert url(base_url="https://proxy.test") == "https://proxy.test/v1/responses"
     assert (
-        url(asked(url="https://eu.test/v1"), "https://x.test/v1") == "https://eu.test/v1/responses"
+        url(make_call(url="https://eu.test/v1"), "https://x.test/v1")
+        == "https://eu.test/v1/responses"
     )
 
 
 def test_the_key_is_in_the_header_and_not_in_what_is_printed() -> None:
-    request = VENDOR.encode(asked(), account(organization="org-1", project="proj-1"))
+    request = VENDOR.encode(make_call(), account(organization="org-1", project="proj-1"))
 
     assert request.headers["Authorization"] == f"Bearer {KEY}"
     assert request.headers["OpenAI-Organization"] == "org-1"
@@ -134,7 +135,7 @@ def test_a_response_is_read(name: str) -> None:
 
     Response.model_validate(body)  # the exchange itself is of the published form
     assert VENDOR.decode(orjson.dumps(body)) == expected
-    assert VENDOR.decode(orjson.dumps(with_strangers(body))) == expected
+    assert VENDOR.decode(orjson.dumps(with_unknown_fields(body))) == expected
 
 
 @pytest.mark.parametrize(
@@ -166,7 +167,7 @@ def test_what_is_no_response_is_undecodable(raw: bytes) -> None:
 def test_an_error_is_understood(
     status: int, body: Json, remedy: Remedy, bad_key: bool, words: str
 ) -> None:
-    error = VENDOR.classify(refused(status, body))
+    error = VENDOR.classify(error_response(status, body))
 
     assert (error.remedy, error.bad_key) == (remedy, bad_key)
     assert words in str(error)
@@ -178,7 +179,7 @@ def test_an_error_is_understood(
 def test_a_response_that_failed_unpaid_is_an_error(name: str) -> None:
     body, remedy = FAILED_UNPAID[name]
 
-    failed = VENDOR.failed(orjson.dumps(body, option=orjson.OPT_INDENT_2))
+    failed = VENDOR.error_in_success(orjson.dumps(body, option=orjson.OPT_INDENT_2))
 
     assert failed is not None
     assert VENDOR.classify(failed).remedy is remedy
@@ -188,7 +189,7 @@ def test_an_answer_about_failure_is_an_answer() -> None:
     body, _ = RESPONSES_ANSWERS["answer"]
     talk = orjson.dumps({**body, "metadata": {"note": '"status": "failed"'}})
 
-    assert VENDOR.failed(talk) is None
+    assert VENDOR.error_in_success(talk) is None
 
 
 def test_usage_is_told_apart_by_what_it_costs() -> None:

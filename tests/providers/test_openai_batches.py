@@ -9,12 +9,11 @@ import pytest
 from openai.types import Batch, batch_create_params
 
 from quire.domain.accounts import Account
-from quire.domain.batches import BatchStatus, End, Found, Sought, Submission
+from quire.domain.batches import BatchEnd, BatchMatch, BatchQuery, BatchStatus, Submission
 from quire.domain.errors import ProviderError, Remedy
 from quire.providers.openai import OpenAI
 from quire.providers.openai_batches import OpenAIBatches, read_status
-from quire.providers.protocol import Door
-from tests.providers.asking import EVERY_FORM, KEY, account, asked
+from quire.providers.protocol import HttpClient
 from tests.providers.exchanges.openai_batches import (
     BATCH,
     FULL,
@@ -23,12 +22,13 @@ from tests.providers.exchanges.openai_batches import (
     batch,
     failed,
 )
+from tests.providers.sample_calls import EVERY_FORM, KEY, account, make_call
 from tests.providers.scripted import Heard, Scripted, Work
 from tests.providers.wire_types import mistakes
 
 OPENAI = OpenAIBatches()
 MADE = datetime.fromtimestamp(BATCH["created_at"], UTC)
-SOUGHT = Sought(nonce=NONCE, rows=3, input_ref="file-in", since=MADE)
+SOUGHT = BatchQuery(nonce=NONCE, rows=3, input_ref="file-in", since=MADE)
 
 
 def submission(path: Path) -> Submission:
@@ -56,7 +56,7 @@ def test_a_line_is_the_direct_call_with_its_name(number: int, api: str) -> None:
 
 def test_a_call_that_cannot_be_written_is_named_without_an_exception_of_another_kind() -> None:
     with pytest.raises(ProviderError, match="cannot be written as JSON") as caught:
-        OPENAI.line(asked(user="half \ud83d"), account(), "a")
+        OPENAI.line(make_call(user="half \ud83d"), account(), "a")
 
     assert caught.value.remedy is Remedy.FIX_REQUEST
 
@@ -65,7 +65,7 @@ def test_the_file_of_calls_goes_up_under_our_name(tmp_path: Path) -> None:
     server = Scripted(**{"POST /files": (200, {"id": "file-in", "object": "file"})})
     made = submission(tmp_path / "calls")
 
-    ref = server.during(lambda door, by: OPENAI.upload(door, by, made))
+    ref = server.during(lambda http, by: OPENAI.upload(http, by, made))
 
     assert ref == "file-in"
     (heard,) = server.heard
@@ -85,9 +85,9 @@ def test_a_batch_is_made_once_for_the_endpoint_of_its_calls(api: str, tmp_path: 
     server = Scripted(**{"POST /batches": (200, BATCH)})
     made = submission(tmp_path / "calls")
 
-    async def work(door: Door, by: Account) -> str:
+    async def work(http: HttpClient, by: Account) -> str:
         by = account(base_url=by.base_url, api=api, organization="org-1", project="proj-1")
-        return await OPENAI.create(door, by, made, "file-in")
+        return await OPENAI.create(http, by, made, "file-in")
 
     ref = server.during(work)
 
@@ -106,9 +106,9 @@ def test_a_full_queue_is_waited_for(status: int, tmp_path: Path) -> None:
     server = Scripted(**{"POST /batches": (status, {"error": FULL})})
     made = submission(tmp_path / "calls")
 
-    async def work(door: Door, by: Account) -> Remedy | None:
+    async def work(http: HttpClient, by: Account) -> Remedy | None:
         try:
-            await OPENAI.create(door, by, made, "file-in")
+            await OPENAI.create(http, by, made, "file-in")
         except ProviderError as error:
             return error.remedy
         return None
@@ -125,17 +125,17 @@ def test_a_full_queue_is_waited_for(status: int, tmp_path: Path) -> None:
         (batch("cancelling", request_counts=None), BatchStatus(cancelling=True)),
         (
             batch("completed", output_file_id="o", error_file_id="e", request_counts=None),
-            BatchStatus(end=End.COMPLETED, results=("o", "e")),
+            BatchStatus(end=BatchEnd.COMPLETED, results=("o", "e")),
         ),
         (
             batch("completed", error_file_id="e", request_counts=None),
-            BatchStatus(end=End.COMPLETED, results=("e",)),
+            BatchStatus(end=BatchEnd.COMPLETED, results=("e",)),
         ),
         (
             batch("expired", output_file_id="o", request_counts=None),
-            BatchStatus(end=End.EXPIRED, results=("o",)),
+            BatchStatus(end=BatchEnd.EXPIRED, results=("o",)),
         ),
-        (batch("cancelled", request_counts=None), BatchStatus(end=End.CANCELLED)),
+        (batch("cancelled", request_counts=None), BatchStatus(end=BatchEnd.CANCELLED)),
     ],
 )
 def test_every_word_of_a_batch_is_understood(body: dict[str, Any], status: BatchStatus) -> None:
@@ -149,7 +149,7 @@ def test_a_batch_that_was_not_taken_says_why_and_a_full_queue_is_no_failure() ->
         Batch.model_validate(body, strict=True)
     full, bad = read_status("openai", failed(FULL)), read_status("openai", failed(MISMATCH))
 
-    assert (full.end, bad.end) == (End.QUEUE_FULL, End.FAILED)
+    assert (full.end, bad.end) == (BatchEnd.QUEUE_FULL, BatchEnd.FAILED)
     assert full.problem.startswith("token_limit_exceeded: Enqueued token limit reached")
     assert bad.problem == "mismatched_model: One model a file. (line 7)"
 
@@ -158,24 +158,24 @@ def test_a_batch_that_was_not_taken_says_why_and_a_full_queue_is_no_failure() ->
 def test_whatever_else_a_batch_says_does_not_matter(strange: Any) -> None:
     body = {name: strange for name in BATCH} | {"status": "completed"}
 
-    assert read_status("openai", body).end is End.COMPLETED
+    assert read_status("openai", body).end is BatchEnd.COMPLETED
     assert read_status("openai", {**body, "status": "a new word"}).end is None
 
 
 def test_how_a_batch_stands_is_asked_for_by_its_name() -> None:
     server = Scripted(**{"GET /batches/batch_1": (200, batch("completed"))})
 
-    status = server.during(lambda door, by: OPENAI.poll(door, by, "batch_1"))
+    status = server.during(lambda http, by: OPENAI.poll(http, by, "batch_1"))
 
-    assert status.end is End.COMPLETED
+    assert status.end is BatchEnd.COMPLETED
 
 
 def test_a_name_with_signs_in_it_leads_nowhere_else() -> None:
     server = Scripted()
 
-    async def work(door: Door, by: Account) -> str:
+    async def work(http: HttpClient, by: Account) -> str:
         with pytest.raises(ProviderError) as caught:
-            await OPENAI.poll(door, by, "../files?x=1")
+            await OPENAI.poll(http, by, "../files?x=1")
         return str(caught.value)
 
     said = server.during(work)
@@ -185,9 +185,9 @@ def test_a_name_with_signs_in_it_leads_nowhere_else() -> None:
     assert "batch ../files?x=1 is not found with this key" in said
 
 
-def looking(sought: Sought = SOUGHT) -> Work[Found]:
-    async def work(door: Door, by: Account) -> Found:
-        return await OPENAI.find(door, by, sought)
+def looking(query: BatchQuery = SOUGHT) -> Work[BatchMatch]:
+    async def work(http: HttpClient, by: Account) -> BatchMatch:
+        return await OPENAI.find(http, by, query)
 
     return work
 
@@ -202,7 +202,7 @@ def pages(count: int, ours: dict[str, Any] | None = None, step: int = 1) -> Any:
     listed += [ours] if ours else []
 
     def answer(heard: Heard) -> tuple[int, Any]:
-        names = [each["id"] for each in listed]
+        names = [record["id"] for record in listed]
         start = names.index(heard.query["after"]) + 1 if "after" in heard.query else 0
         page = listed[start : start + int(heard.query["limit"])]
         return 200, {"object": "list", "data": page, "has_more": start + len(page) < len(listed)}
@@ -216,28 +216,30 @@ def pages(count: int, ours: dict[str, Any] | None = None, step: int = 1) -> Any:
 def test_a_batch_is_found_by_its_tag_or_its_file_behind_many_others(ours: dict[str, Any]) -> None:
     server = Scripted(**{"GET /batches": pages(250, ours)})
 
-    assert server.during(looking()) == Found("batch_1")
-    assert [each.query.get("after") for each in server.heard] == [None, "batch_o99", "batch_o199"]
+    assert server.during(looking()) == BatchMatch("batch_1")
+    assert [heard.query.get("after") for heard in server.heard] == [None, "batch_o99", "batch_o199"]
 
 
 @pytest.mark.parametrize("count", [0, 1, 99, 100, 101])
 def test_a_batch_that_was_not_made_is_not_found(count: int) -> None:
     server = Scripted(**{"GET /batches": pages(count)})
 
-    assert server.during(looking()) == Found()
+    assert server.during(looking()) == BatchMatch()
 
 
 def test_nobody_looks_further_back_than_the_batch_can_have_been_made() -> None:
     server = Scripted(**{"GET /batches": pages(1000, BATCH, step=20)})
 
-    assert server.during(looking(SOUGHT._replace(since=MADE + timedelta(seconds=1)))) == Found()
+    assert (
+        server.during(looking(SOUGHT._replace(since=MADE + timedelta(seconds=1)))) == BatchMatch()
+    )
     assert len(server.heard) == 2
 
 
 def test_a_batch_that_is_anothers_for_sure_is_passed_over() -> None:
     server = Scripted(**{"GET /batches": pages(0, BATCH)})
 
-    assert server.during(looking(SOUGHT._replace(known=frozenset(["batch_1"])))) == Found()
+    assert server.during(looking(SOUGHT._replace(known=frozenset(["batch_1"])))) == BatchMatch()
 
 
 @pytest.mark.parametrize(
@@ -261,9 +263,9 @@ def test_a_listing_that_cannot_be_read_is_no_proof_of_absence(body: Any) -> None
 
 @pytest.mark.parametrize("answer", [(500, {}), (200, b"<html>"), (404, {}), (401, {}), (429, {})])
 def test_a_listing_that_failed_is_raised(answer: tuple[int, Any]) -> None:
-    async def work(door: Door, by: Account) -> Remedy:
+    async def work(http: HttpClient, by: Account) -> Remedy:
         with pytest.raises(ProviderError) as caught:
-            await OPENAI.find(door, by, SOUGHT)
+            await OPENAI.find(http, by, SOUGHT)
         return caught.value.remedy
 
     assert Scripted(**{"GET /batches": answer}).during(work) is not Remedy.LOST
@@ -279,7 +281,7 @@ def test_a_batch_is_cancelled_and_one_that_has_ended_stays_as_it_is() -> None:
     )
 
     for server in (running, ended):
-        server.during(lambda door, by: OPENAI.cancel(door, by, "batch_1"))
+        server.during(lambda http, by: OPENAI.cancel(http, by, "batch_1"))
 
     assert running.asked == ["POST /v1/batches/batch_1/cancel"]
     assert running.heard[0].body == b""
@@ -289,6 +291,6 @@ def test_a_batch_is_cancelled_and_one_that_has_ended_stays_as_it_is() -> None:
 def test_a_file_of_calls_is_deleted_and_may_be_gone_already(status: int) -> None:
     server = Scripted(**{"DELETE /files/file-in": (status, {"deleted": True})})
 
-    server.during(lambda door, by: OPENAI.discard(door, by, "file-in"))
+    server.during(lambda http, by: OPENAI.discard(http, by, "file-in"))
 
     assert server.asked == ["DELETE /v1/files/file-in"]

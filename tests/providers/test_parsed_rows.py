@@ -14,19 +14,17 @@ from quire.domain.requests import Reply
 from quire.providers.anthropic import Anthropic
 from quire.providers.anthropic_batches import AnthropicBatches
 from quire.providers.compatible import Compatible
-from quire.providers.gemini import Gemini
-from quire.providers.gemini_batches import GeminiBatches
+from quire.providers.gemini import Gemini, GeminiBatches
 from quire.providers.mistral_batches import MistralBatches
 from quire.providers.openai import OpenAI
 from quire.providers.openai_batches import OpenAIBatches
-from quire.providers.protocol import Batching, Vendor
-from quire.providers.vertex import Vertex
-from quire.providers.vertex_batches import VertexBatches
-from tests.providers.asking import account
+from quire.providers.protocol import BatchApi, WireFormat
+from quire.providers.vertex import Vertex, VertexBatches
 from tests.providers.exchanges.anthropic import ANSWERS as MESSAGES
 from tests.providers.exchanges.google import ANSWERS as CONTENTS
 from tests.providers.exchanges.openai import CHAT_ANSWERS, RESPONSES_ANSWERS
 from tests.providers.hostile import json_of
+from tests.providers.sample_calls import account
 
 LARGE = 123456789012345678901
 HALF = "\ud83d"
@@ -35,8 +33,8 @@ HALF = "\ud83d"
 class Way(NamedTuple):
     """How one vendor wraps an answer into a row."""
 
-    vendor: Vendor
-    batching: Batching
+    vendor: WireFormat
+    batching: BatchApi
     wrap: Callable[[object], object]
     answers: Mapping[str, tuple[dict[str, Any], Reply]]
 
@@ -110,5 +108,5 @@ def containers(value: Any) -> Any:
         if value:
             yield value
         value = list(value.values())
-    for each in value if isinstance(value, list) else ():
-        yield from containers(each)
+    for item in value if isinstance(value, list) else ():
+        yield from containers(item)

@@ -10,16 +10,16 @@ import pytest
 
 from quire.domain.accounts import Rates
 from quire.domain.errors import ProviderError, Remedy
-from quire.domain.models import Marking, Structured, Usage
+from quire.domain.models import CacheMarking, StructuredOutput, Usage
 from quire.domain.requests import Call, Reply, Stop
 from quire.providers.anthropic import Anthropic
 from quire.providers.gemini import Gemini
 from quire.providers.http import HttpProvider, Transport
-from quire.providers.protocol import Vendor
+from quire.providers.protocol import WireFormat
 from quire.providers.vertex import Vertex
-from quire.rehearsal.thread import Rehearsing, rehearsing
-from tests.providers.asking import account, asked
-from tests.simulated.asking import message, wire_schema
+from quire.rehearsal.server import RehearsalThread, rehearsal_server
+from tests.providers.sample_calls import account, make_call
+from tests.simulated.calls import message, wire_schema
 
 FIELDS: dict[str, Any] = {
     "word_count": {"type": "integer", "minimum": 0, "maximum": 500},
@@ -29,26 +29,26 @@ FIELDS: dict[str, Any] = {
 PLAIN = {"type": "object", "properties": FIELDS, "required": list(FIELDS)}
 RECORD = f"\nThe fields of one result follow this JSON Schema:\n{json.dumps(PLAIN)}"
 CALL = replace(
-    asked(structured=Structured.SCHEMA, marking=Marking.BREAKPOINT),
+    make_call(structured=StructuredOutput.SCHEMA, marking=CacheMarking.BREAKPOINT),
     system="Read every block with care. " * 400 + RECORD,
     user=message(["one two three", "four"]),
     output_schema={**wire_schema(FIELDS), "additionalProperties": False},
 )
-ASKED: list[tuple[Vendor, str, Structured]] = [
-    (Anthropic(), "anthropic/claude-sonnet-5-5", Structured.SCHEMA),
-    (Anthropic(), "anthropic/claude-haiku-5-5", Structured.TOOL),
-    (Anthropic(), "anthropic/claude-haiku-5-5", Structured.TEXT),
-    (Gemini(), "gemini/gemini-3.8-flash", Structured.SCHEMA),
-    (Gemini(), "gemini/gemini-3.8-flash", Structured.JSON),
-    (Vertex(), "vertex/gemini-3.8-flash", Structured.SCHEMA),
+ASKED: list[tuple[WireFormat, str, StructuredOutput]] = [
+    (Anthropic(), "anthropic/claude-sonnet-5-5", StructuredOutput.SCHEMA),
+    (Anthropic(), "anthropic/claude-haiku-5-5", StructuredOutput.TOOL),
+    (Anthropic(), "anthropic/claude-haiku-5-5", StructuredOutput.TEXT),
+    (Gemini(), "gemini/gemini-3.8-flash", StructuredOutput.SCHEMA),
+    (Gemini(), "gemini/gemini-3.8-flash", StructuredOutput.JSON),
+    (Vertex(), "vertex/gemini-3.8-flash", StructuredOutput.SCHEMA),
 ]
 EACH = pytest.mark.parametrize(("vendor", "model", "structured"), ASKED)
 
 
 @pytest.fixture
-def server() -> Iterator[Rehearsing]:
+def server() -> Iterator[RehearsalThread]:
     """A server of one's own."""
-    with rehearsing() as started:
+    with rehearsal_server() as started:
         yield started
 
 
@@ -60,7 +60,7 @@ class Heard:
         self.reply, self.rates = reply, rates
 
 
-def send(server: Rehearsing, vendor: Vendor, call: Call) -> Heard:
+def send(server: RehearsalThread, vendor: WireFormat, call: Call) -> Heard:
     by = account(vendor.name, server.url, project="quire-1", location="europe-west4")
 
     async def carry() -> Heard:
@@ -74,13 +74,13 @@ def send(server: Rehearsing, vendor: Vendor, call: Call) -> Heard:
     return asyncio.run(carry())
 
 
-def shaped(model: str, structured: Structured, **more: Any) -> Call:
+def shaped(model: str, structured: StructuredOutput, **more: Any) -> Call:
     return replace(CALL, model=model, wire=replace(CALL.wire, structured=structured), **more)
 
 
 @EACH
 def test_a_call_is_answered(
-    server: Rehearsing, vendor: Vendor, model: str, structured: Structured
+    server: RehearsalThread, vendor: WireFormat, model: str, structured: StructuredOutput
 ) -> None:
     reply = send(server, vendor, shaped(model, structured)).reply
 
@@ -93,7 +93,7 @@ def test_a_call_is_answered(
 
 @EACH
 def test_a_call_with_everything_asked_for_is_answered(
-    server: Rehearsing, vendor: Vendor, model: str, structured: Structured
+    server: RehearsalThread, vendor: WireFormat, model: str, structured: StructuredOutput
 ) -> None:
     params = replace(CALL.params, temperature=0.5, effort="low", stop=("\x00",))
     sampling = vendor.name != "anthropic" or "haiku" in model
@@ -103,8 +103,8 @@ def test_a_call_with_everything_asked_for_is_answered(
     assert send(server, vendor, call).reply.stop is Stop.END
 
 
-def test_a_marked_prefix_is_written_once_and_read_afterwards(server: Rehearsing) -> None:
-    call = shaped("anthropic/claude-sonnet-5-5", Structured.SCHEMA, caching=True)
+def test_a_marked_prefix_is_written_once_and_read_afterwards(server: RehearsalThread) -> None:
+    call = shaped("anthropic/claude-sonnet-5-5", StructuredOutput.SCHEMA, caching=True)
 
     first = send(server, Anthropic(), call).reply.usage
     second = send(server, Anthropic(), call).reply.usage
@@ -115,7 +115,7 @@ def test_a_marked_prefix_is_written_once_and_read_afterwards(server: Rehearsing)
 
 @EACH
 def test_a_short_limit_cuts_the_answer_off(
-    server: Rehearsing, vendor: Vendor, model: str, structured: Structured
+    server: RehearsalThread, vendor: WireFormat, model: str, structured: StructuredOutput
 ) -> None:
     call = shaped(model, structured, params=replace(CALL.params, max_tokens=12))
 
@@ -128,10 +128,10 @@ def test_a_short_limit_cuts_the_answer_off(
     [("429=1", Remedy.WAIT), ("500=1", Remedy.RETRY), ("key=1", Remedy.FIX_ACCOUNT)],
 )
 def test_a_fault_gets_its_remedy(
-    server: Rehearsing,
-    vendor: Vendor,
+    server: RehearsalThread,
+    vendor: WireFormat,
     model: str,
-    structured: Structured,
+    structured: StructuredOutput,
     script: str,
     remedy: Remedy,
 ) -> None:

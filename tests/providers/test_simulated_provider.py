@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.domain.accounts import NOBODY
+from quire.domain.accounts import KEYLESS_ACCOUNT
 from quire.domain.data import Json
 from quire.domain.errors import ProviderError, Remedy, SettingsInvalid, Undecodable
 from quire.domain.models import Usage
 from quire.domain.requests import Call, Reply, Stop
 from quire.providers.protocol import Provider
 from quire.providers.simulated import SimulatedProvider
-from quire.simulated.faults import NO_FAULTS, parse
-from tests.simulated.asking import make_call
+from quire.simulated.fault_scripts import NO_FAULTS, parse_fault_script
+from tests.simulated.calls import make_call
 
 
 def call(*contents: str, attempt: int = 1) -> Call:
@@ -24,7 +24,7 @@ def call(*contents: str, attempt: int = 1) -> Call:
 
 
 def send(provider: Provider, asked: Call) -> Reply:
-    return provider.decode(asyncio.run(provider.send(asked, NOBODY)).raw)
+    return provider.decode(asyncio.run(provider.send(asked, KEYLESS_ACCOUNT)).raw)
 
 
 def test_a_call_is_answered_and_its_body_reads_back() -> None:
@@ -68,14 +68,14 @@ def test_a_failure_carries_what_can_be_done_about_it(
     script: str, remedy: Remedy, retry_after: float | None
 ) -> None:
     with pytest.raises(ProviderError) as caught:
-        send(SimulatedProvider(parse(script)), call("one"))
+        send(SimulatedProvider(parse_fault_script(script)), call("one"))
 
     assert (caught.value.remedy, caught.value.retry_after) == (remedy, retry_after)
     assert str(caught.value).startswith("simulated ")
 
 
 def test_a_garbled_body_arrives_and_cannot_be_decoded() -> None:
-    provider = SimulatedProvider(parse("garbage=1"))
+    provider = SimulatedProvider(parse_fault_script("garbage=1"))
     raw = asyncio.run(provider.send(call("one"))).raw
 
     with pytest.raises(Undecodable):
@@ -83,7 +83,7 @@ def test_a_garbled_body_arrives_and_cannot_be_decoded() -> None:
 
 
 def test_a_hanging_call_ends_only_when_it_is_cancelled() -> None:
-    provider = SimulatedProvider(parse("hang=1"))
+    provider = SimulatedProvider(parse_fault_script("hang=1"))
 
     async def cancelled_while_waiting() -> bool:
         waiting = asyncio.ensure_future(provider.send(call("one")))
@@ -99,19 +99,19 @@ def test_a_hanging_call_ends_only_when_it_is_cancelled() -> None:
 
 
 def test_latency_delays_the_answer_without_blocking_other_calls() -> None:
-    provider = SimulatedProvider(parse("latency=0.05"))
+    provider = SimulatedProvider(parse_fault_script("latency=0.05"))
 
     async def seconds_for_twenty() -> float:
         clock = asyncio.get_running_loop().time
         start = clock()
-        await asyncio.gather(*(provider.send(call("one", attempt=each)) for each in range(20)))
+        await asyncio.gather(*(provider.send(call("one", attempt=number)) for number in range(20)))
         return clock() - start
 
     assert 0.05 <= asyncio.run(seconds_for_twenty()) < 0.5
 
 
 def test_the_counters_tell_calls_blocks_and_what_was_carried_out() -> None:
-    provider = SimulatedProvider(parse("500@BAD,drop@GONE"))
+    provider = SimulatedProvider(parse_fault_script("500@BAD,drop@GONE"))
 
     send(provider, call("one", "two"))
     for content in ("BAD", "GONE"):
@@ -123,8 +123,8 @@ def test_the_counters_tell_calls_blocks_and_what_was_carried_out() -> None:
 
 def test_the_call_log_has_one_line_for_every_call_that_reached_the_provider(tmp_path: Path) -> None:
     path = tmp_path / "calls.log"
-    first = SimulatedProvider(parse(f"429@BUSY,log={path}"))
-    second = SimulatedProvider(parse(f"log={path}"))
+    first = SimulatedProvider(parse_fault_script(f"429@BUSY,log={path}"))
+    second = SimulatedProvider(parse_fault_script(f"log={path}"))
 
     send(first, call("one", "two", attempt=11))
     with pytest.raises(ProviderError):
@@ -133,7 +133,7 @@ def test_the_call_log_has_one_line_for_every_call_that_reached_the_provider(tmp_
     asyncio.run(first.close())
     asyncio.run(second.close())
 
-    lines = [each.split(" ") for each in path.read_text().splitlines()]
+    lines = [name.split(" ") for name in path.read_text().splitlines()]
     assert [[attempt, blocks, became] for attempt, blocks, _, became in lines] == [
         ["11", "2", "end"],
         ["12", "1", "429"],
@@ -144,7 +144,7 @@ def test_the_call_log_has_one_line_for_every_call_that_reached_the_provider(tmp_
 
 def test_the_log_line_stands_before_the_answer_does(tmp_path: Path) -> None:
     path = tmp_path / "calls.log"
-    provider = SimulatedProvider(parse(f"hang=1,log={path}"))
+    provider = SimulatedProvider(parse_fault_script(f"hang=1,log={path}"))
 
     async def started_then_stopped() -> str:
         waiting = asyncio.ensure_future(provider.send(call("one", attempt=5)))
@@ -168,11 +168,11 @@ def test_lines_can_be_given_to_a_function_instead_of_a_file() -> None:
 
 def test_a_call_log_that_cannot_be_written_is_found_before_any_call(tmp_path: Path) -> None:
     with pytest.raises(SettingsInvalid, match="cannot be written"):
-        SimulatedProvider(parse(f"log={tmp_path}/missing/calls.log"))
+        SimulatedProvider(parse_fault_script(f"log={tmp_path}/missing/calls.log"))
 
 
 def test_closing_twice_does_no_harm(tmp_path: Path) -> None:
-    provider = SimulatedProvider(parse(f"log={tmp_path}/calls.log"))
+    provider = SimulatedProvider(parse_fault_script(f"log={tmp_path}/calls.log"))
 
     asyncio.run(provider.close())
     asyncio.run(provider.close())
@@ -217,7 +217,7 @@ HOSTILE = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
     max_leaves=8,
-).map(lambda each: json.dumps(each).encode())
+).map(lambda item: json.dumps(item).encode())
 
 
 @given(st.binary(max_size=200) | HOSTILE)

@@ -4,22 +4,21 @@ from typing import Any
 
 import pytest
 
-from quire.domain.batches import Found
+from quire.domain.batches import BatchMatch
 from quire.providers.anthropic_batches import AnthropicBatches
-from quire.providers.azure_batches import AzureBatches
-from quire.providers.gemini_batches import GeminiBatches
+from quire.providers.gemini import GeminiBatches
 from quire.providers.mistral_batches import MistralBatches
-from quire.providers.openai_batches import OpenAIBatches, groq_batches
-from quire.providers.protocol import Batching
-from quire.providers.vertex_batches import VertexBatches
-from tests.providers.asking import account
-from tests.providers.desks import Answer, Desk, lined, run, sought
+from quire.providers.openai_batches import AzureBatches, OpenAIBatches, groq_batches
+from quire.providers.protocol import BatchApi
+from quire.providers.vertex import VertexBatches
+from tests.providers.batch_servers import Answer, BatchServer, batch_query, json_lines, run
 from tests.providers.exchanges.anthropic_batches import GOOD, REF, batch, row
 from tests.providers.exchanges.gemini_batches import job
-from tests.providers.test_vertex_batches import desk as vertex_desk
+from tests.providers.sample_calls import account
+from tests.providers.test_vertex_batches import batch_server as vertex_desk
 from tests.providers.test_vertex_batches import job as vertex_job
 
-BATCHES: dict[str, Batching] = {
+BATCHES: dict[str, BatchApi] = {
     "openai": OpenAIBatches(),
     "groq": groq_batches(),
     "azure": AzureBatches(),
@@ -29,15 +28,19 @@ BATCHES: dict[str, Batching] = {
 }
 
 
-def looking(vendor: str, page: Any, results: bytes = b"") -> Found:
+def looking(vendor: str, page: Any, results: bytes = b"") -> BatchMatch:
     """What looking for a batch shows, in a list of one page."""
 
     def answer(path: str) -> Answer:
         return Answer(results) if path.endswith("/results") else Answer(page)
 
-    there = Desk({}, lambda base: account(vendor, f"{base}/v1" if vendor in _UNDER_V1 else base))
+    there = BatchServer(
+        {}, lambda base: account(vendor, f"{base}/v1" if vendor in _UNDER_V1 else base)
+    )
     there._answer = lambda asked: answer(asked.path)  # type: ignore[method-assign]
-    return run(there, lambda on: BATCHES[vendor].find(on.door, on.account, sought(2, "known_1")))
+    return run(
+        there, lambda on: BATCHES[vendor].find(on.http, on.account, batch_query(2, "known_1"))
+    )
 
 
 _UNDER_V1 = ("openai", "groq", "azure", "mistral")
@@ -95,13 +98,13 @@ def test_anthropics_lists_prove_nothing_in_another_form(page: Any) -> None:
     ],
 )
 def test_batches_of_another_size_are_no_reason_to_doubt(others: list[Any]) -> None:
-    assert looking("anthropic", {"data": others, **ANTHROPIC_END}) == Found()
+    assert looking("anthropic", {"data": others, **ANTHROPIC_END}) == BatchMatch()
 
 
 def test_a_batch_that_is_found_leaves_no_doubt_whatever_else_is_listed() -> None:
     page = {"data": [without(batch(), "id"), batch(), None], **ANTHROPIC_END}
 
-    assert looking("anthropic", page, lined(row(1, GOOD))) == Found(REF)
+    assert looking("anthropic", page, json_lines(row(1, GOOD))) == BatchMatch(REF)
 
 
 OTHER = job(tag="another", name="batches/other")
@@ -152,7 +155,7 @@ def test_vertexs_lists_prove_nothing_in_another_form(page: Any, sure: bool) -> N
     there = vertex_desk({})
     there._answer = lambda asked: Answer(page)  # type: ignore[method-assign]
 
-    found = run(there, lambda on: VertexBatches().find(on.door, on.account, sought()))
+    found = run(there, lambda on: VertexBatches().find(on.http, on.account, batch_query()))
 
     assert not found.ref
     assert (not found.unsure) is sure

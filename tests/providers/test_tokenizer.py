@@ -3,7 +3,7 @@
 import pytest
 
 from quire.providers.catalog import find_model
-from quire.providers.tokenizer import counter
+from quire.providers.tokenizer import token_counter
 
 ENGLISH = (
     "It was late in the afternoon when the surveyor came down from the hills, and the clerk, who"
@@ -15,7 +15,7 @@ ENGLISH = (
 
 def test_it_is_within_a_quarter_of_a_token_for_four_bytes() -> None:
     pytest.importorskip("bpe_openai")
-    count = counter(find_model("openai/gpt-5-mini"))
+    count = token_counter(find_model("openai/gpt-5-mini"))
 
     assert count is not None
     assert count(ENGLISH) == pytest.approx(len(ENGLISH.encode()) / 4, rel=0.25)
@@ -23,7 +23,7 @@ def test_it_is_within_a_quarter_of_a_token_for_four_bytes() -> None:
 
 def test_text_that_looks_like_a_control_token_is_counted_as_text() -> None:
     pytest.importorskip("bpe_openai")
-    count = counter(find_model("openai/gpt-5-mini"))
+    count = token_counter(find_model("openai/gpt-5-mini"))
 
     assert count is not None
     assert count("<|endoftext|>") > 1
@@ -31,5 +31,5 @@ def test_text_that_looks_like_a_control_token_is_counted_as_text() -> None:
 
 
 def test_nobody_here_knows_how_others_count() -> None:
-    assert counter(find_model("anthropic/claude-opus-5")) is None
-    assert counter(find_model("simulated/small")) is None
+    assert token_counter(find_model("anthropic/claude-opus-5")) is None
+    assert token_counter(find_model("simulated/small")) is None

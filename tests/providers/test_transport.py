@@ -10,9 +10,9 @@ from aiohttp import web
 
 from quire.domain.errors import ProviderError, Remedy
 from quire.providers.transport import Transport
-from tests.providers.asking import KEY
-from tests.providers.carrying import failing
-from tests.providers.reaching import MIB, a_request, carried, hanging
+from tests.providers.http_calls import failure_of
+from tests.providers.sample_calls import KEY
+from tests.providers.transports import MIB, a_request, hanging, run_against
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "PUT", "PATCH"])
@@ -23,7 +23,7 @@ def test_an_exchange_brings_back_any_status_of_any_method(method: str, status: i
         said = b"" if status == 204 else f"{request.method} {await request.text()}".encode()
         return web.Response(status=status, body=said, headers={"X-Thing": "a"})
 
-    found = carried(
+    found = run_against(
         handler,
         lambda transport, base: transport.exchange(a_request(base, method, b"hello")),
     )
@@ -53,7 +53,7 @@ def test_a_file_goes_up_from_disk_with_its_length_and_in_little_memory(tmp_path:
 
     tracemalloc.start()
     try:
-        found = carried(
+        found = run_against(
             handler,
             lambda transport, base: transport.exchange(a_request(base, "POST"), pieces),
         )
@@ -74,7 +74,7 @@ def test_a_file_that_is_not_there_is_told_by_its_name_and_nothing_is_sent(tmp_pa
             await transport.exchange(a_request(base, "POST"), (tmp_path / "gone.jsonl",))
         return caught.value
 
-    error = carried(handler, work)
+    error = run_against(handler, work)
 
     assert error.remedy is Remedy.RETRY
     assert "gone.jsonl cannot be sent: No such file or directory" in str(error)
@@ -96,7 +96,7 @@ def test_a_file_that_shrinks_while_it_is_sent_is_no_success(tmp_path: Path) -> N
             await transport.exchange(a_request(base, "POST"), (path,))
         return caught.value
 
-    error = carried(handler, work)
+    error = run_against(handler, work)
 
     assert error.remedy is Remedy.RETRY
     assert "became shorter while it was sent" in str(error)
@@ -109,7 +109,7 @@ def test_a_refusal_before_the_upload_has_ended_is_heard(tmp_path: Path) -> None:
     async def handler(request: web.Request) -> web.Response:
         return web.json_response({"error": {"message": "no"}}, status=401)
 
-    found = carried(
+    found = run_against(
         handler, lambda transport, base: transport.exchange(a_request(base, "POST"), (path,))
     )
 
@@ -125,7 +125,7 @@ def test_an_exchange_that_is_never_answered_may_have_been_carried_out() -> None:
             finally:
                 await transport.close()
 
-    assert failing(work).remedy is Remedy.LOST
+    assert failure_of(work).remedy is Remedy.LOST
 
 
 @pytest.mark.parametrize("cut", [1, 20])
@@ -142,4 +142,4 @@ def test_half_of_a_packed_answer_is_no_answer_and_may_have_been_paid(cut: int) -
         assert caught.value.remedy is Remedy.LOST
         return (await transport.exchange(a_request(base))).body
 
-    assert carried(handler, work) == b'{"choices": [], "id": "a-1"}'
+    assert run_against(handler, work) == b'{"choices": [], "id": "a-1"}'

@@ -12,7 +12,7 @@ from quire.domain.requests import Call
 from quire.providers import vertex
 from quire.providers.gemini import Gemini
 from quire.providers.vertex import Vertex, access_token
-from tests.providers.asking import EVERY_FORM, KEY, account, asked
+from tests.providers.sample_calls import EVERY_FORM, KEY, account, make_call
 
 VENDOR = Vertex()
 MODEL = "vertex/gemini-3.8-flash"
@@ -37,7 +37,7 @@ def test_the_body_is_the_one_that_gemini_takes(call: Call) -> None:
     ],
 )
 def test_a_location_has_its_own_host(location: str, host: str) -> None:
-    sent = VENDOR.encode(asked(MODEL), owned(location=location))
+    sent = VENDOR.encode(make_call(MODEL), owned(location=location))
 
     assert sent.url == f"https://{host}/v1/projects/quire-1/locations/{location}/{END}"
     assert sent.headers["Authorization"] == f"Bearer {KEY}"
@@ -45,11 +45,11 @@ def test_a_location_has_its_own_host(location: str, host: str) -> None:
 
 
 def test_without_a_location_calls_go_to_the_global_one() -> None:
-    assert "/locations/global/" in VENDOR.encode(asked(MODEL), owned()).url
+    assert "/locations/global/" in VENDOR.encode(make_call(MODEL), owned()).url
 
 
 def test_calls_go_below_the_base_url() -> None:
-    sent = VENDOR.encode(asked(MODEL), owned(base_url="http://127.0.0.1:8000/"))
+    sent = VENDOR.encode(make_call(MODEL), owned(base_url="http://127.0.0.1:8000/"))
 
     assert sent.url == f"http://127.0.0.1:8000/v1/projects/quire-1/locations/global/{END}"
 
@@ -66,7 +66,7 @@ def test_a_token_is_not_sent_to_whatever_the_options_spell(
     options: dict[str, str], said: str
 ) -> None:
     with pytest.raises(ProviderError, match=said) as caught:
-        VENDOR.encode(asked(MODEL), owned(**options))
+        VENDOR.encode(make_call(MODEL), owned(**options))
 
     assert (caught.value.remedy, caught.value.bad_key) == (Remedy.FIX_ACCOUNT, False)
 

@@ -11,31 +11,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quire.domain.accounts import Account
-from quire.domain.batches import BatchStatus, End, Found, RowEnd
+from quire.domain.batches import BatchEnd, BatchMatch, BatchStatus, RowEnd
 from quire.domain.errors import ProviderError, Remedy
-from quire.providers.protocol import Door
-from quire.providers.storing import Folder
-from quire.providers.vertex import Vertex
-from quire.providers.vertex_batches import VertexBatches
-from tests.providers.asking import KEY, account, asked
-from tests.providers.desks import (
+from quire.providers.object_store import FolderStore
+from quire.providers.protocol import HttpClient
+from quire.providers.vertex import Vertex, VertexBatches
+from tests.providers.batch_servers import (
     NONCE,
     Answer,
     Answers,
     Asked,
-    Desk,
-    failing,
-    lined,
+    BatchServer,
+    batch_query,
+    failure_of,
+    json_lines,
     readable,
     rows,
     run,
-    sought,
     submission,
     survives,
 )
 from tests.providers.exchanges.google import ANSWER, error, generated
 from tests.providers.google_types import types
 from tests.providers.hostile import bodies_of
+from tests.providers.sample_calls import KEY, account, make_call
 
 MODEL = "vertex/gemini-3.8-flash"
 PATH = "/v1/projects/quire-1/locations/global/batchPredictionJobs"
@@ -54,17 +53,17 @@ def at(base: str) -> Account:
     return account("vertex", base, project="quire-1", bucket="gs://own-bucket/here/")
 
 
-def desk(answers: Answers) -> Desk:
-    return Desk(answers, at)
+def batch_server(answers: Answers) -> BatchServer:
+    return BatchServer(answers, at)
 
 
 def batches(folder: Path) -> VertexBatches:
     """Batches whose bucket is a folder."""
 
-    def opening(door: Door, account: Account) -> Folder:
-        return Folder(folder / "store")
+    def open_store(http: HttpClient, account: Account) -> FolderStore:
+        return FolderStore(folder / "store")
 
-    return VertexBatches(opening)
+    return VertexBatches(open_store)
 
 
 def job(state: str = "JOB_STATE_SUCCEEDED", **changes: Any) -> dict[str, Any]:
@@ -87,13 +86,16 @@ def job(state: str = "JOB_STATE_SUCCEEDED", **changes: Any) -> dict[str, Any]:
 def test_a_job_is_made_of_a_file_in_the_bucket_and_writes_to_a_place_of_its_own(
     tmp_path: Path,
 ) -> None:
-    mine, there = batches(tmp_path), desk({f"POST {PATH}": Answer(job("JOB_STATE_PENDING"))})
-    calls = [asked(MODEL), asked(MODEL, user="Another.")]
+    mine, there = (
+        batches(tmp_path),
+        batch_server({f"POST {PATH}": Answer(job("JOB_STATE_PENDING"))}),
+    )
+    calls = [make_call(MODEL), make_call(MODEL, user="Another.")]
     order = submission(tmp_path, mine, calls, there.account)
 
-    async def make(on: Desk) -> Sequence[str]:
-        brought = await mine.upload(on.door, on.account, order)
-        return brought, await mine.create(on.door, on.account, order, brought)
+    async def make(on: BatchServer) -> Sequence[str]:
+        brought = await mine.upload(on.http, on.account, order)
+        return brought, await mine.create(on.http, on.account, order, brought)
 
     brought, made = run(there, make)
 
@@ -112,14 +114,14 @@ def test_a_job_is_made_of_a_file_in_the_bucket_and_writes_to_a_place_of_its_own(
     assert (first["custom_id"], second["custom_id"]) == (f"{NONCE}-1", f"{NONCE}-2")
     assert first["request"] == json.loads(Vertex().encode(calls[0], there.account).body)
 
-    run(there, lambda on: mine.discard(on.door, on.account, brought))
-    run(there, lambda on: mine.discard(on.door, on.account, ""))
+    run(there, lambda on: mine.discard(on.http, on.account, brought))
+    run(there, lambda on: mine.discard(on.http, on.account, ""))
     assert list((tmp_path / "store").rglob("*.jsonl")) == []
 
 
 def test_a_schema_that_the_importer_would_refuse_is_asked_for_in_words_alone() -> None:
     fields = {"two words": {"type": "string"}}
-    call = asked(MODEL, output_schema={"type": "object", "properties": fields})
+    call = make_call(MODEL, output_schema={"type": "object", "properties": fields})
 
     line = json.loads(VertexBatches().line(call, at(""), f"{NONCE}-1"))
 
@@ -130,10 +132,10 @@ def test_a_schema_that_the_importer_would_refuse_is_asked_for_in_words_alone() -
 @pytest.mark.parametrize(("bucket", "said"), [("", "need a bucket"), ("here", "no address")])
 def test_without_a_bucket_nothing_is_sent(tmp_path: Path, bucket: str, said: str) -> None:
     by = account("vertex", project="quire-1", bucket=bucket)
-    order = submission(tmp_path, batches(tmp_path), [asked(MODEL)], by)
+    order = submission(tmp_path, batches(tmp_path), [make_call(MODEL)], by)
 
     with pytest.raises(ProviderError, match=said) as caught:
-        asyncio.run(batches(tmp_path).upload(desk({}).door, by, order))
+        asyncio.run(batches(tmp_path).upload(batch_server({}).http, by, order))
 
     assert caught.value.remedy is Remedy.FIX_ACCOUNT
 
@@ -151,20 +153,20 @@ SOME = {"completionStats": {"successfulCount": "1", "failedCount": "0", "incompl
         (job("JOB_STATE_RUNNING", **SOME), None),
         (job("JOB_STATE_CANCELLING"), None),
         (job("JOB_STATE_PAUSED"), None),
-        (job(), End.COMPLETED),
-        (job("JOB_STATE_PARTIALLY_SUCCEEDED"), End.COMPLETED),
-        (job("JOB_STATE_FAILED", **BROKEN), End.FAILED),
-        (job("JOB_STATE_FAILED", **BROKEN, **SOME), End.COMPLETED),
-        (job("JOB_STATE_FAILED", **FULL), End.QUEUE_FULL),
-        (job("JOB_STATE_CANCELLED"), End.CANCELLED),
-        (job("JOB_STATE_EXPIRED"), End.EXPIRED),
+        (job(), BatchEnd.COMPLETED),
+        (job("JOB_STATE_PARTIALLY_SUCCEEDED"), BatchEnd.COMPLETED),
+        (job("JOB_STATE_FAILED", **BROKEN), BatchEnd.FAILED),
+        (job("JOB_STATE_FAILED", **BROKEN, **SOME), BatchEnd.COMPLETED),
+        (job("JOB_STATE_FAILED", **FULL), BatchEnd.QUEUE_FULL),
+        (job("JOB_STATE_CANCELLED"), BatchEnd.CANCELLED),
+        (job("JOB_STATE_EXPIRED"), BatchEnd.EXPIRED),
     ],
 )
-def test_a_job_says_how_it_stands(body: Any, end: End | None, tmp_path: Path) -> None:
-    there = desk({f"GET {ONE}": Answer(body)})
+def test_a_job_says_how_it_stands(body: Any, end: BatchEnd | None, tmp_path: Path) -> None:
+    there = batch_server({f"GET {ONE}": Answer(body)})
     mine = batches(tmp_path)
 
-    status = run(there, lambda on: mine.poll(on.door, on.account, REF))
+    status = run(there, lambda on: mine.poll(on.http, on.account, REF))
 
     assert status.end is end
     assert status.cancelling is (body["state"] == "JOB_STATE_CANCELLING")
@@ -186,8 +188,8 @@ def test_rows_are_read_from_every_file_that_the_job_has_written(tmp_path: Path) 
     refused = 'Bad Request: {"error": {"code": 400, "message": "Odd.", "status": "X"}}'
     shards(
         tmp_path,
-        lined({"custom_id": f"{NONCE}-2", **GOOD}, {**GOOD}, [1]),
-        lined(
+        json_lines({"custom_id": f"{NONCE}-2", **GOOD}, {**GOOD}, [1]),
+        json_lines(
             {"custom_id": f"{NONCE}-1", "status": refused, "response": {}},
             {"custom_id": f"{NONCE}-3", "status": "Too Many Requests: later"},
             {"custom_id": f"{NONCE}-4", "status": "Something else"},
@@ -196,59 +198,59 @@ def test_rows_are_read_from_every_file_that_the_job_has_written(tmp_path: Path) 
         + b"half a li",
     )
     directory = {"gcsOutputDirectory": f"{OUT}/prediction-model-1"}
-    there = desk({f"GET {ONE}": Answer(job(outputInfo=directory))})
+    there = batch_server({f"GET {ONE}": Answer(job(outputInfo=directory))})
     mine = batches(tmp_path)
 
-    async def collect(on: Desk) -> list[Any]:
-        return await rows(mine, on, REF, await mine.poll(on.door, on.account, REF))
+    async def collect(on: BatchServer) -> list[Any]:
+        return await rows(mine, on, REF, await mine.poll(on.http, on.account, REF))
 
     found = readable(run(there, collect), 3)
 
-    assert [each.custom_id[-1] for each in found] == ["2", "1", "3", "4", "5"]
+    assert [row.custom_id[-1] for row in found] == ["2", "1", "3", "4", "5"]
     assert found[0].end is RowEnd.ANSWERED
     assert Vertex().decode(found[0].raw).text == ANSWER
-    remedies = [each.error.remedy for each in found if each.error]
+    remedies = [row.error.remedy for row in found if row.error]
     assert remedies == [Remedy.FIX_REQUEST, Remedy.WAIT, Remedy.RETRY, Remedy.LOST]
 
 
 def test_a_job_that_is_done_must_have_written_something(tmp_path: Path) -> None:
-    mine, there = batches(tmp_path), desk({})
-    done = BatchStatus(end=End.COMPLETED, results=(OUT,))
-    cancelled = BatchStatus(end=End.CANCELLED, results=(OUT,))
+    mine, there = batches(tmp_path), batch_server({})
+    done = BatchStatus(end=BatchEnd.COMPLETED, results=(OUT,))
+    cancelled = BatchStatus(end=BatchEnd.CANCELLED, results=(OUT,))
 
-    assert failing(there, lambda on: rows(mine, on, REF, done)).remedy is Remedy.RETRY
+    assert failure_of(there, lambda on: rows(mine, on, REF, done)).remedy is Remedy.RETRY
     assert run(there, lambda on: rows(mine, on, REF, cancelled)) == []
 
 
 @pytest.mark.parametrize(
     ("page", "found"),
     [
-        ({"batchPredictionJobs": [job()]}, Found(REF)),
-        ({"batchPredictionJobs": [job(displayName="another")]}, Found()),
-        ({}, Found()),
+        ({"batchPredictionJobs": [job()]}, BatchMatch(REF)),
+        ({"batchPredictionJobs": [job(displayName="another")]}, BatchMatch()),
+        ({}, BatchMatch()),
     ],
 )
-def test_a_job_is_asked_for_by_its_name(page: Any, found: Found, tmp_path: Path) -> None:
-    there, mine = desk({f"GET {PATH}": Answer(page)}), batches(tmp_path)
+def test_a_job_is_asked_for_by_its_name(page: Any, found: BatchMatch, tmp_path: Path) -> None:
+    there, mine = batch_server({f"GET {PATH}": Answer(page)}), batches(tmp_path)
 
-    assert run(there, lambda on: mine.find(on.door, on.account, sought())) == found
+    assert run(there, lambda on: mine.find(on.http, on.account, batch_query())) == found
     assert there.asked[0].query["filter"] == f'display_name="{NONCE}"'
 
 
 @pytest.mark.parametrize("page", [{"batchPredictionJobs": 1}, {"nextPageToken": "again"}])
 def test_a_list_that_cannot_be_read_proves_nothing(page: Any, tmp_path: Path) -> None:
-    there, mine = desk({f"GET {PATH}": Answer(page)}), batches(tmp_path)
+    there, mine = batch_server({f"GET {PATH}": Answer(page)}), batches(tmp_path)
 
-    assert run(there, lambda on: mine.find(on.door, on.account, sought())).unsure
+    assert run(there, lambda on: mine.find(on.http, on.account, batch_query())).unsure
 
 
 def test_cancelling_may_come_too_late(tmp_path: Path) -> None:
     late = Answer(error(400, "FAILED_PRECONDITION"), 400)
-    there, mine = desk({f"POST {ONE}:cancel": Answer({})}), batches(tmp_path)
-    ended = desk({f"POST {ONE}:cancel": late, f"GET {ONE}": Answer(job())})
+    there, mine = batch_server({f"POST {ONE}:cancel": Answer({})}), batches(tmp_path)
+    ended = batch_server({f"POST {ONE}:cancel": late, f"GET {ONE}": Answer(job())})
 
-    run(there, lambda on: mine.cancel(on.door, on.account, REF))
-    run(ended, lambda on: mine.cancel(on.door, on.account, REF))
+    run(there, lambda on: mine.cancel(on.http, on.account, REF))
+    run(ended, lambda on: mine.cancel(on.http, on.account, REF))
 
     assert mine.rules.caches is False
 
@@ -266,26 +268,26 @@ def test_whatever_is_answered_the_worst_is_a_classified_failure(body: bytes, sta
     places = (f"GET {PATH}", f"GET {ONE}", f"POST {ONE}:cancel", f"POST {PATH}")
     mine = VertexBatches()
 
-    async def all_of_it(on: Desk) -> None:
-        await survives(mine.find(on.door, on.account, sought()))
-        await survives(mine.poll(on.door, on.account, REF))
-        await survives(mine.cancel(on.door, on.account, REF))
+    async def all_of_it(on: BatchServer) -> None:
+        await survives(mine.find(on.http, on.account, batch_query()))
+        await survives(mine.poll(on.http, on.account, REF))
+        await survives(mine.cancel(on.http, on.account, REF))
 
-    run(desk(dict.fromkeys(places, answer)), all_of_it)
+    run(batch_server(dict.fromkeys(places, answer)), all_of_it)
 
 
 @settings(max_examples=200)
 @given(bodies_of(["custom_id", "status", "response", "error", "code", "request"]))
 def test_any_line_is_a_row_or_none(line: bytes) -> None:
-    class OneLine(Folder):
+    class OneLine(FolderStore):
         async def names(self, prefix: str) -> Sequence[str]:
             return [f"{prefix}/x.jsonl"]
 
         async def lines(self, uri: str) -> Any:
             yield line
 
-    mine = VertexBatches(lambda door, account: OneLine(Path()))
-    there = desk({})
-    done = BatchStatus(end=End.COMPLETED, results=(OUT,))
+    mine = VertexBatches(lambda http, account: OneLine(Path()))
+    there = batch_server({})
+    done = BatchStatus(end=BatchEnd.COMPLETED, results=(OUT,))
 
     asyncio.run(rows(mine, there, REF, done))

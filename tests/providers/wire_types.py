@@ -22,7 +22,7 @@ def mistakes(value: object, kind: Any, at: str = "") -> list[str]:
     if origin in _WRAPPERS:
         return mistakes(value, get_args(kind)[0], at)
     if origin in (Union, types.UnionType):
-        return min((mistakes(value, each, at) for each in get_args(kind)), key=_weight)
+        return min((mistakes(value, arg, at) for arg in get_args(kind)), key=_weight)
     if origin is Literal:
         words = get_args(kind)
         return [] if value in words else [f"{at}: {value!r} is none of {words}"]
@@ -35,7 +35,7 @@ def mistakes(value: object, kind: Any, at: str = "") -> list[str]:
 
 def _weight(found: list[str]) -> tuple[int, int]:
     """Fewest mistakes first; among equals, those that lie deepest say most."""
-    return len(found), -max((each.count(".") for each in found), default=0)
+    return len(found), -max((name.count(".") for name in found), default=0)
 
 
 def _of_object(value: object, kind: Any, at: str) -> list[str]:
@@ -53,14 +53,16 @@ def _of_container(value: object, origin: type, inner: tuple[Any, ...], at: str) 
     if issubclass(origin, Mapping):
         if not isinstance(value, Mapping):
             return [f"{at}: not an object"]
-        return [each for key in value for each in mistakes(value[key], inner[1], f"{at}.{key}")]
+        return [
+            mistake for key in value for mistake in mistakes(value[key], inner[1], f"{at}.{key}")
+        ]
     if issubclass(origin, Iterable) or origin.__name__ == "SequenceNotStr":
         if not isinstance(value, Sequence) or isinstance(value, str):
             return [f"{at}: not an array"]
         return [
-            each
+            mistake
             for index, item in enumerate(value)
-            for each in mistakes(item, inner[0], f"{at}.{index}")
+            for mistake in mistakes(item, inner[0], f"{at}.{index}")
         ]
     return [f"{at}: of a type that is not understood: {origin}"]
 

@@ -6,8 +6,8 @@ from textwrap import dedent
 from quire.domain.data import Json
 from quire.domain.errors import FileMistake, RecipeInvalid
 from quire.domain.recipes import Recipe
-from quire.recipes.reading import RecipeFile, read_recipe_file
-from quire.recipes.registry import Registry, builtin_registry
+from quire.recipes.plugin_registry import Registry, builtin_registry
+from quire.recipes.recipe_files import RecipeFile, read_recipe_file
 
 SOUND = '''\
 name = "sound"
@@ -105,18 +105,18 @@ def recipe(text: str = SOUND) -> Recipe:
     return read(text).recipe
 
 
-def mistakes(
+def recipe_mistakes(
     text: str, folder: Path = Path(), given: dict[str, Json] | None = None
 ) -> list[FileMistake]:
     """What is wrong with a recipe's text."""
     try:
         read(text, folder=folder, given=given)
     except RecipeInvalid as error:
-        return [each for each in error.mistakes if isinstance(each, FileMistake)]
+        return [mistake for mistake in error.mistakes if isinstance(mistake, FileMistake)]
     return []
 
 
-def broken(old: str, new: str) -> str:
+def break_recipe(old: str, new: str) -> str:
     """The sound recipe with one change."""
     assert SOUND.count(old) >= 1, old
     return SOUND.replace(old, new, 1)

@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from quire.domain.errors import FileMistake, RecipeInvalid
-from quire.plan.template_checking import RESERVED, SUBJECT_NAMES
-from quire.recipes.tables import STAGE_RULES
+from quire.plan.template_analysis import RESERVED, SUBJECT_NAMES
+from quire.recipes.stage_tables import STAGE_RULES
 from tests.recipes.examples import SOUND, read
 
 LINES = SOUND.splitlines()
@@ -16,7 +16,7 @@ VALUES += ["[[1]]", '{ name = "text" }', '"{{ x"', '"{{ block.text }}"', "2026-0
 
 
 @st.composite
-def changed(draw: st.DrawFn) -> str:
+def changed_recipes(draw: st.DrawFn) -> str:
     """The sound recipe with lines moved, lost, or given other values."""
     lines = list(LINES)
     for _ in range(draw(st.integers(1, 4))):
@@ -36,15 +36,17 @@ def changed(draw: st.DrawFn) -> str:
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(changed())
+@given(changed_recipes())
 def test_a_changed_recipe_is_read_or_refused_with_lines_that_exist(text: str) -> None:
     try:
         read(text)
     except RecipeInvalid as error:
         last = len(text.splitlines()) + 1
-        told = [each for each in error.mistakes if isinstance(each, FileMistake)]
-        assert told
-        assert all(1 <= each.line <= last and "\n" not in each.message for each in told)
+        mistakes = [mistake for mistake in error.mistakes if isinstance(mistake, FileMistake)]
+        assert mistakes
+        assert all(
+            1 <= mistake.line <= last and "\n" not in mistake.message for mistake in mistakes
+        )
 
 
 @given(st.binary(max_size=200).map(lambda raw: raw.decode("latin-1")))

@@ -2,15 +2,15 @@
 
 import pytest
 
-from quire.pipeline.begin import BEST_EFFORT, EXACT, THROUGHPUT
-from quire.plan.grouping import GROUPINGS
-from quire.plan.template_checking import SUBJECT_NAMES
-from quire.plan.template_metering import FILTERS, TESTS
-from quire.recipes.asking import PARTS
-from quire.recipes.reading import LARGEST_FILE, TOP_RULES
-from quire.recipes.registry import builtin_registry
-from quire.recipes.rules import PARAM_RULES
-from quire.recipes.tables import STAGE_RULES
+from quire.pipeline.stages.begin import BEST_EFFORT, EXACT, THROUGHPUT
+from quire.plan.builtin_groupings import GROUPINGS
+from quire.plan.template_analysis import SUBJECT_NAMES
+from quire.plan.template_filters import FILTERS, TESTS
+from quire.recipes.plugin_registry import builtin_registry
+from quire.recipes.prompt_checks import VARIABLE_PARTS
+from quire.recipes.recipe_files import LARGEST_FILE, TOP_RULES
+from quire.recipes.setting_rules import PARAM_RULES
+from quire.recipes.stage_tables import STAGE_RULES
 from tests.docs.pages import ROOT, blocks
 from tests.recipes.examples import read
 
@@ -34,15 +34,15 @@ def test_every_recipe_on_the_page_can_be_run() -> None:
         GROUPINGS,
         builtin_registry().gates,
         SUBJECT_NAMES,
-        [f"{name}.{part}" for name in ("judged", "block") for part in PARTS[name]],
-        [each for each in (*FILTERS, *TESTS) if not each.startswith("_")],
+        [f"{name}.{part}" for name in ("judged", "block") for part in VARIABLE_PARTS[name]],
+        [word for word in (*FILTERS, *TESTS) if not word.startswith("_")],
     ],
     ids=["top", "stage", "params", "groupings", "gates", "variables", "parts", "filters"],
 )
 def test_the_page_names_everything(names: list[str]) -> None:
     text = PAGE.read_text()
 
-    missing = [each for each in names if not any(f"`{each}{end}" in text for end in "`(.")]
+    missing = [word for word in names if not any(f"`{word}{end}" in text for end in "`(.")]
     assert missing == []
 
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from quire.rehearsal.thread import Rehearsing, rehearsing
-from tests.rehearsal.asking import MODELS
+from quire.rehearsal.server import RehearsalThread, rehearsal_server
+from tests.rehearsal.clients import MODELS
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Rehearsing]:
+def server() -> Iterator[RehearsalThread]:
     """A server without faults that knows a few models."""
-    with rehearsing(models=MODELS) as running:
+    with rehearsal_server(models=MODELS) as running:
         yield running

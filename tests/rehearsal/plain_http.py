@@ -5,14 +5,14 @@ from http.client import HTTPConnection, HTTPResponse
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from tests.rehearsal.asking import KEY
+from tests.rehearsal.clients import KEY
 
 BEARER = {"authorization": f"Bearer {KEY}"}
 ANTHROPIC = {"x-api-key": KEY, "anthropic-version": "2026-10-21"}
 GOOGLE = {"x-goog-api-key": KEY}
 
 
-class Got(NamedTuple):
+class HttpAnswer(NamedTuple):
     """What came back."""
 
     status: int
@@ -31,7 +31,7 @@ def ask(
     body: object = None,
     headers: dict[str, str] | None = None,
     method: str = "",
-) -> Got:
+) -> HttpAnswer:
     """Send one request; a body that is not bytes is sent as JSON."""
     connection = HTTPConnection(urlsplit(url).netloc, timeout=20)
     data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
@@ -42,6 +42,6 @@ def ask(
         connection.close()
 
 
-def _read(response: HTTPResponse) -> Got:
+def _read(response: HTTPResponse) -> HttpAnswer:
     headers = {name.lower(): value for name, value in response.getheaders()}
-    return Got(response.status, headers, response.read())
+    return HttpAnswer(response.status, headers, response.read())

@@ -7,25 +7,27 @@ from typing import Any, NamedTuple
 import anthropic
 import pytest
 
-from quire.rehearsal.thread import Rehearsing, rehearsing
-from tests.rehearsal.asking import KEY, MODELS, SCHEMA, SONNET, anthropic_client, counts, message
+from quire.rehearsal.server import RehearsalThread, rehearsal_server
+from tests.rehearsal.clients import KEY, MODELS, SCHEMA, SONNET, anthropic_client, counts, message
 
 DAY = 24 * 3_600.0
 
 
-class Scene(NamedTuple):
+class ServerAndClient(NamedTuple):
     """A server and a client of it."""
 
-    server: Rehearsing
+    server: RehearsalThread
     client: anthropic.Anthropic
 
 
 @contextmanager
-def scene(faults: str = "", *, latency: str = "0", **how: Any) -> Iterator[Scene]:
+def server_and_client(
+    faults: str = "", *, latency: str = "0", **how: Any
+) -> Iterator[ServerAndClient]:
     """Run a server whose batches end at once, with a client."""
-    told: dict[str, Any] = {"models": MODELS, "batch_latency": latency, "faults": faults, **how}
-    with rehearsing(**told) as server, anthropic_client(server.url) as client:
-        yield Scene(server, client)
+    options: dict[str, Any] = {"models": MODELS, "batch_latency": latency, "faults": faults, **how}
+    with rehearsal_server(**options) as server, anthropic_client(server.url) as client:
+        yield ServerAndClient(server, client)
 
 
 def params(user: str = "", **how: Any) -> Any:
@@ -43,8 +45,8 @@ def params(user: str = "", **how: Any) -> Any:
 def rows(count: int) -> Any:
     """Calls that differ."""
     return [
-        {"custom_id": f"qabc-{each}", "params": params(message("word " * (each % 7 + 1)))}
-        for each in range(count)
+        {"custom_id": f"qabc-{number}", "params": params(message("word " * (number % 7 + 1)))}
+        for number in range(count)
     ]
 
 
@@ -53,13 +55,13 @@ def read(client: anthropic.Anthropic, ref: str) -> list[Any]:
     return list(client.messages.batches.results(ref))
 
 
-def kinds(told: list[Any]) -> list[str]:
+def kinds(rows_: list[Any]) -> list[str]:
     """How rows ended."""
-    return [each.result.type for each in told]
+    return [item.result.type for item in rows_]
 
 
 def test_a_batch_is_made_and_collected() -> None:
-    with scene() as (server, client):
+    with server_and_client() as (server, client):
         made = client.messages.batches.create(requests=rows(40))
         done = client.messages.batches.retrieve(made.id)
         got = read(client, made.id)
@@ -69,10 +71,10 @@ def test_a_batch_is_made_and_collected() -> None:
     assert (made.request_counts.processing, made.results_url) == (40, None)
     assert (made.expires_at - made.created_at).total_seconds() == DAY
     assert (done.processing_status, done.request_counts.succeeded) == ("ended", 40)
-    assert [each.custom_id for each in got] == [f"qabc-{each}" for each in range(40)]
-    texts = [each.result.message.content[0].text for each in got]
-    assert [counts(text) for text in texts] == [[each % 7 + 1] for each in range(40)]
-    assert {each.result.message.usage.service_tier for each in got} == {"batch"}
+    assert [item.custom_id for item in got] == [f"qabc-{number}" for number in range(40)]
+    texts = [item.result.message.content[0].text for item in got]
+    assert [counts(text) for text in texts] == [[number % 7 + 1] for number in range(40)]
+    assert {item.result.message.usage.service_tier for item in got} == {"batch"}
     assert (record["id"], record["tag"], record["rows"]) == (made.id, "qabc", 40)
 
 
@@ -84,21 +86,21 @@ def test_a_row_that_is_wrong_is_its_own_affair() -> None:
         {"custom_id": "b-4", "params": params(model="claude-none")},
         {"custom_id": "b-5", "params": {"model": SONNET}},
     ]
-    with scene(strict=True) as (_, client):
+    with server_and_client(strict=True) as (_, client):
         made = client.messages.batches.create(requests=[*odd, *rows(1)])
         got = read(client, made.id)
         counted = client.messages.batches.retrieve(made.id).request_counts
 
     assert kinds(got) == ["errored"] * 5 + ["succeeded"]
-    told = [each.result.error.error.type for each in got[:5]]
+    errors = [item.result.error.error.type for item in got[:5]]
     invalid = "invalid_request_error"
-    assert told == [invalid, invalid, invalid, "not_found_error", invalid]
+    assert errors == [invalid, invalid, invalid, "not_found_error", invalid]
     assert (counted.errored, counted.succeeded) == (5, 1)
 
 
 def test_the_older_version_of_an_order_holds_for_its_rows() -> None:
     warm: list[Any] = [{"custom_id": "a-1", "params": params(temperature=0.5)}]
-    with scene() as (_, client):
+    with server_and_client() as (_, client):
         made = client.messages.batches.create(
             requests=warm, extra_headers={"anthropic-version": "2023-06-01"}
         )
@@ -117,7 +119,7 @@ def test_the_older_version_of_an_order_holds_for_its_rows() -> None:
     ],
 )
 def test_an_order_that_is_wrong_makes_nothing(requests: Any, said: str) -> None:
-    with scene() as (server, client):
+    with server_and_client() as (server, client):
         with pytest.raises(anthropic.BadRequestError, match=said):
             client.messages.batches.create(requests=requests)
 
@@ -125,21 +127,24 @@ def test_an_order_that_is_wrong_makes_nothing(requests: Any, said: str) -> None:
 
 
 def test_batches_are_listed_the_newest_first_and_in_pages() -> None:
-    with scene() as (_, client):
+    with server_and_client() as (_, client):
         made = [client.messages.batches.create(requests=rows(1)).id for _ in range(5)]
         first = client.messages.batches.list(limit=2)
-        every = [each.id for each in client.messages.batches.list(limit=2)]
+        every = [batch.id for batch in client.messages.batches.list(limit=2)]
         before = client.messages.batches.list(limit=2, before_id=made[1])
 
     newest = made[::-1]
-    assert [each.id for each in first.data] == newest[:2]
+    assert [batch.id for batch in first.data] == newest[:2]
     assert first.has_more
     assert every == newest
-    assert [each.id for each in before.data] == newest[1:3]
+    assert [batch.id for batch in before.data] == newest[1:3]
 
 
 def test_a_batch_is_there_for_nobody_else() -> None:
-    with scene() as (server, client), anthropic_client(server.url, api_key=f"{KEY}-2") as other:
+    with (
+        server_and_client() as (server, client),
+        anthropic_client(server.url, api_key=f"{KEY}-2") as other,
+    ):
         made = client.messages.batches.create(requests=rows(1))
 
         assert other.messages.batches.list().data == []
@@ -148,7 +153,7 @@ def test_a_batch_is_there_for_nobody_else() -> None:
 
 
 def test_a_cancelled_batch_keeps_what_it_has_done() -> None:
-    with scene(latency="1000s") as (server, client):
+    with server_and_client(latency="1000s") as (server, client):
         made = client.messages.batches.create(requests=rows(10))
         server.advance(500)
         asked_for = client.messages.batches.cancel(made.id)
@@ -167,7 +172,7 @@ def test_a_cancelled_batch_keeps_what_it_has_done() -> None:
 
 
 def test_a_batch_that_is_stuck_expires_with_nothing_done() -> None:
-    with scene("batch_stuck=1") as (server, client):
+    with server_and_client("batch_stuck=1") as (server, client):
         made = client.messages.batches.create(requests=rows(4))
         server.advance(DAY - 60)
         before = client.messages.batches.retrieve(made.id)
@@ -184,7 +189,7 @@ def test_a_batch_that_is_stuck_expires_with_nothing_done() -> None:
 
 @pytest.mark.parametrize("fault", ["batch_drop", "batch_500"])
 def test_an_order_may_be_carried_out_and_its_answer_lost(fault: str) -> None:
-    with scene(f"{fault}@1") as (server, client):
+    with server_and_client(f"{fault}@1") as (server, client):
         with pytest.raises(anthropic.APIError):
             client.messages.batches.create(requests=rows(2))
         (found,) = client.messages.batches.list().data
@@ -195,7 +200,7 @@ def test_an_order_may_be_carried_out_and_its_answer_lost(fault: str) -> None:
 
 
 def test_a_full_queue_refuses_the_order() -> None:
-    with scene("batch_full@1") as (server, client):
+    with server_and_client("batch_full@1") as (server, client):
         with pytest.raises(anthropic.RateLimitError):
             client.messages.batches.create(requests=rows(2))
 
@@ -204,19 +209,19 @@ def test_a_full_queue_refuses_the_order() -> None:
 
 
 def test_missing_rows_do_not_show_in_the_counts() -> None:
-    with scene("batch_missing=1,batch_duplicate=1,batch_shuffle=1") as (_, client):
+    with server_and_client("batch_missing=1,batch_duplicate=1,batch_shuffle=1") as (_, client):
         made = client.messages.batches.create(requests=rows(8))
         got = read(client, made.id)
         counted = client.messages.batches.retrieve(made.id).request_counts
 
-    names = {each.custom_id for each in got}
+    names = {item.custom_id for item in got}
     assert counted.succeeded == 8
-    assert names == {f"qabc-{each}" for each in (1, 2, 3, 5, 6, 7)}
+    assert names == {f"qabc-{item}" for item in (1, 2, 3, 5, 6, 7)}
     assert len(got) == 8
 
 
 def test_a_batch_that_has_ended_may_be_deleted() -> None:
-    with scene() as (_, client):
+    with server_and_client() as (_, client):
         made = client.messages.batches.create(requests=rows(1))
 
         assert client.messages.batches.delete(made.id).id == made.id

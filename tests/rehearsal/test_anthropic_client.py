@@ -7,16 +7,16 @@ from typing import Any
 import anthropic
 import pytest
 
-from quire.rehearsal.thread import Rehearsing, rehearsing
-from tests.rehearsal.asking import (
+from quire.rehearsal.server import RehearsalThread, rehearsal_server
+from tests.rehearsal.clients import (
     HAIKU,
     MODELS,
     SCHEMA,
     SONNET,
     anthropic_client,
     counts,
+    create_message,
     message,
-    tell,
     with_schema,
 )
 
@@ -27,9 +27,9 @@ TOOLS: dict[str, Any] = {
 }
 
 
-def test_a_structured_message_is_read(server: Rehearsing) -> None:
+def test_a_structured_message_is_read(server: RehearsalThread) -> None:
     with anthropic_client(server.url) as client:
-        answer = tell(client)
+        answer = create_message(client)
 
     assert counts(answer.content[0].text) == [3, 3]
     assert (answer.type, answer.role, answer.stop_reason) == ("message", "assistant", "end_turn")
@@ -40,29 +40,29 @@ def test_a_structured_message_is_read(server: Rehearsing) -> None:
 
 def test_the_older_header_for_keys_is_accepted_and_wins() -> None:
     with (
-        rehearsing(keys={"sk-good-key": "valid"}) as server,
+        rehearsal_server(keys={"sk-good-key": "valid"}) as server,
         anthropic_client(server.url, default_headers={"x-api-key": "sk-good-key"}) as client,
     ):
-        assert tell(client).stop_reason == "end_turn"
+        assert create_message(client).stop_reason == "end_turn"
 
 
-def test_a_forced_tool_is_called_where_the_model_allows_it(server: Rehearsing) -> None:
+def test_a_forced_tool_is_called_where_the_model_allows_it(server: RehearsalThread) -> None:
     with anthropic_client(server.url) as client:
-        answer = tell(client, model=HAIKU, **TOOLS)
+        answer = create_message(client, model=HAIKU, **TOOLS)
 
     call = answer.content[0]
     assert (call.type, call.name, answer.stop_reason) == ("tool_use", "answer", "tool_use")
     assert [record["word_count"] for record in call.input["results"]] == [3, 3]
 
 
-def test_a_forced_tool_is_refused_where_the_model_always_thinks(server: Rehearsing) -> None:
-    with anthropic_client(server.url) as client, pytest.raises(anthropic.BadRequestError) as told:
-        tell(client, model=SONNET, **TOOLS)
+def test_a_forced_tool_is_refused_where_the_model_always_thinks(server: RehearsalThread) -> None:
+    with anthropic_client(server.url) as client, pytest.raises(anthropic.BadRequestError) as caught:
+        create_message(client, model=SONNET, **TOOLS)
 
-    assert "not compatible with this model" in str(told.value)
+    assert "not compatible with this model" in str(caught.value)
 
 
-def test_the_models_are_listed_and_tokens_counted_for_nothing(server: Rehearsing) -> None:
+def test_the_models_are_listed_and_tokens_counted_for_nothing(server: RehearsalThread) -> None:
     with anthropic_client(server.url) as client:
         listed = {model.id: model for model in client.models.list()}
         one = client.models.retrieve(HAIKU)
@@ -77,41 +77,44 @@ def test_the_models_are_listed_and_tokens_counted_for_nothing(server: Rehearsing
     assert counted.input_tokens == 100
 
 
-def test_an_answer_stops_at_its_limit(server: Rehearsing) -> None:
+def test_an_answer_stops_at_its_limit(server: RehearsalThread) -> None:
     with anthropic_client(server.url) as client:
-        answer = tell(client, max_tokens=5)
-        tool = tell(client, model=HAIKU, max_tokens=5, **TOOLS)
+        answer = create_message(client, max_tokens=5)
+        tool = create_message(client, model=HAIKU, max_tokens=5, **TOOLS)
 
     assert (answer.stop_reason, len(answer.content[0].text)) == ("max_tokens", 20)
     assert (tool.stop_reason, tool.content[0].input) == ("max_tokens", {})
 
 
-def test_no_output_fills_the_cache_only(server: Rehearsing) -> None:
+def test_no_output_fills_the_cache_only(server: RehearsalThread) -> None:
     with anthropic_client(server.url) as client:
-        answer = tell(client, max_tokens=0, output_config={})
+        answer = create_message(client, max_tokens=0, output_config={})
 
     assert (answer.content, answer.usage.output_tokens) == ([], 0)
     assert answer.stop_reason == "max_tokens"
 
 
 def test_a_refusal_has_a_stop_reason_of_its_own() -> None:
-    with rehearsing(faults="refuse@FORBIDDEN") as server, anthropic_client(server.url) as client:
-        answer = tell(client, message("FORBIDDEN"))
+    with (
+        rehearsal_server(faults="refuse@FORBIDDEN") as server,
+        anthropic_client(server.url) as client,
+    ):
+        answer = create_message(client, message("FORBIDDEN"))
 
     assert answer.stop_reason == "refusal"
     assert answer.stop_details.type == "refusal"
 
 
 def test_an_empty_answer_has_no_content() -> None:
-    with rehearsing(faults="empty=1") as server, anthropic_client(server.url) as client:
-        answer = tell(client)
+    with rehearsal_server(faults="empty=1") as server, anthropic_client(server.url) as client:
+        answer = create_message(client)
 
     assert (answer.content, answer.stop_reason) == ([], "end_turn")
 
 
 def test_thinking_comes_before_the_text_and_is_billed() -> None:
-    with rehearsing(thinking=30) as server, anthropic_client(server.url) as client:
-        answer = tell(client)
+    with rehearsal_server(thinking=30) as server, anthropic_client(server.url) as client:
+        answer = create_message(client)
 
     assert [block.type for block in answer.content] == ["thinking", "text"]
     assert answer.usage.output_tokens_details.thinking_tokens == 30
@@ -135,16 +138,16 @@ def test_a_fault_is_the_clients_own_exception(
     fault: str, error: type[anthropic.APIStatusError], kind: str
 ) -> None:
     with (
-        rehearsing(faults=f"{fault}=1,retry_after=7") as server,
+        rehearsal_server(faults=f"{fault}=1,retry_after=7") as server,
         anthropic_client(server.url) as client,
-        pytest.raises(error) as told,
+        pytest.raises(error) as caught,
     ):
-        tell(client)
+        create_message(client)
 
-    body: Any = told.value.body
+    body: Any = caught.value.body
     assert (body["type"], body["error"]["type"]) == ("error", kind)
-    assert body["request_id"] == told.value.request_id
-    assert told.value.response.headers.get("retry-after") == ("7" if fault == "429" else None)
+    assert body["request_id"] == caught.value.request_id
+    assert caught.value.response.headers.get("retry-after") == ("7" if fault == "429" else None)
     spent = body["error"].get("details") == {"error_code": "enforced_spend_limit_reached"}
     assert spent == (fault == "spend")
 
@@ -170,17 +173,17 @@ def test_a_fault_is_the_clients_own_exception(
     ],
 )
 def test_a_request_that_anthropic_would_refuse_is_refused(
-    server: Rehearsing, changed: dict[str, Any], said: str
+    server: RehearsalThread, changed: dict[str, Any], said: str
 ) -> None:
-    with anthropic_client(server.url) as client, pytest.raises(anthropic.BadRequestError) as told:
-        tell(client, **changed)
+    with anthropic_client(server.url) as client, pytest.raises(anthropic.BadRequestError) as caught:
+        create_message(client, **changed)
 
-    assert said in str(told.value)
+    assert said in str(caught.value)
 
 
-def test_the_version_before_takes_a_temperature(server: Rehearsing) -> None:
+def test_the_version_before_takes_a_temperature(server: RehearsalThread) -> None:
     with anthropic_client(server.url) as client:
-        answer = tell(
+        answer = create_message(
             client,
             extra_body={"temperature": 0.5},
             extra_headers={"anthropic-version": "2023-06-01"},
@@ -207,35 +210,35 @@ def test_the_version_before_takes_a_temperature(server: Rehearsing) -> None:
     ],
 )
 def test_a_schema_that_anthropic_cannot_compile_is_refused(
-    server: Rehearsing, broken: dict[str, Any], said: str
+    server: RehearsalThread, broken: dict[str, Any], said: str
 ) -> None:
     form = {"format": {"type": "json_schema", "schema": SCHEMA | broken}}
 
-    with anthropic_client(server.url) as client, pytest.raises(anthropic.BadRequestError) as told:
-        tell(client, output_config=form)
+    with anthropic_client(server.url) as client, pytest.raises(anthropic.BadRequestError) as caught:
+        create_message(client, output_config=form)
 
-    assert said in str(told.value)
-    assert "output_config.format.schema" in str(told.value)
+    assert said in str(caught.value)
+    assert "output_config.format.schema" in str(caught.value)
 
 
 def test_an_unknown_model_is_generously_accepted_and_by_a_strict_server_refused(
-    server: Rehearsing,
+    server: RehearsalThread,
 ) -> None:
     with anthropic_client(server.url) as client:
-        assert tell(client, model="claude-next").stop_reason == "end_turn"
+        assert create_message(client, model="claude-next").stop_reason == "end_turn"
     with (
-        rehearsing(models=MODELS, strict=True) as strict,
+        rehearsal_server(models=MODELS, strict=True) as strict,
         anthropic_client(strict.url) as client,
         pytest.raises(anthropic.NotFoundError),
     ):
-        tell(client, model="claude-next")
+        create_message(client, model="claude-next")
 
 
 def test_a_model_that_counts_more_tokens_bills_more_of_them() -> None:
     dense = {name: replace(facts, token_factor=1.3) for name, facts in MODELS.items()}
-    with rehearsing(models=dense) as server, anthropic_client(server.url) as client:
-        answer = tell(client)
-        cut = tell(client, max_tokens=13)
+    with rehearsal_server(models=dense) as server, anthropic_client(server.url) as client:
+        answer = create_message(client)
+        cut = create_message(client, max_tokens=13)
         asked: Any = [{"role": "user", "content": "a" * 400}]
         counted = client.messages.count_tokens(model=SONNET, messages=asked)
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from quire.rehearsal.thread import Rehearsing, rehearsing
-from tests.rehearsal.asking import (
+from quire.rehearsal.server import RehearsalThread, rehearsal_server
+from tests.rehearsal.clients import (
     FLASH,
     KEY,
     SCHEMA,
@@ -30,7 +30,7 @@ class Answer(BaseModel):
     label: str | None = None
 
 
-def test_a_structured_answer_is_read(server: Rehearsing) -> None:
+def test_a_structured_answer_is_read(server: RehearsalThread) -> None:
     with gemini_client(server.url) as client:
         answer = generate(client, max_output_tokens=500)
 
@@ -42,7 +42,7 @@ def test_a_structured_answer_is_read(server: Rehearsing) -> None:
     assert usage.total_token_count == usage.prompt_token_count + usage.candidates_token_count
 
 
-def test_a_class_is_turned_into_the_older_kind_of_schema_and_back(server: Rehearsing) -> None:
+def test_a_class_is_turned_into_the_older_kind_of_schema_and_back(server: RehearsalThread) -> None:
     with gemini_client(server.url, api_version="v1beta") as client:
         answer = generate(client, "One two.", response_json_schema=None, response_schema=Answer)
 
@@ -51,7 +51,7 @@ def test_a_class_is_turned_into_the_older_kind_of_schema_and_back(server: Rehear
 
 
 @pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning")
-def test_the_asynchronous_client_is_answered(server: Rehearsing) -> None:
+def test_the_asynchronous_client_is_answered(server: RehearsalThread) -> None:
     async def ask() -> Any:
         client = genai.Client(api_key=KEY, http_options=types.HttpOptions(base_url=server.url))
         try:
@@ -63,7 +63,7 @@ def test_the_asynchronous_client_is_answered(server: Rehearsing) -> None:
     assert asyncio.run(ask()).text == "simulated: hello there"
 
 
-def test_a_forced_function_is_called(server: Rehearsing) -> None:
+def test_a_forced_function_is_called(server: RehearsalThread) -> None:
     function = types.FunctionDeclaration(name="answer", parameters_json_schema=SCHEMA)
     with gemini_client(server.url) as client:
         answer = generate(
@@ -83,14 +83,16 @@ def test_a_forced_function_is_called(server: Rehearsing) -> None:
     assert [record["word_count"] for record in call.args["results"]] == [3, 3]
 
 
-def test_the_models_are_listed(server: Rehearsing) -> None:
+def test_the_models_are_listed(server: RehearsalThread) -> None:
     with gemini_client(server.url) as client:
         listed = list(client.models.list())
 
-    assert [(each.name, each.output_token_limit) for each in listed] == [(f"models/{FLASH}", 8_000)]
+    assert [(model.name, model.output_token_limit) for model in listed] == [
+        (f"models/{FLASH}", 8_000)
+    ]
 
 
-def test_an_answer_stops_at_its_limit(server: Rehearsing) -> None:
+def test_an_answer_stops_at_its_limit(server: RehearsalThread) -> None:
     with gemini_client(server.url) as client:
         answer = generate(client, max_output_tokens=5)
 
@@ -99,7 +101,7 @@ def test_an_answer_stops_at_its_limit(server: Rehearsing) -> None:
 
 
 def test_a_block_takes_both_of_its_forms_and_costs_no_output() -> None:
-    with rehearsing(faults="refuse@FORBIDDEN") as server, gemini_client(server.url) as client:
+    with rehearsal_server(faults="refuse@FORBIDDEN") as server, gemini_client(server.url) as client:
         prompt, candidate = (generate(client, message("FORBIDDEN")) for _ in range(2))
         usages = [entry["usage"] for entry in server.log()]
 
@@ -111,7 +113,7 @@ def test_a_block_takes_both_of_its_forms_and_costs_no_output() -> None:
 
 
 def test_thoughts_are_counted_apart() -> None:
-    with rehearsing(thinking=25) as server, gemini_client(server.url) as client:
+    with rehearsal_server(thinking=25) as server, gemini_client(server.url) as client:
         usage = generate(client).usage_metadata
         billed = server.log()[0]["usage"]
 
@@ -134,16 +136,16 @@ def test_thoughts_are_counted_apart() -> None:
 def test_a_fault_is_the_clients_own_exception(fault: str, code: int, status: str) -> None:
     kind = errors.ServerError if code >= 500 else errors.ClientError
     with (
-        rehearsing(faults=f"{fault}=1,retry_after=17") as server,
+        rehearsal_server(faults=f"{fault}=1,retry_after=17") as server,
         gemini_client(server.url) as client,
-        pytest.raises(kind) as told,
+        pytest.raises(kind) as caught,
     ):
         generate(client)
 
-    assert (told.value.code, told.value.status) == (code, status)
+    assert (caught.value.code, caught.value.status) == (code, status)
     details = {
-        each["@type"].rpartition(".")[2]: each
-        for each in told.value.details["error"].get("details", ())
+        item["@type"].rpartition(".")[2]: item
+        for item in caught.value.details["error"].get("details", ())
     }
     if fault == "429":
         assert details["RetryInfo"]["retryDelay"] == "17s"
@@ -164,10 +166,10 @@ def test_a_fault_is_the_clients_own_exception(fault: str, code: int, status: str
     ],
 )
 def test_a_request_that_google_would_refuse_is_refused(
-    server: Rehearsing, changed: dict[str, Any], said: str
+    server: RehearsalThread, changed: dict[str, Any], said: str
 ) -> None:
-    with gemini_client(server.url) as client, pytest.raises(errors.ClientError) as told:
+    with gemini_client(server.url) as client, pytest.raises(errors.ClientError) as caught:
         generate(client, **changed)
 
-    assert (told.value.code, told.value.status) == (400, "INVALID_ARGUMENT")
-    assert said in (told.value.message or "")
+    assert (caught.value.code, caught.value.status) == (400, "INVALID_ARGUMENT")
+    assert said in (caught.value.message or "")

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from quire.rehearsal.thread import Rehearsing
-from tests.rehearsal.asking import FLASH
-from tests.rehearsal.plain_http import ANTHROPIC, BEARER, GOOGLE, Got, ask
+from quire.rehearsal.server import RehearsalThread
+from tests.rehearsal.clients import FLASH
+from tests.rehearsal.plain_http import ANTHROPIC, BEARER, GOOGLE, HttpAnswer, ask
 
 RESPONSES, CHAT, MESSAGES = "/v1/responses", "/v1/chat/completions", "/v1/messages"
 GENERATE = f"/v1/models/{FLASH}:generateContent"
@@ -45,7 +45,7 @@ BODIES: dict[str, bytes] = {
 }
 
 
-def _is_error(got: Got, path: str, statuses: tuple[int, ...] = (400,)) -> None:
+def _is_error(got: HttpAnswer, path: str, statuses: tuple[int, ...] = (400,)) -> None:
     assert got.status in statuses
     error = got.json["error"]
     assert isinstance(error["message"], str)
@@ -65,14 +65,14 @@ def _is_error(got: Got, path: str, statuses: tuple[int, ...] = (400,)) -> None:
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize(("path", "headers"), ENDPOINTS)
 def test_a_broken_body_is_told_so(
-    server: Rehearsing, path: str, headers: dict[str, str], body: str
+    server: RehearsalThread, path: str, headers: dict[str, str], body: str
 ) -> None:
     _is_error(ask(server.url, path, BODIES[body], headers), path)
 
 
 @pytest.mark.parametrize(("path", "headers"), ENDPOINTS)
 def test_ten_megabytes_are_read_and_too_many_refused(
-    server: Rehearsing, path: str, headers: dict[str, str]
+    server: RehearsalThread, path: str, headers: dict[str, str]
 ) -> None:
     text = "word " * 2_000_000
     body = {
@@ -96,7 +96,7 @@ def test_ten_megabytes_are_read_and_too_many_refused(
 
 @pytest.mark.parametrize(("path", "headers"), ENDPOINTS)
 def test_nobody_is_answered_without_a_key(
-    server: Rehearsing, path: str, headers: dict[str, str]
+    server: RehearsalThread, path: str, headers: dict[str, str]
 ) -> None:
     version = {name: value for name, value in headers.items() if name == "anthropic-version"}
 
@@ -119,7 +119,7 @@ def test_nobody_is_answered_without_a_key(
     ],
 )
 def test_an_unknown_path_is_not_found_in_the_form_of_whoever_was_meant(
-    server: Rehearsing, method: str, path: str, headers: dict[str, str], kind: str
+    server: RehearsalThread, method: str, path: str, headers: dict[str, str], kind: str
 ) -> None:
     got = ask(server.url, path, None, headers, method)
 
@@ -132,7 +132,7 @@ def test_an_unknown_path_is_not_found_in_the_form_of_whoever_was_meant(
     assert (error.get("status") == "NOT_FOUND") == (kind == "google")
 
 
-def test_vertex_is_asked_with_a_token(server: Rehearsing) -> None:
+def test_vertex_is_asked_with_a_token(server: RehearsalThread) -> None:
     body = {"contents": [{"role": "user", "parts": [{"text": "hello"}]}]}
     got = ask(server.url, VERTEX, body, BEARER)
 
@@ -141,14 +141,14 @@ def test_vertex_is_asked_with_a_token(server: Rehearsing) -> None:
     assert ask(server.url, VERTEX, body).status == 401
 
 
-def test_azure_is_asked_with_a_header_of_its_own(server: Rehearsing) -> None:
+def test_azure_is_asked_with_a_header_of_its_own(server: RehearsalThread) -> None:
     body = {"model": "my-deployment", "input": "hello"}
     got = ask(server.url, "/openai/v1/responses?api-version=v1", body, {"api-key": "abc"})
 
     assert got.status == 200
 
 
-def test_a_router_drops_what_it_does_not_know(server: Rehearsing) -> None:
+def test_a_router_drops_what_it_does_not_know(server: RehearsalThread) -> None:
     body = {
         "model": "anthropic/claude",
         "messages": [
@@ -166,7 +166,7 @@ def test_a_router_drops_what_it_does_not_know(server: Rehearsing) -> None:
     assert ask(server.url, CHAT, body, BEARER).status == 400
 
 
-def test_packed_bodies_are_unpacked_and_broken_ones_refused(server: Rehearsing) -> None:
+def test_packed_bodies_are_unpacked_and_broken_ones_refused(server: RehearsalThread) -> None:
     packed = gzip.compress(json.dumps({"model": "m", "input": "hello"}).encode())
     headers = {**BEARER, "content-encoding": "gzip"}
 
@@ -184,14 +184,14 @@ def test_packed_bodies_are_unpacked_and_broken_ones_refused(server: Rehearsing) 
         {"anyOf": [{"anyOf": [{"anyOf": []}]}]},
     ],
 )
-def test_no_schema_breaks_the_server(server: Rehearsing, schema: dict[str, Any]) -> None:
+def test_no_schema_breaks_the_server(server: RehearsalThread, schema: dict[str, Any]) -> None:
     form = {"type": "json_schema", "name": "x", "schema": schema}
     body = {"model": "m", "input": "hello", "text": {"format": form}}
 
     assert ask(server.url, RESPONSES, body, BEARER).status in (200, 400)
 
 
-def test_half_a_request_disturbs_nobody(server: Rehearsing) -> None:
+def test_half_a_request_disturbs_nobody(server: RehearsalThread) -> None:
     address = urlsplit(server.url)
     with socket.create_connection((address.hostname or "", address.port or 0)) as half:
         half.sendall(b"POST /v1/responses HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")

@@ -5,7 +5,16 @@ from typing import Any
 import openai
 import pytest
 
-from tests.rehearsal.batching import CHAT, body, lines, look, order, row, scene, upload
+from tests.rehearsal.batch_requests import (
+    CHAT,
+    body,
+    lines,
+    order,
+    retrieve,
+    row,
+    server_and_client,
+    upload,
+)
 
 
 @pytest.mark.parametrize(
@@ -18,9 +27,9 @@ from tests.rehearsal.batching import CHAT, body, lines, look, order, row, scene,
     ],
 )
 def test_a_batch_that_cannot_be_made_is_refused(change: dict[str, Any], place: str) -> None:
-    with scene() as (server, client):
-        told = {"input_file_id": upload(client, b"{}"), "endpoint": "/v1/responses"}
-        asked: dict[str, Any] = {**told, "completion_window": "24h", **change}
+    with server_and_client() as (server, client):
+        order_body = {"input_file_id": upload(client, b"{}"), "endpoint": "/v1/responses"}
+        asked: dict[str, Any] = {**order_body, "completion_window": "24h", **change}
         with pytest.raises(openai.BadRequestError) as refused:
             client.batches.create(**asked)
         assert server.stats()["batches"]["created"] == 0
@@ -46,8 +55,8 @@ def test_a_batch_that_cannot_be_made_is_refused(change: dict[str, Any], place: s
 def test_a_batch_with_a_bad_line_fails_and_nothing_runs(
     told: bytes, code: str, line: int | None
 ) -> None:
-    with scene(strict=True) as (server, client):
-        done = look(client, order(client, told).id)
+    with server_and_client(strict=True) as (server, client):
+        done = retrieve(client, order(client, told).id)
         stats = server.stats()
 
     assert (done.status, done.errors.data[0].code, done.errors.data[0].line) == (
@@ -61,7 +70,7 @@ def test_a_batch_with_a_bad_line_fails_and_nothing_runs(
 
 
 def test_an_upload_must_be_a_file_with_a_purpose() -> None:
-    with scene() as (_, client):
+    with server_and_client() as (_, client):
         with pytest.raises(openai.BadRequestError, match="purpose"):
             client.files.create(file=("a.jsonl", b"{}"), purpose="nonsense")  # type: ignore[arg-type]
         with pytest.raises(openai.BadRequestError, match="file"):

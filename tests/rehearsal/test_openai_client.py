@@ -8,8 +8,8 @@ import openai
 import pytest
 from pydantic import BaseModel
 
-from quire.rehearsal.thread import Rehearsing, rehearsing
-from tests.rehearsal.asking import (
+from quire.rehearsal.server import RehearsalThread, rehearsal_server
+from tests.rehearsal.clients import (
     GPT,
     KEY,
     OLD_GPT,
@@ -43,7 +43,7 @@ class Whole(BaseModel):
     has_question: bool
 
 
-def test_a_structured_response_is_read(server: Rehearsing) -> None:
+def test_a_structured_response_is_read(server: RehearsalThread) -> None:
     with openai_client(server.url) as client:
         response = respond(client, max_output_tokens=500)
 
@@ -56,7 +56,7 @@ def test_a_structured_response_is_read(server: Rehearsing) -> None:
     assert response.usage.total_tokens == response.usage.input_tokens + response.usage.output_tokens
 
 
-def test_a_chat_completion_is_read(server: Rehearsing) -> None:
+def test_a_chat_completion_is_read(server: RehearsalThread) -> None:
     with openai_client(server.url) as client:
         completion = chat(client, max_completion_tokens=500)
 
@@ -66,7 +66,7 @@ def test_a_chat_completion_is_read(server: Rehearsing) -> None:
     assert completion.usage.prompt_tokens == with_schema("Count words." + message())
 
 
-def test_the_client_parses_answers_into_classes_with_references(server: Rehearsing) -> None:
+def test_the_client_parses_answers_into_classes_with_references(server: RehearsalThread) -> None:
     with openai_client(server.url) as client:
         response = client.responses.parse(model=GPT, input="Is this it?", text_format=Whole)
         completion = client.chat.completions.parse(
@@ -81,7 +81,7 @@ def test_the_client_parses_answers_into_classes_with_references(server: Rehearsi
     assert completion.choices[0].message.parsed == response.output_parsed
 
 
-def test_the_asynchronous_client_asks_many_at_once(server: Rehearsing) -> None:
+def test_the_asynchronous_client_asks_many_at_once(server: RehearsalThread) -> None:
     async def ask() -> list[Any]:
         async with openai.AsyncOpenAI(
             api_key=KEY, base_url=f"{server.url}/v1", max_retries=0
@@ -91,20 +91,20 @@ def test_the_asynchronous_client_asks_many_at_once(server: Rehearsing) -> None:
 
     answers = asyncio.run(ask())
 
-    assert [each.output_text for each in answers] == [f"simulated: call {i}" for i in range(20)]
-    assert len({each.id for each in answers}) == 20
+    assert [answer.output_text for answer in answers] == [f"simulated: call {i}" for i in range(20)]
+    assert len({answer.id for answer in answers}) == 20
 
 
 @pytest.mark.parametrize("prefix", ["/openai/v1", "/api/v1"])
 def test_azure_groq_and_routers_answer_under_their_own_paths(
-    server: Rehearsing, prefix: str
+    server: RehearsalThread, prefix: str
 ) -> None:
     with openai_client(server.url, base_url=f"{server.url}{prefix}") as client:
         assert counts(respond(client).output_text) == [3, 3]
         assert counts(chat(client).choices[0].message.content) == [3, 3]
 
 
-def test_the_models_are_listed_and_described(server: Rehearsing) -> None:
+def test_the_models_are_listed_and_described(server: RehearsalThread) -> None:
     with openai_client(server.url) as client:
         listed = [model.id for model in client.models.list()]
         one = client.models.retrieve(GPT)
@@ -113,7 +113,7 @@ def test_the_models_are_listed_and_described(server: Rehearsing) -> None:
     assert (one.id, one.object, one.owned_by) == (GPT, "model", "openai")
 
 
-def test_a_forced_tool_is_called(server: Rehearsing) -> None:
+def test_a_forced_tool_is_called(server: RehearsalThread) -> None:
     with openai_client(server.url) as client:
         named = respond(
             client, text={}, tools=[TOOL], tool_choice={"type": "function", "name": "answer"}
@@ -134,7 +134,7 @@ def test_a_forced_tool_is_called(server: Rehearsing) -> None:
 
 
 def test_json_asked_for_in_words_follows_the_schema_in_the_instructions(
-    server: Rehearsing,
+    server: RehearsalThread,
 ) -> None:
     fields = {"properties": {"word_count": {"type": "integer"}}}
     system = f"Answer with JSON of this form:\n{json.dumps(fields)}"
@@ -152,7 +152,7 @@ def test_json_asked_for_in_words_follows_the_schema_in_the_instructions(
     assert counts(answer.choices[0].message.content) == [3, 3]
 
 
-def test_an_answer_stops_at_its_limit(server: Rehearsing) -> None:
+def test_an_answer_stops_at_its_limit(server: RehearsalThread) -> None:
     with openai_client(server.url) as client:
         response = respond(client, message("word " * 50, "b " * 50), max_output_tokens=16)
         completion = chat(client, max_completion_tokens=16)
@@ -165,7 +165,7 @@ def test_an_answer_stops_at_its_limit(server: Rehearsing) -> None:
 
 
 def test_a_refusal_is_a_part_of_a_completed_response() -> None:
-    with rehearsing(faults="refuse@FORBIDDEN") as server, openai_client(server.url) as client:
+    with rehearsal_server(faults="refuse@FORBIDDEN") as server, openai_client(server.url) as client:
         response = respond(client, message("FORBIDDEN fruit"))
         completion = chat(client, message("FORBIDDEN fruit"))
 
@@ -177,7 +177,7 @@ def test_a_refusal_is_a_part_of_a_completed_response() -> None:
 
 
 def test_reasoning_is_billed_as_output_and_may_use_up_the_budget() -> None:
-    with rehearsing(thinking=40) as server, openai_client(server.url) as client:
+    with rehearsal_server(thinking=40) as server, openai_client(server.url) as client:
         response = respond(client)
         used_up = respond(client, max_output_tokens=20)
 

@@ -5,8 +5,8 @@ from typing import Any
 import openai
 import pytest
 
-from quire.rehearsal.thread import Rehearsing, rehearsing
-from tests.rehearsal.asking import MODELS, SCHEMA, openai_client, respond
+from quire.rehearsal.server import RehearsalThread, rehearsal_server
+from tests.rehearsal.clients import MODELS, SCHEMA, openai_client, respond
 
 
 @pytest.mark.parametrize(
@@ -25,17 +25,17 @@ def test_a_fault_is_the_clients_own_exception(
     fault: str, error: type[openai.APIStatusError], code: str | None
 ) -> None:
     with (
-        rehearsing(faults=f"{fault},retry_after=7") as server,
+        rehearsal_server(faults=f"{fault},retry_after=7") as server,
         openai_client(server.url) as client,
-        pytest.raises(error) as told,
+        pytest.raises(error) as caught,
     ):
         respond(client)
 
     name = fault.partition("=")[0]
-    assert told.value.status_code == {"key": 401, "spend": 429}.get(name) or int(name)
-    assert told.value.code == code
-    assert told.value.request_id is not None
-    waits = told.value.response.headers.get("retry-after")
+    assert caught.value.status_code == {"key": 401, "spend": 429}.get(name) or int(name)
+    assert caught.value.code == code
+    assert caught.value.request_id is not None
+    waits = caught.value.response.headers.get("retry-after")
     assert waits == ("7" if name == "429" else None)
 
 
@@ -55,15 +55,15 @@ def test_a_fault_is_the_clients_own_exception(
     ],
 )
 def test_a_request_that_openai_would_refuse_is_refused(
-    server: Rehearsing, changed: dict[str, Any], param: str, code: str
+    server: RehearsalThread, changed: dict[str, Any], param: str, code: str
 ) -> None:
     plain = {"input": [{"role": "user", "content": "count"}]} if "text" in changed else {}
 
-    with openai_client(server.url) as client, pytest.raises(openai.BadRequestError) as told:
+    with openai_client(server.url) as client, pytest.raises(openai.BadRequestError) as caught:
         respond(client, **plain | changed)
 
-    assert (told.value.param, told.value.code) == (param, code)
-    assert told.value.type == "invalid_request_error"
+    assert (caught.value.param, caught.value.code) == (param, code)
+    assert caught.value.type == "invalid_request_error"
 
 
 @pytest.mark.parametrize(
@@ -77,38 +77,38 @@ def test_a_request_that_openai_would_refuse_is_refused(
     ],
 )
 def test_a_strict_schema_must_be_closed_and_complete(
-    server: Rehearsing, broken: dict[str, Any], said: str
+    server: RehearsalThread, broken: dict[str, Any], said: str
 ) -> None:
     form = {"type": "json_schema", "name": "answer", "schema": SCHEMA | broken, "strict": True}
 
-    with openai_client(server.url) as client, pytest.raises(openai.BadRequestError) as told:
+    with openai_client(server.url) as client, pytest.raises(openai.BadRequestError) as caught:
         respond(client, text={"format": form})
 
-    assert told.value.code == "invalid_json_schema"
-    assert said in str(told.value)
+    assert caught.value.code == "invalid_json_schema"
+    assert said in str(caught.value)
 
 
-def test_a_prompt_beyond_the_window_is_refused(server: Rehearsing) -> None:
-    with openai_client(server.url) as client, pytest.raises(openai.BadRequestError) as told:
+def test_a_prompt_beyond_the_window_is_refused(server: RehearsalThread) -> None:
+    with openai_client(server.url) as client, pytest.raises(openai.BadRequestError) as caught:
         respond(client, "word " * 100_000)
 
-    assert told.value.code == "context_length_exceeded"
+    assert caught.value.code == "context_length_exceeded"
 
 
 def test_a_strict_server_knows_no_other_models() -> None:
     with (
-        rehearsing(models=MODELS, strict=True) as server,
+        rehearsal_server(models=MODELS, strict=True) as server,
         openai_client(server.url) as client,
-        pytest.raises(openai.NotFoundError) as told,
+        pytest.raises(openai.NotFoundError) as caught,
     ):
         respond(client, model="gpt-7")
 
-    assert told.value.code == "model_not_found"
+    assert caught.value.code == "model_not_found"
 
 
 def test_nobody_is_let_in_with_a_bad_key() -> None:
     keys = {"sk-bad": "invalid", "sk-broke": "spent"}
-    with rehearsing(keys=keys) as server:
+    with rehearsal_server(keys=keys) as server:
         for key, error in (
             ("sk-bad", openai.AuthenticationError),
             ("sk-broke", openai.RateLimitError),

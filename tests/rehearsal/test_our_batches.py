@@ -13,12 +13,12 @@ import pytest
 
 from quire.domain.accounts import Account, Secret
 from quire.domain.batches import (
+    BatchEnd,
+    BatchMatch,
+    BatchQuery,
     BatchRow,
     BatchStatus,
-    End,
-    Found,
     RowEnd,
-    Sought,
     Submission,
     custom_id,
 )
@@ -28,12 +28,12 @@ from quire.domain.models import Params
 from quire.domain.requests import Call
 from quire.providers.anthropic_batches import AnthropicBatches
 from quire.providers.catalog import CATALOG
-from quire.providers.gemini_batches import INLINE_CALLS, GeminiBatches
-from quire.providers.protocol import Batching
-from quire.providers.registry import Providers
+from quire.providers.gemini import INLINE_CALLS, GeminiBatches
+from quire.providers.protocol import BatchApi
+from quire.providers.provider_registry import Providers
 from quire.providers.transport import Transport
-from quire.rehearsal.thread import Rehearsing, rehearsing
-from tests.rehearsal.asking import KEY, SCHEMA, counts, message
+from quire.rehearsal.server import RehearsalThread, rehearsal_server
+from tests.rehearsal.clients import KEY, SCHEMA, counts, message
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ TWO_DAYS = 48 * 3_600.0 + 1
 class Way:
     """How calls travel."""
 
-    batching: Batching
+    batching: BatchApi
     model: str
     rows: int
 
@@ -61,48 +61,48 @@ MESSAGES = Way(AnthropicBatches(), "anthropic/claude-sonnet-5-5", 8)
 EACH = pytest.mark.parametrize("way", [MESSAGES, FEW, MANY], ids=str)
 
 
-class Desk:
+class BatchClient:
     """One who makes batches at a server."""
 
-    def __init__(self, way: Way, server: Rehearsing, path: Path, key: str = KEY) -> None:
+    def __init__(self, way: Way, server: RehearsalThread, path: Path, key: str = KEY) -> None:
         """Write the calls down."""
-        self.way, self.server, self.door = way, server, Transport()
+        self.way, self.server, self.http = way, server, Transport()
         self.account = Account(
             provider=way.batching.name, credential="test", key=Secret(key), base_url=server.url
         )
         call = _call(way.model)
         lines = [
             way.batching.line(
-                replace(call, user=message("word " * (each % 7 + 1))),
+                replace(call, user=message("word " * (number % 7 + 1))),
                 self.account,
-                custom_id(NONCE, each),
+                custom_id(NONCE, number),
             )
-            for each in range(way.rows)
+            for number in range(way.rows)
         ]
         path.write_bytes(way.batching.rules.separator.join(lines))
         self.order = Submission(nonce=NONCE, model=way.model, rows=way.rows, path=str(path))
 
     async def make(self) -> str:
         """Bring the calls there and make a batch of them."""
-        brought = await self.way.batching.upload(self.door, self.account, self.order)
-        return await self.way.batching.create(self.door, self.account, self.order, brought)
+        brought = await self.way.batching.upload(self.http, self.account, self.order)
+        return await self.way.batching.create(self.http, self.account, self.order, brought)
 
-    async def find(self, *known: str) -> Found:
+    async def find(self, *known: str) -> BatchMatch:
         """Look for the batch."""
-        sought = Sought(NONCE, self.way.rows, "", SINCE, frozenset(known))
-        return await self.way.batching.find(self.door, self.account, sought)
+        sought = BatchQuery(NONCE, self.way.rows, "", SINCE, frozenset(known))
+        return await self.way.batching.find(self.http, self.account, sought)
 
     async def poll(self, ref: str) -> BatchStatus:
         """Ask how it stands."""
-        return await self.way.batching.poll(self.door, self.account, ref)
+        return await self.way.batching.poll(self.http, self.account, ref)
 
     async def collect(self, ref: str) -> list[BatchRow]:
         """Read every row."""
         status = await self.poll(ref)
-        found = self.way.batching.fetch(self.door, self.account, ref, status)
+        found = self.way.batching.fetch(self.http, self.account, ref, status)
         return [row async for row in found]
 
-    async def failing(self, work: Awaitable[object]) -> Remedy | None:
+    async def remedy_of(self, work: Awaitable[object]) -> Remedy | None:
         """What can be done about a failure."""
         try:
             await work
@@ -127,53 +127,62 @@ def _call(model: str) -> Call:
 
 
 @asynccontextmanager
-async def _desk(way: Way, faults: str, latency: str) -> AsyncIterator[Desk]:
+async def _batch_client(way: Way, faults: str, latency: str) -> AsyncIterator[BatchClient]:
     with (
         tempfile.TemporaryDirectory() as folder,
-        rehearsing(faults=faults, batch_latency=latency) as server,
+        rehearsal_server(faults=faults, batch_latency=latency) as server,
     ):
-        desk = Desk(way, server, Path(folder) / "calls")
+        batch_client = BatchClient(way, server, Path(folder) / "calls")
         try:
-            yield desk
+            yield batch_client
         finally:
-            await desk.door.close()
+            await batch_client.http.close()
 
 
-def at_a_desk(
-    way: Way, work: Callable[[Desk], Awaitable[T]], faults: str = "", latency: str = "0"
+def with_batch_client(
+    way: Way, work: Callable[[BatchClient], Awaitable[T]], faults: str = "", latency: str = "0"
 ) -> T:
     """Do some work at a desk of one's own."""
 
     async def inside() -> T:
-        async with asyncio.timeout(30), _desk(way, faults, latency) as desk:
-            return await work(desk)
+        async with asyncio.timeout(30), _batch_client(way, faults, latency) as batch_client:
+            return await work(batch_client)
 
     return asyncio.run(inside())
 
 
 @EACH
 def test_a_batch_is_made_found_watched_and_collected(way: Way) -> None:
-    async def whole(desk: Desk) -> tuple[str, Found, BatchStatus, list[BatchRow]]:
-        ref = await desk.make()
-        return ref, await desk.find(), await desk.poll(ref), await desk.collect(ref)
+    async def whole(
+        batch_client: BatchClient,
+    ) -> tuple[str, BatchMatch, BatchStatus, list[BatchRow]]:
+        ref = await batch_client.make()
+        return (
+            ref,
+            await batch_client.find(),
+            await batch_client.poll(ref),
+            await batch_client.collect(ref),
+        )
 
-    ref, found, status, rows = at_a_desk(way, whole)
+    ref, found, status, rows = with_batch_client(way, whole)
 
-    assert (found.ref, status.end) == (ref, End.COMPLETED)
-    assert [row.custom_id for row in rows] == [custom_id(NONCE, each) for each in range(way.rows)]
+    assert (found.ref, status.end) == (ref, BatchEnd.COMPLETED)
+    assert [row.custom_id for row in rows] == [
+        custom_id(NONCE, number) for number in range(way.rows)
+    ]
     decode = Providers().get(way.batching.name).decode
     texts = [decode(row.raw).text for row in rows]
-    assert [counts(text) for text in texts] == [[each % 7 + 1] for each in range(way.rows)]
+    assert [counts(text) for text in texts] == [[number % 7 + 1] for number in range(way.rows)]
 
 
 @EACH
 @pytest.mark.parametrize("fault", ["batch_drop@1", "batch_500@1"])
 def test_an_order_whose_answer_is_lost_is_found_again(way: Way, fault: str) -> None:
-    async def lose(desk: Desk) -> tuple[Remedy | None, Found, int]:
-        remedy = await desk.failing(desk.make())
-        return remedy, await desk.find(), len(desk.server.batches())
+    async def lose(batch_client: BatchClient) -> tuple[Remedy | None, BatchMatch, int]:
+        remedy = await batch_client.remedy_of(batch_client.make())
+        return remedy, await batch_client.find(), len(batch_client.server.batches())
 
-    remedy, found, made = at_a_desk(way, lose, fault)
+    remedy, found, made = with_batch_client(way, lose, fault)
 
     assert (remedy, made) == (Remedy.LOST, 1)
     assert found.ref
@@ -181,103 +190,105 @@ def test_an_order_whose_answer_is_lost_is_found_again(way: Way, fault: str) -> N
 
 @EACH
 def test_what_was_never_made_is_not_found(way: Way) -> None:
-    async def look(desk: Desk) -> Found:
-        return await desk.find()
+    async def look(batch_client: BatchClient) -> BatchMatch:
+        return await batch_client.find()
 
-    assert at_a_desk(way, look) == Found()
+    assert with_batch_client(way, look) == BatchMatch()
 
 
 def test_at_anthropic_a_batch_that_runs_tells_nobody_whose_it_is() -> None:
-    async def look(desk: Desk) -> tuple[Found, Found, Found]:
-        ref = await desk.make()
-        running = await desk.find()
-        known = await desk.find(ref)
-        desk.server.advance(2_000)
-        return running, known, await desk.find()
+    async def look(batch_client: BatchClient) -> tuple[BatchMatch, BatchMatch, BatchMatch]:
+        ref = await batch_client.make()
+        running = await batch_client.find()
+        known = await batch_client.find(ref)
+        batch_client.server.advance(2_000)
+        return running, known, await batch_client.find()
 
-    running, known, ended = at_a_desk(MESSAGES, look, latency="1000s")
+    running, known, ended = with_batch_client(MESSAGES, look, latency="1000s")
 
     assert "in progress" in running.unsure
-    assert known == Found()
+    assert known == BatchMatch()
     assert ended.ref
 
 
 @EACH
 def test_a_full_queue_says_wait_and_makes_nothing(way: Way) -> None:
-    async def refused(desk: Desk) -> tuple[Remedy | None, int]:
-        return await desk.failing(desk.make()), len(desk.server.batches())
+    async def refused(batch_client: BatchClient) -> tuple[Remedy | None, int]:
+        return await batch_client.remedy_of(batch_client.make()), len(batch_client.server.batches())
 
-    assert at_a_desk(way, refused, "batch_full@1") == (Remedy.WAIT, 0)
+    assert with_batch_client(way, refused, "batch_full@1") == (Remedy.WAIT, 0)
 
 
 @EACH
 def test_a_batch_of_another_key_is_not_proven_to_be_gone(way: Way, tmp_path: Path) -> None:
-    async def other(desk: Desk) -> tuple[Remedy | None, Remedy | None, Found]:
-        ref = await desk.make()
-        stranger = Desk(way, desk.server, tmp_path / "calls", key=f"{KEY}-2")
+    async def other(batch_client: BatchClient) -> tuple[Remedy | None, Remedy | None, BatchMatch]:
+        ref = await batch_client.make()
+        stranger = BatchClient(way, batch_client.server, tmp_path / "calls", key=f"{KEY}-2")
         try:
-            poll = await stranger.failing(stranger.poll(ref))
-            fetch = await stranger.failing(stranger.collect(ref))
+            poll = await stranger.remedy_of(stranger.poll(ref))
+            fetch = await stranger.remedy_of(stranger.collect(ref))
             return poll, fetch, await stranger.find()
         finally:
-            await stranger.door.close()
+            await stranger.http.close()
 
-    assert at_a_desk(way, other) == (Remedy.FIX_ACCOUNT, Remedy.FIX_ACCOUNT, Found())
+    assert with_batch_client(way, other) == (Remedy.FIX_ACCOUNT, Remedy.FIX_ACCOUNT, BatchMatch())
 
 
 @EACH
 def test_a_cancelled_batch_gives_what_it_has_done(way: Way) -> None:
-    async def cancel(desk: Desk) -> tuple[BatchStatus, list[BatchRow]]:
-        ref = await desk.make()
-        desk.server.advance(500)
-        await way.batching.cancel(desk.door, desk.account, ref)
-        desk.server.advance(200)
-        status = await desk.poll(ref)
-        await way.batching.cancel(desk.door, desk.account, ref)
-        return status, await desk.collect(ref)
+    async def cancel(batch_client: BatchClient) -> tuple[BatchStatus, list[BatchRow]]:
+        ref = await batch_client.make()
+        batch_client.server.advance(500)
+        await way.batching.cancel(batch_client.http, batch_client.account, ref)
+        batch_client.server.advance(200)
+        status = await batch_client.poll(ref)
+        await way.batching.cancel(batch_client.http, batch_client.account, ref)
+        return status, await batch_client.collect(ref)
 
-    status, rows = at_a_desk(way, cancel, latency="1000s")
+    status, rows = with_batch_client(way, cancel, latency="1000s")
 
     ends = [row.end for row in rows]
-    assert status.end is End.CANCELLED
+    assert status.end is BatchEnd.CANCELLED
     assert (len(rows), 0 < ends.count(RowEnd.ANSWERED) < way.rows) == (way.rows, True)
 
 
 @EACH
 def test_a_batch_that_expires_gives_what_its_vendor_keeps(way: Way) -> None:
-    async def expire(desk: Desk) -> tuple[BatchStatus, list[BatchRow]]:
-        ref = await desk.make()
-        desk.server.advance(TWO_DAYS)
-        return await desk.poll(ref), await desk.collect(ref)
+    async def expire(batch_client: BatchClient) -> tuple[BatchStatus, list[BatchRow]]:
+        ref = await batch_client.make()
+        batch_client.server.advance(TWO_DAYS)
+        return await batch_client.poll(ref), await batch_client.collect(ref)
 
-    status, rows = at_a_desk(way, expire, "batch_expire=1")
+    status, rows = with_batch_client(way, expire, "batch_expire=1")
 
     answered = [row for row in rows if row.end is RowEnd.ANSWERED]
-    assert status.end is End.EXPIRED
+    assert status.end is BatchEnd.EXPIRED
     assert len(answered) == (way.rows // 2 if way is MESSAGES else 0)
 
 
 @pytest.mark.parametrize("way", [MESSAGES, MANY], ids=str)
 def test_results_that_are_late_or_cut_off_raise_and_come_whole_the_next_time(way: Way) -> None:
-    async def read(desk: Desk) -> tuple[Remedy | None, Remedy | None, list[BatchRow]]:
-        ref = await desk.make()
-        late = await desk.failing(desk.collect(ref))
-        cut = await desk.failing(desk.collect(ref))
-        return late, cut, await desk.collect(ref)
+    async def read(
+        batch_client: BatchClient,
+    ) -> tuple[Remedy | None, Remedy | None, list[BatchRow]]:
+        ref = await batch_client.make()
+        late = await batch_client.remedy_of(batch_client.collect(ref))
+        cut = await batch_client.remedy_of(batch_client.collect(ref))
+        return late, cut, await batch_client.collect(ref)
 
-    late, cut, rows = at_a_desk(way, read, "batch_404@1,batch_truncate@1")
+    late, cut, rows = with_batch_client(way, read, "batch_404@1,batch_truncate@1")
 
     assert (late, cut, len(rows)) == (Remedy.FIX_ACCOUNT, Remedy.RETRY, way.rows)
 
 
 @EACH
 def test_rows_shuffled_doubled_missing_and_broken_are_read_as_they_are(way: Way) -> None:
-    async def read(desk: Desk) -> list[BatchRow]:
-        return await desk.collect(await desk.make())
+    async def read(batch_client: BatchClient) -> list[BatchRow]:
+        return await batch_client.collect(await batch_client.make())
 
-    mixed = at_a_desk(way, read, "batch_shuffle=1,batch_duplicate=1,batch_missing=1")
-    broken = at_a_desk(way, read, "batch_errors=1")
-    garbled = at_a_desk(way, read, "garbage=1")
+    mixed = with_batch_client(way, read, "batch_shuffle=1,batch_duplicate=1,batch_missing=1")
+    broken = with_batch_client(way, read, "batch_errors=1")
+    garbled = with_batch_client(way, read, "garbage=1")
 
     assert len({row.custom_id for row in mixed}) == way.rows - way.rows // 4
     assert len(mixed) > len({row.custom_id for row in mixed})
@@ -288,13 +299,17 @@ def test_rows_shuffled_doubled_missing_and_broken_are_read_as_they_are(way: Way)
 
 @EACH
 def test_calls_are_discarded_however_often(way: Way) -> None:
-    async def discard(desk: Desk) -> Remedy | None:
-        brought = await way.batching.upload(desk.door, desk.account, desk.order)
-        await way.batching.discard(desk.door, desk.account, brought)
-        await way.batching.discard(desk.door, desk.account, brought)
-        order = way.batching.create(desk.door, desk.account, desk.order, brought)
-        return await desk.failing(order)
+    async def discard(batch_client: BatchClient) -> Remedy | None:
+        brought = await way.batching.upload(
+            batch_client.http, batch_client.account, batch_client.order
+        )
+        await way.batching.discard(batch_client.http, batch_client.account, brought)
+        await way.batching.discard(batch_client.http, batch_client.account, brought)
+        order = way.batching.create(
+            batch_client.http, batch_client.account, batch_client.order, brought
+        )
+        return await batch_client.remedy_of(order)
 
-    remedy = at_a_desk(way, discard)
+    remedy = with_batch_client(way, discard)
 
     assert remedy is (Remedy.FIX_ACCOUNT if way is MANY else None)

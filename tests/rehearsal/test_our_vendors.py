@@ -10,12 +10,12 @@ import pytest
 from quire.domain.accounts import Account, Secret
 from quire.domain.errors import ProviderError, Remedy, Undecodable
 from quire.domain.ids import AttemptId
-from quire.domain.models import ModelFacts, Params, Structured
+from quire.domain.models import ModelFacts, Params, StructuredOutput
 from quire.domain.requests import Call, Reply, Stop
 from quire.providers.catalog import CATALOG
-from quire.providers.registry import Providers
-from quire.rehearsal.thread import Rehearsing, rehearsing
-from tests.rehearsal.asking import KEY, SCHEMA, message
+from quire.providers.provider_registry import Providers
+from quire.rehearsal.server import RehearsalThread, rehearsal_server
+from tests.rehearsal.clients import KEY, SCHEMA, message
 
 FIELDS = {
     "type": "object",
@@ -28,7 +28,7 @@ MODELS = [facts for facts in CATALOG.values() if facts.provider not in AT_HOME]
 OURS = ("openai/gpt-6-luna", "anthropic/claude-haiku-5-5", "gemini/gemini-3.8-flash")
 
 
-def exchange(server: Rehearsing, facts: ModelFacts, times: int = 1, **how: Any) -> list[Reply]:
+def exchange(server: RehearsalThread, facts: ModelFacts, times: int = 1, **how: Any) -> list[Reply]:
     """Send a call over HTTP, as the engine does, and read what came back."""
     account = Account(
         provider=facts.provider,
@@ -53,7 +53,7 @@ def exchange(server: Rehearsing, facts: ModelFacts, times: int = 1, **how: Any) 
         provider = providers.get(facts.provider)
         try:
             sent = [await provider.send(call, account) for _ in range(times)]
-            return [provider.decode(each.raw) for each in sent]
+            return [provider.decode(response.raw) for response in sent]
         finally:
             await providers.close()
 
@@ -63,15 +63,15 @@ def exchange(server: Rehearsing, facts: ModelFacts, times: int = 1, **how: Any) 
 @pytest.fixture(scope="module")
 def knowing() -> Any:
     """A server that knows the whole catalog, and no other models."""
-    with rehearsing(models=CATALOG, strict=True) as running:
+    with rehearsal_server(models=CATALOG, strict=True) as running:
         yield running
 
 
 @pytest.mark.parametrize("facts", MODELS, ids=lambda facts: facts.name)
 def test_every_model_of_the_catalog_is_asked_and_billed_alike_on_both_sides(
-    knowing: Rehearsing, facts: ModelFacts
+    knowing: RehearsalThread, facts: ModelFacts
 ) -> None:
-    for way in {facts.wire.structured, Structured.JSON, Structured.TEXT}:
+    for way in {facts.wire.structured, StructuredOutput.JSON, StructuredOutput.TEXT}:
         replies = exchange(knowing, facts, times=2, structured=way)
         logged = knowing.entries()[-2:]
 
@@ -97,18 +97,18 @@ def test_every_model_of_the_catalog_is_asked_and_billed_alike_on_both_sides(
 @pytest.mark.parametrize("model", OURS)
 def test_what_goes_wrong_is_understood(model: str, fault: str, remedy: Remedy) -> None:
     with (
-        rehearsing(models=CATALOG, faults=f"{fault}=1,retry_after=7") as server,
-        pytest.raises(ProviderError) as told,
+        rehearsal_server(models=CATALOG, faults=f"{fault}=1,retry_after=7") as server,
+        pytest.raises(ProviderError) as caught,
     ):
         exchange(server, CATALOG[model])
 
-    assert told.value.remedy is remedy
-    assert told.value.retry_after == (7.0 if fault == "429" else None)
+    assert caught.value.remedy is remedy
+    assert caught.value.retry_after == (7.0 if fault == "429" else None)
 
 
 @pytest.mark.parametrize("model", OURS)
 def test_answers_that_are_none_are_understood(model: str) -> None:
-    with rehearsing(models=CATALOG) as server:
+    with rehearsal_server(models=CATALOG) as server:
         stops = {}
         for fault in ("refuse", "truncate", "empty"):
             server.change_faults(f"{fault}=1")

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from quire.providers.catalog import CATALOG
-from quire.rehearsal.clock import Clock
-from quire.rehearsal.thread import Rehearsing, rehearsing
+from quire.rehearsal.server import RehearsalThread, rehearsal_server
+from quire.rehearsal.timing import Clock
 from tests.cli.conftest import Quire
 from tests.rehearsed.rehearsed import BASES, KEYS, OPENAI, ByClock, Rehearsed
 from tests.world import METADATA, Calm, sentences
 
 Rehearse = Callable[..., Rehearsed]
-Serve = Callable[..., Rehearsing]
+Serve = Callable[..., RehearsalThread]
 _SILENT = ("QUIRE_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE")
 
 
@@ -37,8 +37,8 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     """Start a rehearsal server; from then on the vendors are found there."""
     with ExitStack() as servers:
 
-        def start(**scene: Any) -> Rehearsing:
-            server = servers.enter_context(rehearsing(models=CATALOG, **scene))
+        def start(**server_config: Any) -> RehearsalThread:
+            server = servers.enter_context(rehearsal_server(models=CATALOG, **server_config))
             for name, path in BASES.items():
                 monkeypatch.setenv(name, server.url + path)
             return server
@@ -55,16 +55,16 @@ def rehearse(serve: Serve, tmp_path: Path) -> Iterator[Rehearse]:
         asks: str = OPENAI,
         *,
         url: str = "",
-        server: Rehearsing | None = None,
+        server: RehearsalThread | None = None,
         clock: Clock | None = None,
         tables: Any = None,
-        **scene: Any,
+        **server_config: Any,
     ) -> Rehearsed:
         here = Rehearsed(
             url or str(tmp_path / "quire.db"),
-            outside=ByClock(clock) if clock else Calm(),
+            runtime=ByClock(clock) if clock else Calm(),
             lease=600.0,  # of a clock that may run fast
-            server=server or serve(clock=clock, **scene),
+            server=server or serve(clock=clock, **server_config),
             asks=asks,
             tables=tables or {},
         )
@@ -72,8 +72,8 @@ def rehearse(serve: Serve, tmp_path: Path) -> Iterator[Rehearse]:
         return here
 
     yield make
-    for each in made:
-        each.close()
+    for result in made:
+        result.close()
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from quire.engine import Engine, RunHandle
 from quire.ledger.ledger import open_ledger
 from quire.ledger.tables.views import AttemptView, RequestLine
 from quire.providers.catalog import CATALOG
-from quire.rehearsal.clock import Clock
-from quire.rehearsal.counting import Entry
-from quire.rehearsal.thread import Rehearsing
+from quire.rehearsal.request_log import LogEntry
+from quire.rehearsal.server import RehearsalThread
+from quire.rehearsal.timing import Clock
 from quire.settings import Settings
 from tests.world import METADATA, Calm, World
 
@@ -70,7 +70,7 @@ class ByClock(Calm):
 class Rehearsed(World):
     """A world whose model is behind HTTP."""
 
-    server: Rehearsing
+    server: RehearsalThread
     asks: str = OPENAI
     poll: float = 0.2  # seconds between looks at a batch
     tables: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)  # [models] of quire.toml
@@ -84,7 +84,7 @@ class Rehearsed(World):
             models=self.tables,
             poll=self.poll,
         )
-        self.engine = Engine(settings, open_ledger(self.url), self.outside)
+        self.engine = Engine(settings, open_ledger(self.url), self.runtime)
 
     @property
     def facts(self) -> ModelFacts:
@@ -97,29 +97,33 @@ class Rehearsed(World):
 
     def bill(self) -> int:
         """What the server carried out, at the catalog's prices, each call rounded up."""
-        return sum(self._price(entry, usage) for entry, usage in billed(self.server.entries()))
+        return sum(
+            self._price(entry, usage) for entry, usage in billed_entries(self.server.entries())
+        )
 
-    def _price(self, entry: Entry, usage: Usage) -> int:
+    def _price(self, entry: LogEntry, usage: Usage) -> int:
         batch = self.facts.batch_price_at(usage.input_total) if entry.route == "batch" else None
         return cost(usage, batch or self.facts.price_at(usage.input_total))
 
     def lines(self, run: RunId) -> list[RequestLine]:
         """Every request of a run."""
-        return self.engine.look.requests(run, 0, 1_000_000)
+        return self.engine.queries.requests(run, 0, 1_000_000)
 
     def attempts(self, run: RunId) -> list[AttemptView]:
         """Every sending of a run."""
         lines = self.lines(run)
-        return [each for line in lines for each in self.engine.look.exchange(line.id).attempts]
+        return [
+            attempt for line in lines for attempt in self.engine.queries.exchange(line.id).attempts
+        ]
 
 
-def billed(entries: list[Entry]) -> Iterator[tuple[Entry, Usage]]:
+def billed_entries(entries: list[LogEntry]) -> Iterator[tuple[LogEntry, Usage]]:
     """The requests that were carried out, with what each is billed."""
-    return ((each, each.usage) for each in entries if each.usage is not None)
+    return ((entry, entry.usage) for entry in entries if entry.usage is not None)
 
 
 def side_by_side(*worlds: Rehearsed, run: RunId) -> None:
     """Let several engines, each a worker, carry out one run together."""
     with ThreadPoolExecutor(len(worlds)) as threads:
-        for done in [threads.submit(each.engine.drive, run) for each in worlds]:
+        for done in [threads.submit(world.engine.drive, run) for world in worlds]:
             done.result()

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from quire.accounts.finding import Told, look_around
+from quire.accounts.key_search import KeyPlaces, search_places
 from quire.domain.accounts import Account, Secret
 from quire.domain.data import JsonObject
 from quire.domain.errors import LedgerUnavailable
 from quire.domain.models import Usage
 from quire.ledger.ledger import Transaction
-from quire.providers.http import without_key
+from quire.providers.http import redact_key
 from tests.cli.conftest import Quire
 from tests.rehearsed.conftest import Rehearse
 from tests.world import METADATA, sentences
@@ -28,14 +28,14 @@ KEY = "sk-secret/with+signs-1234567890"
         KEY,
         KEY.replace("/", "\\/"),
         KEY.replace("+", "\\u002b"),
-        "".join(each if each.isalnum() else f"\\u{ord(each):04x}" for each in KEY),
+        "".join(name if name.isalnum() else f"\\u{ord(name):04x}" for name in KEY),
     ],
 )
 def test_a_key_that_comes_back_is_taken_out_however_json_writes_it(echo: str) -> None:
     account = Account(provider="openai", credential="x", key=Secret(KEY))
     body = b'{"headers": "Bearer ' + echo.encode() + b'"}'
 
-    assert without_key(body, account) == b'{"headers": "Bearer ..."}'
+    assert redact_key(body, account) == b'{"headers": "Bearer ..."}'
 
 
 def test_a_run_spends_for_nobody_else(rehearse: Rehearse) -> None:
@@ -68,7 +68,7 @@ def test_a_vendor_that_nobody_answers_for_is_refused_before_anything_is_sent(
 def test_a_pipe_in_the_place_of_a_key_file_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
 
-    found = look_around("openai", Told({"key_file": str(tmp_path / "pipe")}, {}, tmp_path))
+    found = search_places("openai", KeyPlaces({"key_file": str(tmp_path / "pipe")}, {}, tmp_path))
 
     assert "is not a file" in found.problem
 
@@ -102,7 +102,7 @@ def test_a_claim_that_was_rolled_back_leaves_no_key_behind_that_the_ledger_does_
     def failing() -> Iterator[Transaction]:
         with transaction() as tx:
             yield tx
-            seen = len(tx.credentials.all())
+            seen = len(tx.credentials.list_credentials())
             if seen and not failed:  # the key was written down in this very transaction
                 failed.append(seen)
                 raise LedgerUnavailable("the disk is full")

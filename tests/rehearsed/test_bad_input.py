@@ -19,9 +19,9 @@ from quire.engine import open_engine
 from tests.cli.conftest import Quire
 from tests.providers.servers import certificate
 from tests.rehearsed.conftest import Serve
-from tests.rehearsed.doors import Answer, front_door
+from tests.rehearsed.front_proxy import Answer, front_proxy
+from tests.rehearsed.network import closed_port, passing_on, silent, talk_server, tunnels
 from tests.rehearsed.rehearsed import ANTHROPIC, OPENAI
-from tests.rehearsed.wires import closed_port, passing_on, silent, talking, tunnels
 from tests.world import Calm
 
 RUN = ("run", "-s", "metadata", "-m", OPENAI, "--pack-size", "1")
@@ -101,7 +101,7 @@ def test_a_server_that_redirects_is_not_followed_and_says_where_to(
     def say(number: int, key: str) -> Answer:
         return Answer(301, b"", {"Location": "https://elsewhere.test/v1/responses?key=1"})
 
-    with front_door(say) as url:
+    with front_proxy(say) as url:
         said = held(quire, monkeypatch, f"{url}/v1")
 
     assert "it points to https://elsewhere.test/v1/responses; put that address" in said
@@ -112,7 +112,7 @@ def test_a_server_that_redirects_is_not_followed_and_says_where_to(
 def test_a_web_page_in_the_api_s_place_blames_no_block(
     quire: Quire, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
-    with front_door(lambda number, key: PAGE._replace(status=status)) as url:
+    with front_proxy(lambda number, key: PAGE._replace(status=status)) as url:
         said = held(quire, monkeypatch, f"{url}/v1")
 
     assert f"{status} from 127.0.0.1" in said
@@ -124,7 +124,7 @@ def test_a_certificate_that_nobody_vouches_for_holds_the_run(
 ) -> None:
     public, tls = certificate(tmp_path)
     server = serve()
-    with talking(passing_on(server.url), tls) as port:
+    with talk_server(passing_on(server.url), tls) as port:
         said = held(quire, monkeypatch, f"https://127.0.0.1:{port}/v1")
         assert "is not trusted: self-signed certificate" in said
         assert "SSL_CERT_FILE" in said
@@ -141,7 +141,7 @@ def test_calls_go_through_the_proxy_of_the_environment(
 ) -> None:
     public, tls = certificate(tmp_path)
     server, proxy = serve(), tunnels()
-    with talking(passing_on(server.url), tls) as port, talking(proxy.talk) as proxied:
+    with talk_server(passing_on(server.url), tls) as port, talk_server(proxy.talk) as proxied:
         monkeypatch.setenv("SSL_CERT_FILE", str(public))
         monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxied}")
         monkeypatch.setenv("OPENAI_BASE_URL", f"https://127.0.0.1:{port}/v1")
@@ -155,7 +155,7 @@ def test_calls_go_through_the_proxy_of_the_environment(
 def test_a_server_that_never_answers_is_given_up_by_the_call_s_own_time(
     quire: Quire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with talking(silent) as port:
+    with talk_server(silent) as port:
         monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{port}/v1")
         quire(*RUN, "--limit", "2", "--call-timeout", "0.3", "--max-calls", "2", code=1)
 
@@ -203,14 +203,14 @@ def test_a_port_that_stays_closed_holds_the_run_in_the_end(
     monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{closed_port()}/v1")
     monkeypatch.setattr(courier, "NOBODY_THERE", timedelta(seconds=1))
     quire(*RUN, "--detach")
-    with open_engine(outside=Calm()) as engine:
+    with open_engine(runtime=Calm()) as engine:
         ended = engine.get(1).wait()
 
     (hold,) = ended.holds
     assert hold.detail.startswith("nothing listens at 127.0.0.1:")
     assert hold.detail.endswith("then `quire resume 1`")
     assert (ended.failed, ended.presumed) == (0, 0)
-    assert max(each["sent"] for each in requests(quire)) > 2
+    assert max(request["sent"] for request in requests(quire)) > 2
     goes_on(quire, serve)
 
 
@@ -231,7 +231,7 @@ def running(port: int, *args: str) -> Iterator[subprocess.Popen[bytes]]:
 def wait_for_calls(quire: Quire, count: int) -> None:
     """Wait until calls were sent again so often."""
     deadline = time.monotonic() + PATIENCE
-    while not any(each["sent"] > 1 for each in requests(quire)) or (
+    while not any(request["sent"] > 1 for request in requests(quire)) or (
         quire.json("status")["resent"] < count
     ):
         assert time.monotonic() < deadline

@@ -10,10 +10,10 @@ from quire.domain.batches import BatchRow, BatchStatus
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.runs import HoldKind, Progress
 from quire.providers.openai_batches import OpenAIBatches
-from tests.patience import at_most
 from tests.rehearsed.conftest import Rehearse, Serve
 from tests.rehearsed.rehearsed import KEYS, OPENAI, QuickClock, Rehearsed
 from tests.rehearsed.test_batch_routes import skipping, stop_when_out
+from tests.time_limits import at_most
 from tests.world import sentences
 
 BLOCKS = 300
@@ -51,7 +51,7 @@ def test_rows_that_are_always_missing_are_bought_no_more_often_than_calls_may_be
     progress = here.start(route="batch", min_batch_size=2, max_calls=1, limit=50).wait(hasten)
 
     assert progress.failed == 50
-    carried = sum(each["rows"] for each in here.server.batches())
+    carried = sum(batch["rows"] for batch in here.server.batches())
     assert carried <= 5 + 10 + 20 + 25 + 50  # halved until each stood alone, each size once
     assert here.bill() <= progress.presumed
 
@@ -139,7 +139,7 @@ def test_a_worker_without_the_key_leaves_others_batches_alone(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-another-1234567890-key")
     other = rehearse(OPENAI, url=here.url, server=here.server)
     with here.engine.ledger.transaction() as tx:  # somebody who has it is at work
-        tx.workers.add("elsewhere", 1, "0", here.outside.now() + timedelta(seconds=1))
+        tx.workers.add_worker("elsewhere", 1, "0", here.runtime.now() + timedelta(seconds=1))
 
     other.engine.work(lambda: True)
 
@@ -178,7 +178,7 @@ def test_rows_that_the_provider_always_breaks_down_at_end_with_its_words(
     assert isinstance(failed, str)
     assert "500" in failed
     assert "(sent 3 times, in batches, without an answer)" in failed
-    struck = [each for each in here.server.entries() if each.fault == "500"]
+    struck = [entry for entry in here.server.entries() if entry.fault == "500"]
     assert len(struck) == 3 * {1: 1, 4: 3}[size]  # alone; or in packs of four, two, and one
     assert progress.cost == here.bill()
     assert [tries for state, tries, _ in here.task_tries(run.id) if state == "failed"] == [0]
@@ -190,7 +190,7 @@ def test_a_retry_asks_again_where_the_provider_broke_down(
     here = batched(faults="500=1")
     run = here.start(route="batch", min_batch_size=1, packing=False, limit=30)
     assert run.wait(at_most(60)).failed == 30
-    assert sum(each["rows"] for each in here.server.batches()) == 90
+    assert sum(batch["rows"] for batch in here.server.batches()) == 90
 
     here.server.change_faults("")
     run.retry()

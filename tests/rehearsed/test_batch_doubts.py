@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 
 from quire.domain.runs import Progress
-from quire.providers import anthropic_batches, batching, gemini_batches
+from quire.providers import anthropic_batches, batch_requests, gemini
 from quire.providers.protocol import HttpRequest, HttpResponse
 from quire.providers.transport import Transport
-from tests.patience import at_most
 from tests.rehearsed.conftest import Rehearse, Serve
 from tests.rehearsed.rehearsed import ANTHROPIC, GEMINI, OPENAI, ByClock, QuickClock, Rehearsed
+from tests.time_limits import at_most
 from tests.world import sentences
 
 BLOCKS = 30
-MODULES: dict[str, Any] = {ANTHROPIC: anthropic_batches, GEMINI: gemini_batches}
+MODULES: dict[str, Any] = {ANTHROPIC: anthropic_batches, GEMINI: gemini}
 DEEP = "[" * 300 + "1" + "]" * 300
 
 
-def batched(rehearse: Rehearse, asks: str, **scene: Any) -> Rehearsed:
+def batched(rehearse: Rehearse, asks: str, **server_config: Any) -> Rehearsed:
     """An engine and a server whose hours are minutes, with a few blocks to ask about."""
-    here = rehearse(asks, clock=QuickClock(240), batch_latency="20s", **scene)
+    here = rehearse(asks, clock=QuickClock(240), batch_latency="20s", **server_config)
     here.ingest(sentences(BLOCKS))
     return here
 
@@ -45,7 +45,7 @@ def with_deep_argument(asks: str, line: bytes) -> bytes:
 def test_one_deep_row_does_not_hold_up_the_others(
     rehearse: Rehearse, monkeypatch: pytest.MonkeyPatch, asks: str
 ) -> None:
-    whole = batching.lines
+    whole = batch_requests.result_lines
 
     async def deeper(*about: Any, **more: Any) -> AsyncGenerator[bytes]:
         number = 0
@@ -54,7 +54,7 @@ def test_one_deep_row_does_not_hold_up_the_others(
             yield with_deep_argument(asks, line) if number == 3 else line
 
     monkeypatch.setattr(MODULES[asks], "lines", deeper)
-    monkeypatch.setattr(gemini_batches, "INLINE_CALLS", 0)
+    monkeypatch.setattr(gemini, "INLINE_CALLS", 0)
     here = batched(rehearse, asks)
 
     progress = here.start(route="batch", min_batch_size=2, pack_size=3).wait(at_most(60))
@@ -75,7 +75,7 @@ def test_a_clock_ahead_of_the_vendors_makes_no_second_batch(serve: Serve, tmp_pa
     clock = QuickClock(240)
     server = serve(clock=clock, batch_latency="20s", faults="batch_drop@1")
     url = str(tmp_path / "quire.db")
-    here = Rehearsed(url, outside=Ahead(clock), lease=600.0, server=server, asks=ANTHROPIC)
+    here = Rehearsed(url, runtime=Ahead(clock), lease=600.0, server=server, asks=ANTHROPIC)
     here.ingest(sentences(BLOCKS))
 
     progress = here.start(route="batch", min_batch_size=2, pack_size=3).wait(at_most(60))
@@ -119,7 +119,7 @@ def test_a_list_in_a_strange_form_makes_no_second_batch(
         for view in here.engine.batches():
             if view.state == "unknown" and strange[0]:
                 problems.add(view.problem)
-                strange[0] = not any("list of batches" in each for each in problems)
+                strange[0] = not any("list of batches" in problem for problem in problems)
                 here.server.advance(900)  # long after it would surely be absent
 
     progress = here.start(route="batch", min_batch_size=2, pack_size=3).wait(hasten)

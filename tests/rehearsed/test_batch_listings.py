@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from quire.domain.batches import Found
+from quire.domain.batches import BatchMatch
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import BatchId
 from quire.domain.runs import Progress
-from quire.pipeline.submit import absent
+from quire.pipeline.batches.submit import mark_absent
 from quire.providers.anthropic_batches import AnthropicBatches
-from quire.providers.gemini_batches import GeminiBatches
+from quire.providers.gemini import GeminiBatches
 from quire.providers.openai_batches import OpenAIBatches
-from tests.patience import at_most
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import ANTHROPIC, GEMINI, OPENAI, QuickClock, Rehearsed
+from tests.time_limits import at_most
 from tests.world import sentences
 
 BLOCKS = 30
@@ -25,8 +25,8 @@ BLOCKS = 30
 def batched(rehearse: Rehearse) -> Callable[..., Rehearsed]:
     """An engine and a server whose hours are minutes, with a few blocks to ask about."""
 
-    def make(asks: str = OPENAI, **scene: Any) -> Rehearsed:
-        here = rehearse(asks, clock=QuickClock(240), batch_latency="20s", **scene)
+    def make(asks: str = OPENAI, **server_config: Any) -> Rehearsed:
+        here = rehearse(asks, clock=QuickClock(240), batch_latency="20s", **server_config)
         here.ingest(sentences(BLOCKS))
         return here
 
@@ -39,10 +39,10 @@ def test_a_list_without_an_end_never_makes_a_batch_absent(
     find, looks = OpenAIBatches.find, list[str]()
     told = "openai's list of batches does not end: 500 pages were read"
 
-    async def endless(self: OpenAIBatches, *about: Any) -> Found:
+    async def endless(self: OpenAIBatches, *about: Any) -> BatchMatch:
         (view,) = here.engine.batches()
         looks.append(view.problem)
-        return Found(unsure=told) if len(looks) < 6 else await find(self, *about)
+        return BatchMatch(unsure=told) if len(looks) < 6 else await find(self, *about)
 
     monkeypatch.setattr(OpenAIBatches, "find", endless)
     here = batched(faults="batch_drop@1")
@@ -66,9 +66,9 @@ VENDOR: dict[str, Any] = {OPENAI: OpenAIBatches, ANTHROPIC: AnthropicBatches, GE
 def given_up(here: Rehearsed) -> None:
     """Take the first batch for absent, as when a list shows it too late."""
     with here.engine.ledger.transaction() as tx:
-        batch = tx.batches.get(BatchId(1))
+        batch = tx.batches.get_batch(BatchId(1))
         assert batch is not None
-        assert absent(tx, batch, here.outside.now())
+        assert mark_absent(tx, batch, here.runtime.now())
 
 
 def lose_first(here: Rehearsed, monkeypatch: pytest.MonkeyPatch, asks: str) -> list[Any]:
@@ -76,9 +76,11 @@ def lose_first(here: Rehearsed, monkeypatch: pytest.MonkeyPatch, asks: str) -> l
     vendor, sought = VENDOR[asks], list[Any]()
     find = vendor.find
 
-    async def late(self: Any, door: Any, account: Any, about: Any) -> Found:
+    async def late(self: Any, http: Any, account: Any, about: Any) -> BatchMatch:
         sought.append(about)
-        found: Found = await find(self, door, account, about) if about.retired else Found()
+        found: BatchMatch = (
+            await find(self, http, account, about) if about.retired else BatchMatch()
+        )
         return found
 
     monkeypatch.setattr(vendor, "find", late)
@@ -92,7 +94,7 @@ def hastening(here: Rehearsed) -> Callable[[Progress], None]:
 
     def watch(progress: Progress) -> None:
         in_time(progress)
-        if [each.state for each in here.engine.batches()] == ["unknown"]:
+        if [batch.state for batch in here.engine.batches()] == ["unknown"]:
             if not done:
                 given_up(here)
                 done.append(True)
@@ -109,11 +111,11 @@ def test_a_batch_of_an_earlier_name_is_found_and_adopted_in_the_place_of_a_third
     sought = lose_first(here, monkeypatch, asks)
     create, refused = VENDOR[asks].create, list[str]()
 
-    async def second_is_cut_off(self: Any, door: Any, account: Any, *about: Any) -> str:
+    async def second_is_cut_off(self: Any, http: Any, account: Any, *about: Any) -> str:
         if not refused and here.server.batches():  # it never arrives
             refused.append("")
             raise ProviderError("the connection broke", remedy=Remedy.LOST)
-        made: str = await create(self, door, account, *about)
+        made: str = await create(self, http, account, *about)
         return made
 
     monkeypatch.setattr(VENDOR[asks], "create", second_is_cut_off)
@@ -138,9 +140,11 @@ def test_of_two_that_were_made_the_last_is_adopted_and_the_other_cancelled(
     progress = run.wait(hastening(here))
 
     assert progress.done == BLOCKS
-    first, last = sorted(here.server.batches(), key=lambda each: each["id"])
+    first, last = sorted(here.server.batches(), key=lambda record: record["id"])
     assert here.engine.batch(1).tag == last["tag"] != first["tag"]
-    told = [each.detail for each in here.engine.look.events(run.id) if "second" in each.detail]
+    told = [
+        event.detail for event in here.engine.queries.events(run.id) if "second" in event.detail
+    ]
     assert told == [f"batch 1 was made a second time, as {first['id']}; that one is cancelled"]
 
 
@@ -152,9 +156,9 @@ def test_a_batch_that_was_taken_for_absent_is_cancelled_when_it_shows_beside_the
     sought = lose_first(here, monkeypatch, asks)
     cancel, cancelled = VENDOR[asks].cancel, list[str]()
 
-    async def told(self: Any, door: Any, account: Any, ref: str) -> None:
+    async def told(self: Any, http: Any, account: Any, ref: str) -> None:
         cancelled.append(ref)
-        await cancel(self, door, account, ref)
+        await cancel(self, http, account, ref)
 
     monkeypatch.setattr(VENDOR[asks], "cancel", told)
     run = here.start(route="batch", min_batch_size=2, pack_size=3)
@@ -162,11 +166,13 @@ def test_a_batch_that_was_taken_for_absent_is_cancelled_when_it_shows_beside_the
     progress = run.wait(hastening(here))
 
     assert progress.done == BLOCKS
-    first, last = sorted(here.server.batches(), key=lambda each: each["id"])
+    first, last = sorted(here.server.batches(), key=lambda record: record["id"])
     assert here.engine.batch(1).ref == last["id"]  # confirmed at once: nobody had to look for it
-    assert sum(len(each.retired) for each in sought) == 1  # and it was looked for once
+    assert sum(len(item.retired) for item in sought) == 1  # and it was looked for once
     assert cancelled == [first["id"]]
-    about = [each.detail for each in here.engine.look.events(run.id) if "second" in each.detail]
+    about = [
+        event.detail for event in here.engine.queries.events(run.id) if "second" in event.detail
+    ]
     assert about == [f"batch 1 was made a second time, as {first['id']}; that one is cancelled"]
 
 
@@ -175,18 +181,18 @@ def test_a_batch_whose_earlier_submissions_were_refused_is_not_looked_for(
 ) -> None:
     sought, find = list[Any](), OpenAIBatches.find
 
-    async def noted(self: OpenAIBatches, *about: Any) -> Found:
+    async def noted(self: OpenAIBatches, *about: Any) -> BatchMatch:
         sought.append(about)
         return await find(self, *about)
 
     monkeypatch.setattr(OpenAIBatches, "find", noted)
     create, refused = OpenAIBatches.create, list[str]()
 
-    async def first_is_refused(self: Any, door: Any, account: Any, *about: Any) -> str:
+    async def first_is_refused(self: Any, http: Any, account: Any, *about: Any) -> str:
         if not refused:
             refused.append("")
             raise ProviderError("the queue is full", remedy=Remedy.WAIT)
-        return await create(self, door, account, *about)
+        return await create(self, http, account, *about)
 
     monkeypatch.setattr(OpenAIBatches, "create", first_is_refused)
     here = batched()

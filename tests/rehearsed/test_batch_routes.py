@@ -7,10 +7,10 @@ import pytest
 
 from quire.domain.errors import UsageError
 from quire.domain.runs import HoldKind, Progress
-from tests.engine.patients import examine_engine
-from tests.patience import at_most
+from tests.engine.installations import examine_engine
 from tests.rehearsed.conftest import Rehearse, Serve
 from tests.rehearsed.rehearsed import KEYS, OPENAI, QuickClock, Rehearsed
+from tests.time_limits import at_most
 from tests.world import sentences
 
 BLOCKS = 400
@@ -74,8 +74,8 @@ def test_no_more_tokens_wait_at_the_provider_than_may(
 
     def watch(progress: Any) -> None:
         nonlocal most
-        open_ = [each for each in here.engine.batches() if each.state in ("submitting", "open")]
-        most = max(most, sum(each.tokens for each in open_))
+        open_ = [batch for batch in here.engine.batches() if batch.state in ("submitting", "open")]
+        most = max(most, sum(view.tokens for view in open_))
 
     progress = here.start(route="batch", min_batch_size=2).wait(watch)
 
@@ -116,7 +116,9 @@ def test_at_the_deadline_what_is_owed_goes_direct_and_late_answers_are_spend_on_
     assert progress.state == "finished"
     assert progress.done == BLOCKS
     assert travelled(here) == {"direct": 40}
-    told = [each.detail for each in here.engine.look.events(run.id) if "deadline" in each.kind]
+    told = [
+        event.detail for event in here.engine.queries.events(run.id) if "deadline" in event.kind
+    ]
     assert told == [PASSED]
     assert here.engine.batches()[0].cancelling  # nobody waits for it any more
     here.server.advance(7200)
@@ -185,14 +187,14 @@ def test_the_doctor_tells_how_batches_stand(batched: Callable[..., Rehearsed]) -
     run = here.start(route="batch", min_batch_size=2)
     stop_when_out(here, run)
 
-    findings = examine_engine(here.engine, offline=True, outside=here.outside)
+    findings = examine_engine(here.engine, offline=True, runtime=here.runtime)
 
-    told = [each.said for each in findings if each.area == "batches"]
+    told = [finding.message for finding in findings if finding.area == "batches"]
     assert told == ["batch 1 of run 1 (5 calls) is open"]
     here.server.advance(3600)
-    findings = examine_engine(here.engine, offline=True, outside=here.outside)
-    (found,) = [each for each in findings if each.area == "batches"]
-    assert "nobody has looked at it lately" in found.said
+    findings = examine_engine(here.engine, offline=True, runtime=here.runtime)
+    (found,) = [finding for finding in findings if finding.area == "batches"]
+    assert "nobody has looked at it lately" in found.message
     assert "quire work" in found.fix
 
 
@@ -203,9 +205,9 @@ def test_status_says_that_the_rest_waits_for_the_first_blocks(
     run = here.start(route="batch", packing=False)
     stop_when_out(here, run)
 
-    told = here.engine.why(run.id)
+    told = here.engine.stall_reasons(run.id)
 
-    assert any("batch 1, 50 calls, is open" in each for each in told)
+    assert any("batch 1, 50 calls, is open" in name for name in told)
     assert told[-1] == "the rest is sent when the first 50 tasks are known to be fine"
 
 
@@ -231,9 +233,9 @@ def skipping(here: Rehearsed, seconds: float) -> Callable[[Progress], None]:
 
     def watch(progress: Progress) -> None:
         in_time(progress)
-        for each in here.engine.batches(progress.run_id):
-            if each.state == "open" and each.id not in skipped:
-                skipped.add(each.id)
+        for batch in here.engine.batches(progress.run_id):
+            if batch.state == "open" and batch.id not in skipped:
+                skipped.add(batch.id)
                 here.server.advance(seconds)
 
     return watch

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from quire.domain.batches import BatchStatus, End, Found
+from quire.domain.batches import BatchEnd, BatchMatch, BatchStatus
 from quire.domain.errors import IllegalMove, ProviderError, Remedy, UsageError
 from quire.domain.runs import HoldKind
-from quire.providers import anthropic_batches, batching, filing
+from quire.providers import anthropic_batches, batch_files, batch_requests
 from quire.providers.openai_batches import OpenAIBatches
-from tests.patience import at_most
 from tests.pipeline.test_money import assert_counts_agree
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import ANTHROPIC, OPENAI, ByClock, QuickClock, Rehearsed
 from tests.rehearsed.test_batch_routes import stop_when_out
+from tests.time_limits import at_most
 from tests.world import sentences
 
-MODULES = {OPENAI: filing, ANTHROPIC: anthropic_batches}
+MODULES = {OPENAI: batch_files, ANTHROPIC: anthropic_batches}
 BLOCKS = 40
 ROUTE: dict[str, Any] = {"route": "batch", "min_batch_size": 2, "pack_size": 3}
 
@@ -28,7 +28,7 @@ Change = Callable[[int, int, bytes], list[bytes]]  # a download's number, a line
 
 def change_lines(monkeypatch: pytest.MonkeyPatch, asks: str, change: Change) -> None:
     """Let downloads be others; where nothing is left of a line, they break off there."""
-    whole, downloads = batching.lines, [0]
+    whole, downloads = batch_requests.result_lines, [0]
 
     async def changed(*about: Any, **more: Any) -> AsyncGenerator[bytes]:
         downloads[0] += 1
@@ -38,14 +38,14 @@ def change_lines(monkeypatch: pytest.MonkeyPatch, asks: str, change: Change) -> 
             found = change(number, no, line)
             if not found:
                 raise ProviderError("it broke off", remedy=Remedy.RETRY)
-            for each in found:
-                yield each
+            for item in found:
+                yield item
 
     monkeypatch.setattr(MODULES[asks], "lines", changed)
 
 
-def batched(rehearse: Rehearse, asks: str, url: str = "", **scene: Any) -> Rehearsed:
-    here = rehearse(asks, url=url, clock=QuickClock(240), batch_latency="20s", **scene)
+def batched(rehearse: Rehearse, asks: str, url: str = "", **server_config: Any) -> Rehearsed:
+    here = rehearse(asks, url=url, clock=QuickClock(240), batch_latency="20s", **server_config)
     here.ingest(sentences(BLOCKS))
     return here
 
@@ -115,7 +115,7 @@ def test_a_file_that_does_not_hold_all_answers_yet_is_read_again(
     rehearse: Rehearse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = batched(rehearse, OPENAI)
-    whole = batching.lines
+    whole = batch_requests.result_lines
     downloads = [0]
 
     async def short(*about: Any) -> AsyncGenerator[bytes]:
@@ -126,7 +126,7 @@ def test_a_file_that_does_not_hold_all_answers_yet_is_read_again(
             if downloads[0] > 1 or no <= 10:
                 yield line
 
-    monkeypatch.setattr(filing, "lines", short)
+    monkeypatch.setattr(batch_files, "lines", short)
 
     ended = here.start(**ROUTE).wait(at_most(60))
 
@@ -134,9 +134,9 @@ def test_a_file_that_does_not_hold_all_answers_yet_is_read_again(
     assert len(here.server.batches()) == 1
 
 
-@pytest.mark.parametrize("end", [End.EXPIRED, End.CANCELLED])
+@pytest.mark.parametrize("end", [BatchEnd.EXPIRED, BatchEnd.CANCELLED])
 def test_answers_of_a_batch_that_did_not_end_well_are_waited_for_too(
-    rehearse: Rehearse, monkeypatch: pytest.MonkeyPatch, end: End
+    rehearse: Rehearse, monkeypatch: pytest.MonkeyPatch, end: BatchEnd
 ) -> None:
     here = batched(rehearse, OPENAI)
     poll, looks = OpenAIBatches.poll, [0]
@@ -168,8 +168,8 @@ def test_a_batch_of_others_that_was_taken_for_ours_is_held_until_the_right_one_i
     other.start(**ROUTE).wait(at_most(60))
     foreign = other.engine.batch(1).ref
 
-    async def blind(*_: Any) -> Found:
-        return Found(ref=foreign)
+    async def blind(*_: Any) -> BatchMatch:
+        return BatchMatch(ref=foreign)
 
     create = OpenAIBatches.create
     made: list[str] = []
@@ -218,7 +218,7 @@ def test_calls_that_go_again_go_together(
 
     ended = here.start(route="batch", min_batch_size=20, pack_size=1).wait(at_most(100))
 
-    rows = [each["rows"] for each in here.server.batches()]
+    rows = [batch["rows"] for batch in here.server.batches()]
     assert ended.done == 200
     assert min(rows) >= 20
     assert len(rows) <= 4
@@ -233,9 +233,9 @@ def test_whoever_waits_for_rest_waits_for_batches_that_nobody_needs_any_more(
 
     assert run.wait(at_most(60)).done == BLOCKS  # directly
     assert here.engine.batch(1).state != "collected"
-    assert not here.engine.look.idle()
+    assert not here.engine.queries.is_idle()
     here.server.advance(7200)
-    here.engine.work(here.engine.look.idle)
+    here.engine.work(here.engine.queries.is_idle)
 
     assert here.engine.batch(1).state == "collected"
     assert here.engine.progress(run.id).cost == here.bill()

@@ -48,7 +48,7 @@ def finish(here: Rehearsed, **policy: Any) -> Any:
 
 def creates(here: Rehearsed) -> Counter[str]:
     """How often each submission was made, by its tag, in the server's own log."""
-    return Counter(each["tag"] for each in here.server.batches())
+    return Counter(batch["tag"] for batch in here.server.batches())
 
 
 def check(here: Rehearsed, run: Any, progress: Any) -> None:
@@ -85,7 +85,7 @@ def test_a_batch_that_goes_wrong_loses_nothing_and_pays_nothing_twice(
     run, progress = finish(here)
 
     check(here, run, progress)
-    struck = [name for each in here.server.batches() for name in each["faults"]]
+    struck = [name for batch in here.server.batches() for name in batch["faults"]]
     assert struck or fault in ("batch_404@2", "batch_truncate@2")  # which strike downloads
     if "missing" not in fault:
         assert progress.presumed == 0

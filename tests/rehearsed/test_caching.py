@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from quire.domain.money import cost
-from quire.rehearsal.clock import Clock
-from quire.simulated.faults import parse
+from quire.rehearsal.timing import Clock
+from quire.simulated.fault_scripts import parse_fault_script
 from tests.ledger.raw import Raw
-from tests.pipeline.dishes import recipe, record_stage
+from tests.pipeline.recipe_stages import recipe, record_stage
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import (
     ANTHROPIC,
     LONG,
     OPENAI,
     Rehearsed,
-    billed,
+    billed_entries,
     side_by_side,
 )
 from tests.world import METADATA, sentences
@@ -49,7 +49,7 @@ def test_a_wide_fan_out_writes_the_prefix_once_and_every_other_call_reads_it(
     assert here.server.stats()["most_in_flight"] > 16  # it was wide
     assert run.progress().cost == here.bill()
     assert run.progress().cached_tokens == sum(
-        usage.cached for _, usage in billed(here.server.entries())
+        usage.cached for _, usage in billed_entries(here.server.entries())
     )
 
 
@@ -88,7 +88,7 @@ def test_read_written_and_other_tokens_are_kept_and_priced_apart(
             usage.written_long,
             cost(usage, here.facts.price),
         )
-        for _, usage in billed(here.server.entries())
+        for _, usage in billed_entries(here.server.entries())
     ]
     assert sorted(kept) == sorted(told)
     written = [row for row in kept if row[3] or row[4]]
@@ -117,7 +117,7 @@ def test_a_policy_of_no_caching_writes_nothing_and_waits_for_nobody(
     assert here.server.stats()["cache_writes"] == 0
     if asks in MARKED:
         assert here.server.stats()["cache_hits"] == 0
-    assert [each.at for each in here.server.entries()][1] - here.server.entries()[0].at < 0.1
+    assert [entry.at for entry in here.server.entries()][1] - here.server.entries()[0].at < 0.1
 
 
 @pytest.mark.parametrize("asks", MARKED)
@@ -171,8 +171,8 @@ def test_a_first_call_that_fails_lets_another_write(rehearse: Rehearse) -> None:
     assert (first.status, second.status) == (500, 200)
     assert second.usage is not None
     assert second.usage.written_short > 0
-    assert all(each.usage is not None and each.usage.cached for each in others)
-    assert all(each.at >= second.at + 0.05 for each in others)  # they waited for it
+    assert all(other.usage is not None and other.usage.cached for other in others)
+    assert all(other.at >= second.at + 0.05 for other in others)  # they waited for it
     assert (run.progress().done, writes_and_hits(here)) == (60, (1, 59))
 
 
@@ -212,7 +212,7 @@ def test_a_prefix_that_the_provider_has_forgotten_is_written_once_more(rehearse:
 def seed_of_first(fault: str) -> int:
     """A seed by which the first request is struck, and none of the next hundred."""
     for seed in range(10_000):
-        faults = parse(f"{fault}=0.005,seed={seed}")
+        faults = parse_fault_script(f"{fault}=0.005,seed={seed}")
         if [no for no in range(1, 120) if faults.strikes_call(fault, no, [])] == [1]:
             return seed
     raise AssertionError("no such seed")
@@ -226,7 +226,7 @@ def test_every_model_of_a_stage_writes_its_own_prefix_once(rehearse: Rehearse) -
     stage = record_stage("facts", "each_block", "Read.", body, models=both)
     stage = replace(stage, instructions="Read every block with care, twice. " * 900)
 
-    run = here.engine.cook(recipe(stage), **WIDE)
+    run = here.engine.run_recipe(recipe(stage), **WIDE)
     run.wait()
 
     assert run.progress().done == 120

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.rehearsed.conftest import Rehearse
-from tests.rehearsed.rehearsed import VENDORS, Rehearsed, billed
+from tests.rehearsed.rehearsed import VENDORS, Rehearsed, billed_entries
 from tests.world import sentences
 
 MIXED = (
@@ -18,7 +18,7 @@ PATIENT: dict[str, Any] = {
 }  # at this rate of faults, some blocks need it
 
 
-def carry_out(here: Rehearsed, blocks: int, pack_size: int) -> None:
+def run_blocks(here: Rehearsed, blocks: int, pack_size: int) -> None:
     """Run, and hold the ledger against the server's log where every answer arrived."""
     here.ingest(sentences(blocks))
 
@@ -28,7 +28,7 @@ def carry_out(here: Rehearsed, blocks: int, pack_size: int) -> None:
     assert (ended.state, dict(ended.counts)) == ("finished", {"done": blocks})
     assert (ended.cost, ended.presumed) == (here.bill(), 0)
     assert ended.calls == seen["answered"]
-    usages = [usage for _, usage in billed(here.server.entries())]
+    usages = [usage for _, usage in billed_entries(here.server.entries())]
     assert ended.input_tokens == sum(usage.input_total for usage in usages)
     assert ended.output_tokens == sum(usage.output for usage in usages)
     assert [row["first_40_chars"] for row in run.rows()] == [
@@ -41,7 +41,7 @@ def carry_out(here: Rehearsed, blocks: int, pack_size: int) -> None:
 def test_a_run_among_faults_answers_every_block_and_pays_what_the_server_billed(
     rehearse: Rehearse, asks: str, pack_size: int
 ) -> None:
-    carry_out(rehearse(asks, faults=MIXED), 600, pack_size)
+    run_blocks(rehearse(asks, faults=MIXED), 600, pack_size)
 
 
 @pytest.mark.soak
@@ -50,7 +50,7 @@ def test_a_run_among_faults_answers_every_block_and_pays_what_the_server_billed(
 def test_a_large_run_among_faults_answers_every_block_and_pays_what_the_server_billed(
     rehearse: Rehearse, asks: str, pack_size: int
 ) -> None:
-    carry_out(rehearse(asks, faults=MIXED), 5_000, pack_size)
+    run_blocks(rehearse(asks, faults=MIXED), 5_000, pack_size)
 
 
 @pytest.mark.parametrize("asks", VENDORS)
@@ -63,13 +63,13 @@ def test_every_call_that_was_refused_is_in_the_ledger_free_and_with_its_reason(
     run = here.run(pack_size=2, concurrency=8, max_calls=40)
 
     attempts, statuses = here.attempts(run.id), here.server.stats()["statuses"]
-    failed = [each for each in attempts if each.state == "refused"]
+    failed = [attempt for attempt in attempts if attempt.state == "refused"]
     assert run.progress().done == 200
     assert len(attempts) == here.server.stats()["requests"]
     assert len(failed) == sum(count for status, count in statuses.items() if status != "200") > 0
-    assert {(each.cost, each.cost_basis) for each in failed} == {(0, "free")}
+    assert {(view.cost, view.cost_basis) for view in failed} == {(0, "free")}
     provider = here.facts.provider
-    told = {str(each.error).split(":")[0] for each in failed}
+    told = {str(view.error).split(":")[0] for view in failed}
     assert told == {f"{provider} {status}" for status in statuses if status != "200"}
     assert run.progress().resent == len(failed)
     assert sum(line.sent for line in here.lines(run.id)) == len(attempts)
@@ -104,8 +104,10 @@ def test_dropped_connections_are_presumed_paid_and_the_bill_lies_between(
     ended, dropped = run.progress(), here.server.stats()["faults"]["drop"]
     assert dict(ended.counts) == {"done": 600}
     assert ended.cost <= here.bill() <= ended.cost + ended.presumed
-    lost = [each for each in here.attempts(run.id) if each.state in ("unknown", "written_off")]
+    lost = [
+        attempt for attempt in here.attempts(run.id) if attempt.state in ("unknown", "written_off")
+    ]
     assert len(lost) == dropped > 0
-    assert ended.presumed == sum(each.reserved for each in lost)
-    arrived = [each for each, _ in billed(here.server.entries()) if each.fault != "drop"]
+    assert ended.presumed == sum(view.reserved for view in lost)
+    arrived = [entry for entry, _ in billed_entries(here.server.entries()) if entry.fault != "drop"]
     assert ended.calls == len(arrived)

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from quire.domain.data import Json
-from quire.engine.forecasting import forecast_run
-from quire.engine.ordering import ask
+from quire.engine.orders import resolve_schema_order
+from quire.engine.run_forecasts import forecast_run
 from quire.plan.variants import Forecast
-from quire.recipes.schemas import load_schema
+from quire.recipes.user_schemas import load_schema
 from tests.cli.conftest import Quire
 from tests.plan.test_accuracy import block, long
 from tests.rehearsed.conftest import Rehearse
@@ -24,15 +24,17 @@ NAMES = ("clauses", "revision")
 
 
 def plan(here: Rehearsed, name: str, **policy: Json) -> Forecast:
-    asked = ask(here.engine.settings, load_schema(long(name), name="long"), here.asks, policy)
-    batching = here.engine.providers.batching(here.facts.provider)
+    asked = resolve_schema_order(
+        here.engine.settings, load_schema(long(name), name="long"), here.asks, policy
+    )
+    batching = here.engine.providers.batch_api(here.facts.provider)
     assert batching is not None
     with here.engine.ledger.snapshot() as tx:
-        documents = [document for document, _ in tx.documents.names()]
+        documents = [document for document, _ in tx.documents.document_names()]
         return forecast_run(tx, asked, documents, batching.rules)
 
 
-def carried_out(here: Rehearsed, name: str, **policy: Json) -> tuple[Forecast, Forecast, int]:
+def run_and_plan(here: Rehearsed, name: str, **policy: Json) -> tuple[Forecast, Forecast, int]:
     """Forecast, answer thirty blocks, forecast again, answer the rest."""
     first = plan(here, name, **policy)
     here.start(long(name), limit=30, **policy).wait()
@@ -55,7 +57,7 @@ def test_spend_is_what_was_forecast(rehearse: Rehearse, asks: str, name: str) ->
     here = rehearse(asks)
     here.ingest([block(number) for number in range(200)])
 
-    first, then, spent = carried_out(here, name)
+    first, then, spent = run_and_plan(here, name)
 
     assert first.expected.name == then.expected.name == "packed + cached"
     assert_near(first, then, spent)
@@ -67,7 +69,7 @@ def test_in_batches_too(rehearse: Rehearse, asks: str, name: str) -> None:
     here = rehearse(asks, batch_latency="0.2s")
     here.ingest([block(number) for number in range(200)])
 
-    first, then, spent = carried_out(here, name, route="batch", min_batch_size=2)
+    first, then, spent = run_and_plan(here, name, route="batch", min_batch_size=2)
 
     assert first.expected.name == then.expected.name == "packed + cached + batch"
     assert_near(first, then, spent)
@@ -78,7 +80,7 @@ def test_where_the_first_calls_are_too_few_for_a_batch(rehearse: Rehearse, asks:
     here = rehearse(asks, batch_latency="0.2s")
     here.ingest([block(number) for number in range(400)])
 
-    first, then, spent = carried_out(here, "clauses", route="batch")
+    first, then, spent = run_and_plan(here, "clauses", route="batch")
 
     assert (first.expected.requests, first.expected.batched) == (40, 35)
     assert_near(first, then, spent)
@@ -89,7 +91,7 @@ def test_where_all_calls_are_too_few_for_a_batch(rehearse: Rehearse, asks: str) 
     here = rehearse(asks)
     here.ingest([block(number) for number in range(200)])
 
-    first, then, spent = carried_out(here, "clauses", route="batch")
+    first, then, spent = run_and_plan(here, "clauses", route="batch")
 
     assert first.packed_cached_batch is not None
     assert first.expected is first.packed_cached
@@ -123,7 +125,7 @@ def test_few_calls_are_told_how_to_go_in_a_batch_and_a_short_prefix_is_kept_nowh
     assert (told["batch_from"], told["expected"]) == (3, "packed")
     assert "3 calls are fewer than the 30 of a batch, and would go direct" in said
     assert "`quire run --route batch --min-batch-size 3`" in said
-    assert [each["name"] for each in told["variants"]][-1] == "packed + batch"
+    assert [item["name"] for item in told["variants"]][-1] == "packed + batch"
     assert (done["forecast"]["variant"], done["forecast"]["cached_tokens"]) == ("packed + batch", 0)
     assert (done["server"]["batches"]["rows"], done["tokens"]["cached"]) == (3, 0)
     assert done["forecast"]["cost_micro_dollars"] == pytest.approx(

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from quire.engine.judging import start_experiment
+from quire.engine.experiments import start_experiment
 from quire.providers.catalog import CATALOG
-from quire.rehearsal.thread import rehearsing
+from quire.rehearsal.server import rehearsal_server
 from tests.crash.pace import VARIABLE, PacedClock
-from tests.kits.judge.piloting import SLIPS, bill, prove, write_pilot
-from tests.patience import at_most
-from tests.rehearsed.rehearsed import BASES, KEYS, VENDORS, ByClock, Rehearsed, billed
+from tests.kits.judge.pilots import SLIPS, bill, prove, write_pilot
+from tests.rehearsed.rehearsed import BASES, KEYS, VENDORS, ByClock, Rehearsed, billed_entries
+from tests.time_limits import at_most
 
 SPEED = 240.0  # times real time
 FAULTS = f"{SLIPS},batch_shuffle=0.5,batch_duplicate=0.5,batch_expire@1,batch_truncate@1,seed=4"
@@ -31,13 +31,15 @@ def here(
     ledger_url: str, clock: PacedClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Rehearsed]:
     """An engine and a server of its own, both of which other processes find."""
-    with rehearsing(models=CATALOG, clock=clock, batch_latency="20s", faults=FAULTS) as server:
+    with rehearsal_server(
+        models=CATALOG, clock=clock, batch_latency="20s", faults=FAULTS
+    ) as server:
         environment = {**KEYS, **{name: server.url + path for name, path in BASES.items()}}
         environment |= {"QUIRE_POLL": "20", "QUIRE_LEASE": "2400", "NO_PROXY": "*"}
         environment["TMPDIR"] = str(tmp_path)  # the killed leave their files behind
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
-        made = Rehearsed(ledger_url, outside=ByClock(clock), server=server, lease=2400.0, poll=20.0)
+        made = Rehearsed(ledger_url, runtime=ByClock(clock), server=server, lease=2400.0, poll=20.0)
         yield made
         made.close()
 
@@ -62,6 +64,8 @@ def test_a_pilot_that_is_killed_and_started_again_adds_up(
 
     assert set(ended) == {-signal.SIGKILL}
     prove(here.engine, run.id, tmp_path / "tables")
-    calls = [(entry.model, entry.route, usage) for entry, usage in billed(here.server.entries())]
+    calls = [
+        (entry.model, entry.route, usage) for entry, usage in billed_entries(here.server.entries())
+    ]
     assert {route for _, route, _ in calls} >= {"batch"}
     assert finished.cost <= bill(calls) <= finished.cost + finished.presumed

@@ -10,14 +10,14 @@ import pytest
 from quire.domain.ids import AttemptId, BatchId
 from quire.domain.requests import Answer
 from quire.domain.runs import HoldKind
-from quire.pipeline.collect import Kept, collect_kept
+from quire.pipeline.batches.collect import KeptLine, collect_kept_lines
 from quire.providers.openai_batches import OpenAIBatches
-from tests.ledger.making import NOW, reply
-from tests.patience import at_most
+from tests.ledger.factories import NOW, reply
 from tests.pipeline.test_money import assert_counts_agree
 from tests.rehearsed.conftest import Rehearse
-from tests.rehearsed.garbling import BLOCKS, garble_lines, held, nameless
+from tests.rehearsed.garbled_lines import BLOCKS, garble_lines, run_until_held, without_name
 from tests.rehearsed.rehearsed import OPENAI, QuickClock, Rehearsed
+from tests.time_limits import at_most
 from tests.world import sentences
 
 
@@ -56,8 +56,8 @@ def reading(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[bytes], byte
 def test_a_newer_quire_finds_the_calls_of_lines_that_named_none(
     batched: Rehearsed, garbled: Callable[..., None], reading: Callable[..., None]
 ) -> None:
-    garbled(nameless)
-    run = held(batched)
+    garbled(without_name)
+    run = run_until_held(batched)
     assert run.wait(at_most(60)).done == BLOCKS - 6  # the same reader again finds nothing
     reading(newer)
 
@@ -74,40 +74,40 @@ def test_a_newer_quire_finds_the_calls_of_lines_that_named_none(
 def test_two_who_find_the_same_answer_store_and_count_it_once(
     batched: Rehearsed, garbled: Callable[..., None], reading: Callable[..., None]
 ) -> None:
-    garbled(nameless)
-    run, ledger = held(batched), batched.engine.ledger
+    garbled(without_name)
+    run, ledger = run_until_held(batched), batched.engine.ledger
     lines = batched.engine.batch_lines(1)
     reading(newer)
     before = run.wait(at_most(60))
     numbers = [int(re.findall(rb'customId":"\w+_(\d+)', line)[0]) for line in lines]
 
     with ledger.transaction() as tx:  # as a second worker would that was a moment slower
-        batch = tx.batches.get(BatchId(1))
+        batch = tx.batches.get_batch(BatchId(1))
         assert batch is not None
         head = (run.id, batch.stage_id, b"{}", reply(), 2, 1_000_000)
-        found = [Kept(*each) for each in zip(lines, _answers(numbers, head), strict=True)]
-        assert collect_kept(tx, batched.engine.look.contexts, batch, found, NOW)
+        found = [KeptLine(*item) for item in zip(lines, _answers(numbers, head), strict=True)]
+        assert collect_kept_lines(tx, batched.engine.queries.contexts, batch, found, NOW)
 
     view = batched.engine.batch(1)
     assert (run.progress().cost, view.duplicates, view.missing) == (before.cost, 0, 0)
 
 
 def _answers(attempts: list[int], head: Any) -> list[Answer]:
-    return [Answer(AttemptId(each), *head) for each in attempts]
+    return [Answer(AttemptId(attempt), *head) for attempt in attempts]
 
 
 def test_a_newer_quire_corrects_what_was_presumed_of_calls_that_were_asked_again(
     batched: Rehearsed, garbled: Callable[..., None], reading: Callable[..., None]
 ) -> None:
-    garbled(nameless)
-    run = held(batched)
+    garbled(without_name)
+    run = run_until_held(batched)
     run.retry()
     again = run.wait(at_most(60))
     assert (again.done, again.presumed > 0) == (BLOCKS, True)
     rows = run.rows()
     reading(newer)
 
-    batched.engine.work(batched.engine.look.idle)
+    batched.engine.work(batched.engine.queries.is_idle)
 
     after = run.progress()
     assert (after.done, after.cost, after.presumed) == (BLOCKS, batched.bill(), 0)
@@ -118,12 +118,12 @@ def test_a_newer_quire_corrects_what_was_presumed_of_calls_that_were_asked_again
 def test_a_newer_quire_counts_no_copy_of_an_answer_twice(
     batched: Rehearsed, garbled: Callable[..., None], reading: Callable[..., None]
 ) -> None:
-    garbled(lambda line: [line, *nameless(line)])
+    garbled(lambda line: [line, *without_name(line)])
     run = batched.start(route="batch", min_batch_size=2, pack_size=3)
     before = run.wait(at_most(60))
     reading(newer)
 
-    batched.engine.work(batched.engine.look.idle)
+    batched.engine.work(batched.engine.queries.is_idle)
 
     after, view = run.progress(), batched.engine.batch(1)
     assert (after.cost, after.calls) == (before.cost, before.calls) == (batched.bill(), 10)
@@ -152,8 +152,8 @@ def test_what_a_newer_quire_cannot_place_stays_with_a_person(
     mend: Callable[[bytes], bytes],
     left: int,
 ) -> None:
-    garbled(nameless)
-    run = held(batched)
+    garbled(without_name)
+    run = run_until_held(batched)
     reading(mend)
 
     after = run.wait(at_most(60))

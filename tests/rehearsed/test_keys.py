@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from quire.cli import app
-from quire.rehearsal.thread import Rehearsing
+from quire.rehearsal.server import RehearsalThread
 from tests.cli.conftest import Quire
 from tests.ledger.raw import Raw
 from tests.rehearsed.conftest import Serve
@@ -42,9 +42,9 @@ def states(quire: Quire, provider: str) -> dict[str, tuple[str, str]]:
     """How the keys of a provider stand, and why, by name."""
     listed: list[dict[str, Any]] = quire.json("keys", "list")
     return {
-        each["name"]: (each["state"], each["reason"])
-        for each in listed
-        if each["provider"] == provider
+        record["name"]: (record["state"], record["reason"])
+        for record in listed
+        if record["provider"] == provider
     }
 
 
@@ -57,12 +57,12 @@ def sent() -> dict[tuple[str, str], int]:
 
 
 @contextmanager
-def used_little(server: Rehearsing, key: str) -> Iterator[None]:
+def used_little(server: RehearsalThread, key: str) -> Iterator[None]:
     """Stop the run, and say why, if a refused key is used again and again."""
     over = Event()
 
     def uses() -> int:
-        return sum(each.key == key for each in server.entries())
+        return sum(entry.key == key for entry in server.entries())
 
     def watch() -> None:
         while not over.wait(0.1):
@@ -97,10 +97,10 @@ def test_the_next_key_takes_over_from_one_that_is_refused(
     assert state == standing
     assert reason.startswith(provider)
     assert states(quire, provider)[VARIABLE[asks]] == ("valid", "")
-    refused = sum(each.key == "bad" + BAD[asks][-1] for each in server.entries())
+    refused = sum(entry.key == "bad" + BAD[asks][-1] for entry in server.entries())
     assert sent() == {("work", "refused"): refused, (VARIABLE[asks], "settled"): 30}
     assert 0 < refused <= 8  # what was out when the first one came back
-    (told,) = [each for each in quire.json("events", "1") if each["kind"] == "key_refused"]
+    (told,) = [item for item in quire.json("events", "1") if item["kind"] == "key_refused"]
     assert told["detail"].startswith(f"stored work …{BAD[asks][-4:]}: {provider}")
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from quire.domain.errors import Conflict
 from quire.domain.runs import Progress
-from tests.patience import at_most
 from tests.pipeline.test_money import assert_counts_agree
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import OPENAI, QuickClock, Rehearsed
 from tests.rehearsed.test_batch_routes import skipping, travelled
+from tests.time_limits import at_most
 from tests.world import sentences
 
 BLOCKS = 60
@@ -22,14 +22,14 @@ CALLS = 17 + 4  # about the first 50 blocks, which go first, and about the rest
 def overdue(rehearse: Rehearse, ledger_url: str) -> Callable[..., tuple[Rehearsed, Any]]:
     """A run that ended at its deadline, by direct calls, while its batch is still open."""
 
-    def make(**scene: Any) -> tuple[Rehearsed, Any]:
+    def make(**server_config: Any) -> tuple[Rehearsed, Any]:
         here = rehearse(
-            OPENAI, url=ledger_url, clock=QuickClock(60), batch_latency="7200s", **scene
+            OPENAI, url=ledger_url, clock=QuickClock(60), batch_latency="7200s", **server_config
         )
         here.ingest(sentences(BLOCKS))
         run = here.start(route="batch", min_batch_size=2, pack_size=3, deadline="10m")
         run.wait(skipping(here, 540))
-        assert [each.state for each in here.engine.batches()] == ["open"]
+        assert [batch.state for batch in here.engine.batches()] == ["open"]
         return here, run
 
     return make
@@ -49,7 +49,7 @@ def come_home(here: Rehearsed, run: Any) -> Progress:
 def stage_of(here: Rehearsed, run: Any) -> str:
     """The name of a run's one stage."""
     with here.engine.ledger.snapshot() as tx:
-        return tx.runs.stages(run.id)[0].name
+        return tx.runs.stages_of_run(run.id)[0].name
 
 
 def test_a_late_answer_changes_nothing_of_what_was_asked_anew(
@@ -129,7 +129,7 @@ def test_a_document_is_purged_only_when_the_late_batch_is_home(
     come_home(here, run)
     here.engine.purge(title)
 
-    assert all(each.raw in (None, "") for each in here.attempts(run.id))
+    assert all(attempt.raw in (None, "") for attempt in here.attempts(run.id))
 
 
 def test_rows_that_failed_in_a_late_batch_are_not_asked_beside_the_direct_calls(

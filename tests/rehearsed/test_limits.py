@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from quire.pipeline.stalls import reasons
+from quire.pipeline.answers.progress import stall_reasons
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import (
     ANTHROPIC,
@@ -83,7 +83,7 @@ def test_worker_processes_share_a_limit_profile(
     done = subprocess.run(work, capture_output=True, timeout=60)
 
     assert done.returncode == 0, done.stderr
-    moments = sorted(each.at for each in here.server.entries())
+    moments = sorted(entry.at for entry in here.server.entries())
     assert len(moments) == 100
     # Sixty may go at once, then nine a second at most: of all workers together.
     assert at_most(moments, burst=60, a_second=9.0)
@@ -101,7 +101,7 @@ def test_limits_that_the_headers_tell_are_learnt_and_kept_to(rehearse: Rehearse,
     assert refused(here) <= 2
     assert most_in_a_minute(here)["requests"] <= 110
     with here.engine.ledger.snapshot() as tx:
-        ((pool, _, learnt),) = tx.levels.all(here.outside.now())
+        ((pool, _, learnt),) = tx.levels.list_limit_levels(here.runtime.now())
     assert (pool.model, learnt.requests) == (asks, 100)
 
 
@@ -152,7 +152,7 @@ def test_calls_pushed_back_at_random_cost_nothing_and_narrow_the_window(
 
 def in_flight(here: Rehearsed) -> list[int]:
     """How many calls were out when each one came, by the server's log."""
-    counts = Counter(int(each.at * 50) for each in here.server.entries())  # in 20 ms
+    counts = Counter(int(entry.at * 50) for entry in here.server.entries())  # in 20 ms
     return list(counts.values())
 
 
@@ -176,5 +176,5 @@ def test_status_says_which_limit_holds_calls_back(rehearse: Rehearse) -> None:
     here.engine.work(lambda: time.monotonic() > until)
 
     with here.engine.ledger.snapshot() as tx:
-        why = reasons(tx, here.engine.progress(run.id), 1, here.outside.now())
+        why = stall_reasons(tx, here.engine.progress(run.id), 1, here.runtime.now())
     assert why == [f"calls are held back: {here.asks} allows 20 requests a minute"]

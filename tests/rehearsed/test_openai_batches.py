@@ -11,23 +11,22 @@ import pytest
 
 from quire.domain.accounts import Account, Secret
 from quire.domain.batches import (
+    BatchEnd,
+    BatchMatch,
+    BatchQuery,
     BatchRow,
-    End,
-    Found,
     RowEnd,
-    Sought,
     Submission,
     custom_id,
 )
 from quire.domain.errors import ProviderError, Remedy
-from quire.providers.azure_batches import AzureBatches
-from quire.providers.openai_batches import OpenAIBatches, groq_batches
-from quire.providers.protocol import Batching
-from quire.providers.registry import Providers
+from quire.providers.openai_batches import AzureBatches, OpenAIBatches, groq_batches
+from quire.providers.protocol import BatchApi
+from quire.providers.provider_registry import Providers
 from quire.providers.transport import Transport
-from quire.rehearsal.thread import Rehearsing, rehearsing
-from tests.providers.asking import account, asked
-from tests.simulated.asking import message, wire_schema
+from quire.rehearsal.server import RehearsalThread, rehearsal_server
+from tests.providers.sample_calls import account, make_call
+from tests.simulated.calls import message, wire_schema
 
 NONCE = "q2345abcdef"
 CALLS = 12
@@ -38,11 +37,11 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Scene:
+class BatchBench:
     """A server, and a vendor's batches there."""
 
-    server: Rehearsing
-    batches: Batching
+    server: RehearsalThread
+    batches: BatchApi
     model: str
     by: Account
     path: Path
@@ -65,7 +64,7 @@ class Scene:
         """A batch of a few calls."""
         lines = [
             self.batches.line(
-                asked(
+                make_call(
                     self.model,
                     user=message(["word " * (number + 1)]),
                     output_schema={**wire_schema(FIELDS), "additionalProperties": False},
@@ -78,26 +77,26 @@ class Scene:
         self.path.write_bytes(self.batches.rules.separator.join(lines))
         return Submission(nonce=NONCE, model=self.model, rows=CALLS, path=str(self.path))
 
-    async def make(self, door: Transport) -> str:
+    async def make(self, http: Transport) -> str:
         """Upload and create."""
         made = self.submission
-        input_ref = await self.batches.upload(door, self.by, made)
-        return await self.batches.create(door, self.by, made, input_ref)
+        input_ref = await self.batches.upload(http, self.by, made)
+        return await self.batches.create(http, self.by, made, input_ref)
 
-    async def collect(self, door: Transport, ref: str) -> tuple[End | None, list[BatchRow]]:
+    async def collect(self, http: Transport, ref: str) -> tuple[BatchEnd | None, list[BatchRow]]:
         """How a batch ended, and its rows."""
-        status = await self.batches.poll(door, self.by, ref)
-        found = self.batches.fetch(door, self.by, ref, status)
+        status = await self.batches.poll(http, self.by, ref)
+        found = self.batches.fetch(http, self.by, ref, status)
         return status.end, [row async for row in found]
 
-    def whole(self) -> tuple[End | None, list[BatchRow]]:
+    def whole(self) -> tuple[BatchEnd | None, list[BatchRow]]:
         """Make a batch, let its time pass, and collect it."""
 
-        async def work(door: Transport) -> tuple[End | None, list[BatchRow]]:
-            ref = await self.make(door)
+        async def work(http: Transport) -> tuple[BatchEnd | None, list[BatchRow]]:
+            ref = await self.make(http)
             await asyncio.to_thread(self.server.advance, 25 * 3600.0)
             await asyncio.to_thread(self.server.settle)
-            return await self.collect(door, ref)
+            return await self.collect(http, ref)
 
         return self.during(work)
 
@@ -111,10 +110,10 @@ VENDORS: list[Any] = [
 EACH = pytest.mark.parametrize(("batches", "model", "path", "options"), VENDORS)
 
 
-def scene(server: Rehearsing, folder: Path, *vendor: Any) -> Scene:
+def bench(server: RehearsalThread, folder: Path, *vendor: Any) -> BatchBench:
     batches, model, path, options = vendor or VENDORS[0].values
     by = account(batches.name, server.url + path, **options)
-    return Scene(server, batches, model, by, folder / "calls.jsonl")
+    return BatchBench(server, batches, model, by, folder / "calls.jsonl")
 
 
 def numbers(rows: list[BatchRow]) -> list[int]:
@@ -123,37 +122,37 @@ def numbers(rows: list[BatchRow]) -> list[int]:
 
 @EACH
 def test_every_call_of_a_batch_is_answered(
-    batches: Batching, model: str, path: str, options: dict[str, str], tmp_path: Path
+    batches: BatchApi, model: str, path: str, options: dict[str, str], tmp_path: Path
 ) -> None:
-    with rehearsing(batch_latency="0") as server:
-        end, rows = scene(server, tmp_path, batches, model, path, options).whole()
+    with rehearsal_server(batch_latency="0") as server:
+        end, rows = bench(server, tmp_path, batches, model, path, options).whole()
         made = server.batches()
 
-    assert end is End.COMPLETED
+    assert end is BatchEnd.COMPLETED
     assert numbers(rows) == list(range(CALLS))
     assert {row.end for row in rows} == {RowEnd.ANSWERED}
     vendor = Providers().get(batches.name)
     replies = [vendor.decode(row.raw) for row in rows]
     assert all("word_count" in reply.text for reply in replies)
     assert all(reply.usage.input > 0 for reply in replies)
-    assert [each["tag"] for each in made] == [NONCE]
+    assert [record["tag"] for record in made] == [NONCE]
 
 
 @pytest.mark.parametrize(
     ("fault", "end", "ends"),
     [
-        ("batch_expire@1", End.EXPIRED, {RowEnd.ANSWERED, RowEnd.EXPIRED}),
-        ("batch_cancel@1", End.CANCELLED, {RowEnd.ANSWERED, RowEnd.CANCELLED}),
-        ("batch_errors@1", End.COMPLETED, {RowEnd.ERRORED}),
-        ("batch_shuffle@1", End.COMPLETED, {RowEnd.ANSWERED}),
-        ("batch_stuck@1", End.EXPIRED, {RowEnd.EXPIRED}),
+        ("batch_expire@1", BatchEnd.EXPIRED, {RowEnd.ANSWERED, RowEnd.EXPIRED}),
+        ("batch_cancel@1", BatchEnd.CANCELLED, {RowEnd.ANSWERED, RowEnd.CANCELLED}),
+        ("batch_errors@1", BatchEnd.COMPLETED, {RowEnd.ERRORED}),
+        ("batch_shuffle@1", BatchEnd.COMPLETED, {RowEnd.ANSWERED}),
+        ("batch_stuck@1", BatchEnd.EXPIRED, {RowEnd.EXPIRED}),
     ],
 )
 def test_whatever_the_end_every_row_is_told(
-    fault: str, end: End, ends: set[RowEnd], tmp_path: Path
+    fault: str, end: BatchEnd, ends: set[RowEnd], tmp_path: Path
 ) -> None:
-    with rehearsing(batch_latency="0", faults=fault) as server:
-        found, rows = scene(server, tmp_path).whole()
+    with rehearsal_server(batch_latency="0", faults=fault) as server:
+        found, rows = bench(server, tmp_path).whole()
 
     assert found is end
     assert numbers(rows) == list(range(CALLS))
@@ -162,34 +161,34 @@ def test_whatever_the_end_every_row_is_told(
 
 
 def test_a_full_queue_is_no_failure(tmp_path: Path) -> None:
-    with rehearsing(batch_latency="0", faults="batch_full@1") as server:
-        end, rows = scene(server, tmp_path).whole()
+    with rehearsal_server(batch_latency="0", faults="batch_full@1") as server:
+        end, rows = bench(server, tmp_path).whole()
 
-    assert (end, rows) == (End.QUEUE_FULL, [])
+    assert (end, rows) == (BatchEnd.QUEUE_FULL, [])
 
 
 @pytest.mark.parametrize("fault", ["batch_drop@1", "batch_500@1"])
 def test_a_batch_that_nobody_confirmed_is_found_again(fault: str, tmp_path: Path) -> None:
-    with rehearsing(batch_latency="0", faults=fault) as server:
-        here = scene(server, tmp_path)
-        sought = Sought(nonce=NONCE, rows=CALLS, input_ref="", since=LONG_AGO)
+    with rehearsal_server(batch_latency="0", faults=fault) as server:
+        here = bench(server, tmp_path)
+        sought = BatchQuery(nonce=NONCE, rows=CALLS, input_ref="", since=LONG_AGO)
 
-        async def work(door: Transport) -> tuple[ProviderError, Found, Found]:
+        async def work(http: Transport) -> tuple[ProviderError, BatchMatch, BatchMatch]:
             with pytest.raises(ProviderError) as caught:
-                await here.make(door)
-            found = await here.batches.find(door, here.by, sought)
-            other = await here.batches.find(door, here.by, sought._replace(nonce="q7777777777"))
+                await here.make(http)
+            found = await here.batches.find(http, here.by, sought)
+            other = await here.batches.find(http, here.by, sought._replace(nonce="q7777777777"))
             return caught.value, found, other
 
         error, found, other = here.during(work)
-        end, rows = here.during(lambda door: here.collect(door, found.ref))
+        end, rows = here.during(lambda http: here.collect(http, found.ref))
         made = server.batches()
 
     assert error.remedy is Remedy.LOST
     assert str(error).startswith("nobody knows whether the batch was made: ")
-    assert other == Found()
+    assert other == BatchMatch()
     assert len(made) == 1
-    assert (end, len(rows)) == (End.COMPLETED, CALLS)
+    assert (end, len(rows)) == (BatchEnd.COMPLETED, CALLS)
 
 
 @pytest.mark.parametrize(
@@ -199,14 +198,14 @@ def test_a_batch_that_nobody_confirmed_is_found_again(fault: str, tmp_path: Path
 def test_a_result_that_fails_at_first_is_whole_the_second_time(
     fault: str, remedy: Remedy, tmp_path: Path
 ) -> None:
-    with rehearsing(batch_latency="0", faults=fault) as server:
-        here = scene(server, tmp_path)
+    with rehearsal_server(batch_latency="0", faults=fault) as server:
+        here = bench(server, tmp_path)
 
-        async def work(door: Transport) -> tuple[ProviderError, list[BatchRow]]:
-            ref = await here.make(door)
+        async def work(http: Transport) -> tuple[ProviderError, list[BatchRow]]:
+            ref = await here.make(http)
             with pytest.raises(ProviderError) as caught:
-                await here.collect(door, ref)
-            return caught.value, (await here.collect(door, ref))[1]
+                await here.collect(http, ref)
+            return caught.value, (await here.collect(http, ref))[1]
 
         error, rows = here.during(work)
 
@@ -215,14 +214,14 @@ def test_a_result_that_fails_at_first_is_whole_the_second_time(
 
 
 def test_another_key_does_not_see_a_batch_and_that_is_no_proof(tmp_path: Path) -> None:
-    with rehearsing(batch_latency="0") as server:
-        here = scene(server, tmp_path)
+    with rehearsal_server(batch_latency="0") as server:
+        here = bench(server, tmp_path)
         other = replace(here.by, key=Secret("sk-somebody-elses-key-000000"))
 
-        async def work(door: Transport) -> ProviderError:
-            ref = await here.make(door)
+        async def work(http: Transport) -> ProviderError:
+            ref = await here.make(http)
             with pytest.raises(ProviderError) as caught:
-                await here.batches.poll(door, other, ref)
+                await here.batches.poll(http, other, ref)
             return caught.value
 
         error = here.during(work)
@@ -232,32 +231,32 @@ def test_another_key_does_not_see_a_batch_and_that_is_no_proof(tmp_path: Path) -
 
 
 def test_a_batch_is_cancelled_and_one_that_ended_stays_as_it_is(tmp_path: Path) -> None:
-    with rehearsing(batch_latency="3600s") as server:
-        here = scene(server, tmp_path)
+    with rehearsal_server(batch_latency="3600s") as server:
+        here = bench(server, tmp_path)
 
-        async def work(door: Transport) -> End | None:
-            ref = await here.make(door)
-            assert (await here.batches.poll(door, here.by, ref)).end is None
-            await here.batches.cancel(door, here.by, ref)
+        async def work(http: Transport) -> BatchEnd | None:
+            ref = await here.make(http)
+            assert (await here.batches.poll(http, here.by, ref)).end is None
+            await here.batches.cancel(http, here.by, ref)
             await asyncio.to_thread(server.advance, 1200.0)
-            status = await here.batches.poll(door, here.by, ref)
-            await here.batches.cancel(door, here.by, ref)
+            status = await here.batches.poll(http, here.by, ref)
+            await here.batches.cancel(http, here.by, ref)
             return status.end
 
-        assert here.during(work) is End.CANCELLED
+        assert here.during(work) is BatchEnd.CANCELLED
 
 
 def test_of_a_file_that_was_discarded_no_batch_is_made(tmp_path: Path) -> None:
-    with rehearsing(batch_latency="0") as server:
-        here = scene(server, tmp_path)
+    with rehearsal_server(batch_latency="0") as server:
+        here = bench(server, tmp_path)
 
-        async def work(door: Transport) -> ProviderError:
+        async def work(http: Transport) -> ProviderError:
             made = here.submission
-            input_ref = await here.batches.upload(door, here.by, made)
+            input_ref = await here.batches.upload(http, here.by, made)
             for _ in range(2):
-                await here.batches.discard(door, here.by, input_ref)
+                await here.batches.discard(http, here.by, input_ref)
             with pytest.raises(ProviderError) as caught:
-                await here.batches.create(door, here.by, made, input_ref)
+                await here.batches.create(http, here.by, made, input_ref)
             return caught.value
 
         error = here.during(work)

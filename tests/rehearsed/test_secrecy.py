@@ -15,7 +15,7 @@ from tests.accounts.test_secrecy import TABLES
 from tests.cli.conftest import Quire
 from tests.ledger.raw import Raw
 from tests.rehearsed.conftest import Serve
-from tests.rehearsed.doors import Answer, front_door
+from tests.rehearsed.front_proxy import Answer, front_proxy
 from tests.rehearsed.rehearsed import ANTHROPIC, GEMINI, OPENAI
 from tests.rehearsed.test_keys import VARIABLE, keep
 from tests.world import METADATA, sentences
@@ -78,7 +78,7 @@ def test_no_key_is_in_anything_that_a_run_leaves_behind(
     watching = Raw(ledger_url)  # keeps SQLite's log where it is
     watching.rows("SELECT count(*) FROM runs")
 
-    with front_door(repeating, server.url) as url:
+    with front_proxy(repeating, server.url) as url:
         variable, path = BASE[asks]
         monkeypatch.setenv(variable, url + path)
         told = list(everything_that_is_said(quire, asks))
@@ -111,7 +111,7 @@ def everything_that_is_said(quire: Quire, asks: str) -> Iterator[bytes]:
         ["show"],
         ["prompt", "1"],
         ["runs"],
-        *(["ledger", "--request", str(each["id"])] for each in quire.json("ledger", "1")),
+        *(["ledger", "--request", str(item["id"])] for item in quire.json("ledger", "1")),
     ]
     for command in commands:
         yield typed(*command).output.encode()
@@ -148,5 +148,5 @@ def rows(raw: Raw) -> Iterator[bytes]:
     """Every value of every table, what is compressed also in plain."""
     for (table,) in raw.rows(TABLES[raw.dialect]):
         for row in raw.rows(f"SELECT * FROM {table}"):
-            for each in row:
-                yield each if isinstance(each, bytes) else str(each).encode()
+            for item in row:
+                yield item if isinstance(item, bytes) else str(item).encode()

@@ -39,9 +39,9 @@ def test_a_narrow_run_does_not_narrow_a_wide_one_of_the_same_model(rehearse: Reh
     here = rehearse(latency="0.1")
     here.ingest(sentences(200), "wide")
     wide = here.start(pack_size=1, concurrency=32)
-    known = {each.id for each in here.engine.documents()}
+    known = {document.id for document in here.engine.documents()}
     here.ingest(sentences(100), "narrow")
-    others = [each.id for each in here.engine.documents() if each.id not in known]
+    others = [document.id for document in here.engine.documents() if document.id not in known]
     narrow = here.engine.run(
         schema=METADATA, model=here.asks, over=others, pack_size=1, concurrency=2
     )

@@ -6,7 +6,7 @@ import pytest
 
 from quire.domain.runs import HoldKind
 from quire.engine import RunHandle
-from tests.pipeline.dishes import recipe, states, text_stage
+from tests.pipeline.recipe_stages import recipe, task_states, text_stage
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import OPENAI, QuickClock, Rehearsed
 
@@ -30,7 +30,7 @@ def batched(
         here = rehearse(OPENAI, clock=QuickClock(60), batch_latency="20s", url=url)
         for number in range(COUNT):
             here.ingest([f"Document {number} speaks of itself."], f"doc{number}")
-        run = here.engine.cook(recipe(*STAGES), model=OPENAI, route="batch", min_batch_size=2)
+        run = here.engine.run_recipe(recipe(*STAGES), model=OPENAI, route="batch", min_batch_size=2)
         return here, run
 
     return make
@@ -42,9 +42,11 @@ Batched = Callable[[], tuple[Rehearsed, RunHandle]]
 def out(here: Rehearsed, run: RunHandle, stage: str) -> bool:
     """Whether a batch of this stage is at the provider."""
     with here.engine.ledger.snapshot() as tx:
-        key = next(each.id for each in tx.runs.stages(run.id) if each.name == stage)
-        lanes = [each.id for each in tx.requests.lanes_of_run(run.id) if each.stage_id == key]
-        found = [batch for lane in lanes for batch in tx.batches.out_of_lane(lane)]
+        key = next(
+            run_stage.id for run_stage in tx.runs.stages_of_run(run.id) if run_stage.name == stage
+        )
+        lanes = [item.id for item in tx.requests.lanes_of_run(run.id) if item.stage_id == key]
+        found = [batch for lane in lanes for batch in tx.batches.open_batches_of_lane(lane)]
     return bool(found) and run.progress().batches > 0
 
 
@@ -52,7 +54,7 @@ def paid(here: Rehearsed, run: RunHandle) -> None:
     """What was spent is what the attempts say."""
     with here.engine.ledger.snapshot() as tx:
         now = run.progress()
-        assert tx.attempts.spend(run.id) == (now.cost, now.presumed)
+        assert tx.attempts.spend_of_run(run.id) == (now.cost, now.presumed)
 
 
 @pytest.mark.parametrize("stage", ["first", "check", "second"])
@@ -66,7 +68,7 @@ def test_cancelling_while_a_batch_is_out_ends_with_what_was_paid_for(
     ended = run.wait()
 
     assert ended.state == "cancelled"
-    for counts in states(here.engine, run).values():
+    for counts in task_states(here.engine, run).values():
         assert set(counts) <= {"done", "cancelled"}
     paid(here, run)
 
@@ -80,11 +82,11 @@ def test_pausing_while_a_batch_is_out_collects_it_and_sends_nothing_more(
     run.pause()
 
     here.engine.drive(run.id)
-    assert [each.kind for each in run.progress().holds] == [HoldKind.USER]
+    assert [hold.kind for hold in run.progress().holds] == [HoldKind.USER]
     run.resume()
 
     assert run.wait().state == "finished"
-    assert states(here.engine, run) == ALL
+    assert task_states(here.engine, run) == ALL
     paid(here, run)
 
 
@@ -97,7 +99,7 @@ def test_a_rerun_while_a_batch_is_out_counts_only_new_answers(batched: Batched, 
     assert owed >= COUNT
     ended = run.wait()
 
-    found = {name: counts["done"] for name, counts in states(here.engine, run).items()}
+    found = {name: counts["done"] for name, counts in task_states(here.engine, run).items()}
     assert ended.state == "finished"
     assert (found["first"], found["second"]) == (COUNT, COUNT)
     assert found["check"] in (COUNT, 2 * COUNT)
@@ -112,7 +114,7 @@ def test_a_run_through_batches_stops_after_a_stage(batched: Batched) -> None:
 
     run.wait()
 
-    assert states(here.engine, run) == {**ALL, "second": {}}
+    assert task_states(here.engine, run) == {**ALL, "second": {}}
     assert run.progress().batches == 0
     run.resume()
     assert run.wait().state == "finished"

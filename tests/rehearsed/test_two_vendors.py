@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from quire.domain.runs import HoldKind
-from tests.patience import at_most
-from tests.pipeline.dishes import recipe, states, text_stage
+from tests.pipeline.recipe_stages import recipe, task_states, text_stage
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import ANTHROPIC, KEYS, OPENAI, QuickClock, Rehearsed
 from tests.rehearsed.test_batch_routes import skipping
+from tests.time_limits import at_most
 
 COUNT = 6
 BY_HAND = "ANTHROPIC_API_KEY"
@@ -24,13 +24,15 @@ IN_TURN = (
 )
 
 
-def begun(rehearse: Rehearse, url: str, stages: Any, **scene: Any) -> tuple[Rehearsed, Any]:
+def begun(rehearse: Rehearse, url: str, stages: Any, **server_config: Any) -> tuple[Rehearsed, Any]:
     """A run of these stages over a few documents."""
-    here = rehearse(OPENAI, url=url, clock=QuickClock(60), **{"batch_latency": "20s", **scene})
+    here = rehearse(
+        OPENAI, url=url, clock=QuickClock(60), **{"batch_latency": "20s", **server_config}
+    )
     for number in range(COUNT):
         here.ingest([f"Document {number} speaks of itself."], f"doc{number}")
     cooked = recipe(*stages)
-    return here, here.engine.cook(cooked, model=OPENAI, route="batch", min_batch_size=2)
+    return here, here.engine.run_recipe(cooked, model=OPENAI, route="batch", min_batch_size=2)
 
 
 @pytest.mark.parametrize("stages", [APART, IN_TURN], ids=["apart", "in turn"])
@@ -49,7 +51,7 @@ def test_a_missing_key_holds_the_run_and_nothing_is_lost(
     run.resume()
     ended = run.wait(at_most(60))
     assert ended.state == "finished"
-    assert states(here.engine, run) == {"first": {"done": COUNT}, "second": {"done": COUNT}}
+    assert task_states(here.engine, run) == {"first": {"done": COUNT}, "second": {"done": COUNT}}
     assert len(here.server.batches()) == 2
 
 
@@ -59,7 +61,7 @@ def test_a_key_that_goes_missing_while_its_batch_is_out_spares_the_other_vendors
     here, run = begun(rehearse, ledger_url, APART, batch_latency="600s")
 
     def both_out(progress: Any) -> None:
-        if [each.state for each in here.engine.batches()] == ["open", "open"]:
+        if [batch.state for batch in here.engine.batches()] == ["open", "open"]:
             here.engine.stop()
 
     here.engine.drive(run.id, both_out)
@@ -69,7 +71,9 @@ def test_a_key_that_goes_missing_while_its_batch_is_out_spares_the_other_vendors
     held = run.wait(at_most(60))
 
     assert [hold.kind for hold in held.holds] == [HoldKind.CREDENTIAL]
-    assert states(here.engine, run)["first"] == {"done": COUNT}  # collected although it is held
+    assert task_states(here.engine, run)["first"] == {
+        "done": COUNT
+    }  # collected although it is held
     monkeypatch.setenv(BY_HAND, KEYS[BY_HAND])
     run.resume()
     assert run.wait(skipping(here, 600)).state == "finished"

@@ -11,22 +11,22 @@ from quire.providers.anthropic import Anthropic
 from quire.providers.gemini import Gemini
 from quire.providers.http import HttpProvider, Transport
 from quire.providers.openai import OpenAI
-from quire.providers.protocol import Vendor
-from quire.providers.registry import Providers
+from quire.providers.protocol import WireFormat
+from quire.providers.provider_registry import Providers
 from quire.rehearsal.exchange import GARBAGE
 from tests.cli.conftest import Quire
 from tests.rehearsed.conftest import Rehearse, Serve
 from tests.rehearsed.rehearsed import ANTHROPIC, GEMINI, OPENAI, Rehearsed
 from tests.world import sentences
 
-VENDOR: dict[str, Callable[[], Vendor]] = {OPENAI: OpenAI, ANTHROPIC: Anthropic, GEMINI: Gemini}
+VENDOR: dict[str, Callable[[], WireFormat]] = {OPENAI: OpenAI, ANTHROPIC: Anthropic, GEMINI: Gemini}
 WORD = b"UNHEARD"  # what the old decoder has never heard of
 
 
 class One(Providers):
     """Who answers: always the same vendor, over real connections."""
 
-    def __init__(self, vendor: Vendor) -> None:
+    def __init__(self, vendor: WireFormat) -> None:
         """Speak a vendor's words."""
         super().__init__()
         self._provider = HttpProvider(vendor, Transport())
@@ -41,7 +41,7 @@ class One(Providers):
         await self._provider.close()
 
 
-def old(asks: str) -> Vendor:
+def old(asks: str) -> WireFormat:
     """A vendor's file as it was before some word was in use."""
     vendor = VENDOR[asks]()
     known = vendor.decode
@@ -55,14 +55,14 @@ def old(asks: str) -> Vendor:
     return vendor
 
 
-def mended(asks: str) -> Vendor:
+def mended(asks: str) -> WireFormat:
     """The same file once somebody has mended it."""
     vendor = VENDOR[asks]()
     vendor.decoder_version = 2
     return vendor
 
 
-def speaking(here: Rehearsed, vendor: Vendor) -> Rehearsed:
+def speaking(here: Rehearsed, vendor: WireFormat) -> Rehearsed:
     """The engine, with this vendor's file."""
     here.engine.providers = One(vendor)
     return here
@@ -78,8 +78,8 @@ def test_a_mended_decoder_reads_what_was_kept_without_a_second_call(
     held = run.progress()
     assert [hold.kind.value for hold in held.holds] == ["undecodable"]
     assert held.presumed > 0
-    kept = [each for each in here.attempts(run.id) if each.error]
-    assert [each.raw is not None and WORD.decode() in each.raw for each in kept] == [True]
+    kept = [attempt for attempt in here.attempts(run.id) if attempt.error]
+    assert [view.raw is not None and WORD.decode() in view.raw for view in kept] == [True]
     here.close()
     later = speaking(rehearse(asks, url=ledger_url, server=here.server), mended(asks))
 
@@ -122,7 +122,7 @@ def test_garbage_is_kept_and_the_command_line_says_what_to_do(quire: Quire, serv
     held = quire(*run, code=4)
 
     assert "run 1 is held: 0 of 30 blocks done" in held.stdout
-    (line,) = [each for each in held.stderr.splitlines() if "is held (undecodable)" in each]
+    (line,) = [name for name in held.stderr.splitlines() if "is held (undecodable)" in name]
     assert "the response is kept" in line
     assert "`quire retry 1` asks, and pays, again" in line
     (attempt,) = quire.json("ledger", "--request", "1")["attempts"]

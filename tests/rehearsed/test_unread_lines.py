@@ -7,26 +7,26 @@ from typing import Any
 
 import pytest
 
-from quire.dispatch.reading import Line, body_of, read
+from quire.dispatch.response_decoder import BatchLine, decode_response, response_body
 from quire.domain.accounts import Account
 from quire.domain.batches import BatchRow
 from quire.domain.errors import Undecodable
 from quire.domain.ids import AttemptId, BatchId
 from quire.domain.runs import HoldKind
-from quire.providers import batching
+from quire.providers import batch_requests
 from quire.providers.anthropic_batches import AnthropicBatches
-from quire.providers.gemini_batches import GeminiBatches
+from quire.providers.gemini import GeminiBatches
 from quire.providers.http import HttpProvider
 from quire.providers.openai import OpenAI
 from quire.providers.openai_batches import OpenAIBatches
 from quire.providers.transport import Transport
 from tests.cli.conftest import Quire
-from tests.patience import at_most
 from tests.pipeline.test_money import assert_counts_agree
 from tests.rehearsed.conftest import Rehearse, Serve
-from tests.rehearsed.garbling import BLOCKS, garble_lines, half, held, nameless
+from tests.rehearsed.garbled_lines import BLOCKS, garble_lines, half, run_until_held, without_name
 from tests.rehearsed.rehearsed import ANTHROPIC, GEMINI, OPENAI, QuickClock, Rehearsed
 from tests.rehearsed.test_undecodable import WORD, mended, speaking
+from tests.time_limits import at_most
 from tests.world import sentences
 
 BATCHES = {OPENAI: OpenAIBatches, ANTHROPIC: AnthropicBatches, GEMINI: GeminiBatches}
@@ -61,11 +61,11 @@ def test_a_line_that_still_names_its_call_is_kept_as_its_response(
 ) -> None:
     garbled(half)
 
-    run = held(batched)
+    run = run_until_held(batched)
 
-    kept = [each for each in batched.attempts(run.id) if each.error]
+    kept = [attempt for attempt in batched.attempts(run.id) if attempt.error]
     assert len(kept) == 2
-    assert all(each.raw and '"custom_id"' in each.raw for each in kept)
+    assert all(attempt_view.raw and '"custom_id"' in attempt_view.raw for attempt_view in kept)
     view = batched.engine.batch(1)
     assert (view.unread, view.kept, view.missing, view.answered) == (2, 0, 0, 10)
     check_paid_once(batched, run)
@@ -74,14 +74,14 @@ def test_a_line_that_still_names_its_call_is_kept_as_its_response(
 def test_a_line_that_names_no_call_is_kept_with_its_batch(
     batched: Rehearsed, garbled: Callable[..., None]
 ) -> None:
-    garbled(nameless)
+    garbled(without_name)
 
-    run = held(batched)
+    run = run_until_held(batched)
 
     view = batched.engine.batch(1)
     assert (view.unread, view.kept, view.missing) == (2, 2, 2)
-    lines = [json.loads(each) for each in batched.engine.batch_lines(1)]
-    assert all(each["response"]["body"] for each in lines)
+    lines = [json.loads(line) for line in batched.engine.batch_lines(1)]
+    assert all(line["response"]["body"] for line in lines)
     assert "quire batches show 1 --lines" in run.progress().holds[0].detail
     check_paid_once(batched, run)
 
@@ -89,7 +89,7 @@ def test_a_line_that_names_no_call_is_kept_with_its_batch(
 def test_a_row_that_can_be_read_counts_whichever_came_first(
     batched: Rehearsed, garbled: Callable[..., None]
 ) -> None:
-    garbled(lambda line: [*half(line), line, *nameless(line)])
+    garbled(lambda line: [*half(line), line, *without_name(line)])
 
     progress = batched.start(route="batch", min_batch_size=2, pack_size=3).wait(at_most(60))
 
@@ -103,13 +103,13 @@ def test_lines_that_are_read_again_are_kept_once(
     batched: Rehearsed, garbled: Callable[..., None]
 ) -> None:
     ends = (b'-1"', b'-2"')
-    garbled(lambda each: nameless(each) if any(end in each for end in ends) else [each], 10**6)
+    garbled(lambda item: without_name(item) if any(end in item for end in ends) else [item], 10**6)
     batched.server.change_faults("batch_truncate@1")
 
-    run = held(batched)
+    run = run_until_held(batched)
 
     assert len(batched.engine.batch_lines(1)) == 2
-    fetched = [each for each in batched.server.entries() if each.path.endswith("/content")]
+    fetched = [entry for entry in batched.server.entries() if entry.path.endswith("/content")]
     assert len(fetched) > 1
     check_paid_once(batched, run)
 
@@ -117,7 +117,7 @@ def test_lines_that_are_read_again_are_kept_once(
 def test_a_purge_takes_lines_along_that_may_be_about_the_document(
     batched: Rehearsed, garbled: Callable[..., None]
 ) -> None:
-    garbled(lambda line: [line, *nameless(line)])
+    garbled(lambda line: [line, *without_name(line)])
     batched.start(route="batch", min_batch_size=2, pack_size=3).wait(at_most(60))
     assert len(batched.engine.batch_lines(1)) == 2
 
@@ -130,7 +130,7 @@ def test_the_command_line_says_where_such_lines_are(
     quire: Quire, serve: Serve, garbled: Callable[..., None]
 ) -> None:
     serve(batch_latency="0.1")
-    garbled(nameless)
+    garbled(without_name)
     route = ("--route", "batch", "--min-batch-size", "2", "--pack-size", "3", "--poll", "0.1")
 
     told = quire("run", "-s", "metadata", "-m", OPENAI, *route[:-2], code=4)
@@ -140,7 +140,7 @@ def test_the_command_line_says_where_such_lines_are(
     assert "2 missing, 2 unreadable" in shown
     assert "2 kept here: quire batches show 1 --lines" in shown
     lines = quire("batches", "show", "1", "--lines").stdout.splitlines()
-    assert [json.loads(each)["customId"][0] for each in lines] == ["q", "q"]
+    assert [json.loads(line)["customId"][0] for line in lines] == ["q", "q"]
     assert quire.json("batches", "show", "1", "--lines")["lines"] == lines
 
 
@@ -152,7 +152,7 @@ def test_a_newer_quire_reads_a_line_that_was_kept_without_a_second_call(
 
     def old(self: Any, line: bytes, account: Account) -> BatchRow:
         row: BatchRow = known(self, line, account)
-        return batching.unreadable(line) if WORD in line else row
+        return batch_requests.unreadable_row(line) if WORD in line else row
 
     here = rehearse(asks, url=ledger_url, clock=QuickClock(240), batch_latency="20s")
     here.ingest([f"{WORD.decode()} block.", *sentences(BLOCKS - 1)])
@@ -180,12 +180,12 @@ def test_a_newer_quire_leaves_lines_that_name_no_call_to_a_person(
     here = rehearse(OPENAI, url=ledger_url, clock=QuickClock(240), batch_latency="20s")
     here.ingest([f"{WORD.decode()} block.", *sentences(BLOCKS - 1)])
     with monkeypatch.context() as before:
-        unread = lambda self, line, account: batching.unreadable(line)  # noqa: E731
+        unread = lambda self, line, account: batch_requests.unreadable_row(line)  # noqa: E731
         before.setattr(BATCHES[OPENAI], "row", unread)
         run = here.start(route="batch", min_batch_size=2, pack_size=3)
         run.wait(at_most(60))
     with here.engine.ledger.transaction() as tx:
-        tx.batches.keep_line(BatchId(1), b"somebody's", here.engine._outside.now())
+        tx.batches.keep_line(BatchId(1), b"somebody's", here.engine.runtime.now())
 
     after = speaking(here, mended(OPENAI)).engine.drive(run.id, at_most(60))
 
@@ -194,10 +194,10 @@ def test_a_newer_quire_leaves_lines_that_name_no_call_to_a_person(
 
 
 def test_what_is_no_line_about_this_very_call_stays_as_it_is() -> None:
-    about = Line(OpenAIBatches(), AttemptId(7))
+    about = BatchLine(OpenAIBatches(), AttemptId(7))
     line = b'{"custom_id":"%s","response":{"status_code":%d,"body":{"output":[]}}}'
 
-    assert body_of(about, line % (b"q-7", 200)) == b'{"output":[]}'
+    assert response_body(about, line % (b"q-7", 200)) == b'{"output":[]}'
     for raw in (
         line % (b"q-8", 200),
         line % (b"q-7", 500),
@@ -205,7 +205,7 @@ def test_what_is_no_line_about_this_very_call_stays_as_it_is() -> None:
         b'{"output":[]}',
         b"\xff[",
     ):
-        assert body_of(about, raw) == raw
+        assert response_body(about, raw) == raw
 
 
 def test_a_reader_of_lines_that_fails_loses_nothing() -> None:
@@ -213,7 +213,9 @@ def test_a_reader_of_lines_that_fails_loses_nothing() -> None:
         def row(self, line: bytes, account: Account) -> BatchRow:
             raise KeyError("a bug")
 
-    found = read(HttpProvider(OpenAI(), Transport()), b"{}", line=Line(Failing(), AttemptId(7)))
+    found = decode_response(
+        HttpProvider(OpenAI(), Transport()), b"{}", line=BatchLine(Failing(), AttemptId(7))
+    )
 
     assert isinstance(found, Undecodable)
     assert "KeyError" in str(found)

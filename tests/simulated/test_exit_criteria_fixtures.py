@@ -8,8 +8,8 @@ from jsonschema_rs import validator_for
 from markdown_it import MarkdownIt
 
 from quire.domain.data import Json
-from quire.simulated.filling import compile_filler
-from quire.simulated.subject import read
+from quire.simulated.field_values import read_block_text
+from quire.simulated.record_filler import compile_filler
 
 ROOT = Path(__file__).parents[2]
 CRITERIA = ROOT / "tests" / "fixtures" / "exit_criteria"
@@ -23,7 +23,7 @@ def schema_in(path: Path) -> dict[str, Json]:
 
 def test_the_document_has_29_blocks_of_headings_and_paragraphs() -> None:
     tokens = MarkdownIt().parse((CRITERIA / "document.md").read_text())
-    opened = [each.type for each in tokens if each.level == 0 and each.nesting == 1]
+    opened = [token.type for token in tokens if token.level == 0 and token.nesting == 1]
 
     assert len(opened) == 29
     assert set(opened) == {"heading_open", "paragraph_open"}
@@ -39,9 +39,9 @@ def test_the_instructions_have_about_1600_tokens(name: str) -> None:
 
 @pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.stem)
 def test_the_simulated_model_can_satisfy_the_schema_for_every_block(path: Path) -> None:
-    schema = {key: each for key, each in schema_in(path).items() if key != "prompt_config"}
+    schema = {key: item for key, item in schema_in(path).items() if key != "prompt_config"}
     fill, valid = compile_filler(schema), validator_for(schema).is_valid
     blocks = (CRITERIA / "document.md").read_text().split("\n\n")
 
-    assert all(valid(fill(read(block))) for block in blocks)
-    assert set(schema_in(path)["properties"]) == set(fill(read("word")))  # type: ignore[arg-type]
+    assert all(valid(fill(read_block_text(block))) for block in blocks)
+    assert set(schema_in(path)["properties"]) == set(fill(read_block_text("word")))  # type: ignore[arg-type]

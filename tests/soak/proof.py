@@ -35,7 +35,7 @@ def calls(log: Path) -> list[Sent]:
     return [Sent(int(attempt), int(blocks), contents) for attempt, blocks, contents, _ in lines]
 
 
-def exported(path: Path) -> Iterator[tuple[Any, Any]]:
+def read_export(path: Path) -> Iterator[tuple[Any, Any]]:
     """Each block of an export with what was found about it, moments and names of files apart."""
     with path.open("rb") as file:
         for line in file:

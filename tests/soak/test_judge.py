@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 
 from quire.engine import Engine, RunHandle, open_engine
-from quire.engine.judging import start_experiment
-from quire.kits.judge.reading import read_experiment
+from quire.engine.experiments import start_experiment
+from quire.kits.judge.experiment_file import read_experiment
+from quire.kits.judge.experiment_rows import ExperimentRows
 from quire.kits.judge.recipe import planned_tasks
-from quire.kits.judge.rows import ExperimentRows
 from quire.providers.catalog import CATALOG
-from quire.rehearsal.thread import Rehearsing, rehearsing
+from quire.rehearsal.server import RehearsalThread, rehearsal_server
 from tests.crash.pace import VARIABLE, PacedClock
 from tests.crash.victim import Doomed
-from tests.kits.judge.piloting import SLIPS, bill, prove, write_pilot
-from tests.rehearsed.rehearsed import BASES, KEYS, VENDORS, billed
+from tests.kits.judge.pilots import SLIPS, bill, prove, write_pilot
+from tests.rehearsed.rehearsed import BASES, KEYS, VENDORS, billed_entries
 
 SAMPLES = int(os.environ.get("QUIRE_SOAK_SAMPLES", "30"))
 EVIDENCE = 20
@@ -42,9 +42,11 @@ def clock() -> PacedClock:
 @pytest.fixture
 def server(
     clock: PacedClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Rehearsing]:
+) -> Iterator[RehearsalThread]:
     """A server that every process finds."""
-    with rehearsing(models=CATALOG, clock=clock, batch_latency="300s", faults=FAULTS) as server:
+    with rehearsal_server(
+        models=CATALOG, clock=clock, batch_latency="300s", faults=FAULTS
+    ) as server:
         environment = {**KEYS, **{name: server.url + path for name, path in BASES.items()}}
         environment |= {"QUIRE_POLL": "20", "QUIRE_LEASE": "600", "NO_PROXY": "*"}
         environment |= {"TMPDIR": str(tmp_path), VARIABLE: str(clock.pace)}
@@ -78,15 +80,15 @@ def storm(run: RunHandle, url: str, planned: int) -> list[float]:
     return [*lives, round(time.monotonic() - born, 1)]
 
 
-def shown(rows: ExperimentRows, lives: list[float]) -> str:
+def format_figures(rows: ExperimentRows, lives: list[float]) -> str:
     """What became of the tasks, for people."""
     states = Counter((task.stage, task.state) for task in rows.tasks)
-    told = ", ".join(f"{count:,} {stage} {state}" for (stage, state), count in states.items())
+    counts = ", ".join(f"{count:,} {stage} {state}" for (stage, state), count in states.items())
     again = sum(task.attempts > 1 for task in rows.tasks)
-    return f"    {told}; {again} asked more than once\n    seconds of each worker's life: {lives}"
+    return f"    {counts}; {again} asked more than once\n    seconds of each worker's life: {lives}"
 
 
-def carry_out(engine: Engine, server: Rehearsing, folder: Path, kind: str) -> str:
+def run_experiment(engine: Engine, server: RehearsalThread, folder: Path, kind: str) -> str:
     """One experiment from its file to its tables, killed on the way; returns what to tell."""
     before, began = len(server.entries()), time.monotonic()
     path = write_pilot(folder, kind, VENDORS, SAMPLES, EVIDENCE)
@@ -98,9 +100,10 @@ def carry_out(engine: Engine, server: Rehearsing, folder: Path, kind: str) -> st
     rows = prove(engine, run.id, folder / f"{kind}-tables")
     now = run.progress()
     calls = [
-        (entry.model, entry.route, usage) for entry, usage in billed(server.entries()[before:])
+        (entry.model, entry.route, usage)
+        for entry, usage in billed_entries(server.entries()[before:])
     ]
-    made = [each for each in server.batches() if each["rows"]]
+    made = [batch for batch in server.batches() if batch["rows"]]
     total = bill(calls)
     assert now.cost <= total <= now.cost + now.presumed
     direct = sum(route == "direct" for _, route, _ in calls)
@@ -108,7 +111,7 @@ def carry_out(engine: Engine, server: Rehearsing, folder: Path, kind: str) -> st
     return "\n".join(
         [
             f"  {kind}: {len(rows.tasks):,} tasks, {now.calls:,} calls, {seconds:.0f} s",
-            shown(rows, lives),
+            format_figures(rows, lives),
             f"    spend {now.cost:,} + {now.presumed:,} presumed, the server's bill {total:,}"
             f" micro-dollars; {direct} of {len(calls):,} calls went direct;"
             f" {len(made)} batches on the server's record so far",
@@ -118,10 +121,10 @@ def carry_out(engine: Engine, server: Rehearsing, folder: Path, kind: str) -> st
 
 @pytest.mark.soak
 def test_pilots_of_an_ecc_and_a_control_experiment_add_up_after_ten_kills_each(
-    ledger_url: str, server: Rehearsing, clock: PacedClock, tmp_path: Path, tell: Tell
+    ledger_url: str, server: RehearsalThread, clock: PacedClock, tmp_path: Path, tell: Tell
 ) -> None:
     database = "postgresql" if ledger_url.startswith("postgres") else "sqlite"
     tell(f"\n{database}, {len(VENDORS)} models × {SAMPLES} samples × {EVIDENCE} evidences")
-    with open_engine(ledger_url, outside=Doomed("never", 0)) as engine:
+    with open_engine(ledger_url, runtime=Doomed("never", 0)) as engine:
         for kind in ("ecc", "control"):
-            tell(carry_out(engine, server, tmp_path, kind))
+            tell(run_experiment(engine, server, tmp_path, kind))

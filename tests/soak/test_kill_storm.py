@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from quire.engine import open_engine
-from tests.soak.proof import Sent, assert_each_task_done_once, calls, exported, write_rows
+from tests.soak.proof import Sent, assert_each_task_done_once, calls, read_export, write_rows
 from tests.world import METADATA
 
 BLOCKS = 20_000
@@ -36,7 +36,7 @@ def order(url: str, rows: Path) -> int:
         ).id
 
 
-def begin(url: str, run: int, log: Path) -> subprocess.Popen[bytes]:
+def start_worker(url: str, run: int, log: Path) -> subprocess.Popen[bytes]:
     """Start a process that works on the run."""
     command = [sys.executable, "-m", "tests.crash.victim", url, str(run), "never", "0"]
     return subprocess.Popen([*command, f"log={log},latency={LATENCY}"])
@@ -48,10 +48,10 @@ def await_moment(worker: subprocess.Popen[bytes], log: Path, chance: random.Rand
         time.sleep(chance.uniform(0, 1))
         return
     wanted = _lines(log) + chance.randint(1, 60)
-    patience = time.monotonic() + LONGEST
+    deadline = time.monotonic() + LONGEST
     while _lines(log) < wanted:
         assert worker.poll() is None, "the run ended before the storm did"
-        assert time.monotonic() < patience, "the worker makes no calls"
+        assert time.monotonic() < deadline, "the worker makes no calls"
         time.sleep(0.01)
     time.sleep(chance.uniform(0, LATENCY))
 
@@ -61,11 +61,11 @@ def storm(url: str, run: int, log: Path) -> list[int]:
     chance = random.Random(20)
     lengths = [0]
     for _ in range(KILLS):
-        with begin(url, run, log) as worker:
+        with start_worker(url, run, log) as worker:
             await_moment(worker, log, chance)
             worker.kill()
         lengths.append(_lines(log))
-    with begin(url, run, log) as last:
+    with start_worker(url, run, log) as last:
         assert last.wait() == 0
     return [*lengths, _lines(log)]
 
@@ -74,12 +74,12 @@ def _lines(log: Path) -> int:
     return log.read_bytes().count(b"\n") if log.exists() else 0
 
 
-def sent_again(sent: Sequence[Sent], lengths: Sequence[int]) -> list[int]:
+def count_resent(sent: Sequence[Sent], lengths: Sequence[int]) -> list[int]:
     """For each life, how many of its calls were sent once more in a later one."""
     again: list[int] = []
     for start, end in pairwise(lengths):
-        later = {each.contents for each in sent[end:]}
-        again.append(sum(each.contents in later for each in sent[start:end]))
+        later = {response.contents for response in sent[end:]}
+        again.append(sum(response.contents in later for response in sent[start:end]))
     return again
 
 
@@ -102,8 +102,8 @@ def test_fifty_kills_cost_no_more_than_the_calls_in_flight(
         engine.export(engine.get(run).id, str(tmp_path / "storm.jsonl"))
 
     sent = calls(log)
-    different = {each.contents: each.blocks for each in sent}
-    again = sent_again(sent, lengths)
+    different = {response.contents: response.blocks for response in sent}
+    again = count_resent(sent, lengths)
     in_flight = [min(CONCURRENCY, end - start) for start, end in pairwise(lengths[:-1])]
     twice = len(sent) - len(different)
     database = "postgresql" if "://" in ledger_url else "sqlite"
@@ -114,10 +114,13 @@ def test_fifty_kills_cost_no_more_than_the_calls_in_flight(
         f" the ledger says {resent}); often: {Counter(again)}"
     )
     assert len(again) == KILLS + 1
-    assert sum(each > 0 for each in again) > KILLS / 2, "too few kills found calls in flight"
-    assert all(each <= most for each, most in zip(again, [*in_flight, 0], strict=True))
+    assert sum(number > 0 for number in again) > KILLS / 2, "too few kills found calls in flight"
+    assert all(number <= most for number, most in zip(again, [*in_flight, 0], strict=True))
     assert twice <= sum(in_flight)
     assert sum(different.values()) == BLOCKS
     assert_each_task_done_once(ledger_url, BLOCKS)
-    storm_rows, calm_rows = exported(tmp_path / "storm.jsonl"), exported(tmp_path / "calm.jsonl")
+    storm_rows, calm_rows = (
+        read_export(tmp_path / "storm.jsonl"),
+        read_export(tmp_path / "calm.jsonl"),
+    )
     assert all(one == other for one, other in zip(storm_rows, calm_rows, strict=True))

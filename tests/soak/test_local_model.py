@@ -16,7 +16,7 @@ import pytest
 
 import quire
 from quire.domain.errors import NotFound
-from quire.local.finding import weights
+from quire.local.install import installed_weights
 
 pytestmark = pytest.mark.soak
 
@@ -58,7 +58,7 @@ SCHEMA: dict[str, Any] = {
 def server() -> Iterator[str]:
     """The model, served by a process of its own; gives its address."""
     try:
-        weights()
+        installed_weights()
     except NotFound:
         subprocess.run([*QUIRE, "local", "install"], check=True)
     command = [*QUIRE, "local", "serve", "--port", "0", "--threads", "1"]
@@ -70,9 +70,9 @@ def server() -> Iterator[str]:
         yield found.group(1)
     finally:
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=ENDED_SECONDS)
-    assert process.returncode == 0, told
-    assert re.search(r"ended; \d+ calls answered", told), told
+        _, output = process.communicate(timeout=ENDED_SECONDS)
+    assert process.returncode == 0, output
+    assert re.search(r"ended; \d+ calls answered", output), output
 
 
 @pytest.fixture
@@ -98,19 +98,19 @@ def test_every_block_of_a_document_is_answered_in_the_form_that_was_asked(
     run = engine.run(over=engine.ingest("minutes.md"), schema=SCHEMA, model=MODEL, **policy)
     run.wait()
 
-    rows, told = run.rows(), run.progress()
+    rows, progress = run.rows(), run.progress()
     assert [row["status"] for row in rows] == ["accepted"] * BLOCKS
     for row in rows:
         answer = {name: row[name] for name in SCHEMA["properties"] if row.get(name) is not None}
         jsonschema_rs.validate(SCHEMA, answer)
-    assert calls <= told.calls <= 3 * calls
-    assert told.packed_tasks >= BLOCKS
-    assert told.input_tokens > 50 * told.calls
-    assert told.output_tokens > 5 * BLOCKS
-    assert (told.cost, told.presumed, told.holds) == (0, 0, ())
+    assert calls <= progress.calls <= 3 * calls
+    assert progress.packed_tasks >= BLOCKS
+    assert progress.input_tokens > 50 * progress.calls
+    assert progress.output_tokens > 5 * BLOCKS
+    assert (progress.cost, progress.presumed, progress.holds) == (0, 0, ())
     tell(
-        f"\n{MODEL}, {policy}: {BLOCKS} blocks in {told.calls} calls, {told.input_tokens:,} tokens"
-        f" in, {told.output_tokens:,} out, {monotonic() - began:.1f} s"
+        f"\n{MODEL}, {policy}: {BLOCKS} blocks in {progress.calls} calls, {progress.input_tokens:,}"
+        f" tokens in, {progress.output_tokens:,} out, {monotonic() - began:.1f} s"
     )
 
 
@@ -136,7 +136,7 @@ def test_a_strangers_client_is_answered_in_the_form_it_asks_for(server: str) -> 
         "additionalProperties": False,
     }
     with openai.OpenAI(base_url=server, api_key="none") as client:
-        said = client.chat.completions.create(
+        completion = client.chat.completions.create(
             model="smollm2",
             messages=[{"role": "user", "content": "What is the capital of France?"}],
             max_tokens=60,
@@ -146,10 +146,10 @@ def test_a_strangers_client_is_answered_in_the_form_it_asks_for(server: str) -> 
             },
         )
 
-    assert list(orjson.loads(said.choices[0].message.content or "")) == ["capital"]
-    assert said.usage is not None
-    assert said.usage.completion_tokens > 0
-    assert said.model == "smollm2"
+    assert list(orjson.loads(completion.choices[0].message.content or "")) == ["capital"]
+    assert completion.usage is not None
+    assert completion.usage.completion_tokens > 0
+    assert completion.model == "smollm2"
 
 
 def test_where_nothing_listens_the_run_is_held_and_says_what_to_type(

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.soak.labour import PER_CALL
+from tests.soak.job_process import PER_CALL
 from tests.soak.proof import assert_each_task_done_once, calls, write_rows
 
 BLOCKS = int(os.environ.get("QUIRE_SOAK_BLOCKS", "1_000_000"))
@@ -22,29 +22,29 @@ Figures = list[dict[str, Any]]
 
 def start(steps: str, url: str, what: object, log: Path) -> subprocess.Popen[bytes]:
     """Start a process that does some steps of the job."""
-    command = [sys.executable, "-m", "tests.soak.labour", steps, url, str(what), f"log={log}"]
+    command = [sys.executable, "-m", "tests.soak.job_process", steps, url, str(what), f"log={log}"]
     return subprocess.Popen(command, stdout=subprocess.PIPE)
 
 
 def finish(process: subprocess.Popen[bytes]) -> Figures:
     """Let a process end well; returns what it said."""
-    said, _ = process.communicate()
+    output, _ = process.communicate()
     assert process.returncode == 0
-    return [orjson.loads(line) for line in said.splitlines()]
+    return [orjson.loads(line) for line in output.splitlines()]
 
 
-def shown(name: str, figures: Figures) -> str:
+def format_figures(name: str, figures: Figures) -> str:
     """What a process said, for people."""
-    lines = (" ".join(f"{key}={value}" for key, value in each.items()) for each in figures)
+    lines = (" ".join(f"{key}={value}" for key, value in figure.items()) for figure in figures)
     return "\n    ".join((f"\n{name}, {BLOCKS:,} blocks", *lines))
 
 
 def assert_each_block_was_sent_once(log: Path, figures: Figures) -> str:
     """By the model's own log: as many calls as packs, and every block in one of them."""
     sent = calls(log)
-    (packs,) = {each["packs"] for each in figures if each["what"] == "ended"}
-    assert len(sent) == packs == len({each.contents for each in sent})
-    assert sum(each.blocks for each in sent) == BLOCKS
+    (packs,) = {figure["packs"] for figure in figures if figure["what"] == "ended"}
+    assert len(sent) == packs == len({response.contents for response in sent})
+    assert sum(response.blocks for response in sent) == BLOCKS
     return f"    {len(sent):,} calls, {packs:,} packs, fewest {-(-BLOCKS // PER_CALL):,}"
 
 
@@ -57,11 +57,11 @@ def test_a_million_blocks_on_sqlite_stay_under_a_gibibyte(
 
     figures = finish(start("order+work", url, rows, log))
 
-    tell(shown("sqlite, 1 worker", figures))
+    tell(format_figures("sqlite, 1 worker", figures))
     tell(assert_each_block_was_sent_once(log, figures))
     assert_each_task_done_once(url, BLOCKS)
     assert figures[-1]["state"] == "finished"
-    assert max(each.get("peak", 0) for each in figures) < MOST_MEMORY
+    assert max(figure.get("peak", 0) for figure in figures) < MOST_MEMORY
 
 
 @pytest.mark.soak
@@ -70,16 +70,16 @@ def test_a_million_blocks_on_postgresql_are_done_once_by_four_workers(
 ) -> None:
     rows, log = write_rows(tmp_path / "rows.jsonl", BLOCKS), tmp_path / "calls.log"
     ordered = finish(start("order", postgres_database, rows, log))
-    tell(shown("postgresql, 1 process to ingest and plan", ordered))
+    tell(format_figures("postgresql, 1 process to ingest and plan", ordered))
     run = ordered[-1]["run"]
 
     workers = [start("work", postgres_database, run, log) for _ in range(WORKERS)]
-    figures = [finish(each) for each in workers]
+    figures = [finish(worker) for worker in workers]
 
-    for number, each in enumerate(figures, 1):
-        tell(shown(f"postgresql, worker {number} of {WORKERS}", each))
-    together = [line for each in figures for line in each]
+    for number, figure in enumerate(figures, 1):
+        tell(format_figures(f"postgresql, worker {number} of {WORKERS}", figure))
+    together = [line for figure in figures for line in figure]
     tell(assert_each_block_was_sent_once(log, together))
     assert_each_task_done_once(postgres_database, BLOCKS)
-    assert [each[-1]["state"] for each in figures] == ["finished"] * WORKERS
-    assert max(each.get("peak", 0) for each in [*ordered, *together]) < MOST_MEMORY
+    assert [figure[-1]["state"] for figure in figures] == ["finished"] * WORKERS
+    assert max(record.get("peak", 0) for record in [*ordered, *together]) < MOST_MEMORY

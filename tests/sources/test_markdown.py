@@ -66,7 +66,7 @@ def test_line_endings_do_not_change_the_cutting(source: str) -> None:
     windows = plain.replace("\n", "\r\n")
 
     assert types(windows) == types(plain)
-    assert [each.replace("\r\n", "\n") for each in contents(windows)] == contents(plain)
+    assert [content.replace("\r\n", "\n") for content in contents(windows)] == contents(plain)
 
 
 @pytest.mark.parametrize(

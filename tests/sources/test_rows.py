@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from quire.domain.data import Json, canonical_json
 from quire.domain.errors import SourceUnreadable
-from quire.sources.reading import read_bytes, read_source
+from quire.sources.source_reader import read_bytes, read_source
 
 
 def contents(data: str, form: str, **columns: str) -> list[str]:
@@ -116,8 +116,8 @@ def test_other_columns_make_another_conversion_of_the_same_source() -> None:
     named = read_bytes(data, "csv", "f", text_column="a")
     keyed = read_bytes(data, "csv", "f", key_column="a")
 
-    assert len({each.conv_uid for each in (plain, named, keyed)}) == 3
-    assert len({each.source_uid for each in (plain, named, keyed)}) == 1
+    assert len({document.conv_uid for document in (plain, named, keyed)}) == 3
+    assert len({document.source_uid for document in (plain, named, keyed)}) == 1
     assert named.parsing_tool == "quire-csv/1;text=a"
 
 

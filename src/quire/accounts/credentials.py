@@ -4,9 +4,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.accounts.finding import DEFAULT_CREDENTIALS, FoundKey, Surroundings
-from quire.accounts.sealing import Box, Owner, digest_of
-from quire.accounts.vendors import checked_key, variables_of
+from quire.accounts.encryption import Box, Owner, digest_of
+from quire.accounts.key_search import (
+    DEFAULT_CREDENTIALS,
+    FoundKey,
+    KeySearch,
+    validate_key,
+    variables_of,
+)
 from quire.domain.accounts import Account, Credential, CredentialId, KeySource, Secret
 from quire.domain.errors import Conflict, NotFound, UsageError
 from quire.domain.states import CREDENTIAL
@@ -18,7 +23,7 @@ LONGEST_REASON = 300  # characters
 _MARKS = {CREDENTIAL.targets[move]: move for move in ("reject", "exhaust")}
 
 
-class Known(NamedTuple):
+class KnownKey(NamedTuple):
     """A key for somebody to look at."""
 
     provider: str
@@ -32,43 +37,50 @@ class Known(NamedTuple):
 
 def check_box(tx: Transaction, box: Box) -> None:
     """Refuse a secret key other than the one that the keys here are encrypted with."""
-    for each in stored(tx.credentials.all())[:1]:
-        box.open(each.sealed or b"", Owner(tx.credentials.workspace, each.provider, each.name))
+    for credential in stored_credentials(tx.credentials.list_credentials())[:1]:
+        box.open(
+            credential.sealed or b"",
+            Owner(tx.credentials.workspace, credential.provider, credential.name),
+        )
 
 
 def add(
     tx: Transaction, box: Box, provider: str, name: str, key: Secret, now: datetime
 ) -> CredentialId:
     """Keep a key, encrypted; one that was marked or removed before starts afresh."""
-    digest = digest_of(checked_key(key.reveal(), "the key"))
-    for each in stored(tx.credentials.of(provider)):
-        if each.digest == digest:
-            raise Conflict(f"that key is kept already, as {provider} {each.name}")
-        if each.name == name:
+    digest = digest_of(validate_key(key.reveal(), "the key"))
+    for item in stored_credentials(tx.credentials.credentials_of_provider(provider)):
+        if item.digest == digest:
+            raise Conflict(f"that key is kept already, as {provider} {item.name}")
+        if item.name == name:
             raise Conflict(
                 f"{provider} has a key called {name} already; give this one another name with"
                 f" --name, or `quire keys remove {provider} {name}` first"
             )
     sealed = box.seal(key, Owner(tx.credentials.workspace, provider, name))
     new = NewCredential(provider, name, KeySource.STORED, key.tail, digest, sealed)
-    credential = tx.credentials.add(new, now)
+    credential = tx.credentials.add_credential(new, now)
     if credential is None:
         raise Conflict(f"that key was kept just now, as {provider} {name}")
-    twins = [each.id for each in tx.credentials.of(provider) if each.digest == digest]
-    tx.credentials.move("clear", twins, "", now)
+    twins = [
+        item.id
+        for item in tx.credentials.credentials_of_provider(provider)
+        if item.digest == digest
+    ]
+    tx.credentials.move_credentials("clear", twins, "", now)
     return credential
 
 
 def remove(tx: Transaction, provider: str, name: str | None, now: datetime) -> Credential:
     """Erase a stored key; without a name, the only one."""
-    kept = stored(tx.credentials.of(provider))
+    kept = stored_credentials(tx.credentials.credentials_of_provider(provider))
     if name is None and len(kept) > 1:
-        names = ", ".join(each.name for each in kept)
+        names = ", ".join(credential.name for credential in kept)
         raise UsageError(f"{provider} has several stored keys; which one of {names}?")
-    found = [each for each in kept if name in (None, each.name)]
+    found = [credential for credential in kept if name in (None, credential.name)]
     if not found:
         raise NotFound(_nothing_to_remove(provider, name))
-    tx.credentials.remove(found[0].id, now)
+    tx.credentials.remove_credential(found[0].id, now)
     return found[0]
 
 
@@ -76,61 +88,75 @@ def mark(tx: Transaction, account: Account, state: str, reason: str, now: dateti
     """Set a credential aside as `invalid` or `spent`; false if it was set aside already."""
     if account.id is None:
         return False
-    said = " ".join(account.key.hide_in(reason).split())[:LONGEST_REASON]
-    moved = tx.credentials.move(_MARKS[state], [account.id], said or "no reason was given", now)
+    said = " ".join(account.key.redact(reason).split())[:LONGEST_REASON]
+    moved = tx.credentials.move_credentials(
+        _MARKS[state], [account.id], said or "no reason was given", now
+    )
     return bool(moved)
 
 
 def clear(tx: Transaction, now: datetime, provider: str | None = None) -> int:
     """Take marks away, so that the keys are tried again; returns how many had one."""
-    known = tx.credentials.all() if provider is None else tx.credentials.of(provider)
-    return len(tx.credentials.move("clear", [each.id for each in known], "", now))
+    known = (
+        tx.credentials.list_credentials()
+        if provider is None
+        else tx.credentials.credentials_of_provider(provider)
+    )
+    return len(
+        tx.credentials.move_credentials("clear", [credential.id for credential in known], "", now)
+    )
 
 
 def clear_one(tx: Transaction, account: Account, now: datetime) -> bool:
     """Take the mark of one account's credential away."""
-    return account.id is not None and bool(tx.credentials.move("clear", [account.id], "", now))
+    return account.id is not None and bool(
+        tx.credentials.move_credentials("clear", [account.id], "", now)
+    )
 
 
-def listing(tx: Transaction, arounds: Iterable[Surroundings]) -> list[Known]:
+def list_keys(tx: Transaction, searches: Iterable[KeySearch]) -> list[KnownKey]:
     """Every key there is, provider by provider, in the order in which they are tried."""
-    told = {each.provider: each.keys for each in arounds}
-    rows = tx.credentials.all()
-    providers = sorted({*told, *(each.provider for each in stored(rows))})
+    keys_by_provider = {around.provider: around.keys for around in searches}
+    rows = tx.credentials.list_credentials()
+    providers = sorted(
+        {*keys_by_provider, *(credential.provider for credential in stored_credentials(rows))}
+    )
     return [
         known
         for provider in providers
-        for known in _listed(
-            [each for each in rows if each.provider == provider], told.get(provider, ())
+        for known in _list_provider_keys(
+            [row for row in rows if row.provider == provider], keys_by_provider.get(provider, ())
         )
     ]
 
 
-def stored(rows: Iterable[Credential]) -> list[Credential]:
+def stored_credentials(rows: Iterable[Credential]) -> list[Credential]:
     """Those of them that are kept in the ledger."""
-    return [each for each in rows if each.source is KeySource.STORED]
+    return [row for row in rows if row.source is KeySource.STORED]
 
 
-def row_of(rows: Iterable[Credential], found: FoundKey) -> Credential | None:
+def row_of_key(rows: Iterable[Credential], found: FoundKey) -> Credential | None:
     """What the ledger knows of a key that was found outside it."""
     wanted = (found.source, found.name, found.digest)
-    return next((each for each in rows if (each.source, each.name, each.digest) == wanted), None)
+    return next((row for row in rows if (row.source, row.name, row.digest) == wanted), None)
 
 
-def _listed(rows: Sequence[Credential], found: Sequence[FoundKey]) -> Iterator[Known]:
-    for row in stored(rows):
-        yield _known(row, row.marked_at or row.created_at)
+def _list_provider_keys(
+    rows: Sequence[Credential], found: Sequence[FoundKey]
+) -> Iterator[KnownKey]:
+    for row in stored_credentials(rows):
+        yield _known_key(row, row.marked_at or row.created_at)
     for key in found:
-        seen = row_of(rows, key)
+        seen = row_of_key(rows, key)
         if seen is not None:
-            yield _known(seen, seen.marked_at)
+            yield _known_key(seen, seen.marked_at)
         elif key.name != DEFAULT_CREDENTIALS:  # which may not even be there
             state, tail = CREDENTIAL.start, key.key.tail
-            yield Known(key.provider, key.name, key.source, tail, state, "", None)
+            yield KnownKey(key.provider, key.name, key.source, tail, state, "", None)
 
 
-def _known(row: Credential, since: datetime | None) -> Known:
-    return Known(row.provider, row.name, row.source, row.tail, row.state, row.reason, since)
+def _known_key(row: Credential, since: datetime | None) -> KnownKey:
+    return KnownKey(row.provider, row.name, row.source, row.tail, row.state, row.reason, since)
 
 
 def _nothing_to_remove(provider: str, name: str | None) -> str:

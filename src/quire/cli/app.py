@@ -6,31 +6,25 @@ import typer
 
 from quire.cli import (
     batches,
-    deciding,
     doctor,
-    documents,
     exchanges,
-    failing,
-    judging,
+    judge,
     keys,
+    library,
     local,
-    looking,
     models,
-    planning,
-    probing,
+    plan,
+    probe,
     recipes,
-    regating,
-    rehearsing,
+    rehearse,
     results,
-    running,
-    schemas,
-    steering,
-    working,
+    run,
+    runs,
+    steer,
 )
-from quire.cli.edge import Commands
-from quire.cli.opening import Session
 from quire.cli.options import AsJson, LedgerUrl
 from quire.cli.printing import print_json, say
+from quire.cli.session import Commands, Session
 from quire.domain.version import VERSION
 
 PREPARE, RUN, LOOK, STEER = "Prepare", "Run", "Look", "Steer"
@@ -84,46 +78,46 @@ def version(as_json: AsJson = False) -> None:
 
 
 _COMMANDS = (
-    (PREPARE, documents.init, "quire init --ledger postgresql://me@localhost/quire"),
-    (PREPARE, documents.ingest, "quire ingest docs/ '*.md' rows.csv --text-column body"),
-    (PREPARE, documents.documents, "quire documents --json"),
+    (PREPARE, library.init, "quire init --ledger postgresql://me@localhost/quire"),
+    (PREPARE, library.ingest, "quire ingest docs/ '*.md' rows.csv --text-column body"),
+    (PREPARE, library.documents, "quire documents --json"),
     (
         RUN,
-        planning.plan,
+        plan.plan,
         "quire plan --schema clauses --model simulated/small\n\n"
         "Which way: quire plan --schema clauses --route auto --deadline 2h",
     ),
     (
         RUN,
-        running.run,
+        run.run,
         "quire run --schema clauses --model simulated/small --limit 20\n\n"
         "In batches: quire run --schema clauses --route batch --deadline 2h --detach",
     ),
-    (RUN, running.attach, "quire attach 3"),
-    (RUN, probing.probe, "quire probe --schema clauses --sample 50"),
-    (RUN, working.work, "quire work --workers 4 --until-idle"),
+    (RUN, run.attach, "quire attach 3"),
+    (RUN, probe.probe, "quire probe --schema clauses --sample 50"),
+    (RUN, run.work, "quire work --workers 4 --until-idle"),
     (LOOK, models.models, "quire models gpt-6 --check"),
-    (LOOK, looking.runs, "quire runs"),
-    (LOOK, looking.status, "quire status 3 --policy"),
+    (LOOK, runs.runs, "quire runs"),
+    (LOOK, runs.status, "quire status 3 --policy"),
     (LOOK, results.show, "quire show 3 --limit 5"),
     (LOOK, results.export, "quire export 3 -o out.jsonl --only accepted"),
-    (LOOK, failing.failures, "quire failures 3"),
+    (LOOK, runs.failures, "quire failures 3"),
     (LOOK, exchanges.prompt, "quire prompt 12"),
     (LOOK, exchanges.ledger, "quire ledger 3 --request 7"),
-    (LOOK, looking.events, "quire events 3"),
+    (LOOK, runs.events, "quire events 3"),
     (LOOK, doctor.doctor, "quire doctor --offline"),
-    (STEER, steering.pause, "quire pause 3"),
-    (STEER, steering.resume, "quire resume 3"),
-    (STEER, steering.cancel, "quire cancel 3"),
-    (STEER, steering.stop_after, "quire stop-after 3 summary"),
-    (STEER, steering.retry, "quire retry 3 --stage summary"),
-    (STEER, steering.waive, "quire waive 12 17"),
-    (STEER, steering.rerun, "quire rerun 3 --from summary"),
-    (STEER, regating.regate, "quire regate 3 --stage summary --apply"),
-    (STEER, deciding.approve, "quire approve 12 17"),
-    (STEER, deciding.reject, "quire reject 12 --note 'the date is missing'"),
-    (STEER, deciding.edit, "quire edit 12 --set urgency=3 --set topic=billing"),
-    (STEER, documents.purge, "quire purge 3 --yes"),
+    (STEER, steer.pause, "quire pause 3"),
+    (STEER, steer.resume, "quire resume 3"),
+    (STEER, steer.cancel, "quire cancel 3"),
+    (STEER, steer.stop_after, "quire stop-after 3 summary"),
+    (STEER, steer.retry, "quire retry 3 --stage summary"),
+    (STEER, steer.waive, "quire waive 12 17"),
+    (STEER, steer.rerun, "quire rerun 3 --from summary"),
+    (STEER, steer.regate, "quire regate 3 --stage summary --apply"),
+    (STEER, steer.approve, "quire approve 12 17"),
+    (STEER, steer.reject, "quire reject 12 --note 'the date is missing'"),
+    (STEER, steer.edit, "quire edit 12 --set urgency=3 --set topic=billing"),
+    (STEER, library.purge, "quire purge 3 --yes"),
     (LOOK, version, "quire version"),
 )
 
@@ -131,12 +125,12 @@ for panel, command, example in _COMMANDS:
     app.command(rich_help_panel=panel, epilog=f"Example: {example}")(command)
     if command is exchanges.ledger:
         app.add_typer(batches.app, name="batches", rich_help_panel=LOOK)
-    if command is documents.documents:
-        app.add_typer(schemas.app, name="schema", rich_help_panel=PREPARE)
+    if command is library.documents:
+        app.add_typer(library.schema_app, name="schema", rich_help_panel=PREPARE)
         app.add_typer(recipes.app, name="recipe", rich_help_panel=PREPARE)
         app.add_typer(keys.app, name="keys", rich_help_panel=PREPARE)
-        app.add_typer(judging.app, name="judge", rich_help_panel=RUN)
-        app.add_typer(rehearsing.app, name="rehearse", rich_help_panel=RUN)
+        app.add_typer(judge.app, name="judge", rich_help_panel=RUN)
+        app.add_typer(rehearse.app, name="rehearse", rich_help_panel=RUN)
         app.add_typer(local.app, name="local", rich_help_panel=RUN)
 
 

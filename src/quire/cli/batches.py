@@ -7,21 +7,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from quire.cli.opening import opened, tell
 from quire.cli.options import AsJson
-from quire.cli.outstanding import NEEDS, OVER, counted_there, in_words, next_look, went_direct
 from quire.cli.printing import (
     Narrowing,
     brief_moment,
-    clipped,
-    counted,
-    last_part,
+    clip,
     moment,
     print_json,
     print_pairs,
     print_table,
+    quantity,
     say,
+    short_model_name,
 )
+from quire.cli.progress_words import (
+    BATCH_OVER,
+    NEEDS_WORKER,
+    direct_reason,
+    next_poll_words,
+    plain_words,
+    provider_counts,
+)
+from quire.cli.session import engine_for, print_outcome
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
 from quire.domain.money import dollars
@@ -31,18 +38,18 @@ if TYPE_CHECKING:
     from quire.engine import Engine
 
 LIST = "list"
-_GIVE_WAY: tuple[Narrowing, ...] = (
+_NARROWING: tuple[Narrowing, ...] = (
     ("next look", lambda at: at if at.startswith(("due", "now")) else brief_moment(at)),
     ("state", lambda state: state.removesuffix(", completed")),
-    ("model", last_part),
-    ("model", lambda name: clipped(name, 16)),
+    ("model", short_model_name),
+    ("model", lambda name: clip(name, 16)),
     ("model", None),
     ("run", None),
 )
-GOES_ON = "a worker goes on with it: `quire attach {run}`, or `quire work`"
+CONTINUE_HINT = "a worker goes on with it: `quire attach {run}`, or `quire work`"
 
 
-class _Batches(TyperGroup):
+class _BatchGroup(TyperGroup):
     """Lists batches where no other command is named, so that `quire batches 3` means run 3."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -52,13 +59,13 @@ class _Batches(TyperGroup):
 
 
 app = typer.Typer(
-    cls=_Batches,
+    cls=_BatchGroup,
     help="Batches: what providers have of ours, and what became of it.\n\n"
     "`quire batches` lists those of all runs, `quire batches RUN` those of one.",
     epilog="Example: quire batches 3",
 )
 
-OfRun = Annotated[
+RunFilter = Annotated[
     int | None,
     typer.Argument(metavar="RUN", help="A run's number; by default all runs.", show_default=False),
 ]
@@ -95,12 +102,12 @@ def batches() -> None:
 
 
 @app.command(LIST, epilog="Example: quire batches list 3, or in short: quire batches 3")
-def list_batches(context: typer.Context, run: OfRun = None, as_json: AsJson = False) -> None:
+def list_batches(context: typer.Context, run: RunFilter = None, as_json: AsJson = False) -> None:
     """List the batches of a run, or of all runs, the newest first."""
-    with opened(context) as engine:
+    with engine_for(context) as engine:
         found = engine.batches(engine.get(run).id if run is not None else None)
         workers = engine.workers()
-        why = "" if found else _why_none(engine, run)
+        why = "" if found else _no_batches_reason(engine, run)
     if as_json:
         print_json(found)
     elif not found:
@@ -108,9 +115,9 @@ def list_batches(context: typer.Context, run: OfRun = None, as_json: AsJson = Fa
         say(f"{about}; {why or '`quire run --route batch` makes some'}")
     else:
         columns = (">batch", ">run", "*model", "state", ">calls", ">answered", ">cost", "next look")
-        print_table(columns, (_row(each, workers) for each in found), narrowing=_GIVE_WAY)
-        if not workers and any(_overdue(each) for each in found):
-            say(f"\n{NEEDS}")
+        print_table(columns, (_batch_row(view, workers) for view in found), narrowing=_NARROWING)
+        if not workers and any(_is_overdue(view) for view in found):
+            say(f"\n{NEEDS_WORKER}")
 
 
 @app.command(epilog="Example: quire batches show 7")
@@ -118,28 +125,28 @@ def show(
     context: typer.Context, batch: Number, lines: Lines = False, as_json: AsJson = False
 ) -> None:
     """Show one batch, with what the provider says of it."""
-    with opened(context) as engine:
+    with engine_for(context) as engine:
         found = engine.batch(batch)
         workers = engine.workers()
-        tagged = _tagged(engine, found)
-        kept = [_text(each) for each in engine.batch_lines(batch)] if lines else []
+        tagged = _has_visible_tag(engine, found)
+        unread_lines = [_decode_line(line) for line in engine.batch_lines(batch)] if lines else []
     if lines:
         if as_json:
-            print_json({"batch": batch, "lines": kept})
-        for each in () if as_json else kept:
-            say(each)
+            print_json({"batch": batch, "lines": unread_lines})
+        for name in () if as_json else unread_lines:
+            say(name)
         return
     if as_json:
         print_json(found)
         return
-    print_pairs(_pairs(found if tagged else replace(found, tag=""), workers))
+    print_pairs(_batch_pairs(found if tagged else replace(found, tag=""), workers))
     if found.state == "unknown":
-        calls = counted(found.rows, "call")
-        sought = (
+        calls = quantity(found.rows, "call")
+        wanted = (
             found.tag if tagged else f"a batch of {calls} made after {moment(found.created_at)}"
         )
         say(
-            f"\nnext: look for {sought} at the provider, then"
+            f"\nnext: look for {wanted} at the provider, then"
             f" quire batches adopt {found.id} --ref REF, or --absent if it is not there"
         )
 
@@ -147,13 +154,15 @@ def show(
 @app.command(epilog="Example: quire batches cancel 7")
 def cancel(context: typer.Context, batch: Number, as_json: AsJson = False) -> None:
     """Ask the provider to end a batch: what it answered is kept, the rest goes again."""
-    with opened(context) as engine:
+    with engine_for(context) as engine:
         changed = engine.cancel_batch(batch)
         run, workers = engine.batch(batch).run_id, engine.workers()
     said = "is to be cancelled" if changed else "was to be cancelled already"
     asks = f"the next worker asks the provider: `quire attach {run}`, or `quire work`"
-    asked = "the worker that runs asks the provider" if workers else asks
-    tell(context, as_json, {"batch": batch, "changed": changed}, f"batch {batch} {said}; {asked}")
+    who_asks = "the worker that runs asks the provider" if workers else asks
+    print_outcome(
+        context, as_json, {"batch": batch, "changed": changed}, f"batch {batch} {said}; {who_asks}"
+    )
 
 
 @app.command(
@@ -168,118 +177,118 @@ def adopt(
     as_json: AsJson = False,
 ) -> None:
     """Say what became of a batch of unknown outcome, where Quire cannot find out by itself."""
-    told = (ref or "").strip()
-    if bool(told) == absent:
+    reference = (ref or "").strip()
+    if bool(reference) == absent:
         raise UsageError("say one of both: --ref REF where the provider has it, or --absent")
-    with opened(context) as engine:
+    with engine_for(context) as engine:
         if absent:
             engine.batch_absent(batch)
         else:
-            engine.adopt_batch(batch, told)
+            engine.adopt_batch(batch, reference)
         found = engine.batch(batch)
-    said = "is not there, and is made again" if absent else f"is {told}"
-    line = f"batch {batch} {said}; {GOES_ON.format(run=found.run_id)}"
-    tell(context, as_json, found, line)
+    said = "is not there, and is made again" if absent else f"is {reference}"
+    line = f"batch {batch} {said}; {CONTINUE_HINT.format(run=found.run_id)}"
+    print_outcome(context, as_json, found, line)
 
 
-def _tagged(engine: "Engine", batch: "BatchView") -> bool:
+def _has_visible_tag(engine: "Engine", batch: "BatchView") -> bool:
     """Whether the provider's list shows our name for a batch."""
-    vendor = engine.providers.batching(engine.look.head(batch.run_id).model.provider)
+    vendor = engine.providers.batch_api(engine.queries.head(batch.run_id).model.provider)
     return bool(batch.tag) and vendor is not None and vendor.rules.lookup == "tag"
 
 
-def _why_none(engine: "Engine", run: int | None) -> str:
+def _no_batches_reason(engine: "Engine", run: int | None) -> str:
     """Why a run, or the newest, has no batches, where it was to have some."""
-    newest = [each.id for each in engine.runs(1)] if run is None else [RunId(run)]
-    for each in newest:
-        if told := went_direct(engine.look.head(each), engine.progress(each)):
-            return told if run is not None else f"run {each}: {told}"
+    newest = [item.id for item in engine.runs(1)] if run is None else [RunId(run)]
+    for run_id in newest:
+        if reason := direct_reason(engine.queries.head(run_id), engine.progress(run_id)):
+            return reason if run is not None else f"run {run_id}: {reason}"
     return ""
 
 
-def _row(batch: "BatchView", workers: int) -> tuple[object, ...]:
+def _batch_row(batch: "BatchView", workers: int) -> tuple[object, ...]:
     return (
         batch.id,
         batch.run_id,
         batch.model,
-        _state(batch),
+        _state_words(batch),
         batch.rows,
         batch.answered,
-        _cost(batch).partition(", presumed")[0].replace("at most", "≤"),
-        _next_look(batch, workers).partition("; ")[0],
+        _cost_words(batch).partition(", presumed")[0].replace("at most", "≤"),
+        _next_poll(batch, workers).partition("; ")[0],
     )
 
 
-def _pairs(batch: "BatchView", workers: int) -> list[tuple[str, str]]:
-    astray = {
+def _batch_pairs(batch: "BatchView", workers: int) -> list[tuple[str, str]]:
+    mismatches = {
         "missing": batch.missing,
         "twice": batch.duplicates,
         "not ours": batch.strangers,
         "unreadable": batch.unread,
     }
     return [
-        (f"batch {batch.id}", _state(batch)),
+        (f"batch {batch.id}", _state_words(batch)),
         ("run", str(batch.run_id)),
         ("model", batch.model),
         ("key", batch.credential),
         ("there", batch.ref),
         ("tag", batch.tag),
-        ("holds", f"{counted(batch.rows, 'call')} about {counted(batch.tasks, 'block')}"),
+        ("holds", f"{quantity(batch.rows, 'call')} about {quantity(batch.tasks, 'block')}"),
         ("tokens", f"at most {batch.tokens:,} in" if batch.tokens else ""),
         ("answered", f"{batch.answered:,}"),
-        ("calls", _counted(batch.attempts)),
-        ("rows", _counted(astray)),
-        ("unreadable", _unread(batch)),
-        ("provider", counted_there(batch.counts)),
-        ("cost", _cost(batch)),
+        ("calls", _list_counts(batch.attempts)),
+        ("rows", _list_counts(mismatches)),
+        ("unreadable", _unreadable_hint(batch)),
+        ("provider", provider_counts(batch.counts)),
+        ("cost", _cost_words(batch)),
         ("made", moment(batch.created_at)),
         ("submitted", moment(batch.submitted_at)),
-        ("next look", _next_look(batch, workers)),
+        ("next look", _next_poll(batch, workers)),
         ("ended", moment(batch.ended_at)),
-        ("problem", in_words(batch.problem)),
+        ("problem", plain_words(batch.problem)),
     ]
 
 
-def _state(batch: "BatchView") -> str:
+def _state_words(batch: "BatchView") -> str:
     """A batch's state, with how it ended and what was wished of it."""
-    wished = batch.cancelling and batch.state not in (*OVER, "ended")
+    is_cancelling = batch.cancelling and batch.state not in (*BATCH_OVER, "ended")
     end = "queue was full" if batch.end_reason == "queue_full" else batch.end_reason or ""
-    words = [batch.state, end, "cancelling" if wished else ""]
-    return ", ".join(dict.fromkeys(each for each in words if each))
+    words = [batch.state, end, "cancelling" if is_cancelling else ""]
+    return ", ".join(dict.fromkeys(word for word in words if word))
 
 
-def _cost(batch: "BatchView") -> str:
+def _cost_words(batch: "BatchView") -> str:
     """What a batch cost; where the fate of calls is not known, that is presumed, and said."""
     unknown = sum(batch.attempts.get(state, 0) for state in ("unknown", "written_off"))
     if not unknown or not batch.cost:
         return dollars(batch.cost)
-    calls = counted(unknown, "call whose outcome is", "calls whose outcome is")
+    calls = quantity(unknown, "call whose outcome is", "calls whose outcome is")
     return f"at most {dollars(batch.cost)}, presumed for {calls} unknown"
 
 
-def _unread(batch: "BatchView") -> str:
+def _unreadable_hint(batch: "BatchView") -> str:
     """Where the lines are that nobody could read."""
     here = f"{batch.kept:,} kept here: quire batches show {batch.id} --lines" if batch.kept else ""
     named = f"those that name a call are its response: quire ledger {batch.run_id}"
     return "; ".join(filter(None, (here, named if batch.unread > batch.kept else "")))
 
 
-def _text(line: bytes) -> str:
+def _decode_line(line: bytes) -> str:
     return line.decode("utf-8", "backslashreplace")
 
 
-def _next_look(batch: "BatchView", workers: int) -> str:
+def _next_poll(batch: "BatchView", workers: int) -> str:
     if batch.ended_at:
         return ""
-    return next_look(batch.next_at, workers) if _overdue(batch) else moment(batch.next_at)
+    return next_poll_words(batch.next_at, workers) if _is_overdue(batch) else moment(batch.next_at)
 
 
-def _overdue(batch: "BatchView") -> bool:
-    from quire.dispatch.outside import Outside  # loads asyncio: not for --help
+def _is_overdue(batch: "BatchView") -> bool:
+    from quire.dispatch.runtime import Runtime  # loads asyncio: not for --help
 
     at = None if batch.ended_at else batch.next_at
-    return at is not None and at <= Outside().now()
+    return at is not None and at <= Runtime().now()
 
 
-def _counted(counts: Mapping[str, int]) -> str:
+def _list_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)

@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.edge import DONE, SOME_FAILED
-from quire.cli.opening import session
 from quire.cli.options import AsJson
-from quire.cli.printing import counted, plain, print_json, print_table, say
+from quire.cli.printing import plain_text, print_json, print_table, quantity, say
+from quire.cli.session import DONE, SOME_FAILED, session
 
 if TYPE_CHECKING:
-    from quire.engine.examining.findings import Finding
+    from quire.engine.doctor.findings import Finding
 
 _MARKS = {"ok": "ok", "warning": "!", "problem": "✗"}
 
@@ -31,54 +30,60 @@ def doctor(
     Leaves with 0 where all is well or only warnings were found, with 1 where there are problems.
     Providers are asked for something that costs nothing. Without --fix nothing is written.
     """
-    from quire.engine.doctor import examine_here, is_well  # loads the database: not for --help
+    from quire.engine.doctor.checkup import (
+        examine_folder,
+        is_well,
+    )  # loads the database: not for --help
 
-    told = session(context)
-    findings = examine_here(told.ledger, offline=offline, mending=fix)
+    settings = session(context)
+    findings = examine_folder(settings.ledger, offline=offline, fix=fix)
     if as_json:
-        print_json(_as_json(findings))
+        print_json(_findings_json(findings))
     else:
-        _tell(findings, quiet=told.quiet)
+        _print_findings(findings, quiet=settings.quiet)
     raise typer.Exit(DONE if is_well(findings) else SOME_FAILED)
 
 
-def _as_json(findings: "list[Finding]") -> dict[str, object]:
+def _findings_json(findings: "list[Finding]") -> dict[str, object]:
     return {
-        "problems": _number(findings, "problem"),
-        "warnings": _number(findings, "warning"),
+        "problems": _count_findings(findings, "problem"),
+        "warnings": _count_findings(findings, "warning"),
         "checks": [
             {
-                "area": each.area,
-                "standing": each.standing.value,
-                "said": plain(each.said),
-                "fix": plain(each.fix),
+                "area": finding.area,
+                "standing": finding.severity.value,
+                "said": plain_text(finding.message),
+                "fix": plain_text(finding.fix),
             }
-            for each in findings
+            for finding in findings
         ],
     }
 
 
-def _tell(findings: "list[Finding]", *, quiet: bool) -> None:
-    shown = [each for each in findings if each.standing != "ok" or not quiet]
-    rows = [(_MARKS[each.standing], each.area, _line(each)) for each in shown]
+def _print_findings(findings: "list[Finding]", *, quiet: bool) -> None:
+    visible = [finding for finding in findings if finding.severity != "ok" or not quiet]
+    rows = [(_MARKS[problem.severity], problem.area, _finding_line(problem)) for problem in visible]
     if rows:
         print_table(("", "check", "*what was found"), rows)
     if not quiet:
         say()
-        problems, warnings = _number(findings, "problem"), _number(findings, "warning")
+        problems, warnings = (
+            _count_findings(findings, "problem"),
+            _count_findings(findings, "warning"),
+        )
         parts = [
-            *([counted(problems, "problem")] if problems else []),
-            *([counted(warnings, "warning")] if warnings else []),
+            *([quantity(problems, "problem")] if problems else []),
+            *([quantity(warnings, "warning")] if warnings else []),
         ]
-        say(", ".join(parts) or f"all is well: {counted(len(findings), 'line')}, none to act on")
+        say(", ".join(parts) or f"all is well: {quantity(len(findings), 'line')}, none to act on")
 
 
-def _line(finding: "Finding") -> str:
+def _finding_line(finding: "Finding") -> str:
     """What was found and what to do, unless that was part of it."""
     commands = re.findall(r"`[^`]+`", finding.fix)
-    known = bool(commands) and all(each in finding.said for each in commands)
-    return finding.said + (f" → {finding.fix}" if finding.fix and not known else "")
+    known = bool(commands) and all(command in finding.message for command in commands)
+    return finding.message + (f" → {finding.fix}" if finding.fix and not known else "")
 
 
-def _number(findings: "list[Finding]", standing: str) -> int:
-    return sum(each.standing == standing for each in findings)
+def _count_findings(findings: "list[Finding]", status: str) -> int:
+    return sum(finding.severity == status for finding in findings)

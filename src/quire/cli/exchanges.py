@@ -4,25 +4,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.opening import chosen, opened
 from quire.cli.options import AsJson, RunNumber
 from quire.cli.printing import (
-    clipped,
-    counted,
+    clip,
+    model_label,
     moment,
-    named,
     print_json,
     print_pairs,
     print_table,
+    quantity,
     say,
 )
+from quire.cli.session import engine_for, resolve_run
 from quire.domain.errors import NotFound
 from quire.domain.ids import RequestId, RunId, TaskId
 from quire.domain.money import dollars
 
 if TYPE_CHECKING:
     from quire.engine import Engine
-    from quire.engine.looking import ExchangeView
+    from quire.engine.queries import ExchangeView
     from quire.ledger.tables.views import AttemptView
 
 
@@ -32,8 +32,8 @@ def prompt(
     as_json: AsJson = False,
 ) -> None:
     """Show exactly what was last sent about a task, or what would be."""
-    with opened(context) as engine:
-        view = engine.look.prompt(TaskId(task))
+    with engine_for(context) as engine:
+        view = engine.queries.prompt(TaskId(task))
     if as_json:
         print_json(view)
         return
@@ -44,7 +44,7 @@ def prompt(
             ("block", "" if view.stage else view.task.block_uid),
             ("stage", view.stage),
             ("about", view.about),
-            ("model", named(view.model)),
+            ("model", model_label(view.model)),
             ("error", view.task.error or ""),
         ]
     )
@@ -64,11 +64,11 @@ def ledger(
     as_json: AsJson = False,
 ) -> None:
     """Show a run's requests, or one request with all that became of it."""
-    with opened(context) as engine:
+    with engine_for(context) as engine:
         if request is None:
-            _list(engine, chosen(engine, run), after, limit, as_json)
+            _list_requests(engine, resolve_run(engine, run), after, limit, as_json)
             return
-        view = engine.look.exchange(RequestId(request))
+        view = engine.queries.exchange(RequestId(request))
     if run is not None and view.request.run_id != run:
         raise NotFound(f"request {request} belongs to run {view.request.run_id}, not to run {run}")
     if as_json:
@@ -77,28 +77,28 @@ def ledger(
         _print_exchange(view)
 
 
-def _list(engine: "Engine", run: RunId, after: int, limit: int, as_json: bool) -> None:
-    found = engine.look.requests(run, after, limit)
+def _list_requests(engine: "Engine", run: RunId, after: int, limit: int, as_json: bool) -> None:
+    found = engine.queries.requests(run, after, limit)
     if as_json:
         print_json(found)
         return
-    say(f"run {run} · {named(engine.look.head(run).model.name)}")
+    say(f"run {run} · {model_label(engine.queries.head(run).model.name)}")
     if not found:
         say("no requests" + (f" after {after}" if after else " yet"))
         return
     say()
     rows = (
         (
-            str(each.id),
-            each.kind,
-            f"{each.state}, purged" if each.purged else each.state,
-            each.tasks,
-            each.accepted,
-            each.sent,
-            each.max_output,
-            dollars(each.cost),
+            str(line.id),
+            line.kind,
+            f"{line.state}, purged" if line.purged else line.state,
+            line.tasks,
+            line.accepted,
+            line.sent,
+            line.max_output,
+            dollars(line.cost),
         )
-        for each in found
+        for line in found
     )
     columns = (">request", "kind", "state", ">tasks", ">accepted", ">sent", ">max tokens", ">cost")
     print_table(columns, rows)
@@ -114,9 +114,9 @@ def _print_exchange(view: "ExchangeView") -> None:
         [
             (f"request {request.id}", f"{request.state}{', purged' if request.purged else ''}"),
             ("run", str(request.run_id)),
-            ("kind", f"{request.kind}, {counted(request.tasks, 'task')}"),
+            ("kind", f"{request.kind}, {quantity(request.tasks, 'task')}"),
             ("max tokens", f"{request.max_output:,}"),
-            ("sent", counted(request.sent, "time")),
+            ("sent", quantity(request.sent, "time")),
             ("payload", request.payload_hash.hex()),
         ]
     )
@@ -125,13 +125,13 @@ def _print_exchange(view: "ExchangeView") -> None:
     say()
     rows = (
         (
-            str(each.task_id),
-            each.wire_id,
-            each.state,
-            each.verdict or "",
-            clipped(each.reasons or "", 200),
+            str(member.task_id),
+            member.wire_id,
+            member.state,
+            member.verdict or "",
+            clip(member.reasons or "", 200),
         )
-        for each in view.members
+        for member in view.members
     )
     print_table((">task", "wire id", "state now", "verdict", "*reasons"), rows)
     say("\nnext: quire prompt TASK shows what was asked; --json has it all")
@@ -144,12 +144,12 @@ def _print_attempt(attempt: "AttemptView") -> None:
         cost = f"{dollars(attempt.reserved)} at most (presumed: nobody knows what became of it)"
     tokens = ""
     if attempt.input_tokens is not None:
-        tokens = _tokens(attempt)
+        tokens = _token_words(attempt)
     params = ", ".join(f"{name}={value}" for name, value in attempt.params.items())
     print_pairs(
         [
             (f"attempt {attempt.no}", attempt.state),
-            ("model", named(attempt.model)),
+            ("model", model_label(attempt.model)),
             ("key", attempt.credential or ""),
             ("batch", "" if attempt.batch_id is None else str(attempt.batch_id)),
             ("params", params),
@@ -165,7 +165,7 @@ def _print_attempt(attempt: "AttemptView") -> None:
     )
 
 
-def _tokens(attempt: "AttemptView") -> str:
+def _token_words(attempt: "AttemptView") -> str:
     """Tokens by the price they have: what was read from a cache is not counted among `in`."""
     counts = (
         (attempt.input_tokens, "in"),

@@ -6,24 +6,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.edge import SOME_FAILED
-from quire.cli.opening import opened, session
 from quire.cli.options import AsJson
-from quire.cli.printing import moment, note, plain, print_json, print_table, say
+from quire.cli.printing import moment, note, plain_text, print_json, print_table, say
+from quire.cli.session import SOME_FAILED, engine_for, session
 from quire.domain.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from quire.accounts.credentials import Known
-    from quire.accounts.finding import Surroundings
-    from quire.accounts.sealing import Box
-    from quire.accounts.secret_key import KeyPlace
+    from quire.accounts.credentials import KnownKey
+    from quire.accounts.encryption import Box, SecretKeyPlace
+    from quire.accounts.key_search import KeySearch
     from quire.domain.accounts import Account, Secret
     from quire.engine import Engine
-    from quire.providers.probing import Probe
+    from quire.providers.key_check import KeyCheck
 
-MOST_TYPED = 65536  # bytes
+MAX_KEY_BYTES = 65536  # bytes
 
 app = typer.Typer(
     help="Keep the keys of providers, encrypted.",
@@ -55,34 +53,34 @@ def add(
             " were there, and nothing was kept)"
         )
     from quire.accounts import credentials
-    from quire.accounts.vendors import checked_name, checked_provider, doubt
+    from quire.accounts.key_search import key_doubt, validate_key_name, validate_provider
 
-    checked_provider(provider)
-    checked_name(name)
-    key = _piped() if stdin else _asked(provider)
-    doubted = doubt(provider, key)
+    validate_provider(provider)
+    validate_key_name(name)
+    key = _read_piped_key() if stdin else _prompt_for_key(provider)
+    doubted = key_doubt(provider, key)
     if doubted:
         note(f"quire: {doubted}; it is kept all the same")
-    with opened(context, make=True) as engine:
-        box = _box_for_more(engine)
+    with engine_for(context, make=True) as engine:
+        box = _open_key_box(engine)
         with engine.ledger.transaction() as tx:
             credentials.check_box(tx, box)
-            credentials.add(tx, box, provider, name, key, _now())
+            credentials.add(tx, box, provider, name, key, _current_time())
     if as_json:
         print_json({"provider": provider, "name": name, "tail": key.tail, "doubt": doubted})
     elif not session(context).quiet:
-        shown = f" …{key.tail}" if key.tail else ""
-        say(f"kept the key {provider} {name}{shown}, encrypted; `quire keys test {provider}`")
+        tail = f" …{key.tail}" if key.tail else ""
+        say(f"kept the key {provider} {name}{tail}, encrypted; `quire keys test {provider}`")
 
 
-def _piped() -> "Secret":
-    from quire.accounts.vendors import checked_key
+def _read_piped_key() -> "Secret":
+    from quire.accounts.key_search import validate_key
 
-    return checked_key(sys.stdin.buffer.read(MOST_TYPED).decode(errors="replace"), "the key")
+    return validate_key(sys.stdin.buffer.read(MAX_KEY_BYTES).decode(errors="replace"), "the key")
 
 
-def _asked(provider: str) -> "Secret":
-    from quire.accounts.vendors import checked_key
+def _prompt_for_key(provider: str) -> "Secret":
+    from quire.accounts.key_search import validate_key
 
     if not sys.stdin.isatty():
         raise UsageError("without a terminal to ask on, the key is read with --stdin")
@@ -93,18 +91,18 @@ def _asked(provider: str) -> "Secret":
         show_default=False,
         err=True,
     )
-    return checked_key(str(typed), "the key")
+    return validate_key(str(typed), "the key")
 
 
-def _box_for_more(engine: "Engine") -> "Box":
+def _open_key_box(engine: "Engine") -> "Box":
     """The box to keep one more key in; where nothing is kept yet, a secret key may be made."""
-    from quire.accounts.credentials import stored
-    from quire.accounts.secret_key import make_key, open_box
+    from quire.accounts.credentials import stored_credentials
+    from quire.accounts.encryption import make_secret_key, open_box
 
-    place = _place(engine)
+    place = _key_location(engine)
     with engine.ledger.snapshot() as tx:
-        is_first = not stored(tx.credentials.all())
-    if is_first and make_key(place):
+        is_first = not stored_credentials(tx.credentials.list_credentials())
+    if is_first and make_secret_key(place):
         note(
             f"quire: {place.path} is new, and guards stored keys; keep it, and keep it to yourself"
         )
@@ -114,26 +112,26 @@ def _box_for_more(engine: "Engine") -> "Box":
 @app.command("list", epilog="Example: quire keys list --json")
 def list_all(context: typer.Context, as_json: AsJson = False) -> None:
     """List the keys there are, here and in the environment, in the order they are tried."""
-    from quire.accounts.credentials import listing
-    from quire.accounts.vendors import VARIABLES
+    from quire.accounts.credentials import list_keys
+    from quire.accounts.key_search import KEY_VARIABLES
 
-    with opened(context) as engine:
-        arounds = [_around(engine, each) for each in VARIABLES]
+    with engine_for(context) as engine:
+        searches = [_key_search(engine, name) for name in KEY_VARIABLES]
         with engine.ledger.snapshot() as tx:
-            found = listing(tx, arounds)
-    for each in arounds:
-        if each.problem:
-            note(f"quire: {each.problem}")
+            found = list_keys(tx, searches)
+    for around in searches:
+        if around.problem:
+            note(f"quire: {around.problem}")
     if as_json:
         print_json(found)
     elif not found:
         say("no keys yet; `quire keys add PROVIDER` keeps one")
     else:
         columns = ("provider", "~name", "key", "from", "state", "since", "*reason")
-        print_table(columns, map(_row, found))
+        print_table(columns, map(_key_row, found))
 
 
-def _row(known: "Known") -> tuple[str, ...]:
+def _key_row(known: "KnownKey") -> tuple[str, ...]:
     provider, name, source, tail, state, reason, since = known
     return (provider, name, f"…{tail}" if tail else "", source.value, state, moment(since), reason)
 
@@ -152,64 +150,68 @@ def try_keys(
     """Try keys with a call that costs nothing; marks those refused, clears those accepted."""
     import asyncio
 
-    from quire.providers.probing import check_keys
+    from quire.providers.key_check import check_keys
 
-    with opened(context) as engine:
-        accounts = _accounts(engine, which)
+    with engine_for(context) as engine:
+        accounts = _matching_accounts(engine, which)
         probes = asyncio.run(check_keys(accounts))
-        _record(engine, accounts, probes)
+        _record_probes(engine, accounts, probes)
     if as_json:
-        print_json([_probe_json(*each) for each in zip(accounts, probes, strict=True)])
+        print_json([_probe_json(*item) for item in zip(accounts, probes, strict=True)])
     else:
         for account, probe in zip(accounts, probes, strict=True):
             called = " ".join(part for part in (account.provider, account.credential) if part)
-            say(f"{called}: {probe.said}")
-    if any(each.state != "valid" for each in probes):
+            say(f"{called}: {probe.message}")
+    if any(check.state != "valid" for check in probes):
         raise typer.Exit(SOME_FAILED)
 
 
-def _accounts(engine: "Engine", which: str | None) -> list["Account"]:
+def _matching_accounts(engine: "Engine", which: str | None) -> list["Account"]:
     """The accounts that are meant: all, those of a provider, or those with a key of this name."""
-    from quire.accounts.choose import every
-    from quire.accounts.credentials import stored
-    from quire.accounts.secret_key import open_box
-    from quire.accounts.vendors import VARIABLES
+    from quire.accounts.account_choice import every_account
+    from quire.accounts.credentials import stored_credentials
+    from quire.accounts.encryption import open_box
+    from quire.accounts.key_search import KEY_VARIABLES
 
-    place = _place(engine)
+    place = _key_location(engine)
     found: list[Account] = []
-    for provider in [each for each in VARIABLES if which not in VARIABLES or which == each]:
-        around = _around(engine, provider)
+    for provider in [name for name in KEY_VARIABLES if which not in KEY_VARIABLES or which == name]:
+        search = _key_search(engine, provider)
         if which != provider:  # what Google would find may not even be there
-            around = around.without_search()
+            search = search.without_default_credentials()
         with engine.ledger.transaction() as tx:
-            chosen = every(tx, lambda: open_box(place), around, _now())
-            rows = tx.credentials.of(around.provider)
-        named = {each.id for each in rows if which in (None, each.provider, each.name)}
-        found += [each for each in chosen.accounts if each.id in named or which == each.provider]
-        if chosen.problem and (which == provider or around.problem or stored(rows)):
+            chosen = every_account(tx, lambda: open_box(place), search, _current_time())
+            rows = tx.credentials.credentials_of_provider(search.provider)
+        named = {row.id for row in rows if which in (None, row.provider, row.name)}
+        found += [
+            account
+            for account in chosen.accounts
+            if account.id in named or which == account.provider
+        ]
+        if chosen.problem and (which == provider or search.problem or stored_credentials(rows)):
             note(f"quire: {chosen.problem}")
     if not found:  # what was typed is not repeated: it may be a key
         raise NotFound("no such key to try; `quire keys list` shows which there are")
     return found
 
 
-def _record(engine: "Engine", accounts: list["Account"], probes: list["Probe"]) -> None:
+def _record_probes(engine: "Engine", accounts: list["Account"], probes: list["KeyCheck"]) -> None:
     from quire.accounts.credentials import clear_one, mark
 
     with engine.ledger.transaction() as tx:
         for account, probe in zip(accounts, probes, strict=True):
             if probe.state:
-                clear_one(tx, account, _now())
+                clear_one(tx, account, _current_time())
             if probe.state in ("invalid", "spent"):
-                mark(tx, account, probe.state, probe.said, _now())
+                mark(tx, account, probe.state, probe.message, _current_time())
 
 
-def _probe_json(account: "Account", probe: "Probe") -> dict[str, str]:
+def _probe_json(account: "Account", probe: "KeyCheck") -> dict[str, str]:
     return {
         "provider": account.provider,
         "credential": account.credential,
         "state": probe.state or "unknown",
-        "said": plain(probe.said),
+        "said": plain_text(probe.message),
     }
 
 
@@ -225,32 +227,32 @@ def remove(
 ) -> None:
     """Erase a stored key."""
     from quire.accounts import credentials
-    from quire.accounts.vendors import checked_name, checked_provider
+    from quire.accounts.key_search import validate_key_name, validate_provider
 
-    checked_provider(provider)
+    validate_provider(provider)
     if name is not None:
-        checked_name(name)
-    with opened(context) as engine, engine.ledger.transaction() as tx:
-        removed = credentials.remove(tx, provider, name, _now())
+        validate_key_name(name)
+    with engine_for(context) as engine, engine.ledger.transaction() as tx:
+        removed = credentials.remove(tx, provider, name, _current_time())
     if as_json:
         print_json({"provider": provider, "name": removed.name, "tail": removed.tail})
     elif not session(context).quiet:
         say(f"erased the key {provider} {removed.name}; the vendor still accepts it")
 
 
-def _place(engine: "Engine") -> "KeyPlace":
-    from quire.accounts.secret_key import key_place
+def _key_location(engine: "Engine") -> "SecretKeyPlace":
+    from quire.accounts.encryption import secret_key_place
 
-    return key_place(engine.environment, Path.cwd(), engine.settings.ledger)
-
-
-def _around(engine: "Engine", provider: str) -> "Surroundings":
-    from quire.accounts.finding import surroundings
-
-    return surroundings(provider, engine.settings, engine.environment)
+    return secret_key_place(engine.environment, Path.cwd(), engine.settings.ledger)
 
 
-def _now() -> "datetime":
-    from quire.dispatch.outside import Outside
+def _key_search(engine: "Engine", provider: str) -> "KeySearch":
+    from quire.accounts.key_search import search_keys
 
-    return Outside().now()
+    return search_keys(provider, engine.settings, engine.environment)
+
+
+def _current_time() -> "datetime":
+    from quire.dispatch.runtime import Runtime
+
+    return Runtime().now()

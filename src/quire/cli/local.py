@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from quire.cli.opening import session
-from quire.cli.printing import counted, note, say
+from quire.cli.printing import note, quantity, say
+from quire.cli.session import session
 
-_PORT = 8901
+_DEFAULT_PORT = 8901
 
 Port = Annotated[
     int, typer.Option(metavar="PORT", min=0, max=65535, help="0 takes any that is free.")
@@ -35,41 +35,40 @@ def local() -> None:
 def install(context: typer.Context) -> None:
     """Fetch the model, 93 MB, and its runtime into this Python's environment, if not there yet."""
     from quire.domain.errors import Error
-    from quire.local.fetching import fetch, missing
-    from quire.local.finding import CALLED, find_weights
+    from quire.local.install import MODEL_TITLE, fetch, find_weights, missing_packages
 
-    wanted = missing()
+    wanted = missing_packages()
     for part in wanted:
-        note(f"fetching {part.what} …")
+        note(f"fetching {part.description} …")
         fetch(part)
-    if missing():
+    if missing_packages():
         raise Error(
-            f"{CALLED} was fetched, but is not where this Python looks; see the lines above"
+            f"{MODEL_TITLE} was fetched, but is not where this Python looks; see the lines above"
         )
     if session(context).quiet:
         return
-    say(f"{CALLED} {'is installed' if wanted else 'is here already'}: {find_weights()}")
+    say(f"{MODEL_TITLE} {'is installed' if wanted else 'is here already'}: {find_weights()}")
     say("next: `quire local serve`")
 
 
 @app.command(epilog="Example: quire local serve --port 8901 --threads 2")
-def serve(context: typer.Context, port: Port = _PORT, threads: Threads = 1) -> None:
+def serve(context: typer.Context, port: Port = _DEFAULT_PORT, threads: Threads = 1) -> None:
     """Answer as OpenAI's server would, on this machine only, until Ctrl-C."""
-    from quire.local.finding import CALLED, weights
-    from quire.local.serving import serve as answer
+    from quire.local.install import MODEL_TITLE, installed_weights
+    from quire.local.model_server import serve as answer
 
-    file, quiet = weights(), session(context).quiet
+    file, quiet = installed_weights(), session(context).quiet
 
-    def tell(url: str) -> None:
+    def announce(url: str) -> None:
         if quiet:
             return
-        say(f"{CALLED} answers at {url}; Ctrl-C ends it")
-        if port != _PORT:
+        say(f"{MODEL_TITLE} answers at {url}; Ctrl-C ends it")
+        if port != _DEFAULT_PORT:
             say(f"in another terminal: export QUIRE_LOCAL_URL={url}")
         say("in another terminal: quire run --schema SCHEMA --model local/smollm2")
 
     if not quiet:
         note(f"loading {file.name} …")
-    answered = answer(file, port, threads, tell)
+    answered = answer(file, port, threads, announce)
     if not quiet:
-        note(f"ended; {counted(answered, 'call')} answered")
+        note(f"ended; {quantity(answered, 'call')} answered")

@@ -71,10 +71,10 @@ Detach = Annotated[
 Command = Callable[..., None]
 
 _BUILT_IN = Policy()
-_NAMED, _REST = Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD
+_KEYWORD, _KEYWORDS = Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD
 
 
-def _policy(*names: str, metavar: str | None = None, help: str) -> Any:
+def _policy_option(*names: str, metavar: str | None = None, help: str) -> Any:
     return typer.Option(
         *names, metavar=metavar, help=help, rich_help_panel="Policy", show_default=False
     )
@@ -82,7 +82,7 @@ def _policy(*names: str, metavar: str | None = None, help: str) -> Any:
 
 PackSize = Annotated[
     str | None,
-    _policy(
+    _policy_option(
         "--pack-size",
         metavar="N|probed",
         help="Blocks per call, 1 to 25, or what a probe showed; else the schema decides.",
@@ -90,11 +90,11 @@ PackSize = Annotated[
 ]
 Packing = Annotated[
     bool | None,
-    _policy("--packing/--no-packing", metavar="", help="Several blocks per call, or one."),
+    _policy_option("--packing/--no-packing", metavar="", help="Several blocks per call, or one."),
 ]
 MaxTries = Annotated[
     int | None,
-    _policy(
+    _policy_option(
         "--max-tries",
         metavar="N",
         help=f"Wrong answers before a block fails ({_BUILT_IN.max_tries}).",
@@ -102,36 +102,41 @@ MaxTries = Annotated[
 ]
 MaxCalls = Annotated[
     int | None,
-    _policy(
+    _policy_option(
         "--max-calls", metavar="N", help=f"Calls a block may travel in ({_BUILT_IN.max_calls})."
     ),
 ]
 Concurrency = Annotated[
     int | None,
-    _policy("--concurrency", metavar="N", help=f"Calls in flight ({_BUILT_IN.concurrency})."),
+    _policy_option(
+        "--concurrency", metavar="N", help=f"Calls in flight ({_BUILT_IN.concurrency})."
+    ),
 ]
 CallTimeout = Annotated[
     float | None,
-    _policy(
+    _policy_option(
         "--call-timeout",
         metavar="SECONDS",
         help=f"When a call counts as lost ({_BUILT_IN.call_timeout:g}).",
     ),
 ]
 Temperature = Annotated[
-    float | None, _policy("--temperature", metavar="T", help="0 to 2; else the provider decides.")
+    float | None,
+    _policy_option("--temperature", metavar="T", help="0 to 2; else the provider decides."),
 ]
 Effort = Annotated[
     str | None,
-    _policy("--effort", metavar="WORD", help="How hard a reasoning model thinks: low, high…"),
+    _policy_option(
+        "--effort", metavar="WORD", help="How hard a reasoning model thinks: low, high…"
+    ),
 ]
 Caching = Annotated[
     bool | None,
-    _policy("--caching/--no-caching", metavar="", help="Let the provider keep the prefix."),
+    _policy_option("--caching/--no-caching", metavar="", help="Let the provider keep the prefix."),
 ]
 EstimatedOutput = Annotated[
     int | None,
-    _policy(
+    _policy_option(
         "--estimated-output-per-task",
         metavar="TOKENS",
         help=f"The least output to expect of a block ({_BUILT_IN.estimated_output_per_task}).",
@@ -139,12 +144,14 @@ EstimatedOutput = Annotated[
 ]
 LedgerBodies = Annotated[
     str | None,
-    _policy("--ledger-bodies", metavar="lean|full", help="Render bodies again, or store them."),
+    _policy_option(
+        "--ledger-bodies", metavar="lean|full", help="Render bodies again, or store them."
+    ),
 ]
 
 Route = Annotated[
     str | None,
-    _policy(
+    _policy_option(
         "--route",
         metavar="ROUTE",
         help="direct; batch: within hours, for less; auto: as suits best; paced: steadily"
@@ -153,7 +160,7 @@ Route = Annotated[
 ]
 Deadline = Annotated[
     str | None,
-    _policy(
+    _policy_option(
         "--deadline",
         metavar="TIME",
         help="2h, 30m… after the start; then all that is owed goes direct.",
@@ -161,7 +168,7 @@ Deadline = Annotated[
 ]
 MinBatchSize = Annotated[
     int | None,
-    _policy(
+    _policy_option(
         "--min-batch-size",
         metavar="N",
         help=f"Fewer calls than that go direct ({_BUILT_IN.min_batch_size}).",
@@ -169,7 +176,7 @@ MinBatchSize = Annotated[
 ]
 BatchWait = Annotated[
     float | None,
-    _policy(
+    _policy_option(
         "--batch-wait",
         metavar="SECONDS",
         help=f"How long a batch waits for more calls ({_BUILT_IN.batch_wait:g}).",
@@ -177,7 +184,7 @@ BatchWait = Annotated[
 ]
 CompletionMode = Annotated[
     str | None,
-    _policy(
+    _policy_option(
         "--completion-mode",
         metavar="MODE",
         help="exact: a failure holds the run; best_effort: the rest goes on; throughput: nobody"
@@ -186,7 +193,7 @@ CompletionMode = Annotated[
 ]
 RepairAfter = Annotated[
     int | None,
-    _policy(
+    _policy_option(
         "--repair-after-failures",
         metavar="N",
         help="Wrong answers before a block is asked with the reasons; 0: never"
@@ -218,31 +225,38 @@ _NUMBERS_OR_WORDS = ("pack_size", "deadline")
 
 def takes_policy(*names: str, without: Sequence[str] = ()) -> Callable[[Command], Command]:
     """Give a command the options of a policy, all or some; it gets as `**policy` those typed."""
-    taken = [name for name in names or POLICY_OPTIONS if name not in without]
+    offered = [name for name in names or POLICY_OPTIONS if name not in without]
 
-    def give(command: Command) -> Command:
-        own = [each for each in signature(command).parameters.values() if each.kind != _REST]
+    def add_options(command: Command) -> Command:
+        own = [
+            parameter
+            for parameter in signature(command).parameters.values()
+            if parameter.kind != _KEYWORDS
+        ]
         given = [
-            Parameter(name, _NAMED, default=None, annotation=POLICY_OPTIONS[name]) for name in taken
+            Parameter(name, _KEYWORD, default=None, annotation=POLICY_OPTIONS[name])
+            for name in offered
         ]
 
         @wraps(command)
-        def typed(**arguments: Any) -> None:
-            told = {name: arguments.pop(name, None) for name in taken}
-            command(**arguments, **_told(told))
+        def with_policy(**arguments: Any) -> None:
+            values = {name: arguments.pop(name, None) for name in offered}
+            command(**arguments, **_typed_policy(values))
 
-        vars(typed)["__signature__"] = Signature([*own, *given])
-        typed.__annotations__ = {each.name: each.annotation for each in (*own, *given)}
-        return typed
+        vars(with_policy)["__signature__"] = Signature([*own, *given])
+        with_policy.__annotations__ = {
+            parameter.name: parameter.annotation for parameter in (*own, *given)
+        }
+        return with_policy
 
-    return give
+    return add_options
 
 
-def _told(typed: Mapping[str, Json]) -> dict[str, Json]:
+def _typed_policy(typed: Mapping[str, Json]) -> dict[str, Json]:
     """What was typed of a policy; a number is read as one where a word may stand as well."""
-    told = {name: typed[name] for name in POLICY_OPTIONS if typed.get(name) is not None}
+    values = {name: typed[name] for name in POLICY_OPTIONS if typed.get(name) is not None}
     for name in _NUMBERS_OR_WORDS:  # what is neither is refused by its rule
-        value = told.get(name)
+        value = values.get(name)
         if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,9}", value):
-            told[name] = int(value)
-    return told
+            values[name] = int(value)
+    return values

@@ -1,4 +1,4 @@
-"""Printing: numbers, tables and JSON, for terminals, pipes and programs."""
+"""Printing numbers, tables and JSON, for terminals, pipes and programs."""
 
 import io
 import os
@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+
 WIDTH_OF_PIPES = 100
 SIMULATED = "simulated"
-_MARKS = ">~*"
+_COLUMN_MARKS = ">~*"
 _GAP = 2  # between two columns
 
 Narrowing = tuple[str, Callable[[str], str] | None]  # a column, and how it shortens; None: it goes
@@ -32,10 +33,10 @@ def console(stream: IO[str] | None = None) -> "Console":
     from rich.console import Console
 
     stream = stream or sys.stdout
-    told = stream.isatty() or "COLUMNS" in os.environ
+    has_width = stream.isatty() or "COLUMNS" in os.environ
     return Console(
         file=stream,
-        width=None if told else WIDTH_OF_PIPES,
+        width=None if has_width else WIDTH_OF_PIPES,
         highlight=False,
         markup=False,
         emoji=False,
@@ -44,12 +45,12 @@ def console(stream: IO[str] | None = None) -> "Console":
 
 def say(text: str = "") -> None:
     """Print a line of what was asked for."""
-    _write(sys.stdout, text)
+    _write_line(sys.stdout, text)
 
 
 def note(text: str) -> None:
     """Print a line beside what was asked for, on stderr."""
-    _write(sys.stderr, text)
+    _write_line(sys.stderr, text)
 
 
 def print_json(value: object) -> None:
@@ -60,7 +61,7 @@ def print_json(value: object) -> None:
     if sys.stdout.isatty():
         options |= orjson.OPT_INDENT_2
     sys.stdout.flush()
-    sys.stdout.buffer.write(orjson.dumps(value, default=_as_json, option=options) + b"\n")
+    sys.stdout.buffer.write(orjson.dumps(value, default=_json_default, option=options) + b"\n")
     sys.stdout.buffer.flush()
 
 
@@ -68,7 +69,7 @@ def print_table(
     columns: Sequence[str],
     rows: Iterable[Sequence[object]],
     *,
-    beside: bool = False,
+    to_stderr: bool = False,
     narrowing: Sequence[Narrowing] = (),
 ) -> None:
     """Print one line a row; `beside` what was asked for, on stderr.
@@ -77,41 +78,43 @@ def print_table(
     table is too wide, `*` gives way by going on in the next line. Before that, as far as it is
     needed, columns are shortened or left out as `narrowing` says, the least important first.
     """
-    stream = sys.stderr if beside else sys.stdout
-    cells = [[plain(shown(value)) for value in row] for row in rows]
-    _print(_table(*narrowed(columns, cells, narrowing, console(stream).width)), stream)
+    stream = sys.stderr if to_stderr else sys.stdout
+    cells = [[plain_text(cell_text(value)) for value in row] for row in rows]
+    _print_grid(
+        _build_table(*narrow_table(columns, cells, narrowing, console(stream).width)), stream
+    )
 
 
-def narrowed(
+def narrow_table(
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
     narrowing: Sequence[Narrowing],
     width: int,
 ) -> tuple[list[str], list[list[str]]]:
     """Let columns give way, in the order they are named, until a table is not wider than that."""
-    kept, cells = list(columns), [list(row) for row in rows]
+    headings, cells = list(columns), [list(row) for row in rows]
     for name, shorten in narrowing:
-        if _width(kept, cells) <= width:
+        if _table_width(headings, cells) <= width:
             break
-        at = [each.lstrip(_MARKS) for each in kept].index(name)
+        at = [text.lstrip(_COLUMN_MARKS) for text in headings].index(name)
         if shorten is None:
-            del kept[at]
+            del headings[at]
         for row in cells:
             row[at : at + 1] = [] if shorten is None else [shorten(row[at])]
-    return kept, cells
+    return headings, cells
 
 
-def _width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+def _table_width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
     from rich.cells import cell_len
 
     widths = (
-        max(cell_len(each) for each in (name.lstrip(_MARKS), *(row[at] for row in rows)))
+        max(cell_len(text) for text in (name.lstrip(_COLUMN_MARKS), *(row[at] for row in rows)))
         for at, name in enumerate(columns)
     )
     return sum(widths) + _GAP * (len(columns) - 1)
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> "Table":
+def _build_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> "Table":
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -119,14 +122,14 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> "Table":
     table = Table(
         box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold"
     )
-    for each in columns:
+    for column in columns:
         table.add_column(
-            Text(each.lstrip(_MARKS), no_wrap=True, overflow="ellipsis"),
-            justify="right" if each.startswith(">") else "left",
-            no_wrap=not each.startswith(("~", "*")),
+            Text(column.lstrip(_COLUMN_MARKS), no_wrap=True, overflow="ellipsis"),
+            justify="right" if column.startswith(">") else "left",
+            no_wrap=not column.startswith(("~", "*")),
             overflow="fold",
         )
-    folds = [each.startswith("*") for each in columns]
+    folds = [column.startswith("*") for column in columns]
     for row in rows:
         table.add_row(
             *(
@@ -147,16 +150,16 @@ def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
     grid.add_column(overflow="fold")
     for name, value in pairs:
         if value:
-            grid.add_row(Text(name, style="bold"), Text(plain(value, keep="\n")))
-    _print(grid)
+            grid.add_row(Text(name, style="bold"), Text(plain_text(value, keep="\n")))
+    _print_grid(grid)
 
 
-def counted(number: int, noun: str, plural: str | None = None) -> str:
+def quantity(number: int, noun: str, plural: str | None = None) -> str:
     """A number with its noun: 1 block, 1,200 blocks."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def named(model: str) -> str:
+def model_label(model: str) -> str:
     """A model's name; it says so where nothing real answers."""
     return f"{model} ({SIMULATED})" if model.startswith(f"{SIMULATED}/") else model
 
@@ -166,45 +169,45 @@ def moment(at: datetime | None) -> str:
     return at.astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else ""
 
 
-def brief_moment(told: str) -> str:
+def brief_moment(text: str) -> str:
     """A shown moment without its date where that is today's, else the date alone."""
-    from quire.dispatch.outside import Outside  # loads asyncio: not for --help
+    from quire.dispatch.runtime import Runtime  # loads asyncio: not for --help
 
-    date, _, time = told.partition(" ")
-    return time if moment(Outside().now()).startswith(date) else date
+    date, _, time = text.partition(" ")
+    return time if moment(Runtime().now()).startswith(date) else date
 
 
-def last_part(model: str) -> str:
+def short_model_name(model: str) -> str:
     """A model's name without its provider's."""
     return model.rpartition("/")[2]
 
 
-def shown(value: object) -> str:
+def cell_text(value: object) -> str:
     """A cell of a table."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, list):
-        return ", ".join(map(shown, value))
+        return ", ".join(map(cell_text, value))
     return "" if value is None else str(value)
 
 
-def clipped(text: str, length: int) -> str:
+def clip(text: str, length: int) -> str:
     """The start of a text on one line."""
     line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
 
-def plain(text: str, keep: str = "") -> str:
+def plain_text(text: str, keep: str = "") -> str:
     """Text that cannot steer a terminal: its control characters become visible."""
     return "".join(
-        each if each in keep or unicodedata.category(each) not in ("Cc", "Cs") else repr(each)[1:-1]
-        for each in text
+        name if name in keep or unicodedata.category(name) not in ("Cc", "Cs") else repr(name)[1:-1]
+        for name in text
     )
 
 
-def _print(table: "Table", stream: IO[str] | None = None) -> None:
+def _print_grid(table: "Table", stream: IO[str] | None = None) -> None:
     """Print a table; in a pipe without the blanks that fill its lines."""
     stream = stream or sys.stdout
     target = console(stream)
@@ -217,12 +220,12 @@ def _print(table: "Table", stream: IO[str] | None = None) -> None:
     stream.flush()
 
 
-def _write(stream: IO[str], text: str) -> None:
-    stream.write(plain(text, keep="\n\t") + "\n")
+def _write_line(stream: IO[str], text: str) -> None:
+    stream.write(plain_text(text, keep="\n\t") + "\n")
     stream.flush()
 
 
-def _as_json(value: Any) -> object:
+def _json_default(value: Any) -> object:
     """What orjson does not know by itself."""
     if isinstance(value, bytes):
         return value.hex()

@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.edge import USAGE
-from quire.cli.opening import session, tell
 from quire.cli.options import AsJson
-from quire.cli.printing import counted, note, print_json, print_pairs, print_table, say
+from quire.cli.printing import note, print_json, print_pairs, print_table, quantity, say
+from quire.cli.session import USAGE, print_outcome, session
 from quire.domain.errors import Conflict, Error, FileMistake, RecipeInvalid, UsageError
 
 if TYPE_CHECKING:
     from quire.domain.recipes import Recipe, Stage
-    from quire.recipes.parameters import Parameter
-    from quire.recipes.reading import RecipeFile
-    from quire.recipes.registry import Registry
+    from quire.recipes.plugin_registry import Registry
+    from quire.recipes.recipe_files import RecipeFile
+    from quire.recipes.recipe_parameters import Parameter
 
 app = typer.Typer(
     help="Recipes: several stages over the same documents.",
@@ -30,13 +29,13 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A recipe's name, or i
 @app.command("list", epilog="Example: quire recipe list")
 def list_all(context: typer.Context, as_json: AsJson = False) -> None:
     """List the recipes that come with Quire and with installed packages."""
-    registry = _registry(context)
-    rows = [_listed(name, registry) for name in sorted(registry.recipes)]
+    registry = _load_registry(context)
+    rows = [_recipe_row(name, registry) for name in sorted(registry.recipes)]
     if as_json:
         print_json(rows)
     else:
         columns = ("name", ">stages", "*description")
-        print_table(columns, ([each[key.lstrip(">*")] for key in columns] for each in rows))
+        print_table(columns, ([row[key.lstrip(">*")] for key in columns] for row in rows))
 
 
 @app.command(epilog="Example: quire recipe check mine.toml theirs.toml")
@@ -48,18 +47,18 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Say everything that is wrong with recipes, as FILE:LINE: MESSAGE."""
-    registry = _registry(context)
-    found = {file: _checked(file, registry) for file in files}
+    registry = _load_registry(context)
+    found = {file: _check_file(file, registry) for file in files}
     if as_json:
         print_json(
             [
-                {"file": file, "mistakes": [_mistake_json(each) for each in mistakes]}
+                {"file": file, "mistakes": [_mistake_json(mistake) for mistake in mistakes]}
                 for file, (_, mistakes) in found.items()
             ]
         )
     else:
         for file, (stages, mistakes) in found.items():
-            _tell_checked(context, file, stages, mistakes)
+            _print_mistakes(context, file, stages, mistakes)
     if any(mistakes for _, mistakes in found.values()):
         raise typer.Exit(USAGE)
 
@@ -67,7 +66,7 @@ def check(
 @app.command(epilog="Example: quire recipe show summarise")
 def show(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
     """Show a recipe's stages and what can be chosen."""
-    file, path = _opened(context, name)
+    file, path = _open_recipe(context, name)
     if as_json:
         print_json(_recipe_json(file, path))
         return
@@ -82,11 +81,11 @@ def show(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
     )
     if file.parameters:
         say()
-        rows = [[*_parameter_row(each)] for each in file.parameters.values()]
+        rows = [[*_parameter_row(parameter)] for parameter in file.parameters.values()]
         print_table(("parameter", "type", "default", "*description"), rows)
     say()
     columns = ("stage", "*about", "reads", "*asks", "*gates", "answers")
-    print_table(columns, [[*_stage_row(each, recipe)] for each in recipe.stages])
+    print_table(columns, [[*_stage_row(stage, recipe)] for stage in recipe.stages])
 
 
 @app.command(epilog="Example: quire recipe graph summarise --format mermaid")
@@ -99,14 +98,14 @@ def graph(
     as_json: AsJson = False,
 ) -> None:
     """Draw which stage reads which."""
-    from quire.recipes.drawing import FORMATS, draw, edges
+    from quire.recipes.recipe_drawing import FORMATS, draw, edges
 
     if form not in FORMATS:
         raise UsageError(f"--format must be {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
-    recipe = _opened(context, name)[0].recipe
+    recipe = _open_recipe(context, name)[0].recipe
     if as_json:
         drawn = [{"from": a, "to": b, "kind": kind} for a, b, kind in edges(recipe)]
-        print_json({"name": recipe.name, "stages": _names(recipe), "edges": drawn})
+        print_json({"name": recipe.name, "stages": _stage_names(recipe), "edges": drawn})
     else:
         say(draw(recipe, form))
 
@@ -118,37 +117,37 @@ def new(
     as_json: AsJson = False,
 ) -> None:
     """Start a recipe's file, with remarks that say what to write where."""
-    from quire.recipes.starting import starter
+    from quire.recipes.recipe_files import starter_recipe
 
     path = Path(name if name.endswith(".toml") else f"{name}.toml")
-    text = starter(path.stem)
+    text = starter_recipe(path.stem)
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
         raise Conflict(f"{path} is there already; choose another name, or remove it") from None
     said = f"{path} is written; `quire recipe check {path}` says what is wrong with it"
-    tell(context, as_json, {"file": str(path), "name": path.stem}, said)
+    print_outcome(context, as_json, {"file": str(path), "name": path.stem}, said)
 
 
-def _registry(context: typer.Context) -> "Registry":
-    from quire.recipes.registry import with_entry_points
+def _load_registry(context: typer.Context) -> "Registry":
+    from quire.recipes.plugin_registry import with_entry_points
 
     registry = with_entry_points()
-    for each in () if session(context).quiet else registry.warnings:
-        note(f"quire: {each}")
+    for name in () if session(context).quiet else registry.warnings:
+        note(f"quire: {name}")
     return registry
 
 
-def _opened(context: typer.Context, name: str) -> "tuple[RecipeFile, Path]":
-    from quire.recipes.reading import find_recipe, open_recipe
+def _open_recipe(context: typer.Context, name: str) -> "tuple[RecipeFile, Path]":
+    from quire.recipes.recipe_files import find_recipe, open_recipe
 
-    registry = _registry(context)
+    registry = _load_registry(context)
     return open_recipe(name, registry), find_recipe(name, registry)
 
 
-def _listed(name: str, registry: "Registry") -> dict[str, object]:
-    from quire.recipes.reading import open_recipe
+def _recipe_row(name: str, registry: "Registry") -> dict[str, object]:
+    from quire.recipes.recipe_files import open_recipe
 
     path = registry.recipes[name]
     try:
@@ -164,27 +163,27 @@ def _listed(name: str, registry: "Registry") -> dict[str, object]:
     }
 
 
-def _checked(file: str, registry: "Registry") -> tuple[int, list[FileMistake]]:
+def _check_file(file: str, registry: "Registry") -> tuple[int, list[FileMistake]]:
     """How many stages a recipe has, and what is wrong with it."""
-    from quire.recipes.reading import open_recipe
+    from quire.recipes.recipe_files import open_recipe
 
     try:
         return len(open_recipe(file, registry).recipe.stages), []
     except RecipeInvalid as error:
-        return 0, [each for each in error.mistakes if isinstance(each, FileMistake)]
+        return 0, [mistake for mistake in error.mistakes if isinstance(mistake, FileMistake)]
     except UsageError as error:
         return 0, [FileMistake(file, 1, str(error).removeprefix(f"{file}: "))]
     except OSError as error:
         return 0, [FileMistake(file, 1, error.strerror or str(error))]
 
 
-def _tell_checked(
+def _print_mistakes(
     context: typer.Context, file: str, stages: int, mistakes: list[FileMistake]
 ) -> None:
-    for each in mistakes:
-        say(str(each))
+    for mistake in mistakes:
+        say(str(mistake))
     if not mistakes and not session(context).quiet:
-        say(f"{file}: {counted(stages, 'stage')}, no mistakes")
+        say(f"{file}: {quantity(stages, 'stage')}, no mistakes")
 
 
 def _mistake_json(mistake: FileMistake) -> dict[str, object]:
@@ -194,36 +193,38 @@ def _mistake_json(mistake: FileMistake) -> dict[str, object]:
 def _recipe_json(file: "RecipeFile", path: Path) -> dict[str, object]:
     from dataclasses import asdict
 
-    from quire.recipes.snapshots import recipe_to_json
+    from quire.recipes.recipe_snapshots import recipe_to_json
 
-    declared = {name: asdict(each) for name, each in file.parameters.items()}
+    declared = {name: asdict(parameter) for name, parameter in file.parameters.items()}
     return {**recipe_to_json(file.recipe), "parameters": declared, "file": str(path)}
 
 
-def _parameter_row(each: "Parameter") -> Iterator[str]:
+def _parameter_row(parameter: "Parameter") -> Iterator[str]:
     import json
 
-    yield each.name
-    yield each.kind
-    yield "must be given" if each.required else json.dumps(each.default, ensure_ascii=False)
-    among = f"one of {', '.join(map(str, each.choices))}" if each.choices else ""
-    yield "; ".join(filter(None, [each.description, among]))
+    yield parameter.name
+    yield parameter.kind
+    yield (
+        "must be given" if parameter.required else json.dumps(parameter.default, ensure_ascii=False)
+    )
+    among = f"one of {', '.join(map(str, parameter.choices))}" if parameter.choices else ""
+    yield "; ".join(filter(None, [parameter.description, among]))
 
 
 def _stage_row(stage: "Stage", recipe: "Recipe") -> Iterator[str]:
-    from quire.recipes.drawing import described
+    from quire.recipes.recipe_drawing import describe_stage
 
     yield stage.name
-    yield described(stage).partition(" · ")[0]
+    yield describe_stage(stage).partition(" · ")[0]
     yield ", ".join(stage.upstream)
-    yield ", ".join(stage.models) or _whose_model(stage, recipe)
-    yield ", ".join(each.name for each in stage.gates)
+    yield ", ".join(stage.models) or _model_source(stage, recipe)
+    yield ", ".join(gate.name for gate in stage.gates)
     yield f"records: {', '.join(stage.schema.properties)}" if stage.schema else "text"
 
 
-def _whose_model(stage: "Stage", recipe: "Recipe") -> str:
+def _model_source(stage: "Stage", recipe: "Recipe") -> str:
     """Who is asked by a stage that does not say it: whoever gave the result it is about."""
-    stages = {each.name: each for each in recipe.stages}
+    stages = {item.name: item for item in recipe.stages}
     while stage.of:
         stage = stages[stage.of]
         if stage.models:
@@ -231,5 +232,5 @@ def _whose_model(stage: "Stage", recipe: "Recipe") -> str:
     return "the run's model"
 
 
-def _names(recipe: "Recipe") -> list[str]:
-    return [each.name for each in recipe.stages]
+def _stage_names(recipe: "Recipe") -> list[str]:
+    return [stage.name for stage in recipe.stages]

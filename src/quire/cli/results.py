@@ -6,25 +6,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.opening import chosen, opened, session
 from quire.cli.options import AsJson, Only, RunNumber
+from quire.cli.order_options import StageName
 from quire.cli.printing import (
-    clipped,
-    counted,
-    last_part,
+    cell_text,
+    clip,
     note,
     print_json,
     print_table,
+    quantity,
     say,
-    shown,
+    short_model_name,
 )
-from quire.cli.recipe_options import StageName
+from quire.cli.session import engine_for, resolve_run, session
 from quire.domain.errors import UsageError
 
 if TYPE_CHECKING:
-    from quire.engine.looking import FirstRows
-    from quire.export.rows import ExportedRow
-    from quire.export.stages import StageRow
+    from quire.engine.queries import FirstRows
+    from quire.export.result_rows import ExportedBlock, ExportedTask
 
 FORMATS = ("jsonl",)
 STDOUT = "-"
@@ -41,34 +40,34 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show a run's first results as a table, a block or task a row."""
-    with opened(context) as engine:
-        number = chosen(engine, run)
-        head, now = engine.look.head(number), engine.progress(number)
-        found = engine.look.sample(number, only, limit, stage)
+    with engine_for(context) as engine:
+        number = resolve_run(engine, run)
+        head, now = engine.queries.head(number), engine.progress(number)
+        found = engine.queries.sample(number, only, limit, stage)
     if as_json:
         blocks, tasks = found.blocks or (), found.tasks
-        print_json([*map(_row_json, blocks), *(each.as_json() for each in tasks)])
+        print_json([*map(_row_json, blocks), *(task.as_json() for task in tasks)])
         return
     if found.blocks is None:
         _print_tasks(found)
     else:
         _print_rows(found.blocks, found.fields)
     count, noun = len(found.tasks), "task"
-    total = next(each.expanded for each in now.stages if each.name == found.stage)
+    total = next(progress.expanded for progress in now.stages if progress.name == found.stage)
     if found.blocks is not None:
         count, noun = len(found.blocks), "block"
         total = total if now.recipe else now.total
     of = f"{found.stage}, run {number}" if now.recipe else f"run {number}"
     simulated = " · simulated" if head.model.provider == "simulated" else ""
-    say(f"\nthe first {count:,} of {counted(total, noun)} of {of}{simulated}")
+    say(f"\nthe first {count:,} of {quantity(total, noun)} of {of}{simulated}")
 
 
-def _print_rows(rows: Sequence["ExportedRow"], fields: Sequence[str]) -> None:
+def _print_rows(rows: Sequence["ExportedBlock"], fields: Sequence[str]) -> None:
     """A table as narrow as it can be: what is the same in every row is not a column."""
-    titles = {each.document.title for each in rows}
-    by_status = any(each.status != "accepted" for each in rows)
-    data = [json.loads(each.data) if each.data else {} for each in rows]
-    columns = ["~block", *(_heading(name, [each.get(name) for each in data]) for name in fields)]
+    titles = {row.document.title for row in rows}
+    by_status = any(row.status != "accepted" for row in rows)
+    data = [json.loads(row.data) if row.data else {} for row in rows]
+    columns = ["~block", *(_heading(name, [item.get(name) for item in data]) for name in fields)]
     if by_status:
         columns.insert(0, "status")
     if len(titles) > 1:
@@ -78,12 +77,12 @@ def _print_rows(rows: Sequence["ExportedRow"], fields: Sequence[str]) -> None:
         say()
     cells = (
         [
-            *([clipped(each.document.title, 14)] if len(titles) > 1 else []),
-            *([each.status] if by_status else []),
-            clipped(each.row.content, 32),
-            *(clipped(_cell(values.get(name)), 20) for name in fields),
+            *([clip(block.document.title, 14)] if len(titles) > 1 else []),
+            *([block.status] if by_status else []),
+            clip(block.row.content, 32),
+            *(clip(_json_cell(values.get(name)), 20) for name in fields),
         ]
-        for each, values in zip(rows, data, strict=True)
+        for block, values in zip(rows, data, strict=True)
     )
     print_table(columns, cells)
 
@@ -91,66 +90,66 @@ def _print_rows(rows: Sequence["ExportedRow"], fields: Sequence[str]) -> None:
 def _print_tasks(found: "FirstRows") -> None:
     """The same of tasks: whatever is the same in all of them is not a column."""
     tasks = found.tasks
-    data = [each.fields for each in tasks]
-    fields = found.fields or tuple(dict.fromkeys(name for each in data for name in each))
+    data = [task.fields for task in tasks]
+    fields = found.fields or tuple(dict.fromkeys(name for record in data for name in record))
     own = {
-        "~about": _abouts(tasks),
-        "model": [last_part(each.model) for each in tasks],
-        ">sample": [str(each.outcome.sample) for each in tasks],
-        "status": [each.status for each in tasks],
-        "~error": [clipped(each.error or "", ERROR) for each in tasks],
+        "~about": _subjects(tasks),
+        "model": [short_model_name(task.model) for task in tasks],
+        ">sample": [str(task.outcome.sample) for task in tasks],
+        "status": [task.status for task in tasks],
+        "~error": [clip(task.error or "", ERROR) for task in tasks],
     }
     plain = {"status": {"accepted"}, "~error": {""}}
-    kept = [
+    columns_kept = [
         name
         for name, values in own.items()
         if len(set(values)) > 1 or (name in plain and set(values) - plain[name])
     ]
-    if {"model", ">sample"} & set(kept) and "~about" not in kept:
-        kept.insert(0, "~about")  # of one document, what else they differ in needs its name
+    if {"model", ">sample"} & set(columns_kept) and "~about" not in columns_kept:
+        columns_kept.insert(0, "~about")  # of one document, what else they differ in needs its name
     longest = TEXT if len(fields) == 1 else CELL
     columns = [
         ">task",
-        *kept,
-        *(_heading(name, [each.get(name) for each in data]) for name in fields),
+        *columns_kept,
+        *(_heading(name, [record.get(name) for record in data]) for name in fields),
     ]
     cells = (
         [
-            str(each.outcome.task_id),
-            *(own[name][no] for name in kept),
-            *(clipped(_cell(data[no].get(name)), longest) for name in fields),
+            str(task.outcome.task_id),
+            *(own[name][no] for name in columns_kept),
+            *(clip(_json_cell(data[no].get(name)), longest) for name in fields),
         ]
-        for no, each in enumerate(tasks)
+        for no, task in enumerate(tasks)
     )
     print_table(columns, cells)
 
 
-def _abouts(tasks: "Sequence[StageRow]") -> list[str]:
+def _subjects(tasks: "Sequence[ExportedTask]") -> list[str]:
     """What each task is about: a document, and which of its blocks where some share one."""
-    titles = [each.outcome.title or "the run" for each in tasks]
-    blocks = [each.outcome.block_index for each in tasks]
+    titles = [task.outcome.title or "the run" for task in tasks]
+    blocks = [task.outcome.block_index for task in tasks]
     if len(set(zip(titles, blocks, strict=True))) == len(set(titles)):
-        return [clipped(each, ABOUT) for each in titles]
+        return [clip(name, ABOUT) for name in titles]
     return [
-        clipped(title, ABOUT) if block is None else f"{clipped(title, ABOUT)}, block {block}"
+        clip(title, ABOUT) if block is None else f"{clip(title, ABOUT)}, block {block}"
         for title, block in zip(titles, blocks, strict=True)
     ]
 
 
 def _heading(field: str, values: Sequence[object]) -> str:
     """A field's name, in two lines if it is long: columns are narrow."""
-    mark = ">" if any(type(each) in (int, float) for each in values) else "~"
+    mark = ">" if any(type(value) in (int, float) for value in values) else "~"
     return mark + (field.replace("_", "\n", 1) if len(field) > 8 else field)
 
 
-def _cell(value: object) -> str:
+def _json_cell(value: object) -> str:
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
-    return "–" if value is None else shown(value)
+    return "–" if value is None else cell_text(value)
 
 
-def _row_json(row: "ExportedRow") -> dict[str, object]:
-    critics = {"critics": [each.as_json() for each in row.critics]} if row.critics else {}
+def _row_json(row: "ExportedBlock") -> dict[str, object]:
+    critics = {"critics": [critic.as_json() for critic in row.critics]} if row.critics else {}
     return critics | {
         "block_uid": row.block_uid,
         "title": row.document.title,
@@ -180,19 +179,19 @@ def export(
         raise UsageError(f"--format takes {', '.join(FORMATS)}, not {form!r}")
     if as_json and output == STDOUT:
         raise UsageError("--json tells about the export, so the export itself needs -o FILE")
-    with opened(context) as engine:
-        number = chosen(engine, run)
-        simulated = engine.look.head(number).model.provider == "simulated"
+    with engine_for(context) as engine:
+        number = resolve_run(engine, run)
+        simulated = engine.queries.head(number).model.provider == "simulated"
         lines = engine.export(number, output, only, stage)
         now = engine.progress(number)
     ended = now.done + now.failed + now.counts.get("cancelled", 0)
     pending = max(0, lines - ended) if only == "all" and not now.recipe else 0
     if as_json:
-        told = {"run": number, "lines": lines, "path": output, "simulated": simulated}
-        print_json(told | ({"pending": pending} if pending else {}))
+        summary = {"run": number, "lines": lines, "path": output, "simulated": simulated}
+        print_json(summary | ({"pending": pending} if pending else {}))
     elif not session(context).quiet:
         tell = note if output == STDOUT else say
-        said = f"run {number}: {counted(lines, 'line')}"
+        said = f"run {number}: {quantity(lines, 'line')}"
         where = "" if output == STDOUT else f" in {output}"
         yet = f", {pending:,} of them pending: run {number} has not ended" if pending else ""
         tell(f"{said}{where}{yet}{' · simulated' if simulated else ''}")

@@ -1,1 +1,1 @@
-"""The loops: claim, act on the outside world, record; no rules of their own."""
+"""The loops: claim, call providers, record; no rules of their own."""

@@ -1,4 +1,4 @@
-"""The courier: claims queued requests, sends them, and records what comes back, in groups."""
+"""The courier: claims queued requests, sends them as fast as models allow, records answers."""
 
 import asyncio
 from collections import Counter, defaultdict
@@ -8,25 +8,60 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import NamedTuple
 
-from quire.dispatch.accounts import Accounts
-from quire.dispatch.outside import LedgerThread, Outside
-from quire.dispatch.reading import answer_of, describe, read
-from quire.dispatch.throttle import Throttle
+from quire.dispatch.loop_context import WorkerAccounts
+from quire.dispatch.response_decoder import build_answer, decode_response, describe_error
+from quire.dispatch.runtime import LedgerThread, Runtime
 from quire.domain.errors import ProviderError, Remedy, Undecodable, UsageError
 from quire.domain.ids import AttemptId, LaneId, RunId, WorkerId
 from quire.domain.requests import CallFailure
 from quire.domain.runs import DIRECT, Lane
 from quire.ledger.ledger import Ledger, Transaction
-from quire.pipeline.claim import Outgoing, Sender, claim
+from quire.pipeline.calls.claim import Outgoing, ReturnedCall, Sender, claim, receive
 from quire.pipeline.contexts import Contexts, LaneContext
-from quire.pipeline.receive import Returned, receive
-from quire.providers.protocol import Provider, Sent
+from quire.providers.protocol import Provider, RawResponse
+
+FIRST_WINDOW = 8  # calls that go out at once before anything is known
+BACKOFF_FACTOR = 0.75  # of the calls in flight, when the provider says that there are too many
+PUSHBACK_PAUSE = timedelta(seconds=1)  # calls pushed back at the same time count as one
+
+
+class Throttle:
+    """The window of one model: doubled by success until the first push-back, then one by one."""
+
+    def __init__(self) -> None:
+        """Begin small."""
+        self._window = float(FIRST_WINDOW)
+        self._starting = True
+        self._most = 0  # the most that any policy allowed so far
+        self._answered = 0  # since the window last grew
+        self._pushed: datetime | None = None
+
+    def limit(self, most: int) -> int:
+        """How many calls to the model may be out, those of runs with other policies included."""
+        self._most = max(self._most, most)
+        return max(1, min(int(self._window), self._most))
+
+    def note_answer(self) -> None:
+        """A call was answered: after a window of these there is room for more."""
+        self._answered += 1
+        if self._answered >= self._window:
+            self._answered = 0
+            wider = self._window * 2 if self._starting else self._window + 1
+            self._window = min(wider, float(self._most)) if self._most else wider
+
+    def note_pushback(self, now: datetime) -> None:
+        """The provider asked to wait."""
+        if self._pushed is not None and now - self._pushed < PUSHBACK_PAUSE:
+            return
+        self._pushed, self._starting, self._answered = now, False, 0
+        self._window = max(1.0, self._window * BACKOFF_FACTOR)
+
 
 NOBODY_THERE = timedelta(minutes=5)  # until a person is asked to look at an address
 NOTHING_WORKS = 2  # calls in a row that came to nothing: worth a word, then at each doubling
 
 
-class Exchanged(NamedTuple):
+class ExchangeCounts(NamedTuple):
     """What one step of the courier did."""
 
     stored: int = 0  # calls that came back and are in the ledger now
@@ -49,15 +84,15 @@ class Courier:
         ledger: Ledger,
         contexts: Contexts,
         provider_for: Callable[[str], Provider],
-        accounts: Accounts,
-        outside: Outside,
+        accounts: WorkerAccounts,
+        runtime: Runtime,
         thread: LedgerThread,
     ) -> None:
         """Start with nothing in flight."""
         self._ledger = ledger
         self._contexts = contexts
         self._provider_for = provider_for
-        self._outside = outside
+        self._runtime = runtime
         self._thread = thread
         self._accounts = accounts
         self.only: RunId | None = None  # whose calls go out; None = those of every run
@@ -65,7 +100,7 @@ class Courier:
         self._throttles: defaultdict[str, Throttle] = defaultdict(Throttle)  # by model
         self._in_flight: Counter[str | LaneId] = Counter()  # by model, and by lane
         self.most = 1  # the largest concurrency seen: what is worth a look at the queues
-        self._back: list[Returned] = []
+        self._back: list[ReturnedCall] = []
         self._failing = 0  # calls in a row that came to nothing
         self._absent: dict[str, datetime] = {}  # since when nobody listens, by model
         self._last_lane = LaneId(0)
@@ -77,84 +112,88 @@ class Courier:
         """Calls that are out."""
         return len(self._sends)
 
-    def holds(self, attempt: AttemptId) -> bool:
+    def has_call(self, attempt: AttemptId) -> bool:
         """Whether a call is in flight here, or back and not stored yet."""
-        back = {each.outcome.attempt_id for each in self._back}
+        back = {call.outcome.attempt_id for call in self._back}
         return attempt in self._sends or attempt in back
 
     @property
-    def unrecorded(self) -> int:
+    def unrecorded_calls(self) -> int:
         """Calls that came back and are not in the ledger yet."""
         return len(self._back)
 
-    async def step(self, worker: WorkerId, now: datetime, *, sending: bool = True) -> Exchanged:
+    async def step(
+        self, worker: WorkerId, now: datetime, *, sending: bool = True
+    ) -> ExchangeCounts:
         """Store what came back and send the next calls.
 
         What came back stays in memory until the ledger has it, however often that takes.
         """
-        self.give_up_late(now)
+        self.cancel_late(now)
         back = self._back[:]
         out = self._in_flight.copy()  # what comes back from here on is not stored by this exchange
         room = sending and self._has_room()
         if not back and not room:
-            return Exchanged()
-        self._outside.reach("before_record")
+            return ExchangeCounts()
+        self._runtime.reach("before_record")
         outgoing, short = await self._thread.run(
             self._exchange, back, worker if room else None, out, now
         )
         del self._back[: len(back)]
-        self._outside.reach("after_claim" if outgoing else "after_record")
-        for _, calls in groupby(outgoing, lambda each: each.context.lane_id):
-            self._begin(list(calls), now)
-        return Exchanged(len(back), len(outgoing), short)
+        self._runtime.reach("after_claim" if outgoing else "after_record")
+        for _, calls in groupby(outgoing, lambda item: item.context.lane_id):
+            self._send_group(list(calls), now)
+        return ExchangeCounts(len(back), len(outgoing), short)
 
     def _has_room(self) -> bool:
-        return self.in_flight <= self.most - _worth(self.most)
+        return self.in_flight <= self.most - _least_claim(self.most)
 
-    def _begin(self, calls: list[Outgoing], now: datetime) -> None:
+    def _send_group(self, calls: list[Outgoing], now: datetime) -> None:
         """Send calls of one lane."""
         context = calls[0].context
         self._count(context, len(calls))
         self.most = max(self.most, context.policy.concurrency)
         deadline = now + timedelta(seconds=context.policy.call_timeout)
         create = asyncio.get_running_loop().create_task  # a group's own would cost as much again
-        for each in calls:
-            task = create(self._send(each, deadline))
-            self._sends[each.call.attempt_id] = InFlight(task, deadline)
+        for call in calls:
+            task = create(self._send(call, deadline))
+            self._sends[call.call.attempt_id] = InFlight(task, deadline)
 
     def _count(self, context: LaneContext, change: int) -> None:
         self._in_flight[context.facts.name] += change
         self._in_flight[context.lane_id] += change
 
-    def give_up_late(self, now: datetime) -> None:
+    def cancel_late(self, now: datetime) -> None:
         """Wait no longer for calls past their deadline: one look, instead of a timer for each."""
-        for each in self._sends.values():
-            if each.deadline <= now:
-                each.task.cancel()
+        for send in self._sends.values():
+            if send.deadline <= now:
+                send.task.cancel()
 
     def abandon(self) -> None:
         """Wait no longer for what is in flight."""
-        for each in self._sends.values():
-            each.task.cancel()
+        for send in self._sends.values():
+            send.task.cancel()
 
-    async def gone(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until nothing is in flight any more."""
-        await asyncio.gather(*[each.task for each in self._sends.values()], return_exceptions=True)
+        await asyncio.gather(*[send.task for send in self._sends.values()], return_exceptions=True)
 
     def _exchange(
         self,
-        back: list[Returned],
+        back: list[ReturnedCall],
         worker: WorkerId | None,
         out: Counter[str | LaneId],
         now: datetime,
     ) -> tuple[list[Outgoing], bool]:
         """Record and claim in one transaction: the ledger syncs to disk once for both."""
-        if any(isinstance(each.outcome, CallFailure) for each in back):
+        if any(isinstance(call.outcome, CallFailure) for call in back):
             self._accounts.forget()  # a key may be to blame
         try:
             with self._ledger.transaction() as tx:
                 receive(tx, self._contexts, back, now)
-                if worker is None or not tx.workers.lives(worker):  # declared dead: register first
+                if worker is None or not tx.workers.is_worker_alive(
+                    worker
+                ):  # declared dead: register first
                     return [], False
                 return self._claim(tx, worker, out, now)
         except BaseException:  # what was noted of this transaction may not be so
@@ -168,17 +207,17 @@ class Courier:
         """Claim lane by lane, a fair share of the room each; says whether one had less."""
         outgoing: list[Outgoing] = []
         short = False
-        lanes = of_run(tx.requests.open_lanes(now), self.only)
-        lanes = self._in_turn([lane for lane in lanes if lane.route == DIRECT])
+        lanes = lanes_of_run(tx.requests.open_lanes(now), self.only)
+        lanes = self._rotate_lanes([lane for lane in lanes if lane.route == DIRECT])
         shares = Counter(lane.model for lane in lanes)
         for lane in lanes:
             context = self._contexts.of_lane(tx, lane)
             most = context.policy.concurrency
-            window = self._throttles[lane.model].allows(most)
+            window = self._throttles[lane.model].limit(most)
             room = min(window - out[lane.model], most - out[lane.id])
             most = min(most, window)
             share = min(room, -(-most // shares[lane.model]))
-            if share <= 0 or room < _worth(most):
+            if share <= 0 or room < _least_claim(most):
                 continue
             account = self._accounts.choose(tx, context, now)
             if account is None:
@@ -192,7 +231,7 @@ class Courier:
                 self._last_lane = lane.id
         return outgoing, short
 
-    def _in_turn(self, lanes: list[Lane]) -> list[Lane]:
+    def _rotate_lanes(self, lanes: list[Lane]) -> list[Lane]:
         """Begin after the lane served last, so that a big run does not starve a small one."""
         later = [lane for lane in lanes if lane.id > self._last_lane]
         return later + [lane for lane in lanes if lane.id <= self._last_lane]
@@ -203,17 +242,17 @@ class Courier:
             provider = self._provider_for(context.provider)
             account = outgoing.account
             if not account.key and account.options:  # a token may have to take the key's place
-                account = await self._accounts.ready(account)
+                account = await self._accounts.ready_account(account)
             sent = await provider.send(call, account)
             self._succeed(outgoing, provider, sent)
         except asyncio.CancelledError:
             why = "interrupted before the answer came"
-            if self._outside.now() >= deadline:
+            if self._runtime.now() >= deadline:
                 why = f"no answer within {context.policy.call_timeout:g} s"
-            self._fail(outgoing, _lost(why))
+            self._fail(outgoing, _lost_error(why))
             raise
         except BaseException as error:
-            self._fail(outgoing, _failure(error))
+            self._fail(outgoing, _call_error(error))
             if not isinstance(error, Exception):
                 raise
         finally:
@@ -221,26 +260,26 @@ class Courier:
             del self._sends[call.attempt_id]
             self.returned.set()
 
-    def _succeed(self, outgoing: Outgoing, provider: Provider, sent: Sent) -> None:
+    def _succeed(self, outgoing: Outgoing, provider: Provider, sent: RawResponse) -> None:
         raw = bytes(sent.raw)
-        self._outside.reach("after_send")
-        attempt, reply = outgoing.call.attempt_id, read(provider, raw)
+        self._runtime.reach("after_send")
+        attempt, reply = outgoing.call.attempt_id, decode_response(provider, raw)
         version, presumed = provider.decoder_version, outgoing.reserved
-        answer = answer_of(outgoing.context, attempt, raw, reply, version, presumed)
-        self._back.append(Returned(outgoing, answer, sent.rates))
+        answer = build_answer(outgoing.context, attempt, raw, reply, version, presumed)
+        self._back.append(ReturnedCall(outgoing, answer, sent.rates))
         name = outgoing.context.facts.name
-        self._throttles[name].answered()
+        self._throttles[name].note_answer()
         self._absent.pop(name, None)
         self._failing = 0
 
     def _fail(self, outgoing: Outgoing, error: ProviderError) -> None:
-        name, now = outgoing.context.facts.name, self._outside.now()
+        name, now = outgoing.context.facts.name, self._runtime.now()
         error.absent = self._is_absent(name, error, now)
-        jitter = self._outside.jitter()
+        jitter = self._runtime.jitter()
         failure = CallFailure(outgoing.call.attempt_id, error, jitter, outgoing.account)
-        self._back.append(Returned(outgoing, failure))
+        self._back.append(ReturnedCall(outgoing, failure))
         if error.remedy is Remedy.WAIT:
-            self._throttles[name].pushed_back(now)
+            self._throttles[name].note_pushback(now)
         self._failing += error.remedy in (Remedy.RETRY, Remedy.LOST)
         if self._failing >= NOTHING_WORKS and self._failing & (self._failing - 1) == 0:
             with suppress(OSError):  # whoever listened may be gone
@@ -257,26 +296,26 @@ class Courier:
         return True
 
 
-def of_run(lanes: list[Lane], only: RunId | None) -> list[Lane]:
+def lanes_of_run(lanes: list[Lane], only: RunId | None) -> list[Lane]:
     """The lanes of one run, or of all."""
     return [lane for lane in lanes if only in (None, lane.run_id)]
 
 
-def _worth(most: int) -> int:
+def _least_claim(most: int) -> int:
     """Claim in groups: a transaction for every single call would cost more than the calls."""
     return max(1, most // 4)
 
 
-def _failure(error: BaseException) -> ProviderError:
+def _call_error(error: BaseException) -> ProviderError:
     """What an error says of the call that it ended."""
     if isinstance(error, Undecodable):  # only a response can be that, and there is none
-        return _lost(str(error))
+        return _lost_error(str(error))
     if isinstance(error, ProviderError):
         return error
     if isinstance(error, UsageError):  # nothing was sent
         return ProviderError(str(error), remedy=Remedy.FIX_ACCOUNT)
-    return _lost(describe(error))
+    return _lost_error(describe_error(error))
 
 
-def _lost(message: str) -> ProviderError:
+def _lost_error(message: str) -> ProviderError:
     return ProviderError(message, remedy=Remedy.LOST)

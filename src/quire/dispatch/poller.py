@@ -1,41 +1,48 @@
-"""The poller: asks how batches stand, finds lost ones again, and brings their rows home."""
+"""The poller: polls batches, reconciles those of unknown fate, and has their rows collected."""
 
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from quire.dispatch.collecting import Collector
-from quire.dispatch.means import Means
-from quire.dispatch.office import InHand, Office
-from quire.dispatch.reading import describe
-from quire.dispatch.submitter import SECONDS as CREATE_SECONDS
+from quire.dispatch.batch_leases import BatchLeases, LeasedBatch
+from quire.dispatch.collector import Collector
+from quire.dispatch.loop_context import LoopContext
+from quire.dispatch.response_decoder import describe_error
+from quire.dispatch.submitter import SUBMIT_SECONDS as CREATE_SECONDS
 from quire.dispatch.sweeper import living_workers
-from quire.domain.batches import Batch, BatchStatus, End, Found, Lookup, Sought
+from quire.domain.batches import Batch, BatchEnd, BatchLookup, BatchMatch, BatchQuery, BatchStatus
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import BatchId, WorkerId
 from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Transaction
-from quire.pipeline.collect import hold_failed, hold_unknown, note_status, put_off
-from quire.pipeline.record import hold
-from quire.pipeline.submit import (
-    LOOK_AGAIN,
-    absent,
-    confirm,
-    may_be_twice,
-    not_before,
-    note_twice,
-    recover,
+from quire.pipeline.batches.collect import (
+    back_off_poll,
+    hold_refused_batch,
+    hold_unknown_batch,
+    note_status,
 )
-from quire.plan.batching import next_look, wait_after
+from quire.pipeline.batches.submit import (
+    RECONCILE_INTERVAL,
+    absence_certain_at,
+    confirm_created,
+    mark_absent,
+    may_be_duplicate,
+    note_duplicates,
+    recover_submission,
+)
+from quire.pipeline.calls.record import hold_run
+from quire.plan.batch_schedule import backoff_seconds, seconds_to_next_poll
 
 ASK_SECONDS = 60.0  # that one question may take
-LATER = timedelta(minutes=5)  # until a key that is missing may be back
-AGAIN = timedelta(seconds=30)  # until a batch that others may have the key of is looked at again
+MISSING_KEY_WAIT = timedelta(minutes=5)  # until a key that is missing may be back
+KEYLESS_WAIT = timedelta(
+    seconds=30
+)  # until a batch that others may have the key of is looked at again
 AT_PROVIDER = ("unknown", "open", "ended")
-NEW = timedelta(minutes=2)  # in which a provider may not know its own batch yet
+NEW_BATCH_AGE = timedelta(minutes=2)  # in which a provider may not know its own batch yet
 TOLERATED = 4  # failures in a row of such a kind
-PERSON = timedelta(hours=1)  # until somebody may have looked
+PERSON_WAIT = timedelta(hours=1)  # until somebody may have looked
 
 
 class Poller:
@@ -43,250 +50,264 @@ class Poller:
 
     def __init__(
         self,
-        means: Means,
-        office: Office,
+        context: LoopContext,
+        leases: BatchLeases,
     ) -> None:
         """Start with nothing in memory: everything is in the ledger."""
-        self._ledger = means.ledger
-        self._contexts = means.contexts
-        self._vendors = means.vendors
-        self._accounts = means.accounts
-        self._outside = means.outside
-        self._thread = means.thread
-        self._office = office
-        self._collector = Collector(means)
+        self._ledger = context.ledger
+        self._contexts = context.contexts
+        self._vendors = context.vendors
+        self._accounts = context.accounts
+        self._runtime = context.runtime
+        self._thread = context.thread
+        self._leases = leases
+        self._collector = Collector(context)
         self._single: set[BatchId] = set()  # batches that were made once, as far as lists show
         self._keyless: dict[BatchId, datetime] = {}  # left to others until then
         self.poll: float | None = None  # seconds between two looks, instead of the vendor's
 
     async def step(self, group: asyncio.TaskGroup, worker: WorkerId, now: datetime) -> int:
         """Take what is due in hand; returns how much that is."""
-        if not self._office.free:
+        if not self._leases.free_slots:
             return 0
-        due = await self._thread.run(self._take, worker, now)
-        for each in due:
-            self._office.begin(group, each.batch, worker, self._look(each))
+        due = await self._thread.run(self._lease_due, worker, now)
+        for batch in due:
+            self._leases.start_work(group, batch.batch, worker, self._process(batch))
         return len(due)
 
-    def _take(self, worker: WorkerId, now: datetime) -> list[InHand]:
-        taken: list[InHand] = []
+    def _lease_due(self, worker: WorkerId, now: datetime) -> list[LeasedBatch]:
+        ready: list[LeasedBatch] = []
         with self._ledger.transaction() as tx:
-            self._keyless = {each: at for each, at in self._keyless.items() if at > now}
-            for batch in tx.batches.due(now, self._office.free + len(self._keyless)):
-                if self._office.holds(batch.id) or batch.id in self._keyless:
+            self._keyless = {batch_id: at for batch_id, at in self._keyless.items() if at > now}
+            for batch in tx.batches.due_batches(now, self._leases.free_slots + len(self._keyless)):
+                if self._leases.has_batch(batch.id) or batch.id in self._keyless:
                     continue
                 if batch.state == "submitting":
-                    recover(tx, batch, now)
+                    recover_submission(tx, batch, now)
                     continue
-                hand = self._in_hand(tx, batch, now)
-                if hand is None:
+                leased = self._leased_batch(tx, batch, now)
+                if leased is None:
                     continue
-                if tx.batches.lease(batch.id, worker, now + self._office.lease, now):
-                    taken.append(hand)
-        return taken
+                if tx.batches.lease_batch(batch.id, worker, now + self._leases.lease, now):
+                    ready.append(leased)
+        return ready
 
-    def _in_hand(self, tx: Transaction, batch: Batch, now: datetime) -> InHand | None:
+    def _leased_batch(self, tx: Transaction, batch: Batch, now: datetime) -> LeasedBatch | None:
         context = self._contexts.of_batch(tx, batch)
-        vendor = self._vendors.batching(context.provider)
+        batch_api = self._vendors.batch_api(context.provider)
         chosen = self._accounts.recall(tx, context.facts, batch.credential_id, now)
-        if vendor is not None and chosen.accounts:
-            return InHand(batch, context, chosen.accounts[0], vendor)
-        if living_workers(tx, now - self._office.lease) <= 1:  # nobody else may have the key
+        if batch_api is not None and chosen.accounts:
+            return LeasedBatch(batch, context, chosen.accounts[0], batch_api)
+        if living_workers(tx, now - self._leases.lease) <= 1:  # nobody else may have the key
             detail = f"batch {batch.id}: {chosen.problem}; then `quire resume {batch.run_id}`"
-            hold(tx, batch.run_id, HoldKind.CREDENTIAL, detail, now)
-            tx.batches.delay(batch.id, now + LATER, "its key is missing", failed=False)
-        self._keyless[batch.id] = now + AGAIN
+            hold_run(tx, batch.run_id, HoldKind.CREDENTIAL, detail, now)
+            tx.batches.delay_batch(
+                batch.id, now + MISSING_KEY_WAIT, "its key is missing", failed=False
+            )
+        self._keyless[batch.id] = now + KEYLESS_WAIT
         return None
 
-    async def _look(self, hand: InHand) -> None:
+    async def _process(self, leased: LeasedBatch) -> None:
         """Do what is next for a batch; a provider that does not answer is asked again later."""
         try:
-            hand = hand._replace(account=await self._accounts.ready(hand.account))
-            if hand.batch.state == "unknown":
-                await self._find(hand)
+            leased = leased._replace(account=await self._accounts.ready_account(leased.account))
+            if leased.batch.state == "unknown":
+                await self._reconcile(leased)
             else:
-                await self._ask(hand)
+                await self._poll_status(leased)
         except ProviderError as error:
-            await self._thread.run(self._failed, hand, error)
+            await self._thread.run(self._postpone, leased, error)
         except TimeoutError:
             late = ProviderError("the provider did not answer in time", remedy=Remedy.RETRY)
-            await self._thread.run(self._failed, hand, late)
+            await self._thread.run(self._postpone, leased, late)
         except Exception as error:  # noqa: BLE001 - whatever a vendor's code raises, the batch stays ours
-            failure = ProviderError(describe(error), remedy=Remedy.RETRY)
-            await self._thread.run(self._failed, hand, failure)
+            failure = ProviderError(describe_error(error), remedy=Remedy.RETRY)
+            await self._thread.run(self._postpone, leased, failure)
 
-    async def _ask(self, hand: InHand) -> None:
-        batch, vendor = hand.batch, hand.vendor
+    async def _poll_status(self, leased: LeasedBatch) -> None:
+        batch, batch_api = leased.batch, leased.batch_api
         async with asyncio.timeout(ASK_SECONDS):
-            if batch.cancel_asked_at and not batch.cancel_sent_at and vendor.rules.cancels:
-                await self._cancel(hand)
-            status = await vendor.poll(self._vendors.door(), hand.account, batch.ref)
-        self._outside.reach("after_poll")
-        ended = await self._thread.run(self._note, hand, status)
+            if batch.cancel_asked_at and not batch.cancel_sent_at and batch_api.rules.cancels:
+                await self._cancel(leased)
+            status = await batch_api.poll(self._vendors.http(), leased.account, batch.ref)
+        self._runtime.reach("after_poll")
+        ended = await self._thread.run(self._note_status, leased, status)
         if ended is not None:
-            self._outside.reach("after_end")
-            await self._collector.collect(hand._replace(batch=ended), status, self._vendors.door())
-            await self._discard(hand)
-        await self._end_others(hand, status)
+            self._runtime.reach("after_end")
+            await self._collector.collect(
+                leased._replace(batch=ended), status, self._vendors.http()
+            )
+            await self._discard(leased)
+        await self._cancel_duplicates(leased, status)
 
-    async def _cancel(self, hand: InHand) -> None:
+    async def _cancel(self, leased: LeasedBatch) -> None:
         """Ask for its end; where that cannot be asked for, its rows still come home."""
         with suppress(ProviderError):
-            await hand.vendor.cancel(self._vendors.door(), hand.account, hand.batch.ref)
-            await self._thread.run(self._note_cancel, hand)
+            await leased.batch_api.cancel(self._vendors.http(), leased.account, leased.batch.ref)
+            await self._thread.run(self._note_cancel, leased)
 
-    async def _discard(self, hand: InHand) -> None:
+    async def _discard(self, leased: LeasedBatch) -> None:
         """Leave no prompts behind at the provider, as far as that can be."""
-        if hand.batch.input_ref:
+        if leased.batch.input_ref:
             with suppress(ProviderError, TimeoutError):
                 async with asyncio.timeout(ASK_SECONDS):
-                    door = self._vendors.door()
-                    await hand.vendor.discard(door, hand.account, hand.batch.input_ref)
+                    http = self._vendors.http()
+                    await leased.batch_api.discard(http, leased.account, leased.batch.input_ref)
 
-    async def _find(self, hand: InHand) -> None:
+    async def _reconcile(self, leased: LeasedBatch) -> None:
         """Look for a batch that may have been made; nothing is sent again before that is known."""
-        batch, rules = hand.batch, hand.vendor.rules
-        if rules.lookup is Lookup.NONE:
-            await self._thread.run(self._leave_to_person, hand)
+        batch, rules = leased.batch, leased.batch_api.rules
+        if rules.lookup is BatchLookup.NONE:
+            await self._thread.run(self._leave_to_person, leased)
             return
-        sought = await self._thread.run(self._sought, hand)
+        query = await self._thread.run(self._batch_query, leased)
         async with asyncio.timeout(CREATE_SECONDS):
-            found = await hand.vendor.find(self._vendors.door(), hand.account, sought)
-            sure = not_before(batch, self._office.lease, CREATE_SECONDS, rules.lag)
-            gone = not found.ref and not found.unsure and self._outside.now() >= sure
+            match = await leased.batch_api.find(self._vendors.http(), leased.account, query)
+            sure = absence_certain_at(batch, self._leases.lease, CREATE_SECONDS, rules.lag)
+            gone = not match.ref and not match.unsure and self._runtime.now() >= sure
             if gone and batch.input_ref:
-                await hand.vendor.discard(self._vendors.door(), hand.account, batch.input_ref)
-        await self._cancel_spares(hand, await self._thread.run(self._found, hand, found, gone))
+                await leased.batch_api.discard(
+                    self._vendors.http(), leased.account, batch.input_ref
+                )
+        await self._cancel_spares(
+            leased, await self._thread.run(self._record_match, leased, match, gone)
+        )
 
-    async def _end_others(self, hand: InHand, status: BatchStatus) -> None:
+    async def _cancel_duplicates(self, leased: LeasedBatch, status: BatchStatus) -> None:
         """Look, once, whether a batch was made before, although no list showed that then.
 
         Nothing is wanted of it any more, and all that it answers is paid.
         """
-        batch, rules = hand.batch, hand.vendor.rules
+        batch, rules = leased.batch, leased.batch_api.rules
         since = batch.submitted_at or batch.created_at
-        shown = self._outside.now() >= since + timedelta(seconds=rules.lag)
-        told = status.end is not None or (rules.lookup is Lookup.TAG and shown)
-        if batch.id in self._single or rules.lookup is Lookup.NONE or not told:
+        is_listed = self._runtime.now() >= since + timedelta(seconds=rules.lag)
+        is_decisive = status.end is not None or (rules.lookup is BatchLookup.TAG and is_listed)
+        if batch.id in self._single or rules.lookup is BatchLookup.NONE or not is_decisive:
             return
-        sought = await self._thread.run(self._sought_besides, hand)
+        query = await self._thread.run(self._duplicate_query, leased)
         with suppress(ProviderError, TimeoutError):  # no answer of ours depends on it
-            if sought is not None:
+            if query is not None:
                 async with asyncio.timeout(ASK_SECONDS):
-                    found = await hand.vendor.find(self._vendors.door(), hand.account, sought)
-                spares = await self._thread.run(self._note_others, hand, found)
-                await self._cancel_spares(hand, spares)
+                    match = await leased.batch_api.find(self._vendors.http(), leased.account, query)
+                spares = await self._thread.run(self._note_duplicates, leased, match)
+                await self._cancel_spares(leased, spares)
             self._single.add(batch.id)
 
-    async def _cancel_spares(self, hand: InHand, spares: Sequence[str]) -> None:
+    async def _cancel_spares(self, leased: LeasedBatch, spares: Sequence[str]) -> None:
         for spare in spares:
             with suppress(ProviderError, TimeoutError):
                 async with asyncio.timeout(ASK_SECONDS):
-                    await hand.vendor.cancel(self._vendors.door(), hand.account, spare)
+                    await leased.batch_api.cancel(self._vendors.http(), leased.account, spare)
 
-    def _sought_besides(self, hand: InHand) -> Sought | None:
+    def _duplicate_query(self, leased: LeasedBatch) -> BatchQuery | None:
         with self._ledger.snapshot() as tx:
-            if not may_be_twice(tx, hand.batch):
+            if not may_be_duplicate(tx, leased.batch):
                 return None
-        return self._sought(hand)
+        return self._batch_query(leased)
 
-    def _note_others(self, hand: InHand, found: Found) -> Sequence[str]:
+    def _note_duplicates(self, leased: LeasedBatch, match: BatchMatch) -> Sequence[str]:
         """Write down what was made besides, and is to be cancelled; never the batch itself."""
-        own = _last(hand.batch.ref)
-        spare = [ref for ref in (found.ref, *found.earlier) if ref and _last(ref) != own]
+        own = _last_segment(leased.batch.ref)
+        spare = [ref for ref in (match.ref, *match.earlier) if ref and _last_segment(ref) != own]
         with self._ledger.transaction() as tx:
-            note_twice(tx, hand.batch, spare, self._outside.now())
+            note_duplicates(tx, leased.batch, spare, self._runtime.now())
         return spare
 
-    def _sought(self, hand: InHand) -> Sought:
-        batch = hand.batch
+    def _batch_query(self, leased: LeasedBatch) -> BatchQuery:
+        batch = leased.batch
         with self._ledger.snapshot() as tx:
-            known = tx.batches.refs(batch.credential_id)
-            retired = tx.batches.nonces(batch.id) - {batch.nonce}
+            known = tx.batches.refs_of_credential(batch.credential_id)
+            retired = tx.batches.nonces_of_batch(batch.id) - {batch.nonce}
         began = None if retired else batch.creating_at
-        since, now = began or batch.created_at, self._outside.now()
-        return Sought(batch.nonce, batch.calls, batch.input_ref, since, known, retired, now)
+        since, now = began or batch.created_at, self._runtime.now()
+        return BatchQuery(batch.nonce, batch.calls, batch.input_ref, since, known, retired, now)
 
-    def _found(self, hand: InHand, found: Found, gone: bool) -> Sequence[str]:
+    def _record_match(self, leased: LeasedBatch, match: BatchMatch, gone: bool) -> Sequence[str]:
         """Write down what was found; returns what was made besides, and is to be cancelled.
 
         What an earlier submission made is adopted, once the last one is known to be nowhere: its
         rows find their calls by the names that they were sent under.
         """
-        now, batch = self._outside.now(), hand.batch
-        made = (found.ref, *found.earlier) if found.ref else found.earlier
+        now, batch = self._runtime.now(), leased.batch
+        made = (match.ref, *match.earlier) if match.ref else match.earlier
         spare: Sequence[str] = ()
         with self._ledger.transaction() as tx:
-            if found.ref or (gone and made):
-                if confirm(tx, batch, made[0], now, now):
-                    tx.holds.lift(batch.run_id, [HoldKind.UNKNOWN_SUBMIT])
+            if match.ref or (gone and made):
+                if confirm_created(tx, batch, made[0], now, now):
+                    tx.holds.lift_holds(batch.run_id, [HoldKind.UNKNOWN_SUBMIT])
                     spare = made[1:]
-                    note_twice(tx, batch, spare, now)
+                    note_duplicates(tx, batch, spare, now)
             elif gone:
-                absent(tx, batch, now)
+                mark_absent(tx, batch, now)
             else:
-                _look_again(tx, hand, found, now)
+                _schedule_lookup(tx, leased, match, now)
         return spare
 
-    def _leave_to_person(self, hand: InHand) -> None:
-        now = self._outside.now()
+    def _leave_to_person(self, leased: LeasedBatch) -> None:
+        now = self._runtime.now()
         with self._ledger.transaction() as tx:
-            hold_unknown(tx, hand.batch, now)
-            tx.batches.delay(hand.batch.id, now + PERSON, "a person must look", failed=False)
+            hold_unknown_batch(tx, leased.batch, now)
+            tx.batches.delay_batch(
+                leased.batch.id, now + PERSON_WAIT, "a person must look", failed=False
+            )
 
-    def _note_cancel(self, hand: InHand) -> None:
+    def _note_cancel(self, leased: LeasedBatch) -> None:
         with self._ledger.transaction() as tx:
-            tx.batches.note_cancel_sent(hand.batch.id, self._outside.now())
+            tx.batches.note_cancel_sent(leased.batch.id, self._runtime.now())
 
-    def _note(self, hand: InHand, status: BatchStatus) -> Batch | None:
+    def _note_status(self, leased: LeasedBatch, status: BatchStatus) -> Batch | None:
         """Write down how it stands; the batch as it is now, if its rows are to be collected."""
-        now, batch, rules = self._outside.now(), hand.batch, hand.vendor.rules
+        now, batch, rules = self._runtime.now(), leased.batch, leased.batch_api.rules
         age = (now - (batch.submitted_at or now)).total_seconds()
-        wait = self.poll or next_look(rules.cadence, age, rules.window)
+        wait = self.poll or seconds_to_next_poll(rules.cadence, age, rules.window)
         with self._ledger.transaction() as tx:
             ended = note_status(tx, batch, status, now + timedelta(seconds=wait), now)
-            if ended and status.end is End.FAILED:
-                hold_failed(tx, batch, status.problem, now)
+            if ended and status.end is BatchEnd.FAILED:
+                hold_refused_batch(tx, batch, status.problem, now)
             over = ended or (batch.state == "ended" and status.end is not None)
-            return tx.batches.get(batch.id) if over else None
+            return tx.batches.get_batch(batch.id) if over else None
 
-    def _failed(self, hand: InHand, error: ProviderError) -> None:
-        now = self._outside.now()
+    def _postpone(self, leased: LeasedBatch, error: ProviderError) -> None:
+        now = self._runtime.now()
         with self._ledger.transaction() as tx:
-            batch = tx.batches.get(hand.batch.id) or hand.batch
+            batch = tx.batches.get_batch(leased.batch.id) or leased.batch
             if batch.state not in AT_PROVIDER:  # another worker brought it home meanwhile
                 return
-            put_off(tx, batch, str(error), error.retry_after, now)
-            if error.remedy is Remedy.FIX_ACCOUNT and not _may_pass(batch, error, now):
+            back_off_poll(tx, batch, str(error), error.retry_after, now)
+            if error.remedy is Remedy.FIX_ACCOUNT and not _is_transient(batch, error, now):
                 # only this key may ask, so that no other takes over
                 detail = (
                     f"batch {batch.id}: {error}; mend that, then `quire resume {batch.run_id}`;"
                     f" if it is gone for good: `quire batches adopt {batch.id} --absent`"
                 )
-                hold(tx, batch.run_id, HoldKind.CREDENTIAL, detail, now)
+                hold_run(tx, batch.run_id, HoldKind.CREDENTIAL, detail, now)
 
 
-def _last(ref: str) -> str:
+def _last_segment(ref: str) -> str:
     """What is a batch's own in its reference; some are paths, which may be told in two ways."""
     return ref.rpartition("/")[2]
 
 
-def _may_pass(batch: Batch, error: ProviderError, now: datetime) -> bool:
+def _is_transient(batch: Batch, error: ProviderError, now: datetime) -> bool:
     """Whether what is said not to be there may only not be there yet."""
     if error.bad_key or error.spent or batch.failures >= TOLERATED:
         return False
-    return batch.state == "ended" or now - (batch.submitted_at or now) < NEW
+    return batch.state == "ended" or now - (batch.submitted_at or now) < NEW_BATCH_AGE
 
 
-def _look_again(tx: Transaction, hand: InHand, found: Found, now: datetime) -> None:
+def _schedule_lookup(
+    tx: Transaction, leased: LeasedBatch, match: BatchMatch, now: datetime
+) -> None:
     """It is not certain yet whether a batch was made: it stays unknown."""
-    wait, waits = LOOK_AGAIN, "not found yet; it may still show"
-    if found.earlier:
+    wait, waits = RECONCILE_INTERVAL, "not found yet; it may still show"
+    if match.earlier:
         waits = (
-            f"an earlier submission was made, as {found.earlier[0]}; the last one may still show"
+            f"an earlier submission was made, as {match.earlier[0]}; the last one may still show"
         )
-    if found.unsure:  # asked ever more rarely: it may stay so for hours
-        waits = found.unsure
-        seconds = min(wait_after(hand.batch.failures, None), hand.vendor.rules.cadence.later)
+    if match.unsure:  # asked ever more rarely: it may stay so for hours
+        waits = match.unsure
+        seconds = min(
+            backoff_seconds(leased.batch.failures, None), leased.batch_api.rules.cadence.later
+        )
         wait = timedelta(seconds=seconds)
-    tx.batches.delay(hand.batch.id, now + wait, waits, failed=bool(found.unsure))
+    tx.batches.delay_batch(leased.batch.id, now + wait, waits, failed=bool(match.unsure))

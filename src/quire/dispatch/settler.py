@@ -3,24 +3,24 @@
 from collections.abc import Set
 from datetime import datetime
 
-from quire.dispatch.courier import of_run
-from quire.dispatch.means import Vendors
-from quire.dispatch.outside import LedgerThread, Outside
-from quire.dispatch.reading import Line, answer_of, read
+from quire.dispatch.courier import lanes_of_run
+from quire.dispatch.loop_context import Vendors
+from quire.dispatch.response_decoder import BatchLine, build_answer, decode_response
+from quire.dispatch.runtime import LedgerThread, Runtime
 from quire.domain.accounts import Account, Secret
-from quire.domain.batches import RowEnd, attempt_of
+from quire.domain.batches import RowEnd, parse_custom_id
 from quire.domain.errors import Undecodable
 from quire.domain.ids import AttemptId, RunId
 from quire.domain.money import cost
 from quire.domain.requests import Answer
 from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Ledger, Transaction
-from quire.pipeline.collect import Kept, collect_kept
+from quire.pipeline.answers.settle import settle
+from quire.pipeline.batches.collect import KeptLine, collect_kept_lines
+from quire.pipeline.calls.prepare import prepare
+from quire.pipeline.calls.record import record_redecoded_answer
 from quire.pipeline.contexts import Contexts, LaneContext
-from quire.pipeline.prepare import prepare
-from quire.pipeline.record import record_reading
-from quire.pipeline.settle import settle
-from quire.providers.protocol import Batching
+from quire.providers.protocol import BatchApi
 
 
 class Settler:
@@ -30,100 +30,108 @@ class Settler:
         self,
         ledger: Ledger,
         contexts: Contexts,
-        outside: Outside,
+        runtime: Runtime,
         thread: LedgerThread,
         vendors: Vendors,
     ) -> None:
         """Use the worker's ledger and thread."""
         self._ledger = ledger
         self._contexts = contexts
-        self._outside = outside
+        self._runtime = runtime
         self._thread = thread
         self._vendors = vendors
         self.only: RunId | None = None  # for whom calls are packed; None = for every run
 
     async def step(self, now: datetime, *, packing: bool = True) -> int:
         """Judge one group of answers and refill the queues; returns how much was done."""
-        self._outside.reach("before_settle")
+        self._runtime.reach("before_settle")
         moved = await self._thread.run(self._settle, now, packing)
         if moved:
-            self._outside.reach("after_settle")
+            self._runtime.reach("after_settle")
         return moved
 
-    async def read_again(self) -> int:
+    async def decode_again(self) -> int:
         """Try newer decoders on what older ones could not read; returns how many runs gained."""
-        return await self._thread.run(self._read_again)
+        return await self._thread.run(self._decode_again)
 
     def _settle(self, now: datetime, packing: bool) -> int:
         """One transaction for both: the ledger syncs to disk once."""
         with self._ledger.transaction() as tx:
             moved = settle(tx, self._contexts, now)
-            lanes = of_run(tx.requests.open_lanes(now), self.only) if packing else []
-            for lane in [each for each in lanes if each.serves]:
+            lanes = lanes_of_run(tx.requests.open_lanes(now), self.only) if packing else []
+            for lane in [item for item in lanes if item.serves]:
                 moved += prepare(tx, self._contexts, self._contexts.of_lane(tx, lane), now)
         return moved
 
-    def _read_again(self) -> int:
+    def _decode_again(self) -> int:
         with self._ledger.transaction() as tx:
-            helped = self._read_responses(tx)
-            lines = self._read_lines(tx)
+            helped = self._decode_responses(tx)
+            lines = self._decode_lines(tx)
             helped |= set(lines)
             doubtful = {run for run, whole in lines.items() if not whole}
-            for run in helped - doubtful - {each.run_id for each in tx.attempts.undecoded()}:
-                if not tx.batch_views.keeps_lines(run):  # of which only a person can make something
-                    tx.holds.lift(run, [HoldKind.UNDECODABLE])
+            for run in (
+                helped
+                - doubtful
+                - {response.run_id for response in tx.attempts.undecoded_responses()}
+            ):
+                if not tx.batch_views.has_unreadable_lines(
+                    run
+                ):  # of which only a person can make something
+                    tx.holds.lift_holds(run, [HoldKind.UNDECODABLE])
         return len(helped)
 
-    def _read_responses(self, tx: Transaction) -> set[RunId]:
+    def _decode_responses(self, tx: Transaction) -> set[RunId]:
         """Read responses of calls; returns the runs that gained."""
         helped: set[RunId] = set()
-        for each in tx.attempts.undecoded():
-            provider = self._vendors.provider(each.provider)
-            if each.decoder_version >= provider.decoder_version:
+        for response in tx.attempts.undecoded_responses():
+            provider = self._vendors.provider(response.provider)
+            if response.decoder_version >= provider.decoder_version:
                 continue
-            batching = self._vendors.batching(each.provider) if each.batched else None
-            line = Line(batching, each.attempt_id) if batching else None
-            reply = read(provider, each.raw, line=line)
+            batch_api = self._vendors.batch_api(response.provider) if response.batched else None
+            line = BatchLine(batch_api, response.attempt_id) if batch_api else None
+            reply = decode_response(provider, response.raw, line=line)
             if isinstance(reply, Undecodable):
                 continue
-            context = self._contexts.of_lane_id(tx, each.run_id, each.lane_id)
-            price = cost(reply.usage, context.price_at(reply.usage.input_total, each.batched))
-            record_reading(tx, each, reply, provider.decoder_version, price)
-            helped.add(each.run_id)
+            context = self._contexts.of_lane_id(tx, response.run_id, response.lane_id)
+            price = cost(reply.usage, context.price_at(reply.usage.input_total, response.batched))
+            record_redecoded_answer(tx, response, reply, provider.decoder_version, price)
+            helped.add(response.run_id)
         return helped
 
-    def _read_lines(self, tx: Transaction) -> dict[RunId, bool]:
+    def _decode_lines(self, tx: Transaction) -> dict[RunId, bool]:
         """Read lines that named no call; returns the runs that gained, and if nothing is left."""
         whole: dict[RunId, bool] = {}
-        for batch in filter(None, map(tx.batches.get, tx.batch_views.with_lines())):
+        for batch in filter(
+            None, map(tx.batches.get_batch, tx.batch_views.batches_with_unreadable_lines())
+        ):
             context = self._contexts.of_batch(tx, batch)
-            batching = self._vendors.batching(context.provider)
-            if batching is None:
+            batch_api = self._vendors.batch_api(context.provider)
+            if batch_api is None:
                 continue
-            nonces = tx.batches.nonces(batch.id)
-            lines = tx.batch_views.lines(batch.id)
-            answers = [self._answer_in(each, context, batching, nonces) for each in lines]
-            found = [Kept(line, it) for line, it in zip(lines, answers, strict=True) if it]
+            nonces = tx.batches.nonces_of_batch(batch.id)
+            lines = tx.batch_views.unreadable_lines(batch.id)
+            answers = [self._answer_in_line(item, context, batch_api, nonces) for item in lines]
+            found = [KeptLine(line, it) for line, it in zip(lines, answers, strict=True) if it]
             if found:
-                over = collect_kept(tx, self._contexts, batch, found, self._outside.now())
+                over = collect_kept_lines(tx, self._contexts, batch, found, self._runtime.now())
                 whole[batch.run_id] = whole.get(batch.run_id, True) and over
         return whole
 
-    def _answer_in(
-        self, line: bytes, context: LaneContext, batching: Batching, nonces: Set[str]
+    def _answer_in_line(
+        self, line: bytes, context: LaneContext, batch_api: BatchApi, nonces: Set[str]
     ) -> Answer | None:
         """The answer in a line of a batch's results, where it names a call of that batch by now."""
-        nobody = Account(provider=batching.name, credential="", key=Secret(""))
+        nobody = Account(provider=batch_api.name, credential="", key=Secret(""))
         try:
-            row = batching.row(line, nobody)
+            row = batch_api.row(line, nobody)
         except Exception:  # noqa: BLE001 - a bug in a reader must not cost the line
             return None
-        named = attempt_of(row.custom_id)
+        named = parse_custom_id(row.custom_id)
         if row.end is not RowEnd.ANSWERED or named is None or named[0] not in nonces:
             return None
         provider = self._vendors.provider(context.provider)
-        reply = read(provider, row.raw, row.body)
+        reply = decode_response(provider, row.raw, row.body)
         if isinstance(reply, Undecodable):
             return None
         attempt, version = AttemptId(named[1]), provider.decoder_version
-        return answer_of(context, attempt, row.raw, reply, version)
+        return build_answer(context, attempt, row.raw, reply, version)

@@ -1,4 +1,4 @@
-"""The submitter: gathers queued requests into batches and hands them to providers, once each."""
+"""The submitter: gathers queued requests into batch files and submits them, once each."""
 
 import asyncio
 import os
@@ -8,36 +8,78 @@ import weakref
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from quire.dispatch.courier import of_run
-from quire.dispatch.means import Means
-from quire.dispatch.office import InHand, Office
-from quire.dispatch.outside import process_alive
-from quire.dispatch.reading import describe
-from quire.dispatch.spooling import Spool
-from quire.domain.batches import Submission
+from quire.dispatch.batch_leases import BatchLeases, LeasedBatch
+from quire.dispatch.courier import lanes_of_run
+from quire.dispatch.loop_context import LoopContext
+from quire.dispatch.response_decoder import describe_error
+from quire.dispatch.runtime import is_process_alive
+from quire.domain.accounts import Account
+from quire.domain.batches import BatchRules, Submission, custom_id
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import AttemptId, LaneId, RunId, WorkerId
+from quire.domain.requests import Call
 from quire.domain.runs import BATCH, Lane
 from quire.ledger.ledger import Transaction
-from quire.pipeline.collect import hold_failed
-from quire.pipeline.draft import Drafting, Gathering, draft
-from quire.pipeline.record import blame
-from quire.pipeline.route import send_directly
-from quire.pipeline.submit import (
-    begin,
-    confirm,
-    cut_off,
-    is_ours,
-    lose,
+from quire.pipeline.batches.collect import hold_refused_batch
+from quire.pipeline.batches.draft import DraftResult, DraftTerms, fill_draft
+from quire.pipeline.batches.submit import (
+    confirm_created,
+    is_current_submission,
+    mark_unknown,
     next_part,
-    note_twice,
-    refuse,
+    note_duplicates,
+    record_intent,
+    requeue_rest,
+    return_to_draft,
 )
-from quire.plan.batching import next_look
+from quire.pipeline.calls.record import mark_key_or_hold
+from quire.pipeline.calls.route import send_directly
+from quire.plan.batch_schedule import seconds_to_next_poll
+from quire.providers.protocol import BatchApi
 
-SECONDS = 900.0  # that an upload, or a create, may take
+
+class Spool:
+    """A file that grows call by call."""
+
+    def __init__(self, path: Path, batch_api: BatchApi, account: Account, nonce: str) -> None:
+        """Begin an empty file."""
+        self.path = path
+        self.rows = 0
+        self.size = 0
+        self.full = False  # the next call did not fit
+        self.last = AttemptId(0)  # of those that did
+        self._batch_api = batch_api
+        self._account = account
+        self._nonce = nonce
+        path.write_bytes(b"")
+        path.chmod(0o600)
+
+    def write(self, calls: list[Call]) -> None:
+        """Add calls until one does not fit; into an empty file the first always goes."""
+        rules = self._batch_api.rules
+        lines = []
+        for call in calls:
+            name = custom_id(self._nonce, call.attempt_id)
+            line = self._batch_api.line(call, self._account, name)
+            if self.rows:
+                line = rules.separator + line
+            if self.rows and not self._fits(len(line), rules):
+                self.full = True
+                break
+            lines.append(line)
+            self.rows += 1
+            self.size += len(line)
+            self.last = call.attempt_id
+        with self.path.open("ab") as file:
+            file.writelines(lines)
+
+    def _fits(self, length: int, rules: BatchRules) -> bool:
+        return self.rows < rules.calls and self.size + length <= rules.size
+
+
+SUBMIT_SECONDS = 900.0  # that an upload, or a create, may take
 FOLDER = "quire-batches-"  # and the process that writes there
-BUSY = timedelta(seconds=2)  # until the key's other create is settled, perhaps
+BUSY_KEY_WAIT = timedelta(seconds=2)  # until the key's other create is settled, perhaps
 
 
 class Submitter:
@@ -45,17 +87,17 @@ class Submitter:
 
     def __init__(
         self,
-        means: Means,
-        office: Office,
+        context: LoopContext,
+        leases: BatchLeases,
     ) -> None:
         """Start with nothing gathered."""
-        self._ledger = means.ledger
-        self._contexts = means.contexts
-        self._vendors = means.vendors
-        self._accounts = means.accounts
-        self._outside = means.outside
-        self._thread = means.thread
-        self._office = office
+        self._ledger = context.ledger
+        self._contexts = context.contexts
+        self._vendors = context.vendors
+        self._accounts = context.accounts
+        self._runtime = context.runtime
+        self._thread = context.thread
+        self._leases = leases
         self._waiting: dict[LaneId, datetime] = {}  # since when a queue has not been empty
         self._folder = ""  # where calls are written on their way
         self.only: RunId | None = None  # whose calls go out; None = those of every run
@@ -65,9 +107,9 @@ class Submitter:
         """Gather, and begin to submit what is worth it; returns how much was done."""
         moved, ready = await self._thread.run(self._gather, worker, now)
         if ready or moved:
-            self._outside.reach("after_draft")
-        for each in ready:
-            self._office.begin(group, each.batch, worker, self._submit(each))
+            self._runtime.reach("after_draft")
+        for batch in ready:
+            self._leases.start_work(group, batch.batch, worker, self._submit(batch))
         return moved + len(ready)
 
     def close(self) -> None:
@@ -76,178 +118,184 @@ class Submitter:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = ""
 
-    def _gather(self, worker: WorkerId, now: datetime) -> tuple[int, list[InHand]]:
+    def _gather(self, worker: WorkerId, now: datetime) -> tuple[int, list[LeasedBatch]]:
         moved, ready = 0, []
         with self._ledger.transaction() as tx:
-            lanes = of_run(tx.requests.open_lanes(now), self.only)
-            for lane in [each for each in lanes if each.route == BATCH]:
-                drafting, in_hand = self._draft(tx, lane, worker, now)
+            lanes = lanes_of_run(tx.requests.open_lanes(now), self.only)
+            for lane in [item for item in lanes if item.route == BATCH]:
+                drafting, leased = self._draft(tx, lane, worker, now)
                 moved += drafting.moved
-                ready += in_hand
+                ready += leased
         return moved, ready
 
     def _draft(
         self, tx: Transaction, lane: Lane, worker: WorkerId, now: datetime
-    ) -> tuple[Drafting, list[InHand]]:
+    ) -> tuple[DraftResult, list[LeasedBatch]]:
         context = self._contexts.of_lane(tx, lane)
-        vendor = self._vendors.batching(context.provider)
-        if vendor is None:
-            return Drafting(moved=send_directly(tx, lane)), []
+        batch_api = self._vendors.batch_api(context.provider)
+        if batch_api is None:
+            return DraftResult(moved=send_directly(tx, lane)), []
         account = self._accounts.choose(tx, context, now)
         if account is None:
-            return Drafting(), []
+            return DraftResult(), []
         since = self._waiting.setdefault(lane.id, now)
-        gathering = Gathering(vendor.rules, account.id, (now - since).total_seconds())
-        drafting = draft(tx, self._contexts, lane, gathering, now)
+        gathering = DraftTerms(batch_api.rules, account.id, (now - since).total_seconds())
+        drafting = fill_draft(tx, self._contexts, lane, gathering, now)
         if not drafting.waiting:
             self._waiting.pop(lane.id, None)
-        if drafting.ready is None or not self._office.free:
+        if drafting.ready is None or not self._leases.free_slots:
             return drafting, []
-        if not tx.batches.lease(drafting.ready, worker, now + self._office.lease, now):
+        if not tx.batches.lease_batch(drafting.ready, worker, now + self._leases.lease, now):
             return drafting, []
-        batch = begin(tx, drafting.ready, account.id, self._outside.nonce(), now)
+        batch = record_intent(tx, drafting.ready, account.id, self._runtime.nonce(), now)
         if batch is None:
             waits = "another batch of the same key is not known to be made or not yet"
-            tx.batches.delay(drafting.ready, now + BUSY, waits, failed=False)
-            tx.batches.free(drafting.ready, worker)
+            tx.batches.delay_batch(drafting.ready, now + BUSY_KEY_WAIT, waits, failed=False)
+            tx.batches.end_batch_lease(drafting.ready, worker)
             return drafting, []
-        return drafting, [InHand(batch, context, account, vendor)]
+        return drafting, [LeasedBatch(batch, context, account, batch_api)]
 
-    async def _submit(self, hand: InHand) -> None:
+    async def _submit(self, leased: LeasedBatch) -> None:
         """Take a batch to its provider; whatever happens on the way is written down."""
-        self._outside.reach("after_intent")
+        self._runtime.reach("after_intent")
         remedy = Remedy.RETRY
         try:
-            hand = hand._replace(account=await self._accounts.ready(hand.account))
-            if (prepared := await self._prepare(hand)) is None:
+            leased = leased._replace(account=await self._accounts.ready_account(leased.account))
+            if (prepared := await self._prepare(leased)) is None:
                 return
             remedy = Remedy.LOST  # from here on the provider may have made it
-            await self._create(hand, *prepared)
+            await self._create(leased, *prepared)
         except ProviderError as error:
-            await self._thread.run(self._failed, hand, error)
+            await self._thread.run(self._apply_remedy, leased, error)
         except (Exception, asyncio.CancelledError) as error:
-            failure = ProviderError(_told(error), remedy=remedy)
-            await asyncio.shield(self._thread.run(self._failed, hand, failure))
+            failure = ProviderError(_describe_failure(error), remedy=remedy)
+            await asyncio.shield(self._thread.run(self._apply_remedy, leased, failure))
             if isinstance(error, asyncio.CancelledError):
                 raise
         finally:
-            self._path(hand).unlink(missing_ok=True)
+            self._path(leased).unlink(missing_ok=True)
 
-    async def _prepare(self, hand: InHand) -> tuple[Submission, str] | None:
+    async def _prepare(self, leased: LeasedBatch) -> tuple[Submission, str] | None:
         """Upload what it is to be made of, and say so; None if it is not ours to make, or empty."""
-        spool = await self._spool(hand)
+        spool = await self._spool(leased)
         if spool is None:
             return None  # somebody took over
         if not spool.rows:  # all that it was about moved on
-            await self._thread.run(self._give_up, hand)
+            await self._thread.run(self._give_up, leased)
             return None
-        submission = _submission(hand, spool)
-        async with asyncio.timeout(SECONDS):
-            input_ref = await hand.vendor.upload(self._vendors.door(), hand.account, submission)
-        self._outside.reach("after_upload")
-        began = self._outside.now()
-        if not await self._thread.run(self._creating, hand, spool, input_ref):
+        submission = _submission(leased, spool)
+        async with asyncio.timeout(SUBMIT_SECONDS):
+            input_ref = await leased.batch_api.upload(
+                self._vendors.http(), leased.account, submission
+            )
+        self._runtime.reach("after_upload")
+        began = self._runtime.now()
+        if not await self._thread.run(self._mark_creating, leased, spool, input_ref):
             return None  # somebody took over
-        self._outside.reach("before_create")
-        if self._outside.now() - began > self._office.lease:  # stopped here: others may go on
+        self._runtime.reach("before_create")
+        if self._runtime.now() - began > self._leases.lease:  # stopped here: others may go on
             raise ProviderError("it was held up before it was sent", remedy=Remedy.RETRY)
         return submission, input_ref
 
-    async def _create(self, hand: InHand, submission: Submission, input_ref: str) -> None:
+    async def _create(self, leased: LeasedBatch, submission: Submission, input_ref: str) -> None:
         """Let the provider make it, and note under which name."""
-        door = self._vendors.door()
-        async with asyncio.timeout(SECONDS):
-            ref = await hand.vendor.create(door, hand.account, submission, input_ref)
-        self._outside.reach("after_create")
-        if not await self._thread.run(self._confirm, hand, ref):  # others went on without us
-            await hand.vendor.cancel(door, hand.account, ref)
-        self._outside.reach("after_confirm")
+        http = self._vendors.http()
+        async with asyncio.timeout(SUBMIT_SECONDS):
+            ref = await leased.batch_api.create(http, leased.account, submission, input_ref)
+        self._runtime.reach("after_create")
+        if not await self._thread.run(self._confirm, leased, ref):  # others went on without us
+            await leased.batch_api.cancel(http, leased.account, ref)
+        self._runtime.reach("after_confirm")
 
-    async def _spool(self, hand: InHand) -> Spool | None:
-        spool = Spool(self._path(hand), hand.vendor, hand.account, hand.batch.nonce)
+    async def _spool(self, leased: LeasedBatch) -> Spool | None:
+        spool = Spool(self._path(leased), leased.batch_api, leased.account, leased.batch.nonce)
         after = AttemptId(0)
         while not spool.full:
-            last = await self._thread.run(self._write_part, hand, spool, after)
+            last = await self._thread.run(self._write_part, leased, spool, after)
             if last is None:
                 return None
             if not last:
                 break
             after = last
-        self._outside.reach("after_spool")
+        self._runtime.reach("after_spool")
         return spool
 
-    def _write_part(self, hand: InHand, spool: Spool, after: AttemptId) -> AttemptId | None:
-        now = self._outside.now()
+    def _write_part(self, leased: LeasedBatch, spool: Spool, after: AttemptId) -> AttemptId | None:
+        now = self._runtime.now()
         with self._ledger.transaction() as tx:
-            if not is_ours(tx, hand.batch):  # what is in it is not ours to leave behind
+            if not is_current_submission(
+                tx, leased.batch
+            ):  # what is in it is not ours to leave behind
                 return None
-            part = next_part(tx, hand.context, hand.batch.id, after, now)
+            part = next_part(tx, leased.context, leased.batch.id, after, now)
             spool.write(part.calls)
             if spool.full:
-                cut_off(tx, hand.batch.id, spool.last, now)
+                requeue_rest(tx, leased.batch.id, spool.last, now)
         return part.last
 
-    def _give_up(self, hand: InHand) -> None:
+    def _give_up(self, leased: LeasedBatch) -> None:
         with self._ledger.transaction() as tx:
-            if refuse(tx, hand.batch, "nothing in it is owed any more", self._outside.now()):
-                tx.batches.move("abandon", hand.batch.id, ["draft"])
+            if return_to_draft(
+                tx, leased.batch, "nothing in it is owed any more", self._runtime.now()
+            ):
+                tx.batches.move_batch("abandon", leased.batch.id, ["draft"])
 
-    def _creating(self, hand: InHand, spool: Spool, input_ref: str) -> bool:
-        now, batch = self._outside.now(), hand.batch
+    def _mark_creating(self, leased: LeasedBatch, spool: Spool, input_ref: str) -> bool:
+        now, batch = self._runtime.now(), leased.batch
         with self._ledger.transaction() as tx:
-            return tx.batches.begin_creating(batch, input_ref, spool.rows, spool.size, now)
+            return tx.batches.mark_batch_creating(batch, input_ref, spool.rows, spool.size, now)
 
-    def _confirm(self, hand: InHand, ref: str) -> bool:
-        now, rules = self._outside.now(), hand.vendor.rules
-        wait = self.poll or next_look(rules.cadence, 0, rules.window)
+    def _confirm(self, leased: LeasedBatch, ref: str) -> bool:
+        now, rules = self._runtime.now(), leased.batch_api.rules
+        wait = self.poll or seconds_to_next_poll(rules.cadence, 0, rules.window)
         with self._ledger.transaction() as tx:
-            if confirm(tx, hand.batch, ref, now + timedelta(seconds=wait), now):
+            if confirm_created(tx, leased.batch, ref, now + timedelta(seconds=wait), now):
                 return True
-            note_twice(tx, hand.batch, [ref], now)
+            note_duplicates(tx, leased.batch, [ref], now)
         return False
 
-    def _failed(self, hand: InHand, error: ProviderError) -> None:
+    def _apply_remedy(self, leased: LeasedBatch, error: ProviderError) -> None:
         """Apply the remedy of a submission that came to nothing, or may have."""
-        now, batch = self._outside.now(), hand.batch
+        now, batch = self._runtime.now(), leased.batch
         self._accounts.forget()
         with self._ledger.transaction() as tx:
             if error.remedy is Remedy.LOST:
-                lose(tx, batch, str(error), now)
-            elif refuse(tx, batch, str(error), now, error.retry_after):
+                mark_unknown(tx, batch, str(error), now)
+            elif return_to_draft(tx, batch, str(error), now, error.retry_after):
                 if error.remedy is Remedy.FIX_ACCOUNT:
-                    blame(tx, batch.run_id, error, hand.account, now)
+                    mark_key_or_hold(tx, batch.run_id, error, leased.account, now)
                 elif error.remedy in (Remedy.FIX_REQUEST, Remedy.SPLIT):
-                    hold_failed(tx, batch, str(error), now)
+                    hold_refused_batch(tx, batch, str(error), now)
 
-    def _path(self, hand: InHand) -> Path:
+    def _path(self, leased: LeasedBatch) -> Path:
         if not self._folder:
             _sweep_folders()
             self._folder = tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-")
             weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        return Path(self._folder, f"{hand.batch.nonce}.jsonl")
+        return Path(self._folder, f"{leased.batch.nonce}.jsonl")
 
 
 def _sweep_folders() -> None:
     """Remove what those who were killed have left on disk."""
-    for each in Path(tempfile.gettempdir()).glob(f"{FOLDER}*-*"):
-        pid = each.name.removeprefix(FOLDER).partition("-")[0]
-        if pid.isdecimal() and not process_alive(int(pid)):
-            shutil.rmtree(each, ignore_errors=True)
+    for path in Path(tempfile.gettempdir()).glob(f"{FOLDER}*-*"):
+        pid = path.name.removeprefix(FOLDER).partition("-")[0]
+        if pid.isdecimal() and not is_process_alive(int(pid)):
+            shutil.rmtree(path, ignore_errors=True)
 
 
-def _submission(hand: InHand, spool: Spool) -> Submission:
+def _submission(leased: LeasedBatch, spool: Spool) -> Submission:
     return Submission(
-        nonce=hand.batch.nonce,
-        model=hand.context.facts.name,
+        nonce=leased.batch.nonce,
+        model=leased.context.facts.name,
         rows=spool.rows,
         path=str(spool.path),
-        wire=hand.context.facts.wire,
+        wire=leased.context.facts.wire,
     )
 
 
-def _told(error: BaseException) -> str:
+def _describe_failure(error: BaseException) -> str:
     if isinstance(error, asyncio.CancelledError):
         return "interrupted while it was submitted"
     if isinstance(error, TimeoutError):
-        return f"the provider did not take it within {SECONDS:g} s"
-    return describe(error)
+        return f"the provider did not take it within {SUBMIT_SECONDS:g} s"
+    return describe_error(error)

@@ -10,20 +10,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from quire.dispatch.accounts import Accounts
+from quire.dispatch.batch_leases import BatchLeases
 from quire.dispatch.courier import Courier
-from quire.dispatch.means import Means, Vendors
-from quire.dispatch.office import Office
-from quire.dispatch.outside import LedgerThread, Outside
+from quire.dispatch.loop_context import LoopContext, Vendors, WorkerAccounts
 from quire.dispatch.poller import Poller
+from quire.dispatch.runtime import LedgerThread, Runtime
 from quire.dispatch.settler import Settler
 from quire.dispatch.submitter import Submitter
 from quire.dispatch.sweeper import Sweeper
 from quire.domain.errors import Error, LedgerUnavailable
 from quire.domain.ids import RunId
 from quire.ledger.ledger import Ledger
+from quire.pipeline.calls.prepare import REFILL_AFTER
 from quire.pipeline.contexts import Contexts
-from quire.pipeline.prepare import REFILL_AFTER
 
 T = TypeVar("T")
 
@@ -50,31 +49,31 @@ class Worker:
         self,
         ledger: Ledger,
         vendors: Vendors,
-        accounts: Accounts,
-        outside: Outside,
+        accounts: WorkerAccounts,
+        runtime: Runtime,
         settings: WorkerSettings,
         tell: Callable[[str], None] = lambda message: None,
     ) -> None:
         """Wire the loops together."""
         self._ledger = ledger
-        self._outside = outside
+        self._runtime = runtime
         self._settings = settings
         self._tell = tell
         self._thread = LedgerThread(ledger)
         contexts = self.contexts = Contexts()
         provider = vendors.provider
-        self.courier = Courier(ledger, contexts, provider, accounts, outside, self._thread)
+        self.courier = Courier(ledger, contexts, provider, accounts, runtime, self._thread)
         self.courier.tell = tell
-        self.settler = Settler(ledger, contexts, outside, self._thread, vendors)
-        self.sweeper = Sweeper(ledger, contexts, outside, self._thread, settings.lease)
-        means = Means(ledger, contexts, vendors, accounts, outside, self._thread)
-        self.office = Office(ledger, self._thread, timedelta(seconds=settings.lease))
-        self.office.done = self.courier.returned  # whatever comes back, a rest is over
-        self.submitter = Submitter(means, self.office)
-        self.poller = Poller(means, self.office)
+        self.settler = Settler(ledger, contexts, runtime, self._thread, vendors)
+        self.sweeper = Sweeper(ledger, contexts, runtime, self._thread, settings.lease)
+        context = LoopContext(ledger, contexts, vendors, accounts, runtime, self._thread)
+        self.batch_leases = BatchLeases(ledger, self._thread, timedelta(seconds=settings.lease))
+        self.batch_leases.done = self.courier.returned  # whatever comes back, a rest is over
+        self.submitter = Submitter(context, self.batch_leases)
+        self.poller = Poller(context, self.batch_leases)
         self.submitter.poll = self.poller.poll = settings.poll
         if ledger.dialect == "sqlite":  # a file answers at once; a server may take its time
-            self._thread.may_block_loop = lambda: not self._out()
+            self._thread.may_block_loop = lambda: not self._in_flight()
         self._stopping = False  # nothing more goes out
         self._deadline: datetime | None = None  # until when somebody in a hurry waits for the rest
         self.interrupted = False
@@ -85,7 +84,7 @@ class Worker:
         """Claim nothing more; finish what is out, within the grace. From any thread."""
         self._stopping = True
         if self._deadline is None:
-            self._deadline = self._outside.now() + timedelta(seconds=self._settings.grace)
+            self._deadline = self._runtime.now() + timedelta(seconds=self._settings.grace)
 
     def serve_only(self, run: RunId | None) -> None:
         """Spend for one run only; what belongs to others is still judged and swept."""
@@ -94,11 +93,11 @@ class Worker:
     async def run(self, done: Callable[[], bool], *, signals: bool = False) -> None:
         """Work until `done` says so or somebody asks to stop; what is out is waited for."""
         failure: Exception | None = None
-        with self._interruptible() if signals else nullcontext(), _seldom_collecting():
+        with self._handle_signals() if signals else nullcontext(), _reduced_gc():
             async with asyncio.TaskGroup() as group:
                 try:
-                    await self._patiently(lambda: self.sweeper.begin(self._outside.now()))
-                    await self._patiently(self.settler.read_again)
+                    await self._retry_ledger(lambda: self.sweeper.register(self._runtime.now()))
+                    await self._retry_ledger(self.settler.decode_again)
                     await self._work(group, done)
                 except Exception as error:  # noqa: BLE001 - raised below, once the answers are safe
                     failure = error
@@ -110,8 +109,8 @@ class Worker:
                     failure = failure or error
                 finally:
                     self.courier.abandon()
-                    self.office.abandon()
-                    await self.courier.gone()
+                    self.batch_leases.abandon()
+                    await self.courier.wait_until_idle()
         self.submitter.close()
         self._thread.close()
         if failure is not None:
@@ -129,17 +128,15 @@ class Worker:
             moved += await self.settler.step(now, packing=going)
             self._unsettled = 0
         if due or (moved == 0 and self.courier.in_flight == 0):
-            moved += await self.sweeper.step(now, self.courier.holds)
-            moved += await self._look_after_batches(group, now, going=going)
+            moved += await self.sweeper.step(now, self.courier.has_call)
+            moved += await self._step_batches(group, now, going=going)
             self._next_sweep = now + timedelta(seconds=self._settings.sweep)
         return moved
 
-    async def _look_after_batches(
-        self, group: asyncio.TaskGroup, now: datetime, *, going: bool
-    ) -> int:
+    async def _step_batches(self, group: asyncio.TaskGroup, now: datetime, *, going: bool) -> int:
         worker = self.sweeper.worker
-        await self.office.keep(worker, now)
-        moved = self.office.take_moved()
+        await self.batch_leases.renew(worker, now)
+        moved = self.batch_leases.take_moved()
         if not going:
             return moved
         moved += await self.submitter.step(group, worker, now)
@@ -147,29 +144,29 @@ class Worker:
 
     def _must_settle(self) -> bool:
         """Settle as many answers at once as the queues allow: that is when they are refilled."""
-        waiting = self.courier.in_flight + self.courier.unrecorded > 0 and not self._stopping
+        waiting = self.courier.in_flight + self.courier.unrecorded_calls > 0 and not self._stopping
         return not waiting or self._unsettled >= REFILL_AFTER * self.courier.most
 
     async def _work(self, group: asyncio.TaskGroup, done: Callable[[], bool]) -> None:
-        look_at: datetime | None = None
+        next_check: datetime | None = None
         while not self._stopping:
-            now = self._outside.now()
+            now = self._runtime.now()
             self.courier.returned.clear()
-            moved = await self._patiently(lambda: self.step(group, self._outside.now()))
+            moved = await self._retry_ledger(lambda: self.step(group, self._runtime.now()))
             idle = moved == 0 and self.courier.in_flight == 0
-            if idle or look_at is None or now >= look_at:
-                if await self._patiently(lambda: self._thread.run(done)):
+            if idle or next_check is None or now >= next_check:
+                if await self._retry_ledger(lambda: self._thread.run(done)):
                     return
-                look_at = now + timedelta(seconds=self._settings.idle)
+                next_check = now + timedelta(seconds=self._settings.idle)
             if moved == 0:
-                await self._rest()
+                await self._wait_for_news()
 
-    async def _rest(self) -> None:
+    async def _wait_for_news(self) -> None:
         """Wait for a call to come back, or with none out for news from another process.
 
         That keeps the ledger's thread, which whoever looks after a batch needs.
         """
-        if not self._out():
+        if not self._in_flight():
             await self._thread.in_thread(self._ledger.wait, self._settings.idle)
             return
         try:
@@ -181,48 +178,48 @@ class Worker:
     async def _wait_for_calls(self, group: asyncio.TaskGroup) -> None:
         """Let calls in flight finish, recording as they come; in a hurry, within the grace."""
         self._stopping = True
-        while self._out() and not self._late():
+        while self._in_flight() and not self._is_late():
             self.courier.returned.clear()
-            if await self._patiently(lambda: self.step(group, self._outside.now())) == 0:
-                await self._rest()
+            if await self._retry_ledger(lambda: self.step(group, self._runtime.now())) == 0:
+                await self._wait_for_news()
 
-    def _out(self) -> int:
-        return self.courier.in_flight + self.office.busy
+    def _in_flight(self) -> int:
+        return self.courier.in_flight + self.batch_leases.leased_count
 
     async def _finish(self, group: asyncio.TaskGroup) -> None:
         """Record and judge the last answers, and sign off; what is still out is abandoned."""
         self.courier.abandon()
-        self.office.abandon()
+        self.batch_leases.abandon()
         await asyncio.sleep(0)  # let what was abandoned say so
-        while await self._patiently(lambda: self.step(group, self._outside.now())):
+        while await self._retry_ledger(lambda: self.step(group, self._runtime.now())):
             pass
-        await self._patiently(lambda: self.sweeper.end(self._outside.now()))
+        await self._retry_ledger(lambda: self.sweeper.sign_off(self._runtime.now()))
 
-    def _late(self) -> bool:
-        return self._deadline is not None and self._outside.now() >= self._deadline
+    def _is_late(self) -> bool:
+        return self._deadline is not None and self._runtime.now() >= self._deadline
 
-    async def _patiently(self, step: Callable[[], Awaitable[T]]) -> T:
+    async def _retry_ledger(self, step: Callable[[], Awaitable[T]]) -> T:
         """Try a step until the ledger answers: what came back stays in memory meanwhile."""
         wait = 0.1
         while True:
             try:
                 return await step()
             except LedgerUnavailable as error:
-                if self._late():
-                    lost = self.courier.unrecorded
+                if self._is_late():
+                    lost = self.courier.unrecorded_calls
                     raise LedgerUnavailable(
                         f"{error}; {lost} calls that came back could not be stored"
                     ) from error
                 self._tell(f"{error}; nothing is lost, trying again")
-                await self._outside.sleep(wait)
+                await self._runtime.sleep(wait)
                 wait = min(wait * 2, 5.0)
 
     @contextmanager
-    def _interruptible(self) -> Iterator[None]:
+    def _handle_signals(self) -> Iterator[None]:
         """The first signal stops cleanly; a second Ctrl-C leaves at once."""
         loop = asyncio.get_running_loop()
 
-        def interrupted(by: signal.Signals) -> None:
+        def on_signal(by: signal.Signals) -> None:
             if self.interrupted:
                 if by is signal.SIGINT:  # supervisors send SIGTERM twice and mean it once
                     with suppress(OSError):
@@ -236,17 +233,17 @@ class Worker:
                     "stopping: waiting for the calls in flight (Ctrl-C again to leave at once)"
                 )
 
-        for each in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(each, interrupted, each)
+        for item in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(item, on_signal, item)
         try:
             yield
         finally:
-            for each in (signal.SIGINT, signal.SIGTERM):
-                loop.remove_signal_handler(each)
+            for item in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(item)
 
 
 @contextmanager
-def _seldom_collecting() -> Iterator[None]:
+def _reduced_gc() -> Iterator[None]:
     before = gc.get_threshold()
     gc.set_threshold(max(before[0], COLLECT_AFTER) if before[0] else 0, *before[1:])
     try:

@@ -1,4 +1,4 @@
-"""Accounts: as whom and where calls go, and what a provider says is left to us."""
+"""Accounts: as whom and where calls go, and what is left of the rate limits of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from typing import NamedTuple, NewType, NoReturn
 from quire.domain.models import Limits
 
 CredentialId = NewType("CredentialId", int)
-LEAST_HIDDEN = 4  # characters; a shorter key is part of ordinary words, and guards nothing
+MIN_HIDDEN_LENGTH = 4  # characters; a shorter key is part of ordinary words, and guards nothing
 
 
 class Secret:
@@ -46,9 +46,11 @@ class Secret:
         """What people may see of it."""
         return self._value[-4:] if len(self._value) >= 12 else ""
 
-    def hide_in(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """Take it out of somebody else's words: vendors repeat keys in their complaints."""
-        return text.replace(self._value, repr(self)) if len(self._value) >= LEAST_HIDDEN else text
+        return (
+            text.replace(self._value, repr(self)) if len(self._value) >= MIN_HIDDEN_LENGTH else text
+        )
 
     def reveal(self) -> str:
         """The key itself, for the header of a call."""
@@ -94,10 +96,10 @@ class Credential:
     @property
     def label(self) -> str:
         """What people call it, and what attempts remember."""
-        return label(self.source, self.name, self.tail)
+        return label_credential(self.source, self.name, self.tail)
 
 
-def label(source: KeySource, name: str, tail: str) -> str:
+def label_credential(source: KeySource, name: str, tail: str) -> str:
     """Name a key without showing it."""
     words = {KeySource.ENVIRONMENT: "env"}
     return f"{words.get(source, source.value)} {name}" + (f" …{tail}" if tail else "")
@@ -111,4 +113,36 @@ class Rates(NamedTuple):
     reset: float | None = None  # seconds until all of it is there again
 
 
-NOBODY = Account(provider="simulated", credential="", key=Secret(""))  # whom nobody asks for a key
+KEYLESS_ACCOUNT = Account(
+    provider="simulated", credential="", key=Secret("")
+)  # whom nobody asks for a key
+
+
+class Pool(NamedTuple):
+    """Whose limits and whose prompt cache: a model, called with one credential."""
+
+    model: str
+    credential: int  # 0: no key was needed
+
+
+class Level(NamedTuple):
+    """What is left of each limit a minute, in thousandths, and when that was so."""
+
+    at: int  # microseconds
+    requests: int  # negative is a debt
+    input: int
+    output: int
+    total: int
+
+
+class Need(NamedTuple):
+    """What calls take of each limit; a call is reckoned at the most it may take."""
+
+    requests: int
+    input: int
+    output: int
+
+    @property
+    def total(self) -> int:
+        """Input and output together, which some providers limit."""
+        return self.input + self.output

@@ -12,10 +12,10 @@ from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError
 from quire.domain.ids import AttemptId, BatchId, LaneId, RunId, StageId
 from quire.domain.models import PLAIN_WIRE, Wire
-from quire.domain.requests import Queued
+from quire.domain.requests import QueuedRequest
 
 
-class Lookup(StrEnum):
+class BatchLookup(StrEnum):
     """How a batch is found again when nobody knows whether it was made."""
 
     TAG = "tag"  # it carries our nonce, and listing shows it
@@ -23,7 +23,7 @@ class Lookup(StrEnum):
     NONE = "none"  # there is no way: a person must look
 
 
-class End(StrEnum):
+class BatchEnd(StrEnum):
     """How a batch ended; whatever the end, what it answered is collected."""
 
     COMPLETED = "completed"
@@ -43,7 +43,7 @@ class RowEnd(StrEnum):
     UNREADABLE = "unreadable"  # it may be an answer, and nobody can tell
 
 
-class Cadence(NamedTuple):
+class PollCadence(NamedTuple):
     """How often to ask how a batch stands, in seconds."""
 
     first: float
@@ -57,8 +57,8 @@ class BatchRules:
 
     calls: int  # the most in one batch
     size: int  # the most bytes of all its calls together
-    lookup: Lookup
-    cadence: Cadence
+    lookup: BatchLookup
+    cadence: PollCadence
     window: float = 24 * 3600.0  # seconds after which the vendor ends it; 0 = never
     lag: float = 120.0  # seconds until every listing shows what was made
     separator: bytes = b"\n"  # between two calls
@@ -77,7 +77,7 @@ class Submission:
     wire: Wire = PLAIN_WIRE
 
 
-class Sought(NamedTuple):
+class BatchQuery(NamedTuple):
     """A batch that may or may not have been made."""
 
     nonce: str
@@ -89,7 +89,7 @@ class Sought(NamedTuple):
     asked_at: datetime | None = None  # by the clock that `since` is of
 
 
-class Found(NamedTuple):
+class BatchMatch(NamedTuple):
     """What looking for a batch showed: where it is; or why that is not certain; or nothing."""
 
     ref: str = ""
@@ -101,7 +101,7 @@ class Found(NamedTuple):
 class BatchStatus:
     """How a batch stands at the provider."""
 
-    end: End | None = None  # None: it is still under way
+    end: BatchEnd | None = None  # None: it is still under way
     cancelling: bool = False
     counts: Mapping[str, int] = field(default_factory=dict)  # the provider's, for display only
     answers: int = 0  # that the provider says it has; 0 where it does not say
@@ -124,7 +124,7 @@ def custom_id(nonce: str, attempt: int) -> str:
     return f"{nonce}-{attempt}"
 
 
-def named_in(line: bytes, nonces: Iterable[str]) -> int | None:
+def attempt_in_line(line: bytes, nonces: Iterable[str]) -> int | None:
     """The one attempt whose custom id stands whole in a line that nobody can read, if any does."""
     found = {
         int(number)
@@ -134,7 +134,7 @@ def named_in(line: bytes, nonces: Iterable[str]) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
-def attempt_of(name: str) -> tuple[str, int] | None:
+def parse_custom_id(name: str) -> tuple[str, int] | None:
     """The nonce and the attempt of a custom id; None for a stranger's."""
     nonce, dash, number = name.rpartition("-")
     if not dash or not nonce or not number.isascii() or not number.isdecimal() or len(number) > 18:
@@ -159,7 +159,7 @@ class Batch:
     size: int  # bytes
     input_ref: str
     ref: str
-    end_reason: End | None
+    end_reason: BatchEnd | None
     failures: int  # in a row, of asking the provider
     created_at: datetime
     creating_at: datetime | None  # from then on the provider may have it
@@ -170,11 +170,11 @@ class Batch:
     lease_until: datetime  # somebody does it now
 
 
-class Drafted(NamedTuple):
+class DraftedCall(NamedTuple):
     """A call that a batch carries."""
 
     attempt_id: AttemptId
-    request: Queued
+    request: QueuedRequest
 
 
 class NewBatchAttempt(NamedTuple):

@@ -27,7 +27,7 @@ def canonical_json(value: Json) -> str:
 Row = TypeVar("Row", bound=tuple[object, ...])
 
 
-def named(kind: type[Row], rows: Iterable[tuple[object, ...]]) -> list[Row]:
+def to_named_tuples(kind: type[Row], rows: Iterable[tuple[object, ...]]) -> list[Row]:
     """Give the columns of many rows the names of a NamedTuple, at the speed of C.
 
     The same as `map(kind._make, rows)` without its check: rows must have all columns.

@@ -43,7 +43,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parsed:
+class ParsedDocument:
     """One source read to the end of its identity; its blocks may still be streaming."""
 
     source_uid: str

@@ -17,7 +17,7 @@ class Driver(StrEnum):
     ONCE = "once"  # the run as a whole
 
 
-class Driven(NamedTuple):
+class DriverItem(NamedTuple):
     """One thing a stage is expanded over."""
 
     key: int  # its number: of the block, document or task; 0 for the run
@@ -26,7 +26,7 @@ class Driven(NamedTuple):
     part: JsonObject = NOTHING  # what its own grouping said of it, where it is a result
 
 
-class Surroundings(NamedTuple):
+class GroupingContext(NamedTuple):
     """All else that a grouping may look at; the same for every task of a stage."""
 
     parameters: JsonObject  # of the recipe
@@ -63,14 +63,14 @@ class Grouping(Protocol):
         """Whether it looks at the documents of the stage's input."""
         ...
 
-    def mistakes(self, around: Surroundings) -> Sequence[str]:
+    def mistakes(self, context: GroupingContext) -> Sequence[str]:
         """What is wrong with a stage's settings; checked before anything is spent."""
         ...
 
-    def fan(self, driven: Driven, around: Surroundings) -> Iterable[Part]:
+    def fan(self, driven: DriverItem, context: GroupingContext) -> Iterable[Part]:
         """The tasks about one thing, in order; may be lazy."""
         ...
 
-    def count(self, driven: int, around: Surroundings) -> int:
+    def count(self, driven: int, context: GroupingContext) -> int:
         """How many tasks so many things make: the stated cardinality."""
         ...

@@ -56,5 +56,5 @@ def fingerprint(*parts: str | bytes | int) -> bytes:
 
 def slug(text: str) -> str:
     """Turn a title into a schema ref; empty where nothing usable is left."""
-    kept = re.sub(r"_+", "_", re.sub(r"[^a-z0-9_-]+", "_", text.lower())).strip("_")
-    return kept.lstrip("-_")[:64]
+    joined = re.sub(r"_+", "_", re.sub(r"[^a-z0-9_-]+", "_", text.lower())).strip("_")
+    return joined.lstrip("-_")[:64]

@@ -41,7 +41,7 @@ class Tier(NamedTuple):
     price: Price
 
 
-class Structured(StrEnum):
+class StructuredOutput(StrEnum):
     """The best way a model lets us ask for JSON of a form."""
 
     SCHEMA = "schema"  # the answer is bound to a JSON Schema
@@ -50,7 +50,7 @@ class Structured(StrEnum):
     TEXT = "text"  # everything is asked for in words
 
 
-class Marking(StrEnum):
+class CacheMarking(StrEnum):
     """How a prefix is marked for the provider's prompt cache."""
 
     NONE = "none"  # there is no cache
@@ -64,8 +64,8 @@ class Wire:
 
     id: str = ""  # the vendor's name for it; "" = the part of ours after the slash
     url: str = ""  # where it answers, if not where its vendor's others do
-    structured: Structured = Structured.SCHEMA
-    marking: Marking = Marking.NONE
+    structured: StructuredOutput = StructuredOutput.SCHEMA
+    marking: CacheMarking = CacheMarking.NONE
     sampling: bool = True  # whether it takes temperature and top_p
 
 
@@ -113,12 +113,12 @@ class ModelFacts:
         values: dict[str, Any] = dict(facts)
         values["price"] = Price(**values["price"])
         for name in ("tiers", "batch_tiers"):
-            values[name] = tuple(Tier(above, Price(**each)) for above, each in values.get(name, ()))
+            values[name] = tuple(Tier(above, Price(**item)) for above, item in values.get(name, ()))
         if values.get("batch_price"):
             values["batch_price"] = Price(**values["batch_price"])
         values["limits"] = Limits(**values.get("limits", {}))
         wire = dict(values.get("wire", {}))
-        for name, kind in (("structured", Structured), ("marking", Marking)):
+        for name, kind in (("structured", StructuredOutput), ("marking", CacheMarking)):
             if name in wire:
                 wire[name] = kind(wire[name])
         return cls(**{**values, "wire": Wire(**wire)})
@@ -130,13 +130,13 @@ class ModelFacts:
 
     def price_at(self, input_tokens: int) -> Price:
         """What tokens cost in a call with this much input."""
-        return _tiered(self.price, self.tiers, input_tokens)
+        return _price_in_tier(self.price, self.tiers, input_tokens)
 
     def batch_price_at(self, input_tokens: int) -> Price | None:
         """What tokens cost in a call with this much input that travels in a batch."""
         if self.batch_price is None:
             return None
-        return _tiered(self.batch_price, self.batch_tiers, input_tokens)
+        return _price_in_tier(self.batch_price, self.batch_tiers, input_tokens)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +155,7 @@ class Params:
         return {name: value for name, value in asdict(self).items() if value not in (None, ())}
 
 
-def _tiered(price: Price, tiers: tuple[Tier, ...], input_tokens: int) -> Price:
+def _price_in_tier(price: Price, tiers: tuple[Tier, ...], input_tokens: int) -> Price:
     for tier in tiers:
         if input_tokens > tier.above:
             price = tier.price

@@ -49,9 +49,9 @@ class SourcedPolicy:
     def as_json(self) -> dict[str, Json]:
         """Each value with its source, as stored and as shown."""
         return {
-            each.name: {
-                "value": getattr(self.policy, each.name),
-                "source": self.sources.get(each.name, "built-in"),
+            item.name: {
+                "value": getattr(self.policy, item.name),
+                "source": self.sources.get(item.name, "built-in"),
             }
-            for each in fields(Policy)
+            for item in fields(Policy)
         }

@@ -98,4 +98,4 @@ class Recipe:
 
     def critics_of(self, name: str) -> tuple[Stage, ...]:
         """The stages that judge the results of this one."""
-        return tuple(each for each in self.stages if each.critic and each.of == name)
+        return tuple(stage for stage in self.stages if stage.critic and stage.of == name)

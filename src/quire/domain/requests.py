@@ -11,7 +11,7 @@ from quire.domain.ids import AttemptId, LaneId, RequestId, RunId, StageId, TaskI
 from quire.domain.models import PLAIN_WIRE, Params, Usage, Wire
 
 
-class Kind(StrEnum):
+class RequestKind(StrEnum):
     """Why a request exists."""
 
     ANSWER = "answer"
@@ -53,7 +53,7 @@ class Reply(NamedTuple):
     reasoning: str = ""
 
 
-class QueuedTogether(NamedTuple):
+class RequestGroup(NamedTuple):
     """What all requests that are queued together have in common."""
 
     lane_id: LaneId
@@ -79,7 +79,7 @@ class NewRequest(NamedTuple):
 Membership: TypeAlias = tuple[RequestId, int, TaskId, str, int]
 
 
-class Queued(NamedTuple):
+class QueuedRequest(NamedTuple):
     """A request as a claim takes it."""
 
     id: RequestId
@@ -95,7 +95,7 @@ class Queued(NamedTuple):
     body: str | None
 
 
-class SentTogether(NamedTuple):
+class AttemptGroup(NamedTuple):
     """What all attempts that are made together have in common."""
 
     worker_id: WorkerId
@@ -147,7 +147,7 @@ class AttemptRow(NamedTuple):
     sent: int
 
 
-class Answered(NamedTuple):
+class AnsweredAttempt(NamedTuple):
     """An answered attempt, ready to be judged."""
 
     attempt_id: AttemptId
@@ -165,7 +165,7 @@ class Answered(NamedTuple):
     stop: Stop
 
 
-class Sample(NamedTuple):
+class OutputSample(NamedTuple):
     """What an answered request taught about sizes."""
 
     input_tokens: int

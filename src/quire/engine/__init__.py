@@ -1,9 +1,8 @@
-"""The engine: the one door that the command line, scripts and servers go through."""
+"""The engine: the one interface of the command line, scripts and servers."""
 
-from quire.engine.engine import Engine
-from quire.engine.forecasting import Planned
+from quire.engine.engine import Engine, open_engine
 from quire.engine.library import Ingestion
-from quire.engine.opening import open_engine
-from quire.engine.run import RunHandle
+from quire.engine.run_forecasts import SchemaPlan
+from quire.engine.run_handle import RunHandle
 
-__all__ = ["Engine", "Ingestion", "Planned", "RunHandle", "open_engine"]
+__all__ = ["Engine", "Ingestion", "RunHandle", "SchemaPlan", "open_engine"]

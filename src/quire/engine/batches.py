@@ -1,29 +1,29 @@
-"""Batches of an engine: what providers have of ours, as people look at it and steer it."""
+"""Batches at providers, as people list, cancel and adopt them."""
 
-from quire.dispatch.outside import Outside
+from quire.dispatch.runtime import Runtime
 from quire.domain.batches import Batch, BatchView
 from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.ids import BatchId, RunId
 from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Ledger, Transaction
-from quire.pipeline.submit import abandon, absent, confirm
+from quire.pipeline.batches.submit import abandon_batch, confirm_created, mark_absent
 
 
-class Batching:
+class BatchAdmin:
     """What an engine knows of its batches."""
 
     ledger: Ledger
-    _outside: Outside
+    runtime: Runtime
 
     def batches(self, run: int | None = None) -> list[BatchView]:
         """The batches of a run, or of all, the newest first."""
         with self.ledger.snapshot() as tx:
-            return tx.batch_views.all(run=RunId(run) if run is not None else None)
+            return tx.batch_views.list_batches(run=RunId(run) if run is not None else None)
 
     def batch(self, batch: int) -> BatchView:
         """One batch."""
         with self.ledger.snapshot() as tx:
-            found = tx.batch_views.all(batch=BatchId(batch))
+            found = tx.batch_views.list_batches(batch=BatchId(batch))
         if not found:
             raise NotFound(f"there is no batch {batch}; `quire batches` lists them")
         return found[0]
@@ -31,58 +31,60 @@ class Batching:
     def batch_lines(self, batch: int) -> list[bytes]:
         """The lines of a batch's results that nobody could read and that name no call of ours."""
         with self.ledger.snapshot() as tx:
-            return tx.batch_views.lines(BatchId(batch))
+            return tx.batch_views.unreadable_lines(BatchId(batch))
 
     def cancel_batch(self, batch: int) -> bool:
         """Ask the provider to end a batch; what it has answered is kept, the rest goes again."""
-        now = self._outside.now()
+        now = self.runtime.now()
         with self.ledger.transaction() as tx:
-            found = _get(tx, batch)
-            if not tx.batches.ask_cancel(found.id, now):
+            found = _get_batch(tx, batch)
+            if not tx.batches.ask_cancel_batch(found.id, now):
                 raise IllegalMove(f"batch {batch} is {found.state}; there is nothing to cancel")
             if found.cancel_asked_at is None:
-                tx.events.add(found.run_id, "batch_cancel_asked", f"batch {batch}, by hand", now)
+                tx.events.add_event(
+                    found.run_id, "batch_cancel_asked", f"batch {batch}, by hand", now
+                )
             tx.notify()
         return found.cancel_asked_at is None
 
     def adopt_batch(self, batch: int, ref: str) -> None:
         """Say under which name the provider has a batch that nobody knew the fate of."""
-        now = self._outside.now()
+        now = self.runtime.now()
         with self.ledger.transaction() as tx:
-            found = _at_provider(tx, batch)
+            found = _get_submitted(tx, batch)
             _check_reference(tx, found, ref)
             if found.state == "unknown":
-                confirm(tx, found, ref, now, now)
+                confirm_created(tx, found, ref, now, now)
             else:  # it was adopted under a wrong name
-                tx.batches.name(found.id, ref, now, now)
-            _go_on(tx, found)
+                tx.batches.name_batch(found.id, ref, now, now)
+            _lift_holds(tx, found)
 
     def batch_absent(self, batch: int) -> None:
         """Say that the provider does not have a batch: never had it, or has it no more."""
-        now = self._outside.now()
+        now = self.runtime.now()
         with self.ledger.transaction() as tx:
-            found = _at_provider(tx, batch)
+            found = _get_submitted(tx, batch)
             if found.state == "unknown":
-                absent(tx, found, now)
+                mark_absent(tx, found, now)
             elif not _is_in_doubt(tx, found):
                 raise IllegalMove(
                     f"batch {batch} is {found.state}, and was there at the last look: made again,"
                     f" it would be paid twice; `quire batches cancel {batch}` ends it"
                 )
             else:
-                abandon(tx, found, now)
-            _go_on(tx, found)
+                abandon_batch(tx, found, now)
+            _lift_holds(tx, found)
 
 
-def _get(tx: Transaction, batch: int) -> Batch:
-    found = tx.batches.get(BatchId(batch))
+def _get_batch(tx: Transaction, batch: int) -> Batch:
+    found = tx.batches.get_batch(BatchId(batch))
     if found is None:
         raise NotFound(f"there is no batch {batch}; `quire batches` lists them")
     return found
 
 
-def _at_provider(tx: Transaction, batch: int) -> Batch:
-    found = _get(tx, batch)
+def _get_submitted(tx: Transaction, batch: int) -> Batch:
+    found = _get_batch(tx, batch)
     if found.state not in ("unknown", "open", "ended"):
         raise IllegalMove(
             f"batch {batch} is {found.state}; only one that the provider has, or may have,"
@@ -94,16 +96,16 @@ def _at_provider(tx: Transaction, batch: int) -> Batch:
 def _check_reference(tx: Transaction, batch: Batch, ref: str) -> None:
     if not ref.strip():
         raise UsageError("the provider's name of the batch is empty")
-    if ref != batch.ref and ref in tx.batches.refs(batch.credential_id):
+    if ref != batch.ref and ref in tx.batches.refs_of_credential(batch.credential_id):
         raise IllegalMove(f"{ref} is another batch of this ledger; `quire batches` lists them")
 
 
 def _is_in_doubt(tx: Transaction, batch: Batch) -> bool:
     """Whether nobody has seen a batch at the last look, or a person is asked about it."""
-    kinds = {each.kind for each in tx.holds.of_run(batch.run_id)}
+    kinds = {run.kind for run in tx.holds.holds_of_run(batch.run_id)}
     return batch.failures > 0 or bool(kinds & {HoldKind.UNKNOWN_SUBMIT, HoldKind.CREDENTIAL})
 
 
-def _go_on(tx: Transaction, batch: Batch) -> None:
-    tx.holds.lift(batch.run_id, [HoldKind.UNKNOWN_SUBMIT, HoldKind.CREDENTIAL])
+def _lift_holds(tx: Transaction, batch: Batch) -> None:
+    tx.holds.lift_holds(batch.run_id, [HoldKind.UNKNOWN_SUBMIT, HoldKind.CREDENTIAL])
     tx.notify()

@@ -6,26 +6,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from quire.dispatch.outside import Outside
-from quire.domain.documents import Document, Parsed
+from quire.dispatch.runtime import Runtime
+from quire.domain.documents import Document, ParsedDocument
 from quire.domain.errors import SourceUnreadable, UsageError
 from quire.domain.ids import DocumentId
 from quire.domain.recipes import Recipe, Schema
-from quire.engine.cooking import name_inputs
-from quire.engine.looking import one_document
-from quire.engine.ordering import find_schema, keep_schema, read_schema_source
+from quire.engine.orders import find_same_schema, find_schema, name_inputs, read_schema_source
+from quire.engine.queries import resolve_document
 from quire.ledger.ledger import Ledger
-from quire.pipeline.ingest import Ingested, ingest
-from quire.pipeline.purge import Purged, purge
-from quire.sources.finding import find_sources
-from quire.sources.reading import read_source
+from quire.pipeline.commands.corpus import IngestedSource, PurgeCounts, ingest, purge
+from quire.sources.source_files import find_sources
+from quire.sources.source_reader import read_source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingestion:
     """What became of the sources of one call."""
 
-    documents: tuple[Ingested, ...]
+    documents: tuple[IngestedSource, ...]
     refused: tuple[str, ...] = ()  # one line each: the file and the reason
     skipped: int = 0  # files in folders that are of no type we read
 
@@ -34,7 +32,7 @@ class Library:
     """What an engine can be asked about."""
 
     ledger: Ledger
-    _outside: Outside
+    runtime: Runtime
 
     def ingest(
         self,
@@ -45,7 +43,7 @@ class Library:
     ) -> Ingestion:
         """Read files, folders and globs; a bad one is refused with a line, the rest go in."""
         found = find_sources([os.fspath(path) for path in paths])
-        documents: list[Ingested] = []
+        documents: list[IngestedSource] = []
         refused = list(found.problems)
         for path in found.paths:
             if watch:
@@ -53,45 +51,45 @@ class Library:
             try:
                 parsed = read_source(path, text_column=text_column, key_column=key_column)
                 with self.ledger.transaction() as tx:
-                    documents.append(ingest(tx, parsed, self._outside.now()))
+                    documents.append(ingest(tx, parsed, self.runtime.now()))
             except SourceUnreadable as error:
                 refused.append(" ".join(str(error).splitlines()))
         return Ingestion(documents=tuple(documents), refused=tuple(refused), skipped=found.skipped)
 
-    def keep(self, sources: Iterable[Parsed]) -> tuple[DocumentId, ...]:
+    def add_parsed(self, sources: Iterable[ParsedDocument]) -> tuple[DocumentId, ...]:
         """Take in sources that somebody else has read, all or none; returns them in order."""
-        now = self._outside.now()
+        now = self.runtime.now()
         with self.ledger.transaction() as tx:
-            return tuple(ingest(tx, each, now).document_id for each in sources)
+            return tuple(ingest(tx, source, now).document_id for source in sources)
 
     def documents(self) -> list[Document]:
         """Every document in the ledger."""
         with self.ledger.snapshot() as tx:
-            return tx.documents.all()
+            return tx.documents.list_documents()
 
     def add_schema(self, source: Any, ref: str | None = None) -> Schema:
         """Keep a schema under its name; the same one again is a no-op."""
         schema = read_schema_source(source, ref)
         with self.ledger.transaction() as tx:
-            kept = keep_schema(tx, schema)
+            kept = find_same_schema(tx, schema)
             if kept is None:
-                tx.schemas.add(schema, self._outside.now())
+                tx.schemas.add_schema(schema, self.runtime.now())
         return kept or schema
 
     def schemas(self) -> list[Schema]:
         """Every kept schema."""
         with self.ledger.snapshot() as tx:
-            return tx.schemas.all()
+            return tx.schemas.list_schemas()
 
-    def purge(self, name: str) -> tuple[Document, Purged]:
+    def purge(self, name: str) -> tuple[Document, PurgeCounts]:
         """Erase a document with its prompts, responses and results."""
         with self.ledger.transaction() as tx:
-            found = one_document(name, tx.documents.match(name))
-            purged = purge(tx, found.id, self._outside.now())
+            found = resolve_document(name, tx.documents.match_documents(name))
+            purged = purge(tx, found.id, self.runtime.now())
         self.ledger.scrub()
         return found, purged
 
-    def _schema(self, source: Any) -> Schema:
+    def _resolve_schema(self, source: Any) -> Schema:
         """A kept schema by name; a file, mapping or class is kept on the way."""
         if isinstance(source, Schema):
             return source
@@ -106,10 +104,10 @@ class Library:
     ) -> list[tuple[DocumentId, str]]:
         """The documents a run is over, each with its fingerprint; all of them by default."""
         with self.ledger.snapshot() as tx:
-            names = tx.documents.names()
+            names = tx.documents.document_names()
         if over is not None:
             wanted = _document_ids(over)
-            names = [each for each in names if each[0] in wanted]
+            names = [name for name in names if name[0] in wanted]
         if not names:
             raise UsageError("there is nothing to ask about: `quire ingest` documents first")
         return names
@@ -122,14 +120,14 @@ class Library:
         A tuple of documents keeps its order; else they come in the order they were ingested in.
         """
         given = over if isinstance(over, Mapping) else {}
-        named = name_inputs(recipe, {name: _document_ids(each) for name, each in given.items()})
+        named = name_inputs(recipe, {name: _document_ids(item) for name, item in given.items()})
         with self.ledger.snapshot() as tx:
-            known = tx.documents.names()
+            known = tx.documents.document_names()
         wanted = set(named) if given else None if over is None else _document_ids(over)
-        found = [each for each in known if wanted is None or each[0] in wanted]
+        found = [item for item in known if wanted is None or item[0] in wanted]
         if isinstance(over, tuple):
             places = {document: place for place, document in enumerate(over)}
-            found.sort(key=lambda each: places[each[0]])
+            found.sort(key=lambda item: places[item[0]])
         return found, named
 
 
@@ -137,5 +135,5 @@ def _document_ids(over: "Ingestion | Iterable[DocumentId]") -> set[DocumentId]:
     if isinstance(over, Ingestion):
         if not over.documents and over.refused:
             raise UsageError(f"nothing was ingested: {over.refused[0]}")
-        return {each.document_id for each in over.documents}
+        return {document.document_id for document in over.documents}
     return set(over)

@@ -13,9 +13,15 @@ from quire.domain.documents import Document
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
 from quire.domain.recipes import Schema, Stage
-from quire.export.choosing import ALL, Source, check_only, chosen, each_block_once, source_of
-from quire.export.rows import ExportedRow, block_rows
-from quire.export.stages import stage_rows
+from quire.export.result_rows import ExportedBlock, block_rows, task_rows
+from quire.export.result_selection import (
+    ALL,
+    ResultSource,
+    check_only,
+    choose_stage,
+    find_result_source,
+    is_block_by_block,
+)
 from quire.ledger.ledger import Ledger, Transaction
 
 
@@ -30,46 +36,52 @@ def write_jsonl(
     check_only(only)
     lines = 0
     with ledger.snapshot() as tx:
-        source = source_of(tx, run)
-        told = _every_task(tx, source, only) if stage == ALL else _told(tx, source, only, stage)
-        with _target(path) as target:
-            for line in told:
+        source = find_result_source(tx, run)
+        stream = (
+            _all_task_lines(tx, source, only)
+            if stage == ALL
+            else _stage_lines(tx, source, only, stage)
+        )
+        with _open_target(path) as target:
+            for line in stream:
                 target.write(line)
                 lines += 1
     return lines
 
 
-def _told(tx: Transaction, source: Source, only: str, name: str | None) -> Iterator[bytes]:
+def _stage_lines(
+    tx: Transaction, source: ResultSource, only: str, name: str | None
+) -> Iterator[bytes]:
     """The lines of one stage; who asks for what is not there is told at once."""
-    stage = chosen(source.recipe, name)
+    stage = choose_stage(source.recipe, name)
     return (
-        _blocks(tx, source, stage, only)
-        if each_block_once(stage)
-        else _tasks(tx, source, stage, only)
+        _block_lines(tx, source, stage, only)
+        if is_block_by_block(stage)
+        else _task_lines(tx, source, stage, only)
     )
 
 
-def _every_task(tx: Transaction, source: Source, only: str) -> Iterator[bytes]:
+def _all_task_lines(tx: Transaction, source: ResultSource, only: str) -> Iterator[bytes]:
     for stage in source.recipe.stages:
-        yield from _tasks(tx, source, stage, only)
+        yield from _task_lines(tx, source, stage, only)
 
 
-def _tasks(tx: Transaction, source: Source, stage: Stage, only: str) -> Iterator[bytes]:
-    for row in stage_rows(tx, source, stage, only):
+def _task_lines(tx: Transaction, source: ResultSource, stage: Stage, only: str) -> Iterator[bytes]:
+    for row in task_rows(tx, source, stage, only):
         yield orjson.dumps(row.as_json()) + b"\n"
 
 
-def _blocks(tx: Transaction, source: Source, stage: Stage, only: str) -> Iterator[bytes]:
+def _block_lines(tx: Transaction, source: ResultSource, stage: Stage, only: str) -> Iterator[bytes]:
     judged = bool(source.recipe.critics_of(stage.name))
     heads: dict[int, bytes] = {}
     for row in block_rows(tx, source, stage, only):
         document = row.document
         if document.id not in heads:  # rows come document by document: keep one
-            heads = {document.id: orjson.dumps(_head(document))}
-        yield _line(row, heads[document.id], stage.record, judged=judged)
+            heads = {document.id: orjson.dumps(_document_head(document))}
+        yield _block_line(row, heads[document.id], stage.record, judged=judged)
 
 
-def _line(row: ExportedRow, head: bytes, schema: Schema, *, judged: bool) -> bytes:
+def _block_line(row: ExportedBlock, head: bytes, schema: Schema, *, judged: bool) -> bytes:
     block = row.row
     # The head is `{source_upload, conversion}`; its closing brace makes way for the block.
     body = {
@@ -88,11 +100,11 @@ def _line(row: ExportedRow, head: bytes, schema: Schema, *, judged: bool) -> byt
         "error": block.error if row.status == "failed" else None,
     }
     if judged:
-        defined["critics"] = [each.as_json() for each in row.critics]
+        defined["critics"] = [critic.as_json() for critic in row.critics]
     return b'{"immutable":' + immutable + b',"user_defined":' + orjson.dumps(defined) + b"}\n"
 
 
-def _head(document: Document) -> dict[str, object]:
+def _document_head(document: Document) -> dict[str, object]:
     return {
         "source_upload": {
             "source_uid": document.source_uid,
@@ -114,7 +126,7 @@ def _head(document: Document) -> dict[str, object]:
 
 
 @contextmanager
-def _target(path: str) -> Iterator[BinaryIO]:
+def _open_target(path: str) -> Iterator[BinaryIO]:
     """A file that appears only when it is whole; a pipe or a device is written as it is."""
     if path == "-":
         yield sys.stdout.buffer

@@ -1,38 +1,42 @@
-"""The chain of gates: the first reads the answer, each further one judges what was read."""
+"""The chain of gates: the first reads an answer, others judge it; and the built-in gates."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeAlias
 
 from quire.domain.data import Json, JsonObject, canonical_json
-from quire.domain.gates import Gate, GateInput
+from quire.domain.gates import Blame, Gate, GateInput, Judgement, Verdict
 from quire.domain.requests import Stop
-from quire.domain.results import Blame, Judgement, Verdict
-from quire.gates.refusals import CUT_OFF, EMPTY, clipped, refusal_reason
+from quire.gates.markers import MarkersGate
+from quire.gates.reasons import CUT_OFF, EMPTY, clip, refusal_reason
+from quire.gates.rules import RulesGate
+from quire.gates.single_json import JsonGate
+from quire.gates.text import TextGate
 
-Uses: TypeAlias = Sequence[tuple[Gate, JsonObject]]
+GateChain: TypeAlias = Sequence[tuple[Gate, JsonObject]]
 
 _LONGEST_REASON = 240
 
 
 def judge_text(
-    text: str, stop: Stop, uses: Uses, record_schema: JsonObject | None, facts: JsonObject
+    text: str, stop: Stop, uses: GateChain, record_schema: JsonObject | None, facts: JsonObject
 ) -> Verdict:
     """Judge a call's one answer; why the model stopped is read before what it wrote."""
-    if lost := _lost(text, stop):
-        return Verdict(Judgement.RETRY, None, (lost,), Blame.PACK)
-    return _pass(GateInput(text, stop, None, record_schema, facts), uses)
+    if unusable := _unusable_reason(text, stop):
+        return Verdict(Judgement.RETRY, None, (unusable,), Blame.PACK)
+    return _run_chain(GateInput(text, stop, None, record_schema, facts), uses)
 
 
 def judge_data(
-    data: Json, uses: Uses, record_schema: JsonObject | None, facts: JsonObject
+    data: Json, uses: GateChain, record_schema: JsonObject | None, facts: JsonObject
 ) -> Verdict:
     """Judge one record that has been read and validated; its text is the record itself."""
     if not uses:
         return Verdict(Judgement.ACCEPT, data)
-    return _pass(GateInput(canonical_json(data), Stop.END, data, record_schema, facts), uses)
+    return _run_chain(GateInput(canonical_json(data), Stop.END, data, record_schema, facts), uses)
 
 
-def gate_versions(uses: Uses) -> str:
+def gate_versions(uses: GateChain) -> str:
     """Name what judged an answer, such as markers/1+rules/1."""
     return "+".join(
         gate.version if gate.version.startswith(gate.name) else f"{gate.name}/{gate.version}"
@@ -40,19 +44,19 @@ def gate_versions(uses: Uses) -> str:
     )
 
 
-def _lost(text: str, stop: Stop) -> str:
+def _unusable_reason(text: str, stop: Stop) -> str:
     if stop is Stop.REFUSAL:
         return refusal_reason(text)
     if stop is Stop.LENGTH:
         return CUT_OFF
     if not text.strip():
         return EMPTY
-    return "" if _encodable(text) else "half of a surrogate pair in the text"
+    return "" if _is_encodable(text) else "half of a surrogate pair in the text"
 
 
-def _pass(answer: GateInput, uses: Uses) -> Verdict:
+def _run_chain(answer: GateInput, uses: GateChain) -> Verdict:
     for gate, params in uses:
-        verdict = _ask(gate, answer, params)
+        verdict = _ask_gate(gate, answer, params)
         if verdict.judgement is not Judgement.ACCEPT:
             return verdict
         answer = answer._replace(data=verdict.data)
@@ -60,17 +64,17 @@ def _pass(answer: GateInput, uses: Uses) -> Verdict:
     return Verdict(Judgement.ACCEPT, {"text": answer.text.strip()} if data is None else data)
 
 
-def _ask(gate: Gate, answer: GateInput, params: JsonObject) -> Verdict:
+def _ask_gate(gate: Gate, answer: GateInput, params: JsonObject) -> Verdict:
     """Ask one gate; one that breaks costs its task a try and nobody else anything."""
     try:
         verdict = gate.judge(answer, params)
-        return _checked(gate, answer, verdict)
+        return _check_verdict(gate, answer, verdict)
     except Exception as error:  # noqa: BLE001 - a stranger's gate may raise anything
-        said = clipped(f"{type(error).__name__}: {error}", _LONGEST_REASON)
+        said = clip(f"{type(error).__name__}: {error}", _LONGEST_REASON)
         return Verdict(Judgement.RETRY, None, (f"gate {gate.name} broke: {said}",))
 
 
-def _checked(gate: Gate, answer: GateInput, verdict: Verdict) -> Verdict:
+def _check_verdict(gate: Gate, answer: GateInput, verdict: Verdict) -> Verdict:
     """Hold a gate to its word: a verdict, with JSON if it accepts and with reasons if not."""
     judgement, blame = Judgement(verdict.judgement), Blame(verdict.blame)
     if judgement is Judgement.ACCEPT:
@@ -81,13 +85,18 @@ def _checked(gate: Gate, answer: GateInput, verdict: Verdict) -> Verdict:
         if verdict.data is not answer.data:
             canonical_json(verdict.data).encode()
         return verdict
-    reasons = tuple(clipped(str(reason), _LONGEST_REASON) for reason in verdict.reasons)
+    reasons = tuple(clip(str(reason), _LONGEST_REASON) for reason in verdict.reasons)
     return Verdict(judgement, None, reasons or (f"gate {gate.name} did not say why",), blame)
 
 
-def _encodable(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
         return False
     return True
+
+
+_BUILTIN_GATES: tuple[Gate, ...] = (JsonGate(), TextGate(), MarkersGate(), RulesGate())
+
+GATES: Mapping[str, Gate] = MappingProxyType({gate.name: gate for gate in _BUILTIN_GATES})

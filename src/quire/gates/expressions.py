@@ -1,9 +1,9 @@
-"""Expressions of users: a small language over fields that can neither run long nor reach out.
+"""Expressions of users: conditions on fields and regular expressions; none can run long.
 
-Written as in Python: numbers, texts, lists, true, false, none; names of fields, `a.b` and `a["b"]`
-for fields inside fields (what is missing is none); comparisons, `in`, `is none`; and, or, not;
-+ - * / // % on numbers; len, min, max, abs. There is nothing else.
-"""
+Conditions are written as in Python: numbers, texts, lists, true, false, none; names of fields,
+`a.b` and `a["b"]` for fields inside fields (what is missing is none); comparisons, `in`,
+`is none`; and, or, not; + - * / // % on numbers; len, min, max, abs. There is nothing else.
+Regular expressions take linear time, whatever they and the text are."""
 
 import ast
 import operator
@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
+
+import jsonschema_rs
 
 from quire.domain.data import Json
 
@@ -20,7 +22,7 @@ _DEEPEST = 30
 _CONSTANTS: Mapping[str, Json] = {"true": True, "false": False, "none": None, "null": None}
 
 
-class Unanswerable(ValueError):
+class ExpressionError(ValueError):
     """The expression has no value for this answer, or is no expression at all."""
 
 
@@ -29,8 +31,8 @@ def expression_mistake(source: Json) -> str:
     if not isinstance(source, str) or not source.strip():
         return "must be an expression"
     try:
-        _parsed(source)
-    except Unanswerable as error:
+        _parse(source)
+    except ExpressionError as error:
         return str(error)
     return ""
 
@@ -38,10 +40,10 @@ def expression_mistake(source: Json) -> str:
 def value_of(source: str, names: Mapping[str, Json]) -> Json:
     """Work an expression out, or raise Unanswerable with the reason."""
     try:
-        value: Json = _value(_parsed(source), names)
+        value: Json = _evaluate(_parse(source), names)
         return value
     except (ArithmeticError, TypeError, RecursionError) as error:
-        raise Unanswerable(f"cannot be worked out: {error}") from None
+        raise ExpressionError(f"cannot be worked out: {error}") from None
 
 
 def holds(source: str, names: Mapping[str, Json]) -> bool:
@@ -50,16 +52,16 @@ def holds(source: str, names: Mapping[str, Json]) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _parsed(source: str) -> ast.expr:
+def _parse(source: str) -> ast.expr:
     if len(source) > LONGEST:
-        raise Unanswerable(f"must have at most {LONGEST:,} characters")
+        raise ExpressionError(f"must have at most {LONGEST:,} characters")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # what Python only warns of is a mistake here
             tree = ast.parse(source.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         said = error.msg if isinstance(error, SyntaxError) else "it cannot be read"
-        raise Unanswerable(f"is not an expression: {said}") from None
+        raise ExpressionError(f"is not an expression: {said}") from None
     _check(tree)
     return tree
 
@@ -70,40 +72,44 @@ def _check(tree: ast.expr) -> None:
     for _depth in range(_DEEPEST):
         parts += len(level)
         if parts > _MOST_PARTS:
-            raise Unanswerable(f"has more than {_MOST_PARTS} parts")
+            raise ExpressionError(f"has more than {_MOST_PARTS} parts")
         for node in level:
-            _allow(node)
-        level = [child for node in level for child in _inner(node)]
+            _check_node(node)
+        level = [child for node in level for child in _children(node)]
         if not level:
             return
-    raise Unanswerable(f"is nested more than {_DEEPEST} deep")
+    raise ExpressionError(f"is nested more than {_DEEPEST} deep")
 
 
-def _inner(node: ast.AST) -> Iterator[ast.AST]:
+def _children(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, ast.Call):
         yield from node.args
     else:
-        yield from (each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr))
+        yield from (
+            iter_child_node
+            for iter_child_node in ast.iter_child_nodes(node)
+            if isinstance(iter_child_node, ast.expr)
+        )
 
 
-def _allow(node: ast.AST) -> None:
+def _check_node(node: ast.AST) -> None:
     if isinstance(node, ast.Call):
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name not in _CALLS or node.keywords:
-            raise Unanswerable(f"may call only {', '.join(_CALLS)}")
+            raise ExpressionError(f"may call only {', '.join(_CALLS)}")
     elif isinstance(node, ast.BinOp | ast.UnaryOp):
         if type(node.op) not in {*_ARITHMETIC, *_UNARY}:
-            raise Unanswerable(f"may not use {type(node.op).__name__}")
+            raise ExpressionError(f"may not use {type(node.op).__name__}")
     elif isinstance(node, ast.Constant):
         if not isinstance(node.value, int | float | str | None):
-            raise Unanswerable(f"may not hold {node.value!r}")
+            raise ExpressionError(f"may not hold {node.value!r}")
     elif not isinstance(node, (*_RULES, ast.List, ast.Tuple)):
-        raise Unanswerable(f"may not use {type(node).__name__}")
+        raise ExpressionError(f"may not use {type(node).__name__}")
 
 
-def _value(node: ast.expr, names: Mapping[str, Json]) -> Any:
+def _evaluate(node: ast.expr, names: Mapping[str, Json]) -> Any:
     if isinstance(node, ast.List | ast.Tuple):
-        return [_value(each, names) for each in node.elts]
+        return [_evaluate(elt, names) for elt in node.elts]
     rule = next(rule for kind, rule in _RULES.items() if isinstance(node, kind))
     return rule(node, names)
 
@@ -115,12 +121,12 @@ def _name(node: ast.Name, names: Mapping[str, Json]) -> Json:
 
 
 def _field(node: ast.Attribute, names: Mapping[str, Json]) -> Json:
-    inside = _value(node.value, names)
+    inside = _evaluate(node.value, names)
     return inside.get(node.attr) if isinstance(inside, Mapping) else None
 
 
 def _element(node: ast.Subscript, names: Mapping[str, Json]) -> Json:
-    inside, key = _value(node.value, names), _value(node.slice, names)
+    inside, key = _evaluate(node.value, names), _evaluate(node.slice, names)
     if isinstance(inside, Mapping):
         return inside.get(key) if isinstance(key, str) else None
     if isinstance(inside, str | list | tuple) and type(key) is int:
@@ -129,12 +135,12 @@ def _element(node: ast.Subscript, names: Mapping[str, Json]) -> Json:
 
 
 def _boolean(node: ast.BoolOp, names: Mapping[str, Json]) -> bool:
-    values = (bool(_value(each, names)) for each in node.values)
+    values = (bool(_evaluate(value, names)) for value in node.values)
     return all(values) if isinstance(node.op, ast.And) else any(values)
 
 
 def _unary(node: ast.UnaryOp, names: Mapping[str, Json]) -> Json:
-    value = _value(node.operand, names)
+    value = _evaluate(node.operand, names)
     if isinstance(node.op, ast.Not):
         return not value
     result: Json = _UNARY[type(node.op)](_number(value))
@@ -142,15 +148,15 @@ def _unary(node: ast.UnaryOp, names: Mapping[str, Json]) -> Json:
 
 
 def _arithmetic(node: ast.BinOp, names: Mapping[str, Json]) -> Json:
-    left, right = _number(_value(node.left, names)), _number(_value(node.right, names))
+    left, right = _number(_evaluate(node.left, names)), _number(_evaluate(node.right, names))
     result: Json = _ARITHMETIC[type(node.op)](left, right)
     return result
 
 
 def _compare(node: ast.Compare, names: Mapping[str, Json]) -> bool:
-    left = _value(node.left, names)
+    left = _evaluate(node.left, names)
     for sign, other in zip(node.ops, node.comparators, strict=True):
-        right = _value(other, names)
+        right = _evaluate(other, names)
         if not _COMPARISONS[type(sign)](left, right):
             return False
         left = right
@@ -159,14 +165,14 @@ def _compare(node: ast.Compare, names: Mapping[str, Json]) -> bool:
 
 def _call(node: ast.Call, names: Mapping[str, Json]) -> Json:
     assert isinstance(node.func, ast.Name)
-    values = [_value(each, names) for each in node.args]
+    values = [_evaluate(arg, names) for arg in node.args]
     result: Json = _CALLS[node.func.id](values)
     return result
 
 
 def _number(value: object) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Unanswerable(f"cannot be worked out: {_kind(value)} is not a number")
+        raise ExpressionError(f"cannot be worked out: {_kind(value)} is not a number")
     return value
 
 
@@ -176,12 +182,12 @@ def _kind(value: object) -> str:
     return {bool: "true or false", str: "a text", dict: "an object"}.get(type(value), "a list")
 
 
-def _equal(left: object, right: object) -> bool:
+def _is_equal(left: object, right: object) -> bool:
     # Python holds 1 and True to be equal, JSON does not
     return left == right and isinstance(left, bool) == isinstance(right, bool)
 
 
-def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+def _ordering(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     def check(left: object, right: object) -> bool:
         if isinstance(left, str) and isinstance(right, str):
             return compare(left, right)
@@ -190,17 +196,17 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     return check
 
 
-def _within(left: object, right: object) -> bool:
+def _is_in(left: object, right: object) -> bool:
     if isinstance(right, str):
         return isinstance(left, str) and left in right
     if isinstance(right, Mapping | list | tuple):
-        return any(_equal(left, each) for each in right)
-    raise Unanswerable(f"cannot be worked out: nothing is in {_kind(right)}")
+        return any(_is_equal(left, item) for item in right)
+    raise ExpressionError(f"cannot be worked out: nothing is in {_kind(right)}")
 
 
 def _length(values: Sequence[Any]) -> int:
     if len(values) != 1 or not isinstance(values[0], str | list | tuple | Mapping):
-        raise Unanswerable("cannot be worked out: len wants one text, list or object")
+        raise ExpressionError("cannot be worked out: len wants one text, list or object")
     return len(values[0])
 
 
@@ -208,15 +214,15 @@ def _extreme(choose: Callable[[list[Any]], Any]) -> Callable[[Sequence[Any]], An
     def pick(values: Sequence[Any]) -> Any:
         of = values[0] if len(values) == 1 and isinstance(values[0], list | tuple) else values
         if not of:
-            raise Unanswerable("cannot be worked out: min and max want at least one number")
-        return choose([_number(each) for each in of])
+            raise ExpressionError("cannot be worked out: min and max want at least one number")
+        return choose([_number(item) for item in of])
 
     return pick
 
 
 def _absolute(values: Sequence[Any]) -> Any:
     if len(values) != 1:
-        raise Unanswerable("cannot be worked out: abs wants one number")
+        raise ExpressionError("cannot be worked out: abs wants one number")
     return abs(_number(values[0]))
 
 
@@ -240,16 +246,16 @@ _UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.Not: operator.not_,
 }
 _COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Eq: _equal,
-    ast.NotEq: lambda left, right: not _equal(left, right),
-    ast.Lt: _ordered(operator.lt),
-    ast.LtE: _ordered(operator.le),
-    ast.Gt: _ordered(operator.gt),
-    ast.GtE: _ordered(operator.ge),
-    ast.In: _within,
-    ast.NotIn: lambda left, right: not _within(left, right),
-    ast.Is: _equal,
-    ast.IsNot: lambda left, right: not _equal(left, right),
+    ast.Eq: _is_equal,
+    ast.NotEq: lambda left, right: not _is_equal(left, right),
+    ast.Lt: _ordering(operator.lt),
+    ast.LtE: _ordering(operator.le),
+    ast.Gt: _ordering(operator.gt),
+    ast.GtE: _ordering(operator.ge),
+    ast.In: _is_in,
+    ast.NotIn: lambda left, right: not _is_in(left, right),
+    ast.Is: _is_equal,
+    ast.IsNot: lambda left, right: not _is_equal(left, right),
 }
 _RULES: Mapping[type[ast.expr], Callable[[Any, Mapping[str, Json]], Any]] = {
     ast.Constant: lambda node, _names: node.value,
@@ -262,3 +268,36 @@ _RULES: Mapping[type[ast.expr], Callable[[Any, Mapping[str, Json]], Any]] = {
     ast.Compare: _compare,
     ast.Call: _call,
 }
+
+
+LONGEST_PATTERN = 1_000
+_MOST_BYTES = 1_000_000  # of a compiled pattern, so that a{1000}{1000} costs nothing
+
+
+def pattern_mistake(value: Json) -> str:
+    """Say what is wrong with a pattern; empty where it can be used."""
+    if not isinstance(value, str) or not value:
+        return "must be a regular expression"
+    if len(value) > LONGEST_PATTERN:
+        return f"must have at most {LONGEST_PATTERN:,} characters"
+    try:
+        _compile(value)
+    except ValueError:
+        return (
+            "is not a regular expression that can be used: "
+            "it is malformed, too large, or looks around or back"
+        )
+    return ""
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Say whether a checked pattern is found anywhere in the text."""
+    # half of a surrogate pair cannot be handed over, and no pattern can ask for it
+    return _compile(pattern).is_valid(text.encode("utf-8", "replace").decode())
+
+
+@lru_cache(maxsize=256)
+def _compile(pattern: str) -> jsonschema_rs.Validator:
+    # the engine without backtracking: schemas, which may look around, have another
+    options = jsonschema_rs.RegexOptions(size_limit=_MOST_BYTES, dfa_size_limit=_MOST_BYTES)
+    return jsonschema_rs.validator_for({"pattern": pattern}, pattern_options=options)

@@ -9,13 +9,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from quire.domain.data import JsonObject
-from quire.domain.gates import GateInput
-from quire.domain.results import Judgement, Verdict
-from quire.gates.markers_lines import Decoded, Refusal
-from quire.gates.markers_rubric import read_rubric
-from quire.gates.markers_scores import read_agreement, read_quality
-from quire.gates.markers_verdict import METHODS, labels_of, read_verdict
-from quire.gates.parameters import is_whole, refers, resolved, unknown_names
+from quire.domain.gates import GateInput, Judgement, Verdict
+from quire.gates.gate_parameters import is_reference, is_whole, resolve_references, unknown_names
+from quire.gates.marker_kinds import (
+    METHODS,
+    labels_of,
+    read_agreement,
+    read_quality,
+    read_rubric,
+    read_verdict,
+)
+from quire.gates.marker_lines import Decoded, Refusal
 
 MOST_STAGES = 100
 
@@ -43,13 +47,13 @@ class MarkersGate:
 
     def mistakes(self, params: JsonObject) -> list[str]:
         """Check the kind and its parameters; references are checked when they are known."""
-        known = {name: value for name, value in params.items() if not refers(value)}
-        return [*_wrong_names(params), *_wrong_values(known)]
+        known = {name: value for name, value in params.items() if not is_reference(value)}
+        return [*_name_mistakes(params), *_value_mistakes(known)]
 
     def judge(self, answer: GateInput, params: JsonObject) -> Verdict:
         """Decode the end of the answer, or say why it cannot be."""
-        given = resolved(params, answer.facts)
-        broken = [*_wrong_names(given), *_wrong_values(given)]
+        given = resolve_references(params, answer.facts)
+        broken = [*_name_mistakes(given), *_value_mistakes(given)]
         if not broken and given["kind"] == "verdict":
             labels = labels_of(given, answer.facts)
             broken += [labels.reason] if isinstance(labels, Refusal) else []
@@ -61,9 +65,9 @@ class MarkersGate:
         return Verdict(Judgement.ACCEPT, decoded)
 
 
-def _wrong_names(params: JsonObject) -> Iterator[str]:
+def _name_mistakes(params: JsonObject) -> Iterator[str]:
     kind = params.get("kind")
-    if refers(kind):
+    if is_reference(kind):
         return
     if not isinstance(kind, str) or kind not in _KINDS:
         yield f"kind must be one of {', '.join(_KINDS)}"
@@ -74,7 +78,7 @@ def _wrong_names(params: JsonObject) -> Iterator[str]:
             yield f"{name} is missing; a {kind} needs it"
 
 
-def _wrong_values(given: JsonObject) -> Iterator[str]:
+def _value_mistakes(given: JsonObject) -> Iterator[str]:
     size = given.get("scale_size", 2)
     if not is_whole(size, 2) or size > MOST_STAGES:
         yield f"scale_size must be a whole number from 2 to {MOST_STAGES}"

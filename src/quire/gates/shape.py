@@ -1,12 +1,69 @@
-"""The shape gate: does one task's data satisfy the user's schema, and if not, where not."""
+"""The shape gate: does data satisfy the user's schema, where not, and which nulls are left out."""
 
 import json
+from collections.abc import Mapping
 from itertools import islice
+from typing import NamedTuple
 
 import jsonschema_rs
 
 from quire.domain.data import Json, JsonObject
-from quire.gates.omitting import omissible, without_nulls
+
+_DEEPEST = 20  # schemas nested further, or in themselves, are left as they are
+
+
+class OptionalFields(NamedTuple):
+    """Where null stands for absent: which fields of an object, and what is inside it."""
+
+    fields: frozenset[str]
+    inner: Mapping[str, "OptionalFields"]
+    items: "OptionalFields | None"
+
+
+def find_optional_fields(schema: Json, depth: int = 0) -> OptionalFields | None:
+    """Find optional fields that may not be null; None where there are none at any depth."""
+    if not isinstance(schema, Mapping) or depth > _DEEPEST:
+        return None
+    properties, required = schema.get("properties"), schema.get("required")
+    fields = properties if isinstance(properties, Mapping) else {}
+    needed = required if isinstance(required, list | tuple) else ()
+    absent = frozenset(
+        name for name, field in fields.items() if name not in needed and not _allows_null(field)
+    )
+    inner = {
+        name: found
+        for name, field in fields.items()
+        if (found := find_optional_fields(field, depth + 1)) is not None
+    }
+    items = find_optional_fields(schema.get("items"), depth + 1)
+    return OptionalFields(absent, inner, items) if absent or inner or items else None
+
+
+def drop_null_fields(data: Json, rule: OptionalFields) -> Json:
+    """Copy an answer without the fields whose null means that there is nothing to say."""
+    if isinstance(data, Mapping):
+        kept = {
+            name: value
+            for name, value in data.items()
+            if value is not None or name not in rule.fields
+        }
+        return {
+            name: drop_null_fields(value, rule.inner[name]) if name in rule.inner else value
+            for name, value in kept.items()
+        }
+    if isinstance(data, list) and rule.items is not None:
+        return [drop_null_fields(item, rule.items) for item in data]
+    return data
+
+
+def _allows_null(field: Json) -> bool:
+    if not isinstance(field, Mapping):
+        return True
+    try:
+        return bool(jsonschema_rs.validator_for(dict(field), offline=True).is_valid(None))
+    except ValueError:  # it refers to what stands outside of it
+        return True
+
 
 MOST_REASONS = 5
 _LONGEST_VALUE = 60
@@ -29,16 +86,16 @@ class Shape:
             rules, validate_formats=True, mask=_MASK, offline=True
         )
 
-        self._omissible = omissible(rules)
+        self._omissible = find_optional_fields(rules)
 
-    def pruned(self, data: Json) -> Json:
+    def prune(self, data: Json) -> Json:
         """The data without nulls that mean nothing; strict schemas have the model write them."""
         if self._omissible is None or self.fits(data):
             return data
-        return without_nulls(data, self._omissible)
+        return drop_null_fields(data, self._omissible)
 
     @property
-    def nested(self) -> bool:
+    def is_nested(self) -> bool:
         """Whether a field is named like a key of ours, so that `data` must be asked for."""
         return "block_uid" in self.fields or "data" in self.fields
 

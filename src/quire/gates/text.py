@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from quire.domain.data import Json, JsonObject
-from quire.domain.gates import GateInput
-from quire.domain.results import Judgement, Verdict
-from quire.gates.parameters import is_whole, refers, resolved, unknown_names
-from quire.gates.patterns import matches, pattern_mistake
-from quire.gates.refusals import EMPTY
+from quire.domain.gates import GateInput, Judgement, Verdict
+from quire.gates.expressions import matches, pattern_mistake
+from quire.gates.gate_parameters import is_reference, is_whole, resolve_references, unknown_names
+from quire.gates.reasons import EMPTY
 
 _LENGTHS = ("min_length", "max_length")
 _PATTERNS = ("must_match", "must_not_match")
@@ -25,14 +24,16 @@ class TextGate:
         """Check names, lengths and patterns; a pattern may be a list of patterns."""
         return [
             *unknown_names(params, (*_LENGTHS, *_PATTERNS)),
-            *_wrong_lengths({name: value for name, value in params.items() if not refers(value)}),
-            *_wrong_patterns(params),
+            *_length_mistakes(
+                {name: value for name, value in params.items() if not is_reference(value)}
+            ),
+            *_pattern_mistakes(params),
         ]
 
     def judge(self, answer: GateInput, params: JsonObject) -> Verdict:
         """Say everything that is wrong with the text at once."""
-        given = resolved(params, answer.facts)
-        if broken := [*_wrong_lengths(given), *_wrong_patterns(given)]:
+        given = resolve_references(params, answer.facts)
+        if broken := [*_length_mistakes(given), *_pattern_mistakes(given)]:
             return Verdict(Judgement.FAIL, None, tuple(broken))
         text = answer.text.strip()
         if reasons := tuple(_objections(text, given)):
@@ -51,15 +52,15 @@ def _objections(text: str, given: JsonObject) -> Iterator[str]:
         yield f"answer has {len(text):,} characters; at least {least:,} are wanted"
     if is_whole(most) and len(text) > most:
         yield f"answer has {len(text):,} characters; at most {most:,} are wanted"
-    for pattern in _listed(given.get("must_match")):
+    for pattern in _pattern_list(given.get("must_match")):
         if not matches(pattern, text):
             yield f"answer must match {pattern}"
-    for pattern in _listed(given.get("must_not_match")):
+    for pattern in _pattern_list(given.get("must_not_match")):
         if matches(pattern, text):
             yield f"answer must not match {pattern}"
 
 
-def _wrong_lengths(given: JsonObject) -> Iterator[str]:
+def _length_mistakes(given: JsonObject) -> Iterator[str]:
     for name in _LENGTHS:
         if name in given and not is_whole(given[name]):
             yield f"{name} must be a whole number of at least 0"
@@ -68,14 +69,14 @@ def _wrong_lengths(given: JsonObject) -> Iterator[str]:
         yield f"min_length {least} is above max_length {most}"
 
 
-def _wrong_patterns(given: JsonObject) -> Iterator[str]:
+def _pattern_mistakes(given: JsonObject) -> Iterator[str]:
     for name in _PATTERNS:
         if name in given:
             value = given[name]
-            each = value if isinstance(value, list | tuple) else [value]
-            yield from (f"{name} {wrong}" for wrong in map(pattern_mistake, each) if wrong)
+            patterns = value if isinstance(value, list | tuple) else [value]
+            yield from (f"{name} {wrong}" for wrong in map(pattern_mistake, patterns) if wrong)
 
 
-def _listed(value: Json) -> list[str]:
-    each = value if isinstance(value, list | tuple) else [value]
-    return [pattern for pattern in each if isinstance(pattern, str)]
+def _pattern_list(value: Json) -> list[str]:
+    patterns = value if isinstance(value, list | tuple) else [value]
+    return [pattern for pattern in patterns if isinstance(pattern, str)]

@@ -18,11 +18,11 @@ class Connection(Protocol):
         """Carry out a statement and return how many rows it touched."""
         ...
 
-    def many(self, name: str, rows: Sequence[Row], /, **same: object) -> int:
+    def run_many(self, name: str, rows: Sequence[Row], /, **same: object) -> int:
         """Carry out a statement for each row, some values the same for all; returns how many."""
         ...
 
-    def bulk(self, name: str, rows: Sequence[Row]) -> None:
+    def insert_many(self, name: str, rows: Sequence[Row]) -> None:
         """Insert many rows the fastest way there is."""
         ...
 
@@ -57,7 +57,7 @@ class Database(Protocol):
         """Bring the tables up to date, one process at a time; refuse a newer ledger."""
         ...
 
-    def at_once(self) -> AbstractContextManager[None]:
+    def fail_if_busy(self) -> AbstractContextManager[None]:
         """On this thread, raise LedgerBusy rather than wait until others have written."""
         ...
 

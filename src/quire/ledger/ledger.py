@@ -9,28 +9,23 @@ from quire.ledger.connection import Connection, Database
 from quire.ledger.sqlite import SqliteDatabase
 from quire.ledger.statements import migrations
 from quire.ledger.tables.attempts import Attempts
-from quire.ledger.tables.batch_views import BatchViews
 from quire.ledger.tables.batches import Batches
 from quire.ledger.tables.checks import Checks
 from quire.ledger.tables.controls import Controls
-from quire.ledger.tables.copies import Copies
 from quire.ledger.tables.credentials import Credentials
 from quire.ledger.tables.critiques import Critiques
-from quire.ledger.tables.documents import Documents
-from quire.ledger.tables.exports import Exports
+from quire.ledger.tables.documents import Copies, Documents
 from quire.ledger.tables.holds import Events, Holds
-from quire.ledger.tables.limits import Caches, Levels
-from quire.ledger.tables.lineage import Lineage
-from quire.ledger.tables.outcomes import Outcomes
+from quire.ledger.tables.limits import LimitLevels, PrefixCaches
+from quire.ledger.tables.lineage import Lineage, Subjects
 from quire.ledger.tables.purges import Purges
 from quire.ledger.tables.requests import Requests
-from quire.ledger.tables.results import Results
+from quire.ledger.tables.results import Exports, Outcomes, Results
 from quire.ledger.tables.runs import Runs
 from quire.ledger.tables.schemas import Schemas
-from quire.ledger.tables.subjects import Subjects
 from quire.ledger.tables.tallies import Tallies
 from quire.ledger.tables.tasks import Tasks
-from quire.ledger.tables.views import Views
+from quire.ledger.tables.views import BatchViews, Views
 from quire.ledger.tables.workers import Workers
 
 
@@ -58,8 +53,8 @@ class Transaction:
         self.results = Results(connection, workspace)
         self.exports = Exports(connection, workspace)
         self.credentials = Credentials(connection, workspace)
-        self.levels = Levels(connection, workspace)
-        self.caches = Caches(connection, workspace)
+        self.levels = LimitLevels(connection, workspace)
+        self.caches = PrefixCaches(connection, workspace)
         self.workers = Workers(connection)
         self.purges = Purges(connection, workspace)
         self.views = Views(connection, workspace)
@@ -103,9 +98,9 @@ class Ledger:
         """Refuse to go on if a newer Quire has changed the tables in the meantime."""
         self._database.migrate(migrations(self.dialect))
 
-    def at_once(self) -> AbstractContextManager[None]:
+    def fail_if_busy(self) -> AbstractContextManager[None]:
         """On this thread, raise LedgerBusy rather than wait until others have written."""
-        return self._database.at_once()
+        return self._database.fail_if_busy()
 
     def wait(self, seconds: float) -> None:
         """Wait for news from another process, at most this long."""
@@ -130,7 +125,7 @@ def open_ledger(
     """Open a file or a `postgresql://` address, and bring its tables up to date."""
     database: Database
     if url.startswith(("postgresql://", "postgres://")):
-        database = _postgres(url)
+        database = _open_postgres(url)
     else:
         path = url.removeprefix("sqlite:///")
         database = SqliteDatabase(path, durable=durable, must_exist=must_exist)
@@ -142,7 +137,7 @@ def open_ledger(
     return Ledger(database, workspace)
 
 
-def _postgres(url: str) -> Database:
+def _open_postgres(url: str) -> Database:
     try:
         from quire.ledger.postgres import PostgresDatabase  # an optional extra
     except ImportError:

@@ -17,11 +17,19 @@ CHANNEL = "quire"
 MIGRATION_LOCK = 7_183_047  # any number, the same in every process
 MAX_CONNECTIONS = 6
 CONNECT_SECONDS = 3.0  # then the caller is told, and waits by itself
-PLANNING = (
+PLANNER_SETTINGS = (
     "SET random_page_cost = 1.1",  # what is asked for all the time is in memory
     "SET plan_cache_mode = force_custom_plan",  # one made for an empty table would read a full one
 )
-HOLD_TEXT = ("blocks", "documents", "requests", "request_tasks", "responses", "results", "tasks")
+TABLES_WITH_TEXT = (
+    "blocks",
+    "documents",
+    "requests",
+    "request_tasks",
+    "responses",
+    "results",
+    "tasks",
+)
 
 _RACES = (  # another process wrote between our look and our write: the next look sees it
     psycopg.errors.UniqueViolation,
@@ -47,14 +55,14 @@ class PostgresConnection:
 
     def run(self, name: str, /, **values: object) -> list[Row]:
         """Carry out a statement and return its rows, if it has any."""
-        cursor = self._raw.execute(self._text(name), _bound(values))
+        cursor = self._raw.execute(self._text(name), _bind_values(values))
         return cursor.fetchall() if cursor.description else []
 
     def change(self, name: str, /, **values: object) -> int:
         """Carry out a statement and return how many rows it touched."""
-        return self._raw.execute(self._text(name), _bound(values)).rowcount
+        return self._raw.execute(self._text(name), _bind_values(values)).rowcount
 
-    def many(self, name: str, rows: Sequence[Row], /, **same: object) -> int:
+    def run_many(self, name: str, rows: Sequence[Row], /, **same: object) -> int:
         """Carry out a statement for all rows at once, one array a column."""
         if not rows:
             return 0
@@ -62,7 +70,7 @@ class PostgresConnection:
         values = dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True))
         return self._raw.execute(self._text(name), {**values, **same}).rowcount
 
-    def bulk(self, name: str, rows: Sequence[Row]) -> None:
+    def insert_many(self, name: str, rows: Sequence[Row]) -> None:
         """Insert many rows with COPY."""
         if not rows:
             return
@@ -77,7 +85,7 @@ class PostgresConnection:
         """Read rows through a cursor that lives in the server."""
         with self._raw.cursor(name=f"stream_{name}") as cursor:
             cursor.itersize = 2000
-            yield from cursor.execute(self._text(name), _bound(values))
+            yield from cursor.execute(self._text(name), _bind_values(values))
 
     def take_ids(self, table: str, count: int) -> Sequence[int]:
         """Set keys aside from the table's sequence."""
@@ -105,7 +113,7 @@ class PostgresDatabase:
         self._statements = load(self.dialect)
         self._listening: psycopg.Connection[Row] | None = None
         self._listen_lock = threading.Lock()
-        with _translated(url):
+        with _translate_errors(url):
             psycopg.connect(url, connect_timeout=int(CONNECT_SECONDS)).close()
             self._pool = psycopg_pool.ConnectionPool(
                 url,
@@ -120,20 +128,20 @@ class PostgresDatabase:
     @contextmanager
     def transaction(self) -> Iterator[PostgresConnection]:
         """Write; commits at the end, rolls back on an error."""
-        with _translated(self.url), self._pool.connection() as raw, raw.transaction():
+        with _translate_errors(self.url), self._pool.connection() as raw, raw.transaction():
             yield PostgresConnection(raw, self._statements)
 
     @contextmanager
     def snapshot(self) -> Iterator[PostgresConnection]:
         """Read one moment."""
-        with _translated(self.url), self._pool.connection() as raw, raw.transaction():
+        with _translate_errors(self.url), self._pool.connection() as raw, raw.transaction():
             raw.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield PostgresConnection(raw, self._statements)
 
     def migrate(self, scripts: dict[int, str]) -> None:
         """Bring the tables up to date, one process at a time; refuse a newer ledger."""
         newest = max(scripts)
-        with _translated(self.url), self._pool.connection() as raw, raw.transaction():
+        with _translate_errors(self.url), self._pool.connection() as raw, raw.transaction():
             raw.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
             raw.execute("CREATE TABLE IF NOT EXISTS quire_version (version BIGINT NOT NULL)")
             row = raw.execute("SELECT coalesce(max(version), 0) FROM quire_version").fetchone()
@@ -147,7 +155,7 @@ class PostgresDatabase:
                 raw.execute(scripts[number])
                 raw.execute("INSERT INTO quire_version VALUES (%s)", (number,))
 
-    def at_once(self) -> AbstractContextManager[None]:
+    def fail_if_busy(self) -> AbstractContextManager[None]:
         """Nothing to do: rows are locked one by one, and never for long."""
         return nullcontext()
 
@@ -165,10 +173,10 @@ class PostgresDatabase:
 
     def scrub(self) -> None:
         """Rewrite the tables that held documents, so that no dead row keeps their text."""
-        with _translated(self.url), self._pool.connection() as raw:
+        with _translate_errors(self.url), self._pool.connection() as raw:
             raw.autocommit = True
             try:
-                raw.execute(f"VACUUM (FULL) {', '.join(HOLD_TEXT)}")
+                raw.execute(f"VACUUM (FULL) {', '.join(TABLES_WITH_TEXT)}")
             finally:
                 raw.autocommit = False
 
@@ -180,12 +188,12 @@ class PostgresDatabase:
 
 
 def _configure(raw: "psycopg.Connection[Row]") -> None:
-    for statement in PLANNING:
+    for statement in PLANNER_SETTINGS:
         raw.execute(statement)
     raw.commit()
 
 
-def _bound(values: dict[str, object]) -> dict[str, Any]:
+def _bind_values(values: dict[str, object]) -> dict[str, Any]:
     return {
         name: list(value) if isinstance(value, (tuple, range)) else value
         for name, value in values.items()
@@ -193,7 +201,7 @@ def _bound(values: dict[str, object]) -> dict[str, Any]:
 
 
 @contextmanager
-def _translated(url: str) -> Iterator[None]:
+def _translate_errors(url: str) -> Iterator[None]:
     where = url.rpartition("@")[2].partition("?")[0]  # never the password
     try:
         yield

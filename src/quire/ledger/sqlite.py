@@ -1,4 +1,4 @@
-"""SQLite: one file, many processes, one writer at a time."""
+"""SQLite: one file, many processes, one writer at a time, and what its errors mean."""
 
 import sqlite3
 import threading
@@ -10,15 +10,14 @@ from time import monotonic, sleep
 
 import orjson
 
-from quire.domain.errors import LedgerBusy, LedgerError, NewerLedger
+from quire.domain.errors import LedgerBusy, LedgerError, LedgerUnavailable, NewerLedger
 from quire.ledger.connection import Row
-from quire.ledger.sqlite_errors import translated
-from quire.ledger.statements import WIDE, Statement, load
+from quire.ledger.statements import ROWS_PER_INSERT, Statement, load
 
 CHECKPOINT_PAGES = 8000  # of the log; a page that changed often is then copied once
 APPLICATION_ID = 0x51554952  # "QUIR": marks the file as ours, whatever its user_version
 BUSY_SECONDS = 30  # how long a writer waits for another process's transaction
-LOOK_AGAIN = 0.005  # seconds between two tries
+RETRY_SECONDS = 0.005  # seconds between two tries
 
 
 class SqliteConnection:
@@ -31,34 +30,34 @@ class SqliteConnection:
 
     def run(self, name: str, /, **values: object) -> list[Row]:
         """Carry out a statement and return its rows, if it has any."""
-        return self._raw.execute(*_bound(self._statements[name], values)).fetchall()
+        return self._raw.execute(*_bind_values(self._statements[name], values)).fetchall()
 
     def change(self, name: str, /, **values: object) -> int:
         """Carry out a statement and return how many rows it touched."""
-        return self._raw.execute(*_bound(self._statements[name], values)).rowcount
+        return self._raw.execute(*_bind_values(self._statements[name], values)).rowcount
 
-    def many(self, name: str, rows: Sequence[Row], /, **same: object) -> int:
+    def run_many(self, name: str, rows: Sequence[Row], /, **same: object) -> int:
         """Carry out a statement for each row, some values the same for all; returns how many."""
         statement = self._statements[name]
-        shared = tuple([same[each] for each in statement.same])
+        shared = tuple([same[text] for text in statement.same])
         touched = done = 0
-        while statement.wide and len(rows) - done >= WIDE:
-            values = _flat(rows[done : done + WIDE], statement)
+        while statement.wide and len(rows) - done >= ROWS_PER_INSERT:
+            values = _flatten_rows(rows[done : done + ROWS_PER_INSERT], statement)
             values += shared
             touched += self._raw.execute(statement.wide, values).rowcount
-            done += WIDE
+            done += ROWS_PER_INSERT
         if done < len(rows):
             rest = [(*row, *shared) for row in rows[done:]] if shared else rows[done:]
             touched += self._raw.executemany(statement.text, rest).rowcount
         return touched
 
-    def bulk(self, name: str, rows: Sequence[Row]) -> None:
+    def insert_many(self, name: str, rows: Sequence[Row]) -> None:
         """Insert many rows: on SQLite the ordinary way is the fastest."""
-        self.many(name, rows)
+        self.run_many(name, rows)
 
     def stream(self, name: str, /, **values: object) -> Iterator[Row]:
         """Read rows one by one."""
-        yield from self._raw.execute(*_bound(self._statements[name], values))
+        yield from self._raw.execute(*_bind_values(self._statements[name], values))
 
     def take_ids(self, table: str, count: int) -> Sequence[int]:
         """Take the keys after the largest: safe, because a transaction is the only writer."""
@@ -84,12 +83,12 @@ class SqliteDatabase:
         self._hurry = threading.local()
         self._readers: list[sqlite3.Connection] = []  # idle ones, kept for the next snapshot
         self._statements = load(self.dialect)
-        with translated(path):
+        with translate_errors(path):
             self._writer = self._connect()
             self._writing = SqliteConnection(self._writer, self._statements)
             try:
-                self._recognise()
-                self._write_ahead()
+                self._refuse_other_databases()
+                self._enable_write_ahead_log()
                 self._writer.execute("PRAGMA busy_timeout = 0")  # `_begin` does the waiting
             except BaseException:
                 self._writer.close()
@@ -98,8 +97,8 @@ class SqliteDatabase:
     @contextmanager
     def transaction(self) -> Iterator[SqliteConnection]:
         """Write under BEGIN IMMEDIATE: read-then-write never meets a lock error half-way."""
-        with self._turn(), translated(self.url):
-            self._begin()
+        with self._lock_writer(), translate_errors(self.url):
+            self._begin_immediate()
             try:
                 yield self._writing
                 self._writer.execute("COMMIT")
@@ -109,7 +108,7 @@ class SqliteDatabase:
                 raise
 
     @contextmanager
-    def at_once(self) -> Iterator[None]:
+    def fail_if_busy(self) -> Iterator[None]:
         """On this thread, raise LedgerBusy where a transaction would wait for somebody else's."""
         self._hurry.on = True
         try:
@@ -118,9 +117,9 @@ class SqliteDatabase:
             self._hurry.on = False
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
+    def _lock_writer(self) -> Iterator[None]:
         """Have the writing connection to oneself."""
-        if not self._lock.acquire(blocking=not self._hurried):
+        if not self._lock.acquire(blocking=not self._must_not_wait):
             raise LedgerBusy(f"{self.url}: another thread writes")
         try:
             yield
@@ -128,10 +127,10 @@ class SqliteDatabase:
             self._lock.release()
 
     @property
-    def _hurried(self) -> bool:
+    def _must_not_wait(self) -> bool:
         return getattr(self._hurry, "on", False)
 
-    def _begin(self) -> None:
+    def _begin_immediate(self) -> None:
         """Begin to write as soon as no other process does; in a hurry, now or not at all."""
         ends = 0.0
         while True:
@@ -141,17 +140,17 @@ class SqliteDatabase:
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error):
                     raise
-                if self._hurried:
+                if self._must_not_wait:
                     raise LedgerBusy(f"{self.url}: another process writes") from error
                 ends = ends or monotonic() + BUSY_SECONDS
                 if monotonic() > ends:
                     raise
-            sleep(LOOK_AGAIN)
+            sleep(RETRY_SECONDS)
 
     @contextmanager
     def snapshot(self) -> Iterator[SqliteConnection]:
         """Read on a connection of its own: readers never wait for the writer."""
-        with translated(self.url):
+        with translate_errors(self.url):
             reader = self._readers.pop() if self._readers else self._connect(query_only=True)
             reader.execute("BEGIN")
             try:
@@ -164,14 +163,14 @@ class SqliteDatabase:
     def migrate(self, scripts: dict[int, str]) -> None:
         """Bring the tables up to date, one process at a time; refuse a newer ledger."""
         newest = max(scripts)
-        with translated(self.url):
-            if self._version(newest) == newest:
+        with translate_errors(self.url):
+            if self._read_version(newest) == newest:
                 return
-        with self._lock, translated(self.url):
-            self._begin()
+        with self._lock, translate_errors(self.url):
+            self._begin_immediate()
             try:
-                for number in range(self._version(newest) + 1, newest + 1):
-                    for statement in _statements_of(scripts[number]):
+                for number in range(self._read_version(newest) + 1, newest + 1):
+                    for statement in _split_script(scripts[number]):
                         self._writer.execute(statement)
                 self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
                 self._writer.execute(f"PRAGMA user_version = {newest:d}")
@@ -187,7 +186,7 @@ class SqliteDatabase:
 
     def scrub(self) -> None:
         """Rewrite the file without its free space, fold the log into it and truncate that."""
-        with self._lock, translated(self.url):
+        with self._lock, translate_errors(self.url):
             self._writer.execute(f"PRAGMA busy_timeout = {1000 * BUSY_SECONDS:d}")
             try:
                 self._writer.execute("VACUUM")
@@ -201,7 +200,7 @@ class SqliteDatabase:
         while self._readers:
             self._readers.pop().close()
 
-    def _write_ahead(self) -> None:
+    def _enable_write_ahead_log(self) -> None:
         """Keep a log beside the file; several processes may be turning to that at once.
 
         SQLite does not wait for the lock that this takes, as it does for any other.
@@ -214,9 +213,9 @@ class SqliteDatabase:
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error) or monotonic() > ends:
                     raise
-                sleep(LOOK_AGAIN)
+                sleep(RETRY_SECONDS)
 
-    def _version(self, newest: int) -> int:
+    def _read_version(self, newest: int) -> int:
         version: int = self._writer.execute("PRAGMA user_version").fetchone()[0]
         if version > newest:
             raise NewerLedger(
@@ -225,7 +224,7 @@ class SqliteDatabase:
             )
         return version
 
-    def _recognise(self) -> None:
+    def _refuse_other_databases(self) -> None:
         """Refuse somebody else's database before anything about it is changed."""
         self._writer.execute("BEGIN")  # one moment of a file that somebody may be making
         ours = self._writer.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
@@ -251,7 +250,7 @@ class SqliteDatabase:
         return raw
 
 
-def _flat(rows: Sequence[Row], statement: Statement) -> list[object]:
+def _flatten_rows(rows: Sequence[Row], statement: Statement) -> list[object]:
     """The values of many rows, one after the other.
 
     The driver looks for somebody to adapt `bytes` and finds nobody, each time: a `bytearray` it
@@ -266,7 +265,7 @@ def _flat(rows: Sequence[Row], statement: Statement) -> list[object]:
     return values
 
 
-def _bound(statement: Statement, values: dict[str, object]) -> tuple[str, dict[str, object]]:
+def _bind_values(statement: Statement, values: dict[str, object]) -> tuple[str, dict[str, object]]:
     """Give lists a form that SQLite takes: keys without gaps as a range, others as JSON."""
     for name, value in values.items():
         if isinstance(value, (list, tuple, range)):
@@ -285,9 +284,34 @@ def _is_dense(keys: Sequence[object]) -> bool:
     return isinstance(first, int) and list(keys) == list(range(first, first + len(keys)))
 
 
-def _statements_of(script: str) -> Iterator[str]:
+def _split_script(script: str) -> Iterator[str]:
     """Split a script by hand: executescript() would commit between statements."""
     lines = [line.split("--")[0].rstrip() for line in script.splitlines()]
     for statement in "\n".join(lines).split(";"):
         if statement.strip():
             yield statement
+
+
+_REMEDIES = {
+    "database is locked": "another process has kept the ledger busy; try again",
+    "database or disk is full": "the disk is full; free some space and it goes on",
+    "readonly database": "the ledger is read-only; give this user write access to it",
+    "unable to open database file": "it cannot be opened; does its folder exist, and is it yours?",
+    "file is not a database": "this file is not a Quire ledger",
+    "disk I/O error": "the disk failed or is full; check it and try again",
+}
+_MAY_PASS = ("database is locked", "database or disk is full", "disk I/O error")
+
+
+@contextmanager
+def translate_errors(path: str) -> Iterator[None]:
+    """Raise our own errors in the place of the driver's."""
+    try:
+        yield
+    except sqlite3.IntegrityError as error:
+        raise LedgerError(f"{path}: refused by the ledger's own rules: {error}") from error
+    except sqlite3.DatabaseError as error:
+        message = str(error)
+        remedy = next((say for part, say in _REMEDIES.items() if part in message), message)
+        kind = LedgerUnavailable if any(part in message for part in _MAY_PASS) else LedgerError
+        raise kind(f"{path}: {remedy}") from error

@@ -16,7 +16,9 @@ from importlib.resources import files
 
 from quire.domain.errors import LedgerError
 
-WIDE = 32  # rows that SQLite inserts at once: opening all tables and indexes costs as much as a row
+ROWS_PER_INSERT = (
+    32  # rows that SQLite inserts at once: opening all tables and indexes costs as much as a row
+)
 
 POSTGRES_TYPES = {"int": "bigint", "text": "text", "bytes": "bytea"}
 
@@ -64,11 +66,11 @@ def spell_out_checks(text: str) -> str:
     took a quarter of the time of all our writes.
     """
 
-    def spelled(found: re.Match[str]) -> str:
+    def spell_out(found: re.Match[str]) -> str:
         words = [word.strip() for word in found[2].split(",")]
         return f"CHECK ({' OR '.join(f'{found[1]} = {word}' for word in words)})"
 
-    return _CHECKED_LIST.sub(spelled, text)
+    return _CHECKED_LIST.sub(spell_out, text)
 
 
 @cache
@@ -76,9 +78,9 @@ def load(dialect: str) -> dict[str, Statement]:
     """Read every statement for one database, its own folder after the shared one."""
     statements: dict[str, Statement] = {}
     for folder in ("shared", dialect):
-        for path in sorted(_files(folder), key=lambda each: each[0]):
+        for path in sorted(_files(folder), key=lambda item: item[0]):
             for name, text in _split(path[1]):
-                statements[name] = _statement(name, text, dialect)
+                statements[name] = _parse_statement(name, text, dialect)
     return statements
 
 
@@ -102,9 +104,9 @@ def _split(text: str) -> Iterator[tuple[str, str]]:
     yield from zip(parts[1::2], parts[2::2], strict=True)
 
 
-def _statement(name: str, text: str, dialect: str) -> Statement:
+def _parse_statement(name: str, text: str, dialect: str) -> Statement:
     rows = _ROWS.search(text)
-    columns = dict(each.split() for each in rows[1].split(", ")) if rows else {}
+    columns = dict(row.split() for row in rows[1].split(", ")) if rows else {}
     bare = "\n".join(line for line in text.splitlines() if not line.startswith("--")).strip()
     bare = bare.removesuffix(";")
     if not bare:
@@ -123,23 +125,25 @@ def _for_sqlite(name: str, text: str, kinds: dict[str, str]) -> Statement:
     insert = _INSERT_ROWS.match(text)
     if insert:
         same = tuple(dict.fromkeys(_PARAMETER.findall(insert[2])))
-        text, wide = (_inserting(insert, columns, same, count) for count in (1, WIDE))
+        text, wide = (_write_insert(insert, columns, same, count) for count in (1, ROWS_PER_INSERT))
         blobs = tuple(at for at, kind in enumerate(kinds.values()) if kind == "bytes")
         return Statement(name, text, columns, wide=wide, blobs=blobs, same=same)
-    return Statement(name, _numbered(text.replace("FROM rows", ""), columns), columns, dense=dense)
+    return Statement(
+        name, _number_parameters(text.replace("FROM rows", ""), columns), columns, dense=dense
+    )
 
 
-def _inserting(
+def _write_insert(
     insert: re.Match[str], columns: tuple[str, ...], same: tuple[str, ...], count: int
 ) -> str:
     """Write an insert of so many rows; what they share is bound once, after all of them."""
     last = count * len(columns) + 1
     shared = _PARAMETER.sub(lambda found: f"?{last + same.index(found[1])}", insert[2])
-    rows = [f"({_numbered(shared, columns, row)})" for row in range(count)]
+    rows = [f"({_number_parameters(shared, columns, row)})" for row in range(count)]
     return f"{insert[1]} VALUES {', '.join(rows)}"
 
 
-def _numbered(text: str, columns: tuple[str, ...], row: int = 0) -> str:
+def _number_parameters(text: str, columns: tuple[str, ...], row: int = 0) -> str:
     """Write `rows.column` as a numbered parameter, those of each row after the last one's."""
     first = row * len(columns) + 1
     return _ROW_COLUMN.sub(lambda found: f"?{first + columns.index(found[1])}", text)
@@ -151,7 +155,7 @@ def _for_postgres(name: str, text: str, columns: dict[str, str]) -> Statement:
         insert = _INSERT.match(text)
         copy = f"COPY {insert[1]} ({insert[2]}) FROM STDIN" if insert else ""
         arrays = ", ".join(
-            f"%({each})s::{POSTGRES_TYPES[kind]}[]" for each, kind in columns.items()
+            f"%({column})s::{POSTGRES_TYPES[kind]}[]" for column, kind in columns.items()
         )
         text = text.replace("FROM rows", f"FROM unnest({arrays}) AS rows ({', '.join(columns)})")
     text = _LIST.sub(r"= ANY(%(\1)s)", text)

@@ -1,9 +1,9 @@
-"""Contexts: what a run was told at its start, read once and kept ready for every verb."""
+"""Contexts: a worker's cache of run specs and lane contexts, and its memo of vain sweeps."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -15,35 +15,54 @@ from quire.domain.models import ModelFacts, Params, Price
 from quire.domain.policy import Policy
 from quire.domain.recipes import Stage
 from quire.domain.runs import BATCH, DIRECT, Lane
-from quire.gates.chain import Uses, gate_versions
-from quire.gates.packed import GATE_VERSION
+from quire.gates.chain import GateChain, gate_versions
+from quire.gates.packed_json import GATE_VERSION
 from quire.gates.shape import Shape
 from quire.ledger.ledger import Transaction
-from quire.pipeline.looks import Looks
-from quire.pipeline.told import Asking, Told, read_told
-from quire.plan.batch_caching import batch_caching
-from quire.plan.rendering import Prefix, payload_head, prefix, prefix_bytes, stage_question
+from quire.pipeline.run_spec import RunSpec, StagePrompt, read_run_spec
+from quire.plan.batch_caching import choose_batch_caching
+from quire.plan.rendering import Prefix, payload_head, prefix_bytes, render_prefix, stage_question
 from quire.plan.routing import PACED
 from quire.plan.sizing import (
     BOUND_BYTES,
     Budget,
-    Learned,
+    OutputPercentiles,
     OutputShape,
     bound_tokens,
-    budget,
     cacheable_tokens,
+    call_budget,
     is_cached,
     output_shape,
     pack_cap,
     reserved_output,
 )
-from quire.recipes.registry import Registry, builtin_registry
+from quire.recipes.plugin_registry import Registry, builtin_registry
 
-FEW = 64  # answers judged at once, before it is known how long they are
+RECHECK_AFTER = timedelta(seconds=30)  # even where nothing seems to have changed
+
+
+class SweepMemo:
+    """A worker's memory of looks in vain; without it they would cost a large stage all its time."""
+
+    def __init__(self) -> None:
+        """Start with nothing looked at."""
+        self._states: dict[Hashable, tuple[object, datetime]] = {}
+
+    def unchanged(self, key: Hashable, state: object, now: datetime) -> bool:
+        """Whether there was nothing a moment ago, and all stands as it did then."""
+        seen, at = self._states.get(key, (None, now))
+        return seen == state and timedelta(0) <= now - at < RECHECK_AFTER
+
+    def note(self, key: Hashable, state: object, now: datetime) -> None:
+        """Remember that there was nothing."""
+        self._states[key] = (state, now)
+
+
+FIRST_SETTLE_GROUP = 64  # answers judged at once, before it is known how long they are
 PACED_CALLS = 4  # in flight, of a run that goes steadily
 
 
-class Sending(NamedTuple):
+class RequestHead(NamedTuple):
     """What all requests of a stage with the same output limit have in common."""
 
     params: Params
@@ -63,36 +82,38 @@ class LaneContext:
     policy: Policy
     facts: ModelFacts
     provider: str  # who answers
-    sending: Callable[[int], Sending]  # by output limit; remembered, for limits repeat
+    request_head: Callable[[int], RequestHead]  # by output limit; remembered, for limits repeat
     prefix: Prefix
     prefix_bytes: int  # system, wire schema and the stage's prompt
     shape: Shape
     output_shape: OutputShape
     budget: Budget  # before anything was learnt of the model's tokens
-    told: Told  # all of the run
+    spec: RunSpec  # all of the run
     model_no: int  # who is asked, of the run's models
-    asking: Asking
-    gates: Uses  # all of them; of records the first is inside `judge`
-    judged_by: str  # the gates' versions; empty where one of them is not installed here
+    stage_prompt: StagePrompt
+    gates: GateChain  # all of them; of records the first is inside `judge`
+    installed_gate_version: (
+        str  # the gates' versions; empty where one of them is not installed here
+    )
     caching: bool  # the prefix is worth keeping, and the provider can keep it
     long_lived: bool  # for an hour and longer, so that a batch finds what was written before it
     by_block: bool  # its tasks are plain questions about blocks: the fast way
-    reads: bool  # its tasks read results of other stages
+    reads_results: bool  # its tasks read results of other stages
     question: bytes  # the part of every task's question that the stage decides
 
     @property
     def gate_version(self) -> str:
         """What judges answers; only a run whose gates are installed here can be judged."""
-        if self.told.missing:
-            raise PluginMissing(self.told.missing)
-        return self.judged_by
+        if self.spec.missing_plugins:
+            raise PluginMissing(self.spec.missing_plugins)
+        return self.installed_gate_version
 
     def budget_at(self, per_byte: float) -> Budget:
         """What a call may hold, once it is known how many tokens the model counts for a byte."""
         facts = replace(self.facts, token_factor=per_byte * BOUND_BYTES)
         prompt_bytes = len(self.stage.prompt.encode())
         head = self.prefix_bytes - prompt_bytes
-        return budget(facts, head, prompt_bytes, reserved_output(facts), self.budget.cap)
+        return call_budget(facts, head, prompt_bytes, reserved_output(facts), self.budget.cap)
 
     def price_at(self, input_tokens: int, batched: bool | None = None) -> Price:
         """What tokens cost in a call with this much input that travels this way, or as told."""
@@ -110,7 +131,7 @@ class LaneContext:
 class Sizes(NamedTuple):
     """What a stage's own answers taught about sizes."""
 
-    learned: Learned | None = None  # of answers
+    learned: OutputPercentiles | None = None  # of answers
     per_byte: float | None = None  # tokens to allow for a byte of input
     budget: Budget | None = None  # with that
     packed: int = 0  # tasks packed since it was learnt
@@ -128,31 +149,37 @@ class Contexts:
     def __init__(self, registry: Registry | None = None) -> None:
         """Start with nothing but what recipes may name."""
         self.registry = registry or builtin_registry()
-        self._told: dict[RunId, Told] = {}
+        self._specs: dict[RunId, RunSpec] = {}
         self._by_lane: dict[LaneId, LaneContext] = {}
         self._by_stage: dict[StageId, LaneContext] = {}  # of any of its lanes
-        self.judged_early: set[RunId] = set()  # runs whose first tasks were looked at: for good
+        self.early_checked_runs: set[RunId] = (
+            set()
+        )  # runs whose first tasks were looked at: for good
         self.sizes: dict[tuple[StageId, int], Sizes] = {}  # of a stage's answers by one model
         self.primed: dict[tuple[LaneId, int], datetime] = {}  # when an answer last came, by key
-        self.unfit: set[RunId] = set()  # runs that name what is not installed here
-        self.broken: set[RunId] = set()  # runs whose grouping broke here
-        self.judged_together = FEW  # answers judged in one transaction: more where they are small
-        self.looks = Looks()  # of sweeps, in vain
-        self.rendered: dict[bytes, str] = {}  # texts prepared here, by hash, until they are claimed
+        self.runs_without_plugins: set[RunId] = set()  # runs that name what is not installed here
+        self.runs_with_broken_plugins: set[RunId] = set()  # runs whose grouping broke here
+        self.settle_group_size = (
+            FIRST_SETTLE_GROUP  # answers judged in one transaction: more where they are small
+        )
+        self.sweep_memo = SweepMemo()  # of sweeps, in vain
+        self.prepared_texts: dict[
+            bytes, str
+        ] = {}  # texts prepared here, by hash, until they are claimed
 
     def of_lane(self, tx: Transaction, lane: Lane) -> LaneContext:
         """The context of a lane's stage."""
         known = self._by_lane.get(lane.id)
         if known is None:
-            known = self._by_lane[lane.id] = build(lane, self.told(tx, lane.run_id))
+            known = self._by_lane[lane.id] = build_lane_context(lane, self.spec_of(tx, lane.run_id))
             self._by_stage.setdefault(lane.stage_id, known)
         return known
 
-    def told(self, tx: Transaction, run: RunId) -> Told:
+    def spec_of(self, tx: Transaction, run: RunId) -> RunSpec:
         """What a run was told."""
-        known = self._told.get(run)
+        known = self._specs.get(run)
         if known is None:
-            known = self._told[run] = read_told(tx, run, self.registry)
+            known = self._specs[run] = read_run_spec(tx, run, self.registry)
         return known
 
     def of_batch(self, tx: Transaction, batch: Batch) -> LaneContext:
@@ -165,29 +192,29 @@ class Contexts:
         if known is not None:
             return known
         lanes = tx.requests.lanes_of_run(run)
-        return self.of_lane(tx, next(each for each in lanes if each.id == lane))
+        return self.of_lane(tx, next(item for item in lanes if item.id == lane))
 
     def any_of_stage(self, tx: Transaction, run: RunId, stage: StageId) -> LaneContext:
         """The context of any lane of a stage: what is the same for all its models."""
         known = self._by_stage.get(stage)
         if known is not None:
             return known
-        lane = next(each for each in tx.requests.lanes_of_run(run) if each.stage_id == stage)
+        lane = next(item for item in tx.requests.lanes_of_run(run) if item.stage_id == stage)
         return self.of_lane(tx, lane)
 
 
-def build(lane: Lane, told: Told) -> LaneContext:
+def build_lane_context(lane: Lane, spec: RunSpec) -> LaneContext:
     """Derive everything that a stage's verbs need."""
-    facts = told.models[told.model_numbers[lane.model]]
-    asking = told.askings[told.stages[lane.stage_id].name]
-    stage, policy = asking.stage, _paced(told.policy_of(asking.stage))
-    head = prefix(stage)
+    facts = spec.models[spec.model_numbers[lane.model]]
+    stage_prompt = spec.stage_prompts[spec.stages[lane.stage_id].name]
+    stage, policy = stage_prompt.stage, _pace_policy(spec.policy_of(stage_prompt.stage))
+    head = render_prefix(stage)
     prompt_bytes = len(stage.prompt.encode())
     caching, long_lived = _caching(lane, policy, facts, head)
-    gates = [] if told.missing else told.gates_of(stage)  # then nobody packs or judges
-    version = _version(stage, gates)
+    gates = [] if spec.missing_plugins else spec.gates_of(stage)  # then nobody packs or judges
+    version = _gate_version(stage, gates)
     cap, longest = pack_cap(stage, policy), reserved_output(facts)
-    room = budget(facts, prefix_bytes(head), prompt_bytes, longest, cap)
+    room = call_budget(facts, prefix_bytes(head), prompt_bytes, longest, cap)
     return LaneContext(
         run_id=lane.run_id,
         stage_id=lane.stage_id,
@@ -197,33 +224,33 @@ def build(lane: Lane, told: Told) -> LaneContext:
         policy=policy,
         facts=facts,
         provider=facts.provider,
-        sending=_sending(head, stage.params, facts.name),
+        request_head=_request_heads(head, stage.params, facts.name),
         prefix=head,
         prefix_bytes=prefix_bytes(head) + prompt_bytes,
         shape=Shape(stage.schema.record_schema if stage.schema else {}),
         output_shape=output_shape(stage.schema, policy.estimated_output_per_task),
         budget=room,
-        told=told,
-        model_no=told.model_numbers[lane.model],
-        asking=asking,
+        spec=spec,
+        model_no=spec.model_numbers[lane.model],
+        stage_prompt=stage_prompt,
         gates=gates,
-        judged_by=version,
+        installed_gate_version=version,
         caching=caching,
         long_lived=long_lived,
-        by_block=asking.by_block,
-        reads=bool(stage.upstream),
+        by_block=stage_prompt.by_block,
+        reads_results=bool(stage.upstream),
         question=stage_question(head.hash, stage.prompt, facts.name, stage.params, version),
     )
 
 
-def _paced(policy: Policy) -> Policy:
+def _pace_policy(policy: Policy) -> Policy:
     """A policy with few calls in flight where they are to go steadily."""
     if policy.route != PACED:
         return policy
     return replace(policy, concurrency=min(policy.concurrency, PACED_CALLS))
 
 
-def _version(stage: Stage, gates: Uses) -> str:
+def _gate_version(stage: Stage, gates: GateChain) -> str:
     """Name what judges answers; records have passed the packed form of the first gate."""
     if stage.schema is None:
         return gate_versions(gates)
@@ -236,15 +263,17 @@ def _caching(lane: Lane, policy: Policy, facts: ModelFacts, head: Prefix) -> tup
     if not cached or (lane.route == DIRECT and policy.route not in ("batch", "auto")):
         return cached, False
     tokens = math.ceil(cacheable_tokens(head.system) * facts.token_factor)
-    inside = batch_caching(facts, tokens, policy.min_batch_size, rules_caches=True, pilot=True)
+    inside = choose_batch_caching(
+        facts, tokens, policy.min_batch_size, rules_caches=True, pilot=True
+    )
     return (inside.mark if lane.route == BATCH else cached), inside.long_lived
 
 
-def _sending(head: Prefix, params: Params, model: str) -> Callable[[int], Sending]:
+def _request_heads(head: Prefix, params: Params, model: str) -> Callable[[int], RequestHead]:
     @lru_cache(maxsize=1024)
-    def sending(max_output: int) -> Sending:
+    def request_head(max_output: int) -> RequestHead:
         limited = replace(params, max_tokens=max_output)
         text = canonical_json(limited.as_json())
-        return Sending(limited, text, payload_head(head.hash, limited, model))
+        return RequestHead(limited, text, payload_head(head.hash, limited, model))
 
-    return sending
+    return request_head

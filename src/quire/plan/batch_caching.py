@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from quire.domain.models import Marking, ModelFacts, Price
+from quire.domain.models import CacheMarking, ModelFacts, Price
 from quire.domain.money import MILLION, dollars
 
 # Rows of a batch run in any order and on many machines, so that a hit is a matter of luck: vendors
@@ -14,7 +14,7 @@ HITS = 0.9
 _WHOLE = 1_000  # a share is counted in thousandths, so that no fraction is lost over many rows
 
 
-class Considered(NamedTuple):
+class CachingOption(NamedTuple):
     """A form in which a prefix could be kept, and what that would come to."""
 
     name: str
@@ -31,12 +31,12 @@ class BatchCaching:
     long_lived: bool  # it is kept for an hour and longer
     primer: bool  # a call goes before the batch, and writes it
     hits: float  # of the rows, expected
-    written: str  # what a row that misses pays for the prefix: a field of Price
+    miss_price: str  # what a row that misses pays for the prefix: a field of Price
     cost: int  # micro-dollars, of the prefix in all rows, and what a longer life costs before them
     uncached: int  # the same without caching
     why: str  # with the numbers, in words
     share: float = 0.0  # of the rows, that the forms count on
-    forms: tuple[Considered, ...] = ()  # all that were looked at; none where it cannot be kept
+    forms: tuple[CachingOption, ...] = ()  # all that were looked at; none where it cannot be kept
 
     @property
     def saving(self) -> int:
@@ -44,16 +44,16 @@ class BatchCaching:
         return self.uncached - self.cost
 
 
-class _Form(NamedTuple):
+class _CacheForm(NamedTuple):
     name: str
-    written: str
+    miss_price: str
 
 
-_SHORT = _Form("the short form", "written_short")
-_LONG = _Form("the long form", "written_long")
-_FOUND = _Form("found by the provider itself", "input")
+_SHORT = _CacheForm("the short form", "written_short")
+_LONG = _CacheForm("the long form", "written_long")
+_AUTOMATIC = _CacheForm("found by the provider itself", "input")
 
-_NONE, _PRIMED = "not cached", " with a primer"
+_NONE, _WITH_PRIMER = "not cached", " with a primer"
 _TOO_BRIEF = "if as many find it; but it is kept for five minutes only, and batches wait longer"
 
 # Where the short form lives for five minutes only, less than most batches wait to begin. Elsewhere
@@ -66,7 +66,7 @@ def whole_hits(rows: int, share: float) -> int:
     return rows * round(share * _WHOLE) // _WHOLE
 
 
-def batch_caching(
+def choose_batch_caching(
     facts: ModelFacts,
     prefix_tokens: int,
     calls: int,
@@ -86,99 +86,105 @@ def batch_caching(
     """
     price = facts.batch_price_at(prefix_tokens)
     if price is None:
-        return not_cached(0, f"no price is known of {facts.name} in batches")
-    uncached = _micro(prefix_tokens, calls * price.input)
-    against = _against(facts, price, prefix_tokens, rules_caches)
-    if against:
-        return not_cached(uncached, against)
-    form, share = _form(facts), HITS if hits is None else hits
-    job = _Prefix(prefix_tokens, calls, whole_hits(calls, share), pilot)
+        return without_caching(0, f"no price is known of {facts.name} in batches")
+    uncached = _micro_dollars(prefix_tokens, calls * price.input)
+    objection = _objection_to_caching(facts, price, prefix_tokens, rules_caches)
+    if objection:
+        return without_caching(uncached, objection)
+    form, share = _choose_form(facts), HITS if hits is None else hits
+    job = _PrefixUse(prefix_tokens, calls, whole_hits(calls, share), pilot)
     direct = facts.price_at(prefix_tokens)
-    primer = pilot and form is not _FOUND
-    found = _cached(form, share, job.cost(form, price, direct), uncached, primer=primer)
-    missed = int(getattr(price, form.written))
+    primer = pilot and form is not _AUTOMATIC
+    found = _caching_in_form(form, share, job.cost(form, price, direct), uncached, primer=primer)
+    missed = int(getattr(price, form.miss_price))
     if HITS * price.cached + (1 - HITS) * missed >= price.input:
-        found = not_cached(uncached, f"caching does not pay: {found.why}")
-    others = _considered(facts, job, price, direct)
-    kept = found.mark
-    forms = (each._replace(taken=each.taken and kept) for each in others)
-    return replace(found, share=share, forms=(Considered(_NONE, uncached, not kept), *forms))
+        found = without_caching(uncached, f"caching does not pay: {found.why}")
+    others = _caching_options(facts, job, price, direct)
+    marked = found.mark
+    forms = (other._replace(taken=other.taken and marked) for other in others)
+    return replace(found, share=share, forms=(CachingOption(_NONE, uncached, not marked), *forms))
 
 
-class _Prefix(NamedTuple):
+class _PrefixUse(NamedTuple):
     """A prefix in the calls of a job."""
 
     tokens: int
     calls: int
-    found: int  # calls that read it
+    hits: int  # calls that read it
     pilot: bool  # others go before, direct
 
-    def cost(self, form: _Form, price: Price, direct: Price) -> int:
+    def cost(self, form: _CacheForm, price: Price, direct: Price) -> int:
         """Micro-dollars of it in a form."""
         # The primer writes in any case: only a dearer form is extra.
         dearer = self.pilot and form is _LONG
         extra = direct.written_long - direct.written_short if dearer else 0
-        missed = (self.calls - self.found) * int(getattr(price, form.written))
-        return _micro(self.tokens, self.found * price.cached + missed + extra)
+        missed = (self.calls - self.hits) * int(getattr(price, form.miss_price))
+        return _micro_dollars(self.tokens, self.hits * price.cached + missed + extra)
 
 
-def _considered(
-    facts: ModelFacts, job: _Prefix, price: Price, direct: Price
-) -> Iterator[Considered]:
+def _caching_options(
+    facts: ModelFacts, job: _PrefixUse, price: Price, direct: Price
+) -> Iterator[CachingOption]:
     """Every form that the provider offers; the one that would be taken is marked."""
-    chosen = _form(facts)
-    if chosen is _FOUND:
-        yield Considered(_FOUND.name, job.cost(_FOUND, price, direct), True)
+    chosen = _choose_form(facts)
+    if chosen is _AUTOMATIC:
+        yield CachingOption(_AUTOMATIC.name, job.cost(_AUTOMATIC, price, direct), True)
         return
     for form in (_SHORT, _LONG) if price.written_long != price.written_short else (chosen,):
         brief = form is _SHORT and chosen is _LONG
-        name = f"{form.name}{_PRIMED * job.pilot}"
-        yield Considered(
+        name = f"{form.name}{_WITH_PRIMER * job.pilot}"
+        yield CachingOption(
             name, job.cost(form, price, direct), form is chosen, _TOO_BRIEF if brief else ""
         )
     if not job.pilot:
-        more = _micro(job.tokens, int(getattr(direct, chosen.written)))
+        more = _micro_dollars(job.tokens, int(getattr(direct, chosen.miss_price)))
         cost = job.cost(chosen, price, direct) + more
-        yield Considered(f"{chosen.name}{_PRIMED}", cost, False, "a call more, which writes it")
+        yield CachingOption(
+            f"{chosen.name}{_WITH_PRIMER}", cost, False, "a call more, which writes it"
+        )
 
 
-def not_cached(uncached: int, why: str) -> BatchCaching:
+def without_caching(uncached: int, why: str) -> BatchCaching:
     """Treat a prefix as any other text, which costs so much in all calls."""
     return BatchCaching(
         mark=False,
         long_lived=False,
         primer=False,
         hits=0.0,
-        written="input",
+        miss_price="input",
         cost=uncached,
         uncached=uncached,
         why=why,
     )
 
 
-def _cached(form: _Form, share: float, cost: int, uncached: int, *, primer: bool) -> BatchCaching:
-    name = f"{form.name}{_PRIMED}" if primer else form.name
-    told = f"{dollars(uncached)} uncached, {dollars(cost)} {name}"
+def _caching_in_form(
+    form: _CacheForm, share: float, cost: int, uncached: int, *, primer: bool
+) -> BatchCaching:
+    name = f"{form.name}{_WITH_PRIMER}" if primer else form.name
+    comparison = f"{dollars(uncached)} uncached, {dollars(cost)} {name}"
     return BatchCaching(
         mark=True,
         long_lived=form is _LONG,
         primer=primer,
         hits=share,
-        written=form.written,
+        miss_price=form.miss_price,
         cost=cost,
         uncached=uncached,
-        why=f"{name}: {told}, if {share:.0%} of the rows find it",
+        why=f"{name}: {comparison}, if {share:.0%} of the rows find it",
     )
 
 
-def _form(facts: ModelFacts) -> _Form:
-    if facts.wire.marking is not Marking.BREAKPOINT:
-        return _FOUND
+def _choose_form(facts: ModelFacts) -> _CacheForm:
+    if facts.wire.marking is not CacheMarking.BREAKPOINT:
+        return _AUTOMATIC
     return _LONG if facts.provider in _SHORT_LIVED else _SHORT
 
 
-def _against(facts: ModelFacts, price: Price, prefix_tokens: int, rules_caches: bool) -> str:
-    if facts.wire.marking is Marking.NONE:
+def _objection_to_caching(
+    facts: ModelFacts, price: Price, prefix_tokens: int, rules_caches: bool
+) -> str:
+    if facts.wire.marking is CacheMarking.NONE:
         return f"{facts.provider} keeps no prefix"
     if not rules_caches:
         return f"{facts.provider} keeps no prefix inside batches"
@@ -189,5 +195,5 @@ def _against(facts: ModelFacts, price: Price, prefix_tokens: int, rules_caches: 
     return ""
 
 
-def _micro(tokens: int, per_million: float) -> int:
+def _micro_dollars(tokens: int, per_million: float) -> int:
     return round(tokens * per_million / MILLION)

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 from quire.plan.sizing import Budget
 
 
-class Sized(NamedTuple):
+class SizedTask(NamedTuple):
     """One task as packing sees it; or a plain tuple of the same, because there are millions."""
 
     key: int
@@ -46,6 +46,6 @@ def pack(items: Iterable[Task], budget: Budget) -> Iterator[list[Task]]:
         yield current
 
 
-def halved(tasks: int) -> int:
+def half_of(tasks: int) -> int:
     """How many of these share a call at most, after one that carried all of them went wrong."""
     return max(1, -(-tasks // 2))

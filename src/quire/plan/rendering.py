@@ -11,7 +11,7 @@ import orjson
 
 from quire.domain.data import Json, JsonObject, canonical_json, plain_json
 from quire.domain.ids import fingerprint
-from quire.domain.models import Params, Structured
+from quire.domain.models import Params, StructuredOutput
 from quire.domain.recipes import Stage
 
 RENDER_VERSION = 1  # raised when the same pack would be rendered to other bytes
@@ -56,7 +56,7 @@ class Prefix:
     hash: bytes  # 32 bytes, over system and output_schema
 
 
-class Asked(Protocol):
+class PackItem(Protocol):
     """One task as the model sees it, its wire id apart."""
 
     @property
@@ -67,7 +67,7 @@ class Asked(Protocol):
     def content(self) -> str: ...
 
 
-class Item(NamedTuple):
+class BlockItem(NamedTuple):
     """A task's block, and nothing besides."""
 
     block_index: int
@@ -75,7 +75,7 @@ class Item(NamedTuple):
     content: str
 
 
-def prefix(stage: Stage) -> Prefix:
+def render_prefix(stage: Stage) -> Prefix:
     """Render what every call of a stage begins with."""
     if stage.schema is None:
         digest = sha256(stage.instructions.encode()).digest()
@@ -96,9 +96,9 @@ def prefix_bytes(prefix: Prefix) -> int:
     return len(prefix.system.encode()) + len(canonical_json(prefix.output_schema).encode())
 
 
-def billed_prefix_bytes(prefix: Prefix, structured: Structured) -> int:
+def billed_prefix_bytes(prefix: Prefix, structured: StructuredOutput) -> int:
     """Size what of the prefix is sent: a wire schema goes only where the answer is bound by it."""
-    if structured in (Structured.SCHEMA, Structured.TOOL):
+    if structured in (StructuredOutput.SCHEMA, StructuredOutput.TOOL):
         return prefix_bytes(prefix)
     return len(prefix.system.encode())
 
@@ -113,17 +113,17 @@ def wire_ids(request_id: int, count: int) -> list[str]:
     return [wire_id(request_id, ordinal) for ordinal in range(1, count + 1)]
 
 
-def user_text(prompt: str, request_id: int, items: Sequence[Asked]) -> str:
+def user_text(prompt: str, request_id: int, items: Sequence[PackItem]) -> str:
     """Render the pack of one request."""
     return pack_text(prompt, wire_ids(request_id, len(items)), items)
 
 
-def pack_text(prompt: str, ids: Sequence[str], items: Sequence[Asked]) -> str:
+def pack_text(prompt: str, ids: Sequence[str], items: Sequence[PackItem]) -> str:
     """Render one pack as text."""
     return pack_bytes(prompt, ids, items).decode()
 
 
-def pack_bytes(prompt: str, ids: Sequence[str], items: Sequence[Asked]) -> bytes:
+def pack_bytes(prompt: str, ids: Sequence[str], items: Sequence[PackItem]) -> bytes:
     """Render one pack; the last line is JSON, so no content can forge a boundary."""
     blocks = [
         {
@@ -185,8 +185,8 @@ def stage_question(
     prefix_hash: bytes, prompt: str, model: str, params: Params, gate_version: str | int
 ) -> bytes:
     """Fingerprint the part of the question that all tasks of a stage share."""
-    asked = _question_params_text(params)
-    return fingerprint(prefix_hash, prompt, model, asked, gate_version)
+    params_text = _question_params_text(params)
+    return fingerprint(prefix_hash, prompt, model, params_text, gate_version)
 
 
 def task_questions(stage_question: bytes, content_hashes: Sequence[bytes]) -> list[bytes]:
@@ -194,7 +194,7 @@ def task_questions(stage_question: bytes, content_hashes: Sequence[bytes]) -> li
 
     Both are fingerprints already. A ledger that makes the tasks of a stage by itself does the same.
     """
-    return [stage_question + each for each in content_hashes]
+    return [stage_question + content_hash for content_hash in content_hashes]
 
 
 # A stage has one set of parameters and millions of tasks.
@@ -214,20 +214,20 @@ def _question_params_text(params: Params) -> str:
 def _wire_schema(record: JsonObject, nested: bool) -> dict[str, Json]:
     plain = _without_defaults(record)
     fields: JsonObject = plain["properties"]  # type: ignore[assignment]  # checked at load
-    required = [str(name) for name in _sequence(plain.get("required"))]
+    required = [str(name) for name in _as_sequence(plain.get("required"))]
     uid: JsonObject = {"type": "string"}
     if nested:
-        data = _closed(fields, required)
-        result = _closed({"block_uid": uid, "data": data}, ["block_uid", "data"])
+        data = _closed_object(fields, required)
+        result = _closed_object({"block_uid": uid, "data": data}, ["block_uid", "data"])
     else:
-        result = _closed({"block_uid": uid, **fields}, ["block_uid", *required])
-    root = _closed({"results": {"type": "array", "items": result}}, ["results"])
+        result = _closed_object({"block_uid": uid, **fields}, ["block_uid", *required])
+    root = _closed_object({"results": {"type": "array", "items": result}}, ["results"])
     # `#/$defs/…` is resolved from the root of the document, which is now this one.
     root.update({key: plain[key] for key in ("$defs", "definitions") if key in plain})
     return root
 
 
-def _closed(properties: JsonObject, required: Sequence[str]) -> dict[str, Json]:
+def _closed_object(properties: JsonObject, required: Sequence[str]) -> dict[str, Json]:
     return {
         "type": "object",
         "properties": properties,
@@ -242,21 +242,21 @@ def _without_defaults(schema: JsonObject) -> dict[str, Json]:
         if key == "default":
             continue
         if key in ("properties", "$defs", "definitions") and isinstance(value, Mapping):
-            kept[key] = {name: _plain(inner) for name, inner in value.items()}
+            kept[key] = {name: _plain_schema(inner) for name, inner in value.items()}
         elif key in ("anyOf", "oneOf", "allOf", "prefixItems"):
-            kept[key] = [_plain(inner) for inner in _sequence(value)]
+            kept[key] = [_plain_schema(inner) for inner in _as_sequence(value)]
         elif key in ("items", "additionalProperties"):
-            kept[key] = _plain(value)
+            kept[key] = _plain_schema(value)
         else:  # enum, const and the like hold data, where a key `default` is the user's own
             kept[key] = value
     return kept
 
 
-def _plain(schema: Json) -> Json:
+def _plain_schema(schema: Json) -> Json:
     return _without_defaults(schema) if isinstance(schema, Mapping) else schema
 
 
-def _sequence(value: Json) -> Sequence[Json]:
+def _as_sequence(value: Json) -> Sequence[Json]:
     return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
 
 

@@ -1,4 +1,4 @@
-"""What happens next: after an answer was judged, and after a call went wrong."""
+"""Retrying and backoff: what happens after an answer was judged, or a call went wrong."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from typing import TypeAlias, assert_never
 
 from quire.domain.data import Json
 from quire.domain.errors import ProviderError, Remedy, Undecodable
+from quire.domain.gates import Blame, Judgement, ResponseJudgement, Verdict
 from quire.domain.models import ModelFacts
 from quire.domain.policy import Policy
-from quire.domain.results import Blame, Judged, Judgement, Verdict
 
 SHORTEST_DELAY = 0.05
 LONGEST_DELAY = 60.0
@@ -17,7 +17,7 @@ AT_ONCE = 0.05  # seconds; a wait as short as this is none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Owed:
+class TaskTries:
     """Where a task stood when its call was answered."""
 
     tries: int  # wrong answers of its own, so far
@@ -33,7 +33,7 @@ class Accept:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Again:
+class AskAgain:
     """The task goes into another call."""
 
     tries: int
@@ -50,11 +50,11 @@ class GiveUp:
     error: str
 
 
-Step: TypeAlias = Accept | Again | GiveUp
+AnswerStep: TypeAlias = Accept | AskAgain | GiveUp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class Resend:
     """The same call goes out again after a delay; it was not carried out."""
 
     delay: float  # seconds
@@ -82,14 +82,14 @@ class Refuse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hold:
+class HoldRun:
     """Nothing like this call can work until a person has acted."""
 
     kind: str
     detail: str
 
 
-Remedied: TypeAlias = Release | Lose | Split | Refuse | Hold
+ErrorStep: TypeAlias = Resend | Lose | Split | Refuse | HoldRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,106 +99,108 @@ class _Answer:
     alone: bool  # the request carried one task
     truncated: bool
     may_grow: bool  # the model could write more than it was allowed to
-    halved: int  # the pack_cap for those that were lost in company
+    half_cap: int  # the pack_cap for those that were lost in company
     max_output: int  # of the model
 
 
 def after_answer(
-    judged: Judged,
-    owed: Mapping[str, Owed],
+    judged: ResponseJudgement,
+    tasks: Mapping[str, TaskTries],
     *,
     max_output: int,
     facts: ModelFacts,
     policy: Policy,
-) -> dict[str, Step]:
+) -> dict[str, AnswerStep]:
     """Decide for every task in `owed`, by wire id; leave out those that no longer wait for this.
 
     `max_output` is what the request allowed the model to write.
     """
-    lost = sum(
-        _lost_in_company(judged.verdicts[wire_id]) and each.calls < policy.max_calls
-        for wire_id, each in owed.items()
+    blamed_on_pack = sum(
+        _is_pack_to_blame(judged.verdicts[wire_id]) and tries.calls < policy.max_calls
+        for wire_id, tries in tasks.items()
     )
     answer = _Answer(
         alone=len(judged.verdicts) == 1,
         truncated=judged.truncated,
         may_grow=max_output < facts.max_output,
-        halved=_half(lost),
+        half_cap=_half_of(blamed_on_pack),
         max_output=facts.max_output,
     )
     return {
-        wire_id: _step(judged.verdicts[wire_id], each, answer, policy)
-        for wire_id, each in owed.items()
+        wire_id: _next_step(judged.verdicts[wire_id], tries, answer, policy)
+        for wire_id, tries in tasks.items()
     }
 
 
-def after_error(error: ProviderError, tasks: int, attempt_no: int, jitter: float) -> Remedied:
+def after_error(error: ProviderError, tasks: int, attempt_no: int, jitter: float) -> ErrorStep:
     """Decide about a call that brought no answer; `jitter` is drawn from [0, 1) by the caller."""
     if isinstance(error, Undecodable):  # paid for and kept: asking again would pay twice
-        return Hold(kind="undecodable", detail=str(error))
+        return HoldRun(kind="undecodable", detail=str(error))
     match error.remedy:
         case Remedy.RETRY | Remedy.WAIT if error.absent:
-            return Hold(kind="credential", detail=str(error))
+            return HoldRun(kind="credential", detail=str(error))
         case Remedy.RETRY | Remedy.WAIT:
-            return Release(delay=_delay(error, attempt_no, jitter))
+            return Resend(delay=_backoff_seconds(error, attempt_no, jitter))
         case Remedy.LOST:
-            return Lose(delay=_delay(error, attempt_no, jitter))
+            return Lose(delay=_backoff_seconds(error, attempt_no, jitter))
         case Remedy.SPLIT | Remedy.FIX_REQUEST:  # halving isolates the culprit of either
-            return Split(pack_cap=_half(tasks)) if tasks > 1 else Refuse(error=str(error))
+            return Split(pack_cap=_half_of(tasks)) if tasks > 1 else Refuse(error=str(error))
         case Remedy.FIX_ACCOUNT:
-            return Hold(kind="credential", detail=str(error))
+            return HoldRun(kind="credential", detail=str(error))
         case never:
             assert_never(never)
 
 
-def after_refused(owed: Owed, error: str, policy: Policy) -> Again | GiveUp:
+def after_refusal(task: TaskTries, error: str, policy: Policy) -> AskAgain | GiveUp:
     """Charge a try to a task whose own call was refused; it stays alone."""
-    again = Again(tries=owed.tries + 1, pack_cap=1, output_floor=0, error=error)
-    return _within_limits(again, owed, policy)
+    again = AskAgain(tries=task.tries + 1, pack_cap=1, output_floor=0, error=error)
+    return _limit_tries(again, task, policy)
 
 
-def _step(verdict: Verdict, owed: Owed, answer: _Answer, policy: Policy) -> Step:
+def _next_step(verdict: Verdict, task: TaskTries, answer: _Answer, policy: Policy) -> AnswerStep:
     match verdict.judgement:
         case Judgement.ACCEPT:
             return Accept(data=verdict.data)
         case Judgement.FAIL:
-            return GiveUp(tries=owed.tries + 1, error=_reason(verdict))
+            return GiveUp(tries=task.tries + 1, error=_reason(verdict))
         case Judgement.RETRY:
-            return _within_limits(_again(verdict, owed, answer), owed, policy)
+            return _limit_tries(_ask_again(verdict, task, answer), task, policy)
         case never:
             assert_never(never)
 
 
-def _again(verdict: Verdict, owed: Owed, answer: _Answer) -> Again:
-    tries, pack_cap, output_floor = owed.tries + 1, owed.pack_cap, 0
+def _ask_again(verdict: Verdict, task: TaskTries, answer: _Answer) -> AskAgain:
+    tries, pack_cap, output_floor = task.tries + 1, task.pack_cap, 0
     if answer.alone and answer.truncated:
         output_floor, pack_cap = answer.max_output, 1
         if answer.may_grow:  # our limit was too low; that is not the task's fault
-            tries = owed.tries
+            tries = task.tries
     elif verdict.blame is Blame.PACK and answer.alone:
         pack_cap = 1  # whatever makes it fail alone would fail its company too
     elif verdict.blame is Blame.PACK:
-        tries = owed.tries
-        pack_cap = min(owed.pack_cap or answer.halved, answer.halved)
-    return Again(tries=tries, pack_cap=pack_cap, output_floor=output_floor, error=_reason(verdict))
+        tries = task.tries
+        pack_cap = min(task.pack_cap or answer.half_cap, answer.half_cap)
+    return AskAgain(
+        tries=tries, pack_cap=pack_cap, output_floor=output_floor, error=_reason(verdict)
+    )
 
 
-def _within_limits(again: Again, owed: Owed, policy: Policy) -> Again | GiveUp:
+def _limit_tries(again: AskAgain, task: TaskTries, policy: Policy) -> AskAgain | GiveUp:
     if again.tries >= policy.max_tries:
         noun = "try" if again.tries == 1 else "tries"
         return GiveUp(tries=again.tries, error=f"{again.error} ({again.tries} {noun})")
-    if owed.calls >= policy.max_calls:
+    if task.calls >= policy.max_calls:
         return GiveUp(
-            tries=again.tries, error=f"{again.error} (no acceptable answer in {owed.calls} calls)"
+            tries=again.tries, error=f"{again.error} (no acceptable answer in {task.calls} calls)"
         )
     return again
 
 
-def _lost_in_company(verdict: Verdict) -> bool:
+def _is_pack_to_blame(verdict: Verdict) -> bool:
     return verdict.judgement is Judgement.RETRY and verdict.blame is Blame.PACK
 
 
-def _half(tasks: int) -> int:
+def _half_of(tasks: int) -> int:
     return max(1, -(-tasks // 2))
 
 
@@ -206,7 +208,7 @@ def _reason(verdict: Verdict) -> str:
     return "; ".join(verdict.reasons) or "no acceptable answer"
 
 
-def _delay(error: ProviderError, attempt_no: int, jitter: float) -> float:
+def _backoff_seconds(error: ProviderError, attempt_no: int, jitter: float) -> float:
     usual = max(SHORTEST_DELAY, jitter * min(LONGEST_DELAY, 2.0 ** min(attempt_no, 6)))
     if error.retry_after is None:
         return usual

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from quire.domain.batches import BatchRules, Lookup
+from quire.domain.batches import BatchLookup, BatchRules
 from quire.domain.models import ModelFacts
 from quire.domain.money import dollars
 from quire.domain.policy import Policy, SourcedPolicy
@@ -12,13 +12,13 @@ LEAST_HOURS = 1.0  # before a deadline: most batches come back within an hour, n
 
 STEADY = frozenset({"openrouter"})  # has batches, but none that could be found again
 
-_ASKED = {
+_ASKED_REASONS = {
     DIRECT: "as asked: every call at once",
     PACED: "steadily, within the limits",
 }
 
 
-class Route(NamedTuple):
+class RouteChoice(NamedTuple):
     """The way that calls take."""
 
     lane: str  # direct, batch or paced
@@ -26,7 +26,7 @@ class Route(NamedTuple):
     problem: str = ""  # why what was asked for cannot be, and what to do; "" where it can
 
 
-class Compared(NamedTuple):
+class RouteCosts(NamedTuple):
     """What the whole job costs either way, in micro-dollars."""
 
     direct: int
@@ -47,49 +47,51 @@ def choose_route(
     rules: BatchRules | None,
     *,
     left: float | None = None,
-    compared: Compared | None = None,
-) -> Route:
+    costs: RouteCosts | None = None,
+) -> RouteChoice:
     """Choose the way for so many calls; `rules` are of the vendor's batches, None if it has none.
 
     `left` is how many seconds remain until the deadline, where the run began before. `compared`
     says what the job would cost either way; without it only the prices of tokens are looked at.
     """
-    if policy.route in _ASKED:
-        return Route(policy.route, _ASKED[policy.route])
+    if policy.route in _ASKED_REASONS:
+        return RouteChoice(policy.route, _ASKED_REASONS[policy.route])
     large = requests >= policy.min_batch_size
     if rules is None and facts.provider in STEADY and policy.route == AUTO and large:
-        return Route(PACED, f"the batches of {facts.provider} cannot be found again once lost")
-    missing = _missing(facts, rules)
+        return RouteChoice(
+            PACED, f"the batches of {facts.provider} cannot be found again once lost"
+        )
+    missing = _missing_for_batches(facts, rules)
     if missing or rules is None:
-        problem = _refusal(facts, rules, missing) if policy.route == BATCH else ""
-        return Route(DIRECT, missing, problem)
+        problem = _batch_refusal(facts, rules, missing) if policy.route == BATCH else ""
+        return RouteChoice(DIRECT, missing, problem)
     if policy.route == BATCH:
-        return Route(BATCH, f"as asked; fewer than {policy.min_batch_size} calls go direct")
-    if rules.lookup is Lookup.NONE:
+        return RouteChoice(BATCH, f"as asked; fewer than {policy.min_batch_size} calls go direct")
+    if rules.lookup is BatchLookup.NONE:
         why = f"{facts.provider} cannot be asked for a batch whose order got lost"
-        return Route(PACED, why)
+        return RouteChoice(PACED, why)
     seconds = policy.deadline if left is None else left
-    return _auto(policy, facts, requests, seconds, compared)
+    return _choose_auto(policy, facts, requests, seconds, costs)
 
 
-def _auto(
+def _choose_auto(
     policy: Policy,
     facts: ModelFacts,
     requests: int,
     seconds: float | None,
-    compared: Compared | None,
-) -> Route:
+    costs: RouteCosts | None,
+) -> RouteChoice:
     if requests < policy.min_batch_size:
         few = "1 call is" if requests == 1 else f"{requests:,} calls are"
-        return Route(DIRECT, f"{few} fewer than the {policy.min_batch_size} of a batch")
+        return RouteChoice(DIRECT, f"{few} fewer than the {policy.min_batch_size} of a batch")
     if seconds is not None and seconds < LEAST_HOURS * 3600:
-        return Route(DIRECT, "the deadline leaves less than an hour")
-    if compared is not None:
-        told = f"{dollars(compared.batch)} in batches, {dollars(compared.direct)} direct"
-        return Route(BATCH if compared.batch < compared.direct else DIRECT, told)
+        return RouteChoice(DIRECT, "the deadline leaves less than an hour")
+    if costs is not None:
+        comparison = f"{dollars(costs.batch)} in batches, {dollars(costs.direct)} direct"
+        return RouteChoice(BATCH if costs.batch < costs.direct else DIRECT, comparison)
     if not _is_cheaper(facts):
-        return Route(DIRECT, f"{facts.name} costs no less in batches")
-    return Route(BATCH, "batches cost less, and there is time")
+        return RouteChoice(DIRECT, f"{facts.name} costs no less in batches")
+    return RouteChoice(BATCH, "batches cost less, and there is time")
 
 
 def _is_cheaper(facts: ModelFacts) -> bool:
@@ -101,7 +103,7 @@ def _is_cheaper(facts: ModelFacts) -> bool:
     )
 
 
-def _missing(facts: ModelFacts, rules: BatchRules | None) -> str:
+def _missing_for_batches(facts: ModelFacts, rules: BatchRules | None) -> str:
     if rules is None:
         return f"{facts.provider} has no batches"
     if facts.batch_price is None:
@@ -109,7 +111,7 @@ def _missing(facts: ModelFacts, rules: BatchRules | None) -> str:
     return ""
 
 
-def _refusal(facts: ModelFacts, rules: BatchRules | None, missing: str) -> str:
+def _batch_refusal(facts: ModelFacts, rules: BatchRules | None, missing: str) -> str:
     if rules is None:
         return f"{missing}; --route direct sends at once, --route paced steadily"
     return (

@@ -1,15 +1,15 @@
-"""How large things are: tokens of a text, of an answer, and what one call may hold."""
+"""How large things are: tokens of a text and of an answer, and what one call may hold."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from quire.domain.data import Json, JsonObject
-from quire.domain.models import Marking, ModelFacts
+from quire.domain.models import CacheMarking, ModelFacts
 from quire.domain.policy import Policy
 from quire.domain.recipes import Schema, Stage
-from quire.domain.requests import Sample
+from quire.domain.requests import OutputSample
 from quire.plan.rendering import FRAMING_BYTES
 
 LARGEST_PACK = 25  # more only after a probe has shown parity
@@ -37,7 +37,7 @@ class OutputShape(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Learned:
+class OutputPercentiles:
     """The 90th percentile of what a stage's answers really took."""
 
     per_task: float
@@ -84,24 +84,24 @@ def output_shape(schema: Schema | None, floor: int) -> OutputShape:
     for key, field in properties.items():
         if isinstance(field, Mapping):
             fixed += _field_tokens(key.lower(), field)
-    return OutputShape(fixed, sum(map(_restates, _fields(schema.record_schema))))
+    return OutputShape(fixed, sum(map(_restates, _iter_fields(schema.record_schema))))
 
 
-def learn(samples: Sequence[Sample]) -> Learned | None:
+def learn_output(samples: Sequence[OutputSample]) -> OutputPercentiles | None:
     """Take the 90th percentile (nearest rank) per task and per byte; None while samples are few."""
-    usable = [each for each in samples if each.tasks > 0]
+    usable = [sample for sample in samples if sample.tasks > 0]
     if len(usable) < FEWEST_SAMPLES:
         return None
-    return Learned(
-        per_task=_percentile_90([each.output_tokens / each.tasks for each in usable]),
+    return OutputPercentiles(
+        per_task=_percentile_90([sample.output_tokens / sample.tasks for sample in usable]),
         per_byte=_percentile_90(
-            [each.output_tokens / max(1, each.content_bytes) for each in usable]
+            [sample.output_tokens / max(1, sample.content_bytes) for sample in usable]
         ),
     )
 
 
 def output_estimate(
-    shape: OutputShape, content_bytes: int, learned: Learned | None, max_output: int
+    shape: OutputShape, content_bytes: int, percentiles: OutputPercentiles | None, max_output: int
 ) -> int:
     """Expect this many output tokens for one task; `content_bytes` is its content as JSON.
 
@@ -109,30 +109,33 @@ def output_estimate(
     block, but never falls below the smaller of what a task took and what the formula gives a task
     without content: a one-word block still needs its other fields.
     """
-    if learned is None:
+    if percentiles is None:
         estimate = shape.fixed + shape.restated * bound_tokens(content_bytes)
     elif shape.restated:
-        least = min(learned.per_task, shape.fixed)
-        estimate = math.ceil(max(learned.per_byte * content_bytes, least))
+        least = min(percentiles.per_task, shape.fixed)
+        estimate = math.ceil(max(percentiles.per_byte * content_bytes, least))
     else:
-        estimate = math.ceil(learned.per_task)
+        estimate = math.ceil(percentiles.per_task)
     return max(1, min(estimate, max_output))
 
 
 def output_estimates(
-    shape: OutputShape, content_bytes: Sequence[int], learned: Learned | None, max_output: int
+    shape: OutputShape,
+    content_bytes: Sequence[int],
+    percentiles: OutputPercentiles | None,
+    max_output: int,
 ) -> Sequence[int]:
     """Expect so many output tokens for each of some tasks; most schemas expect the same of all."""
     if not shape.restated:
-        return [output_estimate(shape, 0, learned, max_output)] * len(content_bytes)
-    return [output_estimate(shape, each, learned, max_output) for each in content_bytes]
+        return [output_estimate(shape, 0, percentiles, max_output)] * len(content_bytes)
+    return [output_estimate(shape, byte, percentiles, max_output) for byte in content_bytes]
 
 
-def text_heavy(schema: Schema) -> bool:
+def is_text_heavy(schema: Schema) -> bool:
     """Say whether any field, at any depth, asks for prose."""
     return any(
         field.key == "final" or _mentions(field.key, WORDY_KEYS)
-        for field in _fields(schema.record_schema)
+        for field in _iter_fields(schema.record_schema)
     )
 
 
@@ -154,7 +157,7 @@ def pack_cap(stage: Stage, policy: Policy) -> int:
         return 1
     wanted = policy.pack_size
     if wanted is None:
-        heavy = stage.schema is not None and text_heavy(stage.schema)
+        heavy = stage.schema is not None and is_text_heavy(stage.schema)
         wanted = TEXT_HEAVY_CAP if heavy else DEFAULT_CAP
     return max(1, min(wanted, largest_pack(stage, LARGEST_PROBED_PACK)))
 
@@ -164,7 +167,7 @@ def is_cached(facts: ModelFacts, policy: Policy, system: str) -> bool:
 
     Only the system text surely counts towards the minimum, and only at four bytes a token.
     """
-    can = facts.wire.marking is not Marking.NONE
+    can = facts.wire.marking is not CacheMarking.NONE
     return can and policy.caching != "off" and cacheable_tokens(system) >= facts.cache_minimum
 
 
@@ -178,7 +181,7 @@ def reserved_output(facts: ModelFacts) -> int:
     return min(facts.max_output, facts.window // 3)
 
 
-def budget(
+def call_budget(
     facts: ModelFacts, prefix_bytes: int, prompt_bytes: int, reserved_output: int, cap: int
 ) -> Budget:
     """Say what is left for the tasks of one call, in tokens of a common tokenizer.
@@ -218,7 +221,7 @@ def _field_tokens(key: str, field: JsonObject) -> int:
         tokens += 60
     if _may_be(field, "object"):
         tokens += 80
-    if _free_string(field):
+    if _is_free_string(field):
         tokens += 25
     if _mentions(key, WORDY_KEYS):
         tokens += WORDY_TOKENS
@@ -237,7 +240,7 @@ def _restates(field: _Field) -> bool:
         and forecast_tokens(longest) <= WORDY_TOKENS
     ):
         return False
-    return _free_string(text)
+    return _is_free_string(text)
 
 
 def _mentions(key: str, words: Sequence[str]) -> bool:
@@ -248,18 +251,18 @@ def _percentile_90(values: list[float]) -> float:
     return sorted(values)[-(-9 * len(values) // 10) - 1]
 
 
-def _fields(schema: JsonObject) -> Iterator[_Field]:
+def _iter_fields(schema: JsonObject) -> Iterator[_Field]:
     properties = schema.get("properties")
     if isinstance(properties, Mapping):
         for key, field in properties.items():
             if isinstance(field, Mapping):
                 yield _Field(key.lower(), field)
-                yield from _fields(field)
-    for inner in _inner(schema):
-        yield from _fields(inner)
+                yield from _iter_fields(field)
+    for inner in _inner_schemas(schema):
+        yield from _iter_fields(inner)
 
 
-def _inner(schema: JsonObject) -> Iterator[JsonObject]:
+def _inner_schemas(schema: JsonObject) -> Iterator[JsonObject]:
     for holder in ("$defs", "definitions"):
         definitions = schema.get(holder)
         if isinstance(definitions, Mapping):
@@ -275,21 +278,112 @@ def _branches(schema: JsonObject) -> Iterator[JsonObject]:
 
 def _objects(values: Json) -> Iterator[JsonObject]:
     if isinstance(values, Sequence) and not isinstance(values, str):
-        yield from (each for each in values if isinstance(each, Mapping))
+        yield from (value for value in values if isinstance(value, Mapping))
 
 
-def _states(field: JsonObject, kind: str) -> bool:
+def _states_type(field: JsonObject, kind: str) -> bool:
     stated = field.get("type")
     return stated == kind or (isinstance(stated, list | tuple) and kind in stated)
 
 
 def _may_be(field: JsonObject, kind: str) -> bool:
-    if _states(field, kind) or (kind == "object" and "$ref" in field):
+    if _states_type(field, kind) or (kind == "object" and "$ref" in field):
         return True
     return any(_may_be(branch, kind) for branch in _branches(field))
 
 
-def _free_string(field: JsonObject) -> bool:
+def _is_free_string(field: JsonObject) -> bool:
     if "enum" in field or "const" in field:
         return False
-    return _states(field, "string") or any(_free_string(branch) for branch in _branches(field))
+    return _states_type(field, "string") or any(
+        _is_free_string(branch) for branch in _branches(field)
+    )
+
+
+MOST_SAMPLES = 200  # settled attempts of a lane that anything is learnt from
+FEWEST_CALIBRATION_SAMPLES = 5  # before that, chance speaks louder than the model
+MEMORY = 0.98  # what a sample's weight keeps with each one after it: some 50 of them count
+LEAST_PER_BYTE, MOST_PER_BYTE = 0.1, 1.5  # tokens; beyond them, something else was counted
+LEAST_MARGIN = 1.1  # of the bound above the forecast, however even the samples were
+MOST_DEVIATIONS = 4  # mean deviations that the bound allows for
+
+_FORECAST_BYTES, _BOUND_BYTES = 4, 3  # bytes a token, of a model that nothing is known of
+
+
+class TokenSample(NamedTuple):
+    """One answered call: the bytes of all that it sent, and the input tokens billed for them."""
+
+    bytes: int
+    tokens: int
+
+
+class Calibration(NamedTuple):
+    """Sums over the samples of one model, in which older ones count for less and less."""
+
+    samples: int = 0
+    bytes: float = 0.0
+    tokens: float = 0.0
+    deviation: float = 0.0  # tokens by which each sample missed what was expected of it
+
+    @property
+    def per_byte(self) -> float | None:
+        """Tokens to expect for a byte; None while the samples are few."""
+        if self.samples < FEWEST_CALIBRATION_SAMPLES or self.bytes <= 0:
+            return None
+        return min(MOST_PER_BYTE, max(LEAST_PER_BYTE, self.tokens / self.bytes))
+
+    @property
+    def most_per_byte(self) -> float | None:
+        """Tokens to allow for a byte; None while the samples are few."""
+        expected = self.per_byte
+        if expected is None:
+            return None
+        widened = expected + MOST_DEVIATIONS * self.deviation / self.bytes
+        return min(MOST_PER_BYTE, max(expected * LEAST_MARGIN, widened))
+
+
+UNCALIBRATED = Calibration()
+
+
+def calibrate(samples: Iterable[TokenSample], previous: Calibration = UNCALIBRATED) -> Calibration:
+    """Learn from more answered calls, the oldest first; calls without bytes or tokens say nothing.
+
+    Long calls weigh more than short ones, as they do in the bill.
+    """
+    learnt = previous
+    for sample in samples:
+        if sample.bytes > 0 and sample.tokens > 0:
+            learnt = _add_sample(learnt, sample)
+    return learnt
+
+
+def calibrated_tokens(
+    n_bytes: int, facts: ModelFacts, calibration: Calibration = UNCALIBRATED
+) -> int:
+    """Expect as many tokens as the model counted so far, else one for four bytes of UTF-8."""
+    per_byte = calibration.per_byte
+    if per_byte is None:
+        return math.ceil(n_bytes * facts.token_factor / _FORECAST_BYTES)
+    return math.ceil(n_bytes * per_byte)
+
+
+def calibrated_bound(
+    n_bytes: int, facts: ModelFacts, calibration: Calibration = UNCALIBRATED
+) -> int:
+    """Allow for more than is expected, so that packs fit: else one for three bytes of UTF-8."""
+    most = calibration.most_per_byte
+    if most is None:
+        return math.ceil(n_bytes * facts.token_factor / _BOUND_BYTES)
+    return math.ceil(n_bytes * most)
+
+
+def _add_sample(before: Calibration, sample: TokenSample) -> Calibration:
+    n_bytes = before.bytes * MEMORY + sample.bytes
+    tokens = before.tokens * MEMORY + sample.tokens
+    expected = sample.bytes * tokens / n_bytes
+    return Calibration(
+        samples=before.samples + 1,
+        bytes=n_bytes,
+        tokens=tokens,
+        deviation=before.deviation * MEMORY + abs(sample.tokens - expected),
+    )

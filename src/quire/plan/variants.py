@@ -1,12 +1,25 @@
-"""Ways to carry out a job, what each takes, and which of them a run takes."""
+"""Variants: the ways to carry out a job, direct and in batches, and what each takes."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
-from quire.domain.models import Limits
-from quire.plan.batch_caching import BatchCaching
-from quire.plan.costing import Bill
-from quire.plan.pacing import STEADY_PERCENT
-from quire.plan.routing import BATCH, Route
+from quire.domain.batches import BatchRules
+from quire.domain.models import Limits, ModelFacts, Price
+from quire.domain.policy import Policy
+from quire.plan.batch_caching import BatchCaching, choose_batch_caching, whole_hits, without_caching
+from quire.plan.job_costs import (
+    EMPTY_BILL,
+    UNCACHED,
+    Bill,
+    CallTotals,
+    PrefixCaching,
+    price_calls,
+    primed_caching,
+)
+from quire.plan.provider_limits import STEADY_PERCENT
+from quire.plan.routing import BATCH, RouteChoice
 from quire.plan.sizing import Budget
 
 ONE_PER_CALL = "one per call"
@@ -48,7 +61,7 @@ class Forecast:
     batch_caching: BatchCaching | None = None  # how that was decided; None without batches
     batch_from: int | None = None  # the smallest batch these assume, where the policy's has no call
     early: int = 0  # packed calls about the first tasks, which go before all others
-    route: Route  # that a run would take
+    route: RouteChoice  # that a run would take
     cacheable: int  # tokens that every call begins with, as far as they count towards a cache
     learnt: bool  # from calls that were answered, not only from rules of thumb
     tasks: int
@@ -66,7 +79,7 @@ class Forecast:
             self.packed_batch,
             self.packed_cached_batch,
         )
-        return tuple(each for each in ways if each is not None)
+        return tuple(way for way in ways if way is not None)
 
     @property
     def direct(self) -> Variant:
@@ -90,10 +103,10 @@ class Forecast:
         Batches that the policy finds too small are none of them.
         """
         usual = self.expected
-        ways = [each for each in self.variants if not (each.batched and self.batch_from)]
+        ways = [item for item in self.variants if not (item.batched and self.batch_from)]
 
-        def rank(each: Variant) -> tuple[int, int, int, bool]:
-            return each.cost, each.requests, each.batched, each is not usual
+        def rank(way: Variant) -> tuple[int, int, int, bool]:
+            return way.cost, way.requests, way.batched, way is not usual
 
         return min(ways, key=rank)
 
@@ -104,20 +117,22 @@ class Forecast:
         return 100 * (whole - self.expected.cost) / whole if whole else 0.0
 
 
-def called(name: str, cap: int) -> str:
+def variant_name(name: str, cap: int) -> str:
     """The name of a packed way; where no two tasks share a call, it is not called packed."""
     return name if cap > 1 else name.replace(PACKED, ONE_PER_CALL, 1)
 
 
-def variant(name: str, bill: Bill, *, batched: int = 0, seconds: float | None = None) -> Variant:
+def make_variant(
+    name: str, bill: Bill, *, batched: int = 0, seconds: float | None = None
+) -> Variant:
     """Show a bill as a way to carry out the job."""
     return Variant(
         name=name,
         requests=bill.requests,
-        input_tokens=_whole(bill.input),
-        output_tokens=_whole(bill.output),
-        cost=bill.micro,
-        cached_tokens=_whole(bill.cached),
+        input_tokens=_round_up(bill.input),
+        output_tokens=_round_up(bill.output),
+        cost=bill.micro_dollars,
+        cached_tokens=_round_up(bill.cached),
         batched=batched,
         seconds=seconds,
     )
@@ -139,9 +154,89 @@ def direct_seconds(bill: Bill, limits: Limits, concurrency: int) -> float | None
     ]
     if not waits or not bill.requests:
         return None
-    each = FIRST_WORD + bill.output / bill.requests / WRITTEN_A_SECOND
-    return max(*waits, -(-bill.requests // max(1, concurrency)) * each)
+    call_seconds = FIRST_WORD + bill.output / bill.requests / WRITTEN_A_SECOND
+    return max(*waits, -(-bill.requests // max(1, concurrency)) * call_seconds)
 
 
-def _whole(tokens: float) -> int:
+def _round_up(tokens: float) -> int:
     return -int(-round(tokens, 6) // 1)
+
+
+SMALLEST_BATCH = 2  # calls that one would call a batch
+
+
+class BatchVariants(NamedTuple):
+    """The ways with batches."""
+
+    caching: BatchCaching  # how the prefix is treated in them
+    plain: Variant
+    cached: Variant | None  # None where caching inside batches does not pay
+    least: int  # calls from which on they go in a batch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchTerms:
+    """What a job's batches go by."""
+
+    facts: ModelFacts  # with a price in batches
+    policy: Policy
+    rules: BatchRules
+    prefix: float  # tokens that every call begins with
+    caching: bool  # the prefix is long enough to be kept, and may be
+    hits: float  # of direct calls that find it
+    batch_hits: float | None  # of rows, where that was seen
+    cap: int  # tasks that may share a call
+
+    def price_at(self, input_tokens: int) -> Price:
+        """What tokens cost in a batch."""
+        price = self.facts.batch_price_at(input_tokens)
+        assert price is not None
+        return price
+
+
+def price_batch_variants(terms: BatchTerms, steps: Sequence[CallTotals]) -> BatchVariants | None:
+    """Price a job whose steps are gathered one after the other; those that are few go direct.
+
+    Where all are, it is told what they would cost in batches all the same.
+    """
+    sizes = [step.calls for step in steps if step.calls]
+    if not sizes:
+        return None
+    least = terms.policy.min_batch_size
+    if max(sizes) < least:
+        least = min(max(SMALLEST_BATCH, min(sizes)), max(sizes))
+    direct = [step for step in steps if step.calls < least]
+    batched = [step for step in steps if step.calls >= least]
+    before, rows = (sum(item.calls for item in some) for some in (direct, batched))
+    caching = _choose_caching(terms, before, rows)
+    first = UNCACHED
+    if terms.caching and before > 1:  # a lone call does not bother
+        first = primed_caching(before, terms.facts, terms.hits, long_lived=caching.long_lived)
+
+    def price_variant(name: str, first: PrefixCaching, then: PrefixCaching) -> Variant:
+        total = EMPTY_BILL
+        for item in direct:
+            total = total.plus(price_calls(item, terms.facts.price_at, first))
+        for item in batched:
+            total = total.plus(price_calls(item, terms.price_at, then))
+        wait = terms.rules.window * len(batched)  # a step begins when the one before is home
+        return make_variant(
+            variant_name(name, terms.cap), total, batched=rows, seconds=wait or None
+        )
+
+    if not caching.mark:
+        return BatchVariants(caching, price_variant(PACKED_BATCH, first, UNCACHED), None, least)
+    then = PrefixCaching(whole_hits(rows, caching.hits) / rows, caching.miss_price)
+    plain = price_variant(PACKED_BATCH, UNCACHED, UNCACHED)
+    return BatchVariants(caching, plain, price_variant(PACKED_CACHED_BATCH, first, then), least)
+
+
+def _choose_caching(terms: BatchTerms, before: int, rows: int) -> BatchCaching:
+    tokens = math.ceil(terms.prefix)
+    found = choose_batch_caching(
+        terms.facts, tokens, rows, terms.rules.caches, pilot=before > 1, hits=terms.batch_hits
+    )
+    if terms.caching or not found.mark:
+        return found
+    off = terms.policy.caching == "off"
+    return without_caching(found.uncached, "caching is off" if off else "too short to be kept")

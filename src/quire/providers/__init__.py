@@ -1,1 +1,1 @@
-"""Vendors, one file each: how a call is sent and how its response is read."""
+"""Providers: the vendors' wire formats and batch APIs, and what is known of their models."""

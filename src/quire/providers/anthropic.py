@@ -12,29 +12,41 @@ import orjson
 from quire.domain.accounts import Account, Rates
 from quire.domain.data import Json, JsonObject, plain_json
 from quire.domain.errors import ProviderError, Remedy, Undecodable
-from quire.domain.models import Limits, Marking, Structured, Usage
+from quire.domain.models import CacheMarking, Limits, StructuredOutput, Usage
 from quire.domain.requests import Call, Reply, Stop
-from quire.providers.binding import binds
-from quire.providers.failing import (
+from quire.providers.error_codes import (
     FORM,
     KEY,
     MODEL,
     MONEY,
     TOO_LARGE,
     WAIT,
-    Complaint,
+    ErrorBody,
     Meaning,
-    by_status,
-    sentence,
+    error_message,
+    is_about_parameters,
+    meaning_of_status,
 )
-from quire.providers.parameters import about_parameters
-from quire.providers.portable import Dialect, portable
+from quire.providers.portable_schemas import SchemaDialect, portable_schema
 from quire.providers.protocol import HttpRequest, HttpResponse
-from quire.providers.rates import retry_after
-from quire.providers.reading import count, items, load, mapping, needed, parse, text
-from quire.providers.writing import Same, address, fragment, headers, model_id
+from quire.providers.rate_headers import retry_after
+from quire.providers.schema_limits import can_bind
+from quire.providers.wire import (
+    IdentityKey,
+    endpoint_url,
+    fragment,
+    headers,
+    items,
+    load,
+    mapping,
+    model_id,
+    parse,
+    required_token_count,
+    text,
+    token_count,
+)
 
-HOME = "https://api.anthropic.com"
+BASE_URL = "https://api.anthropic.com"
 VERSION = "2026-10-21"
 SAMPLING_VERSION = "2023-06-01"  # the newer one refuses temperature and top_p
 USUAL_OUTPUT = 8_192  # tokens, where nobody said how many: a call without a limit is refused
@@ -78,16 +90,16 @@ class Anthropic:
             "messages": [{"role": "user", "content": call.user}],
         }
         if call.system:
-            marked = call.caching and call.wire.marking is Marking.BREAKPOINT
+            marked = call.caching and call.wire.marking is CacheMarking.BREAKPOINT
             body["system"] = _system(call.system, marked, marked and call.long_lived)
         if params.stop:
             body["stop_sequences"] = params.stop
         sampling = _sampling(call)
         body.update(sampling)
-        body.update(_structured(call))
-        base = call.wire.url or account.base_url or HOME
+        body.update(_structured_output(call))
+        base = call.wire.url or account.base_url or BASE_URL
         version = SAMPLING_VERSION if sampling else VERSION
-        return HttpRequest(messages_at(base), headers_for(account, version), orjson.dumps(body))
+        return HttpRequest(messages_url(base), headers_for(account, version), orjson.dumps(body))
 
     def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read a message; the argument of a forced tool is the answer where there is one."""
@@ -111,14 +123,14 @@ class Anthropic:
         whole = mapping(parse(response.body))
         error = mapping(whole.get("error"))
         codes = (mapping(error.get("details")).get("error_code"), error.get("type"))
-        told = Complaint(
+        error_body = ErrorBody(
             tuple(code for code in codes if isinstance(code, str)),
             text(error.get("message")) or text(whole.get("error")),
         )
-        meaning = _meaning(response.status, told)
+        meaning = _meaning(response.status, error_body)
         waits = meaning.remedy in (Remedy.WAIT, Remedy.RETRY)
         return ProviderError(
-            sentence(self.name, response.status, told, meaning.hint),
+            error_message(self.name, response.status, error_body, meaning.hint),
             remedy=meaning.remedy,
             retry_after=retry_after(response.headers) if waits else None,
             bad_key=meaning.bad_key,
@@ -132,16 +144,16 @@ class Anthropic:
             return None
         return Rates(limits, left, _reset(headers))
 
-    def failed(self, raw: bytes) -> HttpResponse | None:
+    def error_in_success(self, raw: bytes) -> HttpResponse | None:
         """None: it sends no errors with a 200."""
         return None
 
 
 @lru_cache(maxsize=256)
-def messages_at(base: str) -> str:
+def messages_url(base: str) -> str:
     """Where messages go, below a base URL's own version or the usual one."""
     base = base if _VERSIONED.search(base) else base.rstrip("/") + "/v1"
-    return address("anthropic", base, "", "/messages")
+    return endpoint_url("anthropic", base, "", "/messages")
 
 
 def headers_for(account: Account, version: str) -> Mapping[str, str]:
@@ -171,37 +183,37 @@ def _sampling(call: Call) -> dict[str, object]:
     return {name: value for name, value in asked.items() if value is not None}
 
 
-def _structured(call: Call) -> dict[str, object]:
+def _structured_output(call: Call) -> dict[str, object]:
     """Ask for the form of the answer; where it cannot be bound, the words of the prompt ask."""
     output: dict[str, object] = {"effort": call.params.effort} if call.params.effort else {}
     found: dict[str, object] = {}
-    if call.output_schema is not None and call.wire.structured is Structured.TOOL:
-        found["tools"] = _tools(Same(call.output_schema))
+    if call.output_schema is not None and call.wire.structured is StructuredOutput.TOOL:
+        found["tools"] = _tools(IdentityKey(call.output_schema))
         choice = {"type": "tool", "name": TOOL, "disable_parallel_tool_use": True}
         found["tool_choice"] = choice
-    elif call.output_schema is not None and call.wire.structured is Structured.SCHEMA:
-        form = _format(Same(call.output_schema))
+    elif call.output_schema is not None and call.wire.structured is StructuredOutput.SCHEMA:
+        form = _format(IdentityKey(call.output_schema))
         output |= {"format": form} if form is not None else {}
     return {**found, "output_config": output} if output else found
 
 
 @lru_cache(maxsize=256)
-def _tools(schema: Same) -> orjson.Fragment:
-    form = portable(schema.value, Dialect.ANTHROPIC)
+def _tools(schema: IdentityKey) -> orjson.Fragment:
+    form = portable_schema(schema.value, SchemaDialect.ANTHROPIC)
     tool: dict[str, Json] = {
         "name": TOOL,
         "description": "Give the results, one for each block.",
         "input_schema": form,
     }
-    if binds(form, Dialect.ANTHROPIC):
+    if can_bind(form, SchemaDialect.ANTHROPIC):
         tool["strict"] = True
     return fragment([tool])
 
 
 @lru_cache(maxsize=256)
-def _format(schema: Same) -> orjson.Fragment | None:
-    form = portable(schema.value, Dialect.ANTHROPIC)
-    if not binds(form, Dialect.ANTHROPIC):
+def _format(schema: IdentityKey) -> orjson.Fragment | None:
+    form = portable_schema(schema.value, SchemaDialect.ANTHROPIC)
+    if not can_bind(form, SchemaDialect.ANTHROPIC):
         return None
     return fragment({"type": "json_schema", "schema": form})
 
@@ -214,7 +226,7 @@ def _argument(raw: bytes, given: JsonObject) -> str:
     """A tool's argument as the JSON text that it was, large integers kept."""
     try:
         blocks = jiter.from_json(raw, allow_inf_nan=False)["content"]
-        exact = next(each for each in blocks if mapping(each).get("type") == "tool_use")
+        exact = next(block for block in blocks if mapping(block).get("type") == "tool_use")
         return plain_json(exact.get("input"))
     except ValueError:  # half a character in it; what was read with it replaced will do
         return orjson.dumps(given.get("input")).decode()
@@ -222,33 +234,33 @@ def _argument(raw: bytes, given: JsonObject) -> str:
 
 def _usage(usage: JsonObject) -> Usage:
     made = mapping(usage.get("cache_creation"))
-    written = count(usage, "cache_creation_input_tokens")
-    short = count(made, "ephemeral_5m_input_tokens")
-    long = count(made, "ephemeral_1h_input_tokens")
+    written = token_count(usage, "cache_creation_input_tokens")
+    short = token_count(made, "ephemeral_5m_input_tokens")
+    long = token_count(made, "ephemeral_1h_input_tokens")
     details = mapping(usage.get("output_tokens_details"))
     return Usage(
-        input=needed(usage, "input_tokens"),
-        output=needed(usage, "output_tokens"),
-        cached=count(usage, "cache_read_input_tokens"),
+        input=required_token_count(usage, "input_tokens"),
+        output=required_token_count(usage, "output_tokens"),
+        cached=token_count(usage, "cache_read_input_tokens"),
         written_short=max(short, written - long),
         written_long=long,
-        reasoning=count(details, "thinking_tokens"),
+        reasoning=token_count(details, "thinking_tokens"),
     )
 
 
-def _meaning(status: int, told: Complaint) -> Meaning:
+def _meaning(status: int, error_body: ErrorBody) -> Meaning:
     if status in (400, 422):
-        if _SPENT.search(told.message):
+        if _SPENT.search(error_body.message):
             return MONEY
-        if _LONG.search(told.message):
+        if _LONG.search(error_body.message):
             return TOO_LARGE
-    for code in told.words:
+    for code in error_body.codes:
         if code in _BY_CODE:
             return _BY_CODE[code]
-    place, colon, _ = told.message.partition(": ")  # a path, where one part is to blame
+    place, colon, _ = error_body.message.partition(": ")  # a path, where one part is to blame
     places = [place] if colon and " " not in place else []
-    wrong_form = status in (400, 422) and about_parameters(told.message, places)
-    return FORM if wrong_form else by_status(status)
+    wrong_form = status in (400, 422) and is_about_parameters(error_body.message, places)
+    return FORM if wrong_form else meaning_of_status(status)
 
 
 def _limits(headers: Mapping[str, str], word: str) -> Limits:

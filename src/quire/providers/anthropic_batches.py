@@ -11,49 +11,48 @@ import orjson
 
 from quire.domain.accounts import Account
 from quire.domain.batches import (
+    BatchEnd,
+    BatchLookup,
+    BatchMatch,
+    BatchQuery,
     BatchRow,
     BatchRules,
     BatchStatus,
-    Cadence,
-    End,
-    Found,
-    Lookup,
+    PollCadence,
     RowEnd,
-    Sought,
     Submission,
-    attempt_of,
+    parse_custom_id,
 )
 from quire.domain.data import JsonObject, plain_json
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.requests import Call
-from quire.providers.addressing import below
 from quire.providers.anthropic import (
-    HOME,
+    BASE_URL,
     SAMPLING_VERSION,
     VERSION,
     Anthropic,
     headers_for,
-    messages_at,
+    messages_url,
 )
-from quire.providers.batching import (
-    answer,
-    ask_dated,
+from quire.providers.batch_requests import (
+    BatchSearch,
+    answered_row,
     ask_json,
-    cancelling,
-    counted,
-    creating,
-    errored,
-    guarded,
-    lines,
+    ask_json_dated,
+    cancel_batch,
+    create_batch,
+    dump_json,
+    read_counts,
+    read_row_safely,
     reference,
-    unreadable,
-    unusable,
-    written,
+    result_lines,
+    row_error,
+    unreadable_row,
+    unusable_row,
 )
-from quire.providers.http import encoded
-from quire.providers.protocol import Door, HttpRequest
-from quire.providers.reading import items, mapping, parse, text
-from quire.providers.searching import Search
+from quire.providers.http import encode_call
+from quire.providers.protocol import HttpClient, HttpRequest
+from quire.providers.wire import items, mapping, parse, text, url_below
 
 PAGE = 1_000  # batches
 MOST_PAGES = 50
@@ -70,7 +69,7 @@ _STATUSES = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-_STATES = {"processing", "succeeded", "errored", "canceled", "expired"}  # of a batch's calls
+_CALL_STATES = {"processing", "succeeded", "errored", "canceled", "expired"}  # of a batch's calls
 _ENDS = {"canceled": RowEnd.CANCELLED, "expired": RowEnd.EXPIRED}
 
 
@@ -81,8 +80,8 @@ class AnthropicBatches:
     rules = BatchRules(
         calls=100_000,
         size=255_000_000,  # of 256 MB; what stands around and between the calls counts too
-        lookup=Lookup.ROWS,
-        cadence=Cadence(30.0, 120.0, 600.0),
+        lookup=BatchLookup.ROWS,
+        cadence=PollCadence(30.0, 120.0, 600.0),
         separator=b",",
     )
 
@@ -92,60 +91,60 @@ class AnthropicBatches:
 
     def line(self, call: Call, account: Account, custom_id: str) -> bytes:
         """Put one call of a batch into a message's parameters."""
-        body = encoded(self._vendor, call, account).body
+        body = encode_call(self._vendor, call, account).body
         return orjson.dumps({"custom_id": custom_id, "params": orjson.Fragment(body)})
 
-    async def upload(self, door: Door, account: Account, submission: Submission) -> str:
+    async def upload(self, http: HttpClient, account: Account, submission: Submission) -> str:
         """Bring nothing anywhere: the calls travel with the order."""
         return ""
 
     async def create(
-        self, door: Door, account: Account, submission: Submission, input_ref: str
+        self, http: HttpClient, account: Account, submission: Submission, input_ref: str
     ) -> str:
         """Send all calls at once."""
         path = Path(submission.path)
-        version = SAMPLING_VERSION if _samples(path) else VERSION
+        version = SAMPLING_VERSION if _has_sampling(path) else VERSION
         request = _request(account, method="POST", version=version)
         upload = (b'{"requests":[', path, b"]}")
-        return await creating(
-            door, self._vendor.classify, account, request, lambda body: body.get("id"), upload
+        return await create_batch(
+            http, self._vendor.classify, account, request, lambda body: body.get("id"), upload
         )
 
-    async def find(self, door: Door, account: Account, sought: Sought) -> Found:
+    async def find(self, http: HttpClient, account: Account, query: BatchQuery) -> BatchMatch:
         """Look for a batch of the same size; once it has ended, its rows tell whose it is.
 
         Earlier submissions may have had another size, so that every batch is looked into for them.
         """
-        search = Search(self.name, sought, MOST_PAGES)
-        for each in await self._list(door, account, search):
-            ref, alike = reference(each.get("id")), _may_have(each, sought.rows)
-            if ref in sought.known or not (alike or sought.retired):
+        search = BatchSearch(self.name, query, MOST_PAGES)
+        for json_object in await self._list_batches(http, account, search):
+            ref, alike = reference(json_object.get("id")), _may_have_rows(json_object, query.rows)
+            if ref in query.known or not (alike or query.retired):
                 continue
             if not ref:
                 search.doubt("has one without a name")
                 continue
-            ended = each.get("processing_status") == "ended"
-            first = await self._first(door, account, ref) if ended else None
+            ended = json_object.get("processing_status") == "ended"
+            first = await self._first_custom_id(http, account, ref) if ended else None
             if first is not None:
-                search.see((attempt_of(first) or ("",))[0], ref)
+                search.consider((parse_custom_id(first) or ("",))[0], ref)
             elif alike:
                 shows = "has no results to read" if ended else "is in progress"
                 search.doubt(f"has one of the same size that {shows}: {ref}")
-            if search.over:
+            if search.is_over:
                 break
-        return search.found
+        return search.match
 
-    async def poll(self, door: Door, account: Account, ref: str) -> BatchStatus:
+    async def poll(self, http: HttpClient, account: Account, ref: str) -> BatchStatus:
         """Ask how a batch stands; its counts move only when all of it has ended."""
         body = await ask_json(
-            door, self._vendor.classify, account, _request(account, ref), missing=f"batch {ref}"
+            http, self._vendor.classify, account, _request(account, ref), missing=f"batch {ref}"
         )
         status = body.get("processing_status")
         if not isinstance(status, str):
             raise ProviderError(
                 f"anthropic: the answer does not say how batch {ref} stands", remedy=Remedy.RETRY
             )
-        counts = counted(mapping(body.get("request_counts")))
+        counts = read_counts(mapping(body.get("request_counts")))
         if status != "ended":
             return BatchStatus(cancelling=status == "canceling", counts=counts)
         archived = "its results are archived, and cannot be read" if body.get("archived_at") else ""
@@ -158,53 +157,59 @@ class AnthropicBatches:
         )
 
     async def fetch(
-        self, door: Door, account: Account, ref: str, status: BatchStatus
+        self, http: HttpClient, account: Account, ref: str, status: BatchStatus
     ) -> AsyncIterator[BatchRow]:
         """Read the rows of a batch that has ended."""
-        async with aclosing(self._lines(door, account, ref)) as found:
+        async with aclosing(self._lines(http, account, ref)) as found:
             async for line in found:
                 yield self.row(line, account)
 
-    async def cancel(self, door: Door, account: Account, ref: str) -> None:
+    async def cancel(self, http: HttpClient, account: Account, ref: str) -> None:
         """Ask for a batch's end; what it has answered by then is kept."""
         request = _request(account, ref, "cancel", method="POST")
-        await cancelling(
-            door,
+        await cancel_batch(
+            http,
             self._vendor.classify,
             account,
             request,
-            lambda: self.poll(door, account, ref),
+            lambda: self.poll(http, account, ref),
             missing=f"batch {ref}",
         )
 
-    async def discard(self, door: Door, account: Account, input_ref: str) -> None:
+    async def discard(self, http: HttpClient, account: Account, input_ref: str) -> None:
         """Delete nothing: nothing was brought."""
 
-    async def _list(self, door: Door, account: Account, search: Search) -> Sequence[JsonObject]:
+    async def _list_batches(
+        self, http: HttpClient, account: Account, search: BatchSearch
+    ) -> Sequence[JsonObject]:
         """List batches, newest first, down to those made before."""
         found: list[JsonObject] = []
         after: dict[str, str] = {}
         while True:
             request = _request(account, query={"limit": str(PAGE), **after})
-            body, said = await ask_dated(door, self._vendor.classify, account, request)
-            search.date(said)
+            body, said = await ask_json_dated(http, self._vendor.classify, account, request)
+            search.set_vendor_clock(said)
             listed, more = body.get("data"), body.get("has_more")
             page = items(listed)
-            recent = [each for each in page if search.is_recent(each.get("created_at"))]
+            recent = [
+                json_object
+                for json_object in page
+                if search.is_recent(json_object.get("created_at"))
+            ]
             found += recent
             if not isinstance(listed, list) or len(page) < len(listed) or type(more) is not bool:
-                search.unreadable()
+                search.mark_unreadable()
             if more is not True or len(recent) < len(page):
                 return found
             last = reference(body.get("last_id"))
-            if not search.turn(last):
+            if not search.turn_page(last):
                 return found
             after = {"after_id": last}
 
-    async def _first(self, door: Door, account: Account, ref: str) -> str | None:
+    async def _first_custom_id(self, http: HttpClient, account: Account, ref: str) -> str | None:
         """The first custom id of a batch's results; None where there is none to be read."""
         try:
-            async with aclosing(self._lines(door, account, ref)) as found:
+            async with aclosing(self._lines(http, account, ref)) as found:
                 async for line in found:
                     if name := text(mapping(parse(line)).get("custom_id")):
                         return name
@@ -213,33 +218,35 @@ class AnthropicBatches:
                 raise
         return None
 
-    def _lines(self, door: Door, account: Account, ref: str) -> AsyncGenerator[bytes]:
+    def _lines(self, http: HttpClient, account: Account, ref: str) -> AsyncGenerator[bytes]:
         request = _request(account, ref, "results")
-        return lines(door, self._vendor.classify, account, request, missing=f"the results of {ref}")
+        return result_lines(
+            http, self._vendor.classify, account, request, missing=f"the results of {ref}"
+        )
 
     def row(self, line: bytes, account: Account) -> BatchRow:
         """Read one line of results."""
-        return guarded(lambda: self._row(line, account), line)
+        return read_row_safely(lambda: self._row(line, account), line)
 
     def _row(self, line: bytes, account: Account) -> BatchRow:
         row = mapping(parse(line))
         name, result = text(row.get("custom_id")), mapping(row.get("result"))
         kind, message = result.get("type"), mapping(result.get("message"))
         if not name:
-            return unreadable(line)
+            return unreadable_row(line)
         if kind == "succeeded" and message:
-            return answer(name, _message(line, message), message, line)
+            return answered_row(name, _message(line, message), message, line)
         if isinstance(kind, str) and kind in _ENDS:
             return BatchRow(name, _ENDS[kind])
         error = mapping(result.get("error"))
         if kind != "errored" or not error:
-            return unusable(self.name, name, row, line)
-        if not (said := written(error)):
+            return unusable_row(self.name, name, row, line)
+        if not (said := dump_json(error)):
             return BatchRow(name, RowEnd.UNREADABLE, line)
         inner = mapping(error.get("error"))
         status = _STATUSES.get(text(inner.get("type")), 500)
-        told = errored(self._vendor.classify, account, status, said)
-        return BatchRow(name, RowEnd.ERRORED, error=told)
+        why = row_error(self._vendor.classify, account, status, said)
+        return BatchRow(name, RowEnd.ERRORED, error=why)
 
 
 def _request(
@@ -249,11 +256,11 @@ def _request(
     version: str = VERSION,
     query: Mapping[str, str] | None = None,
 ) -> HttpRequest:
-    url = below(messages_at(account.base_url or HOME), "batches", *steps, query=query)
+    url = url_below(messages_url(account.base_url or BASE_URL), "batches", *steps, query=query)
     return HttpRequest(url, headers_for(account, version), b"", method=method)
 
 
-def _samples(path: Path) -> bool:
+def _has_sampling(path: Path) -> bool:
     """Whether the calls ask for sampling, which the newest version refuses; the first tells."""
     size = 2**16
     while True:
@@ -283,18 +290,18 @@ def _message(line: bytes, message: JsonObject) -> bytes:
             return plain_json(jiter.from_json(line)["result"]["message"]).encode()
         except (ValueError, KeyError, TypeError, RecursionError):  # half a character in it
             pass
-    return written(message)
+    return dump_json(message)
 
 
-def _end(body: JsonObject, counts: Mapping[str, int]) -> End:
+def _end(body: JsonObject, counts: Mapping[str, int]) -> BatchEnd:
     if body.get("cancel_initiated_at"):
-        return End.CANCELLED
-    return End.EXPIRED if counts.get("expired", 0) > 0 else End.COMPLETED
+        return BatchEnd.CANCELLED
+    return BatchEnd.EXPIRED if counts.get("expired", 0) > 0 else BatchEnd.COMPLETED
 
 
-def _may_have(batch: JsonObject, rows: int) -> bool:
+def _may_have_rows(batch: JsonObject, rows: int) -> bool:
     """Whether a batch may have so many calls; numbers that we do not know may be of calls too."""
-    counts = counted(mapping(batch.get("request_counts")))
-    if not counts.keys() >= _STATES or min(counts.values()) < 0:
+    counts = read_counts(mapping(batch.get("request_counts")))
+    if not counts.keys() >= _CALL_STATES or min(counts.values()) < 0:
         return True
-    return sum(counts[state] for state in _STATES) <= rows <= sum(counts.values())
+    return sum(counts[state] for state in _CALL_STATES) <= rows <= sum(counts.values())

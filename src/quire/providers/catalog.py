@@ -1,4 +1,4 @@
-"""The models we know: their windows, their limits and their prices."""
+"""The catalog: the models we know, their windows, their limits and their prices."""
 
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -10,21 +10,22 @@ from typing import Any
 from quire.domain.data import JsonObject
 from quire.domain.errors import SettingsInvalid, UnknownModel
 from quire.domain.models import ModelFacts
-from quire.providers.naming import (
+from quire.providers.model_facts import (
     COMPATIBLE,
     PROVIDERS,
-    STATED,
-    address,
+    STATEMENT_NEEDED,
+    facts_from_statement,
+    facts_like,
     is_own_machine,
+    model_address,
     provider_of,
 )
-from quire.providers.stating import lend, state
 
 _FILE: Mapping[str, Any] = tomllib.loads(
     files("quire.providers").joinpath("catalog.toml").read_text("utf-8")
 )
 
-MADE: str = _FILE["made"]  # the day of its prices
+PRICED_ON: str = _FILE["made"]  # the day of its prices
 UNPRICED: Mapping[str, str] = MappingProxyType(_FILE["unpriced"])  # a name, and why
 RETIRED: Mapping[str, str] = MappingProxyType(_FILE["retired"])  # a name, and since when
 
@@ -42,14 +43,16 @@ def facts_from_table(
     """
     known = CATALOG if known is None else known
     like = table.get("like")
-    start = known.get(name) or _derived(name, known)
+    start = known.get(name) or _derive_facts(name, known)
     if isinstance(like, str):
         if like not in known:
             raise SettingsInvalid(f'[models."{name}"]: like = "{like}": {_hint(like, known)}')
-        start = lend(known[like], name)
+        start = facts_like(known[like], name)
     if start is None:
         table = {**_FILE["defaults"].get(provider_of(name), {}), **table}
-    return state(name, {key: value for key, value in table.items() if key != "like"}, start)
+    return facts_from_statement(
+        name, {key: value for key, value in table.items() if key != "like"}, start
+    )
 
 
 def facts_from_tables(tables: Mapping[str, JsonObject]) -> dict[str, ModelFacts]:
@@ -58,7 +61,7 @@ def facts_from_tables(tables: Mapping[str, JsonObject]) -> dict[str, ModelFacts]
     waiting = dict(tables)
     made: dict[str, ModelFacts] = {}
     while waiting:
-        ready = [name for name, table in waiting.items() if _free(name, table, waiting)]
+        ready = [name for name, table in waiting.items() if _is_ready(name, table, waiting)]
         if not ready:
             circle = ", ".join(f'"{name}"' for name in waiting)
             raise SettingsInvalid(f"[models] in quire.toml: {circle} are like each other in a ring")
@@ -75,39 +78,39 @@ def find_model(
     """Look a model up, in the user's own facts first; UnknownModel says what to type instead."""
     known = {**CATALOG, **extra}
     wanted = aliases.get(name, name)
-    facts = known.get(wanted) or _derived(wanted, known)
+    facts = known.get(wanted) or _derive_facts(wanted, known)
     if facts is None:
-        raise UnknownModel(_unknown(wanted, known, aliases))
+        raise UnknownModel(_unknown_message(wanted, known, aliases))
     return facts
 
 
-def _free(name: str, table: JsonObject, waiting: Mapping[str, object]) -> bool:
+def _is_ready(name: str, table: JsonObject, waiting: Mapping[str, object]) -> bool:
     like = table.get("like")
     return like == name or like not in waiting
 
 
-def _derived(name: str, known: Mapping[str, ModelFacts]) -> ModelFacts | None:
+def _derive_facts(name: str, known: Mapping[str, ModelFacts]) -> ModelFacts | None:
     """What a name says of itself: a model of Google's in Vertex, or one on one's own machine."""
     provider, _, rest = name.partition("/")
     twin = known.get(f"gemini/{rest}") if provider == "vertex" else None
     if twin is not None:
-        return lend(twin, name)
-    return state(name, _FILE["own_machine"], None) if is_own_machine(name) else None
+        return facts_like(twin, name)
+    return facts_from_statement(name, _FILE["own_machine"], None) if is_own_machine(name) else None
 
 
-def _unknown(name: str, known: Mapping[str, ModelFacts], aliases: Mapping[str, str]) -> str:
+def _unknown_message(name: str, known: Mapping[str, ModelFacts], aliases: Mapping[str, str]) -> str:
     provider = provider_of(name)
     if name in RETIRED:
         return f"{name} was shut down on {RETIRED[name]}; `quire models {provider}` lists others"
     if name in UNPRICED:
-        return f"no price is known of {name} ({UNPRICED[name]}); {_paste(name)}"
-    if provider in STATED and "/" in name:
-        return f"nothing is known of {name}; {_paste(name)}"
+        return f"no price is known of {name} ({UNPRICED[name]}); {_statement_template(name)}"
+    if provider in STATEMENT_NEEDED and "/" in name:
+        return f"nothing is known of {name}; {_statement_template(name)}"
     return f"no model is called {name!r}; {_hint(name, [*known, *UNPRICED, *aliases])}"
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
-    near = _nearest(name, list(known))
+    near = _nearest_names(name, list(known))
     if near:
         return f"did you mean {' or '.join(near)}?"
     if "/" not in name:
@@ -117,26 +120,26 @@ def _hint(name: str, known: Iterable[str]) -> str:
             f"providers are {', '.join(PROVIDERS)}; any server that speaks like OpenAI's is"
             " compatible/MODEL@URL"
         )
-    return f"`quire models` lists those that are known; else {_paste(name)}"
+    return f"`quire models` lists those that are known; else {_statement_template(name)}"
 
 
-def _nearest(name: str, known: list[str]) -> list[str]:
+def _nearest_names(name: str, known: list[str]) -> list[str]:
     """Names that end alike, else those written nearly alike, else those that contain it."""
     bare = name.rpartition("/")[2].lower()
-    ends = {each.rpartition("/")[2].lower(): each for each in known}
+    ends = {text.rpartition("/")[2].lower(): text for text in known}
     near = [ends[bare]] if bare in ends else []
     near = near or get_close_matches(name.lower(), known, n=3)
-    near = near or [ends[each] for each in get_close_matches(bare, ends, n=3, cutoff=0.75)]
-    return near or [each for each in known if len(bare) >= 3 and bare in each.lower()][:3]
+    near = near or [ends[match] for match in get_close_matches(bare, ends, n=3, cutoff=0.75)]
+    return near or [text for text in known if len(bare) >= 3 and bare in text.lower()][:3]
 
 
-def _paste(name: str) -> str:
+def _statement_template(name: str) -> str:
     """The lines that state a model; unfilled they are refused, so that no figure is a guess."""
     called = name
-    if provider_of(name) == COMPATIBLE and not address(name).url:
+    if provider_of(name) == COMPATIBLE and not model_address(name).url:
         called = f"{name}@http://HOST/v1"
-    own = (address(name).id or name).rpartition("/")[2]
-    twin = next((each for each in CATALOG if each.endswith(f"/{own}")), "openai/gpt-5-mini")
+    own = (model_address(name).id or name).rpartition("/")[2]
+    twin = next((text for text in CATALOG if text.endswith(f"/{own}")), "openai/gpt-5-mini")
     return (
         "state it in quire.toml, for example:\n"
         f'  [models."{called}"]\n'
@@ -148,12 +151,12 @@ def _paste(name: str) -> str:
     )
 
 
-def _read() -> dict[str, ModelFacts]:
+def _read_models() -> dict[str, ModelFacts]:
     defaults = _FILE["defaults"]
     return {
-        name: state(name, {**defaults.get(provider_of(name), {}), **table}, None)
+        name: facts_from_statement(name, {**defaults.get(provider_of(name), {}), **table}, None)
         for name, table in _FILE["models"].items()
     }
 
 
-CATALOG: Mapping[str, ModelFacts] = MappingProxyType(_read())
+CATALOG: Mapping[str, ModelFacts] = MappingProxyType(_read_models())

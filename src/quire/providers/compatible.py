@@ -6,15 +6,14 @@ from dataclasses import replace
 from quire.domain.accounts import Account, Rates
 from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError, Remedy
-from quire.domain.models import Structured
+from quire.domain.models import StructuredOutput
 from quire.domain.requests import Call, Reply
-from quire.providers import failing
-from quire.providers.chat import encode_chat, read_chat
-from quire.providers.profiles import CHAT_PROFILES, PROFILES, ChatProfile, Profile
+from quire.providers import error_codes
+from quire.providers.openai_formats import encode_chat, read_chat
 from quire.providers.protocol import HttpRequest, HttpResponse
-from quire.providers.rates import read_rates
-from quire.providers.reading import load, mapping, parse
-from quire.providers.writing import address, headers
+from quire.providers.rate_headers import read_rates
+from quire.providers.vendors import CHAT_PROFILES, PROFILES, ChatProfile, Profile
+from quire.providers.wire import endpoint_url, headers, load, mapping, parse
 
 __all__ = ["CHAT_PROFILES", "PROFILES", "ChatProfile", "Compatible", "Profile"]
 
@@ -32,15 +31,15 @@ class Compatible:
     def encode(self, call: Call, account: Account) -> HttpRequest:
         """Put a call into the words that this server understands."""
         if call.wire.structured not in self.profile.structured:
-            call = replace(call, wire=replace(call.wire, structured=Structured.TEXT))
+            call = replace(call, wire=replace(call.wire, structured=StructuredOutput.TEXT))
         base = call.wire.url or account.base_url or self.profile.base_url
         if base and "://" not in base and self.profile.free:  # OLLAMA_HOST=127.0.0.1:11434
             base = f"http://{base}"
         return HttpRequest(
-            address(self.name, base, self.profile.path, "/chat/completions"),
+            endpoint_url(self.name, base, self.profile.path, "/chat/completions"),
             headers("Authorization", account.key, "Bearer "),
-            encode_chat(call, self.profile.accent),
-            self.profile.starting,
+            encode_chat(call, self.profile.variant),
+            self.profile.start_hint,
         )
 
     def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
@@ -49,22 +48,22 @@ class Compatible:
 
     def classify(self, response: HttpResponse) -> ProviderError:
         """Say what can be done about an error."""
-        if response.status == 403 and _flagged(response.body):  # a router's way to say no
-            told = failing.complaint(response.body)
-            message = failing.sentence(self.name, response.status, told)
+        if response.status == 403 and _is_flagged(response.body):  # a router's way to say no
+            error_body = error_codes.read_error(response.body)
+            message = error_codes.error_message(self.name, response.status, error_body)
             return ProviderError(message, remedy=Remedy.FIX_REQUEST)
-        return failing.classify(self.name, response)
+        return error_codes.classify(self.name, response)
 
     def rates(self, headers: Mapping[str, str]) -> Rates | None:
         """Read what the headers say of our limits."""
         return read_rates(headers, requests_a_minute=self.profile.requests_a_minute)
 
-    def failed(self, raw: bytes) -> HttpResponse | None:
+    def error_in_success(self, raw: bytes) -> HttpResponse | None:
         """A body that came with a 200 and is an error, as the error that it is."""
         if b'"error"' not in raw:
             return None
         body = mapping(parse(raw))
-        error = failing.error_of(body)
+        error = error_codes.error_of(body)
         if not error or mapping(body.get("usage")):  # what was paid for is kept
             return None
         code = mapping(error).get("code")
@@ -72,6 +71,6 @@ class Compatible:
         return HttpResponse(status, {}, raw)
 
 
-def _flagged(body: bytes) -> bool:
+def _is_flagged(body: bytes) -> bool:
     metadata = mapping(mapping(mapping(parse(body)).get("error")).get("metadata"))
     return "flagged_input" in metadata or "reasons" in metadata

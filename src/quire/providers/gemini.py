@@ -1,18 +1,71 @@
-"""Gemini: Google's developer API, with a key."""
+"""Gemini: Google's developer API, with a key; in its batches many calls travel in a file."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from pathlib import Path
 from urllib.parse import quote
 
-from quire.domain.accounts import Account, Rates
-from quire.domain.data import JsonObject
-from quire.domain.errors import ProviderError
-from quire.domain.requests import Call, Reply
-from quire.providers.google import classify_google, encode_content, place, read_content
-from quire.providers.protocol import HttpRequest, HttpResponse
-from quire.providers.reading import load
-from quire.providers.writing import headers, model_id
+import orjson
 
-HOME = "https://generativelanguage.googleapis.com"
+from quire.domain.accounts import Account, Rates
+from quire.domain.batches import (
+    BatchEnd,
+    BatchLookup,
+    BatchMatch,
+    BatchQuery,
+    BatchRow,
+    BatchRules,
+    BatchStatus,
+    PollCadence,
+    RowEnd,
+    Submission,
+)
+from quire.domain.data import Json, JsonObject
+from quire.domain.errors import ProviderError, Remedy
+from quire.domain.requests import Call, Reply
+from quire.providers.batch_requests import (
+    BatchSearch,
+    as_idempotent_failure,
+    ask,
+    ask_json,
+    cancel_batch,
+    create_batch,
+    dump_json,
+    is_success,
+    read_row_safely,
+    reference,
+    refusal_classifier,
+    result_lines,
+    row_custom_id,
+)
+from quire.providers.google import (
+    CANCELLING,
+    classify_google,
+    encode_content,
+    end_of,
+    job_problem,
+    read_content,
+    read_job_counts,
+    read_job_row,
+    search_jobs,
+    state_of,
+    versioned_url,
+)
+from quire.providers.http import encode_call
+from quire.providers.protocol import HttpClient, HttpRequest, HttpResponse
+from quire.providers.wire import (
+    Headers,
+    headers,
+    load,
+    mapping,
+    model_id,
+    parse,
+    url_at_host_of,
+    url_before_version,
+    url_below,
+)
+
+BASE_URL = "https://generativelanguage.googleapis.com"
 VERSION = "v1beta"  # has every field that v1 has, and the preview models besides
 
 
@@ -24,10 +77,10 @@ class Gemini:
 
     def encode(self, call: Call, account: Account) -> HttpRequest:
         """Put a call into contents."""
-        base = call.wire.url or account.base_url or HOME
+        base = call.wire.url or account.base_url or BASE_URL
         end = f"/models/{quote(model_id(call), safe='')}:generateContent"
         return HttpRequest(
-            place(self.name, base, VERSION, end),
+            versioned_url(self.name, base, VERSION, end),
             headers("x-goog-api-key", account.key),
             encode_content(call),
         )
@@ -44,6 +97,253 @@ class Gemini:
         """Learn nothing: Google's headers do not speak of limits."""
         return None
 
-    def failed(self, raw: bytes) -> HttpResponse | None:
+    def error_in_success(self, raw: bytes) -> HttpResponse | None:
         """None: it sends no errors with a 200."""
         return None
+
+
+INLINE_BYTES = 15_000_000  # of the 20 MB that an order may have
+INLINE_CALLS = 200  # their answers, however long, come in one body that is held in memory
+PAGE = 20  # jobs; each may show all its answers
+
+
+class GeminiBatches:
+    """Batches as developers make them."""
+
+    name = "gemini"
+    rules = BatchRules(
+        calls=100_000,
+        size=1_000_000_000,  # of 2 GB: a job that outlasts its time gives nothing back at all
+        lookup=BatchLookup.TAG,
+        cadence=PollCadence(120.0, 300.0, 1_200.0),
+        window=48 * 3600.0,
+    )
+
+    def __init__(self) -> None:
+        """Speak as in direct calls."""
+        self._vendor = Gemini()
+
+    def line(self, call: Call, account: Account, custom_id: str) -> bytes:
+        """Put one call of a batch into a line of a file."""
+        body = encode_call(self._vendor, call, account).body
+        return orjson.dumps({"key": custom_id, "request": orjson.Fragment(body)})
+
+    async def upload(self, http: HttpClient, account: Account, submission: Submission) -> str:
+        """Bring the calls as a file, unless they are few."""
+        path = Path(submission.path)
+        size = _size(path)
+        if size <= INLINE_BYTES and submission.rows <= INLINE_CALLS:
+            return ""
+        url = await self._start_upload(http, account, submission.nonce, size)
+        commands = {"X-Goog-Upload-Offset": "0", "X-Goog-Upload-Command": "upload, finalize"}
+        request = HttpRequest(url, _headers(account, commands), b"")
+        body = await ask_json(http, self._vendor.classify, account, request, (path,))
+        name = reference(mapping(body.get("file")).get("name"))
+        if not name.startswith("files/"):
+            raise _unclear_error("the file was sent, but the answer does not name it")
+        return name
+
+    async def create(
+        self, http: HttpClient, account: Account, submission: Submission, input_ref: str
+    ) -> str:
+        """Make a job of a file, or of the calls themselves."""
+        model = submission.wire.id or submission.model.partition("/")[2]
+        request = _request(account, "models", f"{model}:batchGenerateContent", method="POST")
+        calls: object = {"fileName": input_ref}
+        if not input_ref:
+            calls = {"requests": {"requests": _inline_calls(Path(submission.path))}}
+        order = {"batch": {"displayName": submission.nonce, "inputConfig": calls}}
+        request = request._replace(body=orjson.dumps(order))
+        return await create_batch(
+            http, self._classify_creation, account, request, lambda body: body.get("name")
+        )
+
+    async def find(self, http: HttpClient, account: Account, query: BatchQuery) -> BatchMatch:
+        """Look through all jobs for the one with our name."""
+        after: dict[str, str] = {}
+        search = BatchSearch(self.name, query)
+        while True:
+            request = _request(account, "batches", query={"pageSize": str(PAGE), **after})
+            body = await ask_json(http, self._vendor.classify, account, request)
+            page = search_jobs(body, "operations", lambda job: mapping(job.get("metadata")), search)
+            if search.is_over or not page or not search.turn_page(page):
+                return search.match
+            after = {"pageToken": page}
+
+    async def poll(self, http: HttpClient, account: Account, ref: str) -> BatchStatus:
+        """Ask how a job stands."""
+        job = await self._get_job(http, account, ref)
+        about, error = mapping(job.get("metadata")), mapping(job.get("error"))
+        counts = read_job_counts(mapping(about.get("batchStats")))
+        state = state_of(about.get("state"))
+        end = end_of(state, error, counts.get("successfulRequestCount", 0))
+        if end is None and job.get("done") is True:
+            end = end_of("FAILED", error) if error else BatchEnd.COMPLETED
+        file = reference(_output(job).get("responsesFile"))
+        return BatchStatus(
+            end=end,
+            cancelling=state == CANCELLING,
+            counts=counts,
+            answers=counts.get("successfulRequestCount", 0),
+            results=(file,) if file else (),
+            problem=job_problem(error),
+        )
+
+    async def fetch(
+        self, http: HttpClient, account: Account, ref: str, status: BatchStatus
+    ) -> AsyncIterator[BatchRow]:
+        """Read the rows of a job that has ended: from its file, or from the job itself."""
+        files = status.results
+        if not files:
+            output = _output(await self._get_job(http, account, ref))
+            inside = mapping(output.get("inlinedResponses")).get("inlinedResponses")
+            file = reference(output.get("responsesFile"))
+            files = (file,) if file else ()
+            if status.end is BatchEnd.COMPLETED and not file and not isinstance(inside, list):
+                raise _unclear_error(f"{ref} is done, but shows no results yet")
+            for item in inside if isinstance(inside, list) else ():
+                yield self._inline_row(item, account)
+        for file in files:
+            async with aclosing(self._lines(http, account, file)) as found:
+                async for line in found:
+                    yield self.row(line, account)
+
+    def row(self, line: bytes, account: Account) -> BatchRow:
+        """Read one line of a file of results; in a job, the key is one level deeper."""
+        return read_row_safely(lambda: self._row(line, account), line)
+
+    def _row(self, line: bytes, account: Account) -> BatchRow:
+        row = mapping(parse(line))
+        return read_job_row(self.name, account, row_custom_id(row), row, line)
+
+    def _inline_row(self, row: Json, account: Account) -> BatchRow:
+        """Read a row that stands in the job itself; what nothing can write is named at least."""
+        if line := dump_json(row):
+            return self.row(line, account)
+        return BatchRow(
+            row_custom_id(row), RowEnd.UNREADABLE, b"a response nested too deep to be kept"
+        )
+
+    async def cancel(self, http: HttpClient, account: Account, ref: str) -> None:
+        """Ask for a job's end."""
+        request = _request(account, "batches", f"{_last_part(ref)}:cancel", method="POST")
+        await cancel_batch(
+            http,
+            self._vendor.classify,
+            account,
+            request,
+            lambda: self.poll(http, account, ref),
+            missing=ref,
+        )
+
+    async def discard(self, http: HttpClient, account: Account, input_ref: str) -> None:
+        """Delete the file of calls; whoever may not see one is told the same as if it were gone."""
+        if not input_ref:
+            return
+        request = _request(account, "files", _last_part(input_ref), method="DELETE")
+        try:
+            response = await http.exchange(request)
+        except ProviderError as error:
+            failure = as_idempotent_failure(error)
+        else:
+            gone = response.status == 404 or b"may not exist" in response.body
+            if is_success(response) or gone:
+                return
+            failure = refusal_classifier(self._vendor.classify, account, request)(response)
+        raise failure
+
+    async def _start_upload(self, http: HttpClient, account: Account, nonce: str, size: int) -> str:
+        """Say that a file comes, and learn where it is wanted: at the same host, whatever it is."""
+        url = url_before_version(_url(account, "files"), "upload")
+        commands = {
+            "X-Goog-Upload-Protocol": "resumable",
+            "X-Goog-Upload-Command": "start",
+            "X-Goog-Upload-Header-Content-Length": str(size),
+            "X-Goog-Upload-Header-Content-Type": "application/jsonl",
+        }
+        about = orjson.dumps({"file": {"displayName": nonce, "mimeType": "application/jsonl"}})
+        request = HttpRequest(url, _headers(account, commands), about)
+        response = await ask(http, self._vendor.classify, account, request)
+        target = response.headers.get("x-goog-upload-url", "")
+        if not target:
+            raise _unclear_error("the answer does not say where the file is to be sent")
+        try:
+            return url_at_host_of(url, target)
+        except ValueError:
+            raise _unclear_error("the answer says no place to which a file can be sent") from None
+
+    async def _get_job(self, http: HttpClient, account: Account, ref: str) -> JsonObject:
+        request = _request(account, "batches", _last_part(ref))
+        job = await ask_json(http, self._vendor.classify, account, request, missing=ref)
+        if not isinstance(job.get("name"), str):
+            raise _unclear_error(f"the answer does not say how {ref} stands")
+        return job
+
+    def _lines(self, http: HttpClient, account: Account, file: str) -> AsyncGenerator[bytes]:
+        url = url_before_version(_url(account, "files"), "download")
+        url = url_below(url, f"{_last_part(file)}:download", query={"alt": "media"})
+        request = HttpRequest(url, _headers(account), b"", method="GET")
+        return result_lines(http, self._vendor.classify, account, request, missing=file)
+
+    def _classify_creation(self, response: HttpResponse) -> ProviderError:
+        """Whoever has too much waiting is told of quotas and bills alike: it passes."""
+        error = self._vendor.classify(response)
+        if response.status != 429 or b'"violations"' in response.body:
+            return error
+        return ProviderError(str(error), remedy=Remedy.WAIT, retry_after=error.retry_after)
+
+
+def _url(account: Account, *steps: str) -> str:
+    return url_below(versioned_url("gemini", account.base_url or BASE_URL, VERSION, ""), *steps)
+
+
+def _headers(account: Account, others: Mapping[str, str] | None = None) -> Mapping[str, str]:
+    return Headers({**headers("x-goog-api-key", account.key), **(others or {})})
+
+
+def _request(
+    account: Account, *steps: str, method: str = "GET", query: Mapping[str, str] | None = None
+) -> HttpRequest:
+    url = url_below(_url(account), *steps, query=query)
+    return HttpRequest(url, _headers(account), b"", method=method)
+
+
+def _last_part(ref: str) -> str:
+    """The part of a name that is after its kind."""
+    return ref.rpartition("/")[2]
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        why = error.strerror or "it cannot be read"
+    raise ProviderError(f"{path} cannot be sent: {why}", remedy=Remedy.RETRY)
+
+
+def _inline_calls(path: Path) -> list[orjson.Fragment]:
+    """The calls of a file as they stand inside an order."""
+    try:
+        calls = path.read_bytes().split(b"\n")
+    except OSError as error:
+        why = error.strerror or "it cannot be read"
+    else:
+        return [orjson.Fragment(_to_inline(line)) for line in calls if line]
+    raise ProviderError(f"{path} cannot be sent: {why}", remedy=Remedy.RETRY)
+
+
+def _to_inline(line: bytes) -> bytes:
+    """A line with its key where an order has it; both ends of a line are our own writing."""
+    key, _, request = line.partition(b',"request":')
+    return b'{"metadata":' + key + b'},"request":' + request
+
+
+def _output(job: JsonObject) -> JsonObject:
+    """Where the results are: besides what is said of the job, or in its response."""
+    response = mapping(job.get("response"))
+    output = mapping(mapping(job.get("metadata")).get("output"))
+    return output or mapping(response.get("output")) or response
+
+
+def _unclear_error(message: str) -> ProviderError:
+    return ProviderError(f"gemini: {message}", remedy=Remedy.RETRY)

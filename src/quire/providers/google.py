@@ -1,36 +1,59 @@
-"""The generateContent wire format, which Gemini and Vertex AI share."""
+"""What Gemini and Vertex AI share: the generateContent wire format, and their batch jobs."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
 import orjson
 
+from quire.domain.accounts import Account
+from quire.domain.batches import BatchEnd, BatchRow, RowEnd
 from quire.domain.data import Json, JsonObject
 from quire.domain.errors import ProviderError, Remedy, Undecodable
-from quire.domain.models import Structured, Usage
+from quire.domain.models import StructuredOutput, Usage
 from quire.domain.requests import Call, Reply, Stop
-from quire.providers.failing import (
-    CULPRIT,
+from quire.providers.batch_requests import (
+    BatchSearch,
+    answered_row,
+    dump_json,
+    read_counts,
+    row_error,
+    unreadable_row,
+    unusable_row,
+)
+from quire.providers.error_codes import (
+    BAD_REQUEST,
     FORM,
     KEY,
     MONEY,
     TOO_LARGE,
     WAIT,
-    Complaint,
+    ErrorBody,
     Meaning,
-    by_status,
-    sentence,
+    error_message,
+    is_about_parameters,
+    meaning_of_status,
 )
-from quire.providers.parameters import about_parameters
-from quire.providers.portable import Dialect, portable
-from quire.providers.protocol import HttpResponse
-from quire.providers.rates import duration, retry_after
-from quire.providers.reading import count, items, mapping, needed, parse, text
-from quire.providers.writing import Same, address, fragment
+from quire.providers.http import one_line
+from quire.providers.portable_schemas import SchemaDialect, portable_schema
+from quire.providers.protocol import Classify, HttpResponse
+from quire.providers.rate_headers import duration, retry_after
+from quire.providers.wire import (
+    IdentityKey,
+    endpoint_url,
+    fragment,
+    items,
+    mapping,
+    parse,
+    required_token_count,
+    text,
+    token_count,
+)
 
-Form: TypeAlias = Callable[[Same], orjson.Fragment | None]  # how the schema of an answer is written
+SchemaWriter: TypeAlias = Callable[
+    [IdentityKey], orjson.Fragment | None
+]  # how the schema of an answer is written
 
 _VERSIONED = re.compile(r"/v\d\w*/?$")
 _STOPS = {
@@ -46,7 +69,7 @@ _STOPS = {
         Stop.REFUSAL,
     ),
 }  # any other reason, known or new, leaves an answer that may not be whole
-_PLACE = Meaning(Remedy.FIX_ACCOUNT, "see what the account or its project lacks")
+_PRECONDITION = Meaning(Remedy.FIX_ACCOUNT, "see what the account or its project lacks")
 _QUOTA = Meaning(
     Remedy.FIX_ACCOUNT, "the quota of a day is used up: wait, or have it raised", spent=True
 )
@@ -61,13 +84,13 @@ _SPENT = re.compile(r"spend|billing details|prepayment|credits", re.IGNORECASE)
 
 
 @lru_cache(maxsize=256)
-def place(vendor: str, base: str, version: str, end: str) -> str:
+def versioned_url(vendor: str, base: str, version: str, end: str) -> str:
     """Where calls go: below the base URL's own version, or the usual one."""
     base = base if _VERSIONED.search(base) else f"{base.rstrip('/')}/{version}"
-    return address(vendor, base, "", end)
+    return endpoint_url(vendor, base, "", end)
 
 
-def encode_content(call: Call, form: Form | None = None) -> bytes:
+def encode_content(call: Call, write_schema: SchemaWriter | None = None) -> bytes:
     """Write a call's body; equal prefixes are found by the vendor itself, so none is marked.
 
     `form` writes the schema of the answer, where that takes more than what is usual.
@@ -76,10 +99,10 @@ def encode_content(call: Call, form: Form | None = None) -> bytes:
     if call.system:
         body["systemInstruction"] = _system(call.system)
     config = _config(call)
-    if call.output_schema is not None and call.wire.structured is not Structured.TEXT:
+    if call.output_schema is not None and call.wire.structured is not StructuredOutput.TEXT:
         config["responseMimeType"] = "application/json"
-        if call.wire.structured is not Structured.JSON:
-            schema = (form or _schema)(Same(call.output_schema))
+        if call.wire.structured is not StructuredOutput.JSON:
+            schema = (write_schema or _schema)(IdentityKey(call.output_schema))
             config |= {"responseJsonSchema": schema} if schema is not None else {}
     if config:
         body["generationConfig"] = config
@@ -98,10 +121,10 @@ def read_content(vendor: str, body: JsonObject) -> Reply:
     parts = items(mapping(candidates[0].get("content")).get("parts"))
     reason = candidates[0].get("finishReason")
     return Reply(
-        text=_joined(parts, thoughts=False),
+        text=_join_parts(parts, thoughts=False),
         stop=_STOPS.get(reason, Stop.LENGTH) if isinstance(reason, str) else Stop.LENGTH,
         usage=usage,
-        reasoning=_joined(parts, thoughts=True),
+        reasoning=_join_parts(parts, thoughts=True),
     )
 
 
@@ -110,18 +133,18 @@ def classify_google(vendor: str, response: HttpResponse) -> ProviderError:
     found = parse(response.body)
     whole = mapping(found[0]) if isinstance(found, list) and found else mapping(found)
     error = mapping(whole.get("error"))
-    told = Complaint(
+    error_body = ErrorBody(
         tuple(word for word in (error.get("status"),) if isinstance(word, str)),
         text(error.get("message")) or text(whole.get("error_description")),
     )
     details = items(error.get("details"))
-    meaning = _meaning(response.status, told, details)
+    meaning = _meaning(response.status, error_body, details)
     wait: float | None = None
     if meaning.remedy in (Remedy.WAIT, Remedy.RETRY):
         wait = _retry_delay(details)
         wait = retry_after(response.headers) if wait is None else wait
     return ProviderError(
-        sentence(vendor, response.status, told, meaning.hint),
+        error_message(vendor, response.status, error_body, meaning.hint),
         remedy=meaning.remedy,
         retry_after=wait,
         bad_key=meaning.bad_key,
@@ -135,8 +158,8 @@ def _system(system: str) -> orjson.Fragment:
 
 
 @lru_cache(maxsize=256)
-def _schema(schema: Same) -> orjson.Fragment:
-    return fragment(portable(schema.value, Dialect.GEMINI))
+def _schema(schema: IdentityKey) -> orjson.Fragment:
+    return fragment(portable_schema(schema.value, SchemaDialect.GEMINI))
 
 
 def _config(call: Call) -> dict[str, object]:
@@ -159,7 +182,7 @@ def _thinking(effort: str) -> dict[str, object]:
     return {"thinkingBudget": 0} if effort == "none" else {"thinkingLevel": effort.upper()}
 
 
-def _joined(parts: Sequence[JsonObject], *, thoughts: bool) -> str:
+def _join_parts(parts: Sequence[JsonObject], *, thoughts: bool) -> str:
     return "".join(
         text(part.get("text")) for part in parts if (part.get("thought") is True) is thoughts
     )
@@ -167,55 +190,175 @@ def _joined(parts: Sequence[JsonObject], *, thoughts: bool) -> str:
 
 def _usage(usage: JsonObject, blocked: bool) -> Usage:
     """Counts that are nought are left out; only a blocked prompt may have cost nothing at all."""
-    prompt = 0 if blocked and not usage else needed(usage, "promptTokenCount")
-    tools = count(usage, "toolUsePromptTokenCount")
-    cached = count(usage, "cachedContentTokenCount")
-    thoughts = count(usage, "thoughtsTokenCount")
+    prompt = 0 if blocked and not usage else required_token_count(usage, "promptTokenCount")
+    tools = token_count(usage, "toolUsePromptTokenCount")
+    cached = token_count(usage, "cachedContentTokenCount")
+    thoughts = token_count(usage, "thoughtsTokenCount")
     return Usage(
         input=max(0, prompt + tools - cached),
-        output=count(usage, "candidatesTokenCount") + thoughts,
+        output=token_count(usage, "candidatesTokenCount") + thoughts,
         cached=cached,
         reasoning=thoughts,
     )
 
 
-def _meaning(status: int, told: Complaint, details: Sequence[JsonObject]) -> Meaning:
+def _meaning(status: int, error_body: ErrorBody, details: Sequence[JsonObject]) -> Meaning:
     for detail in details:
         reason = detail.get("reason")
         if isinstance(reason, str) and reason in _BY_REASON:
             return _BY_REASON[reason]
     if status == 429:
-        return _exhausted(told, details)
+        return _meaning_of_quota(error_body, details)
     if status in (400, 422):
-        return _refused(told, details)
-    return by_status(status)
+        return _meaning_of_refusal(error_body, details)
+    return meaning_of_status(status)
 
 
-def _refused(told: Complaint, details: Sequence[JsonObject]) -> Meaning:
-    if _BAD_KEY.search(told.message):
+def _meaning_of_refusal(error_body: ErrorBody, details: Sequence[JsonObject]) -> Meaning:
+    if _BAD_KEY.search(error_body.message):
         return KEY
-    if _LONG.search(told.message):
+    if _LONG.search(error_body.message):
         return TOO_LARGE
-    wrong = [each for detail in details for each in items(detail.get("fieldViolations"))]
-    if about_parameters(told.message, [text(each.get("field")) for each in wrong]):
+    wrong = [item for detail in details for item in items(detail.get("fieldViolations"))]
+    if is_about_parameters(
+        error_body.message, [text(json_object.get("field")) for json_object in wrong]
+    ):
         return FORM
-    return _PLACE if "FAILED_PRECONDITION" in told.words else CULPRIT
+    return _PRECONDITION if "FAILED_PRECONDITION" in error_body.codes else BAD_REQUEST
 
 
-def _exhausted(told: Complaint, details: Sequence[JsonObject]) -> Meaning:
+def _meaning_of_quota(error_body: ErrorBody, details: Sequence[JsonObject]) -> Meaning:
     """Tell the limits of a minute from those that only a day or money lifts."""
-    violations = [each for detail in details for each in items(detail.get("violations"))]
+    violations = [item for detail in details for item in items(detail.get("violations"))]
     names = " ".join(
-        f"{text(each.get('quotaId'))} {text(each.get('quotaMetric'))}" for each in violations
+        f"{text(violation.get('quotaId'))} {text(violation.get('quotaMetric'))}"
+        for violation in violations
     )
     if re.search(r"per_?day|daily", names, re.IGNORECASE):
         return _QUOTA
     if re.search("spend", names, re.IGNORECASE):
         return MONEY
     unexplained = not violations and _retry_delay(details) is None
-    return MONEY if unexplained and _SPENT.search(told.message) else WAIT
+    return MONEY if unexplained and _SPENT.search(error_body.message) else WAIT
 
 
 def _retry_delay(details: Sequence[JsonObject]) -> float | None:
-    told: list[Json] = [detail.get("retryDelay") for detail in details]
-    return next((duration(each) for each in told if isinstance(each, str)), None)
+    delays: list[Json] = [detail.get("retryDelay") for detail in details]
+    return next((duration(item) for item in delays if isinstance(item, str)), None)
+
+
+CANCELLING = "CANCELLING"
+
+_PAGE_ENVELOPE = {"nextPageToken", "unreachable"}  # what a page may hold besides a list
+JobMetadata = Callable[[JsonObject], JsonObject]  # where a job says what it is
+
+_ENDS = {
+    "SUCCEEDED": BatchEnd.COMPLETED,
+    "PARTIALLY_SUCCEEDED": BatchEnd.COMPLETED,
+    "FAILED": BatchEnd.FAILED,
+    "CANCELLED": BatchEnd.CANCELLED,
+    "EXPIRED": BatchEnd.EXPIRED,
+}
+_EXHAUSTED_CODES = (8, 429)
+_STATUSES = {  # of HTTP, for the codes that Google's services use among themselves
+    1: 499,
+    3: 400,
+    4: 504,
+    5: 404,
+    6: 409,
+    7: 403,
+    8: 429,
+    9: 400,
+    10: 409,
+    11: 400,
+    12: 501,
+    14: 503,
+    16: 401,
+}
+
+
+def state_of(value: Json) -> str:
+    """A state without the words that go before it."""
+    return text(value).removeprefix("JOB_STATE_").removeprefix("BATCH_STATE_")
+
+
+def end_of(state: str, error: JsonObject, answered: int = 0) -> BatchEnd | None:
+    """How a job ended; one that failed after it had answers may be billed for them."""
+    end = _ENDS.get(state)
+    if end is not BatchEnd.FAILED:
+        return end
+    if answered > 0:
+        return BatchEnd.COMPLETED
+    full = error.get("code") in _EXHAUSTED_CODES or error.get("status") == "RESOURCE_EXHAUSTED"
+    return BatchEnd.QUEUE_FULL if full else BatchEnd.FAILED
+
+
+def job_problem(error: JsonObject) -> str:
+    """What went wrong with a whole job, in one line."""
+    return one_line(text(error.get("message")) or text(error.get("status")))
+
+
+def read_job_counts(found: JsonObject) -> dict[str, int]:
+    """Numbers that are written as strings; those that are not known yet are left out."""
+    read: Mapping[str, Json] = {
+        name: int(value)
+        if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 16
+        else value
+        for name, value in found.items()
+    }
+    return {name: value for name, value in read_counts(read).items() if value >= 0}
+
+
+def search_jobs(body: JsonObject, kind: str, metadata_of: JobMetadata, search: BatchSearch) -> str:
+    """Look at the jobs of a page, and return what leads to the next; doubt what is no such page.
+
+    An empty list is left out, and so is an empty name; so that a page may be an empty object.
+    """
+    found, after = body.get(kind, []), body.get("nextPageToken")
+    jobs = items(found)
+    known = kind in body or body.keys() <= _PAGE_ENVELOPE
+    whole = isinstance(found, list) and len(jobs) == len(found) and not body.get("unreachable")
+    if not known or not whole or not isinstance(after, str | None):
+        search.mark_unreadable()
+    for job in jobs:
+        metadata = metadata_of(job)
+        tag = metadata.get("displayName", "")
+        if not metadata or not isinstance(tag, str) or not isinstance(job.get("name"), str):
+            search.mark_unreadable()
+        search.consider(tag, job.get("name"))
+    return text(after)
+
+
+def google_classifier(vendor: str) -> Classify:
+    """How a vendor of Google's names its errors."""
+    return lambda response: classify_google(vendor, response)
+
+
+def read_job_row(
+    vendor: str, account: Account, name: str, row: JsonObject, line: bytes
+) -> BatchRow:
+    """A row with a response or an error; a response may be nothing but an error, too."""
+    if not name:
+        return unreadable_row(line)
+    response = mapping(row.get("response"))
+    error = mapping(row.get("error")) or mapping(response.get("error"))
+    if error:
+        return failed_row(vendor, account, name, error, line)
+    if not response:
+        return unusable_row(vendor, name, row, line)
+    return answered_row(name, dump_json(response), response, line)
+
+
+def failed_row(
+    vendor: str, account: Account, name: str, error: JsonObject, line: bytes
+) -> BatchRow:
+    """A row of one call's failure, told as that of a direct one."""
+    said = dump_json({"error": error})
+    if not said:
+        return BatchRow(name, RowEnd.UNREADABLE, line)
+    code = error.get("code")
+    status = 500
+    if isinstance(code, int):
+        status = code if 400 <= code < 600 else _STATUSES.get(code, 500)
+    why = row_error(google_classifier(vendor), account, status, said)
+    return BatchRow(name, RowEnd.ERRORED, error=why)

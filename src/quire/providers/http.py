@@ -9,8 +9,8 @@ from quire.domain.accounts import Account, Rates
 from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.requests import Call, Reply
-from quire.providers.network import where
-from quire.providers.protocol import Classify, HttpRequest, HttpResponse, Sent, Vendor
+from quire.providers.network_errors import host_of
+from quire.providers.protocol import Classify, HttpRequest, HttpResponse, RawResponse, WireFormat
 from quire.providers.transport import LARGEST_BODY, Transport
 
 __all__ = [
@@ -18,10 +18,10 @@ __all__ = [
     "LONGEST_MESSAGE",
     "HttpProvider",
     "Transport",
-    "encoded",
+    "encode_call",
     "one_line",
+    "redact_key",
     "refusal",
-    "without_key",
 ]
 
 LONGEST_MESSAGE = 300
@@ -32,23 +32,23 @@ _LEAST_IN_ANSWERS = 8  # characters; a shorter key may be a word that an answer 
 class HttpProvider:
     """A vendor behind HTTP."""
 
-    def __init__(self, vendor: Vendor, transport: Transport) -> None:
+    def __init__(self, vendor: WireFormat, transport: Transport) -> None:
         """Speak a vendor's format over a transport that others may share."""
         self.name = vendor.name
         self.decoder_version = vendor.decoder_version
         self._vendor = vendor
         self._transport = transport
 
-    async def send(self, call: Call, account: Account) -> Sent:
+    async def send(self, call: Call, account: Account) -> RawResponse:
         """Carry one call and return what came back, or raise ProviderError."""
-        request = encoded(self._vendor, call, account)
+        request = encode_call(self._vendor, call, account)
         response = await self._transport.post(request)
         if 200 <= response.status < 300:
-            failed = self._vendor.failed(response.body)
-            if failed is None:
-                return Sent(without_key(response.body, account), self._rates(response))
-            response = failed._replace(headers=response.headers)
-        raise refusal(self._vendor.classify, response, account, where(request.url))
+            hidden_error = self._vendor.error_in_success(response.body)
+            if hidden_error is None:
+                return RawResponse(redact_key(response.body, account), self._rates(response))
+            response = hidden_error._replace(headers=response.headers)
+        raise refusal(self._vendor.classify, response, account, host_of(request.url))
 
     def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read a raw body, or raise Undecodable."""
@@ -65,7 +65,7 @@ class HttpProvider:
             return None
 
 
-def encoded(vendor: Vendor, call: Call, account: Account) -> HttpRequest:
+def encode_call(vendor: WireFormat, call: Call, account: Account) -> HttpRequest:
     """Put a call into a vendor's words, or say why it cannot be written."""
     try:
         return vendor.encode(call, account)
@@ -81,7 +81,7 @@ def encoded(vendor: Vendor, call: Call, account: Account) -> HttpRequest:
 
 def one_line(text: str) -> str:
     """Somebody else's words as one line without anything that moves a cursor."""
-    shown = "".join(each if each.isprintable() else " " for each in text[: 8 * LONGEST_MESSAGE])
+    shown = "".join(name if name.isprintable() else " " for name in text[: 8 * LONGEST_MESSAGE])
     shown = " ".join(shown.split())
     return shown if len(shown) <= LONGEST_MESSAGE else shown[: LONGEST_MESSAGE - 1] + "…"
 
@@ -91,22 +91,22 @@ def refusal(
 ) -> ProviderError:
     """What the vendor says of an error, in one line, and never with the key in it."""
     if 300 <= response.status < 400:
-        to = one_line(response.headers.get("location", "")).partition("?")[0]
-        told = f"{response.status} from {place}: it points to {to or 'another place'}"
-        told = account.key.hide_in(f"{told}; put that address into the base URL")
-        return ProviderError(one_line(told), remedy=Remedy.FIX_ACCOUNT)
-    response = response._replace(body=without_key(response.body, account))
+        target = one_line(response.headers.get("location", "")).partition("?")[0]
+        message = f"{response.status} from {place}: it points to {target or 'another place'}"
+        message = account.key.redact(f"{message}; put that address into the base URL")
+        return ProviderError(one_line(message), remedy=Remedy.FIX_ACCOUNT)
+    response = response._replace(body=redact_key(response.body, account))
     error = classify(response)
     page, remedy = _is_page(response), error.remedy
     if page and remedy is Remedy.FIX_REQUEST:  # whoever shows pages has not read the call
         remedy = Remedy.FIX_ACCOUNT
-    told = (
+    message = (
         f"{response.status} from {place}: an HTML page, not an API answer" if page else str(error)
     )
     if page and remedy is Remedy.FIX_ACCOUNT:
-        told += "; check the base URL, and what stands between here and there"
+        message += "; check the base URL, and what stands between here and there"
     return ProviderError(
-        one_line(account.key.hide_in(told)),
+        one_line(account.key.redact(message)),
         remedy=remedy,
         retry_after=error.retry_after,
         spent=error.spent and not page,
@@ -114,20 +114,20 @@ def refusal(
     )
 
 
-def without_key(body: bytes, account: Account) -> bytes:
+def redact_key(body: bytes, account: Account) -> bytes:
     """Take our key out of what came back, however JSON writes it."""
     key = account.key.reveal()
     if len(key) < _LEAST_IN_ANSWERS:
         return body
-    found = _forms(key)
-    return found.sub(b"...", body) if found.search(body) else body
+    forms = _key_forms(key)
+    return forms.sub(b"...", body) if forms.search(body) else body
 
 
 @lru_cache(maxsize=64)
-def _forms(key: str) -> re.Pattern[bytes]:
+def _key_forms(key: str) -> re.Pattern[bytes]:
     """One search for all its forms: bodies are long, and there are millions of them."""
     plain = orjson.dumps(key).decode()[1:-1]
-    unicode = "".join(each if each.isalnum() else f"\\u{ord(each):04x}" for each in key)
+    unicode = "".join(name if name.isalnum() else f"\\u{ord(name):04x}" for name in key)
     forms = (key, plain, plain.replace("/", "\\/"), unicode, plain.replace("+", "\\u002b"))
     return re.compile(b"|".join(re.escape(form.encode()) for form in dict.fromkeys(forms)))
 

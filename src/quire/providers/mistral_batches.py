@@ -6,52 +6,58 @@ import orjson
 
 from quire.domain.accounts import Account
 from quire.domain.batches import (
+    BatchEnd,
+    BatchLookup,
+    BatchMatch,
+    BatchQuery,
     BatchRow,
     BatchRules,
     BatchStatus,
-    Cadence,
-    End,
-    Found,
-    Lookup,
-    Sought,
+    PollCadence,
     Submission,
 )
 from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.requests import Call
-from quire.providers.batching import ask_dated, ask_json, cancelling, counted, creating, reference
-from quire.providers.compatible import Compatible
-from quire.providers.filing import (
+from quire.providers.batch_files import (
     PAGE,
     PURPOSE,
     TAG,
-    all_before,
+    are_all_before,
+    batches_on_page,
     delete_file,
-    listing,
-    look_at,
-    place_of,
+    file_api_of,
     read_files,
     read_row,
+    search_page,
     upload_file,
 )
-from quire.providers.http import encoded, one_line
-from quire.providers.protocol import Door
-from quire.providers.reading import items, text
-from quire.providers.searching import Search
-from quire.providers.writing import model_id
+from quire.providers.batch_requests import (
+    BatchSearch,
+    ask_json,
+    ask_json_dated,
+    cancel_batch,
+    create_batch,
+    read_counts,
+    reference,
+)
+from quire.providers.compatible import Compatible
+from quire.providers.http import encode_call, one_line
+from quire.providers.protocol import HttpClient
+from quire.providers.wire import items, model_id, text
 
 RULES = BatchRules(
     calls=100_000,  # in one place they say a million
     size=500_000_000,
-    lookup=Lookup.TAG,
-    cadence=Cadence(first=30.0, later=120.0, after=600.0),
+    lookup=BatchLookup.TAG,
+    cadence=PollCadence(first=30.0, later=120.0, after=600.0),
 )
 
 _ENDS = {
-    "SUCCESS": End.COMPLETED,
-    "FAILED": End.FAILED,
-    "TIMEOUT_EXCEEDED": End.EXPIRED,
-    "CANCELLED": End.CANCELLED,
+    "SUCCESS": BatchEnd.COMPLETED,
+    "FAILED": BatchEnd.FAILED,
+    "TIMEOUT_EXCEEDED": BatchEnd.EXPIRED,
+    "CANCELLED": BatchEnd.CANCELLED,
 }
 _COUNTS = ("total_requests", "completed_requests", "succeeded_requests", "failed_requests")
 
@@ -68,38 +74,38 @@ class MistralBatches:
 
     def line(self, call: Call, account: Account, custom_id: str) -> bytes:
         """Put one call of a batch into Mistral's words; the model is the whole job's."""
-        body = encoded(self._vendor, call, account).body
+        body = encode_call(self._vendor, call, account).body
         model = b'{"model":' + orjson.dumps(model_id(call)) + b","
         if body.startswith(model):
             body = b"{" + body[len(model) :]
         return orjson.dumps({"custom_id": custom_id, "body": orjson.Fragment(body)})
 
-    async def upload(self, door: Door, account: Account, submission: Submission) -> str:
+    async def upload(self, http: HttpClient, account: Account, submission: Submission) -> str:
         """Upload the file of calls."""
-        return await upload_file(door, self._vendor, account, submission, PURPOSE)
+        return await upload_file(http, self._vendor, account, submission, PURPOSE)
 
     async def create(
-        self, door: Door, account: Account, submission: Submission, input_ref: str
+        self, http: HttpClient, account: Account, submission: Submission, input_ref: str
     ) -> str:
         """Make the job, asking once, and return its reference."""
-        place = place_of(self._vendor, account)
+        api = file_api_of(self._vendor, account)
         body = {
-            "endpoint": f"/v1{place.endpoint}",
+            "endpoint": f"/v1{api.endpoint}",
             "input_files": [input_ref],
             "model": submission.wire.id or submission.model.partition("/")[2],
             "metadata": {TAG: submission.nonce},
             "timeout_hours": 24,
         }
-        request = place.request("POST", "batch", "jobs", body=orjson.dumps(body))
+        request = api.request("POST", "batch", "jobs", body=orjson.dumps(body))
         classify = self._vendor.classify
-        return await creating(door, classify, account, request, lambda made: made.get("id"))
+        return await create_batch(http, classify, account, request, lambda made: made.get("id"))
 
-    async def find(self, door: Door, account: Account, sought: Sought) -> Found:
+    async def find(self, http: HttpClient, account: Account, query: BatchQuery) -> BatchMatch:
         """Look for a job by our tag, or by its file, from the newest on."""
-        place, number = place_of(self._vendor, account), 0
-        search = Search(self.name, sought)
+        api, number = file_api_of(self._vendor, account), 0
+        search = BatchSearch(self.name, query)
         while True:
-            request = place.request(
+            request = api.request(
                 "GET",
                 "batch",
                 "jobs",
@@ -107,50 +113,52 @@ class MistralBatches:
                 page_size=str(PAGE),
                 order_by="-created",
             )
-            body, said = await ask_dated(door, self._vendor.classify, account, request)
-            search.date(said)
-            page = () if body.get("data") is None and body.get("total") == 0 else listing(body)
+            body, said = await ask_json_dated(http, self._vendor.classify, account, request)
+            search.set_vendor_clock(said)
+            page = (
+                () if body.get("data") is None and body.get("total") == 0 else batches_on_page(body)
+            )
             if page is None:
-                return search.unreadable()
-            look_at(page, sought, search)
+                return search.mark_unreadable()
+            search_page(page, query, search)
             if type(body.get("total")) not in (int, type(None)):
-                search.unreadable()
-            if search.over or _is_last(body, page, number) or all_before(page, search):
-                return search.found
-            if not search.turn(reference(page[0].get("id")) if page else ""):
-                return search.found
+                search.mark_unreadable()
+            if search.is_over or _is_last(body, page, number) or are_all_before(page, search):
+                return search.match
+            if not search.turn_page(reference(page[0].get("id")) if page else ""):
+                return search.match
             number += 1
 
-    async def poll(self, door: Door, account: Account, ref: str) -> BatchStatus:
+    async def poll(self, http: HttpClient, account: Account, ref: str) -> BatchStatus:
         """Ask how a job stands."""
-        request = place_of(self._vendor, account).request("GET", "batch", "jobs", ref)
+        request = file_api_of(self._vendor, account).request("GET", "batch", "jobs", ref)
         classify = self._vendor.classify
-        body = await ask_json(door, classify, account, request, missing=f"batch {ref}")
+        body = await ask_json(http, classify, account, request, missing=f"batch {ref}")
         return read_job(body)
 
     def fetch(
-        self, door: Door, account: Account, ref: str, status: BatchStatus
+        self, http: HttpClient, account: Account, ref: str, status: BatchStatus
     ) -> AsyncGenerator[BatchRow]:
         """Read the file of answers, then that of errors, as far as there are any."""
-        return read_files(door, self._vendor, account, status.results, self.row)
+        return read_files(http, self._vendor, account, status.results, self.row)
 
     def row(self, line: bytes, account: Account) -> BatchRow:
         """Read one line of results."""
         return read_row(self._vendor, account, line)
 
-    async def cancel(self, door: Door, account: Account, ref: str) -> None:
+    async def cancel(self, http: HttpClient, account: Account, ref: str) -> None:
         """Ask for a job's end."""
-        request = place_of(self._vendor, account).request("POST", "batch", "jobs", ref, "cancel")
+        request = file_api_of(self._vendor, account).request("POST", "batch", "jobs", ref, "cancel")
         classify = self._vendor.classify
 
         async def poll() -> BatchStatus:
-            return await self.poll(door, account, ref)
+            return await self.poll(http, account, ref)
 
-        await cancelling(door, classify, account, request, poll, f"batch {ref}")
+        await cancel_batch(http, classify, account, request, poll, f"batch {ref}")
 
-    async def discard(self, door: Door, account: Account, input_ref: str) -> None:
+    async def discard(self, http: HttpClient, account: Account, input_ref: str) -> None:
         """Delete the file of calls."""
-        await delete_file(door, self._vendor, account, input_ref)
+        await delete_file(http, self._vendor, account, input_ref)
 
 
 def read_job(body: JsonObject) -> BatchStatus:
@@ -159,8 +167,8 @@ def read_job(body: JsonObject) -> BatchStatus:
     if not word:
         raise ProviderError("mistral: the batch does not say how it stands", remedy=Remedy.RETRY)
     files = (reference(body.get("output_file")), reference(body.get("error_file")))
-    said = (text(each.get("message")) for each in items(body.get("errors"))[:3])
-    counts = counted({name: body.get(name) for name in _COUNTS})
+    said = (text(item.get("message")) for item in items(body.get("errors"))[:3])
+    counts = read_counts({name: body.get(name) for name in _COUNTS})
     return BatchStatus(
         end=_ENDS.get(word),
         cancelling=word == "CANCELLATION_REQUESTED",

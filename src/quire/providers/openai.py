@@ -6,16 +6,20 @@ from quire.domain.accounts import Account, Rates
 from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError
 from quire.domain.requests import Call, Reply
-from quire.providers import failing
-from quire.providers.chat import Accent, encode_chat
-from quire.providers.profiles import PROFILES
+from quire.providers import error_codes
+from quire.providers.openai_formats import (
+    ChatVariant,
+    encode_chat,
+    encode_responses,
+    failed_response,
+    read_either,
+)
 from quire.providers.protocol import HttpRequest, HttpResponse
-from quire.providers.rates import read_rates
-from quire.providers.reading import load
-from quire.providers.responses import encode_responses, failed_response, read_either
-from quire.providers.writing import address, headers
+from quire.providers.rate_headers import read_rates
+from quire.providers.vendors import PROFILES
+from quire.providers.wire import endpoint_url, headers, load
 
-ACCENT = Accent(
+CHAT_VARIANT = ChatVariant(
     system_role="developer",
     limit="max_completion_tokens",
     marking="prompt_cache",
@@ -34,7 +38,7 @@ class OpenAI:
         chat = account.options.get("api") == "chat"
         base = call.wire.url or account.base_url or PROFILES[self.name].base_url
         return HttpRequest(
-            address(self.name, base, "/v1", "/chat/completions" if chat else "/responses"),
+            endpoint_url(self.name, base, "/v1", "/chat/completions" if chat else "/responses"),
             headers(
                 "Authorization",
                 account.key,
@@ -42,7 +46,7 @@ class OpenAI:
                 ("OpenAI-Organization", account.options.get("organization", "")),
                 ("OpenAI-Project", account.options.get("project", "")),
             ),
-            encode_chat(call, ACCENT) if chat else encode_responses(call),
+            encode_chat(call, CHAT_VARIANT) if chat else encode_responses(call),
         )
 
     def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
@@ -51,12 +55,12 @@ class OpenAI:
 
     def classify(self, response: HttpResponse) -> ProviderError:
         """Say what can be done about an error."""
-        return failing.classify(self.name, response)
+        return error_codes.classify(self.name, response)
 
     def rates(self, headers: Mapping[str, str]) -> Rates | None:
         """Read what the headers say of our limits."""
         return read_rates(headers)
 
-    def failed(self, raw: bytes) -> HttpResponse | None:
+    def error_in_success(self, raw: bytes) -> HttpResponse | None:
         """A body that came with a 200 and is an error, as the error that it is."""
         return failed_response(raw)

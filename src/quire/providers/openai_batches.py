@@ -1,68 +1,70 @@
-"""OpenAI's batches: a file of calls, and two of results; Groq's are of the same form."""
+"""OpenAI's batches: a file of calls, and two of results; Groq's and Azure's are of that form."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import replace
 
 import orjson
 
 from quire.domain.accounts import Account
 from quire.domain.batches import (
+    BatchEnd,
+    BatchLookup,
+    BatchMatch,
+    BatchQuery,
     BatchRow,
     BatchRules,
     BatchStatus,
-    Cadence,
-    End,
-    Found,
-    Lookup,
-    Sought,
+    PollCadence,
     Submission,
 )
 from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.requests import Call
-from quire.providers import failing
-from quire.providers.batching import (
-    ask_dated,
-    ask_json,
-    cancelling,
-    counted,
-    creating,
-    reference,
-)
-from quire.providers.compatible import Compatible
-from quire.providers.filing import (
+from quire.providers import error_codes
+from quire.providers.azure import Azure
+from quire.providers.batch_files import (
     PAGE,
     PURPOSE,
     TAG,
-    all_before,
+    are_all_before,
+    batches_on_page,
     delete_file,
     endpoint_of,
-    listing,
-    look_at,
-    place_of,
+    file_api_of,
     read_files,
     read_row,
+    search_page,
     upload_file,
 )
-from quire.providers.http import encoded, one_line
+from quire.providers.batch_requests import (
+    BatchSearch,
+    ask_json,
+    ask_json_dated,
+    cancel_batch,
+    create_batch,
+    read_counts,
+    reference,
+)
+from quire.providers.compatible import Compatible
+from quire.providers.http import encode_call, one_line
 from quire.providers.openai import OpenAI
-from quire.providers.protocol import Door, HttpResponse, Vendor
-from quire.providers.rates import retry_after
-from quire.providers.reading import items, mapping, text
-from quire.providers.searching import Search
+from quire.providers.protocol import HttpClient, HttpResponse, WireFormat
+from quire.providers.rate_headers import retry_after
+from quire.providers.wire import items, mapping, text
 
-CADENCE = Cadence(first=30.0, later=120.0, after=600.0)
-RULES = BatchRules(calls=50_000, size=200_000_000, lookup=Lookup.TAG, cadence=CADENCE)
+CADENCE = PollCadence(first=30.0, later=120.0, after=600.0)
+RULES = BatchRules(calls=50_000, size=200_000_000, lookup=BatchLookup.TAG, cadence=CADENCE)
 # Their documentation says 200 MB, their client 100; and no call is cheaper for being cached.
 GROQ_RULES = BatchRules(
-    calls=50_000, size=100_000_000, lookup=Lookup.TAG, cadence=CADENCE, caches=False
+    calls=50_000, size=100_000_000, lookup=BatchLookup.TAG, cadence=CADENCE, caches=False
 )
 
-_FULL = "token_limit_exceeded"  # of all batches under way: nothing ran, and later it will
+_QUEUE_FULL = "token_limit_exceeded"  # of all batches under way: nothing ran, and later it will
 _ENDS = {
-    "completed": End.COMPLETED,
-    "failed": End.FAILED,
-    "expired": End.EXPIRED,
-    "cancelled": End.CANCELLED,
+    "completed": BatchEnd.COMPLETED,
+    "failed": BatchEnd.FAILED,
+    "expired": BatchEnd.EXPIRED,
+    "cancelled": BatchEnd.CANCELLED,
 }
 
 
@@ -71,7 +73,7 @@ class OpenAIBatches:
 
     def __init__(
         self,
-        vendor: Vendor | None = None,
+        vendor: WireFormat | None = None,
         rules: BatchRules = RULES,
         fields: Mapping[str, str] = PURPOSE,
     ) -> None:
@@ -83,7 +85,7 @@ class OpenAIBatches:
 
     def line(self, call: Call, account: Account, custom_id: str) -> bytes:
         """Put one call of a batch into OpenAI's words: those of a direct call, wrapped."""
-        direct = encoded(self._vendor, call, account)
+        direct = encode_call(self._vendor, call, account)
         return orjson.dumps(
             {
                 "custom_id": custom_id,
@@ -93,80 +95,82 @@ class OpenAIBatches:
             }
         )
 
-    async def upload(self, door: Door, account: Account, submission: Submission) -> str:
+    async def upload(self, http: HttpClient, account: Account, submission: Submission) -> str:
         """Upload the file of calls."""
-        return await upload_file(door, self._vendor, account, submission, self._fields)
+        return await upload_file(http, self._vendor, account, submission, self._fields)
 
     async def create(
-        self, door: Door, account: Account, submission: Submission, input_ref: str
+        self, http: HttpClient, account: Account, submission: Submission, input_ref: str
     ) -> str:
         """Make the batch, asking once, and return its reference."""
-        place = place_of(self._vendor, account)
+        api = file_api_of(self._vendor, account)
         body = {
             "input_file_id": input_ref,
-            "endpoint": f"/v1{place.endpoint}",
+            "endpoint": f"/v1{api.endpoint}",
             "completion_window": "24h",
             "metadata": {TAG: submission.nonce},
         }
-        request = place.request("POST", "batches", body=orjson.dumps(body))
-        return await creating(door, self._classify, account, request, lambda made: made.get("id"))
+        request = api.request("POST", "batches", body=orjson.dumps(body))
+        return await create_batch(
+            http, self._classify, account, request, lambda made: made.get("id")
+        )
 
-    async def find(self, door: Door, account: Account, sought: Sought) -> Found:
+    async def find(self, http: HttpClient, account: Account, query: BatchQuery) -> BatchMatch:
         """Look for a batch by our tag, or by its file, from the newest on."""
-        place, after = place_of(self._vendor, account), ""
-        search = Search(self.name, sought)
+        api, after = file_api_of(self._vendor, account), ""
+        search = BatchSearch(self.name, query)
         while True:
-            request = place.request("GET", "batches", limit=str(PAGE), after=after)
-            body, said = await ask_dated(door, self._classify, account, request)
-            search.date(said)
-            page = listing(body)
+            request = api.request("GET", "batches", limit=str(PAGE), after=after)
+            body, said = await ask_json_dated(http, self._classify, account, request)
+            search.set_vendor_clock(said)
+            page = batches_on_page(body)
             if page is None:
-                return search.unreadable()
-            look_at(page, sought, search)
+                return search.mark_unreadable()
+            search_page(page, query, search)
             if not isinstance(body.get("has_more"), bool | None):  # some leave it out
-                search.unreadable()
+                search.mark_unreadable()
             after = reference(page[-1].get("id")) if page else ""
-            if search.over or _is_last(body, page, search) or not search.turn(after):
-                return search.found
+            if search.is_over or _is_last(body, page, search) or not search.turn_page(after):
+                return search.match
 
-    async def poll(self, door: Door, account: Account, ref: str) -> BatchStatus:
+    async def poll(self, http: HttpClient, account: Account, ref: str) -> BatchStatus:
         """Ask how a batch stands."""
-        request = place_of(self._vendor, account).request("GET", "batches", ref)
-        body = await ask_json(door, self._classify, account, request, missing=f"batch {ref}")
+        request = file_api_of(self._vendor, account).request("GET", "batches", ref)
+        body = await ask_json(http, self._classify, account, request, missing=f"batch {ref}")
         return read_status(self.name, body)
 
     def fetch(
-        self, door: Door, account: Account, ref: str, status: BatchStatus
+        self, http: HttpClient, account: Account, ref: str, status: BatchStatus
     ) -> AsyncGenerator[BatchRow]:
         """Read the file of answers, then that of errors, as far as there are any."""
-        return read_files(door, self._vendor, account, status.results, self.row)
+        return read_files(http, self._vendor, account, status.results, self.row)
 
     def row(self, line: bytes, account: Account) -> BatchRow:
         """Read one line of results."""
         return read_row(self._vendor, account, line)
 
-    async def cancel(self, door: Door, account: Account, ref: str) -> None:
+    async def cancel(self, http: HttpClient, account: Account, ref: str) -> None:
         """Ask for a batch's end; what is in work is finished, and paid for."""
-        request = place_of(self._vendor, account).request("POST", "batches", ref, "cancel")
-        await cancelling(
-            door,
+        request = file_api_of(self._vendor, account).request("POST", "batches", ref, "cancel")
+        await cancel_batch(
+            http,
             self._classify,
             account,
             request,
-            lambda: self.poll(door, account, ref),
+            lambda: self.poll(http, account, ref),
             f"batch {ref}",
         )
 
-    async def discard(self, door: Door, account: Account, input_ref: str) -> None:
+    async def discard(self, http: HttpClient, account: Account, input_ref: str) -> None:
         """Delete the file of calls."""
-        await delete_file(door, self._vendor, account, input_ref)
+        await delete_file(http, self._vendor, account, input_ref)
 
     def _classify(self, response: HttpResponse) -> ProviderError:
-        told = failing.complaint(response.body)
-        if _FULL not in told.words:
+        error_body = error_codes.read_error(response.body)
+        if _QUEUE_FULL not in error_body.codes:
             return self._vendor.classify(response)
         return ProviderError(
-            failing.sentence(self.name, response.status, told),
+            error_codes.error_message(self.name, response.status, error_body),
             remedy=Remedy.WAIT,
             retry_after=retry_after(response.headers),
         )
@@ -181,10 +185,10 @@ def read_status(vendor: str, body: JsonObject) -> BatchStatus:
     said = body.get("errors")
     errors = items(said) or items(mapping(said).get("data"))
     end = _ENDS.get(word)
-    if end is End.FAILED and any(each.get("code") == _FULL for each in errors):
-        end = End.QUEUE_FULL
+    if end is BatchEnd.FAILED and any(error.get("code") == _QUEUE_FULL for error in errors):
+        end = BatchEnd.QUEUE_FULL
     files = (reference(body.get("output_file_id")), reference(body.get("error_file_id")))
-    counts = counted(mapping(body.get("request_counts")))
+    counts = read_counts(mapping(body.get("request_counts")))
     return BatchStatus(
         end=end,
         cancelling=word == "cancelling",
@@ -201,14 +205,32 @@ def _problem(error: JsonObject) -> str:
     return ": ".join(filter(None, (text(error.get("code")), text(error.get("message"))))) + place
 
 
-def _is_last(body: JsonObject, page: Sequence[JsonObject], search: Search) -> bool:
+def _is_last(body: JsonObject, page: Sequence[JsonObject], search: BatchSearch) -> bool:
     """Whether no batch that was made in time can be listed after this page."""
     more = body.get("has_more")
     if more is False or (more is not True and len(page) < PAGE):
         return True
-    return all_before(page, search)
+    return are_all_before(page, search)
 
 
 def groq_batches() -> OpenAIBatches:
     """Batches of Groq."""
     return OpenAIBatches(Compatible("groq"), GROQ_RULES)
+
+
+# A day is a target: nothing expires there, and whoever wants an end must ask for it.
+AZURE_RULES = replace(RULES, calls=100_000, window=0.0)
+# A resource holds 500 files that are kept for ever, and 10,000 that go after a fortnight at least.
+AZURE_FIELDS = {
+    **PURPOSE,
+    "expires_after[seconds]": "1209600",
+    "expires_after[anchor]": "created_at",
+}
+
+
+class AzureBatches(OpenAIBatches):
+    """Batches as Azure makes them."""
+
+    def __init__(self) -> None:
+        """Write calls as Azure reads them, with deployments for models."""
+        super().__init__(Azure(), AZURE_RULES, AZURE_FIELDS)

@@ -1,17 +1,24 @@
-"""What a vendor's file offers: encode a call, read a response, name an error. No loops."""
+"""What a vendor's file offers: a wire format and a batch API, over one shared HTTP client."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from quire.domain.accounts import Account, Rates
-from quire.domain.batches import BatchRow, BatchRules, BatchStatus, Found, Sought, Submission
+from quire.domain.batches import (
+    BatchMatch,
+    BatchQuery,
+    BatchRow,
+    BatchRules,
+    BatchStatus,
+    Submission,
+)
 from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError
 from quire.domain.requests import Call, Reply
 
 
-class Sent(NamedTuple):
+class RawResponse(NamedTuple):
     """What a call brought back."""
 
     raw: bytes  # the body, as it came
@@ -24,7 +31,7 @@ class HttpRequest(NamedTuple):
     url: str
     headers: Mapping[str, str]
     body: bytes
-    starting: str = ""  # what to do where nothing listens, if more is known than the address
+    start_hint: str = ""  # what to do where nothing listens, if more is known than the address
     method: str = "POST"
 
 
@@ -36,7 +43,7 @@ class HttpResponse(NamedTuple):
     body: bytes
 
 
-class Vendor(Protocol):
+class WireFormat(Protocol):
     """One vendor's wire format, pure."""
 
     name: str  # the part of a model's name before the slash
@@ -58,7 +65,7 @@ class Vendor(Protocol):
         """Read what the headers say of our limits; None where they say nothing."""
         ...
 
-    def failed(self, raw: bytes) -> HttpResponse | None:
+    def error_in_success(self, raw: bytes) -> HttpResponse | None:
         """A body that came with a 200 and is an error, as the error that it is; else None."""
         ...
 
@@ -69,7 +76,7 @@ class Provider(Protocol):
     name: str
     decoder_version: int
 
-    async def send(self, call: Call, account: Account) -> Sent:
+    async def send(self, call: Call, account: Account) -> RawResponse:
         """Carry one call to the vendor and return what came back, or raise ProviderError."""
         ...
 
@@ -86,7 +93,7 @@ Upload = Sequence[bytes | Path]  # pieces of a body, sent one after the other; f
 Classify = Callable[[HttpResponse], ProviderError]
 
 
-class Door(Protocol):
+class HttpClient(Protocol):
     """The way out for whoever needs more than one call: connections that others share."""
 
     async def exchange(self, request: HttpRequest, upload: Upload = ()) -> HttpResponse:
@@ -101,7 +108,7 @@ class Door(Protocol):
         ...
 
 
-class Batching(Protocol):
+class BatchApi(Protocol):
     """One vendor's batches: no state, nothing sent twice, and every failure classified."""
 
     name: str
@@ -111,7 +118,7 @@ class Batching(Protocol):
         """Put one call of a batch into the vendor's words."""
         ...
 
-    async def upload(self, door: Door, account: Account, submission: Submission) -> str:
+    async def upload(self, http: HttpClient, account: Account, submission: Submission) -> str:
         """Bring the calls to where `create` finds them; "" where they travel with it.
 
         Harmless to repeat; the reference may be new each time.
@@ -119,7 +126,7 @@ class Batching(Protocol):
         ...
 
     async def create(
-        self, door: Door, account: Account, submission: Submission, input_ref: str
+        self, http: HttpClient, account: Account, submission: Submission, input_ref: str
     ) -> str:
         """Make the batch, asking once, and return its reference.
 
@@ -127,16 +134,16 @@ class Batching(Protocol):
         """
         ...
 
-    async def find(self, door: Door, account: Account, sought: Sought) -> Found:
+    async def find(self, http: HttpClient, account: Account, query: BatchQuery) -> BatchMatch:
         """Look for a batch that may have been made."""
         ...
 
-    async def poll(self, door: Door, account: Account, ref: str) -> BatchStatus:
+    async def poll(self, http: HttpClient, account: Account, ref: str) -> BatchStatus:
         """Ask how a batch stands."""
         ...
 
     def fetch(
-        self, door: Door, account: Account, ref: str, status: BatchStatus
+        self, http: HttpClient, account: Account, ref: str, status: BatchStatus
     ) -> AsyncIterator[BatchRow]:
         """Read the rows of a batch that has ended, in any order, in little memory."""
         ...
@@ -149,10 +156,10 @@ class Batching(Protocol):
         """
         ...
 
-    async def cancel(self, door: Door, account: Account, ref: str) -> None:
+    async def cancel(self, http: HttpClient, account: Account, ref: str) -> None:
         """Ask for a batch's end; that it has ended already is no error."""
         ...
 
-    async def discard(self, door: Door, account: Account, input_ref: str) -> None:
+    async def discard(self, http: HttpClient, account: Account, input_ref: str) -> None:
         """Delete what `upload` brought, so that no batch can be made of it any more."""
         ...

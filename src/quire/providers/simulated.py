@@ -7,16 +7,16 @@ from typing import Any, NoReturn
 
 import orjson
 
-from quire.domain.accounts import NOBODY, Account
+from quire.domain.accounts import KEYLESS_ACCOUNT, Account
 from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError, Remedy, SettingsInvalid, Undecodable
 from quire.domain.ids import fingerprint
 from quire.domain.models import Usage
 from quire.domain.requests import Call, Reply, Stop
 from quire.providers.catalog import CATALOG
-from quire.providers.protocol import Sent
-from quire.simulated.faults import NO_FAULTS, Faults
-from quire.simulated.responding import Outcome, respond
+from quire.providers.protocol import RawResponse
+from quire.simulated.call_outcomes import SimulatedOutcome, respond
+from quire.simulated.fault_scripts import NO_FAULTS, Faults
 
 GARBAGE = b"\xff\xfe<html><body>simulated: this is no answer</body></html>"
 
@@ -28,7 +28,7 @@ _REMEDIES = {
     "500": (Remedy.RETRY, "500: the provider broke down"),
     "drop": (Remedy.LOST, "the connection was dropped after the call was carried out"),
 }
-_STOPS = {each.value: each for each in Stop}
+_STOPS = {item.value: item for item in Stop}
 
 
 class SimulatedProvider:
@@ -48,17 +48,17 @@ class SimulatedProvider:
         self._log = log
         self._log_file = _open_log(faults.log) if faults.log else None
 
-    async def send(self, call: Call, account: Account = NOBODY) -> Sent:
+    async def send(self, call: Call, account: Account = KEYLESS_ACCOUNT) -> RawResponse:
         """Answer one call, or fail it as the script says."""
         facts = CATALOG.get(call.model)
         outcome = respond(call, self.faults, facts.max_output if facts else None)
-        self._witness(call, outcome)
+        self._log_call(call, outcome)
         if outcome.fault == "hang":
             await asyncio.Event().wait()
         if self.faults.latency:
             await asyncio.sleep(self.faults.latency)
         if outcome.fault == "garbage":
-            return Sent(GARBAGE)
+            return RawResponse(GARBAGE)
         if outcome.fault:
             self._fail(outcome.fault)
         if facts and outcome.usage.input > facts.window:
@@ -67,7 +67,7 @@ class SimulatedProvider:
                 f" {call.model} holds {facts.window:,}",
                 remedy=Remedy.SPLIT,
             )
-        return Sent(_body(call, outcome))
+        return RawResponse(_body(call, outcome))
 
     def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read a body that `send` returned; anything else is Undecodable."""
@@ -90,7 +90,7 @@ class SimulatedProvider:
             os.close(self._log_file)
             self._log_file = None
 
-    def _witness(self, call: Call, outcome: Outcome) -> None:
+    def _log_call(self, call: Call, outcome: SimulatedOutcome) -> None:
         """Put the call on record before anything answers it, so that a kill cannot hide it."""
         self.calls += 1
         self.blocks += len(outcome.blocks)
@@ -121,7 +121,7 @@ def _open_log(path: str) -> int:
         ) from None
 
 
-def _body(call: Call, outcome: Outcome) -> bytes:
+def _body(call: Call, outcome: SimulatedOutcome) -> bytes:
     return orjson.dumps(
         {
             "model": call.model,

@@ -10,7 +10,7 @@ _EXACT = ("openai", "azure")
 _ENCODING = "o200k_base"  # gpt-4o and later; what GPT-6 uses is not published
 
 
-def counter(facts: ModelFacts) -> Callable[[str], int] | None:
+def token_counter(facts: ModelFacts) -> Callable[[str], int] | None:
     """Count a text's tokens as the model would; None where nobody here knows how it counts."""
     return _load() if facts.provider in _EXACT else None
 

@@ -1,10 +1,11 @@
-"""The connections of this process: one exchange, or a long answer line by line, for all vendors."""
+"""The HTTP connections of this process: one exchange, or a long answer read line by line."""
 
 import asyncio
 import io
 import os
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, aclosing
 from functools import cache, lru_cache
 from pathlib import Path
@@ -15,10 +16,69 @@ from yarl import URL
 
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.version import VERSION
-from quire.providers.network import CONNECT_SECONDS, FAILURES, explain, where
+from quire.providers.network_errors import CONNECT_SECONDS, FAILURES, explain, host_of
 from quire.providers.protocol import Classify, HttpRequest, HttpResponse, Upload
-from quire.providers.unpacking import ACCEPTED, unpacked
-from quire.providers.writing import Headers
+from quire.providers.wire import Headers
+
+ACCEPT_ENCODING = "gzip, deflate"  # what we ask for
+
+_DECOMPRESSED_PIECE = 2**18  # bytes that a few packed ones may become at a time
+_PLAIN = ("", "identity")
+_GZIP = ("gzip", "x-gzip")
+
+
+async def decompress(pieces: AsyncIterable[bytes], encoding: str) -> AsyncGenerator[bytes]:
+    """What the pieces of an answer hold; raise ClientPayloadError where their end is missing.
+
+    Its length does not tell: somebody on the way may have packed, or passed on, half of it.
+    """
+    encoding = encoding.strip().lower()
+    if encoding not in (*_PLAIN, *_GZIP, "deflate"):
+        raise aiohttp.ClientPayloadError("packed in a way that nobody asked for")
+    decompressor = Decompressor(encoding)
+    async for piece in pieces:
+        for part in (piece,) if encoding in _PLAIN else decompressor.add(piece):
+            yield part
+    if not decompressor.is_whole:
+        raise aiohttp.ClientPayloadError("its end is missing")
+
+
+class Decompressor:
+    """What was unpacked of an answer so far: one stream, or several, one after the other."""
+
+    def __init__(self, encoding: str) -> None:
+        """Begin before the first stream."""
+        self._gzip = encoding in _GZIP
+        self._stream: zlib._Decompress | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every stream that began has ended."""
+        return self._stream is None
+
+    def add(self, piece: bytes) -> Iterator[bytes]:
+        """Take what came, and give what was in it."""
+        more = bool(piece)
+        while more:
+            stream = self._stream = self._stream or zlib.decompressobj(self._window_bits(piece))
+            try:
+                part = stream.decompress(piece, _DECOMPRESSED_PIECE)
+            except zlib.error:
+                raise aiohttp.ClientPayloadError("it cannot be unpacked") from None
+            if part:
+                yield part
+            if stream.eof:
+                piece, self._stream = stream.unused_data, None
+                more = bool(piece)
+            else:  # a stream may keep back what would have been too much
+                piece = stream.unconsumed_tail
+                more = bool(piece) or len(part) == _DECOMPRESSED_PIECE
+
+    def _window_bits(self, piece: bytes) -> int:
+        if self._gzip:
+            return 16 + zlib.MAX_WBITS
+        return zlib.MAX_WBITS if piece[0] & 0xF == 8 else -zlib.MAX_WBITS  # some leave the head out
+
 
 LARGEST_BODY = 64 * 2**20
 LARGE = 2**19  # bytes that aiohttp would rather not be handed at once
@@ -28,7 +88,7 @@ IDLE_SECONDS = 15.0  # less than any server keeps a connection, so that none is 
 SILENT_SECONDS = 120.0  # without a byte, after which whoever was asked is not waited for
 SLOWEST_UPLOAD = 50_000  # bytes a second; while we send, nobody answers
 
-_PIECE = 2**20
+_FILE_PIECE = 2**20
 
 
 class Transport:
@@ -52,19 +112,19 @@ class Transport:
 
     async def post(self, request: HttpRequest) -> HttpResponse:
         """Carry one call and read its answer, however long it takes, or raise ProviderError."""
-        return await self._carry(request, request.body, None)
+        return await self._send(request, request.body, None)
 
     async def exchange(self, request: HttpRequest, upload: Upload = ()) -> HttpResponse:
         """Make one exchange and return it, whatever its status; raise where the network failed."""
         if not upload:
-            return await self._carry(request, request.body or None, self._silent)
-        body = Pieces(upload)
-        patience = self._silent + body.size / SLOWEST_UPLOAD
+            return await self._send(request, request.body or None, self._silent)
+        body = UploadBody(upload)
+        timeout = self._silent + body.size / SLOWEST_UPLOAD
         headers = Headers(request.headers)
         headers["Content-Length"] = str(body.size)
         request = request._replace(headers=headers)
         try:
-            return await self._carry(request, body.read(), patience)
+            return await self._send(request, body.stream(), timeout)
         except ProviderError:
             if not body.problem:
                 raise
@@ -73,14 +133,14 @@ class Transport:
     async def lines(self, request: HttpRequest, classify: Classify) -> AsyncGenerator[bytes]:
         """Read a long answer line by line, in little memory; raise where it broke off."""
         try:
-            async with aclosing(self._lines(request, classify)) as found:
-                async for line in found:
+            async with aclosing(self._lines(request, classify)) as lines:
+                async for line in lines:
                     yield line
             return
         except ProviderError:
             raise
         except FAILURES as error:
-            failure = explain(error, request.url, request.starting)
+            failure = explain(error, request.url, request.start_hint)
         if failure.remedy is Remedy.LOST:  # nothing is paid for by reading
             failure = ProviderError(str(failure), remedy=Remedy.RETRY)
         raise failure
@@ -91,39 +151,41 @@ class Transport:
         if session is not None and self._loop is asyncio.get_running_loop():
             await session.close()
 
-    async def _carry(
+    async def _send(
         self, request: HttpRequest, body: bytes | AsyncIterator[bytes] | None, silent: float | None
     ) -> HttpResponse:
         try:
             async with self._start(request, body, silent) as response:
-                return await self._answer(request, response)
+                return await self._read_response(request, response)
         except ProviderError:
             raise
         except FAILURES as error:
-            failure = explain(error, request.url, request.starting)
+            failure = explain(error, request.url, request.start_hint)
         raise failure  # out here it does not drag the failed call, and its key, along
 
     def _start(
         self, request: HttpRequest, body: bytes | AsyncIterator[bytes] | None, silent: float | None
     ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         url = URL(request.url)
-        return self._open().request(
+        return self._open_session().request(
             request.method,
             url,
             data=io.BytesIO(body) if isinstance(body, bytes) and len(body) > LARGE else body,
             headers=request.headers,
             allow_redirects=False,
-            proxy=self._proxy(url),
-            timeout=_patience(silent),
+            proxy=self._proxy_for(url),
+            timeout=_timeout(silent),
         )
 
-    async def _answer(self, request: HttpRequest, response: aiohttp.ClientResponse) -> HttpResponse:
+    async def _read_response(
+        self, request: HttpRequest, response: aiohttp.ClientResponse
+    ) -> HttpResponse:
         good = 200 <= response.status < 300
         most = self._largest if good else min(self._largest, LARGEST_ERROR)
-        body = await _read(response, most)
+        body = await _read_body(response, most)
         if good and len(body) > most:
             raise ProviderError(
-                f"{where(request.url)} answered with more than {most >> 20} MB;"
+                f"{host_of(request.url)} answered with more than {most >> 20} MB;"
                 " the rest was not read",
                 remedy=Remedy.LOST,
             )
@@ -133,27 +195,27 @@ class Transport:
     async def _lines(self, request: HttpRequest, classify: Classify) -> AsyncGenerator[bytes]:
         async with self._start(request, None, self._silent) as response:
             if not 200 <= response.status < 300:
-                raise classify(await self._answer(request, response))
-            rest = Rest()
-            async with aclosing(_pieces(response)) as pieces:
+                raise classify(await self._read_response(request, response))
+            buffer = LineBuffer()
+            async with aclosing(_body_pieces(response)) as pieces:
                 async for piece in pieces:
-                    for line in rest.add(piece):
+                    for line in buffer.add(piece):
                         yield line
-                    if rest.size > self._largest:
+                    if buffer.size > self._largest:
                         raise ProviderError(
-                            f"{where(request.url)} answered with a line of more than"
+                            f"{host_of(request.url)} answered with a line of more than"
                             f" {self._largest >> 20} MB; check the base URL",
                             remedy=Remedy.FIX_ACCOUNT,
                         )
-            if last := rest.take():
-                if not _says_its_end(response):
+            if last := buffer.take():
+                if not _has_declared_end(response):
                     raise ProviderError(
-                        f"{where(request.url)} broke off in the middle of a line",
+                        f"{host_of(request.url)} broke off in the middle of a line",
                         remedy=Remedy.RETRY,
                     )
                 yield last
 
-    def _open(self) -> aiohttp.ClientSession:
+    def _open_session(self) -> aiohttp.ClientSession:
         loop = asyncio.get_running_loop()
         if self._session is None or self._session.closed or self._loop is not loop:
             self._loop = loop
@@ -162,18 +224,18 @@ class Transport:
                     limit=CONNECTIONS,
                     limit_per_host=0,
                     keepalive_timeout=IDLE_SECONDS,
-                    ssl=_trust(*map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))),
+                    ssl=_tls_context(*map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))),
                 ),
-                timeout=_patience(None),
+                timeout=_timeout(None),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"User-Agent": f"quire/{VERSION}", "Accept-Encoding": ACCEPTED},
+                headers={"User-Agent": f"quire/{VERSION}", "Accept-Encoding": ACCEPT_ENCODING},
                 auto_decompress=False,  # it takes half a gzip stream for a whole one
                 max_line_size=2**16,
                 max_field_size=2**16,
             )
         return self._session
 
-    def _proxy(self, url: URL) -> URL | None:
+    def _proxy_for(self, url: URL) -> URL | None:
         """Look the proxy up once a host: aiohttp would do it on a thread, twice a call."""
         place = f"{url.scheme}://{url.raw_authority}"
         if place not in self._proxies:
@@ -182,35 +244,35 @@ class Transport:
 
 
 @cache
-def _trust(*places: str | None) -> ssl.SSLContext:
+def _tls_context(*places: str | None) -> ssl.SSLContext:
     """Whom to believe, as OpenSSL finds it in these places; reading it takes a while."""
     return ssl.create_default_context()
 
 
-class Pieces:
+class UploadBody:
     """A body in pieces, of which files are read as they are sent."""
 
     def __init__(self, upload: Upload) -> None:
         """Weigh it: whoever takes it is told its length before."""
         self.problem = ""  # with our own files
-        self._pieces = [(each, _size(each)) for each in upload]
+        self._pieces = [(item, _size(item)) for item in upload]
         self.size = sum(size for _, size in self._pieces)
 
-    async def read(self) -> AsyncGenerator[bytes]:
+    async def stream(self) -> AsyncGenerator[bytes]:
         """Give the body, a little of it at a time."""
         for piece, size in self._pieces:
             if isinstance(piece, bytes):
                 yield piece
                 continue
-            async with aclosing(self._file(piece, size)) as parts:
+            async with aclosing(self._stream_file(piece, size)) as parts:
                 async for part in parts:
                     yield part
 
-    async def _file(self, path: Path, size: int) -> AsyncGenerator[bytes]:
+    async def _stream_file(self, path: Path, size: int) -> AsyncGenerator[bytes]:
         left = size
         file = await asyncio.to_thread(path.open, "rb")
         try:
-            while left and (part := await asyncio.to_thread(file.read, min(left, _PIECE))):
+            while left and (part := await asyncio.to_thread(file.read, min(left, _FILE_PIECE))):
                 left -= len(part)
                 yield part
         finally:
@@ -220,7 +282,7 @@ class Pieces:
             raise OSError(self.problem)
 
 
-class Rest:
+class LineBuffer:
     """What came of a line so far."""
 
     def __init__(self) -> None:
@@ -257,23 +319,23 @@ def _size(piece: bytes | Path) -> int:
 
 
 @lru_cache(maxsize=16)
-def _patience(silent: float | None) -> aiohttp.ClientTimeout:
+def _timeout(silent: float | None) -> aiohttp.ClientTimeout:
     return aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silent)
 
 
-def _says_its_end(response: aiohttp.ClientResponse) -> bool:
+def _has_declared_end(response: aiohttp.ClientResponse) -> bool:
     """Whether more than a closed connection tells where an answer ends."""
     chunked = "chunked" in response.headers.get("Transfer-Encoding", "").lower()
     return chunked or "Content-Length" in response.headers
 
 
-async def _read(response: aiohttp.ClientResponse, most: int) -> bytes:
+async def _read_body(response: aiohttp.ClientResponse, most: int) -> bytes:
     """Read a body, or a little more than `most` of it."""
     length = response.content_length
     if length is not None and length <= most and "Content-Encoding" not in response.headers:
         return await response.read()
     parts, size = [], 0
-    async with aclosing(_pieces(response)) as pieces:
+    async with aclosing(_body_pieces(response)) as pieces:
         async for part in pieces:
             parts.append(part)
             size += len(part)
@@ -282,8 +344,8 @@ async def _read(response: aiohttp.ClientResponse, most: int) -> bytes:
     return b"".join(parts)
 
 
-def _pieces(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
-    return unpacked(response.content.iter_any(), response.headers.get("Content-Encoding", ""))
+def _body_pieces(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
+    return decompress(response.content.iter_any(), response.headers.get("Content-Encoding", ""))
 
 
 def _find_proxy(url: URL) -> URL | None:

@@ -1,25 +1,77 @@
-"""Vertex AI: Google's models in a project of one's own, with a token instead of a key."""
+"""Vertex AI: Google's models in one's own project, with a token; its batches lie in a bucket."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
 from functools import lru_cache
+from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+import orjson
+
 from quire.domain.accounts import Account, Rates
-from quire.domain.data import JsonObject
+from quire.domain.batches import (
+    BatchEnd,
+    BatchLookup,
+    BatchMatch,
+    BatchQuery,
+    BatchRow,
+    BatchRules,
+    BatchStatus,
+    PollCadence,
+    Submission,
+)
+from quire.domain.data import Json, JsonObject
 from quire.domain.errors import ProviderError, Remedy, SettingsInvalid
 from quire.domain.requests import Call, Reply
-from quire.providers.google import Form, classify_google, encode_content, place, read_content
-from quire.providers.protocol import HttpRequest, HttpResponse
-from quire.providers.reading import load
-from quire.providers.writing import headers, model_id
+from quire.providers.batch_requests import (
+    BatchSearch,
+    ask_json,
+    cancel_batch,
+    create_batch,
+    read_row_safely,
+    reference,
+)
+from quire.providers.google import (
+    CANCELLING,
+    SchemaWriter,
+    classify_google,
+    encode_content,
+    end_of,
+    failed_row,
+    job_problem,
+    read_content,
+    read_job_counts,
+    read_job_row,
+    search_jobs,
+    state_of,
+    versioned_url,
+)
+from quire.providers.http import encode_call
+from quire.providers.object_store import SCHEME, CloudStorage, OpenStore, parse_uri
+from quire.providers.portable_schemas import SchemaDialect, portable_schema
+from quire.providers.protocol import HttpClient, HttpRequest, HttpResponse
+from quire.providers.schema_limits import importable_schema
+from quire.providers.wire import (
+    IdentityKey,
+    fragment,
+    headers,
+    load,
+    mapping,
+    model_id,
+    parse,
+    text,
+    url_below,
+)
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials
 
+
 VERSION = "v1"
-EVERYWHERE = "global"
+GLOBAL_LOCATION = "global"
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 
 _SEVERAL_REGIONS = ("us", "eu")
@@ -33,17 +85,17 @@ class Vertex:
     name = "vertex"
     decoder_version = 1
 
-    def __init__(self, form: Form | None = None) -> None:
+    def __init__(self, write_schema: SchemaWriter | None = None) -> None:
         """Write schemas as usual, or in a form that somebody else has to read first."""
-        self._form = form
+        self._write_schema = write_schema
 
     def encode(self, call: Call, account: Account) -> HttpRequest:
         """Put a call into contents, addressed to the account's project and location."""
         end = f"/publishers/google/models/{quote(model_id(call), safe='')}:generateContent"
         return HttpRequest(
-            project_at(account, call.wire.url, end),
+            project_url(account, call.wire.url, end),
             headers("Authorization", account.key, "Bearer "),
-            encode_content(call, self._form),
+            encode_content(call, self._write_schema),
         )
 
     def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
@@ -58,17 +110,17 @@ class Vertex:
         """Learn nothing: Google's headers do not speak of limits."""
         return None
 
-    def failed(self, raw: bytes) -> HttpResponse | None:
+    def error_in_success(self, raw: bytes) -> HttpResponse | None:
         """None: it sends no errors with a 200."""
         return None
 
 
-def project_at(account: Account, base: str = "", end: str = "") -> str:
+def project_url(account: Account, base: str = "", end: str = "") -> str:
     """Where something of the account's project is found, in its location."""
     project = _option(account, "project", _PROJECT, "")
-    location = _option(account, "location", _LOCATION, EVERYWHERE)
-    base = base or account.base_url or _home(location)
-    return place("vertex", base, VERSION, f"/projects/{project}/locations/{location}{end}")
+    location = _option(account, "location", _LOCATION, GLOBAL_LOCATION)
+    base = base or account.base_url or _host_url(location)
+    return versioned_url("vertex", base, VERSION, f"/projects/{project}/locations/{location}{end}")
 
 
 def access_token() -> str:
@@ -106,8 +158,8 @@ def _credentials() -> "Credentials":
     return credentials
 
 
-def _home(location: str) -> str:
-    if location == EVERYWHERE:
+def _host_url(location: str) -> str:
+    if location == GLOBAL_LOCATION:
         return "https://aiplatform.googleapis.com"
     if location in _SEVERAL_REGIONS:
         return f"https://aiplatform.{location}.rep.googleapis.com"
@@ -123,3 +175,202 @@ def _option(account: Account, name: str, form: re.Pattern[str], usual: str) -> s
             remedy=Remedy.FIX_ACCOUNT,
         )
     return value
+
+
+PAGE = 100  # jobs
+
+_CODES = {h_t_t_p_status.phrase.lower(): h_t_t_p_status.value for h_t_t_p_status in HTTPStatus}
+
+
+class VertexBatches:
+    """Batches as Cloud projects make them; no cache makes them cheaper."""
+
+    name = "vertex"
+    rules = BatchRules(
+        calls=200_000,
+        size=1_000_000_000,
+        lookup=BatchLookup.TAG,
+        cadence=PollCadence(120.0, 300.0, 1_200.0),
+        window=96 * 3600.0,  # up to 72 hours of waiting, then 24 of work
+        caches=False,
+    )
+
+    def __init__(self, open_store: OpenStore = CloudStorage) -> None:
+        """Keep files in Cloud Storage, or wherever else `opening` leads."""
+        self._vendor = Vertex(_importable_fragment)
+        self._open_store = open_store
+
+    def line(self, call: Call, account: Account, custom_id: str) -> bytes:
+        """Put one call of a batch into a line that the importer takes for a row of a table."""
+        body = encode_call(self._vendor, call, account).body
+        return orjson.dumps({"request": orjson.Fragment(body), "custom_id": custom_id})
+
+    async def upload(self, http: HttpClient, account: Account, submission: Submission) -> str:
+        """Bring the calls into the bucket."""
+        uri = f"{_folder(account)}/{submission.nonce}.jsonl"
+        await self._open_store(http, account).put(Path(submission.path), uri)
+        return uri
+
+    async def create(
+        self, http: HttpClient, account: Account, submission: Submission, input_ref: str
+    ) -> str:
+        """Make a job that writes to a place of its own."""
+        model = submission.wire.id or submission.model.partition("/")[2]
+        output = f"{_folder(account)}/{submission.nonce}/out"
+        order = {
+            "displayName": submission.nonce,
+            "labels": {"quire": submission.nonce},
+            "model": f"publishers/google/models/{model}",
+            "inputConfig": {"instancesFormat": "jsonl", "gcsSource": {"uris": [input_ref]}},
+            "outputConfig": {
+                "predictionsFormat": "jsonl",
+                "gcsDestination": {"outputUriPrefix": output},
+            },
+        }
+        request = _request(account, method="POST")._replace(body=orjson.dumps(order))
+        return await create_batch(
+            http, self._vendor.classify, account, request, lambda body: body.get("name")
+        )
+
+    async def find(self, http: HttpClient, account: Account, query: BatchQuery) -> BatchMatch:
+        """Ask for the job with our name, and for those of the names before it."""
+        search = BatchSearch(self.name, query)
+        for name in (query.nonce, *sorted(query.retired)):
+            if not await self._list_jobs(http, account, name, search):
+                break
+        return search.match
+
+    async def _list_jobs(
+        self, http: HttpClient, account: Account, name: str, search: BatchSearch
+    ) -> bool:
+        """Look at all jobs of a name; false where not all of them could be seen."""
+        asked = {"filter": f'display_name="{name}"', "pageSize": str(PAGE)}
+        while True:
+            body = await ask_json(
+                http, self._vendor.classify, account, _request(account, query=asked)
+            )
+            # what was asked for by its name has one
+            page = search_jobs(
+                body, "batchPredictionJobs", lambda job: {"displayName": None, **job}, search
+            )
+            if search.is_over or not page:
+                return True
+            if not search.turn_page(f"{name} {page}"):
+                return False
+            asked = {**asked, "pageToken": page}
+
+    async def poll(self, http: HttpClient, account: Account, ref: str) -> BatchStatus:
+        """Ask how a job stands, and where it writes."""
+        request = _request(account, _last_part(ref))
+        job = await ask_json(http, self._vendor.classify, account, request, missing=ref)
+        if not isinstance(job.get("name"), str):
+            raise ProviderError(
+                f"vertex: the answer does not say how {ref} stands", remedy=Remedy.RETRY
+            )
+        error = mapping(job.get("error"))
+        counts = read_job_counts(mapping(job.get("completionStats")))
+        state = state_of(job.get("state"))
+        place = _output(job)
+        return BatchStatus(
+            end=end_of(state, error, counts.get("successfulCount", 0)),
+            cancelling=state == CANCELLING,
+            counts=counts,
+            answers=counts.get("successfulCount", 0),
+            results=(place,) if place else (),
+            problem=job_problem(error),
+        )
+
+    async def fetch(
+        self, http: HttpClient, account: Account, ref: str, status: BatchStatus
+    ) -> AsyncIterator[BatchRow]:
+        """Read every file that a job has written."""
+        store = self._open_store(http, account)
+        listed = [name for place in status.results for name in await store.names(place)]
+        files = [name for name in dict.fromkeys(listed) if name.endswith(".jsonl")]
+        if status.end is BatchEnd.COMPLETED and not files:
+            raise ProviderError(
+                f"vertex: {ref} is done, but there are no results in the bucket;"
+                " see what Vertex AI's service agent may write there",
+                remedy=Remedy.RETRY,
+            )
+        for name in files:
+            lines: AsyncGenerator[bytes] = store.lines(name)
+            async with aclosing(lines):
+                async for line in lines:
+                    yield self.row(line, account)
+
+    def row(self, line: bytes, account: Account) -> BatchRow:
+        """Read one line of results."""
+        return read_row_safely(lambda: self._row(line, account), line)
+
+    def _row(self, line: bytes, account: Account) -> BatchRow:
+        row = mapping(parse(line))
+        name, status = text(row.get("custom_id")), row.get("status")
+        if name and isinstance(status, str) and status.strip():
+            return failed_row(self.name, account, name, _failure(status), line)
+        return read_job_row(self.name, account, name, row, line)
+
+    async def cancel(self, http: HttpClient, account: Account, ref: str) -> None:
+        """Ask for a job's end; what it has answered by then is written all the same."""
+        request = _request(account, f"{_last_part(ref)}:cancel", method="POST")
+        await cancel_batch(
+            http,
+            self._vendor.classify,
+            account,
+            request,
+            lambda: self.poll(http, account, ref),
+            missing=ref,
+        )
+
+    async def discard(self, http: HttpClient, account: Account, input_ref: str) -> None:
+        """Delete the file of calls from the bucket."""
+        if input_ref:
+            await self._open_store(http, account).delete(input_ref)
+
+
+@lru_cache(maxsize=256)
+def _importable_fragment(schema: IdentityKey) -> orjson.Fragment | None:
+    """The schema of the answer, or none where the importer would refuse it: the words ask too."""
+    rewritten = importable_schema(portable_schema(schema.value, SchemaDialect.GEMINI))
+    return fragment(rewritten) if rewritten is not None else None
+
+
+def _folder(account: Account) -> str:
+    """Where our files lie in the account's bucket."""
+    bucket = account.options.get("bucket", "").rstrip("/")
+    if not bucket:
+        raise ProviderError(
+            'vertex: batches need a bucket for calls and answers; write bucket = "gs://…" below'
+            " [providers.vertex] in quire.toml, or set QUIRE_VERTEX_BUCKET",
+            remedy=Remedy.FIX_ACCOUNT,
+        )
+    parse_uri(bucket)
+    return f"{bucket}/quire"
+
+
+def _request(
+    account: Account, *steps: str, method: str = "GET", query: Mapping[str, str] | None = None
+) -> HttpRequest:
+    url = url_below(project_url(account), "batchPredictionJobs", *steps, query=query)
+    return HttpRequest(url, headers("Authorization", account.key, "Bearer "), b"", method=method)
+
+
+def _last_part(ref: str) -> str:
+    """The part of a name that is after its kind."""
+    return ref.rpartition("/")[2]
+
+
+def _output(job: JsonObject) -> str:
+    """Where a job writes: what it says of that, else what it was told."""
+    said: Json = mapping(job.get("outputInfo")).get("gcsOutputDirectory")
+    config = mapping(mapping(job.get("outputConfig")).get("gcsDestination"))
+    place = reference(said) or reference(config.get("outputUriPrefix"))
+    return place if place.startswith(SCHEME) else ""
+
+
+def _failure(status: str) -> JsonObject:
+    """What the status of a row says: words, and the body of an error behind them."""
+    words, _, rest = status.partition(":")
+    error = mapping(mapping(parse(rest.encode())).get("error"))
+    code = _CODES.get(words.strip().lower())
+    return {"code": code, "message": status, **error} if code else {"message": status, **error}

@@ -3,26 +3,33 @@
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from quire.rehearsal.asked import Problem, Trouble
-from quire.rehearsal.batches.row import HOUR
-from quire.rehearsal.dialects.anthropic import Anthropic
-from quire.rehearsal.dialects.chat import Chat
-from quire.rehearsal.dialects.dialect import Dialect, Incoming, Vendor
-from quire.rehearsal.dialects.gemini import Gemini
-from quire.rehearsal.dialects.generate import Generate
-from quire.rehearsal.dialects.messages import Messages
-from quire.rehearsal.dialects.openai import OpenAI
-from quire.rehearsal.dialects.responses import Responses
-from quire.rehearsal.endpoints.anthropic_batches import MOST_BYTES as MOST_MESSAGES
-from quire.rehearsal.endpoints.anthropic_batches import MessageBatches
-from quire.rehearsal.endpoints.gemini_batches import GeminiBatches
-from quire.rehearsal.endpoints.gemini_files import MOST_BYTES as MOST_OF_GOOGLE
-from quire.rehearsal.endpoints.gemini_files import GeminiFiles
-from quire.rehearsal.endpoints.openai_batches import Batches
-from quire.rehearsal.endpoints.openai_files import MOST_BYTES, Files
-from quire.rehearsal.exchange import Decision, Exchange
+from quire.rehearsal.batch_jobs import HOUR
+from quire.rehearsal.exchange import Exchange, ResponsePlan
+from quire.rehearsal.vendor_apis.anthropic import AnthropicEndpoint, MessagesEndpoint
+from quire.rehearsal.vendor_apis.anthropic_batch_endpoints import MOST_BYTES as MOST_MESSAGES
+from quire.rehearsal.vendor_apis.anthropic_batch_endpoints import AnthropicBatchEndpoint
+from quire.rehearsal.vendor_apis.gemini import GeminiEndpoint, GenerateEndpoint
+from quire.rehearsal.vendor_apis.gemini_batch_endpoints import MOST_BYTES as MOST_OF_GOOGLE
+from quire.rehearsal.vendor_apis.gemini_batch_endpoints import (
+    GeminiBatchEndpoint,
+    GeminiFileEndpoint,
+)
+from quire.rehearsal.vendor_apis.openai import OpenAIEndpoint
+from quire.rehearsal.vendor_apis.openai_batch_endpoints import (
+    MOST_BYTES,
+    OpenAIBatchEndpoint,
+    OpenAIFileEndpoint,
+)
+from quire.rehearsal.vendor_apis.openai_call_endpoints import ChatEndpoint, ResponsesEndpoint
+from quire.rehearsal.vendor_protocol import (
+    ApiProblem,
+    CallEndpoint,
+    IncomingRequest,
+    ProblemKind,
+    VendorEndpoint,
+)
 
-Act: TypeAlias = Callable[[Exchange, bytes], Decision]
+Action: TypeAlias = Callable[[Exchange, bytes], ResponsePlan]
 
 _VERSIONS = "{version:v1|v1beta|v1beta1}"
 _VERTEX = f"/{_VERSIONS}/projects/{{project}}/locations/{{location}}/publishers/google/models"
@@ -35,76 +42,83 @@ _BATCHING = {  # prefix -> the most rows in a batch, and seconds of its window
     "/v1": (50_000, 24 * HOUR),
     "/openai/v1": (100_000, 7 * 24 * HOUR),
 }
-_ANTHROPIC = Anthropic()
-_GOOGLE = Gemini("google", "gemini", "vertex")
+_ANTHROPIC = AnthropicEndpoint()
+_GOOGLE = GeminiEndpoint("google", "gemini", "vertex")
 
 
-class Route(NamedTuple):
+class ServerRoute(NamedTuple):
     """A path and what is done there."""
 
     method: str
     path: str
     endpoint: str
-    vendor: Vendor | None  # None: whoever the request's headers speak to
-    act: Act
-    most: int = 0  # bytes of a body that goes to disk; 0: it stays in memory, as calls do
+    vendor: VendorEndpoint | None  # None: whoever the request's headers speak to
+    action: Action
+    most_bytes: int = 0  # bytes of a body that goes to disk; 0: it stays in memory, as calls do
     batches: bool = False  # batches that are due are carried out before this is answered
 
 
-def routes() -> list[Route]:
+def routes() -> list[ServerRoute]:
     """Every path that the server knows."""
-    messages = Messages()
+    messages = MessagesEndpoint()
     made = [
-        *_google_batches(GeminiBatches(*_GOOGLE.providers), GeminiFiles(*_GOOGLE.providers)),
-        _calls("/v1/messages", messages),
-        Route(
+        *_gemini_batch_routes(
+            GeminiBatchEndpoint(*_GOOGLE.providers), GeminiFileEndpoint(*_GOOGLE.providers)
+        ),
+        _call_route("/v1/messages", messages),
+        ServerRoute(
             "POST",
             "/v1/messages/count_tokens",
             "count_tokens",
             messages,
-            lambda exchange, raw: exchange.counted(messages.count, raw),
+            lambda exchange, raw: exchange.count_tokens(messages.read_for_counting, raw),
         ),
-        *_message_batches(MessageBatches()),
+        *_anthropic_batch_routes(AnthropicBatchEndpoint()),
     ]
     for prefix, providers in _MOUNTS.items():
         made += [
-            _calls(f"{prefix}/responses", Responses(*providers)),
-            _calls(f"{prefix}/chat/completions", Chat(*providers, lax="openrouter" in providers)),
-            *_listings(f"{prefix}/models", None if prefix == "/v1" else OpenAI(*providers)),
+            _call_route(f"{prefix}/responses", ResponsesEndpoint(*providers)),
+            _call_route(
+                f"{prefix}/chat/completions",
+                ChatEndpoint(*providers, lax="openrouter" in providers),
+            ),
+            *_model_routes(
+                f"{prefix}/models", None if prefix == "/v1" else OpenAIEndpoint(*providers)
+            ),
         ]
     for prefix, (most, longest) in _BATCHING.items():
         providers = _MOUNTS[prefix]
-        batches = Batches(*providers, most_rows=most, longest=longest)
-        made += _batches(prefix, batches, Files(*providers))
-    google = Generate("google", "gemini", "vertex")
-    vertex = Generate("vertex", "google", "gemini", vertex=True)
-    return _told_apart(
+        batches = OpenAIBatchEndpoint(*providers, most_rows=most, longest=longest)
+        made += _openai_batch_routes(prefix, batches, OpenAIFileEndpoint(*providers))
+    google = GenerateEndpoint("google", "gemini", "vertex")
+    vertex = GenerateEndpoint("vertex", "google", "gemini", vertex=True)
+    return _merge_shared_paths(
         [
             *made,
-            _calls(f"/{_VERSIONS}/models/{{model}}:generateContent", google),
-            _calls(f"{_VERTEX}/{{model}}:generateContent", vertex),
-            *_listings("/v1beta/models", _GOOGLE),
+            _call_route(f"/{_VERSIONS}/models/{{model}}:generateContent", google),
+            _call_route(f"{_VERTEX}/{{model}}:generateContent", vertex),
+            *_model_routes("/v1beta/models", _GOOGLE),
         ]
     )
 
 
-def nowhere(exchange: Exchange, raw: bytes) -> Decision:
+def refuse_path(exchange: Exchange, raw: bytes) -> ResponsePlan:
     """Answer a request to a path that nobody has."""
-    shown = f"{exchange.incoming.method} {exchange.incoming.path}"[:200]
-    raise Problem(Trouble.NO_PATH, f"Invalid URL ({shown})")
+    request_line = f"{exchange.incoming.method} {exchange.incoming.path}"[:200]
+    raise ApiProblem(ProblemKind.NO_PATH, f"Invalid URL ({request_line})")
 
 
-def too_large(exchange: Exchange, raw: bytes) -> Decision:
+def refuse_too_large(exchange: Exchange, raw: bytes) -> ResponsePlan:
     """Answer a request whose body nobody reads to its end."""
-    raise Problem(Trouble.TOO_LARGE, "the body is too large")
+    raise ApiProblem(ProblemKind.TOO_LARGE, "the body is too large")
 
 
-def unreadable(exchange: Exchange, raw: bytes) -> Decision:
+def refuse_unreadable(exchange: Exchange, raw: bytes) -> ResponsePlan:
     """Answer a request whose body cannot be unpacked."""
-    raise Problem(Trouble.NOT_JSON, "the body cannot be read")
+    raise ApiProblem(ProblemKind.NOT_JSON, "the body cannot be read")
 
 
-def spoken_to(incoming: Incoming) -> Vendor:
+def guess_vendor(incoming: IncomingRequest) -> VendorEndpoint:
     """Guess the vendor that a request is meant for, by its headers and its path."""
     headers = incoming.headers
     if "anthropic-version" in headers or "x-api-key" in headers:
@@ -115,105 +129,109 @@ def spoken_to(incoming: Incoming) -> Vendor:
         return _GOOGLE
     if incoming.path.startswith("/v1/messages"):
         return _ANTHROPIC
-    return OpenAI("openai")
+    return OpenAIEndpoint("openai")
 
 
-def _calls(path: str, dialect: Dialect) -> Route:
-    def act(exchange: Exchange, raw: bytes) -> Decision:
-        return exchange.called(dialect, raw)
+def _call_route(path: str, endpoint: CallEndpoint) -> ServerRoute:
+    def action(exchange: Exchange, raw: bytes) -> ResponsePlan:
+        return exchange.answer_call(endpoint, raw)
 
-    return Route("POST", path, dialect.endpoint, dialect, act)
+    return ServerRoute("POST", path, endpoint.endpoint_name, endpoint, action)
 
 
-def _batches(prefix: str, batches: Batches, files: Files) -> list[Route]:
+def _openai_batch_routes(
+    prefix: str, batches: OpenAIBatchEndpoint, files: OpenAIFileEndpoint
+) -> list[ServerRoute]:
     """OpenAI's files and batches."""
 
-    def about(method: str, path: str, act: Act, most: int = 0) -> Route:
+    def make_route(method: str, path: str, action: Action, most_bytes: int = 0) -> ServerRoute:
         endpoint, vendor = path.split("/")[1], batches if path.startswith("/b") else files
         waits = (method, path) not in (("POST", "/files"), ("POST", "/batches"))
-        return Route(method, f"{prefix}{path}", endpoint, vendor, act, most, waits)
+        return ServerRoute(method, f"{prefix}{path}", endpoint, vendor, action, most_bytes, waits)
 
     return [
-        about("POST", "/files", files.create, MOST_BYTES),
-        about("GET", "/files", files.every),
-        about("GET", "/files/{file}", files.one),
-        about("GET", "/files/{file}/content", files.content),
-        about("DELETE", "/files/{file}", files.delete),
-        about("POST", "/batches", batches.create),
-        about("GET", "/batches", batches.every),
-        about("GET", "/batches/{batch}", batches.one),
-        about("POST", "/batches/{batch}/cancel", batches.cancel),
+        make_route("POST", "/files", files.create, MOST_BYTES),
+        make_route("GET", "/files", files.list_all),
+        make_route("GET", "/files/{file}", files.retrieve),
+        make_route("GET", "/files/{file}/content", files.content),
+        make_route("DELETE", "/files/{file}", files.delete),
+        make_route("POST", "/batches", batches.create),
+        make_route("GET", "/batches", batches.list_all),
+        make_route("GET", "/batches/{batch}", batches.retrieve),
+        make_route("POST", "/batches/{batch}/cancel", batches.cancel),
     ]
 
 
-def _message_batches(batches: MessageBatches) -> list[Route]:
+def _anthropic_batch_routes(batches: AnthropicBatchEndpoint) -> list[ServerRoute]:
     """Anthropic's batches."""
 
-    def about(method: str, end: str, act: Act, most: int = 0) -> Route:
+    def make_route(method: str, end: str, action: Action, most_bytes: int = 0) -> ServerRoute:
         path = f"/v1/messages/batches{end}"
-        return Route(method, path, "batches", batches, act, most, batches=True)
+        return ServerRoute(method, path, "batches", batches, action, most_bytes, batches=True)
 
     return [
-        about("POST", "", batches.create, MOST_MESSAGES),
-        about("GET", "", batches.every),
-        about("GET", "/{batch}", batches.one),
-        about("DELETE", "/{batch}", batches.delete),
-        about("POST", "/{batch}/cancel", batches.cancel),
-        about("GET", "/{batch}/results", batches.results),
+        make_route("POST", "", batches.create, MOST_MESSAGES),
+        make_route("GET", "", batches.list_all),
+        make_route("GET", "/{batch}", batches.retrieve),
+        make_route("DELETE", "/{batch}", batches.delete),
+        make_route("POST", "/{batch}/cancel", batches.cancel),
+        make_route("GET", "/{batch}/results", batches.results),
     ]
 
 
-def _google_batches(batches: GeminiBatches, files: GeminiFiles) -> list[Route]:
+def _gemini_batch_routes(
+    batches: GeminiBatchEndpoint, files: GeminiFileEndpoint
+) -> list[ServerRoute]:
     """Gemini's files and batches, under each of its versions."""
 
-    def about(method: str, path: str, act: Act, most: int = 0) -> Route:
+    def make_route(method: str, path: str, action: Action, most_bytes: int = 0) -> ServerRoute:
         kind = "files" if "/files" in path else "batches"
-        return Route(method, path, kind, batches, act, most, batches=True)
+        return ServerRoute(method, path, kind, batches, action, most_bytes, batches=True)
 
     return [
         route
         for version in ("v1", "v1beta")
         for route in (
-            about("POST", f"/upload/{version}/files", files.upload, MOST_OF_GOOGLE),
-            about("GET", f"/download/{version}/files/{{file}}:download", files.content),
-            about("GET", f"/{version}/files/{{file}}:download", files.content),
-            about("GET", f"/{version}/files", files.every),
-            about("GET", f"/{version}/files/{{file}}", files.one),
-            about("DELETE", f"/{version}/files/{{file}}", files.delete),
-            about("POST", f"/{version}/models/{{model}}:batchGenerateContent", batches.create),
-            about("GET", f"/{version}/batches", batches.every),
-            about("GET", f"/{version}/batches/{{batch}}", batches.one),
-            about("DELETE", f"/{version}/batches/{{batch}}", batches.delete),
-            about("POST", f"/{version}/batches/{{batch}}:cancel", batches.cancel),
+            make_route("POST", f"/upload/{version}/files", files.upload, MOST_OF_GOOGLE),
+            make_route("GET", f"/download/{version}/files/{{file}}:download", files.content),
+            make_route("GET", f"/{version}/files/{{file}}:download", files.content),
+            make_route("GET", f"/{version}/files", files.list_all),
+            make_route("GET", f"/{version}/files/{{file}}", files.retrieve),
+            make_route("DELETE", f"/{version}/files/{{file}}", files.delete),
+            make_route("POST", f"/{version}/models/{{model}}:batchGenerateContent", batches.create),
+            make_route("GET", f"/{version}/batches", batches.list_all),
+            make_route("GET", f"/{version}/batches/{{batch}}", batches.retrieve),
+            make_route("DELETE", f"/{version}/batches/{{batch}}", batches.delete),
+            make_route("POST", f"/{version}/batches/{{batch}}:cancel", batches.cancel),
         )
     ]
 
 
-def _told_apart(made: list[Route]) -> list[Route]:
+def _merge_shared_paths(made: list[ServerRoute]) -> list[ServerRoute]:
     """Let each path be there once; where Google shares one, headers say whose a request is."""
-    found: dict[tuple[str, str], Route] = {}
+    found: dict[tuple[str, str], ServerRoute] = {}
     for route in made:
         place = (route.method, route.path)
-        found[place] = _either(found[place], route) if place in found else route
+        found[place] = _route_by_headers(found[place], route) if place in found else route
     return list(found.values())
 
 
-def _either(google: Route, other: Route) -> Route:
-    def act(exchange: Exchange, raw: bytes) -> Decision:
-        whose = google if spoken_to(exchange.incoming) is _GOOGLE else other
-        return whose.act(exchange, raw)
+def _route_by_headers(google: ServerRoute, other: ServerRoute) -> ServerRoute:
+    def action(exchange: Exchange, raw: bytes) -> ResponsePlan:
+        whose = google if guess_vendor(exchange.incoming) is _GOOGLE else other
+        return whose.action(exchange, raw)
 
-    return other._replace(vendor=None, act=act)
+    return other._replace(vendor=None, action=action)
 
 
-def _listings(path: str, vendor: Vendor | None) -> list[Route]:
-    def one(exchange: Exchange, raw: bytes) -> Decision:
-        return exchange.described()
+def _model_routes(path: str, vendor: VendorEndpoint | None) -> list[ServerRoute]:
+    def describe_model(exchange: Exchange, raw: bytes) -> ResponsePlan:
+        return exchange.describe_model()
 
-    def every(exchange: Exchange, raw: bytes) -> Decision:
-        return exchange.listing()
+    def list_models(exchange: Exchange, raw: bytes) -> ResponsePlan:
+        return exchange.list_models()
 
     return [
-        Route("GET", path, "models", vendor, every),
-        Route("GET", f"{path}/{{model:[^:]+}}", "models", vendor, one),
+        ServerRoute("GET", path, "models", vendor, list_models),
+        ServerRoute("GET", f"{path}/{{model:[^:]+}}", "models", vendor, describe_model),
     ]

@@ -1,59 +1,62 @@
-"""The rehearsal server: real HTTP in front of the simulated model, with everything on record."""
+"""The rehearsal server: real HTTP in front of the simulated model, in a loop or a thread."""
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from threading import Thread
+from typing import Any, TypeVar
 
 import orjson
 from aiohttp import web
 
 from quire.domain.data import Json
 from quire.domain.errors import SettingsInvalid
-from quire.rehearsal.batch_runner import Runner
-from quire.rehearsal.clock import Clock
-from quire.rehearsal.controlling import control_routes
-from quire.rehearsal.counting import Entry
-from quire.rehearsal.dialects.dialect import Incoming
-from quire.rehearsal.exchange import Decision, Exchange
-from quire.rehearsal.memory import Memory, Scene
-from quire.rehearsal.routes import Route, nowhere, routes, spoken_to
-from quire.rehearsal.transfer import Taken, made_of, take, write
+from quire.rehearsal.batch_runner import BatchRunner
+from quire.rehearsal.bodies import RequestBody, read_body, start_response, write_body
+from quire.rehearsal.control_api import control_routes
+from quire.rehearsal.exchange import Exchange, ResponsePlan
+from quire.rehearsal.request_log import LogEntry
+from quire.rehearsal.routes import ServerRoute, guess_vendor, refuse_path, routes
+from quire.rehearsal.server_state import ServerConfig, ServerState
+from quire.rehearsal.timing import Clock
+from quire.rehearsal.vendor_protocol import IncomingRequest
 
 LARGEST_BODY = 32 * 1024 * 1024
-_GRACE = 0.2  # seconds that calls in flight have to end when the server stops
+_SHUTDOWN_SECONDS = 0.2  # seconds that calls in flight have to end when the server stops
 _BACKLOG = 1_024  # connections may wait in such numbers while a burst is accepted
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class Rehearsal:
+class RehearsalServer:
     """A provider's server; it counts what reaches it, and does as its scene says."""
 
-    def __init__(self, scene: Scene | None = None, clock: Clock | None = None) -> None:
+    def __init__(self, config: ServerConfig | None = None, clock: Clock | None = None) -> None:
         """Read the scene; SettingsInvalid says what about it cannot be played."""
-        self.memory = Memory(scene or Scene(), clock or Clock())
+        self.state = ServerState(config or ServerConfig(), clock or Clock())
         self.url = ""
-        self._runner: web.AppRunner | None = None
+        self._http_runner: web.AppRunner | None = None
         self._stopping = asyncio.Event()
-        self._running = Runner(self.memory, self._write_log)
-        self._log_file = _open_log(self.memory.scene.log) if self.memory.scene.log else None
+        self._batch_runner = BatchRunner(self.state, self._write_log)
+        self._log_file = _open_log(self.state.config.log) if self.state.config.log else None
 
     @property
-    def log(self) -> list[Entry]:
+    def log(self) -> list[LogEntry]:
         """Every request so far."""
-        return self.memory.witness.entries
+        return self.state.request_log.entries
 
     @property
     def stats(self) -> dict[str, Json]:
         """What the requests add up to."""
-        return {**self.memory.witness.as_json(), "batches": self.memory.jobs.as_json()}
+        return {**self.state.request_log.as_json(), "batches": self.state.jobs.as_json()}
 
     @property
     def batches(self) -> list[dict[str, Json]]:
         """Every batch that was made, in that order."""
-        now = self.memory.clock.now()
-        return [job.as_json(now) for job in self.memory.jobs.jobs.values()]
+        now = self.state.clock.now()
+        return [job.as_json(now) for job in self.state.jobs.jobs.values()]
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
         """Listen, and return the URL; port 0 takes any that is free."""
@@ -61,90 +64,90 @@ class Rehearsal:
         for route in routes():
             app.router.add_route(route.method, route.path, self._handler(route))
         app.router.add_routes(control_routes(self))
-        anywhere = Route("*", "/{path:.*}", "unknown", None, nowhere)
+        anywhere = ServerRoute("*", "/{path:.*}", "unknown", None, refuse_path)
         app.router.add_route("*", anywhere.path, self._handler(anywhere))
-        self._runner = web.AppRunner(
-            app, access_log=None, handler_cancellation=True, shutdown_timeout=_GRACE
+        self._http_runner = web.AppRunner(
+            app, access_log=None, handler_cancellation=True, shutdown_timeout=_SHUTDOWN_SECONDS
         )
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, host, port, backlog=_BACKLOG)
+        await self._http_runner.setup()
+        site = web.TCPSite(self._http_runner, host, port, backlog=_BACKLOG)
         await site.start()
-        self._running.start()
-        port = self._runner.addresses[0][1]
+        self._batch_runner.start()
+        port = self._http_runner.addresses[0][1]
         self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         return self.url
 
     async def stop(self) -> None:
         """Stop listening, cut off what hangs, and close the log."""
         self._stopping.set()
-        await self._running.stop()
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
-        self.memory.shelf.close()
+        await self._batch_runner.stop()
+        if self._http_runner is not None:
+            await self._http_runner.cleanup()
+            self._http_runner = None
+        self.state.files.close()
         if self._log_file is not None:
             os.close(self._log_file)
             self._log_file = None
 
     async def settle(self) -> None:
         """Wait until the batches that are due have ended, though not for ever."""
-        await self._running.settle()
+        await self._batch_runner.settle()
 
-    def _handler(self, route: Route) -> Handler:
+    def _handler(self, route: ServerRoute) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
             return await self._serve(request, route)
 
         return handle
 
-    async def _serve(self, request: web.Request, route: Route) -> web.StreamResponse:
-        memory = self.memory
-        entry = memory.witness.arrive(memory.clock.now(), request.method, request.path[:500])
+    async def _serve(self, request: web.Request, route: ServerRoute) -> web.StreamResponse:
+        state = self.state
+        entry = state.request_log.add_request(state.clock.now(), request.method, request.path[:500])
         entry.endpoint = route.endpoint
-        decision: Decision | None = None
-        taken = Taken()
+        plan: ResponsePlan | None = None
+        body = RequestBody()
         try:
             if route.batches:
                 await self.settle()
-            incoming = Incoming(
+            incoming = IncomingRequest(
                 request.method, request.path, request.match_info, request.query, request.headers
             )
-            taken = await take(request, route, memory.shelf)
-            exchange = Exchange(memory, route.vendor or spoken_to(incoming), entry, incoming)
-            exchange.upload = taken.upload
-            decision = exchange.decide(taken.act or route.act, taken.raw)
-            return await self._send(request, entry, decision)
+            body = await read_body(request, route, state.files)
+            exchange = Exchange(state, route.vendor or guess_vendor(incoming), entry, incoming)
+            exchange.upload = body.upload
+            plan = exchange.plan_response(body.action or route.action, body.raw)
+            return await self._send(request, entry, plan)
         finally:
-            if taken.upload is not None:
-                taken.upload.path.unlink(missing_ok=True)  # unless somebody kept it
-            if decision is not None and decision.points:
-                memory.cache.keep(decision.points, memory.clock.now())
-            memory.witness.end(entry)
+            if body.upload is not None:
+                body.upload.path.unlink(missing_ok=True)  # unless somebody kept it
+            if plan is not None and plan.points:
+                state.cache.keep(plan.points, state.clock.now())
+            state.request_log.end_request(entry)
             self._write_log(entry)
 
     async def _send(
-        self, request: web.Request, entry: Entry, decision: Decision
+        self, request: web.Request, entry: LogEntry, plan: ResponsePlan
     ) -> web.StreamResponse:
         """Wait as long as the answer takes, then send it, or do not."""
-        if decision.end == "hang":
+        if plan.end == "hang":
             await self._stopping.wait()
-        elif decision.wait:
-            await asyncio.sleep(decision.wait)
+        elif plan.wait:
+            await asyncio.sleep(plan.wait)
         transport = request.transport
-        if decision.end:
+        if plan.end:
             if transport is not None:
                 transport.close()
             return web.Response(status=500)
-        response = made_of(decision)
+        response = start_response(plan)
         with suppress(ConnectionError):  # whoever asked has gone
             await response.prepare(request)
-            entry.status = decision.status
-            whole = await write(response, decision)
+            entry.status = plan.status
+            whole = await write_body(response, plan)
             if not whole and transport is not None:
                 transport.close()
             entry.delivered = transport is not None and not transport.is_closing()
         return response
 
-    def _write_log(self, entry: Entry) -> None:
+    def _write_log(self, entry: LogEntry) -> None:
         if self._log_file is not None:
             os.write(self._log_file, orjson.dumps(entry.as_json()) + b"\n")
 
@@ -156,3 +159,98 @@ def _open_log(path: str) -> int:
         raise SettingsInvalid(
             f"the log {path} cannot be written ({error.strerror}); give --log another path"
         ) from None
+
+
+T = TypeVar("T")
+_TIMEOUT = 30.0  # seconds to start, to stop, to answer a question
+
+
+class RehearsalThread:
+    """A server that runs in another thread, and what may be asked of it meanwhile."""
+
+    def __init__(self, rehearsal: RehearsalServer, loop: asyncio.AbstractEventLoop) -> None:
+        """Hold a server that listens."""
+        self._rehearsal = rehearsal
+        self._loop = loop
+        self.url = rehearsal.url
+
+    def stats(self) -> dict[str, Any]:
+        """What the requests add up to."""
+        return self._call_settled(lambda: self._rehearsal.stats)
+
+    def log(self) -> list[dict[str, Any]]:
+        """Every request so far."""
+        return self._call_settled(lambda: [entry.as_json() for entry in self._rehearsal.log])
+
+    def entries(self) -> list[LogEntry]:
+        """Every request so far, as it is kept."""
+        return self._call_settled(lambda: list(self._rehearsal.log))
+
+    def batches(self) -> list[dict[str, Any]]:
+        """Every batch that was made, in that order."""
+        return self._call_settled(lambda: self._rehearsal.batches)
+
+    def change_faults(self, script: str) -> None:
+        """Follow another script from now on."""
+        self._call_inside(lambda: self._rehearsal.state.change_faults(script))
+
+    def advance(self, seconds: float) -> None:
+        """Move the server's clock on."""
+        self._call_inside(lambda: self._rehearsal.state.clock.advance(seconds))
+
+    def reset(self) -> None:
+        """Forget what was seen, kept and taken."""
+        self._call_inside(self._rehearsal.state.reset)
+
+    def settle(self) -> None:
+        """Wait until the batches that are due have ended."""
+        self._call_settled(lambda: None)
+
+    def _call_settled(self, ask: Callable[[], T]) -> T:
+        async def call() -> T:
+            await self._rehearsal.settle()
+            return ask()
+
+        return asyncio.run_coroutine_threadsafe(call(), self._loop).result(_TIMEOUT)
+
+    def _call_inside(self, ask: Callable[[], T]) -> T:
+        async def call() -> T:
+            return ask()
+
+        return asyncio.run_coroutine_threadsafe(call(), self._loop).result(_TIMEOUT)
+
+
+@contextmanager
+def rehearsal_server(
+    *, host: str = "127.0.0.1", port: int = 0, clock: Clock | None = None, **options: Any
+) -> Iterator[RehearsalThread]:
+    """Run a server while the block runs; what else is given is the configuration's."""
+    config = ServerConfig(**options)
+    ready: Future[RehearsalThread] = Future()
+    stop = asyncio.Event()
+
+    async def serve() -> None:
+        rehearsal = RehearsalServer(config, clock)
+        try:
+            await rehearsal.start(host, port)
+            ready.set_result(RehearsalThread(rehearsal, asyncio.get_running_loop()))
+            await stop.wait()
+        finally:
+            await rehearsal.stop()
+
+    def run() -> None:
+        try:
+            asyncio.run(serve())
+        except BaseException as error:
+            if ready.done():
+                raise
+            ready.set_exception(error)
+
+    thread = Thread(target=run, name="rehearsal", daemon=True)
+    thread.start()
+    server = ready.result(_TIMEOUT)
+    try:
+        yield server
+    finally:
+        server._loop.call_soon_threadsafe(stop.set)
+        thread.join(_TIMEOUT)

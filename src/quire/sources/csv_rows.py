@@ -9,7 +9,7 @@ from typing import NamedTuple
 from quire.domain.data import Json, canonical_json
 from quire.domain.documents import Block, BlockType
 from quire.domain.errors import SourceUnreadable
-from quire.sources.scanning import Origin
+from quire.sources.source_scan import Origin
 
 TOOL = "quire-csv/1"
 REPRESENTATION = "csv_bytes"
@@ -17,7 +17,7 @@ LONGEST_FIELD = 1 << 24  # characters
 COLUMNS_SHOWN = 50
 
 
-class _Row(NamedTuple):
+class _CsvRow(NamedTuple):
     line: int
     cells: list[str]
 
@@ -37,15 +37,15 @@ class CsvRows:
         csv.field_size_limit(max(LONGEST_FIELD, csv.field_size_limit()))
         with TextIOWrapper(self.origin.open(), encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, delimiter=self.delimiter, strict=True)
-            rows = (_Row(reader.line_num, cells) for cells in reader if cells)
+            rows = (_CsvRow(reader.line_num, cells) for cells in reader if cells)
             try:
-                header = next(rows, _Row(0, [])).cells
+                header = next(rows, _CsvRow(0, [])).cells
                 self._check_header(header)
                 yield from self._blocks(header, rows)
             except csv.Error as error:
                 raise self._refusal(f"line {reader.line_num}: {error}") from error
 
-    def _blocks(self, header: list[str], rows: Iterator[_Row]) -> Iterator[Block]:
+    def _blocks(self, header: list[str], rows: Iterator[_CsvRow]) -> Iterator[Block]:
         text = None if self.text_column is None else header.index(self.text_column)
         key = None if self.key_column is None else header.index(self.key_column)
         for index, (line, cells) in enumerate(rows):

@@ -8,7 +8,7 @@ import jiter
 from quire.domain.data import Json, canonical_json
 from quire.domain.documents import Block, BlockType
 from quire.domain.errors import SourceUnreadable
-from quire.sources.scanning import BYTE_ORDER_MARK, Origin
+from quire.sources.source_scan import BYTE_ORDER_MARK, Origin
 
 TOOL = "quire-jsonl/1"
 REPRESENTATION = "jsonl_bytes"

@@ -63,10 +63,10 @@ def markdown_parts(text: str) -> MarkdownParts:
     title = ""
     above: list[_Piece] = []  # the headings that the next piece stands under
     blocks: list[Block] = []
-    for piece in _whole_pieces(_Parser().pieces(text), len(starts) - 1):
+    for piece in _separate_pieces(_MarkdownParser().pieces(text), len(starts) - 1):
         content = text[starts[piece.first] : starts[piece.after]].rstrip(" \t\r\n")
         if piece.level:
-            above = [each for each in above if each.level < piece.level]
+            above = [item for item in above if item.level < piece.level]
             title = title or (piece.title if piece.level == 1 else "")
         if content:
             start = starts[piece.first]
@@ -75,7 +75,7 @@ def markdown_parts(text: str) -> MarkdownParts:
                 type=piece.type,
                 content=content,
                 locator=offset_range(start, start + len(content)),
-                headings=tuple(each.title for each in above),
+                headings=tuple(item.title for item in above),
             )
             blocks.append(block)
         if piece.level:
@@ -83,17 +83,17 @@ def markdown_parts(text: str) -> MarkdownParts:
     return MarkdownParts(title, tuple(blocks))
 
 
-def _whole_pieces(pieces: Iterator[_Piece], lines: int) -> Iterator[_Piece]:
+def _separate_pieces(pieces: Iterator[_Piece], lines: int) -> Iterator[_Piece]:
     """Keep pieces apart and inside the text, whatever a plugin says about its lines."""
     done = 0
-    for piece in sorted(pieces, key=lambda each: each.first):
+    for piece in sorted(pieces, key=lambda item: item.first):
         first, after = max(piece.first, done), min(piece.after, lines)
         if first < after:
             done = after
             yield piece._replace(first=first, after=after)
 
 
-class _Parser:
+class _MarkdownParser:
     """Reads the block structure; inline text is looked into only where a type depends on it."""
 
     def __init__(self) -> None:
@@ -113,9 +113,9 @@ class _Parser:
                 yield self._piece(node)
 
     def _piece(self, node: SyntaxTreeNode) -> _Piece:
-        first, after = _lines(node)
+        first, after = _line_range(node)
         if node.type == "heading":
-            title = self._plain(node.children[0].content)
+            title = self._plain_text(node.children[0].content)
             return _Piece(BlockType.HEADING, first, after, int(node.tag[1:]), title)
         kind = _TYPES.get(node.type, BlockType.OTHER)
         if node.type == "paragraph" and self._is_picture(node.children[0].content):
@@ -127,25 +127,27 @@ class _Parser:
         self._parser.inline.parse(content, self._parser, {}, tokens)
         return tokens
 
-    def _plain(self, content: str) -> str:
+    def _plain_text(self, content: str) -> str:
         return " ".join("".join(_words(self._inline(content))).split())
 
     def _is_picture(self, content: str) -> bool:
         if not content.startswith(("![", "[![")):
             return False
-        tokens = [each for each in self._inline(content) if each.content.strip() or each.nesting]
-        shown = [each.type for each in tokens if each.type not in ("link_open", "link_close")]
+        tokens = [
+            token for token in self._inline(content) if token.content.strip() or token.nesting
+        ]
+        shown = [token.type for token in tokens if token.type not in ("link_open", "link_close")]
         return shown == ["image"]
 
 
-class _Lines(NamedTuple):
+class _LineRange(NamedTuple):
     first: int
     after: int
 
 
-def _lines(node: SyntaxTreeNode) -> _Lines:
+def _line_range(node: SyntaxTreeNode) -> _LineRange:
     assert node.map is not None
-    return _Lines(*node.map)
+    return _LineRange(*node.map)
 
 
 def _words(tokens: Sequence[Token]) -> Iterator[str]:
@@ -158,7 +160,7 @@ def _words(tokens: Sequence[Token]) -> Iterator[str]:
 
 def _list_pieces(node: SyntaxTreeNode) -> Iterator[_Piece]:
     cuts = dict(sorted(_cuts(node)))
-    starts = [*cuts, _lines(node).after]
+    starts = [*cuts, _line_range(node).after]
     for place, kind in enumerate(cuts.values()):
         yield _Piece(kind, starts[place], starts[place + 1])
 
@@ -172,9 +174,9 @@ def _cuts(node: SyntaxTreeNode) -> Iterator[tuple[int, BlockType]]:
                 yield from _cuts(child)
                 resumes = True
             elif resumes and child.map is not None:
-                yield _lines(child).first, BlockType.LIST_ITEM
+                yield _line_range(child).first, BlockType.LIST_ITEM
                 resumes = False
-        yield _lines(item).first, _item_type(item)
+        yield _line_range(item).first, _item_type(item)
 
 
 def _item_type(item: SyntaxTreeNode) -> BlockType:
@@ -187,6 +189,6 @@ def _item_type(item: SyntaxTreeNode) -> BlockType:
 
 def _definition_pieces(node: SyntaxTreeNode) -> Iterator[_Piece]:
     """Yield each term with its definitions."""
-    terms = [_lines(child).first for child in node.children if child.type == "dt"]
-    for first, after in zip(terms, [*terms[1:], _lines(node).after], strict=True):
+    terms = [_line_range(child).first for child in node.children if child.type == "dt"]
+    for first, after in zip(terms, [*terms[1:], _line_range(node).after], strict=True):
         yield _Piece(BlockType.DEFINITION, first, after)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from quire.kits.judge.columns import COLUMNS
-from quire.kits.judge.reading import SETTINGS
+from quire.kits.judge.experiment_file import SETTINGS
+from quire.kits.judge.experiment_tables import COLUMNS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "judge.md").read_text(encoding="utf-8")
 
@@ -15,7 +15,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "judge.md").read_text(encoding="utf
 def test_every_column_is_described_and_no_other(table: str) -> None:
     section = PAGE.partition("## Tables")[2].partition("## Metrics")[0]
     described = re.split(r"^\*\*", section, flags=re.MULTILINE)[1:]
-    (text,) = [each for each in described if each.startswith(f"{table}**")]
+    (text,) = [item for item in described if item.startswith(f"{table}**")]
     cells = "".join(
         line.split("|")[1] if line.startswith("|") else line for line in text.split("\n")
     )

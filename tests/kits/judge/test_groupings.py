@@ -5,20 +5,20 @@ from typing import Any
 
 import pytest
 
-from quire.domain.groupings import Driven, Part, Surroundings
+from quire.domain.groupings import DriverItem, GroupingContext, Part
 from quire.domain.ids import DocumentId
-from quire.kits.judge.display import RANDOMIZATIONS
 from quire.kits.judge.experiment import Experiment, all_pairs
 from quire.kits.judge.groupings import JudgeGivenTargets, JudgeSamples, JudgeTargets
+from quire.kits.judge.randomization import RANDOMIZATIONS
 from quire.kits.judge.recipe import RUBRIC_GEN, SCORE_GEN, recipe_of
 from tests.kits.judge.examples import experiment
 
 DOCUMENTS = tuple(DocumentId(number) for number in (11, 12, 13, 14, 15))
 
 
-def _around(of: Experiment, stage: str = SCORE_GEN, **settings: Any) -> Surroundings:
-    made = {each.name: each for each in recipe_of(of).stages}[stage]
-    return Surroundings(
+def _context(of: Experiment, stage: str = SCORE_GEN, **settings: Any) -> GroupingContext:
+    made = {item.name: item for item in recipe_of(of).stages}[stage]
+    return GroupingContext(
         parameters={},
         settings={**made.settings, **settings},
         samples=made.samples,
@@ -28,16 +28,16 @@ def _around(of: Experiment, stage: str = SCORE_GEN, **settings: Any) -> Surround
 
 
 def _rubrics(of: Experiment) -> list[Part]:
-    return list(JudgeSamples().fan(Driven(0), _around(of, RUBRIC_GEN)))
+    return list(JudgeSamples().fan(DriverItem(0), _context(of, RUBRIC_GEN)))
 
 
 def _targets(of: Experiment) -> list[Part]:
-    around = _around(of)
+    context = _context(of)
     return [
         part
         for key, rubric in enumerate(_rubrics(of))
         for part in JudgeTargets().fan(
-            Driven(key, rubric.model, rubric.sample, rubric.part), around
+            DriverItem(key, rubric.model, rubric.sample, rubric.part), context
         )
     ]
 
@@ -51,7 +51,7 @@ def test_each_sample_of_each_model_is_one_task_and_models_share_its_seed() -> No
     parts = _rubrics(experiment(samples=30))
 
     assert len(parts) == 90
-    assert JudgeSamples().count(1, _around(experiment(samples=30), RUBRIC_GEN)) == 90
+    assert JudgeSamples().count(1, _context(experiment(samples=30), RUBRIC_GEN)) == 90
     assert [part.sample for part in parts[:4]] == [0, 0, 0, 1]
     seeds = _by_model(parts, "seed")
     assert len(set(map(str, seeds.values()))) == 1
@@ -69,7 +69,7 @@ def test_the_number_of_scores_is_the_stated_one(size: int, swaps: Any) -> None:
 
     rubrics, bundled = 6, -(-5 // size)
     assert len(parts) == (rubrics + 2 * 2 * len(pairs)) * bundled
-    assert JudgeTargets().count(rubrics, _around(wanted)) == len(parts)
+    assert JudgeTargets().count(rubrics, _context(wanted)) == len(parts)
     assert sum(part.part["is_swap"] is True for part in parts) == 2 * 2 * len(pairs) * bundled
 
 
@@ -140,19 +140,19 @@ def test_a_swap_is_judged_by_the_rival_with_labels_of_its_own() -> None:
 
 
 def test_a_given_rubric_is_judged_in_every_sample_by_every_model() -> None:
-    around = _around(experiment())._replace(samples=2, models=experiment().models)
+    context = _context(experiment())._replace(samples=2, models=experiment().models)
 
-    parts = list(JudgeGivenTargets().fan(Driven(0), around))
+    parts = list(JudgeGivenTargets().fan(DriverItem(0), context))
 
-    assert len(parts) == JudgeGivenTargets().count(1, around) == 2 * 3 * 5
+    assert len(parts) == JudgeGivenTargets().count(1, context) == 2 * 3 * 5
     assert not any(part.part["is_swap"] for part in parts)
     assert len(set(map(str, _by_model(parts, "labels").values()))) == 1
 
 
 def test_rubrics_of_another_kind_of_stage_are_displayed_by_seeds_too() -> None:
-    around = _around(experiment())
+    context = _context(experiment())
 
-    (first, *_) = JudgeTargets().fan(Driven(3, "simulated/a", 1), around)
+    (first, *_) = JudgeTargets().fan(DriverItem(3, "simulated/a", 1), context)
 
     assert first.part["seed"] == _rubrics(experiment())[-1].part["seed"]
 
@@ -174,11 +174,11 @@ def test_the_same_call_gives_the_same_parts() -> None:
     ],
 )
 def test_settings_that_cannot_be_used_are_told(settings: dict[str, Any], expected: str) -> None:
-    (mistake,) = JudgeTargets().mistakes(_around(experiment(), **settings))
+    (mistake,) = JudgeTargets().mistakes(_context(experiment(), **settings))
 
     assert mistake.startswith(expected)
 
 
 def test_a_stage_without_a_seed_is_told() -> None:
-    assert JudgeSamples().mistakes(Surroundings({}, {}, 1, ("a",))) == ["seed is missing"]
-    assert JudgeTargets().mistakes(_around(experiment())) == []
+    assert JudgeSamples().mistakes(GroupingContext({}, {}, 1, ("a",))) == ["seed is missing"]
+    assert JudgeTargets().mistakes(_context(experiment())) == []

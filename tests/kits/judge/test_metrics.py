@@ -12,15 +12,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.kits.judge.bundle_files import write_tables
-from quire.kits.judge.display import RANDOMIZATIONS
-from quire.kits.judge.estimating import divergence, entropy, ratio, resampled, share
 from quire.kits.judge.experiment import Experiment, GroundTruth, all_pairs
-from quire.kits.judge.metrics import Figures, Metrics, measure, metrics_as_json
-from quire.kits.judge.scores import Score, scores_of
-from quire.kits.judge.tables import tables
+from quire.kits.judge.experiment_tables import make_tables
+from quire.kits.judge.metrics import (
+    Figures,
+    Metrics,
+    Score,
+    divergence,
+    entropy,
+    measure,
+    metrics_as_json,
+    ratio,
+    resample,
+    scores_of,
+    share,
+)
+from quire.kits.judge.randomization import RANDOMIZATIONS
+from quire.kits.judge.table_files import write_tables
 from tests.kits.judge.examples import experiment
-from tests.kits.judge.pretended import Pretended
+from tests.kits.judge.fake_run import FakeRun
 
 EXPERIMENTS = {
     "single": {"method": "single", "scale_size": 3},
@@ -44,13 +54,13 @@ def _experiment(name: str) -> Experiment:
 def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """An experiment's metrics, and its exported scores as a frame."""
     wanted = _experiment(request.param)
-    rows = Pretended(wanted).rows()
+    rows = FakeRun(wanted).rows()
     folder: Path = tmp_path_factory.mktemp("metrics")
     write_tables(rows, folder)
     frame = pandas.read_csv(folder / "scores.csv")
     frame["stages"] = frame.decoded_scores.fillna("null").map(json.loads)
     metrics = measure(
-        scores_of(tables(rows)["scores"]),
+        scores_of(make_tables(rows)["scores"]),
         tag=wanted.experiment_tag,
         scale_size=wanted.scale_size,
         seed=3,
@@ -80,7 +90,7 @@ def _check(figures: Figures, frame: Any, size: int) -> None:
     assert _same(figures.stage_entropy.value, -sum(p * log2(p) for p in masses if p))
     assert _same(figures.critic_agreement.value, parsed.expert_agreement_prob.mean())
     assert _same(figures.accuracy.value, (answered.stages.map(str) == "[2]").mean())
-    assert _same(figures.coverage.value, answered.stages.map(lambda each: 2 in each).mean())
+    assert _same(figures.coverage.value, answered.stages.map(lambda item: 2 in item).mean())
     assert _same(figures.stage_error.value, (expected - 2).abs().mean())
     shares = masses.reindex(range(1, size + 1)).fillna(0)
     assert all(map(_same, figures.stage_shares, shares))
@@ -91,7 +101,7 @@ def test_figures_equal_an_independent_computation(both: tuple[Metrics, Any]) -> 
     own = frame[~frame.is_swap]
 
     _check(metrics.overall, own, metrics.scale_size)
-    assert [each.model for each in metrics.by_model] == list(own.model_id.unique())
+    assert [item.model for item in metrics.by_model] == list(own.model_id.unique())
     for figures in metrics.by_model:
         _check(figures, own[own.model_id == figures.model], metrics.scale_size)
 
@@ -106,7 +116,7 @@ def test_intervals_hold_their_figure(both: tuple[Metrics, Any]) -> None:
 
 def test_divergence_equals_an_independent_computation(both: tuple[Metrics, Any]) -> None:
     metrics, _ = both
-    shares = {each.model: each.stage_shares for each in metrics.by_model}
+    shares = {figures.model: figures.stage_shares for figures in metrics.by_model}
 
     for one, other in combinations(shares, 2):
         mixed = [(a + b) / 2 for a, b in zip(shares[one], shares[other], strict=True)]
@@ -121,8 +131,8 @@ def test_divergence_equals_an_independent_computation(both: tuple[Metrics, Any])
 
 def test_deltas_match_samples_and_bundles(both: tuple[Metrics, Any]) -> None:
     metrics, frame = both
-    answered = frame[frame.stages.map(lambda each: bool(each))].copy()
-    answered["expected"] = answered.stages.map(lambda each: sum(each) / len(each))
+    answered = frame[frame.stages.map(lambda item: bool(item))].copy()
+    answered["expected"] = answered.stages.map(lambda item: sum(item) / len(item))
     keys = ["sample_ordinal", "bundle_signature"]
     own = answered[~answered.is_swap]
     for delta in metrics.deltas:
@@ -199,7 +209,7 @@ def test_resampling_finds_the_error_of_a_mean() -> None:
     random = Random(1)
     clusters = [(random.gauss(10, 2), 1.0) for _ in range(200)]
 
-    found = resampled(clusters, ratio, 200, 1)
+    found = resample(clusters, ratio, 200, 1)
 
     assert found.low is not None
     assert found.high is not None

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from quire.domain.recipes import Recipe, Stage
-from quire.kits.judge.display import RANDOMIZATIONS, surface
 from quire.kits.judge.experiment import Experiment, ScaleStage, all_pairs
+from quire.kits.judge.randomization import RANDOMIZATIONS, scale_display
 from quire.kits.judge.recipe import recipe_of
-from quire.plan.templating import compile_template
-from quire.recipes.checking import check_recipe
-from quire.recipes.registry import builtin_registry
-from quire.simulated.prompting import read_prompt
+from quire.plan.templates import compile_template
+from quire.recipes.plugin_registry import builtin_registry
+from quire.recipes.recipe_checks import check_recipe
+from quire.simulated.judge_prompts import read_prompt
 from tests.kits.judge.examples import experiment
-from tests.kits.judge.pretended import GROUPINGS
+from tests.kits.judge.fake_run import GROUPINGS
 
 RUBRIC = tuple(ScaleStage(label=f"L{n}", criteria=("x", "y")) for n in range(4))
 VIEWS = {"raw": "RAW TEXT", "cleaned": "CLEAN TEXT", "neutralized": "NEUTRAL TEXT"}
@@ -32,22 +32,22 @@ def _scale(size: int) -> list[dict[str, Any]]:
     ]
 
 
-def _asked(of: Experiment, stage: str, **variables: Any) -> str:
+def _render_prompt(of: Experiment, stage: str, **variables: Any) -> str:
     recipe = recipe_of(of)
     template = compile_template(_stages(recipe)[stage].prompt)
     return template.render({"parameters": recipe.parameters, **variables})
 
 
 def _score_prompt(of: Experiment) -> str:
-    shown = surface(1, of.scale_size, of.randomizations)
+    display = scale_display(1, of.scale_size, of.randomizations)
     part = {
         **{
-            name: each if isinstance(each, bool) else list(each)
-            for name, each in shown._asdict().items()
+            name: item if isinstance(item, bool) else list(item)
+            for name, item in display._asdict().items()
         },
         "evidence_labels": [f"E{n}" for n in range(1, of.evidence_bundle_size + 1)],
     }
-    return _asked(
+    return _render_prompt(
         of,
         "score_gen",
         part=part,
@@ -110,7 +110,7 @@ def test_the_recipe_has_no_mistakes(wanted: Experiment) -> None:
 
 @pytest.mark.parametrize("size", [2, 3, 4, 5, 8])
 def test_a_rubric_is_asked_for_with_its_number_of_stages(size: int) -> None:
-    asked = _asked(experiment(scale_size=size), "rubric_gen")
+    asked = _render_prompt(experiment(scale_size=size), "rubric_gen")
 
     assert f"exactly {size} stages" in asked
     assert asked.endswith(f"{size}) Label :: criterion; criterion; criterion")
@@ -136,10 +136,10 @@ def test_a_plain_scale_is_shown_in_order_with_its_labels() -> None:
 def test_a_randomized_scale_hides_labels_and_order() -> None:
     asked = _score_prompt(experiment(randomizations=RANDOMIZATIONS, scale_size=5))
 
-    shown = surface(1, 5, RANDOMIZATIONS)
+    display = scale_display(1, 5, RANDOMIZATIONS)
     assert re.findall(r"^\[.*$", asked, re.MULTILINE) == [
-        f"[{shown.tokens[number - 1]}] sign {number}a; sign {number}b; sign {number}c"
-        for number in shown.order
+        f"[{display.tokens[number - 1]}] sign {number}a; sign {number}b; sign {number}c"
+        for number in display.order
     ]
     assert "Label" not in asked
     assert "in no particular order" in asked
@@ -175,7 +175,7 @@ def test_the_critic_sees_what_the_scorer_saw_and_not_a_word_more_of_the_scale() 
     wanted = experiment(randomizations=RANDOMIZATIONS)
     surface_shown = _score_prompt(wanted)
 
-    asked = _asked(
+    asked = _render_prompt(
         wanted, "score_critic", judged={"asked": surface_shown, "answer": "It is.\nVERDICT: x"}
     )
 
@@ -188,7 +188,7 @@ def test_the_critic_sees_what_the_scorer_saw_and_not_a_word_more_of_the_scale() 
 
 
 def test_the_critic_of_a_rubric_sees_its_stages() -> None:
-    asked = _asked(experiment(), "rubric_critic", judged={"data": {"stages": _scale(4)}})
+    asked = _render_prompt(experiment(), "rubric_critic", judged={"data": {"stages": _scale(4)}})
 
     assert "4) Label 4 :: sign 4a; sign 4b; sign 4c" in asked
     assert asked.endswith(
@@ -211,17 +211,19 @@ def test_the_simulated_model_understands_every_prompt(method: str, abstain: bool
     stages = _stages(recipe_of(wanted))
     scored = _score_prompt(wanted)
     prompts = {
-        "rubric_gen": _asked(wanted, "rubric_gen"),
-        "rubric_critic": _asked(wanted, "rubric_critic", judged={"data": {"stages": _scale(5)}}),
+        "rubric_gen": _render_prompt(wanted, "rubric_gen"),
+        "rubric_critic": _render_prompt(
+            wanted, "rubric_critic", judged={"data": {"stages": _scale(5)}}
+        ),
         "score_gen": scored,
-        "score_critic": _asked(
+        "score_critic": _render_prompt(
             wanted, "score_critic", judged={"asked": scored, "answer": "So.\nVERDICT: x"}
         ),
     }
 
     read = {name: read_prompt(stages[name].instructions, text) for name, text in prompts.items()}
 
-    assert {name: each.marker for name, each in read.items() if each} == {
+    assert {name: call.marker for name, call in read.items() if call} == {
         "rubric_gen": "RUBRIC",
         "rubric_critic": "QUALITY",
         "score_gen": "VERDICT",
@@ -231,7 +233,7 @@ def test_the_simulated_model_understands_every_prompt(method: str, abstain: bool
     assert rubric is not None
     assert score is not None
     assert rubric.stages == 5
-    shown = surface(1, 5, RANDOMIZATIONS)
-    assert score.identifiers == tuple(shown.tokens[number - 1] for number in shown.order)
+    display = scale_display(1, 5, RANDOMIZATIONS)
+    assert score.identifiers == tuple(display.tokens[number - 1] for number in display.order)
     assert (score.several, score.abstain) == (method == "subset", abstain)
     assert "RAW TEXT" in score.material

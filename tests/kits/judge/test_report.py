@@ -11,13 +11,12 @@ import pytest
 from quire.domain.errors import Conflict, UsageError
 from quire.kits.judge.charts import MODEL_COLOURS, stage_colours
 from quire.kits.judge.experiment import Experiment, GroundTruth, all_pairs
-from quire.kits.judge.reading import read_experiment
+from quire.kits.judge.experiment_file import read_experiment, write_example
+from quire.kits.judge.experiment_rows import ExperimentRows
 from quire.kits.judge.recipe import planned_tasks, recipe_of
 from quire.kits.judge.report import metrics_of, write_report
-from quire.kits.judge.rows import ExperimentRows
-from quire.kits.judge.starting import write_example
 from tests.kits.judge.examples import experiment
-from tests.kits.judge.pretended import Pretended
+from tests.kits.judge.fake_run import FakeRun
 
 PLOTS = {
     "abstain_rate",
@@ -36,7 +35,7 @@ PLOTS = {
 @pytest.fixture(scope="module")
 def rows() -> ExperimentRows:
     """A run of everything that a report can show, with names that would break a page."""
-    return Pretended(
+    return FakeRun(
         experiment(
             concept="order & <b>law</b>",
             method="subset",
@@ -110,9 +109,11 @@ def test_the_page_says_what_the_metrics_say(folder: Path, rows: ExperimentRows) 
     for figures in metrics.by_model:
         assert f"{figures.abstain_rate.value:.1%}" in page.words
         assert f"{figures.expected_stage.value:.2f}" in page.words
-    told = json.loads((folder / "metrics.json").read_text())
-    assert told["overall"]["expected_stage"]["value"] == metrics.overall.expected_stage.value
-    assert told["by_model"][0]["model"] == "a/<one>"
+    metrics_json = json.loads((folder / "metrics.json").read_text())
+    assert (
+        metrics_json["overall"]["expected_stage"]["value"] == metrics.overall.expected_stage.value
+    )
+    assert metrics_json["by_model"][0]["model"] == "a/<one>"
 
 
 def test_pictures_on_the_page_follow_its_colours(folder: Path) -> None:
@@ -132,7 +133,7 @@ def test_the_same_rows_make_the_same_page(
 
 
 def test_a_run_without_scores_has_a_report_too(tmp_path: Path) -> None:
-    whole = Pretended(experiment(models=("only/one",)), failing=1).rows()
+    whole = FakeRun(experiment(models=("only/one",)), failing=1).rows()
 
     written = write_report(whole, tmp_path)
 
@@ -173,12 +174,12 @@ def test_the_example_can_be_run_as_it_is(tmp_path: Path) -> None:
     ],
 )
 def test_planned_tasks_are_those_that_a_run_has(wanted: Experiment, total: int) -> None:
-    rows = Pretended(wanted, failing=0).rows()
+    rows = FakeRun(wanted, failing=0).rows()
 
     planned = planned_tasks(wanted)
 
     assert sum(planned.values()) == total == len(rows.tasks)
-    assert {name: len(list(rows.stage(name))) for name in planned} == planned
+    assert {name: len(list(rows.tasks_of_stage(name))) for name in planned} == planned
 
 
 def test_a_usual_experiment_has_as_many_tasks_as_was_said() -> None:

@@ -123,9 +123,9 @@ ANSWERS: dict[str, tuple[dict[str, Any], Reply]] = {
 }
 
 
-def error(kind: str, told: str = "Something.", code: str = "") -> dict[str, Any]:
+def error(kind: str, detail: str = "Something.", code: str = "") -> dict[str, Any]:
     """An error as it comes."""
-    inner = {"type": kind, "message": told, **({"details": {"error_code": code}} if code else {})}
+    inner = {"type": kind, "message": detail, **({"details": {"error_code": code}} if code else {})}
     return {"type": "error", "error": inner, "request_id": "req_011CSHoEeqs5C35K2UUqR7Fy"}
 
 

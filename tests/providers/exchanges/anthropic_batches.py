@@ -5,7 +5,7 @@ from typing import Any
 
 from anthropic.types.messages import MessageBatch, MessageBatchIndividualResponse
 
-from tests.providers.desks import NONCE
+from tests.providers.batch_servers import NONCE
 from tests.providers.exchanges.anthropic import ANSWER, block, message
 
 REF = "msgbatch_1"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.providers.desks import NONCE
+from tests.providers.batch_servers import NONCE
 from tests.providers.exchanges.google import ANSWER, generated
 
 REF = "batches/abc123"

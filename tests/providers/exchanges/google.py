@@ -104,9 +104,9 @@ ANSWERS: dict[str, tuple[dict[str, Any], Reply]] = {
 }
 
 
-def error(code: int, status: str, told: str = "Something.", *details: Any) -> dict[str, Any]:
+def error(code: int, status: str, detail: str = "Something.", *details: Any) -> dict[str, Any]:
     """An error as it comes."""
-    inner = {"code": code, "message": told, "status": status}
+    inner = {"code": code, "message": detail, "status": status}
     return {"error": {**inner, **({"details": list(details)} if details else {})}}
 
 
@@ -125,7 +125,7 @@ def quota(*names: str) -> dict[str, Any]:
 def violation(*fields: str) -> dict[str, Any]:
     """The detail that says which parts of a call are wrong."""
     kind = "type.googleapis.com/google.rpc.BadRequest"
-    return {"@type": kind, "fieldViolations": [{"field": each} for each in fields]}
+    return {"@type": kind, "fieldViolations": [{"field": field} for field in fields]}
 
 
 RETRY_INFO = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "17.5s"}

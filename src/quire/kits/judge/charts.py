@@ -1,18 +1,136 @@
-"""Charts: the pictures of an experiment, each a function from figures to marks."""
+"""Charts: the pictures of an experiment, as PNG, as SVG or as a part of a page."""
 
+import io
+import re
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from math import log2
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from quire.kits.judge.drawing import Chart, Theme
-from quire.kits.judge.estimating import Estimate
-from quire.kits.judge.metrics import Metrics
-from quire.kits.judge.scores import Score
+from quire.domain.errors import UsageError
+from quire.kits.judge.metrics import Estimate, Metrics, Score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
+
+
+DOTS_PER_INCH = 160
+
+
+class Theme(NamedTuple):
+    """The colours that change with light and dark."""
+
+    ink: str
+    muted: str
+    line: str
+    paper: str
+
+
+LIGHT = Theme(ink="#1d2430", muted="#667085", line="#dfe3ea", paper="#ffffff")
+# Colours nobody would draw with: each is exchanged for the page's own.
+_MARKED = Theme(ink="#010101", muted="#020202", line="#030303", paper="#040404")
+_VARIABLES = {getattr(_MARKED, name): f"var(--{name})" for name in Theme._fields}
+
+
+class Chart(NamedTuple):
+    """One picture of an experiment, not yet drawn."""
+
+    name: str  # of its files
+    title: str
+    note: str  # how to read it
+    height: float  # inches
+    draw: Callable[["Axes", Theme], None]
+    width: float = 6.0  # inches
+
+
+def as_png(chart: Chart) -> bytes:
+    """A picture with its title, on white."""
+    return _render_chart(chart, LIGHT, "png", titled=True)
+
+
+def as_svg(chart: Chart) -> bytes:
+    """The same, at any size."""
+    return _render_chart(chart, LIGHT, "svg", titled=True)
+
+
+def as_html(chart: Chart) -> str:
+    """A piece of HTML without a title, in the colours of the page around it."""
+    text = _render_chart(chart, _MARKED, "svg", titled=False).decode()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'<g id="[^"]*"', "<g", text)  # names that every picture on the page would share
+    text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
+    text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
+    for colour, variable in _VARIABLES.items():
+        text = text.replace(colour, variable)
+    return text
+
+
+def require_matplotlib() -> None:
+    """Refuse early where the drawing library is not installed."""
+    try:
+        import matplotlib  # noqa: F401  # only reports need it
+    except ImportError:
+        raise UsageError(
+            "plots need matplotlib; install it with: pip install 'quire[report]'"
+        ) from None
+
+
+def _render_chart(chart: Chart, theme: Theme, form: str, *, titled: bool) -> bytes:
+    with _settings(chart, theme):
+        figure = _figure(chart, theme, titled=titled)
+        file = io.BytesIO()
+        # no date and no version: the same figures make the same bytes
+        metadata = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
+        figure.savefig(file, format=form, dpi=DOTS_PER_INCH, metadata=metadata)
+    return file.getvalue()
+
+
+def _figure(chart: Chart, theme: Theme, *, titled: bool) -> "Figure":
+    from matplotlib.figure import Figure  # slow to import; only reports need it
+
+    figure = Figure(figsize=(chart.width, chart.height), layout="constrained")
+    axes = figure.add_subplot()
+    chart.draw(axes, theme)
+    if titled:
+        axes.set_title(chart.title, loc="left", color=theme.ink, fontweight="bold", pad=12)
+    return figure
+
+
+def _settings(chart: Chart, theme: Theme) -> AbstractContextManager[None]:
+    from matplotlib import rc_context  # slow to import; only reports need it
+
+    chosen: dict[Any, Any] = {
+        "text.parse_math": False,  # a name with two $ is a name
+        "svg.fonttype": "none",  # text stays text
+        "svg.hashsalt": chart.name,
+        "font.family": "DejaVu Sans",
+        "font.size": 9,
+        "text.color": theme.ink,
+        "axes.edgecolor": theme.line,
+        "axes.labelcolor": theme.muted,
+        "axes.facecolor": "none",
+        "figure.facecolor": theme.paper if theme is LIGHT else "none",
+        "savefig.facecolor": theme.paper if theme is LIGHT else "none",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.spines.left": False,
+        "axes.axisbelow": True,
+        "xtick.color": theme.line,
+        "xtick.labelcolor": theme.muted,
+        "ytick.color": theme.line,
+        "ytick.labelcolor": theme.ink,
+        "ytick.major.size": 0,
+        "grid.color": theme.line,
+        "grid.linewidth": 0.8,
+        "legend.frameon": False,
+        "legend.labelcolor": theme.ink,
+    }
+    return rc_context(chosen)
+
 
 MODEL_COLOURS = (
     "#3b74c4", "#d9822b", "#2f9e78", "#b4559a", "#8068c9", "#b39b1e", "#3a9fb5", "#c8554e",
@@ -34,25 +152,25 @@ def charts_of(metrics: Metrics, scores: Sequence[Score]) -> list[Chart]:
             "Share of decoded verdicts on each stage, weakest first; a verdict that names several"
             " stages counts for each in part. Grey: the model abstained.",
             tall,
-            partial(_stages, metrics),
+            partial(_draw_stages, metrics),
         ),
-        _dots(metrics, "expected_stage", (1, metrics.scale_size), slim),
-        _dots(metrics, "abstain_rate", (0, 1), slim),
-        _dots(metrics, "singleton_rate", (0, 1), slim),
-        _dots(metrics, "stage_entropy", (0, log2(metrics.scale_size)), slim),
+        _dot_chart(metrics, "expected_stage", (1, metrics.scale_size), slim),
+        _dot_chart(metrics, "abstain_rate", (0, 1), slim),
+        _dot_chart(metrics, "singleton_rate", (0, 1), slim),
+        _dot_chart(metrics, "stage_entropy", (0, log2(metrics.scale_size)), slim),
         Chart(
             "critic_agreement",
             "How sure the critics are",
             "Critics' estimates that experts would agree with the verdict: share of each model's"
             " verdicts by estimate, the mean marked.",
             2.6,
-            partial(_agreement, metrics, scores),
+            partial(_draw_agreement, metrics, scores),
         ),
     ]
-    if any(each.accuracy.value is not None for each in metrics.by_model):
-        charts.append(_dots(metrics, "accuracy", (0, 1), slim))
+    if any(figures.accuracy.value is not None for figures in metrics.by_model):
+        charts.append(_dot_chart(metrics, "accuracy", (0, 1), slim))
     if rows > 1:
-        charts += _between_models(metrics)
+        charts += _comparison_charts(metrics)
     return charts
 
 
@@ -81,7 +199,7 @@ def stage_colours(count: int) -> list[str]:
     ]  # fmt: skip
 
 
-def _between_models(metrics: Metrics) -> list[Chart]:
+def _comparison_charts(metrics: Metrics) -> list[Chart]:
     rows = len(metrics.by_model)
     charts = [
         Chart(
@@ -90,7 +208,7 @@ def _between_models(metrics: Metrics) -> list[Chart]:
             "Jensen–Shannon divergence between the models' stage distributions in bits: 0 the"
             " same, 1 nothing in common.",
             1.6 + 0.5 * rows,
-            partial(_divergence, metrics),
+            partial(_draw_divergence, metrics),
         ),
         Chart(
             "matched_deltas",
@@ -98,32 +216,32 @@ def _between_models(metrics: Metrics) -> list[Chart]:
             "Expected stage of the first model less that of the second, where both judged the"
             " same bundle in the same sample; 95 % intervals over samples.",
             0.85 + 0.42 * len(metrics.deltas),
-            partial(_deltas, [(f"{d.of} − {d.against}", d.stages) for d in metrics.deltas]),
+            partial(_draw_deltas, [(f"{d.of} − {d.against}", d.stages) for d in metrics.deltas]),
         ),
     ]
     if metrics.swap_deltas:
-        told = [(f"{d.of} on {d.against}", d.stages) for d in metrics.swap_deltas]
+        estimates = [(f"{d.of} on {d.against}", d.stages) for d in metrics.swap_deltas]
         charts.append(
             Chart(
                 "swap_deltas",
                 "Judging on a rival's rubric",
                 "Expected stage on the rival's rubric less that on the model's own, for the same"
                 " sample and bundle; 95 % intervals over samples.",
-                0.85 + 0.42 * len(told),
-                partial(_deltas, told),
+                0.85 + 0.42 * len(estimates),
+                partial(_draw_deltas, estimates),
             )
         )
     return charts
 
 
-def _dots(metrics: Metrics, name: str, ends: tuple[float, float], height: float) -> Chart:
+def _dot_chart(metrics: Metrics, name: str, ends: tuple[float, float], height: float) -> Chart:
     title, note = _DOT_CHARTS[name]
-    told = [(each.model, getattr(each, name)) for each in metrics.by_model]
-    return Chart(name, title, note, height, partial(_draw_dots, told, ends))
+    estimates = [(figures.model, getattr(figures, name)) for figures in metrics.by_model]
+    return Chart(name, title, note, height, partial(_draw_dots, estimates, ends))
 
 
 def _draw_dots(
-    told: Sequence[tuple[str, Estimate]], ends: tuple[float, float], axes: "Axes", theme: Theme
+    estimates: Sequence[tuple[str, Estimate]], ends: tuple[float, float], axes: "Axes", theme: Theme
 ) -> None:
     low, high = ends
     axes.set_xlim(low - 0.02 * (high - low), high + 0.02 * (high - low))
@@ -133,28 +251,32 @@ def _draw_dots(
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     elif low == 1:
         axes.set_xticks(range(1, int(high) + 1))
-    _estimates(axes, theme, told, "{:.1%}".format if rate else "{:.2f}".format, coloured=True)
+    _draw_estimates(
+        axes, theme, estimates, "{:.1%}".format if rate else "{:.2f}".format, coloured=True
+    )
 
 
-def _deltas(told: Sequence[tuple[str, Estimate]], axes: "Axes", theme: Theme) -> None:
-    ends = [abs(end or 0.0) for _, found in told for end in (found.value, found.low, found.high)]
+def _draw_deltas(estimates: Sequence[tuple[str, Estimate]], axes: "Axes", theme: Theme) -> None:
+    ends = [
+        abs(end or 0.0) for _, found in estimates for end in (found.value, found.low, found.high)
+    ]
     reach = max(0.1, *ends) * 1.15
     axes.set_xlim(-reach, reach)
     axes.grid(axis="x")
     axes.axvline(0, color=theme.muted, linewidth=1)
     axes.set_xlabel("stages")
-    _estimates(axes, theme, told, "{:+.2f}".format, coloured=False)
+    _draw_estimates(axes, theme, estimates, "{:+.2f}".format, coloured=False)
 
 
-def _estimates(
+def _draw_estimates(
     axes: "Axes",
     theme: Theme,
-    told: Sequence[tuple[str, Estimate]],
-    shown: Callable[[float], str],
+    estimates: Sequence[tuple[str, Estimate]],
+    format_value: Callable[[float], str],
     *,
     coloured: bool,
 ) -> None:
-    for place, (_, found) in enumerate(told):
+    for place, (_, found) in enumerate(estimates):
         colour = MODEL_COLOURS[place % len(MODEL_COLOURS)] if coloured else MODEL_COLOURS[0]
         if found.value is None:
             continue
@@ -162,18 +284,18 @@ def _estimates(
             axes.hlines(place, found.low, found.high, color=colour, linewidth=2.4, alpha=0.55)
         axes.plot(found.value, place, "o", color=colour, markersize=7, markeredgecolor=theme.paper)
         axes.annotate(
-            shown(found.value), (found.value, place), (0, 7), textcoords="offset points",
+            format_value(found.value), (found.value, place), (0, 7), textcoords="offset points",
             ha="center", color=theme.muted, fontsize=8,
         )  # fmt: skip
-    _named(axes, [name for name, _ in told])
+    _label_rows(axes, [name for name, _ in estimates])
 
 
-def _stages(metrics: Metrics, axes: "Axes", theme: Theme) -> None:
+def _draw_stages(metrics: Metrics, axes: "Axes", theme: Theme) -> None:
     colours = [*stage_colours(metrics.scale_size), _ABSTAINED]
     names = [*(f"stage {n}" for n in range(1, metrics.scale_size + 1)), "abstained"]
     for place, figures in enumerate(metrics.by_model):
         abstained = figures.abstain_rate.value or 0.0
-        parts = [*(each * (1 - abstained) for each in figures.stage_shares), abstained]
+        parts = [*(share * (1 - abstained) for share in figures.stage_shares), abstained]
         begin = 0.0
         for number, (part, colour) in enumerate(zip(parts, colours, strict=True)):
             axes.barh(
@@ -189,22 +311,22 @@ def _stages(metrics: Metrics, axes: "Axes", theme: Theme) -> None:
             begin += part
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    _named(axes, [each.model for each in metrics.by_model])
+    _label_rows(axes, [item.model for item in metrics.by_model])
     axes.legend(
         loc="lower left", bbox_to_anchor=(0, 1), ncols=min(6, len(names)), fontsize=8,
         handlelength=1, handleheight=1, columnspacing=1.2,
     )  # fmt: skip
 
 
-def _divergence(metrics: Metrics, axes: "Axes", theme: Theme) -> None:
-    models = [each.model for each in metrics.by_model]
+def _draw_divergence(metrics: Metrics, axes: "Axes", theme: Theme) -> None:
+    models = [figures.model for figures in metrics.by_model]
     found = [[metrics.divergence[one][other] for other in models] for one in models]
-    known = (each for row in found for each in row if each is not None)
+    known = (item for row in found for item in row if item is not None)
     most = max(_FAINT, *known, 0.0)
     for place, row in enumerate(found):
         for other, value in enumerate(row):
             strength = 0.0 if value is None else value / most
-            axes.add_patch(_cell(other, place, strength))
+            axes.add_patch(_matrix_cell(other, place, strength))
             axes.text(
                 other, place, "–" if value is None else f"{value:.3f}", ha="center", va="center",
                 color="#ffffff" if strength > 0.6 else theme.ink, fontsize=8.5,
@@ -213,11 +335,11 @@ def _divergence(metrics: Metrics, axes: "Axes", theme: Theme) -> None:
     axes.set_xticks(range(len(models)), [name.replace("/", "/\n") for name in models])
     axes.tick_params(axis="x", length=0, labelcolor=theme.ink)
     axes.spines["bottom"].set_visible(False)
-    _named(axes, models)
+    _label_rows(axes, models)
     axes.set_ylim(len(models) - 0.5, -0.5)
 
 
-def _cell(x: int, y: int, strength: float) -> "Rectangle":
+def _matrix_cell(x: int, y: int, strength: float) -> "Rectangle":
     from matplotlib.patches import Rectangle  # slow; only reports need it
 
     return Rectangle(
@@ -226,13 +348,13 @@ def _cell(x: int, y: int, strength: float) -> "Rectangle":
     )  # fmt: skip
 
 
-def _agreement(metrics: Metrics, scores: Sequence[Score], axes: "Axes", theme: Theme) -> None:
+def _draw_agreement(metrics: Metrics, scores: Sequence[Score], axes: "Axes", theme: Theme) -> None:
     edges = [place / _BINS for place in range(_BINS + 1)]
     for place, figures in enumerate(metrics.by_model):
         heard = [
-            each.agreement
-            for each in scores
-            if each.model == figures.model and each.agreement is not None and not each.is_swap
+            score.agreement
+            for score in scores
+            if score.model == figures.model and score.agreement is not None and not score.is_swap
         ]
         if not heard:
             continue
@@ -253,6 +375,6 @@ def _agreement(metrics: Metrics, scores: Sequence[Score], axes: "Axes", theme: T
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, fontsize=8, handlelength=1.4)
 
 
-def _named(axes: "Axes", names: Sequence[str]) -> None:
+def _label_rows(axes: "Axes", names: Sequence[str]) -> None:
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.75)

@@ -1,11 +1,15 @@
-"""Experiments: one point of the design space, with all that is needed to run it again."""
+"""Experiments: one point of the design space, its snapshot in a run, its evidence."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from itertools import combinations
+from typing import Any
 
-from quire.domain.data import Json
+from quire.domain.data import Json, plain_json
+from quire.domain.documents import Block, BlockType, ParsedDocument
+from quire.domain.ids import conv_uid, source_uid
 
 ECC, CONTROL, BENCHMARK = "ecc", "control", "benchmark"
 TASK_TYPES = (ECC, CONTROL, BENCHMARK)
@@ -25,10 +29,10 @@ class GroundTruth:
 
     def as_json(self) -> dict[str, Json]:
         """Only what was given."""
-        told: dict[str, Json] = {"source": self.source}
+        body: dict[str, Json] = {"source": self.source}
         if self.value is not None:
-            told["value"] = self.value
-        return told | ({"label": self.label} if self.label else {})
+            body["value"] = self.value
+        return body | ({"label": self.label} if self.label else {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,12 +123,17 @@ class Experiment:
     @property
     def fence(self) -> str:
         """What marks where foreign text begins and ends: nobody who wrote the text knew it."""
-        return _digest(self.experiment_tag, str(self.seed), *(each.id for each in self.evidence))
+        return _digest(
+            self.experiment_tag, str(self.seed), *(evidence.id for evidence in self.evidence)
+        )
 
     def truths(self) -> dict[str, int | None]:
         """The right stage of every piece of evidence, by its name; None where it is not known."""
         known = self.ground_truth.value if self.ground_truth else None
-        return {each.id: known if each.truth is None else each.truth for each in self.evidence}
+        return {
+            evidence.id: known if evidence.truth is None else evidence.truth
+            for evidence in self.evidence
+        }
 
     def config(self) -> dict[str, Json]:
         """The point of the design space, for the export."""
@@ -149,7 +158,7 @@ def with_names(experiment: Experiment, names: Mapping[str, str]) -> Experiment:
     """The same with every model under its full name."""
     return replace(
         experiment,
-        models=tuple(names[each] for each in experiment.models),
+        models=tuple(names[model] for model in experiment.models),
         view_model=names[experiment.view_model] if experiment.view_model else "",
         swaps=tuple((names[first], names[second]) for first, second in experiment.swaps),
     )
@@ -162,9 +171,71 @@ def all_pairs(models: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 
 def shared_truth(truths: Mapping[str, int | None], evidence: Iterable[str]) -> int | None:
     """The right stage of a bundle; None where it is not known, or its pieces differ."""
-    known = {truths[each] for each in evidence}
+    known = {truths[name] for name in evidence}
     return known.pop() if len(known) == 1 else None
 
 
 def _digest(*parts: str) -> str:
     return sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+EXPERIMENT = "experiment"  # its name among the facts of a recipe
+
+
+def experiment_to_json(experiment: Experiment) -> dict[str, Json]:
+    """Write all of it but the texts of the evidence, which are documents of the run."""
+    body = asdict(experiment)
+    for written, evidence in zip(body["evidence"], experiment.evidence, strict=True):
+        written["kept_id"] = evidence.id
+        del written["text"]
+    read: dict[str, Json] = json.loads(plain_json(body))  # tuples have become lists
+    return read
+
+
+def experiment_from_json(body: Mapping[str, Any], texts: Sequence[str]) -> Experiment:
+    """Read what `experiment_to_json` wrote, with the texts of the evidence, "" if purged."""
+    truth = body["ground_truth"]
+    lists: dict[str, Any] = {
+        "models": tuple(body["models"]),
+        "randomizations": tuple(body["randomizations"]),
+        "swaps": tuple((first, second) for first, second in body["swaps"]),
+        "windows": tuple(Window(**item) for item in body["windows"]),
+        "ground_truth": GroundTruth(**truth) if truth else None,
+        "rubric": tuple(
+            ScaleStage(label=item["label"], criteria=tuple(item["criteria"]))
+            for item in body["rubric"]
+        ),
+        "evidence": tuple(
+            Evidence(text=text, **item) for text, item in zip(texts, body["evidence"], strict=True)
+        ),
+    }
+    return Experiment(**{**body, **lists})
+
+
+TOOL = "quire-evidence/1"
+REPRESENTATION = "text_bytes"
+_TYPE = "txt"
+
+
+def document_of(evidence: Evidence) -> ParsedDocument:
+    """The document that holds a piece of evidence; equal texts are the same document."""
+    raw = evidence.text.encode()
+    size = len(evidence.text)
+    whole = Block(
+        index=0,
+        type=BlockType.OTHER,
+        content=evidence.text,
+        locator={"type": "text_offset_range", "start_offset": 0, "end_offset": size},
+    )
+    return ParsedDocument(
+        source_uid=source_uid(_TYPE, raw),
+        source_type=_TYPE,
+        source_filesize=len(raw),
+        source_total_characters=size,
+        source_locator=evidence.url or evidence.title,
+        title=evidence.title,
+        conv_uid=conv_uid(TOOL, REPRESENTATION, raw),
+        parsing_tool=TOOL,
+        representation_type=REPRESENTATION,
+        blocks=(whole,),
+    )

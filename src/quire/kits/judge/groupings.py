@@ -4,15 +4,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from quire.domain.data import Json, JsonObject
-from quire.domain.groupings import Driven, Driver, Part, Surroundings
+from quire.domain.groupings import Driver, DriverItem, GroupingContext, Part
 from quire.domain.ids import DocumentId
 from quire.gates.markers import MOST_STAGES
-from quire.kits.judge.bundling import ROUND_ROBIN, STRATEGIES, bundle_signature, bundles
-from quire.kits.judge.display import RANDOMIZATIONS, surface
-from quire.kits.judge.seeding import sample_seeds, swap_seed
-from quire.recipes.rules import Rule, one_of, unknown, whole
+from quire.kits.judge.randomization import (
+    RANDOMIZATIONS,
+    ROUND_ROBIN,
+    STRATEGIES,
+    bundle_signature,
+    bundles,
+    sample_seeds,
+    scale_display,
+    swap_seed,
+)
+from quire.recipes.setting_rules import Rule, one_of, unknown_message, whole_number_rule
 
-SEED = whole(0, 0xFFFFFFFF)
+SEED = whole_number_rule(0, 0xFFFFFFFF)
 
 
 class _Sample(NamedTuple):
@@ -43,19 +50,21 @@ class JudgeSamples:
     driver = Driver.ONCE
     wants_documents = False
 
-    def mistakes(self, around: Surroundings) -> Sequence[str]:
+    def mistakes(self, context: GroupingContext) -> Sequence[str]:
         """The base seed must be a number of 32 bits."""
-        return _against(around.settings, {"seed": SEED}, needed=("seed",))
+        return _rule_mistakes(context.settings, {"seed": SEED}, needed=("seed",))
 
-    def fan(self, driven: Driven, around: Surroundings) -> Iterator[Part]:
+    def fan(self, driven: DriverItem, context: GroupingContext) -> Iterator[Part]:
         """A task for each sample and model, the models of a sample with the same seed."""
-        for ordinal, seed in enumerate(sample_seeds(_whole(around, "seed"), around.samples)):
-            for model in _models(around):
+        for ordinal, seed in enumerate(
+            sample_seeds(_int_setting(context, "seed"), context.samples)
+        ):
+            for model in _models(context):
                 yield Part(model, ordinal, {"ordinal": ordinal, "seed": seed})
 
-    def count(self, driven: int, around: Surroundings) -> int:
+    def count(self, driven: int, context: GroupingContext) -> int:
         """Samples × models."""
-        return driven * around.samples * len(_models(around))
+        return driven * context.samples * len(_models(context))
 
 
 class JudgeTargets:
@@ -65,24 +74,24 @@ class JudgeTargets:
     driver = Driver.RESULT
     wants_documents = True
 
-    def mistakes(self, around: Surroundings) -> Sequence[str]:
+    def mistakes(self, context: GroupingContext) -> Sequence[str]:
         """Every setting of the wrong kind, by name."""
-        return _target_mistakes(around)
+        return _target_mistakes(context)
 
-    def fan(self, driven: Driven, around: Surroundings) -> Iterator[Part]:
+    def fan(self, driven: DriverItem, context: GroupingContext) -> Iterator[Part]:
         """A task for each bundle by the rubric's own model, then by each rival."""
         seed = driven.part.get("seed")
         if not isinstance(seed, int):  # rubrics that were not sampled as ours are
-            seed = sample_seeds(_whole(around, "seed"), driven.sample + 1)[driven.sample]
+            seed = sample_seeds(_int_setting(context, "seed"), driven.sample + 1)[driven.sample]
         sample = _Sample(driven.sample, seed, driven.model)
-        for scorer in (driven.model, *_rivals(around).get(driven.model, ())):
-            yield from _scores(sample, scorer, around)
+        for scorer in (driven.model, *_rivals(context).get(driven.model, ())):
+            yield from _score_parts(sample, scorer, context)
 
-    def count(self, driven: int, around: Surroundings) -> int:
+    def count(self, driven: int, context: GroupingContext) -> int:
         """Rubrics × (1 + rivals) × bundles, where every model has as many rubrics."""
-        rivals = _rivals(around)
+        rivals = _rivals(context)
         swapped = driven * sum(map(len, rivals.values())) // len(rivals) if rivals else 0
-        return (driven + swapped) * len(_bundles(around))
+        return (driven + swapped) * len(_bundles(context))
 
 
 class JudgeGivenTargets:
@@ -92,71 +101,75 @@ class JudgeGivenTargets:
     driver = Driver.ONCE
     wants_documents = True
 
-    def mistakes(self, around: Surroundings) -> Sequence[str]:
+    def mistakes(self, context: GroupingContext) -> Sequence[str]:
         """Every setting of the wrong kind, by name."""
-        return _target_mistakes(around)
+        return _target_mistakes(context)
 
-    def fan(self, driven: Driven, around: Surroundings) -> Iterator[Part]:
+    def fan(self, driven: DriverItem, context: GroupingContext) -> Iterator[Part]:
         """A task for each sample, model and bundle, the models of a sample with the same seed."""
-        for ordinal, seed in enumerate(sample_seeds(_whole(around, "seed"), around.samples)):
-            for scorer in _models(around):
-                yield from _scores(_Sample(ordinal, seed, ""), scorer, around)
+        for ordinal, seed in enumerate(
+            sample_seeds(_int_setting(context, "seed"), context.samples)
+        ):
+            for scorer in _models(context):
+                yield from _score_parts(_Sample(ordinal, seed, ""), scorer, context)
 
-    def count(self, driven: int, around: Surroundings) -> int:
+    def count(self, driven: int, context: GroupingContext) -> int:
         """Samples × models × bundles."""
-        return driven * around.samples * len(_models(around)) * len(_bundles(around))
+        return driven * context.samples * len(_models(context)) * len(_bundles(context))
 
 
-def _scores(sample: _Sample, scorer: str, around: Surroundings) -> Iterator[Part]:
-    for number, positions in enumerate(_bundles(around)):
+def _score_parts(sample: _Sample, scorer: str, context: GroupingContext) -> Iterator[Part]:
+    for number, positions in enumerate(_bundles(context)):
         target = _Target(sample, scorer, number, positions)
-        documents = tuple(around.documents[position] for position in positions)
-        yield Part(scorer, sample.ordinal, _part(target, around), documents)
+        documents = tuple(context.documents[position] for position in positions)
+        yield Part(scorer, sample.ordinal, _target_part(target, context), documents)
 
 
-def _part(target: _Target, around: Surroundings) -> dict[str, Json]:
+def _target_part(target: _Target, context: GroupingContext) -> dict[str, Json]:
     sample = target.sample
     display_seed = swap_seed(sample.seed) if target.is_swap else sample.seed
-    shown = surface(
-        display_seed, _whole(around, "scale_size"), _texts(around.settings.get("randomizations"))
+    display = scale_display(
+        display_seed,
+        _int_setting(context, "scale_size"),
+        _texts(context.settings.get("randomizations")),
     )
-    evidence = _texts(around.settings.get("evidence")) or _names(around.documents)
+    evidence = _texts(context.settings.get("evidence")) or _names(context.documents)
     return {
         "ordinal": sample.ordinal,
         "seed": sample.seed,
         "display_seed": display_seed,
-        "labels": shown.labels,
-        "tokens": shown.tokens,
-        "order": shown.order,
-        "hide_labels": shown.hide_labels,
-        "shuffled": shown.shuffled,
+        "labels": display.labels,
+        "tokens": display.tokens,
+        "order": display.order,
+        "hide_labels": display.hide_labels,
+        "shuffled": display.shuffled,
         "bundle": target.bundle,
-        "bundle_signature": bundle_signature([evidence[each] for each in target.positions]),
-        "evidence_ids": [evidence[each] for each in target.positions],
+        "bundle_signature": bundle_signature([evidence[position] for position in target.positions]),
+        "evidence_ids": [evidence[position] for position in target.positions],
         "evidence_labels": [f"E{number}" for number in range(1, len(target.positions) + 1)],
         "is_swap": target.is_swap,
         "rubric_model": sample.rubric_model,
     }
 
 
-def _bundles(around: Surroundings) -> tuple[tuple[int, ...], ...]:
-    windows = around.settings.get("windows") or [0] * len(around.documents)
+def _bundles(context: GroupingContext) -> tuple[tuple[int, ...], ...]:
+    windows = context.settings.get("windows") or [0] * len(context.documents)
     assert isinstance(windows, Sequence)
     return bundles(
-        tuple(int(str(each)) for each in windows),
-        _whole(around, "bundle_size", 1),
-        str(around.settings.get("bundle_strategy", ROUND_ROBIN)),
-        _whole(around, "seed"),
+        tuple(int(str(window)) for window in windows),
+        _int_setting(context, "bundle_size", 1),
+        str(context.settings.get("bundle_strategy", ROUND_ROBIN)),
+        _int_setting(context, "seed"),
     )
 
 
-def _models(around: Surroundings) -> tuple[str, ...]:
-    return around.models or ("",)  # "" is the run's own
+def _models(context: GroupingContext) -> tuple[str, ...]:
+    return context.models or ("",)  # "" is the run's own
 
 
-def _rivals(around: Surroundings) -> dict[str, tuple[str, ...]]:
+def _rivals(context: GroupingContext) -> dict[str, tuple[str, ...]]:
     """For each model of the experiment, who else judges on its rubrics."""
-    rivals = around.settings.get("rivals")
+    rivals = context.settings.get("rivals")
     if not isinstance(rivals, Mapping):
         return {}
     return {model: _texts(scorers) for model, scorers in rivals.items()}
@@ -170,13 +183,13 @@ def _texts(value: Json) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, Sequence) else ()
 
 
-def _whole(around: Surroundings, name: str, default: int = 0) -> int:
-    value = around.settings.get(name, default)
+def _int_setting(context: GroupingContext, name: str, default: int = 0) -> int:
+    value = context.settings.get(name, default)
     assert isinstance(value, int)
     return value
 
 
-def _each(rule: Rule, wanted: str) -> Rule:
+def _list_rule(rule: Rule, wanted: str) -> Rule:
     return Rule(
         wanted=wanted,
         allows=lambda value: isinstance(value, list | tuple) and all(map(rule.allows, value)),
@@ -186,38 +199,42 @@ def _each(rule: Rule, wanted: str) -> Rule:
 _TEXT = Rule(wanted="text", allows=lambda value: isinstance(value, str))
 _TARGET_RULES = {
     "seed": SEED,
-    "scale_size": whole(2, MOST_STAGES),
-    "randomizations": _each(one_of(*RANDOMIZATIONS), f"a list of {', '.join(RANDOMIZATIONS)}"),
-    "bundle_size": whole(1),
+    "scale_size": whole_number_rule(2, MOST_STAGES),
+    "randomizations": _list_rule(one_of(*RANDOMIZATIONS), f"a list of {', '.join(RANDOMIZATIONS)}"),
+    "bundle_size": whole_number_rule(1),
     "bundle_strategy": one_of(*STRATEGIES),
-    "windows": _each(whole(0), "a list with a window's number for each document"),
-    "evidence": _each(_TEXT, "a list with a name for each document"),
+    "windows": _list_rule(whole_number_rule(0), "a list with a window's number for each document"),
+    "evidence": _list_rule(_TEXT, "a list with a name for each document"),
     "rivals": Rule(
         wanted="a table from models to lists of models",
         allows=lambda value: (
             isinstance(value, Mapping)
-            and all(_each(_TEXT, "").allows(scorers) for scorers in value.values())
+            and all(_list_rule(_TEXT, "").allows(scorers) for scorers in value.values())
         ),
     ),
 }
 
 
-def _target_mistakes(around: Surroundings) -> list[str]:
-    found = _against(around.settings, _TARGET_RULES, needed=("seed", "scale_size"))
+def _target_mistakes(context: GroupingContext) -> list[str]:
+    found = _rule_mistakes(context.settings, _TARGET_RULES, needed=("seed", "scale_size"))
     for name in ("windows", "evidence"):
-        given = around.settings.get(name)
-        if around.documents and isinstance(given, Sequence) and len(given) != len(around.documents):
+        given = context.settings.get(name)
+        if (
+            context.documents
+            and isinstance(given, Sequence)
+            and len(given) != len(context.documents)
+        ):
             found.append(
-                f"{name} names {len(given)} documents, but the stage has {len(around.documents)}"
+                f"{name} names {len(given)} documents, but the stage has {len(context.documents)}"
             )
     return found
 
 
-def _against(given: JsonObject, rules: dict[str, Rule], needed: Sequence[str]) -> list[str]:
+def _rule_mistakes(given: JsonObject, rules: dict[str, Rule], needed: Sequence[str]) -> list[str]:
     found = [f"{name} is missing" for name in needed if name not in given]
     for name, value in given.items():
         if name not in rules:
-            found.append(f"{name} {unknown(name, rules)}")
+            found.append(f"{name} {unknown_message(name, rules)}")
         elif not rules[name].allows(value):
             found.append(f"{name} must be {rules[name].wanted}, not {str(value)[:60]}")
     return found

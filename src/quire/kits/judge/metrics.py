@@ -1,21 +1,144 @@
-"""Metrics: what an experiment shows, overall and by model, with intervals."""
+"""Metrics: what an experiment's scores show, overall and by model, with 95 % intervals."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
 from itertools import combinations
+from math import log2, sqrt
+from typing import NamedTuple
 
 from quire.domain.data import Json
-from quire.kits.judge.estimating import (
-    Estimate,
-    Totals,
-    divergence,
-    entropy,
-    ratio,
-    resampled,
-    share,
-    shares,
-)
-from quire.kits.judge.scores import Score, mean_stage
+from quire.kits.judge.experiment_rows import PARSED
+from quire.kits.judge.randomization import mulberry32
+
+RESAMPLES = 1_000
+_DRAWS = 2_000_000  # at most, for one estimate
+_NORMAL = 1.959963984540054  # 95 %
+
+Totals = tuple[float, ...]
+
+
+class Estimate(NamedTuple):
+    """A figure, its 95 % interval, and how many observations it rests on."""
+
+    value: float | None  # None: there was nothing to observe
+    low: float | None = None
+    high: float | None = None
+    observations: int = 0
+
+    def as_json(self) -> dict[str, Json]:
+        """All four by name."""
+        return dict(self._asdict())
+
+
+def share(hits: int, count: int) -> Estimate:
+    """A share, with Wilson's interval, which stays between 0 and 1."""
+    if not count:
+        return Estimate(None)
+    portion, spread = hits / count, _NORMAL**2 / count
+    middle = (portion + spread / 2) / (1 + spread)
+    margin = _NORMAL * sqrt(portion * (1 - portion) / count + spread / (4 * count)) / (1 + spread)
+    low = 0.0 if hits == 0 else max(0.0, middle - margin)
+    high = 1.0 if hits == count else min(1.0, middle + margin)
+    return Estimate(portion, low, high, count)
+
+
+def resample(
+    clusters: Sequence[Totals], statistic: Callable[[Totals], float | None], count: int, seed: int
+) -> Estimate:
+    """A statistic of totals, with a percentile interval from drawing whole clusters again.
+
+    Scores of one sample share a rubric, so that samples are drawn, not scores.
+    """
+    value = statistic(_sum(clusters)) if clusters else None
+    if value is None or len(clusters) < 2:
+        return Estimate(value, observations=count)
+    drawn = (
+        statistic(_sum([clusters[number] for number in chosen]))
+        for chosen in _resamples(len(clusters), seed)
+    )
+    found = sorted(item for item in drawn if item is not None)
+    tail = len(found) // 40
+    return Estimate(value, found[tail], found[-1 - tail], count)
+
+
+def ratio(totals: Totals) -> float | None:
+    """The first total over the second."""
+    return totals[0] / totals[1] if totals[1] else None
+
+
+def shares(totals: Totals) -> Totals:
+    """Totals as parts of 1; all 0 where there are none."""
+    whole = sum(totals)
+    return tuple(total / whole if whole else 0.0 for total in totals)
+
+
+def entropy(totals: Totals) -> float | None:
+    """Shannon's entropy in bits: 0 where one stage takes all."""
+    if not sum(totals):
+        return None
+    return sum(-item * log2(item) for item in shares(totals) if item) or 0.0
+
+
+def divergence(one: Totals, other: Totals) -> float | None:
+    """Jensen and Shannon's divergence in bits: 0 for the same distribution, 1 for disjoint ones."""
+    if not sum(one) or not sum(other):
+        return None
+    left, right = shares(one), shares(other)
+    between = tuple((a + b) / 2 for a, b in zip(left, right, strict=True))
+    mixed, mine, theirs = (entropy(item) or 0.0 for item in (between, left, right))
+    return min(1.0, max(0.0, mixed - (mine + theirs) / 2))
+
+
+def _sum(clusters: Sequence[Totals]) -> Totals:
+    return tuple(map(sum, zip(*clusters, strict=True)))
+
+
+@lru_cache(maxsize=8)
+def _resamples(size: int, seed: int) -> tuple[tuple[int, ...], ...]:
+    drawn = mulberry32(seed)
+    times = max(40, min(RESAMPLES, _DRAWS // size))
+    return tuple(tuple(next(drawn) * size >> 32 for _ in range(size)) for _ in range(times))
+
+
+class Score(NamedTuple):
+    """One model's judgement of one bundle."""
+
+    model: str
+    sample: int
+    bundle: str  # its signature
+    decoded: bool  # False: there is no verdict that could be read
+    stages: tuple[int, ...] = ()  # none: the model abstained
+    agreement: float | None = None  # as its critic sees it
+    truth: int | None = None
+    is_swap: bool = False
+    rubric_model: str = ""
+
+
+def scores_of(table: Iterable[Mapping[str, Json]]) -> Iterator[Score]:
+    """Read the rows of the table `scores`."""
+    for row in table:
+        stages = row["decoded_scores"]
+        agreement, truth = row["expert_agreement_prob"], row["ground_truth_stage"]
+        yield Score(
+            model=str(row["model_id"]),
+            sample=int(str(row["sample_ordinal"])),
+            bundle=str(row["bundle_signature"]),
+            decoded=row["parse_status"] == PARSED,
+            stages=tuple(int(str(stage)) for stage in stages)
+            if isinstance(stages, Sequence)
+            else (),
+            agreement=float(agreement) if isinstance(agreement, int | float) else None,
+            truth=truth if isinstance(truth, int) else None,
+            is_swap=row["is_swap"] is True,
+            rubric_model=str(row["rubric_model_id"] or ""),
+        )
+
+
+def mean_stage(score: Score) -> float:
+    """The stage an answered score stands for: the mean of those it names."""
+    return sum(score.stages) / len(score.stages)
+
 
 OVERALL = "overall"
 
@@ -67,17 +190,17 @@ class Metrics:
 def measure(scores: Iterable[Score], *, tag: str, scale_size: int, seed: int = 0) -> Metrics:
     """Compute every figure; the seed decides which samples are drawn again."""
     known = tuple(scores)
-    models = tuple(dict.fromkeys(each.model for each in known))
-    own = tuple(each for each in known if not each.is_swap)
-    measured = _Measure(scale_size, seed)
+    models = tuple(dict.fromkeys(score.model for score in known))
+    own = tuple(score for score in known if not score.is_swap)
+    measures = _Measure(scale_size, seed)
     by_model = {
-        model: measured.figures(model, [each for each in own if each.model == model])
+        model: measures.figures(model, [score for score in own if score.model == model])
         for model in models
     }
     return Metrics(
         experiment_tag=tag,
         scale_size=scale_size,
-        overall=measured.figures(OVERALL, own),
+        overall=measures.figures(OVERALL, own),
         by_model=tuple(by_model.values()),
         divergence={
             one: {
@@ -86,8 +209,8 @@ def measure(scores: Iterable[Score], *, tag: str, scale_size: int, seed: int = 0
             }
             for one in models
         },
-        deltas=tuple(measured.delta(own, pair) for pair in combinations(models, 2)),
-        swap_deltas=tuple(measured.swap_deltas(known)),
+        deltas=tuple(measures.delta(own, pair) for pair in combinations(models, 2)),
+        swap_deltas=tuple(measures.swap_deltas(known)),
     )
 
 
@@ -102,10 +225,10 @@ class _Measure:
 
     def figures(self, model: str, scores: Sequence[Score]) -> Figures:
         """All figures of one group."""
-        decoded = [each for each in scores if each.decoded]
-        answered = [each for each in decoded if each.stages]
-        judged = [each for each in answered if each.truth is not None]
-        heard = [each for each in decoded if each.agreement is not None]
+        decoded = [score for score in scores if score.decoded]
+        answered = [score for score in decoded if score.stages]
+        judged = [score for score in answered if score.truth is not None]
+        heard = [score for score in decoded if score.agreement is not None]
         masses = _clusters(answered, self._mass)
         return Figures(
             model=model,
@@ -113,47 +236,51 @@ class _Measure:
             missing=len(scores) - len(decoded),
             stage_shares=self._shares(masses),
             abstain_rate=share(len(decoded) - len(answered), len(decoded)),
-            singleton_rate=share(sum(len(each.stages) == 1 for each in answered), len(answered)),
-            mean_subset_size=self._mean(answered, lambda each: len(each.stages)),
+            singleton_rate=share(sum(len(score.stages) == 1 for score in answered), len(answered)),
+            mean_subset_size=self._mean(answered, lambda score: len(score.stages)),
             expected_stage=self._mean(answered, mean_stage),
             mid_scale_occupancy=self._mean(answered, self._middle_mass),
-            stage_entropy=resampled(masses, entropy, len(answered), self.seed),
-            critic_agreement=self._mean(heard, lambda each: each.agreement or 0.0),
-            accuracy=share(sum(each.stages == (each.truth,) for each in judged), len(judged)),
-            coverage=share(sum(each.truth in each.stages for each in judged), len(judged)),
-            stage_error=self._mean(judged, lambda each: abs(mean_stage(each) - (each.truth or 0))),
+            stage_entropy=resample(masses, entropy, len(answered), self.seed),
+            critic_agreement=self._mean(heard, lambda score: score.agreement or 0.0),
+            accuracy=share(sum(score.stages == (score.truth,) for score in judged), len(judged)),
+            coverage=share(sum(score.truth in score.stages for score in judged), len(judged)),
+            stage_error=self._mean(
+                judged, lambda score: abs(mean_stage(score) - (score.truth or 0))
+            ),
         )
 
     def delta(self, scores: Sequence[Score], pair: tuple[str, str]) -> Delta:
         """The first model of a pair against the second."""
-        one, other = ({_place(each): each for each in scores if each.model == m} for m in pair)
-        return Delta(of=pair[0], against=pair[1], stages=self._matched(one, other))
+        one, other = ({_place(score): score for score in scores if score.model == m} for m in pair)
+        return Delta(of=pair[0], against=pair[1], stages=self._matched_delta(one, other))
 
     def swap_deltas(self, scores: Sequence[Score]) -> Iterator[Delta]:
         """Each rival on another's rubrics, against the same rival on its own."""
-        swaps = [each for each in scores if each.is_swap]
-        own = [each for each in scores if not each.is_swap]
-        for scorer, author in dict.fromkeys((each.model, each.rubric_model) for each in swaps):
+        swaps = [score for score in scores if score.is_swap]
+        own = [score for score in scores if not score.is_swap]
+        for scorer, author in dict.fromkeys((swap.model, swap.rubric_model) for swap in swaps):
             one = {
-                _place(each): each
-                for each in swaps
-                if (each.model, each.rubric_model) == (scorer, author)
+                _place(swap): swap
+                for swap in swaps
+                if (swap.model, swap.rubric_model) == (scorer, author)
             }
-            other = {_place(each): each for each in own if each.model == scorer}
-            yield Delta(of=scorer, against=author, stages=self._matched(one, other))
+            other = {_place(score): score for score in own if score.model == scorer}
+            yield Delta(of=scorer, against=author, stages=self._matched_delta(one, other))
 
-    def _matched(self, one: Mapping[_Place, Score], other: Mapping[_Place, Score]) -> Estimate:
+    def _matched_delta(
+        self, one: Mapping[_Place, Score], other: Mapping[_Place, Score]
+    ) -> Estimate:
         by_sample: dict[int, list[float]] = {}
         for place, score in one.items():
             match = other.get(place)
             if score.stages and match is not None and match.stages:
                 by_sample.setdefault(place[0], []).append(mean_stage(score) - mean_stage(match))
-        clusters = [(sum(each), float(len(each))) for each in by_sample.values()]
-        return resampled(clusters, ratio, sum(map(len, by_sample.values())), self.seed)
+        clusters = [(sum(item), float(len(item))) for item in by_sample.values()]
+        return resample(clusters, ratio, sum(map(len, by_sample.values())), self.seed)
 
     def _mean(self, scores: Sequence[Score], of: Callable[[Score], float]) -> Estimate:
-        clusters = _clusters(scores, lambda each: (of(each), 1.0))
-        return resampled(clusters, ratio, len(scores), self.seed)
+        clusters = _clusters(scores, lambda score: (of(score), 1.0))
+        return resample(clusters, ratio, len(scores), self.seed)
 
     def _mass(self, score: Score) -> Totals:
         part = 1 / len(score.stages)
@@ -171,9 +298,9 @@ class _Measure:
 def _clusters(scores: Sequence[Score], of: Callable[[Score], Totals]) -> list[Totals]:
     """What the scores of each sample add up to."""
     by_sample: dict[int, list[Totals]] = {}
-    for each in scores:
-        by_sample.setdefault(each.sample, []).append(of(each))
-    return [tuple(map(sum, zip(*each, strict=True))) for each in by_sample.values()]
+    for score in scores:
+        by_sample.setdefault(score.sample, []).append(of(score))
+    return [tuple(map(sum, zip(*item, strict=True))) for item in by_sample.values()]
 
 
 def _place(score: Score) -> _Place:
@@ -182,17 +309,17 @@ def _place(score: Score) -> _Place:
 
 def metrics_as_json(metrics: Metrics) -> dict[str, Json]:
     """All of it, for a file beside the plots."""
-    return _plain(metrics)  # type: ignore[return-value]  # a dataclass becomes an object
+    return _to_json(metrics)  # type: ignore[return-value]  # a dataclass becomes an object
 
 
-def _plain(value: object) -> Json:
+def _to_json(value: object) -> Json:
     if isinstance(value, Estimate):
         return value.as_json()
     if is_dataclass(value):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        return {field.name: _to_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(name): _plain(each) for name, each in value.items()}
+        return {str(name): _to_json(item) for name, item in value.items()}
     if isinstance(value, tuple):
-        return [_plain(each) for each in value]
+        return [_to_json(item) for item in value]
     assert value is None or isinstance(value, str | int | float)
     return value

@@ -19,7 +19,7 @@ POLICY: dict[str, Json] = {"pack_size": 1}
 
 def recipe_of(experiment: Experiment) -> Recipe:
     """Make the recipe that carries out an experiment."""
-    makers = _View(experiment), _Judging(experiment)
+    makers = _ViewStages(experiment), _JudgeStages(experiment)
     return Recipe(
         name=f"judge-{experiment.experiment_tag.lower()}",
         description=f"Judges evidence of {experiment.concept} ({experiment.task_type}).",
@@ -45,7 +45,7 @@ def prompt(name: str) -> str:
     return files(__package__).joinpath("prompts", f"{name}.txt").read_text("utf-8").strip()
 
 
-class _View:
+class _ViewStages:
     """The stages that make the views of the evidence, each from the one before."""
 
     def __init__(self, experiment: Experiment) -> None:
@@ -72,12 +72,12 @@ class _View:
         )
 
 
-class _Judging:
+class _JudgeStages:
     """The stages that are the experiment itself."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
-        self.ours = partial(
+        self.make_stage = partial(
             Stage,
             schema=None,
             params=Params(temperature=experiment.temperature),
@@ -91,7 +91,7 @@ class _Judging:
         return [*rubrics, self._score_gen(), self._score_critic()]
 
     def _rubric_gen(self) -> Stage:
-        return self.ours(
+        return self.make_stage(
             name=RUBRIC_GEN,
             about="judge_samples",
             instructions=prompt("rubric_system"),
@@ -103,7 +103,7 @@ class _Judging:
         )
 
     def _rubric_critic(self) -> Stage:
-        return self.ours(
+        return self.make_stage(
             name=RUBRIC_CRITIC,
             about="each_result",
             of=RUBRIC_GEN,
@@ -125,7 +125,7 @@ class _Judging:
             labels="labels",
             scale_size=experiment.scale_size,
         )
-        return self.ours(
+        return self.make_stage(
             name=SCORE_GEN,
             about="judge_given_targets" if given else "judge_targets",
             of="" if given else RUBRIC_GEN,
@@ -135,11 +135,11 @@ class _Judging:
             gates=(verdict,),
             samples=experiment.samples if given else 1,
             models=experiment.models if given else (SAME,),
-            settings=_targets(experiment),
+            settings=_target_settings(experiment),
         )
 
     def _score_critic(self) -> Stage:
-        return self.ours(
+        return self.make_stage(
             name=SCORE_CRITIC,
             about="each_result",
             of=SCORE_GEN,
@@ -171,15 +171,15 @@ def _parameters(experiment: Experiment) -> dict[str, Json]:
     }
 
 
-def _targets(experiment: Experiment) -> dict[str, Json]:
+def _target_settings(experiment: Experiment) -> dict[str, Json]:
     settings: dict[str, Json] = {
         "seed": experiment.seed,
         "scale_size": experiment.scale_size,
         "randomizations": list(experiment.randomizations),
         "bundle_size": experiment.evidence_bundle_size,
         "bundle_strategy": experiment.bundle_strategy,
-        "windows": [each.window or 0 for each in experiment.evidence],
-        "evidence": [each.id for each in experiment.evidence],
+        "windows": [evidence.window or 0 for evidence in experiment.evidence],
+        "evidence": [evidence.id for evidence in experiment.evidence],
     }
     if experiment.swaps:
         settings["rivals"] = {model: list(rivals) for model, rivals in experiment.rivals.items()}

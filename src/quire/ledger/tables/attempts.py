@@ -5,33 +5,34 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.domain.data import named
+from quire.domain.data import to_named_tuples
 from quire.domain.ids import AttemptId, LaneId, RunId, StageId, WorkerId, WorkspaceId
 from quire.domain.requests import (
     Answer,
-    Answered,
+    AnsweredAttempt,
+    AttemptGroup,
     AttemptRow,
     NewAttempt,
+    OutputSample,
     Reply,
-    Sample,
-    SentTogether,
     Stop,
 )
 from quire.domain.states import ATTEMPT
 from quire.ledger.connection import Connection, Row
-from quire.ledger.moments import to_micros
-from quire.ledger.tables.moving import move, move_group
-from quire.ledger.texts import storable
+from quire.ledger.stored_values import storable_text, to_micros
+from quire.ledger.tables.moves import move_row_group, move_rows
 
-LOSSY = "replace"  # half a surrogate pair becomes "?": the raw response beside it is exact
-_STOPS = {each.value: each for each in Stop}
+ENCODING_ERRORS = (
+    "replace"  # half a surrogate pair becomes "?": the raw response beside it is exact
+)
+_STOPS = {item.value: item for item in Stop}
 MEMORY_LEVEL = 5  # of 9; setting up more of it takes longer than the work itself
-_AS_IT_IS = b"\x78\x01\x01"  # how a zlib stream begins that is one block, not compressed
-_AROUND = 11  # bytes of such a stream that are not its contents
+_UNCOMPRESSED = b"\x78\x01\x01"  # how a zlib stream begins that is one block, not compressed
+_FRAME_BYTES = 11  # bytes of such a stream that are not its contents
 COMPRESS_FROM = 4096  # bytes; below this, compressing costs more than the disk it saves
 
 
-class Ending(NamedTuple):
+class AttemptEnd(NamedTuple):
     """How an attempt without an answer ended."""
 
     id: AttemptId
@@ -40,7 +41,7 @@ class Ending(NamedTuple):
     cost_basis: str | None
 
 
-class Undecoded(NamedTuple):
+class UndecodedResponse(NamedTuple):
     """A stored response that the decoder of its day could not read."""
 
     attempt_id: AttemptId
@@ -64,128 +65,140 @@ class Attempts:
 
     def take_ids(self, count: int) -> list[AttemptId]:
         """Set keys aside."""
-        return [AttemptId(each) for each in self._connection.take_ids("attempts", count)]
+        return [AttemptId(number) for number in self._connection.take_ids("attempts", count)]
 
-    def add(self, sending: SentTogether, attempts: Sequence[NewAttempt]) -> None:
+    def add_attempts(self, group: AttemptGroup, attempts: Sequence[NewAttempt]) -> None:
         """Write the intent to send, before anything is sent."""
-        self._connection.many(
+        self._connection.run_many(
             "add_attempts",
             attempts,
-            worker=sending.worker_id,
-            provider=sending.provider,
-            model=sending.model,
-            credential=sending.credential_id,
-            sent_at=sending.sent_at,
+            worker=group.worker_id,
+            provider=group.provider,
+            model=group.model,
+            credential=group.credential_id,
+            sent_at=group.sent_at,
             state=ATTEMPT.start,
         )
 
-    def move(
+    def move_attempts(
         self, name: str, attempts: Sequence[AttemptId], sources: Iterable[str] | None = None
     ) -> dict[AttemptId, str]:
         """Make a move with every attempt that is where it starts; returns who moved, from where."""
         if not attempts:
             return {}
-        moved = move(self._connection, "move_attempts", ATTEMPT, name, sources, ids=attempts)
+        moved = move_rows(self._connection, "move_attempts", ATTEMPT, name, sources, ids=attempts)
         return {row[0]: source for source, rows in moved for row in rows}
 
-    def move_group(self, name: str, attempts: Sequence[AttemptId], source: str) -> None:
+    def move_attempt_group(self, name: str, attempts: Sequence[AttemptId], source: str) -> None:
         """Make a move with attempts that this transaction read in one state: the fast way."""
-        move_group(self._connection, "move_attempt_group", ATTEMPT, name, source, attempts)
+        move_row_group(self._connection, "move_attempt_group", ATTEMPT, name, source, attempts)
 
-    def end(self, endings: Sequence[Ending], now: datetime) -> None:
+    def end_attempts(self, endings: Sequence[AttemptEnd], now: datetime) -> None:
         """Note how attempts without an answer ended."""
         at = to_micros(now)
-        rows = [(each.id, at, storable(each.error), *each[2:]) for each in endings]
-        self._connection.many("end_attempts", rows)
+        rows = [(ending.id, at, storable_text(ending.error), *ending[2:]) for ending in endings]
+        self._connection.run_many("end_attempts", rows)
 
-    def answer_open(self, answers: Sequence[Answer], now: datetime) -> bool:
+    def answer_open_attempts(self, answers: Sequence[Answer], now: datetime) -> bool:
         """Answer attempts that are all open and readable; if one is not, do nothing: false."""
-        ids = [each.attempt_id for each in answers]
+        ids = [answer.attempt_id for answer in answers]
         at, source, target = to_micros(now), ATTEMPT.start, ATTEMPT.targets["answer"]
         used = [
-            (*_used(each.attempt_id, each.reply, each.cost, at), source, target)
-            for each in answers
-            if each.reply is not None
+            (*_usage_row(answer.attempt_id, answer.reply, answer.cost, at), source, target)
+            for answer in answers
+            if answer.reply is not None
         ]
-        if len(used) < len(ids) or self._count_open(ids) < len(ids):
+        if len(used) < len(ids) or self._count_open_attempts(ids) < len(ids):
             return False
-        self._connection.many("answer_attempts", used)
-        self._connection.many("add_responses", list(map(_stored, answers)), stored_at=at)
+        self._connection.run_many("answer_attempts", used)
+        self._connection.run_many("add_responses", list(map(_response_row, answers)), stored_at=at)
         return True
 
-    def _count_open(self, attempts: Sequence[AttemptId]) -> int:
+    def _count_open_attempts(self, attempts: Sequence[AttemptId]) -> int:
         count: int = self._run("count_open_attempts", ids=attempts)[0][0]
         return count
 
-    def store(self, answers: Sequence[Answer], now: datetime) -> None:
+    def store_answers(self, answers: Sequence[Answer], now: datetime) -> None:
         """Keep paid answers, raw and decoded, with what they used and cost."""
         at = to_micros(now)
-        self._connection.many("add_responses", list(map(_stored, answers)), stored_at=at)
-        used = [_used(each.attempt_id, each.reply, each.cost, at) for each in answers if each.reply]
-        self._connection.many("count_usage", used)
-        unread = [each for each in answers if not each.reply]
-        self.end(
-            [Ending(each.attempt_id, each.problem, each.cost, "presumed") for each in unread], now
+        self._connection.run_many("add_responses", list(map(_response_row, answers)), stored_at=at)
+        used = [
+            _usage_row(answer.attempt_id, answer.reply, answer.cost, at)
+            for answer in answers
+            if answer.reply
+        ]
+        self._connection.run_many("count_usage", used)
+        unread = [answer for answer in answers if not answer.reply]
+        self.end_attempts(
+            [
+                AttemptEnd(answer.attempt_id, answer.problem, answer.cost, "presumed")
+                for answer in unread
+            ],
+            now,
         )
 
-    def redecode(self, attempt: AttemptId, reply: Reply, version: int, cost: int) -> None:
+    def replace_decoded(self, attempt: AttemptId, reply: Reply, version: int, cost: int) -> None:
         """Put what a mended decoder read beside the raw response; the codec stays the raw one's."""
         rows = self._connection.run("response_codec", id=attempt)
-        squeeze = _squeezed if rows[0][0] == "zlib" else bytes
+        encode = _compress if rows[0][0] == "zlib" else bytes
         self._connection.change(
             "redecode_response",
             id=attempt,
-            decoded=squeeze(reply.text.encode(errors=LOSSY)),
-            reasoning=squeeze(reply.reasoning.encode(errors=LOSSY)) if reply.reasoning else None,
+            decoded=encode(reply.text.encode(errors=ENCODING_ERRORS)),
+            reasoning=encode(reply.reasoning.encode(errors=ENCODING_ERRORS))
+            if reply.reasoning
+            else None,
             version=version,
             stop=reply.stop.value,
         )
-        self._connection.many("count_usage", [_used(attempt, reply, cost, rows[0][1])])
+        self._connection.run_many("count_usage", [_usage_row(attempt, reply, cost, rows[0][1])])
 
-    def undecoded(self) -> list[Undecoded]:
+    def undecoded_responses(self) -> list[UndecodedResponse]:
         """Responses that the decoder of their day could not read."""
         return [
-            Undecoded._make((*row[:7], row[7] is not None, expand(row[8], row[9]) or b""))
-            for row in self._run("undecoded")
+            UndecodedResponse._make(
+                (*row[:7], row[7] is not None, decompress(row[8], row[9]) or b"")
+            )
+            for row in self._run("undecoded_responses")
         ]
 
-    def by_id(self, attempts: Sequence[AttemptId]) -> list[AttemptRow]:
+    def attempts_by_id(self, attempts: Sequence[AttemptId]) -> list[AttemptRow]:
         """Some attempts with where they belong."""
         return [AttemptRow._make(row) for row in self._run("attempts_by_id", ids=attempts)]
 
-    def open_of(self, workers: Sequence[WorkerId]) -> list[AttemptRow]:
+    def open_attempts_of_workers(self, workers: Sequence[WorkerId]) -> list[AttemptRow]:
         """What some workers have out, in every workspace."""
         rows = self._connection.run("open_attempts_of_workers", workers=workers)
         return [AttemptRow._make(row) for row in rows]
 
-    def unknown_since(self, before: datetime, limit: int) -> list[tuple[AttemptId, int]]:
+    def unknown_attempts(self, before: datetime, limit: int) -> list[tuple[AttemptId, int]]:
         """Lost attempts of every workspace whose grace is over, with their reservations."""
         rows = self._connection.run("unknown_attempts", before=to_micros(before), limit=limit)
         return [(row[0], row[1]) for row in rows]
 
-    def answered(self, limit: int, without: Iterable[RunId] = ()) -> list[Answered]:
+    def take_answered(self, limit: int, without: Iterable[RunId] = ()) -> list[AnsweredAttempt]:
         """Stored answers that nobody has judged yet, taken for this transaction."""
         if left := sorted(without):
             rows = self._run("answered_attempts_without", limit=limit, without=left)
         else:
             rows = self._run("answered_attempts", limit=limit)
-        return [_answered(row) for row in rows]
+        return [_to_answered(row) for row in rows]
 
-    def samples(self, lane: LaneId, limit: int) -> list[Sample]:
+    def output_samples(self, lane: LaneId, limit: int) -> list[OutputSample]:
         """Output sizes of the lane's last answers that ended by themselves."""
         rows = self._connection.run("output_samples", lane=lane, limit=limit)
-        return named(Sample, rows)
+        return to_named_tuples(OutputSample, rows)
 
     def last_error(self, run: RunId) -> str | None:
         """Why the newest call of a run that waits to go again came to nothing."""
         rows = self._run("last_error", run=run)
         return rows[0][0] if rows else None
 
-    def purged(self, attempts: Sequence[AttemptId]) -> set[AttemptId]:
+    def purged_attempts(self, attempts: Sequence[AttemptId]) -> set[AttemptId]:
         """Which of these were sent for a request whose words are erased by now."""
         return {row[0] for row in self._run("purged_attempts", ids=attempts)}
 
-    def spend(self, run: RunId) -> tuple[int, int]:
+    def spend_of_run(self, run: RunId) -> tuple[int, int]:
         """Known and presumed spend, from the attempts themselves."""
         row = self._run("spend_of_run", run=run)[0]
         return row[0], row[1]
@@ -194,35 +207,35 @@ class Attempts:
         return self._connection.run(name, workspace=self._workspace, **values)
 
 
-def expand(stored: bytes | None, codec: str) -> bytes | None:
+def decompress(stored: bytes | None, codec: str) -> bytes | None:
     """Read stored bytes back."""
     if stored is None or codec != "zlib":
         return stored
-    size = len(stored) - _AROUND
-    if stored.startswith(_AS_IT_IS) and int.from_bytes(stored[3:5], "little") == size:
+    size = len(stored) - _FRAME_BYTES
+    if stored.startswith(_UNCOMPRESSED) and int.from_bytes(stored[3:5], "little") == size:
         return stored[7:-4]
     return zlib.decompress(stored)
 
 
-def _squeezed(plain: bytes) -> bytes:
+def _compress(plain: bytes) -> bytes:
     """Compress; what is short stays as it is, in a form that reads as if it were compressed."""
     size = len(plain)
     if size < COMPRESS_FROM:
         lengths = size.to_bytes(2, "little") + (size ^ 0xFFFF).to_bytes(2, "little")
-        return b"".join((_AS_IT_IS, lengths, plain, zlib.adler32(plain).to_bytes(4, "big")))
-    made = zlib.compressobj(1, zlib.DEFLATED, zlib.MAX_WBITS, MEMORY_LEVEL)
-    return made.compress(plain) + made.flush()
+        return b"".join((_UNCOMPRESSED, lengths, plain, zlib.adler32(plain).to_bytes(4, "big")))
+    compressor = zlib.compressobj(1, zlib.DEFLATED, zlib.MAX_WBITS, MEMORY_LEVEL)
+    return compressor.compress(plain) + compressor.flush()
 
 
-def _stored(answer: Answer) -> Row:
+def _response_row(answer: Answer) -> Row:
     reply = answer.reply
-    text = None if reply is None else reply.text.encode(errors=LOSSY)
-    reasoning = reply.reasoning.encode(errors=LOSSY) if reply and reply.reasoning else b""
+    text = None if reply is None else reply.text.encode(errors=ENCODING_ERRORS)
+    reasoning = reply.reasoning.encode(errors=ENCODING_ERRORS) if reply and reply.reasoning else b""
     raw, codec = answer.raw, "plain"
     if len(raw) >= COMPRESS_FROM:
-        codec, raw = "zlib", _squeezed(raw)
-        text = None if text is None else _squeezed(text)
-        reasoning = _squeezed(reasoning) if reasoning else b""
+        codec, raw = "zlib", _compress(raw)
+        text = None if text is None else _compress(text)
+        reasoning = _compress(reasoning) if reasoning else b""
     stop = None if reply is None else reply.stop.value
     return (
         answer.attempt_id,
@@ -235,7 +248,7 @@ def _stored(answer: Answer) -> Row:
     )
 
 
-def _used(attempt: AttemptId, reply: Reply, cost: int, at: int) -> Row:
+def _usage_row(attempt: AttemptId, reply: Reply, cost: int, at: int) -> Row:
     usage = reply.usage
     return (
         attempt,
@@ -250,7 +263,7 @@ def _used(attempt: AttemptId, reply: Reply, cost: int, at: int) -> Row:
     )
 
 
-def _answered(row: Row) -> Answered:
+def _to_answered(row: Row) -> AnsweredAttempt:
     decoded, codec, stop = row[-3:]
-    text = decoded if codec == "plain" else expand(decoded, codec) or b""
-    return tuple.__new__(Answered, (*row[:-3], text.decode(), _STOPS[stop]))
+    text = decoded if codec == "plain" else decompress(decoded, codec) or b""
+    return tuple.__new__(AnsweredAttempt, (*row[:-3], text.decode(), _STOPS[stop]))

@@ -6,7 +6,7 @@ from datetime import datetime
 from hashlib import sha256
 
 from quire.domain.accounts import CredentialId
-from quire.domain.batches import Batch, BatchStatus, Drafted, End, NewBatchAttempt
+from quire.domain.batches import Batch, BatchEnd, BatchStatus, DraftedCall, NewBatchAttempt
 from quire.domain.ids import (
     AttemptId,
     BatchId,
@@ -17,14 +17,13 @@ from quire.domain.ids import (
     WorkerId,
     WorkspaceId,
 )
-from quire.domain.requests import AttemptRow, Queued
+from quire.domain.requests import AttemptRow, QueuedRequest
 from quire.domain.states import ATTEMPT, BATCH
 from quire.ledger.connection import Connection, Row
-from quire.ledger.moments import from_micros, maybe_moment, to_micros
-from quire.ledger.tables.moving import move
-from quire.ledger.texts import storable
+from quire.ledger.stored_values import from_micros, from_micros_or_none, storable_text, to_micros
+from quire.ledger.tables.moves import move_rows
 
-MOST_PROBLEM = 500  # characters that are kept
+MAX_PROBLEM_LENGTH = 500  # characters that are kept
 
 
 class Batches:
@@ -35,48 +34,48 @@ class Batches:
         self._connection = connection
         self._workspace = workspace
 
-    def add(self, lane: LaneId, now: datetime) -> BatchId:
+    def add_batch(self, lane: LaneId, now: datetime) -> BatchId:
         """Begin a draft."""
         rows = self._run("add_batch", lane=lane, state=BATCH.start, now=to_micros(now))
         return BatchId(rows[0][0])
 
-    def get(self, batch: BatchId) -> Batch | None:
+    def get_batch(self, batch: BatchId) -> Batch | None:
         """One batch."""
         rows = self._run("get_batch", id=batch)
-        return _batch(rows[0]) if rows else None
+        return _to_batch(rows[0]) if rows else None
 
-    def draft_of(self, lane: LaneId) -> Batch | None:
+    def draft_of_lane(self, lane: LaneId) -> Batch | None:
         """The draft that a lane fills, if there is one."""
         rows = self._run("draft_of_lane", lane=lane)
-        return _batch(rows[0]) if rows else None
+        return _to_batch(rows[0]) if rows else None
 
     def drafts_of_run(self, run: RunId) -> list[BatchId]:
         """A run's drafts."""
         return [BatchId(row[0]) for row in self._run("drafts_of_run", run=run)]
 
-    def due(self, now: datetime, limit: int) -> list[Batch]:
+    def due_batches(self, now: datetime, limit: int) -> list[Batch]:
         """What something is to be done about now, taken for this transaction."""
         rows = self._run("due_batches", now=to_micros(now), limit=limit)
-        return [_batch(row) for row in rows]
+        return [_to_batch(row) for row in rows]
 
-    def lease(self, batch: BatchId, worker: WorkerId, until: datetime, now: datetime) -> bool:
+    def lease_batch(self, batch: BatchId, worker: WorkerId, until: datetime, now: datetime) -> bool:
         """Be the one who looks after a batch; false where another is."""
         moments = {"until": to_micros(until), "now": to_micros(now)}
         return self._change("lease_batch", id=batch, worker=worker, **moments) > 0
 
-    def free(self, batch: BatchId, worker: WorkerId) -> None:
+    def end_batch_lease(self, batch: BatchId, worker: WorkerId) -> None:
         """Let others look after it."""
-        self._change("free_batch", id=batch, worker=worker)
+        self._change("end_batch_lease", id=batch, worker=worker)
 
-    def free_all_of(self, workers: Sequence[WorkerId]) -> None:
+    def end_leases_of_workers(self, workers: Sequence[WorkerId]) -> None:
         """Let others look after what workers that are gone had in hand, in every workspace."""
-        self._connection.change("free_batches_of", workers=workers)
+        self._connection.change("end_leases_of_workers", workers=workers)
 
-    def move(self, name: str, batch: BatchId, sources: Sequence[str] | None = None) -> bool:
+    def move_batch(self, name: str, batch: BatchId, sources: Sequence[str] | None = None) -> bool:
         """Make a move, if the batch is where it starts."""
-        moved = move(
+        moved = move_rows(
             self._connection,
-            "move_batches",
+            "move_batch",
             BATCH,
             name,
             sources,
@@ -85,14 +84,16 @@ class Batches:
         )
         return any(rows for _, rows in moved)
 
-    def grow(
+    def add_calls(
         self, batch: BatchId, attempts: Sequence[NewBatchAttempt], size: int, tokens: int
     ) -> None:
         """Take calls into a draft."""
-        self._connection.many("add_batch_attempts", [(*each, ATTEMPT.start) for each in attempts])
+        self._connection.run_many(
+            "add_batch_attempts", [(*attempt, ATTEMPT.start) for attempt in attempts]
+        )
         self._change("grow_batch", id=batch, calls=len(attempts), tokens=tokens, size=size)
 
-    def submit(
+    def submit_batch(
         self, batch: BatchId, nonce: str, credential: CredentialId | None, now: datetime
     ) -> None:
         """Write down under which name, and as whom, it is about to be submitted."""
@@ -101,13 +102,13 @@ class Batches:
         self._connection.change("add_nonce", nonce=nonce, id=batch, now=at)
         self._connection.change("sign_attempts", credential=credential, batch=batch, now=at)
 
-    def begin_creating(
+    def mark_batch_creating(
         self, batch: Batch, input_ref: str, calls: int, size: int, now: datetime
     ) -> bool:
         """Write down that the provider is asked to make it now; false if others took over."""
         return (
             self._change(
-                "begin_creating",
+                "mark_batch_creating",
                 id=batch.id,
                 nonce=batch.nonce,
                 input_ref=input_ref,
@@ -118,32 +119,34 @@ class Batches:
             > 0
         )
 
-    def name(self, batch: BatchId, ref: str, next_at: datetime, now: datetime) -> None:
+    def name_batch(self, batch: BatchId, ref: str, next_at: datetime, now: datetime) -> None:
         """The provider has it, by this name."""
         self._change("name_batch", id=batch, ref=ref, next=to_micros(next_at), now=to_micros(now))
 
-    def delay(self, batch: BatchId, until: datetime, problem: str, *, failed: bool) -> None:
+    def delay_batch(self, batch: BatchId, until: datetime, problem: str, *, failed: bool) -> None:
         """Do nothing about it until then, and say why."""
-        problem = storable(problem[:MOST_PROBLEM])
+        problem = storable_text(problem[:MAX_PROBLEM_LENGTH])
         self._change(
             "delay_batch", id=batch, next=to_micros(until), problem=problem, failed=int(failed)
         )
 
-    def note(self, batch: BatchId, status: BatchStatus, next_at: datetime) -> None:
+    def note_batch_status(self, batch: BatchId, status: BatchStatus, next_at: datetime) -> None:
         """Write down what the provider said."""
         self._change(
-            "note_batch",
+            "note_batch_status",
             id=batch,
-            counts=json.dumps({storable(str(key)): value for key, value in status.counts.items()}),
-            problem=storable(status.problem[:MOST_PROBLEM]),
+            counts=json.dumps(
+                {storable_text(str(key)): value for key, value in status.counts.items()}
+            ),
+            problem=storable_text(status.problem[:MAX_PROBLEM_LENGTH]),
             next=to_micros(next_at),
         )
 
-    def end(self, batch: BatchId, reason: End, now: datetime) -> None:
+    def end_batch(self, batch: BatchId, reason: BatchEnd, now: datetime) -> None:
         """Write down how it ended; what it answered is to be collected."""
         self._change("end_batch", id=batch, reason=reason.value, now=to_micros(now))
 
-    def count_rows(
+    def count_batch_rows(
         self,
         batch: BatchId,
         *,
@@ -154,7 +157,7 @@ class Batches:
     ) -> None:
         """Count rows that are no answers."""
         counts = {"duplicates": duplicates, "strangers": strangers}
-        self._change("count_rows", id=batch, missing=missing, unread=unread, **counts)
+        self._change("count_batch_rows", id=batch, missing=missing, unread=unread, **counts)
 
     def keep_line(self, batch: BatchId, line: bytes, now: datetime) -> None:
         """Keep a line that nobody can read and that names no call, once."""
@@ -168,15 +171,15 @@ class Batches:
         digest = sha256(line).digest()
         return self._connection.change("drop_line", batch=batch, digest=digest) > 0
 
-    def finish(self, batch: BatchId, now: datetime) -> None:
+    def finish_batch(self, batch: BatchId, now: datetime) -> None:
         """Everything it answered is here."""
         self._change("finish_batch", id=batch, now=to_micros(now))
 
-    def ask_cancel(self, batch: BatchId, now: datetime) -> bool:
+    def ask_cancel_batch(self, batch: BatchId, now: datetime) -> bool:
         """Wish for its end; false where there is nothing to end."""
         return self._change("ask_cancel_batch", id=batch, now=to_micros(now)) > 0
 
-    def ask_cancel_of_run(self, run: RunId, now: datetime) -> int:
+    def ask_cancel_batches_of_run(self, run: RunId, now: datetime) -> int:
         """Wish for the end of all that a run has at providers; returns how many batches that is."""
         return self._change("ask_cancel_batches_of_run", run=run, now=to_micros(now))
 
@@ -184,63 +187,65 @@ class Batches:
         """The provider was told to end it."""
         self._change("note_cancel_sent", id=batch, now=to_micros(now))
 
-    def hurry(self, run: RunId) -> None:
+    def poll_batches_now(self, run: RunId) -> None:
         """Look at a run's batches at once."""
-        self._change("hurry_batches", run=run)
+        self._change("poll_batches_now", run=run)
 
     def queued_tokens(self, model: str, credential: CredentialId | None) -> int:
         """Tokens that a provider still has to work off for one model and key."""
         tokens: int = self._run("queued_tokens", model=model, credential=credential or 0)[0][0]
         return tokens
 
-    def unacknowledged(self, credential: CredentialId | None) -> int:
+    def count_unacknowledged_batches(self, credential: CredentialId | None) -> int:
         """Batches of a key of which nobody knows yet whether the provider has them."""
-        count: int = self._run("unacknowledged", credential=credential or 0)[0][0]
+        count: int = self._run("count_unacknowledged_batches", credential=credential or 0)[0][0]
         return count
 
-    def out_of_lane(self, lane: LaneId) -> list[BatchId]:
+    def open_batches_of_lane(self, lane: LaneId) -> list[BatchId]:
         """Batches of a lane that the provider has, or may have."""
-        return [BatchId(row[0]) for row in self._run("open_of_lane", lane=lane)]
+        return [BatchId(row[0]) for row in self._run("open_batches_of_lane", lane=lane)]
 
-    def refs(self, credential: CredentialId | None) -> frozenset[str]:
+    def refs_of_credential(self, credential: CredentialId | None) -> frozenset[str]:
         """The names of all batches made with one key, as far as they are known."""
         rows = self._run("refs_of_credential", credential=credential or 0)
         return frozenset(row[0] for row in rows)
 
-    def nonces(self, batch: BatchId) -> frozenset[str]:
+    def nonces_of_batch(self, batch: BatchId) -> frozenset[str]:
         """Every name that a batch was ever submitted under."""
         return frozenset(row[0] for row in self._connection.run("nonces_of_batch", id=batch))
 
-    def drafted(self, batch: BatchId, after: AttemptId, limit: int) -> list[Drafted]:
+    def drafted_calls(self, batch: BatchId, after: AttemptId, limit: int) -> list[DraftedCall]:
         """What a batch carries, in order, a part at a time."""
-        rows = self._connection.run("drafted", batch=batch, after=after, limit=limit)
-        return [Drafted(row[0], Queued._make(row[1:])) for row in rows]
+        rows = self._connection.run("drafted_calls", batch=batch, after=after, limit=limit)
+        return [DraftedCall(row[0], QueuedRequest._make(row[1:])) for row in rows]
 
-    def open_of(self, batch: BatchId, limit: int) -> list[AttemptRow]:
+    def open_attempts_of_batch(self, batch: BatchId, limit: int) -> list[AttemptRow]:
         """Calls of a batch that nothing has come back for."""
         rows = self._run("open_attempts_of_batch", batch=batch, limit=limit)
         return [AttemptRow._make(row) for row in rows]
 
-    def standing(self, batch: BatchId, attempts: Sequence[AttemptId]) -> dict[AttemptId, str]:
+    def attempt_states_of_batch(
+        self, batch: BatchId, attempts: Sequence[AttemptId]
+    ) -> dict[AttemptId, str]:
         """How those of these attempts stand that travelled in a batch."""
-        rows = self._connection.run("attempts_of_batch", batch=batch, ids=attempts)
+        rows = self._connection.run("attempt_states_of_batch", batch=batch, ids=attempts)
         return {row[0]: row[1] for row in rows}
 
-    def redirect(self, lane: LaneId, target: LaneId) -> int:
+    def redirect_requests(self, lane: LaneId, target: LaneId) -> int:
         """Let what is queued in one lane travel in another; returns how many requests that is."""
         return self._connection.change("redirect_requests", lane=lane, target=target)
 
-    def serve(self, lane: LaneId) -> None:
+    def serve_lane(self, lane: LaneId) -> None:
         """Let new packs of a stage go to this lane only."""
         self._change("serve_lane", lane=lane)
 
-    def mark_late(self, batch: BatchId) -> int:
+    def mark_requests_late(self, batch: BatchId) -> int:
         """The deadline came: what a batch has out may go out elsewhere too."""
-        return self._connection.change("mark_late", batch=batch)
+        return self._connection.change("mark_requests_late", batch=batch)
 
-    def late_of(self, requests: Sequence[RequestId]) -> list[RequestId]:
+    def late_requests(self, requests: Sequence[RequestId]) -> list[RequestId]:
         """Which of these requests were overtaken at the deadline."""
-        rows = self._connection.run("late_of", ids=requests)
+        rows = self._connection.run("late_requests", ids=requests)
         return [RequestId(row[0]) for row in rows]
 
     def count_failures(self, requests: Sequence[RequestId]) -> dict[RequestId, int]:
@@ -252,15 +257,15 @@ class Batches:
         """Be the only one who fills a lane's draft in this transaction; false where another is."""
         return bool(self._run("take_lane", id=lane))
 
-    def late_tasks(self, batch: BatchId, limit: int) -> list[TaskId]:
+    def tasks_in_late_requests(self, batch: BatchId, limit: int) -> list[TaskId]:
         """Tasks that wait for nothing but a batch that is late."""
         rows = self._run("tasks_in_late_requests", batch=batch, limit=limit)
         return [TaskId(row[0]) for row in rows]
 
-    def out(self, run: RunId) -> tuple[int, datetime | None]:
+    def uncollected_batches(self, run: RunId) -> tuple[int, datetime | None]:
         """How many batches of a run are not collected yet, and when the next is looked at."""
-        count, next_at = self._run("batches_out", run=run)[0]
-        return count, maybe_moment(next_at)
+        count, next_at = self._run("uncollected_batches", run=run)[0]
+        return count, from_micros_or_none(next_at)
 
     def _run(self, name: str, /, **values: object) -> list[Row]:
         return self._connection.run(name, workspace=self._workspace, **values)
@@ -269,7 +274,7 @@ class Batches:
         return self._connection.change(name, workspace=self._workspace, **values)
 
 
-def _batch(row: Row) -> Batch:
+def _to_batch(row: Row) -> Batch:
     return Batch(
         id=row[0],
         nonce=row[1],
@@ -284,13 +289,13 @@ def _batch(row: Row) -> Batch:
         size=row[10],
         input_ref=row[11],
         ref=row[12],
-        end_reason=End(row[13]) if row[13] else None,
+        end_reason=BatchEnd(row[13]) if row[13] else None,
         failures=row[14],
         created_at=from_micros(row[15]),
-        creating_at=maybe_moment(row[16]),
-        submitted_at=maybe_moment(row[17]),
-        cancel_asked_at=maybe_moment(row[18]),
-        cancel_sent_at=maybe_moment(row[19]),
+        creating_at=from_micros_or_none(row[16]),
+        submitted_at=from_micros_or_none(row[17]),
+        cancel_asked_at=from_micros_or_none(row[18]),
+        cancel_sent_at=from_micros_or_none(row[19]),
         next_at=from_micros(row[20]),
         lease_until=from_micros(row[21]),
     )

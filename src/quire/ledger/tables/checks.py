@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from quire.domain.ids import RunId, StageId, WorkerId, WorkspaceId
 from quire.ledger.connection import Connection
-from quire.ledger.moments import from_micros, maybe_moment
+from quire.ledger.stored_values import from_micros, from_micros_or_none
 
 SQLITE_VERSION = sqlite3.sqlite_version
 OLDEST_SQLITE = "3.37.0"  # the first with STRICT tables
 
-_TALLIES = b"tallies!"  # a name for those who correct them to queue by
+_CORRECTION_LOCK = b"tallies!"  # a name for those who correct them to queue by
 
 
 class DatabaseFacts(NamedTuple):
@@ -42,7 +42,7 @@ class Miscount(NamedTuple):
     run_id: RunId
     stage_id: StageId
     what: str
-    told: int
+    tallied: int
     truth: int
 
 
@@ -54,26 +54,26 @@ class Checks:
         self._connection = connection
         self._workspace = workspace
 
-    def facts(self) -> DatabaseFacts:
+    def database_facts(self) -> DatabaseFacts:
         """What the database says of itself."""
         version, tables, size, clock, used, most = self._connection.run("database_facts")[0]
-        return DatabaseFacts(version, tables or 0, size, maybe_moment(clock), used, most)
+        return DatabaseFacts(version, tables or 0, size, from_micros_or_none(clock), used, most)
 
-    def damages(self) -> list[str]:
+    def file_damages(self) -> list[str]:
         """What is wrong with the file; reads all of it."""
-        return [row[0] for row in self._connection.run("damages") if row[0] != "ok"]
+        return [row[0] for row in self._connection.run("file_damages") if row[0] != "ok"]
 
-    def workers(self) -> list[UnendedWorker]:
+    def unended_workers(self) -> list[UnendedWorker]:
         """Workers that never signed off."""
         return [
             UnendedWorker._make((*row[:4], from_micros(row[4]), row[5]))
             for row in self._connection.run("unended_workers")
         ]
 
-    def last_moved(self, run: RunId) -> datetime | None:
+    def last_activity(self, run: RunId) -> datetime | None:
         """When a run's calls last went out or came back; None if there were none."""
-        rows = self._connection.run("last_moved", workspace=self._workspace, run=run)
-        moments = [each for each in rows[0] if each is not None]
+        rows = self._connection.run("last_activity", workspace=self._workspace, run=run)
+        moments = [row for row in rows[0] if row is not None]
         return from_micros(max(moments)) if moments else None
 
     def miscounts(self) -> list[Miscount]:
@@ -81,11 +81,14 @@ class Checks:
         rows = self._connection.run("miscounts", workspace=self._workspace)
         return [Miscount._make(row) for row in rows]
 
-    def correct(self) -> list[Miscount]:
+    def correct_tallies(self) -> list[Miscount]:
         """Append what is missing in the tallies; others may count on meanwhile."""
-        key = int.from_bytes(_TALLIES, "big", signed=True)
+        key = int.from_bytes(_CORRECTION_LOCK, "big", signed=True)
         self._connection.run("lock_key", key=key)  # of two who correct, one finds nothing left
         found = self.miscounts()
-        rows = [(each.stage_id, each.what, each.truth - each.told) for each in found]
-        self._connection.many("add_tallies", rows)
+        rows = [
+            (miscount.stage_id, miscount.what, miscount.truth - miscount.tallied)
+            for miscount in found
+        ]
+        self._connection.run_many("add_tallies", rows)
         return found

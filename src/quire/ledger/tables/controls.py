@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.domain.data import named
+from quire.domain.data import to_named_tuples
 from quire.domain.ids import (
     AttemptId,
     RequestId,
@@ -14,15 +14,14 @@ from quire.domain.ids import (
     TaskId,
     WorkspaceId,
 )
-from quire.domain.requests import Answered, Stop
+from quire.domain.requests import AnsweredAttempt, Stop
 from quire.domain.states import REVIEW, TASK
 from quire.ledger.connection import Connection, Row
-from quire.ledger.moments import to_micros
-from quire.ledger.tables.attempts import expand
-from quire.ledger.tables.moving import checked, move
+from quire.ledger.stored_values import storable_text, to_micros
+from quire.ledger.tables.attempts import decompress
+from quire.ledger.tables.moves import allowed_sources, move_rows
 from quire.ledger.tables.tallies import Tallies
 from quire.ledger.tables.tasks import PURGED
-from quire.ledger.texts import storable
 
 Moves = tuple[tuple[str, tuple[str, ...] | None], ...]
 STALE_MOVES: Moves = (("reopen", None),)
@@ -42,7 +41,7 @@ class AnsweredTask(NamedTuple):
     error: str | None
 
 
-class DecidedTask(NamedTuple):
+class TaskForDecision(NamedTuple):
     """A task that a person decides about, with its current result if it has one."""
 
     id: TaskId
@@ -66,96 +65,103 @@ class Controls:
         self._workspace = workspace
         self._tallies = tallies
 
-    def repropose(self, stage: StageId, sources: Sequence[str]) -> int:
+    def repropose_tasks(self, stage: StageId, sources: Sequence[str]) -> int:
         """Let tasks wait for their critic again, where only its word is missing."""
-        return self._move("repropose_tasks", "propose", stage, sources)
+        return self._move_picked("repropose_tasks", "propose", stage, sources)
 
     def grant_critics(self, stage: StageId, sources: Sequence[str]) -> int:
         """Ask critics again whose word somebody waits for."""
-        return self._move("grant_critics", "retry", stage, sources)
+        return self._move_picked("grant_critics", "retry", stage, sources)
 
-    def renew_objected(self, stage: StageId, source: str, now: datetime) -> None:
+    def renew_objected_answers(self, stage: StageId, source: str, now: datetime) -> None:
         """Let answers make way that were objected to for the last time."""
-        self._change("renew_objected", stage=stage, source=source)
-        self._change("supersede_objected", stage=stage, source=source, now=to_micros(now))
+        self._change("renew_objected_tasks", stage=stage, source=source)
+        self._change("supersede_objected_results", stage=stage, source=source, now=to_micros(now))
 
-    def renew(self, stage: StageId, now: datetime, *, stale: bool) -> int:
+    def renew_tasks(self, stage: StageId, now: datetime, *, stale: bool) -> int:
         """Owe new answers of all tasks, or of stale ones; returns of how many.
 
         Old answers do not count any more, but for what a person confirmed.
         """
-        told: dict[str, object] = {"stale": int(stale), "purged": PURGED}
-        self._change("supersede_renewed", stage=stage, now=to_micros(now), **told)
+        values: dict[str, object] = {"stale": int(stale), "purged": PURGED}
+        self._change("supersede_renewed_results", stage=stage, now=to_micros(now), **values)
         owed = 0
         if not stale:  # before others join them
-            owed = self._change("renew_owed", stage=stage, purged=PURGED)
+            owed = self._change("renew_owed_tasks", stage=stage, purged=PURGED)
         for name, sources in STALE_MOVES if stale else ALL_MOVES:
-            owed += self._move("renew_moved", name, stage, sources, **told)
+            owed += self._move_picked("renew_moved_tasks", name, stage, sources, **values)
         return owed
 
-    def renew_critics(self, stage: StageId, now: datetime) -> int:
+    def renew_critic_tasks(self, stage: StageId, now: datetime) -> int:
         """Count only new words of critics about what is current; returns of how many."""
         renewed = self._change("renew_critics", stage=stage)
         if renewed:
-            self._change("supersede_words", stage=stage, now=to_micros(now))
+            self._change("supersede_critiques", stage=stage, now=to_micros(now))
         return renewed
 
     def move_critics(self, name: str, stage: StageId, sources: Sequence[str] | None = None) -> int:
         """Make a move with the tasks that `renew_critics` renews."""
-        return self._move("move_critics", name, stage, sources)
+        return self._move_picked("move_critics", name, stage, sources)
 
-    def propose_judged(self, stage: StageId, critic: StageId, sources: Sequence[str]) -> int:
+    def propose_judged_tasks(self, stage: StageId, critic: StageId, sources: Sequence[str]) -> int:
         """Let tasks of a stage wait for a critic again that has judged them."""
-        return self._move("propose_judged", "propose", stage, sources, critic=critic)
+        return self._move_picked("propose_judged_tasks", "propose", stage, sources, critic=critic)
 
-    def move_orphans(self, name: str, stage: StageId, sources: Sequence[str] | None = None) -> int:
+    def move_orphaned_critics(
+        self, name: str, stage: StageId, sources: Sequence[str] | None = None
+    ) -> int:
         """Make a move with critics whose judged result made way."""
-        return self._move("move_orphans", name, stage, sources)
+        return self._move_picked("move_orphaned_critics", name, stage, sources)
 
-    def reset_unfounded(self, stage: StageId, *, gathers: bool) -> int:
+    def reset_tasks_without_inputs(self, stage: StageId, *, gathers: bool) -> int:
         """Let ready tasks wait whose inputs are not there any more."""
-        name = "reset_ungathered" if gathers else "reset_unfounded"
-        return self._move(name, "reset", stage, ["ready"])
+        name = "reset_gathering_without_inputs" if gathers else "reset_without_inputs"
+        return self._move_picked(name, "reset", stage, ["ready"])
 
     def mark_stage_stale(self, stage: StageId, now: datetime) -> int:
         """Mark whoever in a stage used what is not current; returns how many."""
         return self._change("mark_stage_stale", stage=stage, now=to_micros(now))
 
-    def unsent(self, stages: Sequence[StageId], limit: int) -> list[RequestId]:
+    def unsent_requests_of_stages(self, stages: Sequence[StageId], limit: int) -> list[RequestId]:
         """Unsent requests of some stages."""
-        return [row[0] for row in self._run("unsent_of_stages", stages=list(stages), limit=limit)]
+        return [
+            row[0]
+            for row in self._run("unsent_requests_of_stages", stages=list(stages), limit=limit)
+        ]
 
     def waive_critics(self, task: TaskId, now: datetime) -> int:
         """Go on without the critics that failed a task."""
         return self._change("waive_critics", id=task, now=to_micros(now))
 
-    def knows(self, command: str) -> bool:
+    def has_command(self, command: str) -> bool:
         """Whether a command was carried out before."""
-        return bool(self._run("command_known", id=command))
+        return bool(self._run("has_command", id=command))
 
     def answered_tasks(self, stage: StageId, after: int, limit: int) -> list[AnsweredTask]:
         """The next tasks of a stage whose answers were judged."""
         rows = self._run("answered_tasks", stage=stage, after=after, limit=limit)
-        return named(AnsweredTask, rows)
+        return to_named_tuples(AnsweredTask, rows)
 
-    def answers_of(self, tasks: Sequence[TaskId]) -> list[tuple[TaskId, AttemptId]]:
+    def answers_of_tasks(self, tasks: Sequence[TaskId]) -> list[tuple[TaskId, AttemptId]]:
         """Who answered the current version of some tasks, the newest first."""
         rows = self._run("answers_of_tasks", ids=list(tasks)) if tasks else []
         return [(row[0], row[1]) for row in rows]
 
-    def stored(self, attempts: Sequence[AttemptId]) -> list[Answered]:
+    def stored_answers(self, attempts: Sequence[AttemptId]) -> list[AnsweredAttempt]:
         """Answers that were judged before."""
         rows = self._run("stored_answers", ids=list(attempts)) if attempts else []
         return [
-            Answered._make((*head, (expand(decoded, codec) or b"").decode(), Stop(stop)))
+            AnsweredAttempt._make((*head, (decompress(decoded, codec) or b"").decode(), Stop(stop)))
             for *head, decoded, codec, stop in rows
         ]
 
-    def supersede(self, results: Sequence[ResultId], now: datetime) -> set[TaskId]:
+    def supersede_results_by_key(self, results: Sequence[ResultId], now: datetime) -> set[TaskId]:
         """Let some results make way; returns whose did."""
         if not results:
             return set()
-        rows = self._connection.run("supersede_by_key", ids=list(results), now=to_micros(now))
+        rows = self._connection.run(
+            "supersede_results_by_key", ids=list(results), now=to_micros(now)
+        )
         return {row[0] for row in rows}
 
     def judged_targets(self, critics: Sequence[TaskId]) -> list[TaskId]:
@@ -163,20 +169,20 @@ class Controls:
         rows = self._run("judged_targets", ids=list(critics)) if critics else []
         return [row[0] for row in rows]
 
-    def decided(self, task: TaskId) -> DecidedTask | None:
+    def get_task_for_decision(self, task: TaskId) -> TaskForDecision | None:
         """One task, for a decision about its result."""
-        rows = self._run("decided_task", id=task)
-        return DecidedTask._make(rows[0]) if rows else None
+        rows = self._run("get_task_for_decision", id=task)
+        return TaskForDecision._make(rows[0]) if rows else None
 
-    def review(self, name: str, result: ResultId) -> bool:
+    def review_result(self, name: str, result: ResultId) -> bool:
         """Make a move of the review with a current result; false if somebody was quicker."""
-        moves = move(self._connection, "review_result", REVIEW, name, id=result)
+        moves = move_rows(self._connection, "review_result", REVIEW, name, id=result)
         return any(rows for _, rows in moves)
 
-    def add_edited(self, task: DecidedTask, data: str, now: datetime) -> None:
+    def add_edited_result(self, task: TaskForDecision, data: str, now: datetime) -> None:
         """Keep a person's own result of a task whose last one made way."""
         self._connection.change(
-            "add_edited",
+            "add_edited_result",
             task=task.id,
             version=task.version,
             gate_version=task.gate_version,
@@ -185,24 +191,24 @@ class Controls:
             now=to_micros(now),
         )
 
-    def clear(self, task: TaskId) -> None:
+    def clear_task_error(self, task: TaskId) -> None:
         """Forget what was said against the answer of a task."""
-        self._change("clear_task", id=task)
+        self._change("clear_task_error", id=task)
 
-    def ask_rejected(self, task: TaskId, note: str) -> None:
+    def ask_again_rejected(self, task: TaskId, note: str) -> None:
         """Owe another version of an answer, asked with what a person has against the last."""
-        self._change("ask_rejected", id=task, note=storable(note))
+        self._change("ask_again_rejected", id=task, note=storable_text(note))
 
-    def critics_of(self, result: ResultId) -> list[TaskId]:
+    def critics_of_result(self, result: ResultId) -> list[TaskId]:
         """Critics of a result that have not spoken, or came to nothing."""
         return [row[0] for row in self._run("critics_of_result", result=result)]
 
-    def unsent_of(self, tasks: Sequence[TaskId]) -> list[RequestId]:
+    def unsent_requests_of_tasks(self, tasks: Sequence[TaskId]) -> list[RequestId]:
         """Unsent requests that carry some tasks."""
-        rows = self._run("unsent_of_tasks", ids=list(tasks)) if tasks else []
+        rows = self._run("unsent_requests_of_tasks", ids=list(tasks)) if tasks else []
         return [row[0] for row in rows]
 
-    def _move(
+    def _move_picked(
         self,
         statement: str,
         name: str,
@@ -212,10 +218,10 @@ class Controls:
     ) -> int:
         """Make a move with all that a statement picks; its tally is written beside it."""
         target, total = TASK.targets[name], 0
-        for source in checked(TASK, name, sources):
+        for source in allowed_sources(TASK, name, sources):
             moved = self._change(statement, stage=stage, source=source, target=target, **values)
             if moved:
-                self._tallies.add(stage, {source: -moved, target: moved})
+                self._tallies.add_tallies(stage, {source: -moved, target: moved})
             total += moved
         return total
 

@@ -8,9 +8,8 @@ from quire.domain.accounts import Credential, CredentialId, KeySource
 from quire.domain.ids import WorkspaceId
 from quire.domain.states import CREDENTIAL
 from quire.ledger.connection import Connection, Row
-from quire.ledger.moments import from_micros, maybe_moment, to_micros
-from quire.ledger.tables.moving import move
-from quire.ledger.texts import storable
+from quire.ledger.stored_values import from_micros, from_micros_or_none, storable_text, to_micros
+from quire.ledger.tables.moves import move_rows
 
 
 class NewCredential(NamedTuple):
@@ -32,20 +31,22 @@ class Credentials:
         self._connection = connection
         self.workspace = workspace
 
-    def all(self) -> list[Credential]:
+    def list_credentials(self) -> list[Credential]:
         """Every credential, the oldest first."""
-        return [_credential(row) for row in self._run("list_credentials")]
+        return [_to_credential(row) for row in self._run("list_credentials")]
 
-    def of(self, provider: str) -> list[Credential]:
+    def credentials_of_provider(self, provider: str) -> list[Credential]:
         """Those of one provider, the oldest first."""
-        return [_credential(row) for row in self._run("credentials_of", provider=provider)]
+        return [
+            _to_credential(row) for row in self._run("credentials_of_provider", provider=provider)
+        ]
 
-    def get(self, credential: CredentialId) -> Credential | None:
+    def get_credential(self, credential: CredentialId) -> Credential | None:
         """One of them; also one that was removed, which has nothing sealed any more."""
         rows = self._run("get_credential", id=credential)
-        return _credential(rows[0]) if rows else None
+        return _to_credential(rows[0]) if rows else None
 
-    def add(self, new: NewCredential, now: datetime) -> CredentialId | None:
+    def add_credential(self, new: NewCredential, now: datetime) -> CredentialId | None:
         """Write down a key as it is first seen; None if it was here already."""
         rows = self._run(
             "add_credential",
@@ -55,28 +56,28 @@ class Credentials:
         )
         return CredentialId(rows[0][0]) if rows else None
 
-    def remove(self, credential: CredentialId, now: datetime) -> bool:
+    def remove_credential(self, credential: CredentialId, now: datetime) -> bool:
         """Erase a stored key; that there was one is not forgotten."""
         removed = self._connection.change(
             "remove_credential", workspace=self.workspace, id=credential, now=to_micros(now)
         )
         return removed > 0
 
-    def move(
+    def move_credentials(
         self, name: str, credentials: Sequence[CredentialId], reason: str, now: datetime
     ) -> list[CredentialId]:
         """Make a move with every credential that is where it starts; returns who moved."""
         if not credentials:
             return []
         marked = CREDENTIAL.targets[name] != CREDENTIAL.start
-        moved = move(
+        moved = move_rows(
             self._connection,
             "move_credentials",
             CREDENTIAL,
             name,
             workspace=self.workspace,
             ids=credentials,
-            reason=storable(reason) if marked else None,
+            reason=storable_text(reason) if marked else None,
             marked_at=to_micros(now) if marked else None,
         )
         return [CredentialId(row[0]) for _, rows in moved for row in rows]
@@ -85,7 +86,7 @@ class Credentials:
         return self._connection.run(name, workspace=self.workspace, **values)
 
 
-def _credential(row: Row) -> Credential:
+def _to_credential(row: Row) -> Credential:
     return Credential(
         id=row[0],
         provider=row[1],
@@ -96,6 +97,6 @@ def _credential(row: Row) -> Credential:
         sealed=None if row[6] is None else bytes(row[6]),
         state=row[7],
         reason=row[8] or "",
-        marked_at=maybe_moment(row[9]),
+        marked_at=from_micros_or_none(row[9]),
         created_at=from_micros(row[10]),
     )

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.domain.data import Json, named
+from quire.domain.data import Json, to_named_tuples
 from quire.domain.ids import BlockId, DocumentId, ResultId, StageId, TaskId, WorkspaceId
 from quire.ledger.connection import Connection, Row
-from quire.ledger.moments import to_micros
+from quire.ledger.stored_values import to_micros
 
 CHUNK = 5000
 
 
-class Critique(NamedTuple):
+class ProposedResult(NamedTuple):
     """A proposed result, with what its critic's task inherits."""
 
     task_id: TaskId
@@ -33,42 +33,48 @@ class Critiques:
         self._connection = connection
         self._workspace = workspace
 
-    def uncalled(self, critic: StageId, tasks: Sequence[TaskId]) -> list[Critique]:
+    def results_to_criticise(
+        self, critic: StageId, tasks: Sequence[TaskId]
+    ) -> list[ProposedResult]:
         """Results of these proposed tasks that a critic was not asked about yet."""
         if not tasks:
             return []
-        return named(Critique, self._run("uncalled_results", critic=critic, ids=list(tasks)))
+        return to_named_tuples(
+            ProposedResult, self._run("results_to_criticise", critic=critic, ids=list(tasks))
+        )
 
-    def forgotten(self, stage: StageId, critic: StageId) -> list[TaskId]:
+    def tasks_to_criticise(self, stage: StageId, critic: StageId) -> list[TaskId]:
         """Proposed tasks of a stage that a critic was not asked about."""
-        rows = self._run("uncalled_of_stage", stage=stage, critic=critic, limit=CHUNK)
+        rows = self._run("tasks_to_criticise", stage=stage, critic=critic, limit=CHUNK)
         return [row[0] for row in rows]
 
-    def unheeded(self, stage: StageId, critic: StageId) -> list[TaskId]:
+    def unapplied_critiques(self, stage: StageId, critic: StageId) -> list[TaskId]:
         """Tasks of a critic that are done, and whose word was not carried out."""
-        rows = self._run("unheeded_words", stage=stage, critic=critic, limit=CHUNK)
+        rows = self._run("unapplied_critiques", stage=stage, critic=critic, limit=CHUNK)
         return [row[0] for row in rows]
 
-    def spoken_of(self, critics: Sequence[TaskId]) -> list[TaskId]:
+    def targets_of_critics(self, critics: Sequence[TaskId]) -> list[TaskId]:
         """Who still waits for what some critics' tasks have said."""
         rows = self._run("targets_of_critics", ids=list(critics)) if critics else []
         return [row[0] for row in rows]
 
-    def about(self, targets: Sequence[TaskId]) -> list[tuple[StageId, TaskId, Json]]:
+    def critiques_of_proposed(
+        self, targets: Sequence[TaskId]
+    ) -> list[tuple[StageId, TaskId, Json]]:
         """What every critic has said of the current results of some proposed tasks."""
-        rows = self._run("words_about", ids=list(targets)) if targets else []
+        rows = self._run("critiques_of_proposed", ids=list(targets)) if targets else []
         return [(row[0], row[1], json.loads(row[2] or "null")) for row in rows]
 
-    def cleared(self, targets: Sequence[TaskId]) -> list[TaskId]:
+    def tasks_fully_criticised(self, targets: Sequence[TaskId]) -> list[TaskId]:
         """Which of these has been judged by all its critics."""
-        rows = self._run("cleared_of_critics", ids=list(targets)) if targets else []
+        rows = self._run("tasks_fully_criticised", ids=list(targets)) if targets else []
         return [row[0] for row in rows]
 
-    def tries(self, tasks: Sequence[TaskId]) -> dict[TaskId, int]:
+    def tries_of_tasks(self, tasks: Sequence[TaskId]) -> dict[TaskId, int]:
         """How often the answers of some tasks were wrong."""
         return {row[0]: row[1] for row in self._run("tries_of_tasks", ids=list(tasks))}
 
-    def supersede(self, tasks: Sequence[TaskId], now: datetime) -> int:
+    def supersede_results(self, tasks: Sequence[TaskId], now: datetime) -> int:
         """Let the current results of some tasks make way, but for what a person confirmed."""
         if not tasks:
             return 0
@@ -79,12 +85,12 @@ class Critiques:
         if tasks:
             self._change("ask_anew", ids=list(tasks))
 
-    def mend(self, tasks: Sequence[TaskId]) -> None:
+    def ask_for_repair(self, tasks: Sequence[TaskId]) -> None:
         """Ask some tasks again alone, with the reasons why their last answers did not do."""
         if tasks:
-            self._change("ask_mended", ids=list(tasks))
+            self._change("ask_for_repair", ids=list(tasks))
 
-    def unheard(
+    def failed_critiques(
         self, stage: StageId, critic: StageId, *, few: bool = False
     ) -> list[tuple[TaskId, int, str]]:
         """Proposed tasks whose critic came to nothing, with their tries and why.
@@ -92,9 +98,9 @@ class Critiques:
         `few`: less is proposed than has failed, so that it is quicker to begin there.
         """
         if few:
-            rows = self._run("unheard_proposed", above=stage, stage=critic, limit=CHUNK)
+            rows = self._run("failed_critiques_by_target", above=stage, stage=critic, limit=CHUNK)
         else:
-            rows = self._run("unheard_targets", stage=critic, limit=CHUNK)
+            rows = self._run("failed_critiques_by_critic", stage=critic, limit=CHUNK)
         return [(row[0], row[1], row[2]) for row in rows]
 
     def _run(self, name: str, /, **values: object) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Documents and blocks: what was ingested, immutable, named by content."""
+"""Documents and blocks: what was ingested, immutable, named by content, and copied elsewhere."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import orjson
 
-from quire.domain.data import named
-from quire.domain.documents import Document, Parsed
+from quire.domain.data import to_named_tuples
+from quire.domain.documents import Block, BlockType, Document, ParsedDocument
 from quire.domain.ids import DocumentId, RunId, WorkspaceId
-from quire.domain.tasks import Subject
+from quire.domain.tasks import BlockSubject
 from quire.ledger.connection import Connection, Row
-from quire.ledger.moments import from_micros, to_micros
+from quire.ledger.stored_values import from_micros, to_micros
 
 
 class NewBlock(NamedTuple):
@@ -42,12 +42,12 @@ class Documents:
         self._connection = connection
         self._workspace = workspace
 
-    def find(self, conv_uid: str) -> DocumentId | None:
+    def find_document(self, conv_uid: str) -> DocumentId | None:
         """The document of this conversion, if it is here already."""
         rows = self._connection.run("find_document", workspace=self._workspace, conv_uid=conv_uid)
         return rows[0][0] if rows else None
 
-    def add(self, parsed: Parsed, now: datetime) -> DocumentId:
+    def add_document(self, parsed: ParsedDocument, now: datetime) -> DocumentId:
         """Add a document whose blocks are still to come."""
         document = DocumentId(self._connection.take_ids("documents", 1)[0])
         row = (
@@ -67,13 +67,13 @@ class Documents:
             "{}",
             0,
         )
-        self._connection.many("add_documents", [row])
+        self._connection.run_many("add_document", [row])
         return document
 
     def add_blocks(self, document: DocumentId, blocks: Sequence[NewBlock]) -> None:
         """Add some of a document's blocks."""
         ids = self._connection.take_ids("blocks", len(blocks))
-        self._connection.bulk(
+        self._connection.insert_many(
             "add_blocks",
             [
                 (block_id, self._workspace, document, *block)
@@ -81,10 +81,12 @@ class Documents:
             ],
         )
 
-    def set_counts(self, document: DocumentId, freq: dict[str, int], characters: int) -> None:
+    def set_document_counts(
+        self, document: DocumentId, freq: dict[str, int], characters: int
+    ) -> None:
         """Write down what was learnt while the blocks streamed in."""
         self._connection.change(
-            "count_document",
+            "set_document_counts",
             workspace=self._workspace,
             id=document,
             blocks=sum(freq.values()),
@@ -92,26 +94,26 @@ class Documents:
             characters=characters,
         )
 
-    def all(self) -> list[Document]:
+    def list_documents(self) -> list[Document]:
         """Every document that is still here."""
-        return [_document(row) for row in self._run("list_documents")]
+        return [_to_document(row) for row in self._run("list_documents")]
 
-    def names(self) -> list[tuple[DocumentId, str]]:
+    def document_names(self) -> list[tuple[DocumentId, str]]:
         """Key and fingerprint of every document that is still here."""
         return [(row[0], row[1]) for row in self._run("document_names")]
 
-    def match(self, name: str) -> list[Document]:
+    def match_documents(self, name: str) -> list[Document]:
         """Up to three documents by title, locator, file name, key, or start of a fingerprint."""
         start = f"{name}%" if len(name) >= 6 and name.isalnum() else ""  # no wildcards from outside
         tail = "%/" + re.sub(r"([\\%_])", r"\\\1", name)
         rows = self._run("match_documents", name=name, start=start, tail=tail)
-        return [_document(row) for row in rows]
+        return [_to_document(row) for row in rows]
 
-    def of_run(self, run: RunId) -> list[Document]:
+    def documents_of_run(self, run: RunId) -> list[Document]:
         """A run's inputs, in order."""
-        return [_document(row) for row in self._run("documents_of_run", run=run)]
+        return [_to_document(row) for row in self._run("documents_of_run", run=run)]
 
-    def sizes(self, documents: Sequence[DocumentId]) -> Iterator[int]:
+    def block_sizes(self, documents: Sequence[DocumentId]) -> Iterator[int]:
         """The size of every block as a JSON string, in subject order."""
         rows = self._connection.stream(
             "block_sizes", workspace=self._workspace, documents=documents
@@ -123,32 +125,32 @@ class Documents:
         count: int = self._run("count_blocks", documents=documents)[0][0]
         return count
 
-    def count_fitting(
+    def count_fitting_blocks(
         self, documents: Sequence[DocumentId], most: int
     ) -> list[tuple[DocumentId, int]]:
         """How many blocks of each document take at most so many bytes as a JSON string."""
-        rows = self._run("count_fitting", documents=documents, most=most)
+        rows = self._run("count_fitting_blocks", documents=documents, most=most)
         return [(row[0], row[1]) for row in rows]
 
-    def fitting(self, document: DocumentId, most: int) -> Iterator[SizedBlock]:
+    def fitting_blocks(self, document: DocumentId, most: int) -> Iterator[SizedBlock]:
         """The blocks of a document that take at most so many bytes as a JSON string, in order."""
         rows = self._connection.stream(
             "fitting_blocks", workspace=self._workspace, document=document, most=most
         )
         return map(SizedBlock._make, rows)
 
-    def subjects(self, run: RunId, ordinal: int, index: int, limit: int) -> list[Subject]:
+    def next_subjects(self, run: RunId, ordinal: int, index: int, limit: int) -> list[BlockSubject]:
         """The next blocks of a run's inputs, or of its sample of them, after a place."""
         sampled = self._connection.run("is_sampled", run=run)
-        statement = "sampled_after" if sampled else "subjects_after"
+        statement = "sampled_subjects_after" if sampled else "subjects_after"
         rows = self._run(statement, run=run, ordinal=ordinal, index=index, limit=limit)
-        return named(Subject, rows)
+        return to_named_tuples(BlockSubject, rows)
 
     def _run(self, name: str, /, **values: object) -> list[Row]:
         return self._connection.run(name, workspace=self._workspace, **values)
 
 
-def _document(row: Row) -> Document:
+def _to_document(row: Row) -> Document:
     return Document(
         id=row[0],
         source_uid=row[1],
@@ -165,3 +167,40 @@ def _document(row: Row) -> Document:
         conv_block_type_freq=orjson.loads(row[12]),
         conv_total_characters=row[13],
     )
+
+
+class Copies:
+    """Documents on their way out."""
+
+    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
+        """Work in one transaction, for one workspace."""
+        self._connection = connection
+        self._workspace = workspace
+
+    def copy_document(self, document: Document) -> ParsedDocument:
+        """A document with its names unchanged; its blocks stream while the transaction lasts."""
+        return ParsedDocument(
+            source_uid=document.source_uid,
+            source_type=document.source_type,
+            source_filesize=document.source_filesize,
+            source_total_characters=document.source_total_characters,
+            source_locator=document.source_locator,
+            title=document.title,
+            conv_uid=document.conv_uid,
+            parsing_tool=document.conv_parsing_tool,
+            representation_type=document.conv_representation_type,
+            blocks=self._blocks_of_document(document.id),
+        )
+
+    def _blocks_of_document(self, document: DocumentId) -> Iterator[Block]:
+        rows = self._connection.stream(
+            "blocks_of_document", workspace=self._workspace, document=document
+        )
+        for index, kind, locator, headings, content in rows:
+            yield Block(
+                index=index,
+                type=BlockType(kind),
+                content=content,
+                locator=orjson.loads(locator),
+                headings=tuple(orjson.loads(headings)),
+            )

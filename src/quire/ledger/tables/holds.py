@@ -6,8 +6,7 @@ from datetime import datetime
 from quire.domain.ids import RunId, WorkspaceId
 from quire.domain.runs import Event, Hold, HoldKind
 from quire.ledger.connection import Connection
-from quire.ledger.moments import from_micros, to_micros
-from quire.ledger.texts import storable
+from quire.ledger.stored_values import from_micros, storable_text, to_micros
 
 
 class Holds:
@@ -17,21 +16,21 @@ class Holds:
         """Work in one transaction."""
         self._connection = connection
 
-    def add(self, run: RunId, kind: HoldKind, detail: str, now: datetime) -> bool:
+    def add_hold(self, run: RunId, kind: HoldKind, detail: str, now: datetime) -> bool:
         """Hold a run; false if it was held for that already."""
         added = self._connection.change(
-            "add_hold", run=run, kind=kind.value, detail=storable(detail), now=to_micros(now)
+            "add_hold", run=run, kind=kind.value, detail=storable_text(detail), now=to_micros(now)
         )
         return added > 0
 
-    def of_run(self, run: RunId) -> tuple[Hold, ...]:
+    def holds_of_run(self, run: RunId) -> tuple[Hold, ...]:
         """All reasons why a run does not go on."""
         rows = self._connection.run("holds_of_run", run=run)
         return tuple(
             Hold(HoldKind(kind), detail, from_micros(since)) for kind, detail, since in rows
         )
 
-    def lift(self, run: RunId, kinds: Sequence[HoldKind]) -> int:
+    def lift_holds(self, run: RunId, kinds: Sequence[HoldKind]) -> int:
         """Let a run go on, as far as these reasons are concerned."""
         return self._connection.change("lift_holds", run=run, kinds=[kind.value for kind in kinds])
 
@@ -44,18 +43,18 @@ class Events:
         self._connection = connection
         self._workspace = workspace
 
-    def add(self, run: RunId | None, kind: str, detail: str, now: datetime) -> None:
+    def add_event(self, run: RunId | None, kind: str, detail: str, now: datetime) -> None:
         """Tell something."""
         self._connection.change(
             "add_event",
             workspace=self._workspace,
             run=run,
             kind=kind,
-            detail=storable(detail),
+            detail=storable_text(detail),
             now=to_micros(now),
         )
 
-    def of_run(self, run: RunId, limit: int = 50) -> list[Event]:
+    def events_of_run(self, run: RunId, limit: int = 50) -> list[Event]:
         """A run's newest events, oldest of them first."""
         rows = self._connection.run(
             "events_of_run", workspace=self._workspace, run=run, limit=limit

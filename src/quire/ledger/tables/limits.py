@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from quire.domain.accounts import Level, Pool
 from quire.domain.ids import WorkspaceId
-from quire.domain.limits import Level, Pool
 from quire.domain.models import Limits
 from quire.ledger.connection import Connection, Row
-from quire.ledger.moments import to_micros
+from quire.ledger.stored_values import to_micros
 
-LEARNT = timedelta(
+LEARNT_FOR = timedelta(
     hours=1
 )  # what headers said of limits holds so long, if they do not say it again
 
 
-class Levels:
+class LimitLevels:
     """What is left of the limits in this workspace."""
 
     def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
@@ -22,36 +22,36 @@ class Levels:
         self._connection = connection
         self._workspace = workspace
 
-    def take(self, pool: Pool, now: datetime) -> tuple[Level, Limits] | None:
+    def take_limit_level(self, pool: Pool, now: datetime) -> tuple[Level, Limits] | None:
         """What is left and what the provider's headers allow, for this transaction alone."""
         rows = self._run("take_limit_level", **pool._asdict())
-        return (Level(*rows[0][:5]), _said(rows[0][5:], now)) if rows else None
+        return (Level(*rows[0][:5]), _learnt_limits(rows[0][5:], now)) if rows else None
 
-    def add(self, pool: Pool, level: Level) -> None:
+    def add_limit_level(self, pool: Pool, level: Level) -> None:
         """Begin to count for a pool; a no-op if somebody has."""
         self._change("add_limit_level", **pool._asdict(), **level._asdict())
 
-    def set(self, pool: Pool, level: Level) -> None:
+    def set_limit_level(self, pool: Pool, level: Level) -> None:
         """Write down what is left."""
         self._change("set_limit_level", **pool._asdict(), **level._asdict())
 
-    def learn(self, pool: Pool, limits: Limits, now: datetime) -> None:
+    def learn_limits(self, pool: Pool, limits: Limits, now: datetime) -> None:
         """Write down what the provider's headers allow a minute; it holds for a while."""
         self._change(
-            "set_limits",
+            "learn_limits",
             **pool._asdict(),
             requests=limits.requests,
             input=limits.input,
             output=limits.output,
             total=limits.total,
             now=to_micros(now),
-            since=to_micros(now - LEARNT),
+            since=to_micros(now - LEARNT_FOR),
         )
 
-    def all(self, now: datetime) -> list[tuple[Pool, Level, Limits]]:
+    def list_limit_levels(self, now: datetime) -> list[tuple[Pool, Level, Limits]]:
         """Every pool, for people."""
         return [
-            (Pool(row[0], row[1]), Level(*row[2:7]), _said(row[7:], now))
+            (Pool(row[0], row[1]), Level(*row[2:7]), _learnt_limits(row[7:], now))
             for row in self._run("list_limit_levels")
         ]
 
@@ -62,15 +62,15 @@ class Levels:
         return self._connection.change(name, workspace=self._workspace, **values)
 
 
-def _said(columns: Sequence[int | None], now: datetime) -> Limits:
+def _learnt_limits(columns: Sequence[int | None], now: datetime) -> Limits:
     """What headers said, unless that is so long ago that it may not be so any more."""
     requests, input_, output, total, learnt_at = columns
-    if (learnt_at or 0) < to_micros(now - LEARNT):
+    if (learnt_at or 0) < to_micros(now - LEARNT_FOR):
         return Limits()
     return Limits(requests=requests, input=input_, output=output, total=total)
 
 
-class Caches:
+class PrefixCaches:
     """Which prefixes the providers keep for this workspace."""
 
     def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
@@ -78,19 +78,19 @@ class Caches:
         self._connection = connection
         self._workspace = workspace
 
-    def get(self, prefix: bytes, pool: Pool) -> tuple[int, int]:
+    def get_prefix_cache(self, prefix: bytes, pool: Pool) -> tuple[int, int]:
         """When a prefix was last known to be kept, and until when somebody writes it."""
         rows = self._connection.run("get_prefix_cache", **self._key(prefix, pool))
         return (rows[0][0], rows[0][1]) if rows else (0, 0)
 
-    def begin(self, prefix: bytes, pool: Pool, until: datetime, now: datetime) -> bool:
+    def start_priming(self, prefix: bytes, pool: Pool, until: datetime, now: datetime) -> bool:
         """Be the one who writes it; false if another is."""
         key = self._key(prefix, pool)
         self._connection.change("add_prefix_cache", **key)
         moments = {"until": to_micros(until), "now": to_micros(now)}
-        return self._connection.change("begin_priming", **key, **moments) > 0
+        return self._connection.change("start_priming", **key, **moments) > 0
 
-    def end(self, prefix: bytes, pool: Pool, primed: datetime | None) -> None:
+    def end_priming(self, prefix: bytes, pool: Pool, primed: datetime | None) -> None:
         """An answer shows that it is kept; or, with None, that another has to write it."""
         at = to_micros(primed) if primed else 0
         self._connection.change("end_priming", **self._key(prefix, pool), primed=at)

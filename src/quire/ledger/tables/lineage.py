@@ -1,23 +1,42 @@
-"""Lineage: which tasks a stage is expanded over, what each task reads, and what has gone stale."""
+"""Lineage: what a stage is expanded over, what tasks read and are rendered from, what is stale."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.domain.data import JsonObject, named, plain_json
-from quire.domain.ids import BlockId, DocumentId, ResultId, RunId, StageId, TaskId, WorkspaceId
-from quire.domain.lineage import Ancestor, DriverTask, NewPart, Related
+from quire.domain.data import JsonObject, plain_json, to_named_tuples
+from quire.domain.ids import (
+    BlockId,
+    DocumentId,
+    RequestId,
+    ResultId,
+    RunId,
+    StageId,
+    TaskId,
+    WorkspaceId,
+)
+from quire.domain.tasks import (
+    Ancestor,
+    DriverTask,
+    InputRow,
+    JudgedRow,
+    MemberRow,
+    NewPart,
+    RelatedTask,
+    SubjectRow,
+)
 from quire.ledger.connection import Connection, Row
-from quire.ledger.moments import to_micros
+from quire.ledger.stored_values import to_micros
+from quire.ledger.tables.attempts import decompress
 from quire.ledger.tables.tallies import Tallies
 
 
-class Doomed(NamedTuple):
+class TaskToBlock(NamedTuple):
     """A task that waits for what will not come."""
 
     task: TaskId
-    culprit: TaskId  # the first of its inputs that ended so
+    cause: TaskId  # the first of its inputs that ended so
     above: str  # the stage of that
 
 
@@ -30,60 +49,64 @@ class Lineage:
         self._workspace = workspace
         self._tallies = tallies
 
-    def drivers(self, stage: StageId, subject: bytes, limit: int) -> list[DriverTask]:
+    def drivers_of_stage(self, stage: StageId, subject: bytes, limit: int) -> list[DriverTask]:
         """Tasks that another stage is expanded over, from one on."""
         rows = self._run("drivers_of_stage", stage=stage, subject=subject, limit=limit)
-        return named(DriverTask, rows)
+        return to_named_tuples(DriverTask, rows)
 
-    def documents(
+    def input_documents(
         self, run: RunId, of_input: str, ordinal: int, limit: int
     ) -> list[tuple[int, DocumentId]]:
         """Documents of an input, each with its ordinal, from one on."""
         rows = self._run("input_documents", run=run, input=of_input, ordinal=ordinal, limit=limit)
         return [(row[0], row[1]) for row in rows]
 
-    def blocks(
+    def input_blocks(
         self, run: RunId, of_input: str, key: int, limit: int
     ) -> list[tuple[BlockId, DocumentId]]:
         """Blocks of an input, each with its document, from one on."""
         rows = self._run("input_blocks", run=run, input=of_input, key=key, limit=limit)
         return [(row[0], row[1]) for row in rows]
 
-    def add(self, run: RunId, stage: StageId, parts: Sequence[NewPart]) -> Sequence[TaskId]:
+    def add_parts(self, run: RunId, stage: StageId, parts: Sequence[NewPart]) -> Sequence[TaskId]:
         """Owe new answers; returns their keys, in the order given."""
         ids = self._connection.take_ids("tasks", len(parts))
         rows = [
             (task, self._workspace, run, stage, *part)
             for task, part in zip(ids, parts, strict=True)
         ]
-        self._connection.bulk("add_parts", rows)
-        self._tallies.add(stage, Counter(part.state for part in parts))
-        return [TaskId(each) for each in ids]
+        self._connection.insert_many("add_parts", rows)
+        self._tallies.add_tallies(stage, Counter(part.state for part in parts))
+        return [TaskId(number) for number in ids]
 
-    def add_inputs(self, inputs: Sequence[tuple[TaskId, Sequence[TaskId]]]) -> None:
+    def add_task_inputs(self, inputs: Sequence[tuple[TaskId, Sequence[TaskId]]]) -> None:
         """Say what new tasks read, in order."""
-        rows = [(task, ordinal, each) for task, read in inputs for ordinal, each in enumerate(read)]
-        self._connection.bulk("add_task_inputs", rows)
+        rows = [
+            (task, ordinal, task_id)
+            for task, read in inputs
+            for ordinal, task_id in enumerate(read)
+        ]
+        self._connection.insert_many("add_task_inputs", rows)
 
     def add_all_inputs(self, task: TaskId, stages: Sequence[StageId]) -> None:
         """Let one task read every task of some stages."""
         self._change("add_all_inputs", task=task, stages=list(stages))
 
-    def add_documents(self, shown: Sequence[tuple[TaskId, Sequence[DocumentId]]]) -> None:
+    def add_task_documents(self, shown: Sequence[tuple[TaskId, Sequence[DocumentId]]]) -> None:
         """Say which documents new tasks show."""
         rows = [
-            (task, ordinal, each)
+            (task, ordinal, document)
             for task, documents in shown
-            for ordinal, each in enumerate(documents)
+            for ordinal, document in enumerate(documents)
         ]
-        self._connection.bulk("add_task_documents", rows)
+        self._connection.insert_many("add_task_documents", rows)
 
-    def cursor(self, stage: StageId) -> bytes:
+    def stage_subject(self, stage: StageId) -> bytes:
         """The driver that a stage's expansion has come to."""
         rows = self._connection.run("stage_subject", id=stage)
         return bytes(rows[0][0] or b"") if rows else b""
 
-    def set_cursor(self, stage: StageId, subject: bytes, made: int, added: int) -> None:
+    def set_stage_subject(self, stage: StageId, subject: bytes, made: int, added: int) -> None:
         """Note that so many tasks have been made of this driver, and so many new ones in all."""
         self._connection.change(
             "set_stage_subject", id=stage, subject=subject, made=made - 1, added=added
@@ -91,69 +114,79 @@ class Lineage:
 
     def ancestors(
         self, tasks: Sequence[TaskId], stages: Sequence[StageId]
-    ) -> dict[TaskId, dict[StageId, list[Related]]]:
+    ) -> dict[TaskId, dict[StageId, list[RelatedTask]]]:
         """What some tasks come from in some stages; each is its own first ancestor."""
-        found: dict[TaskId, dict[StageId, list[Related]]] = defaultdict(lambda: defaultdict(list))
-        for each in named(Ancestor, self._run("ancestors", ids=tasks, stages=list(stages))):
-            found[each.task_id][each.stage_id].append(Related(each.id, each.state))
+        found: dict[TaskId, dict[StageId, list[RelatedTask]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
+        for ancestor in to_named_tuples(
+            Ancestor, self._run("ancestors", ids=tasks, stages=list(stages))
+        ):
+            found[ancestor.task_id][ancestor.stage_id].append(
+                RelatedTask(ancestor.id, ancestor.state)
+            )
         return found
 
-    def of_documents(
+    def tasks_of_documents(
         self, stage: StageId, documents: Sequence[DocumentId]
-    ) -> dict[DocumentId, list[Related]]:
+    ) -> dict[DocumentId, list[RelatedTask]]:
         """The tasks of a stage about some documents or their blocks."""
-        found: dict[DocumentId, list[Related]] = defaultdict(list)
+        found: dict[DocumentId, list[RelatedTask]] = defaultdict(list)
         for name in ("tasks_of_documents", "block_tasks_of_documents"):
             for row in self._run(name, stage=stage, documents=list(documents)):
-                each = Related(row[1], row[2])
-                if each not in found[row[0]]:  # about a block, and about its document
-                    found[row[0]].append(each)
+                task = RelatedTask(row[1], row[2])
+                if task not in found[row[0]]:  # about a block, and about its document
+                    found[row[0]].append(task)
         return found
 
-    def of_blocks(self, stage: StageId, blocks: Sequence[BlockId]) -> dict[BlockId, list[Related]]:
+    def tasks_of_blocks(
+        self, stage: StageId, blocks: Sequence[BlockId]
+    ) -> dict[BlockId, list[RelatedTask]]:
         """The tasks of a stage about some blocks."""
-        found: dict[BlockId, list[Related]] = defaultdict(list)
+        found: dict[BlockId, list[RelatedTask]] = defaultdict(list)
         for row in self._run("tasks_of_blocks", stage=stage, blocks=list(blocks)):
-            found[row[0]].append(Related(row[1], row[2]))
+            found[row[0]].append(RelatedTask(row[1], row[2]))
         return found
 
-    def few(self, stage: StageId, limit: int) -> list[Related]:
+    def first_tasks_of_stage(self, stage: StageId, limit: int) -> list[RelatedTask]:
         """The tasks of a stage that has few."""
-        return named(Related, self._run("first_tasks_of_stage", stage=stage, limit=limit))
+        return to_named_tuples(
+            RelatedTask, self._run("first_tasks_of_stage", stage=stage, limit=limit)
+        )
 
-    def released(self, tasks: Sequence[TaskId]) -> list[TaskId]:
+    def dependants_to_release(self, tasks: Sequence[TaskId]) -> list[TaskId]:
         """Who waited for one of these, and waits for nothing now."""
-        return [row[0] for row in self._run("dependants_released", ids=tasks)] if tasks else []
+        return [row[0] for row in self._run("dependants_to_release", ids=tasks)] if tasks else []
 
-    def hopeful(self, tasks: Sequence[TaskId]) -> list[tuple[TaskId, StageId]]:
+    def dependants_to_reset(self, tasks: Sequence[TaskId]) -> list[tuple[TaskId, StageId]]:
         """Who was blocked although one of these is there, and none of its inputs has failed now."""
-        rows = self._run("dependants_hopeful", ids=tasks) if tasks else []
+        rows = self._run("dependants_to_reset", ids=tasks) if tasks else []
         return [(row[0], row[1]) for row in rows]
 
-    def waiting_released(self, stage: StageId, limit: int) -> list[TaskId]:
+    def tasks_to_release(self, stage: StageId, limit: int) -> list[TaskId]:
         """Tasks of a stage that wait for nothing any more."""
-        return [row[0] for row in self._run("waiting_released", stage=stage, limit=limit)]
+        return [row[0] for row in self._run("tasks_to_release", stage=stage, limit=limit)]
 
-    def waiting_gathered(self, stage: StageId, limit: int) -> list[TaskId]:
+    def gathering_tasks_to_release(self, stage: StageId, limit: int) -> list[TaskId]:
         """Tasks of a stage that take what there is, once nothing is still owed to them."""
-        return [row[0] for row in self._run("waiting_gathered", stage=stage, limit=limit)]
+        return [row[0] for row in self._run("gathering_tasks_to_release", stage=stage, limit=limit)]
 
-    def waiting_doomed(self, stage: StageId, limit: int) -> list[Doomed]:
+    def tasks_to_block(self, stage: StageId, limit: int) -> list[TaskToBlock]:
         """Tasks of a stage that wait for what will not come."""
-        return named(Doomed, self._run("waiting_doomed", stage=stage, limit=limit))
+        return to_named_tuples(TaskToBlock, self._run("tasks_to_block", stage=stage, limit=limit))
 
-    def blocked_hopeful(self, stage: StageId, limit: int) -> list[TaskId]:
+    def tasks_to_reset(self, stage: StageId, limit: int) -> list[TaskId]:
         """Blocked tasks of a stage none of whose inputs has ended badly any more."""
-        return [row[0] for row in self._run("blocked_hopeful", stage=stage, limit=limit)]
+        return [row[0] for row in self._run("tasks_to_reset", stage=stage, limit=limit)]
 
-    def use(self, used: Sequence[tuple[TaskId, Sequence[ResultId | None]]]) -> None:
+    def note_used_inputs(self, used: Sequence[tuple[TaskId, Sequence[ResultId | None]]]) -> None:
         """Note what the current results of some tasks were made from."""
         rows = [
             (task, ordinal, result)
             for task, results in used
             for ordinal, result in enumerate(results)
         ]
-        self._connection.many("use_inputs", rows)
+        self._connection.run_many("note_used_inputs", rows)
 
     def check_stale(self, tasks: Sequence[TaskId], now: datetime) -> None:
         """Mark tasks with new results that used what is not current; unmark the others."""
@@ -168,13 +201,96 @@ class Lineage:
         """Stale tasks of a run by the names of their stages."""
         return {row[0]: row[1] for row in self._run("count_stale", run=run)}
 
-    def add_models(self, run: RunId, models: Sequence[tuple[str, JsonObject]]) -> None:
+    def add_run_models(self, run: RunId, models: Sequence[tuple[str, JsonObject]]) -> None:
         """Tell a run about further models, numbered from 1."""
         rows = [(run, no, name, plain_json(facts)) for no, (name, facts) in enumerate(models, 1)]
-        self._connection.bulk("add_run_models", rows)
+        self._connection.insert_many("add_run_models", rows)
 
     def _run(self, name: str, /, **values: object) -> list[Row]:
         return self._connection.run(name, workspace=self._workspace, **values)
 
     def _change(self, name: str, /, **values: object) -> int:
         return self._connection.change(name, workspace=self._workspace, **values)
+
+
+class Subjects:
+    """What the workspace's tasks are rendered from."""
+
+    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
+        """Work in one transaction, for one workspace."""
+        self._connection = connection
+        self._workspace = workspace
+
+    def ready_parts(self, stage: StageId, model_no: int, limit: int) -> list[TaskId]:
+        """What may be packed of one model's, in subject order."""
+        rows = self._run("ready_parts", stage=stage, model=model_no, limit=limit)
+        return [row[0] for row in rows]
+
+    def subjects_of_tasks(self, tasks: Sequence[TaskId]) -> list[SubjectRow]:
+        """Tasks with all that is said of them alone."""
+        return to_named_tuples(SubjectRow, self._run("subjects_of_tasks", ids=list(tasks)))
+
+    def parts_of_tasks(self, tasks: Sequence[TaskId]) -> dict[TaskId, str]:
+        """What groupings said of some tasks, where they said something, as JSON."""
+        return {row[0]: row[1] for row in self._run("parts_of_tasks", ids=list(tasks))}
+
+    def inputs_of_tasks(self, tasks: Sequence[TaskId]) -> dict[TaskId, list[InputRow]]:
+        """What each task reads, in order, with the current results."""
+        found: dict[TaskId, list[InputRow]] = defaultdict(list)
+        for row in to_named_tuples(InputRow, self._run("inputs_of_tasks", ids=list(tasks))):
+            found[row.task_id].append(row)
+        return found
+
+    def data_of_results(self, results: Sequence[ResultId]) -> dict[ResultId, str | None]:
+        """The data of some results, current or not."""
+        rows = self._connection.run("data_of_results", ids=list(results))
+        return {row[0]: row[1] for row in rows}
+
+    def documents_shown_by_tasks(self, tasks: Sequence[TaskId]) -> dict[TaskId, list[DocumentId]]:
+        """Documents that some tasks show beside the one they are about."""
+        found: dict[TaskId, list[DocumentId]] = defaultdict(list)
+        for row in self._connection.run("documents_shown_by_tasks", ids=list(tasks)):
+            found[row[0]].append(row[1])
+        return found
+
+    def document_titles(self, documents: Sequence[DocumentId]) -> dict[DocumentId, tuple[str, str]]:
+        """Title and locator of some documents."""
+        rows = self._run("document_titles", ids=list(documents))
+        return {row[0]: (row[1], row[2]) for row in rows}
+
+    def document_texts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
+        """The whole text of some documents, block after block."""
+        found: dict[DocumentId, list[str]] = defaultdict(list)
+        for row in self._run("document_texts", ids=list(documents)):
+            found[row[0]].append(row[1])
+        return {document_id: "\n\n".join(parts) for document_id, parts in found.items()}
+
+    def judged_answers(self, critics: Sequence[TaskId]) -> list[JudgedRow]:
+        """What some critics' tasks judge."""
+        rows = self._run("judged_answers", ids=list(critics))
+        return [
+            JudgedRow._make(
+                (*row[:5], (decompress(row[5], row[6]) or b"").decode() if row[5] else "")
+            )
+            for row in rows
+        ]
+
+    def members_of_requests(self, requests: Sequence[RequestId]) -> list[MemberRow]:
+        """Who travels in some requests, in order."""
+        return to_named_tuples(
+            MemberRow, self._connection.run("members_of_requests", ids=list(requests))
+        )
+
+    def note_used_results(self, used: Sequence[tuple[RequestId, TaskId, str]]) -> None:
+        """Note what members of new requests were rendered from."""
+        self._connection.run_many("note_used_results", used)
+
+    def results_used_by_members(
+        self, requests: Sequence[RequestId]
+    ) -> dict[tuple[RequestId, TaskId], str]:
+        """What members of some requests were rendered from."""
+        rows = self._connection.run("results_used_by_members", ids=list(requests))
+        return {(row[0], row[1]): row[2] for row in rows}
+
+    def _run(self, name: str, /, **values: object) -> list[Row]:
+        return self._connection.run(name, workspace=self._workspace, **values)

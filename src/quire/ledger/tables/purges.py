@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from quire.domain.ids import DocumentId, RequestId, TaskId, WorkspaceId
 from quire.ledger.connection import Connection, Row
-from quire.ledger.moments import to_micros
+from quire.ledger.stored_values import to_micros
 
 
-class Touched(NamedTuple):
+class PurgeScope(NamedTuple):
     """Tasks about a document or what comes from it, and every request that carried one."""
 
     tasks: list[tuple[TaskId, str]]  # each with its state
@@ -24,17 +24,21 @@ class Purges:
         self._connection = connection
         self._workspace = workspace
 
-    def touched(self, document: DocumentId) -> Touched:
+    def take_scope(self, document: DocumentId) -> PurgeScope:
         """All that is about the document or comes from it, taken for this transaction."""
-        self._requests(self._about(document))  # requests before tasks, as everywhere
-        seen = self._about(document)  # others may have been made while we waited for those
-        rows = self._run("tasks_touching", workspace=self._workspace, tasks=seen)
+        self._take_requests_of_tasks(
+            self._tasks_from_document(document)
+        )  # requests before tasks, as everywhere
+        seen = self._tasks_from_document(
+            document
+        )  # others may have been made while we waited for those
+        rows = self._run("take_tasks", workspace=self._workspace, tasks=seen)
         tasks = [(row[0], row[1]) for row in rows]  # from here on nobody packs them
-        return Touched(tasks, self._requests([task for task, _ in tasks]))
+        return PurgeScope(tasks, self._take_requests_of_tasks([task for task, _ in tasks]))
 
-    def unsettled(self, requests: Sequence[RequestId]) -> bool:
+    def has_unsettled_answers(self, requests: Sequence[RequestId]) -> bool:
         """Whether an answer is here that nobody has judged: a neighbour's may be in it."""
-        rows = self._connection.run("unsettled_answers", requests=requests)
+        rows = self._connection.run("has_unsettled_answers", requests=requests)
         return bool(rows)
 
     def erase_exchanges(self, requests: Sequence[RequestId], now: datetime) -> None:
@@ -46,7 +50,7 @@ class Purges:
 
     def erase_document(self, document: DocumentId, now: datetime) -> None:
         """Erase results, blocks and names of the document, and what came from it."""
-        tasks = self._about(document)
+        tasks = self._tasks_from_document(document)
         self._connection.change("purge_results", tasks=tasks)
         self._connection.change("purge_task_subjects", workspace=self._workspace, tasks=tasks)
         self._connection.change("purge_task_documents", tasks=tasks, document=document)
@@ -55,12 +59,12 @@ class Purges:
             "purge_document", workspace=self._workspace, id=document, now=to_micros(now)
         )
 
-    def _about(self, document: DocumentId) -> list[TaskId]:
-        rows = self._run("tasks_touched", workspace=self._workspace, document=document)
+    def _tasks_from_document(self, document: DocumentId) -> list[TaskId]:
+        rows = self._run("tasks_from_document", workspace=self._workspace, document=document)
         return [row[0] for row in rows]
 
-    def _requests(self, tasks: Sequence[TaskId]) -> list[tuple[RequestId, str]]:
-        rows = self._run("requests_touching", tasks=list(tasks))
+    def _take_requests_of_tasks(self, tasks: Sequence[TaskId]) -> list[tuple[RequestId, str]]:
+        rows = self._run("take_requests_of_tasks", tasks=list(tasks))
         return [(row[0], row[1]) for row in rows]
 
     def _run(self, name: str, /, **values: object) -> list[Row]:

@@ -3,16 +3,15 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from quire.domain.data import JsonObject, named, plain_json
+from quire.domain.data import JsonObject, plain_json, to_named_tuples
 from quire.domain.ids import LaneId, RequestId, RunId, StageId, TaskId, WorkspaceId
-from quire.domain.requests import Membership, NewRequest, Queued, QueuedTogether
+from quire.domain.requests import Membership, NewRequest, QueuedRequest, RequestGroup
 from quire.domain.runs import Lane
 from quire.domain.states import REQUEST
 from quire.domain.tasks import Member, MemberContent
 from quire.ledger.connection import Connection, Row
-from quire.ledger.moments import maybe_moment, to_micros
-from quire.ledger.tables.moving import move, move_group
-from quire.ledger.texts import storable
+from quire.ledger.stored_values import from_micros_or_none, storable_text, to_micros
+from quire.ledger.tables.moves import move_row_group, move_rows
 
 
 class Requests:
@@ -25,8 +24,8 @@ class Requests:
 
     def add_lane(self, run: RunId, stage: StageId, model: str, route: str = "direct") -> LaneId:
         """Open a queue for a stage's calls to one model that travel alike."""
-        told = {"stage": stage, "model": model, "route": route}
-        return LaneId(self._run("add_lane", run=run, **told)[0][0])
+        values = {"stage": stage, "model": model, "route": route}
+        return LaneId(self._run("add_lane", run=run, **values)[0][0])
 
     def open_lanes(self, now: datetime) -> list[Lane]:
         """Lanes that may send now."""
@@ -40,13 +39,13 @@ class Requests:
         """Let a whole lane wait, because the provider asked for it."""
         self._change("delay_lane", id=lane, until=to_micros(until))
 
-    def next_moment(self, run: RunId) -> datetime | None:
+    def next_lane_moment(self, run: RunId) -> datetime | None:
         """When the next queued request of a run may go; None if none is queued."""
-        return maybe_moment(self._run("next_lane_moment", run=run)[0][0])
+        return from_micros_or_none(self._run("next_lane_moment", run=run)[0][0])
 
-    def queued(self, lane: LaneId, limit: int) -> int:
+    def count_queued_in_lane(self, lane: LaneId, limit: int) -> int:
         """How many requests are queued in a lane, counted no further than the limit."""
-        count: int = self._run("queued_in_lane", lane=lane, limit=limit)[0][0]
+        count: int = self._run("count_queued_in_lane", lane=lane, limit=limit)[0][0]
         return count
 
     def add_prefix(self, digest: bytes, system: str, output_schema: JsonObject) -> None:
@@ -57,13 +56,13 @@ class Requests:
 
     def take_ids(self, count: int) -> list[RequestId]:
         """Set keys aside: wire ids are derived from them before the request is stored."""
-        return [RequestId(each) for each in self._connection.take_ids("requests", count)]
+        return [RequestId(number) for number in self._connection.take_ids("requests", count)]
 
-    def add(
-        self, queue: QueuedTogether, requests: Sequence[NewRequest], members: Sequence[Membership]
+    def add_requests(
+        self, queue: RequestGroup, requests: Sequence[NewRequest], members: Sequence[Membership]
     ) -> None:
         """Queue packed requests."""
-        self._connection.many(
+        self._connection.run_many(
             "add_requests",
             requests,
             lane=queue.lane_id,
@@ -71,34 +70,34 @@ class Requests:
             version=queue.render_version,
             state=REQUEST.start,
         )
-        self._connection.many("add_members", members)
+        self._connection.run_many("add_members", members)
 
-    def next(self, lane: LaneId, limit: int, now: datetime) -> list[Queued]:
+    def sendable_requests(self, lane: LaneId, limit: int, now: datetime) -> list[QueuedRequest]:
         """The oldest sendable requests of a lane, which this transaction alone may claim."""
         rows = self._run("sendable_requests", lane=lane, now=to_micros(now), limit=limit)
-        return named(Queued, rows)
+        return to_named_tuples(QueuedRequest, rows)
 
-    def claim(self, requests: Sequence[Queued]) -> None:
+    def claim_requests(self, requests: Sequence[QueuedRequest]) -> None:
         """Take requests that this transaction has just read; they go out now."""
-        ids = [each.id for each in requests]
-        move_group(self._connection, "claim_requests", REQUEST, "claim", "queued", ids)
+        ids = [request.id for request in requests]
+        move_row_group(self._connection, "claim_requests", REQUEST, "claim", "queued", ids)
 
-    def move(
+    def move_requests(
         self, name: str, requests: Sequence[RequestId], sources: Iterable[str] | None = None
     ) -> list[RequestId]:
         """Make a move with every request that is where the move starts; returns who moved."""
         if not requests:
             return []
-        moved = move(self._connection, "move_requests", REQUEST, name, sources, ids=requests)
+        moved = move_rows(self._connection, "move_requests", REQUEST, name, sources, ids=requests)
         return [row[0] for _, rows in moved for row in rows]
 
-    def move_group(self, name: str, requests: Sequence[RequestId], source: str) -> None:
+    def move_request_group(self, name: str, requests: Sequence[RequestId], source: str) -> None:
         """Make a move with requests that this transaction read in one state: the fast way."""
-        move_group(self._connection, "move_request_group", REQUEST, name, source, requests)
+        move_row_group(self._connection, "move_request_group", REQUEST, name, source, requests)
 
-    def delay(self, moments: Sequence[tuple[RequestId, datetime]]) -> None:
+    def delay_requests(self, moments: Sequence[tuple[RequestId, datetime]]) -> None:
         """Let some requests wait."""
-        self._connection.many(
+        self._connection.run_many(
             "delay_requests", [(request, to_micros(until)) for request, until in moments]
         )
 
@@ -106,53 +105,57 @@ class Requests:
         """Count one more sending that nobody knows the end of."""
         self._change("count_losses", ids=requests)
 
-    def members(self, requests: Sequence[RequestId]) -> list[Member]:
+    def take_members(self, requests: Sequence[RequestId]) -> list[Member]:
         """The members of some requests as they stand now, taken for this transaction."""
-        return named(Member, self._run("members", ids=requests))
+        return to_named_tuples(Member, self._run("take_members", ids=requests))
 
-    def sendable(self, requests: Sequence[RequestId], most_calls: int) -> dict[RequestId, int]:
+    def count_sendable_members(
+        self, requests: Sequence[RequestId], most_calls: int
+    ) -> dict[RequestId, int]:
         """How many members of each request still wait for just this answer."""
-        rows = self._run("sendable_members", ids=requests, most=most_calls)
+        rows = self._run("count_sendable_members", ids=requests, most=most_calls)
         return {row[0]: row[1] for row in rows}
 
-    def contents(self, requests: Sequence[RequestId]) -> list[MemberContent]:
+    def member_contents(self, requests: Sequence[RequestId]) -> list[MemberContent]:
         """The members of some requests with what rendering needs."""
-        rows = self._run("members_content", ids=requests)
-        return named(MemberContent, rows)
+        rows = self._run("member_contents", ids=requests)
+        return to_named_tuples(MemberContent, rows)
 
-    def carried_elsewhere(
+    def tasks_carried_elsewhere(
         self, tasks: Sequence[TaskId], requests: Sequence[RequestId]
     ) -> set[TaskId]:
         """Which of these tasks also ride in a live request other than these."""
-        rows = self._run("carried_elsewhere", tasks=tasks, requests=requests)
+        rows = self._run("tasks_carried_elsewhere", tasks=tasks, requests=requests)
         return {row[0] for row in rows}
 
-    def accept_all(self, requests: Sequence[RequestId]) -> None:
+    def accept_members(self, requests: Sequence[RequestId]) -> None:
         """Note that every member's answer was accepted."""
         if requests:
             self._change("accept_members", ids=requests)
 
-    def judge(self, verdicts: Sequence[tuple[RequestId, int, str, str | None]]) -> None:
+    def note_verdicts(self, verdicts: Sequence[tuple[RequestId, int, str, str | None]]) -> None:
         """Note each member's verdict, with reasons."""
-        rows = [(*each[:-1], each[-1] and storable(each[-1])) for each in verdicts]
-        self._connection.many("judge_members", rows)
+        rows = [(*verdict[:-1], verdict[-1] and storable_text(verdict[-1])) for verdict in verdicts]
+        self._connection.run_many("note_verdicts", rows)
 
-    def queued_of_run(self, run: RunId, limit: int) -> list[RequestId]:
+    def queued_requests_of_run(self, run: RunId, limit: int) -> list[RequestId]:
         """Unsent requests of a run."""
-        return [row[0] for row in self._run("queued_of_run", run=run, limit=limit)]
+        return [row[0] for row in self._run("queued_requests_of_run", run=run, limit=limit)]
 
-    def unreadable(self, run: RunId, *, unfit: bool = False) -> list[RequestId]:
+    def unreadable_requests_of_run(self, run: RunId, *, unfit: bool = False) -> list[RequestId]:
         """Requests that are out, whose every answer is here and could not be read, or judged."""
-        return [row[0] for row in self._run("unreadable_of_run", run=run, unfit=int(unfit))]
+        return [
+            row[0] for row in self._run("unreadable_requests_of_run", run=run, unfit=int(unfit))
+        ]
 
-    def in_flight(self, run: RunId) -> int:
+    def count_calls_in_flight(self, run: RunId) -> int:
         """Calls of a run that are out."""
-        count: int = self._run("calls_in_flight", run=run)[0][0]
+        count: int = self._run("count_calls_in_flight", run=run)[0][0]
         return count
 
-    def outdated(self, lane: LaneId, render_version: int) -> list[RequestId]:
+    def outdated_requests(self, lane: LaneId, render_version: int) -> list[RequestId]:
         """Unsent requests that an older Quire rendered."""
-        return [row[0] for row in self._run("stale_renders", lane=lane, version=render_version)]
+        return [row[0] for row in self._run("outdated_requests", lane=lane, version=render_version)]
 
     def _run(self, name: str, /, **values: object) -> list[Row]:
         return self._connection.run(name, workspace=self._workspace, **values)

@@ -1,15 +1,19 @@
-"""Results: the accepted data of one task, versioned, never overwritten."""
+"""Results: the accepted data of each task, versioned, and the outcomes that exports show."""
 
+import json
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
-from quire.domain.ids import AttemptId, DocumentId, RunId, StageId, TaskId, WorkspaceId
-from quire.ledger.connection import Connection
-from quire.ledger.moments import to_micros
+from quire.domain.data import Json, to_named_tuples
+from quire.domain.ids import AttemptId, DocumentId, ResultId, RunId, StageId, TaskId, WorkspaceId
+from quire.ledger.connection import Connection, Row
+from quire.ledger.stored_values import to_micros
+from quire.ledger.tables.attempts import decompress
 
 # An accepted answer on its way into the ledger: task, its version, attempt, gates, data as JSON.
-Accepted: TypeAlias = tuple[TaskId, int, AttemptId, str, str]
+AcceptedAnswer: TypeAlias = tuple[TaskId, int, AttemptId, str, str]
 
 
 class ExportRow(NamedTuple):
@@ -37,18 +41,174 @@ class Results:
         self._connection = connection
         self._workspace = workspace
 
-    def add(self, results: Sequence[Accepted], now: datetime) -> None:
+    def add_results(self, results: Sequence[AcceptedAnswer], now: datetime) -> None:
         """Keep accepted answers; a task that has a current one already breaks the transaction."""
-        self._connection.many("add_results", results, created_at=to_micros(now))
+        self._connection.run_many("add_results", results, created_at=to_micros(now))
 
-    def current(self, tasks: Sequence[TaskId]) -> set[TaskId]:
+    def tasks_with_results(self, tasks: Sequence[TaskId]) -> set[TaskId]:
         """Which of these tasks have a current result."""
         rows = self._connection.run("tasks_with_results", ids=list(tasks))
         return {row[0] for row in rows}
 
-    def export(self, run: RunId, stage: StageId) -> Iterator[ExportRow]:
+    def export_rows(self, run: RunId, stage: StageId) -> Iterator[ExportRow]:
         """Every block of a run's inputs in order, streamed."""
         rows = self._connection.stream(
             "export_rows", workspace=self._workspace, run=run, stage=stage
         )
         return map(ExportRow._make, rows)
+
+
+class TaskOutcome(NamedTuple):
+    """One task, with its current result, or else its last refused answer."""
+
+    task_id: TaskId
+    stage: str
+    state: str
+    model_no: int
+    sample: int
+    part: str | None  # JSON
+    calls: int
+    tries: int
+    error: str | None
+    document_id: DocumentId | None
+    of: TaskId | None  # the first task it reads
+    result_id: ResultId | None
+    data: str | None  # JSON
+    attempt_id: AttemptId | None
+    answer: str
+
+
+class Outcomes:
+    """What became of the workspace's tasks."""
+
+    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
+        """Work in one transaction, for one workspace."""
+        self._connection = connection
+        self._workspace = workspace
+
+    def outcomes_of_run(self, run: RunId) -> Iterator[TaskOutcome]:
+        """Every task of a run, stage by stage in subject order, streamed."""
+        rows = self._connection.stream("outcomes_of_run", workspace=self._workspace, run=run)
+        for row in rows:
+            text = decompress(row[14], row[15]) if row[14] is not None else b""
+            yield TaskOutcome._make((*row[:14], (text or b"").decode()))
+
+    def all_documents_of_run(self, run: RunId) -> list[DocumentId]:
+        """The documents of a run in order, purged ones too."""
+        rows = self._connection.run("all_documents_of_run", run=run)
+        return [row[0] for row in rows]
+
+    def documents_shown_in_run(self, run: RunId) -> dict[TaskId, tuple[DocumentId, ...]]:
+        """Documents that tasks of a run show."""
+        found: dict[TaskId, list[DocumentId]] = defaultdict(list)
+        for task, document in self._connection.run(
+            "documents_shown_in_run", workspace=self._workspace, run=run
+        ):
+            found[task].append(document)
+        return {task: tuple(documents) for task, documents in found.items()}
+
+
+OUTCOME_CHUNK = 500  # tasks read at once
+MAX_CAUSES = 200  # of blocked tasks
+
+
+class StageOutcome(NamedTuple):
+    """One task of a stage, with what it is about and its current result where there is one."""
+
+    task_id: TaskId
+    subject: bytes
+    state: str
+    error: str | None
+    version: int
+    stale_since: int | None
+    model_no: int
+    sample: int
+    part: str | None  # JSON
+    title: str | None
+    conv_uid: str | None
+    block_index: int | None
+    data: str | None  # JSON
+    review_state: str | None
+
+
+class CritiqueRow(NamedTuple):
+    """What a critic said of a current result, if it has spoken."""
+
+    task_id: TaskId
+    stage: str
+    state: str
+    model_no: int
+    error: str | None
+    data: str | None  # JSON
+
+
+class BlockCause(NamedTuple):
+    """What became of tasks that others read, so that those are blocked."""
+
+    stage: str  # of those that are blocked
+    above: str  # of those that they read
+    state: str
+    error: str
+    tasks: int  # that are blocked by it
+
+
+class TaskHistory(NamedTuple):
+    """What else is known of some tasks."""
+
+    inputs: dict[TaskId, list[TaskId]]
+    attempts: dict[TaskId, int]
+    critiques: dict[TaskId, list[CritiqueRow]]
+
+
+class Exports:
+    """The outcomes of the workspace's stages."""
+
+    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
+        """Work in one transaction, for one workspace."""
+        self._connection = connection
+        self._workspace = workspace
+
+    def outcomes_after(self, stage: StageId) -> Iterator[list[StageOutcome]]:
+        """Every task of a stage in subject order, some at a time."""
+        after = b""
+        while rows := self._run("outcomes_after", stage=stage, after=after, limit=OUTCOME_CHUNK):
+            chunk = to_named_tuples(StageOutcome, rows)
+            yield chunk
+            after = bytes(chunk[-1].subject)
+
+    def task_history(self, tasks: Sequence[TaskId]) -> TaskHistory:
+        """What some tasks read, how often they were sent, and what critics said of them."""
+        inputs: dict[TaskId, list[TaskId]] = defaultdict(list)
+        for task, read in self._connection.run("inputs_read_by_tasks", ids=list(tasks)):
+            inputs[task].append(read)
+        counted = self._connection.run("count_attempts_of_tasks", ids=list(tasks))
+        return TaskHistory(
+            inputs, {row[0]: row[1] for row in counted}, self.critiques_of_tasks(tasks)
+        )
+
+    def critiques_of_tasks(self, tasks: Sequence[TaskId]) -> dict[TaskId, list[CritiqueRow]]:
+        """What critics said of the current results of some tasks."""
+        found: dict[TaskId, list[CritiqueRow]] = defaultdict(list)
+        for verdict in to_named_tuples(
+            CritiqueRow, self._run("critiques_of_tasks", ids=list(tasks)) if tasks else []
+        ):
+            found[verdict.task_id].append(verdict)
+        return found
+
+    def refusals_of_task(self, task: TaskId) -> list[str]:
+        """Why gates refused answers of a task, in the order they were asked."""
+        return [row[0] for row in self._connection.run("refusals_of_task", task=task)]
+
+    def all_critiques_of_task(self, task: TaskId) -> list[tuple[str, Json]]:
+        """What critics ever said of results of a task, current or not, each with its stage."""
+        rows = self._run("all_critiques_of_task", task=task)
+        return [(row[0], json.loads(row[1] or "null")) for row in rows]
+
+    def causes_of_blocked_tasks(self, run: RunId) -> list[BlockCause]:
+        """Why tasks are blocked, stage by stage, the commonest reason first."""
+        return to_named_tuples(
+            BlockCause, self._run("causes_of_blocked_tasks", run=run, limit=MAX_CAUSES)
+        )
+
+    def _run(self, name: str, /, **values: object) -> list[Row]:
+        return self._connection.run(name, workspace=self._workspace, **values)

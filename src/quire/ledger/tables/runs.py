@@ -1,20 +1,63 @@
-"""Runs and their stages: what was told, how it stands, and the wishes about it."""
+"""Runs and their stages: what was ordered, how it stands, the wishes about it, and its probes."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
+from typing import NamedTuple
 
-from quire.domain.data import JsonObject, plain_json
+from quire.domain.data import Json, JsonObject, plain_json
 from quire.domain.errors import NotFound
 from quire.domain.ids import DocumentId, RunId, StageId, WorkspaceId
 from quire.domain.models import ModelFacts
 from quire.domain.runs import Run, RunStage, Wishes
 from quire.domain.states import RUN, STAGE
 from quire.ledger.connection import Connection, Row
-from quire.ledger.moments import from_micros, maybe_moment, to_micros
-from quire.ledger.tables.moving import move
-from quire.ledger.tables.probes import Probes
+from quire.ledger.stored_values import from_micros, from_micros_or_none, to_micros
+from quire.ledger.tables.moves import move_rows
+
+
+class ProbeQuestion(NamedTuple):
+    """What a probe holds for, and nothing besides."""
+
+    schema_uid: str
+    model: str
+    params: str  # canonical JSON
+
+
+class ProbeRecord(NamedTuple):
+    """What a probe recommends, with all that it measured."""
+
+    size: int  # blocks per call
+    report: JsonObject
+
+
+class Probes:
+    """The workspace's probes; none is ever changed."""
+
+    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
+        """Work in one transaction, for one workspace."""
+        self._connection = connection
+        self._workspace = workspace
+
+    def add_probe(self, question: ProbeQuestion, size: int, report: Json, now: datetime) -> None:
+        """Keep what a probe found; from now on it is the newest of its question."""
+        self._connection.change(
+            "add_probe",
+            workspace=self._workspace,
+            size=size,
+            report=plain_json(report),
+            now=to_micros(now),
+            **question._asdict(),
+        )
+
+    def newest_probe(self, question: ProbeQuestion) -> ProbeRecord | None:
+        """What was found last, if there was a probe."""
+        rows = self._connection.run("newest_probe", workspace=self._workspace, **question._asdict())
+        if not rows:
+            return None
+        size, report = rows[0]
+        return ProbeRecord(size, json.loads(report))
 
 
 class Runs:
@@ -26,15 +69,15 @@ class Runs:
         self._workspace = workspace
         self.probes = Probes(connection, workspace)  # what runs over samples showed
 
-    def add(
+    def add_run(
         self,
         key: bytes,
-        told: tuple[JsonObject, JsonObject, JsonObject],
+        snapshots: tuple[JsonObject, JsonObject, JsonObject],
         limit: int | None,
         now: datetime,
     ) -> RunId:
         """Add a run with the recipe, model and policy it is told."""
-        recipe, model, policy = (plain_json(each) for each in told)
+        recipe, model, policy = (plain_json(json_object) for json_object in snapshots)
         rows = self._run(
             "add_run",
             key=key,
@@ -47,21 +90,24 @@ class Runs:
         )
         return RunId(rows[0][0])
 
-    def add_inputs(
+    def add_run_documents(
         self,
         run: RunId,
         documents: Sequence[DocumentId],
         names: Mapping[DocumentId, str] = MappingProxyType({}),
     ) -> None:
         """Fix the run's inputs and their order, each with the recipe's name for its set."""
-        rows = [(run, ordinal, each, names.get(each, "")) for ordinal, each in enumerate(documents)]
-        self._connection.bulk("add_run_documents", rows)
+        rows = [
+            (run, ordinal, document, names.get(document, ""))
+            for ordinal, document in enumerate(documents)
+        ]
+        self._connection.insert_many("add_run_documents", rows)
 
-    def add_sample(self, run: RunId, blocks: Sequence[tuple[int, int]]) -> None:
+    def add_run_blocks(self, run: RunId, blocks: Sequence[tuple[int, int]]) -> None:
         """Ask about these blocks only: the document's ordinal among the inputs, and the index."""
-        self._connection.bulk("add_run_blocks", [(run, *block) for block in blocks])
+        self._connection.insert_many("add_run_blocks", [(run, *block) for block in blocks])
 
-    def newest_of(self, key: bytes) -> RunId | None:
+    def newest_run_of_key(self, key: bytes) -> RunId | None:
         """The newest run of the same order that was not cancelled."""
         rows = self._run("newest_run_of_key", key=key)
         return rows[0][0] if rows else None
@@ -78,52 +124,52 @@ class Runs:
         """Change what a run was told about its model's limits."""
         self._change("set_model", id=run, model=plain_json(model))
 
-    def get(self, run: RunId) -> Run | None:
+    def get_run(self, run: RunId) -> Run | None:
         """One run."""
         rows = self._run("get_run", id=run)
-        return _run(rows[0]) if rows else None
+        return _to_run(rows[0]) if rows else None
 
-    def must_get(self, run: RunId) -> Run:
+    def must_get_run(self, run: RunId) -> Run:
         """One run that somebody named."""
-        found = self.get(run)
+        found = self.get_run(run)
         if found is None:
             raise NotFound(f"there is no run {run}; `quire runs` lists them")
         return found
 
-    def models(self, run: Run) -> list[ModelFacts]:
+    def models_of_run(self, run: Run) -> list[ModelFacts]:
         """The models that a run was told about, by number: its own, then the further ones."""
         further = self._connection.run("models_of_run", run=run.id)
-        told = [run.model, *(json.loads(facts) for _, _, facts in further)]
-        return [ModelFacts.from_json(each) for each in told]
+        snapshots = [run.model, *(json.loads(facts) for _, _, facts in further)]
+        return [ModelFacts.from_json(item) for item in snapshots]
 
-    def newest(self, limit: int) -> list[Run]:
+    def list_runs(self, limit: int) -> list[Run]:
         """The newest runs first."""
-        return [_run(row) for row in self._run("list_runs", limit=limit)]
+        return [_to_run(row) for row in self._run("list_runs", limit=limit)]
 
-    def wishes(self) -> list[Wishes]:
+    def running_wishes(self) -> list[Wishes]:
         """What is wanted of every running run."""
-        return [_wishes(row) for row in self._run("running_wishes")]
+        return [_to_wishes(row) for row in self._run("running_wishes")]
 
-    def wishes_of(self, run: RunId) -> Wishes | None:
+    def wishes_of_run(self, run: RunId) -> Wishes | None:
         """What is wanted of one run now; None if it does not run."""
         rows = self._run("wishes_of_run", id=run)
-        return _wishes(rows[0]) if rows else None
+        return _to_wishes(rows[0]) if rows else None
 
-    def inputs(self, run: RunId) -> tuple[int, int]:
+    def count_run_inputs(self, run: RunId) -> tuple[int, int]:
         """How many documents and blocks a run is over."""
-        documents, blocks, sampled = self._run("run_inputs", run=run)[0]
+        documents, blocks, sampled = self._run("count_run_inputs", run=run)[0]
         return documents, sampled or blocks
 
-    def lock(self, run: RunId) -> None:
+    def lock_run(self, run: RunId) -> None:
         """Let commands on this run happen one after the other."""
         self._change("lock_run", id=run)
 
-    def move(self, name: str, run: RunId, now: datetime) -> bool:
+    def move_run(self, name: str, run: RunId, now: datetime) -> bool:
         """Make a move; says whether the run was where the move starts."""
         ended = None if RUN.targets[name] == RUN.start else to_micros(now)
-        moved = move(
+        moved = move_rows(
             self._connection,
-            "move_runs",
+            "move_run",
             RUN,
             name,
             ids=[run],
@@ -132,13 +178,13 @@ class Runs:
         )
         return any(rows for _, rows in moved)
 
-    def set_limit(self, run: RunId, limit: int | None) -> None:
+    def set_task_limit(self, run: RunId, limit: int | None) -> None:
         """Wish for no more than so many tasks, or for all."""
-        self._change("limit_run", id=run, task_limit=limit)
+        self._change("set_task_limit", id=run, task_limit=limit)
 
-    def ask_cancel(self, run: RunId, at: datetime | None) -> None:
+    def ask_cancel_run(self, run: RunId, at: datetime | None) -> None:
         """Wish for the run to end, or take the wish back."""
-        self._change("ask_cancel", id=run, at=None if at is None else to_micros(at))
+        self._change("ask_cancel_run", id=run, at=None if at is None else to_micros(at))
 
     def set_deadline(self, run: RunId, at: datetime | None) -> None:
         """Say until when batches may take."""
@@ -158,7 +204,7 @@ class Runs:
             self._connection.run("add_stage", run=run, name=name, state=STAGE.start)[0][0]
         )
 
-    def stages(self, run: RunId) -> list[RunStage]:
+    def stages_of_run(self, run: RunId) -> list[RunStage]:
         """A run's stages, in order."""
         return [RunStage._make(row) for row in self._connection.run("stages_of_run", run=run)]
 
@@ -173,16 +219,16 @@ class Runs:
 
     def move_stage(self, name: str, stage: StageId, sources: Iterable[str] | None = None) -> bool:
         """Make a move; says whether the stage was where the move starts."""
-        moved = move(self._connection, "move_stages", STAGE, name, sources, ids=[stage])
+        moved = move_rows(self._connection, "move_stage", STAGE, name, sources, ids=[stage])
         return any(rows for _, rows in moved)
 
-    def set_cursor(self, stage: StageId, ordinal: int, index: int, added: int) -> None:
+    def set_stage_cursor(self, stage: StageId, ordinal: int, index: int, added: int) -> None:
         """Note how far a stage has been expanded."""
         self._connection.change(
             "set_stage_cursor", id=stage, ordinal=ordinal, index=index, added=added
         )
 
-    def command(self, command: str, run: RunId, name: str, now: datetime) -> bool:
+    def add_command(self, command: str, run: RunId, name: str, now: datetime) -> bool:
         """Note a command by the caller's own id; false if it was carried out before."""
         return self._change("add_command", id=command, run=run, name=name, now=to_micros(now)) > 0
 
@@ -193,7 +239,7 @@ class Runs:
         return self._connection.change(name, workspace=self._workspace, **values)
 
 
-def _run(row: Row) -> Run:
+def _to_run(row: Row) -> Run:
     # not orjson, which reads an integer beyond 64 bits as a float
     return Run(
         id=row[0],
@@ -202,12 +248,12 @@ def _run(row: Row) -> Run:
         policy=json.loads(row[3]),
         state=row[4],
         task_limit=row[5],
-        cancel_asked_at=maybe_moment(row[6]),
-        early_judged_at=maybe_moment(row[7]),
+        cancel_asked_at=from_micros_or_none(row[6]),
+        early_judged_at=from_micros_or_none(row[7]),
         created_at=from_micros(row[8]),
-        ended_at=maybe_moment(row[9]),
+        ended_at=from_micros_or_none(row[9]),
     )
 
 
-def _wishes(row: Row) -> Wishes:
-    return Wishes(row[0], row[1], bool(row[2]), maybe_moment(row[3]), row[4])
+def _to_wishes(row: Row) -> Wishes:
+    return Wishes(row[0], row[1], bool(row[2]), from_micros_or_none(row[3]), row[4])

@@ -7,7 +7,7 @@ from quire.domain.data import plain_json
 from quire.domain.ids import WorkspaceId
 from quire.domain.recipes import Schema
 from quire.ledger.connection import Connection, Row
-from quire.ledger.moments import to_micros
+from quire.ledger.stored_values import to_micros
 
 
 class Schemas:
@@ -18,21 +18,26 @@ class Schemas:
         self._connection = connection
         self._workspace = workspace
 
-    def by_ref(self, ref: str) -> Schema | None:
+    def schema_by_ref(self, ref: str) -> Schema | None:
         """The schema of this name."""
-        return _first(self._connection.run("schema_by_ref", workspace=self._workspace, ref=ref))
+        return _first_schema(
+            self._connection.run("schema_by_ref", workspace=self._workspace, ref=ref)
+        )
 
-    def by_uid(self, uid: str) -> Schema | None:
+    def schema_by_uid(self, uid: str) -> Schema | None:
         """The schema of this fingerprint."""
-        return _first(self._connection.run("schema_by_uid", workspace=self._workspace, uid=uid))
+        return _first_schema(
+            self._connection.run("schema_by_uid", workspace=self._workspace, uid=uid)
+        )
 
-    def all(self) -> list[Schema]:
+    def list_schemas(self) -> list[Schema]:
         """Every schema, by name."""
         return [
-            _schema(row) for row in self._connection.run("list_schemas", workspace=self._workspace)
+            _to_schema(row)
+            for row in self._connection.run("list_schemas", workspace=self._workspace)
         ]
 
-    def add(self, schema: Schema, now: datetime) -> None:
+    def add_schema(self, schema: Schema, now: datetime) -> None:
         """Keep a schema."""
         self._connection.change(
             "add_schema",
@@ -44,10 +49,10 @@ class Schemas:
         )
 
 
-def _first(rows: list[Row]) -> Schema | None:
-    return _schema(rows[0]) if rows else None
+def _first_schema(rows: list[Row]) -> Schema | None:
+    return _to_schema(rows[0]) if rows else None
 
 
-def _schema(row: Row) -> Schema:
+def _to_schema(row: Row) -> Schema:
     # not orjson, which reads an integer beyond 64 bits as a float
     return Schema(ref=row[0], uid=row[1], body=json.loads(row[2]))

@@ -15,39 +15,39 @@ class Tallies:
         self._connection = connection
         self._workspace = workspace
 
-    def add(self, stage: StageId, deltas: Mapping[str, int]) -> None:
+    def add_tallies(self, stage: StageId, deltas: Mapping[str, int]) -> None:
         """Append what changed."""
         rows = [(stage, what, delta) for what, delta in deltas.items() if delta]
-        self._connection.many("add_tallies", rows)
+        self._connection.run_many("add_tallies", rows)
 
-    def of_run(self, run: RunId) -> dict[str, int]:
+    def tallies_of_run(self, run: RunId) -> dict[str, int]:
         """The sums of a run."""
         return {row[0]: row[1] for row in self._connection.run("tallies_of_run", run=run)}
 
-    def by_stage(self, run: RunId) -> dict[StageId, dict[str, int]]:
+    def tallies_by_stage(self, run: RunId) -> dict[StageId, dict[str, int]]:
         """The sums of each stage of a run."""
         found: dict[StageId, dict[str, int]] = defaultdict(dict)
         for stage, what, total in self._connection.run("tallies_by_stage", run=run):
             found[stage][what] = total
         return found
 
-    def of_stage(self, stage: StageId) -> dict[str, int]:
+    def tallies_of_stage(self, stage: StageId) -> dict[str, int]:
         """The sums of a stage."""
         return {row[0]: row[1] for row in self._connection.run("tallies_of_stage", stage=stage)}
 
-    def crowded(self, limit: int) -> list[StageId]:
+    def crowded_stages(self, limit: int) -> list[StageId]:
         """Stages of running runs with more rows than this."""
         rows = self._connection.run("crowded_stages", workspace=self._workspace, limit=limit)
         return [row[0] for row in rows]
 
-    def fold(self, stage: StageId) -> None:
+    def fold_tallies(self, stage: StageId) -> None:
         """Replace a stage's rows by their sums."""
         sums: Counter[str] = Counter()
         for what, delta in self._connection.run("take_tallies", stage=stage):
             sums[what] += delta
-        self.add(stage, sums)
+        self.add_tallies(stage, sums)
 
-    def recount(self, stage: StageId) -> dict[str, int]:
+    def recount_tasks(self, stage: StageId) -> dict[str, int]:
         """Count the tasks themselves: the truth the tallies must equal."""
         rows = self._connection.run("recount_tasks", workspace=self._workspace, stage=stage)
         return {row[0]: row[1] for row in rows}

@@ -5,20 +5,19 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from quire.domain.data import named
+from quire.domain.data import to_named_tuples
 from quire.domain.ids import RunId, StageId, TaskId, WorkspaceId
 from quire.domain.states import TASK
 from quire.domain.tasks import Failure, ReadyTask, TaskView
 from quire.ledger.connection import Connection, Row
-from quire.ledger.moments import to_micros
-from quire.ledger.tables.moving import checked, move
+from quire.ledger.stored_values import storable_text, to_micros
+from quire.ledger.tables.moves import allowed_sources, move_rows
 from quire.ledger.tables.tallies import Tallies
-from quire.ledger.texts import storable
 
 PURGED = b"purged"  # in the place of what was asked, and named the content
 
 
-class Note(NamedTuple):
+class TaskNote(NamedTuple):
     """What a wrong or lost answer taught about a task."""
 
     id: TaskId
@@ -46,7 +45,7 @@ class Tasks:
         """
         sampled = self._connection.run("is_sampled", run=run)
         made = self._connection.change(
-            "expand_sampled" if sampled else "expand_blocks",
+            "expand_sampled_blocks" if sampled else "expand_blocks",
             workspace=self._workspace,
             run=run,
             stage=stage,
@@ -56,24 +55,26 @@ class Tasks:
             state="ready",
             limit=limit,
         )
-        self._tallies.add(stage, {"ready": made})
+        self._tallies.add_tallies(stage, {"ready": made})
         return made
 
-    def last_block(self, stage: StageId) -> tuple[int, int]:
+    def last_ready_block(self, stage: StageId) -> tuple[int, int]:
         """Where the newest ready task's block stands: its document's ordinal, and its index."""
         ordinal, index = self._run("last_ready_block", stage=stage)[0]
         return ordinal, index
 
-    def ready(self, stage: StageId, limit: int) -> list[ReadyTask]:
+    def ready_tasks(self, stage: StageId, limit: int) -> list[ReadyTask]:
         """What may be packed, in subject order."""
-        return named(ReadyTask, self._run("ready_tasks", stage=stage, limit=limit))
+        return to_named_tuples(ReadyTask, self._run("ready_tasks", stage=stage, limit=limit))
 
-    def move(self, name: str, tasks: Sequence[TaskId], sources: Iterable[str] | None = None) -> int:
+    def move_tasks(
+        self, name: str, tasks: Sequence[TaskId], sources: Iterable[str] | None = None
+    ) -> int:
         """Make a move with every task that is where the move starts; returns how many moved."""
         if not tasks:
             return 0
         moved = 0
-        for source, rows in move(
+        for source, rows in move_rows(
             self._connection,
             "move_tasks",
             TASK,
@@ -86,15 +87,15 @@ class Tasks:
             self._tally(name, source, Counter(row[0] for row in rows))
         return moved
 
-    def move_group(
+    def move_task_group(
         self, name: str, stage: StageId, tasks: Sequence[TaskId], source: str, calls: int = 0
     ) -> int:
         """Make a move with tasks of one stage in one state: the fast way for the common paths."""
         if not tasks:
             return 0
-        (state,) = checked(TASK, name, [source])
+        (state,) = allowed_sources(TASK, name, [source])
         moved = self._connection.change(
-            "move_group",
+            "move_task_group",
             workspace=self._workspace,
             stage=stage,
             ids=tasks,
@@ -105,12 +106,14 @@ class Tasks:
         self._tally(name, source, {stage: moved})
         return moved
 
-    def move_stage(self, name: str, stage: StageId, sources: Iterable[str] | None = None) -> int:
+    def move_tasks_of_stage(
+        self, name: str, stage: StageId, sources: Iterable[str] | None = None
+    ) -> int:
         """Make a move with every task of a stage that is where the move starts."""
         statement = "grant_tasks" if name == "retry" else "move_stage_tasks"
         more: dict[str, object] = {"purged": PURGED} if name == "retry" else {}
         total = 0
-        for source in checked(TASK, name, sources):
+        for source in allowed_sources(TASK, name, sources):
             moved = self._connection.change(
                 statement,
                 workspace=self._workspace,
@@ -128,17 +131,17 @@ class Tasks:
         if tasks:
             self._connection.change("count_calls", workspace=self._workspace, ids=tasks)
 
-    def note(self, notes: Sequence[Note]) -> None:
+    def note_tasks(self, notes: Sequence[TaskNote]) -> None:
         """Write down what wrong or lost answers taught."""
-        rows = [(*note[:-1], storable(note.error)) for note in notes]
-        self._connection.many("note_tasks", rows)
+        rows = [(*note[:-1], storable_text(note.error)) for note in notes]
+        self._connection.run_many("note_tasks", rows)
 
-    def unwaived(self, stage: StageId) -> int:
+    def count_unwaived_failures(self, stage: StageId) -> int:
         """How many failed tasks of a stage nobody has said to go on without."""
-        count: int = self._run("unwaived_failures", stage=stage)[0][0]
+        count: int = self._run("count_unwaived_failures", stage=stage)[0][0]
         return count
 
-    def waive(self, task: TaskId, now: datetime) -> bool:
+    def waive_task(self, task: TaskId, now: datetime) -> bool:
         """Go on without a failed task; false if it has not failed, or was waived before."""
         return (
             self._connection.change(
@@ -147,26 +150,26 @@ class Tasks:
             > 0
         )
 
-    def failures(self, stage: StageId, limit: int) -> list[Failure]:
+    def failures_of_stage(self, stage: StageId, limit: int) -> list[Failure]:
         """Failed tasks, for people."""
         return [
-            Failure._make(_told(row, 1))
+            Failure._make(_with_block_name(row, 1))
             for row in self._run("failures_of_stage", stage=stage, limit=limit)
         ]
 
-    def blocked(self, stage: StageId, limit: int) -> list[Failure]:
+    def blocked_tasks_of_stage(self, stage: StageId, limit: int) -> list[Failure]:
         """Blocked tasks, for people."""
         return [
-            Failure._make(_told(row, 1))
-            for row in self._run("blocked_of_stage", stage=stage, limit=limit)
+            Failure._make(_with_block_name(row, 1))
+            for row in self._run("blocked_tasks_of_stage", stage=stage, limit=limit)
         ]
 
-    def view(self, task: TaskId) -> TaskView | None:
+    def get_task(self, task: TaskId) -> TaskView | None:
         """One task, for people."""
         rows = self._run("get_task", id=task)
-        return TaskView._make(_told(rows[0], 3)) if rows else None
+        return TaskView._make(_with_block_name(rows[0], 3)) if rows else None
 
-    def content(self, task: TaskId) -> ReadyTask | None:
+    def task_content(self, task: TaskId) -> ReadyTask | None:
         """One task as prepare would read it; None once its block was purged."""
         rows = self._run("task_content", id=task)
         return ReadyTask._make(rows[0]) if rows else None
@@ -175,14 +178,14 @@ class Tasks:
         self, name: str, source: str, moved: "Counter[StageId] | dict[StageId, int]"
     ) -> None:
         for stage, count in moved.items():
-            self._tallies.add(stage, {source: -count, TASK.targets[name]: count})
+            self._tallies.add_tallies(stage, {source: -count, TASK.targets[name]: count})
 
     def _run(self, name: str, /, **values: object) -> list[Row]:
         return self._connection.run(name, workspace=self._workspace, **values)
 
 
-def _told(row: Row, place: int) -> list[Any]:
+def _with_block_name(row: Row, place: int) -> list[Any]:
     """A task's row for people: the name of its block, if it is about one or was before a purge."""
-    *told, question = row
-    told[place] = told[place] or ("(purged)" if bytes(question) == PURGED else "")
-    return told
+    *columns, question = row
+    columns[place] = columns[place] or ("(purged)" if bytes(question) == PURGED else "")
+    return columns

@@ -1,16 +1,20 @@
-"""Views for people: requests with their attempts, responses and verdicts."""
+"""Views for people: requests with their attempts, responses and verdicts, and batches."""
 
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 import orjson
 
-from quire.domain.accounts import KeySource, label
+from quire.domain.accounts import KeySource, label_credential
+from quire.domain.batches import BatchView
 from quire.domain.data import JsonObject
-from quire.domain.ids import RequestId, RunId, StageId, TaskId, WorkspaceId
+from quire.domain.ids import BatchId, RequestId, RunId, StageId, TaskId, WorkspaceId
 from quire.ledger.connection import Connection, Row
-from quire.ledger.moments import from_micros, maybe_moment
-from quire.ledger.tables.attempts import expand
+from quire.ledger.stored_values import from_micros, from_micros_or_none
+from quire.ledger.tables.attempts import decompress
 
 
 class RequestLine(NamedTuple):
@@ -91,21 +95,21 @@ class Views:
         self._connection = connection
         self._workspace = workspace
 
-    def requests(self, run: RunId, after: int, limit: int) -> list[RequestLine]:
+    def list_requests(self, run: RunId, after: int, limit: int) -> list[RequestLine]:
         """A page of a run's requests."""
         rows = self._run("list_requests", run=run, after=after, limit=limit)
         return [RequestLine._make((*row[:6], row[6] is not None, *row[7:])) for row in rows]
 
-    def request(self, request: RequestId) -> RequestView | None:
+    def get_request(self, request: RequestId) -> RequestView | None:
         """One request."""
         rows = self._run("get_request", id=request)
         return RequestView._make((*rows[0][:10], rows[0][10] is not None)) if rows else None
 
-    def attempts(self, request: RequestId) -> list[AttemptView]:
+    def attempts_of_request(self, request: RequestId) -> list[AttemptView]:
         """The sendings of a request, in order."""
-        return [_attempt(row) for row in self._run("attempts_of_request", id=request)]
+        return [_to_attempt_view(row) for row in self._run("attempts_of_request", id=request)]
 
-    def members(self, request: RequestId) -> list[MemberView]:
+    def verdicts_of_request(self, request: RequestId) -> list[MemberView]:
         """The tasks of a request, in order."""
         return [MemberView._make(row) for row in self._run("verdicts_of_request", id=request)]
 
@@ -113,25 +117,134 @@ class Views:
         return self._connection.run(name, workspace=self._workspace, **values)
 
 
-def _attempt(row: Row) -> AttemptView:
+def _to_attempt_view(row: Row) -> AttemptView:
     *head, source, name, tail, raw, decoded, reasoning, codec, stop, batch = row
     return AttemptView._make(
         (
             *head[:5],
             orjson.loads(head[5]),
             from_micros(head[6]),
-            maybe_moment(head[7]),
+            from_micros_or_none(head[7]),
             *head[8:],
-            label(KeySource(source), name, tail) if source else None,
-            _text(raw, codec),
-            _text(decoded, codec),
-            _text(reasoning, codec),
+            label_credential(KeySource(source), name, tail) if source else None,
+            _decode_text(raw, codec),
+            _decode_text(decoded, codec),
+            _decode_text(reasoning, codec),
             stop,
             batch,
         )
     )
 
 
-def _text(stored: bytes | None, codec: str) -> str | None:
-    plain = expand(stored, codec)
+def _decode_text(stored: bytes | None, codec: str) -> str | None:
+    plain = decompress(stored, codec)
     return None if plain is None else plain.decode("utf-8", "replace")
+
+
+ANSWERED = ("answered", "settled")
+MAX_BATCHES = 1000  # batches in one list
+
+
+class _AttemptCount(NamedTuple):
+    """Attempts of a batch that stand alike."""
+
+    state: str
+    attempts: int
+    tasks: int
+    cost: int
+
+
+class BatchViews:
+    """The workspace's batches as people look at them."""
+
+    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
+        """Work in one transaction, for one workspace."""
+        self._connection = connection
+        self._workspace = workspace
+
+    def list_batches(
+        self, run: RunId | None = None, batch: BatchId | None = None
+    ) -> list[BatchView]:
+        """Batches as people look at them, the newest first."""
+        rows = self._connection.run(
+            "list_batches",
+            workspace=self._workspace,
+            run=run or 0,
+            batch=batch or 0,
+            limit=MAX_BATCHES,
+        )
+        counts = self._counts_of_batches([row[0] for row in rows])
+        unreadable = self._count_unreadable_lines([row[0] for row in rows if row[22]])
+        return [_to_batch_view(row, counts[row[0]], unreadable.get(row[0], 0)) for row in rows]
+
+    def count_uncollected_of_ended_runs(self) -> int:
+        """How many batches of runs that have ended are still to be collected."""
+        rows = self._connection.run("count_uncollected_of_ended_runs", workspace=self._workspace)
+        count: int = rows[0][0]
+        return count
+
+    def unreadable_lines(self, batch: BatchId) -> list[bytes]:
+        """The lines of a batch's results that nobody could read, and that name no call of ours."""
+        rows = self._connection.run("unreadable_lines", workspace=self._workspace, batch=batch)
+        return [bytes(row[0]) for row in rows]
+
+    def batches_with_unreadable_lines(self) -> list[BatchId]:
+        """Batches that are over, and keep such lines."""
+        rows = self._connection.run("batches_with_unreadable_lines", workspace=self._workspace)
+        return [BatchId(row[0]) for row in rows]
+
+    def has_unreadable_lines(self, run: RunId) -> bool:
+        """Whether a batch of a run had such lines: then calls may be paid for and not known."""
+        return bool(
+            self._connection.run("has_unreadable_lines", workspace=self._workspace, run=run)
+        )
+
+    def _counts_of_batches(
+        self, batches: Sequence[BatchId]
+    ) -> Mapping[BatchId, list[_AttemptCount]]:
+        found: dict[BatchId, list[_AttemptCount]] = defaultdict(list)
+        for batch, *counted in self._connection.run("counts_of_batches", ids=batches):
+            found[batch].append(_AttemptCount._make(counted))
+        return found
+
+    def _count_unreadable_lines(self, batches: Sequence[BatchId]) -> Mapping[BatchId, int]:
+        rows = self._connection.run("count_unreadable_lines", ids=batches) if batches else []
+        return {row[0]: row[1] for row in rows}
+
+
+def _to_batch_view(row: Row, counts: Sequence[_AttemptCount], unreadable: int) -> BatchView:
+    attempts = {count.state: count.attempts for count in counts}
+    next_at = from_micros(row[17]) if row[17] and row[3] in ("draft", "unknown", "open") else None
+    return BatchView(
+        id=row[0],
+        run_id=row[1],
+        model=row[2],
+        state=row[3],
+        end_reason=row[4],
+        ref=row[5],
+        credential=label_credential(KeySource(row[6]), row[7], row[8]) if row[6] else "",
+        rows=row[9],
+        tasks=sum(count.tasks for count in counts),
+        tokens=row[10],
+        counts=_parse_counts(row[11]),
+        attempts=attempts,
+        answered=sum(attempts.get(state, 0) for state in ANSWERED),
+        cost=sum(count.cost for count in counts),
+        duplicates=row[12],
+        strangers=row[13],
+        missing=row[14],
+        unread=row[22],
+        kept=unreadable,
+        created_at=from_micros(row[15]),
+        submitted_at=from_micros_or_none(row[16]),
+        next_at=next_at,
+        ended_at=from_micros_or_none(row[18]),
+        problem=row[19],
+        cancelling=bool(row[20]),
+        tag=row[21],
+    )
+
+
+def _parse_counts(text: str) -> Mapping[str, int]:
+    counts: dict[str, int] = json.loads(text)
+    return counts

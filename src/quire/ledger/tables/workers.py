@@ -5,7 +5,7 @@ from datetime import datetime
 
 from quire.domain.ids import RunId, WorkerId
 from quire.ledger.connection import Connection
-from quire.ledger.moments import to_micros
+from quire.ledger.stored_values import to_micros
 
 
 class Workers:
@@ -15,7 +15,7 @@ class Workers:
         """Work in one transaction."""
         self._connection = connection
 
-    def add(
+    def add_worker(
         self, host: str, pid: int, version: str, now: datetime, run: RunId | None = None
     ) -> WorkerId:
         """Begin to work, for every run or for one."""
@@ -24,28 +24,28 @@ class Workers:
         )
         return WorkerId(rows[0][0])
 
-    def beat(self, worker: WorkerId, now: datetime) -> bool:
+    def beat_worker(self, worker: WorkerId, now: datetime) -> bool:
         """Renew the lease; false if it was taken away in the meantime."""
         return self._connection.change("beat_worker", id=worker, now=to_micros(now)) > 0
 
-    def lives(self, worker: WorkerId) -> bool:
+    def is_worker_alive(self, worker: WorkerId) -> bool:
         """Whether nobody has declared a worker dead."""
-        return bool(self._connection.run("worker_lives", id=worker))
+        return bool(self._connection.run("is_worker_alive", id=worker))
 
-    def end(self, workers: Sequence[WorkerId], now: datetime) -> None:
+    def end_workers(self, workers: Sequence[WorkerId], now: datetime) -> None:
         """Stop working, or declare dead."""
         self._connection.change("end_workers", ids=workers, now=to_micros(now))
 
-    def silent(self, before: datetime) -> list[WorkerId]:
+    def silent_workers(self, before: datetime) -> list[WorkerId]:
         """Workers not heard of since then, and ended ones with calls still out."""
         rows = self._connection.run("silent_workers", before=to_micros(before))
         return sorted(row[0] for row in rows)
 
-    def neighbours(self, host: str) -> list[tuple[WorkerId, int]]:
+    def workers_on_host(self, host: str) -> list[tuple[WorkerId, int]]:
         """Workers said to be alive on a host, with their process ids."""
-        return [(row[0], row[1]) for row in self._connection.run("neighbours", host=host)]
+        return [(row[0], row[1]) for row in self._connection.run("workers_on_host", host=host)]
 
-    def alive(self, since: datetime, run: RunId | None = None) -> list[WorkerId]:
+    def live_workers(self, since: datetime, run: RunId | None = None) -> list[WorkerId]:
         """Workers heard of since then: all, or those that serve a run."""
         rows = self._connection.run("live_workers", since=to_micros(since))
         return [id for id, serves in rows if run is None or serves in (None, run)]

@@ -21,7 +21,7 @@ CROSS JOIN LATERAL (
     WHERE request_id = q.id AND state = 'settled' AND stop = 'end' OFFSET 0) AS a
 ORDER BY q.id DESC
 
--- name: undecoded
+-- name: undecoded_responses
 -- As on SQLite; another worker's are skipped, so that no reading is counted twice.
 SELECT a.id, a.provider, p.decoder_version, a.cost, l.run_id, l.stage_id, l.id, a.batch_id, p.raw, p.codec
 FROM attempts a JOIN responses p ON p.attempt_id = a.id

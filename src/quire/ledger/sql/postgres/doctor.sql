@@ -7,6 +7,6 @@ FROM (SELECT current_setting('server_version') AS version, (SELECT max(version) 
     (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
     CAST(current_setting('max_connections') AS INTEGER) AS most) AS facts
 
--- name: damages
+-- name: file_damages
 -- PostgreSQL looks after its own files.
 SELECT said FROM (SELECT 'ok' AS said) AS damages

@@ -1,4 +1,4 @@
--- name: dependants_released
+-- name: dependants_to_release
 -- As on SQLite. OFFSET 0 keeps the questions apart for each task: as joins, PostgreSQL would read all tasks.
 SELECT w.id, w.stage_id FROM (SELECT DISTINCT ti.task_id FROM task_inputs ti WHERE ti.input_task_id IN (:ids...)) AS d
 CROSS JOIN LATERAL (SELECT id, stage_id FROM tasks WHERE id = d.task_id AND workspace_id = :workspace AND state = 'waiting' OFFSET 0) AS w
@@ -7,7 +7,7 @@ WHERE (SELECT o.ordinal FROM task_inputs o
     WHERE o.task_id = w.id AND i.state <> 'done' ORDER BY o.ordinal DESC LIMIT 1) IS NULL
 ORDER BY w.id
 
--- name: dependants_hopeful
+-- name: dependants_to_reset
 -- The same of tasks that are blocked.
 SELECT w.id, w.stage_id FROM (SELECT DISTINCT ti.task_id FROM task_inputs ti WHERE ti.input_task_id IN (:ids...)) AS d
 CROSS JOIN LATERAL (SELECT id, stage_id FROM tasks WHERE id = d.task_id AND workspace_id = :workspace AND state = 'blocked' OFFSET 0) AS w

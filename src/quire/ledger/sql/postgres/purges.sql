@@ -1,8 +1,8 @@
--- name: tasks_touching
+-- name: take_tasks
 -- As on SQLite, and nobody packs them meanwhile.
 SELECT id, state FROM tasks WHERE workspace_id = :workspace AND id IN (:tasks...) ORDER BY id FOR UPDATE
 
--- name: requests_touching
+-- name: take_requests_of_tasks
 -- As on SQLite, and nobody claims them meanwhile.
 SELECT q.id, q.state FROM requests q
 WHERE q.id IN (SELECT rt.request_id FROM request_tasks rt WHERE rt.task_id IN (:tasks...))

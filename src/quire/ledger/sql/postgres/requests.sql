@@ -6,7 +6,7 @@ FROM requests q WHERE q.lane_id = :lane AND q.state = 'queued' AND q.not_before 
   AND (q.sent = 0 OR NOT EXISTS (SELECT 1 FROM attempts a WHERE a.request_id = q.id AND a.state = 'answered'))
 ORDER BY q.id LIMIT :limit FOR NO KEY UPDATE OF q SKIP LOCKED
 
--- name: members
+-- name: take_members
 -- The members of some requests, locked in key order so that two settlers cannot deadlock. One look-up a member, whatever
 -- the planner believes: without statistics it would read all tasks.
 SELECT rt.request_id, rt.ordinal, rt.wire_id, rt.version, t.id, t.stage_id, t.state, t.version, t.tries, t.calls, t.pack_cap
@@ -15,14 +15,14 @@ FROM (SELECT request_id, ordinal, wire_id, version, task_id FROM request_tasks
 CROSS JOIN LATERAL (SELECT id, stage_id, state, version, tries, calls, pack_cap FROM tasks
     WHERE id = rt.task_id AND workspace_id = :workspace OFFSET 0 FOR NO KEY UPDATE) AS t
 
--- name: sendable_members
+-- name: count_sendable_members
 -- As on SQLite; one look-up a member, whatever the planner believes.
 SELECT rt.request_id, count(*) FROM request_tasks rt CROSS JOIN LATERAL (
     SELECT 1 FROM tasks WHERE id = rt.task_id AND workspace_id = :workspace AND state = 'packed'
       AND version = rt.version AND calls < :most OFFSET 0) AS t
 WHERE rt.request_id IN (:ids...) GROUP BY rt.request_id
 
--- name: members_content
+-- name: member_contents
 -- As on SQLite; one look-up a member, whatever the planner believes.
 SELECT rt.request_id, rt.wire_id, t.id, t.state, CASE WHEN t.version = rt.version THEN 1 ELSE 0 END, t.calls, b.block_index, b.block_type, b.content
 FROM request_tasks rt

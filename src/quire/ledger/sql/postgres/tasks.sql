@@ -10,7 +10,7 @@ FROM run_documents rd CROSS JOIN LATERAL (
 WHERE rd.run_id = :run AND rd.ordinal >= :ordinal
 ORDER BY rd.ordinal, b.block_index LIMIT :limit
 
--- name: expand_sampled
+-- name: expand_sampled_blocks
 -- As on SQLite.
 INSERT INTO tasks (workspace_id, run_id, stage_id, block_id, subject_hash, question_hash, state)
 SELECT :workspace, :run, :stage, b.id, convert_to(lpad(to_hex(b.id), 16, '0'), 'UTF8'), CAST(:question AS BYTEA) || b.content_hash, :state

@@ -41,7 +41,7 @@ SELECT rows.attempt_id, rows.raw, rows.decoded, CASE WHEN length(rows.reasoning)
 UPDATE responses SET decoded = :decoded, reasoning = :reasoning, decoder_version = :version, stop = :stop
 WHERE attempt_id = :id
 
--- name: undecoded
+-- name: undecoded_responses
 -- Responses that a decoder could not read when they came.
 SELECT a.id, a.provider, p.decoder_version, a.cost, l.run_id, l.stage_id, l.id, a.batch_id, p.raw, p.codec
 FROM attempts a JOIN responses p ON p.attempt_id = a.id

@@ -24,17 +24,17 @@ WHERE b.workspace_id = :workspace AND b.state <> 'draft' AND b.state <> 'collect
 UPDATE batches SET lease_until = :until, lease_by = :worker
 WHERE workspace_id = :workspace AND id = :id AND (lease_until <= :now OR lease_by = :worker)
 
--- name: free_batch
+-- name: end_batch_lease
 UPDATE batches SET lease_until = 0, lease_by = NULL WHERE workspace_id = :workspace AND id = :id AND lease_by = :worker
 
--- name: free_batches_of
+-- name: end_leases_of_workers
 UPDATE batches SET lease_until = 0, lease_by = NULL WHERE lease_by IN (:workers...) -- of every workspace
 
 -- name: grow_batch
 UPDATE batches SET calls = calls + :calls, tokens = tokens + :tokens, size = size + :size
 WHERE workspace_id = :workspace AND id = :id
 
--- name: move_batches
+-- name: move_batch
 UPDATE batches SET state = :target
 WHERE workspace_id = :workspace AND id IN (:ids...) AND state = :source RETURNING id
 
@@ -47,7 +47,7 @@ INSERT INTO batch_nonces (nonce, batch_id, made_at) VALUES (:nonce, :id, :now)
 -- name: nonces_of_batch
 SELECT nonce FROM batch_nonces WHERE batch_id = :id
 
--- name: begin_creating
+-- name: mark_batch_creating
 -- The last thing that is written before the provider is asked to make it.
 UPDATE batches SET input_ref = :input_ref, creating_at = :now, calls = :calls, size = :size
 WHERE workspace_id = :workspace AND id = :id AND nonce = :nonce AND state = 'submitting'
@@ -60,7 +60,7 @@ WHERE workspace_id = :workspace AND id = :id
 -- name: delay_batch
 UPDATE batches SET next_at = :next, problem = :problem, failures = failures + :failed WHERE workspace_id = :workspace AND id = :id
 
--- name: note_batch
+-- name: note_batch_status
 -- What the provider said when it was asked.
 UPDATE batches SET counts = :counts, problem = :problem, next_at = :next,
     failures = CASE WHEN state = 'open' THEN 0 ELSE failures END WHERE workspace_id = :workspace AND id = :id
@@ -68,7 +68,7 @@ UPDATE batches SET counts = :counts, problem = :problem, next_at = :next,
 -- name: end_batch
 UPDATE batches SET end_reason = :reason, ended_at = :now, next_at = 0, failures = 0 WHERE workspace_id = :workspace AND id = :id
 
--- name: count_rows
+-- name: count_batch_rows
 UPDATE batches SET duplicates = duplicates + :duplicates, strangers = strangers + :strangers, missing = missing + :missing,
     unread = unread + :unread
 WHERE workspace_id = :workspace AND id = :id
@@ -76,11 +76,11 @@ WHERE workspace_id = :workspace AND id = :id
 -- name: keep_line
 INSERT INTO batch_lines (batch_id, digest, line, kept_at) VALUES (:batch, :digest, :line, :now) ON CONFLICT DO NOTHING
 
--- name: kept_lines
+-- name: unreadable_lines
 SELECT n.line FROM batch_lines n JOIN batches b ON b.id = n.batch_id AND b.workspace_id = :workspace
 WHERE n.batch_id = :batch ORDER BY n.digest
 
--- name: batches_with_lines
+-- name: batches_with_unreadable_lines
 -- Batches that are over, and keep lines that named no call when they came.
 SELECT b.id FROM batches b WHERE b.workspace_id = :workspace AND b.state IN ('collected', 'abandoned')
   AND b.unread > 0 AND EXISTS (SELECT 1 FROM batch_lines n WHERE n.batch_id = b.id) ORDER BY b.id
@@ -88,7 +88,7 @@ SELECT b.id FROM batches b WHERE b.workspace_id = :workspace AND b.state IN ('co
 -- name: drop_line
 DELETE FROM batch_lines WHERE batch_id = :batch AND digest = :digest
 
--- name: count_kept_lines
+-- name: count_unreadable_lines
 SELECT batch_id, count(*) FROM batch_lines WHERE batch_id IN (:ids...) GROUP BY batch_id
 
 -- name: finish_batch
@@ -110,7 +110,7 @@ UPDATE batches SET cancel_sent_at = :now WHERE workspace_id = :workspace AND id 
 SELECT b.id FROM batches b JOIN lanes l ON l.id = b.lane_id
 WHERE b.workspace_id = :workspace AND l.run_id = :run AND b.state = 'draft' ORDER BY b.id
 
--- name: hurry_batches
+-- name: poll_batches_now
 -- A person wants to know now.
 UPDATE batches SET next_at = 0 WHERE workspace_id = :workspace
   AND lane_id IN (SELECT id FROM lanes WHERE workspace_id = :workspace AND run_id = :run) AND (state = 'open' OR state = 'unknown' OR state = 'draft')
@@ -121,11 +121,11 @@ SELECT coalesce(CAST(sum(b.tokens) AS INTEGER), 0) FROM batches b JOIN lanes l O
 WHERE b.workspace_id = :workspace AND l.model = :model AND b.credential_id = :credential
   AND (b.state = 'submitting' OR b.state = 'unknown' OR b.state = 'open')
 
--- name: unacknowledged
+-- name: count_unacknowledged_batches
 -- Batches of a key of which nobody knows yet whether the provider has them.
 SELECT count(*) FROM batches WHERE workspace_id = :workspace AND credential_id = :credential AND (state = 'submitting' OR state = 'unknown')
 
--- name: open_of_lane
+-- name: open_batches_of_lane
 SELECT id FROM batches WHERE workspace_id = :workspace AND lane_id = :lane AND (state = 'submitting' OR state = 'unknown' OR state = 'open') ORDER BY id
 
 -- name: refs_of_credential
@@ -141,7 +141,7 @@ SELECT rows.id, rows.request_id, rows.no, rows.batch_id, rows.provider, rows.mod
 -- Who sends them, and when: known only when the batch is submitted.
 UPDATE attempts SET credential_id = :credential, sent_at = :now WHERE batch_id = :batch AND state = 'open'
 
--- name: drafted
+-- name: drafted_calls
 -- What a batch carries, in order, a part at a time.
 SELECT a.id, q.id, q.lane_id, q.payload_hash, q.render_version, q.tasks, q.content_bytes, q.max_output, q.reserve, q.sent, q.lost, q.body
 FROM attempts a JOIN requests q ON q.id = a.request_id
@@ -152,7 +152,7 @@ SELECT a.id, a.request_id, a.no, a.state, a.reserved, l.id, l.run_id, l.stage_id
 FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
 WHERE a.batch_id = :batch AND a.state = 'open' ORDER BY a.id LIMIT :limit
 
--- name: attempts_of_batch
+-- name: attempt_states_of_batch
 -- Which of these are its own, and how they stand.
 SELECT a.id, a.state FROM attempts a WHERE a.batch_id = :batch AND a.id IN (:ids...)
 
@@ -168,7 +168,7 @@ WHERE b.workspace_id = :workspace AND (:run = 0 OR l.run_id = :run) AND (:batch 
 SELECT a.batch_id, a.state, count(*), coalesce(CAST(sum(q.tasks) AS INTEGER), 0), coalesce(CAST(sum(a.cost) AS INTEGER), 0)
 FROM attempts a JOIN requests q ON q.id = a.request_id WHERE a.batch_id IN (:ids...) GROUP BY a.batch_id, a.state
 
--- name: batches_out
+-- name: uncollected_batches
 -- How many batches of a run are not collected yet, and when the next is looked at.
 SELECT count(*), min(b.next_at) FROM batches b JOIN lanes l ON l.id = b.lane_id
 WHERE b.workspace_id = :workspace AND l.run_id = :run AND b.state <> 'collected' AND b.state <> 'abandoned'
@@ -177,7 +177,7 @@ WHERE b.workspace_id = :workspace AND l.run_id = :run AND b.state <> 'collected'
 -- Queued requests travel another way.
 UPDATE requests SET lane_id = :target WHERE lane_id = :lane AND state = 'queued'
 
--- name: mark_late
+-- name: mark_requests_late
 -- Calls out in batches when the deadline came: their tasks may go out elsewhere.
 UPDATE requests SET late = 1
 WHERE id IN (SELECT request_id FROM attempts WHERE batch_id = :batch AND state = 'open') AND state = 'out'
@@ -198,19 +198,19 @@ WHERE workspace_id = :workspace
   AND stage_id = (SELECT o.stage_id FROM lanes o WHERE o.workspace_id = :workspace AND o.id = :lane)
   AND model = (SELECT o.model FROM lanes o WHERE o.workspace_id = :workspace AND o.id = :lane)
 
--- name: lines_of_run
+-- name: has_unreadable_lines
 -- One line that names no call, of any batch of a run.
 SELECT 1 FROM lanes l JOIN batches b ON b.lane_id = l.id JOIN batch_lines n ON n.batch_id = b.id
 WHERE l.workspace_id = :workspace AND l.run_id = :run LIMIT 1
 
--- name: late_of
+-- name: late_requests
 SELECT id FROM requests WHERE id IN (:ids...) AND late = 1
 
 -- name: take_lane
 -- SQLite has one writer: nobody else can be at it.
 SELECT id FROM lanes WHERE workspace_id = :workspace AND id = :id
 
--- name: batches_left_over
+-- name: count_uncollected_of_ended_runs
 -- What providers still have of runs that have ended, as far as nothing is known against the next look.
 SELECT count(*) FROM batches b JOIN lanes l ON l.id = b.lane_id JOIN runs r ON r.id = l.run_id
 WHERE b.workspace_id = :workspace AND b.state IN ('unknown', 'open', 'ended') AND b.problem = '' AND r.state <> 'running'

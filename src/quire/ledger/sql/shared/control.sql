@@ -13,17 +13,17 @@ WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source AND EX
     SELECT 1 FROM results r JOIN tasks t ON t.id = r.task_id AND t.workspace_id = :workspace AND t.state = 'proposed'
     WHERE r.id = tasks.judged_result_id AND r.superseded_at IS NULL)
 
--- name: renew_objected
+-- name: renew_objected_tasks
 -- Failed tasks whose answer was objected to for the last time: only a new version of it counts.
 UPDATE tasks SET version = version + 1 WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source AND EXISTS (
     SELECT 1 FROM results r WHERE r.task_id = tasks.id AND r.superseded_at IS NULL AND r.review_state IN ('unreviewed', 'rejected'))
 
--- name: supersede_objected
+-- name: supersede_objected_results
 UPDATE results SET superseded_at = :now
 WHERE superseded_at IS NULL AND review_state IN ('unreviewed', 'rejected') AND task_id IN (
     SELECT id FROM tasks WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source)
 
--- name: supersede_renewed
+-- name: supersede_renewed_results
 -- Results that make way: of a whole stage, or of what is stale in it. What a person confirmed stays.
 UPDATE results SET superseded_at = :now
 WHERE superseded_at IS NULL AND review_state IN ('unreviewed', 'rejected') AND task_id IN (
@@ -31,7 +31,7 @@ WHERE superseded_at IS NULL AND review_state IN ('unreviewed', 'rejected') AND t
       AND (:stale = 0 OR (stale_since IS NOT NULL AND state IN ('done', 'proposed')))
       AND question_hash <> :purged)
 
--- name: renew_moved
+-- name: renew_moved_tasks
 -- Only answers to the next version count, with fresh tries and calls; the move is part of it, because writing a row
 -- twice takes twice as long. Nothing can be asked about what was purged.
 UPDATE tasks SET state = :target, version = version + 1, tries = 0, calls = 0, next_kind = 'answer', error = NULL, waived_at = NULL
@@ -39,13 +39,13 @@ WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source
   AND (:stale = 0 OR stale_since IS NOT NULL) AND question_hash <> :purged
   AND NOT EXISTS (SELECT 1 FROM results r WHERE r.task_id = tasks.id AND r.superseded_at IS NULL AND r.review_state IN ('approved', 'edited'))
 
--- name: renew_owed
+-- name: renew_owed_tasks
 -- The same of tasks that stay where they are.
 UPDATE tasks SET version = version + 1, tries = 0, calls = 0, next_kind = 'answer', error = NULL, waived_at = NULL
 WHERE workspace_id = :workspace AND stage_id = :stage AND state IN ('waiting', 'ready')
   AND question_hash <> :purged
 
--- name: move_orphans
+-- name: move_orphaned_critics
 -- Critics whose judged result made way: nobody waits for their word.
 UPDATE tasks SET state = :target WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source AND EXISTS (
     SELECT 1 FROM results r WHERE r.id = tasks.judged_result_id AND r.superseded_at IS NOT NULL)
@@ -56,7 +56,7 @@ UPDATE tasks SET version = version + 1, tries = 0, calls = 0, next_kind = 'answe
 WHERE workspace_id = :workspace AND stage_id = :stage AND EXISTS (
     SELECT 1 FROM results r WHERE r.id = tasks.judged_result_id AND r.superseded_at IS NULL AND r.review_state IN ('unreviewed', 'rejected'))
 
--- name: supersede_words
+-- name: supersede_critiques
 UPDATE results SET superseded_at = :now WHERE superseded_at IS NULL AND task_id IN (
     SELECT c.id FROM tasks c JOIN results r ON r.id = c.judged_result_id AND r.superseded_at IS NULL AND r.review_state IN ('unreviewed', 'rejected')
     WHERE c.workspace_id = :workspace AND c.stage_id = :stage)
@@ -65,19 +65,19 @@ UPDATE results SET superseded_at = :now WHERE superseded_at IS NULL AND task_id 
 UPDATE tasks SET state = :target WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source AND EXISTS (
     SELECT 1 FROM results r WHERE r.id = tasks.judged_result_id AND r.superseded_at IS NULL AND r.review_state IN ('unreviewed', 'rejected'))
 
--- name: propose_judged
+-- name: propose_judged_tasks
 -- Tasks whose result a critic of this stage was asked about, and is asked again.
 UPDATE tasks SET state = :target, error = NULL, waived_at = NULL WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source AND EXISTS (
     SELECT 1 FROM results r JOIN tasks c ON c.judged_result_id = r.id AND c.workspace_id = :workspace AND c.stage_id = :critic
     WHERE r.task_id = tasks.id AND r.superseded_at IS NULL AND r.review_state IN ('unreviewed', 'rejected'))
 
--- name: reset_unfounded
+-- name: reset_without_inputs
 -- Tasks that may no longer go: not everything they read is done.
 UPDATE tasks SET state = :target WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source AND EXISTS (
     SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
     WHERE o.task_id = tasks.id AND i.state <> 'done')
 
--- name: reset_ungathered
+-- name: reset_gathering_without_inputs
 -- Tasks that take what there is, and may no longer go: something is still owed, or nothing is done.
 UPDATE tasks SET state = :target WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source AND (EXISTS (
     SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
@@ -93,7 +93,7 @@ WHERE workspace_id = :workspace AND stage_id = :stage AND stale_since IS NULL AN
     LEFT JOIN results r ON r.task_id = i.id AND r.superseded_at IS NULL AND i.state IN ('done', 'proposed')
     WHERE ti.task_id = tasks.id AND coalesce(ti.used_result_id, 0) <> coalesce(r.id, 0))
 
--- name: unsent_of_stages
+-- name: unsent_requests_of_stages
 SELECT q.id FROM lanes l JOIN requests q ON q.lane_id = l.id AND q.state = 'queued'
 WHERE l.workspace_id = :workspace AND l.stage_id IN (:stages...) ORDER BY q.id LIMIT :limit
 
@@ -103,7 +103,7 @@ UPDATE tasks SET waived_at = :now
 WHERE workspace_id = :workspace AND state = 'failed' AND waived_at IS NULL AND judged_result_id IN (
     SELECT id FROM results WHERE task_id = :id)
 
--- name: command_known
+-- name: has_command
 SELECT 1 FROM commands WHERE workspace_id = :workspace AND id = :id
 
 -- name: answered_tasks
@@ -128,7 +128,7 @@ FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.
 JOIN responses p ON p.attempt_id = a.id
 WHERE a.id IN (:ids...) AND p.decoded IS NOT NULL ORDER BY a.id
 
--- name: supersede_by_key
+-- name: supersede_results_by_key
 -- Results that make way for what newer gates say; what a person confirmed in the meantime stays.
 UPDATE results SET superseded_at = :now
 WHERE id IN (:ids...) AND superseded_at IS NULL AND review_state IN ('unreviewed', 'rejected') RETURNING task_id
@@ -140,7 +140,7 @@ JOIN results r ON r.id = c.judged_result_id AND r.superseded_at IS NULL AND r.re
 JOIN tasks t ON t.id = r.task_id AND t.workspace_id = :workspace AND t.state = 'done'
 WHERE c.workspace_id = :workspace AND c.id IN (:ids...) ORDER BY t.id
 
--- name: decided_task
+-- name: get_task_for_decision
 -- One task with its current result, as a person who decides about it sees it.
 SELECT t.id, t.run_id, t.stage_id, t.state, t.version, t.part, r.id, r.data, r.gate_version, r.review_state
 FROM tasks t LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
@@ -151,16 +151,16 @@ WHERE t.workspace_id = :workspace AND t.id = :id
 UPDATE results SET review_state = :target
 WHERE id = :id AND superseded_at IS NULL AND review_state = :source RETURNING id
 
--- name: add_edited
+-- name: add_edited_result
 -- A person's own result, in the place of the one that was superseded.
 INSERT INTO results (task_id, version, gate_version, data, review_state, created_at, origin)
 VALUES (:task, :version, :gate_version, :data, :review, :now, 'person')
 
--- name: clear_task
+-- name: clear_task_error
 -- A person's word stands: nothing that was said against the answer does.
 UPDATE tasks SET error = NULL, waived_at = NULL WHERE workspace_id = :workspace AND id = :id
 
--- name: ask_rejected
+-- name: ask_again_rejected
 -- Only an answer to the next version counts, asked alone and with a person's note, with fresh tries and calls.
 UPDATE tasks SET version = version + 1, tries = 0, calls = 0, next_kind = 'repair', pack_cap = 1, error = :note, waived_at = NULL
 WHERE workspace_id = :workspace AND id = :id
@@ -169,7 +169,7 @@ WHERE workspace_id = :workspace AND id = :id
 -- Critics of one result that have not spoken, or came to nothing.
 SELECT id FROM tasks WHERE workspace_id = :workspace AND judged_result_id = :result AND state NOT IN ('done', 'cancelled') ORDER BY id
 
--- name: unsent_of_tasks
+-- name: unsent_requests_of_tasks
 -- Unsent requests that carry some tasks.
 SELECT DISTINCT q.id FROM request_tasks rt JOIN requests q ON q.id = rt.request_id AND q.state = 'queued'
 JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace

@@ -3,7 +3,7 @@
 SELECT id, provider, name, source, tail, digest, sealed, state, reason, marked_at, created_at
 FROM credentials WHERE workspace_id = :workspace AND removed_at IS NULL ORDER BY id
 
--- name: credentials_of
+-- name: credentials_of_provider
 -- Those of one provider, the oldest first.
 SELECT id, provider, name, source, tail, digest, sealed, state, reason, marked_at, created_at
 FROM credentials WHERE workspace_id = :workspace AND provider = :provider AND removed_at IS NULL ORDER BY id

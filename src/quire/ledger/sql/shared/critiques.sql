@@ -1,4 +1,4 @@
--- name: uncalled_results
+-- name: results_to_criticise
 -- Current results of proposed tasks that this critic was not asked about yet.
 SELECT t.id, r.id, t.model_no, t.sample, t.part, t.document_id, t.block_id
 FROM tasks t JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
@@ -6,7 +6,7 @@ WHERE t.workspace_id = :workspace AND t.id IN (:ids...) AND t.state = 'proposed'
   AND NOT EXISTS (SELECT 1 FROM tasks c WHERE c.workspace_id = :workspace AND c.judged_result_id = r.id AND c.stage_id + 0 = :critic)
 ORDER BY t.id
 
--- name: uncalled_of_stage
+-- name: tasks_to_criticise
 -- Proposed tasks of a stage whose current result this critic was not asked about.
 SELECT t.id FROM tasks t JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
 WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'proposed'
@@ -21,7 +21,7 @@ JOIN tasks t ON t.id = judged.task_id AND t.workspace_id = :workspace AND t.stat
 JOIN results said ON said.task_id = c.id AND said.superseded_at IS NULL
 WHERE c.workspace_id = :workspace AND c.id IN (:ids...) ORDER BY t.id
 
--- name: words_about
+-- name: critiques_of_proposed
 -- What every critic has said of the current results of some proposed tasks.
 SELECT c.stage_id, t.id, said.data FROM tasks t
 JOIN results judged ON judged.task_id = t.id AND judged.superseded_at IS NULL
@@ -29,13 +29,13 @@ JOIN tasks c ON c.judged_result_id = judged.id AND c.workspace_id = :workspace A
 JOIN results said ON said.task_id = c.id AND said.superseded_at IS NULL
 WHERE t.workspace_id = :workspace AND t.id IN (:ids...) AND t.state = 'proposed' ORDER BY c.id
 
--- name: unheeded_words
+-- name: unapplied_critiques
 -- Answers of a critic's stage about results that are still proposed, as if nobody had spoken.
 SELECT c.id FROM tasks t JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
 JOIN tasks c ON c.judged_result_id = r.id AND c.workspace_id = :workspace AND c.stage_id = :critic AND c.state = 'done'
 WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'proposed' ORDER BY c.id LIMIT :limit
 
--- name: cleared_of_critics
+-- name: tasks_fully_criticised
 -- Proposed tasks about whose current result every critic has spoken.
 SELECT t.id FROM tasks t JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
 WHERE t.workspace_id = :workspace AND t.id IN (:ids...) AND t.state = 'proposed'
@@ -54,18 +54,18 @@ WHERE task_id IN (:ids...) AND superseded_at IS NULL AND review_state IN ('unrev
 -- Only answers to the next version count; it is asked with the reasons why the last one did not.
 UPDATE tasks SET version = version + 1, next_kind = 'repair' WHERE workspace_id = :workspace AND id IN (:ids...)
 
--- name: ask_mended
+-- name: ask_for_repair
 -- The same version is asked again, with the reasons why the last answers did not do, and alone.
 UPDATE tasks SET next_kind = 'repair', pack_cap = 1 WHERE workspace_id = :workspace AND id IN (:ids...)
 
--- name: unheard_targets
+-- name: failed_critiques_by_critic
 -- Proposed tasks whose critic came to nothing.
 SELECT t.id, t.tries, coalesce(c.error, 'it was given up') FROM tasks c
 JOIN results r ON r.id = c.judged_result_id AND r.superseded_at IS NULL
 JOIN tasks t ON t.id = r.task_id AND t.workspace_id = :workspace AND t.state = 'proposed'
 WHERE c.workspace_id = :workspace AND c.stage_id = :stage AND c.state = 'failed' ORDER BY t.id LIMIT :limit
 
--- name: unheard_proposed
+-- name: failed_critiques_by_target
 -- The same, found by what is proposed, where that is less than what has failed.
 SELECT t.id, t.tries, coalesce(c.error, 'it was given up') FROM tasks t
 JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL

@@ -6,7 +6,7 @@ FROM (SELECT sqlite_version() AS version, (SELECT user_version FROM pragma_user_
     (SELECT c.page_count * s.page_size FROM pragma_page_count c, pragma_page_size s) AS bytes,
     NULL AS clock, NULL AS used, NULL AS most) AS facts
 
--- name: damages
+-- name: file_damages
 -- What is wrong with the file, line by line; the one line `ok` if nothing is.
 SELECT said FROM (SELECT quick_check AS said FROM pragma_quick_check) AS damages
 
@@ -16,7 +16,7 @@ SELECT w.id, w.host, w.pid, w.version, w.seen_at,
     (SELECT count(*) FROM attempts a WHERE a.worker_id = w.id AND a.state = 'open')
 FROM workers w WHERE w.ended_at IS NULL ORDER BY w.id
 
--- name: last_moved
+-- name: last_activity
 -- When a run's calls last went out or came back.
 SELECT max(a.sent_at), max(a.ended_at)
 FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id

@@ -2,12 +2,12 @@
 -- The document of this conversion, if it is here already.
 SELECT id FROM documents WHERE workspace_id = :workspace AND conv_uid = :conv_uid
 
--- name: add_documents
+-- name: add_document
 -- rows: id int, workspace_id text, source_uid text, source_type text, source_filesize int, source_total_characters int, source_locator text, title text, uploaded_at int, conv_uid text, conv_parsing_tool text, conv_representation_type text, conv_total_blocks int, conv_block_type_freq text, conv_total_characters int
 INSERT INTO documents (id, workspace_id, source_uid, source_type, source_filesize, source_total_characters, source_locator, title, uploaded_at, conv_uid, conv_parsing_tool, conv_representation_type, conv_total_blocks, conv_block_type_freq, conv_total_characters)
 SELECT rows.id, rows.workspace_id, rows.source_uid, rows.source_type, rows.source_filesize, rows.source_total_characters, rows.source_locator, rows.title, rows.uploaded_at, rows.conv_uid, rows.conv_parsing_tool, rows.conv_representation_type, rows.conv_total_blocks, rows.conv_block_type_freq, rows.conv_total_characters FROM rows
 
--- name: count_document
+-- name: set_document_counts
 -- What was learnt of a document while its blocks streamed in.
 UPDATE documents SET conv_total_blocks = :blocks, conv_block_type_freq = :freq, conv_total_characters = :characters
 WHERE workspace_id = :workspace AND id = :id
@@ -56,7 +56,7 @@ ORDER BY rd.ordinal, b.block_index LIMIT :limit
 -- Whether a run is over some blocks of its documents only.
 SELECT 1 FROM run_blocks WHERE run_id = :run LIMIT 1
 
--- name: sampled_after
+-- name: sampled_subjects_after
 -- The next blocks of a run's sample, in order, after a document ordinal and a block index.
 SELECT rb.ordinal, b.block_index, b.id
 FROM run_blocks rb JOIN run_documents rd ON rd.run_id = rb.run_id AND rd.ordinal = rb.ordinal
@@ -64,7 +64,7 @@ JOIN blocks b ON b.document_id = rd.document_id AND b.block_index = rb.block_ind
 WHERE rb.run_id = :run AND (rb.ordinal > :ordinal OR (rb.ordinal = :ordinal AND rb.block_index > :index))
 ORDER BY rb.ordinal, rb.block_index LIMIT :limit
 
--- name: count_fitting
+-- name: count_fitting_blocks
 -- How many blocks of each of some documents are no larger than that.
 SELECT d.id, count(*) FROM documents d JOIN blocks b ON b.document_id = d.id AND b.workspace_id = :workspace
 WHERE d.workspace_id = :workspace AND d.id IN (:documents...) AND b.json_bytes <= :most

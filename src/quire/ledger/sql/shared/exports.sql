@@ -7,23 +7,23 @@ LEFT JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.wor
 LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
 WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.subject_hash > :after ORDER BY t.subject_hash LIMIT :limit
 
--- name: inputs_read
+-- name: inputs_read_by_tasks
 -- Which tasks some tasks read, in order.
 SELECT task_id, input_task_id FROM task_inputs WHERE task_id IN (:ids...) ORDER BY task_id, ordinal
 
--- name: attempts_counted
+-- name: count_attempts_of_tasks
 -- How often calls that carried some tasks were sent.
 SELECT rt.task_id, count(a.id) FROM request_tasks rt JOIN attempts a ON a.request_id = rt.request_id
 WHERE rt.task_id IN (:ids...) GROUP BY rt.task_id
 
--- name: words_kept
+-- name: critiques_of_tasks
 -- What critics said of the current results of some tasks, in the order of the recipe.
 SELECT r.task_id, s.name, c.state, c.model_no, c.error, said.data
 FROM results r JOIN tasks c ON c.judged_result_id = r.id AND c.workspace_id = :workspace
 JOIN stages s ON s.id = c.stage_id LEFT JOIN results said ON said.task_id = c.id AND said.superseded_at IS NULL
 WHERE r.task_id IN (:ids...) AND r.superseded_at IS NULL ORDER BY r.task_id, s.id, c.model_no
 
--- name: blocked_causes
+-- name: causes_of_blocked_tasks
 -- Why tasks of a run are blocked: what became of the tasks they read, the commonest first in each stage.
 SELECT ws.name, s.name, i.state, coalesce(i.error, ''), count(DISTINCT w.id)
 FROM stages ws JOIN tasks w ON w.stage_id = ws.id AND w.workspace_id = :workspace AND w.state = 'blocked'
@@ -35,7 +35,7 @@ GROUP BY ws.id, ws.name, s.name, i.state, i.error ORDER BY ws.id, count(DISTINCT
 -- name: refusals_of_task
 SELECT reasons FROM request_tasks WHERE task_id = :task AND reasons IS NOT NULL ORDER BY request_id
 
--- name: words_ever
+-- name: all_critiques_of_task
 -- What critics ever said of results of a task.
 SELECT s.name, said.data FROM results r JOIN tasks c ON c.judged_result_id = r.id AND c.workspace_id = :workspace
 JOIN stages s ON s.id = c.stage_id JOIN results said ON said.task_id = c.id WHERE r.task_id = :task ORDER BY said.id

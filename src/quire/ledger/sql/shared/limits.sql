@@ -11,7 +11,7 @@ WHERE workspace_id = :workspace AND model = :model AND credential_id = :credenti
 UPDATE limit_levels SET at = :at, requests = :requests, input = :input, output = :output, total = :total
 WHERE workspace_id = :workspace AND model = :model AND credential_id = :credential
 
--- name: set_limits
+-- name: learn_limits
 -- What the provider's headers said; a limit they did not mention stays as it was, unless that has lapsed.
 UPDATE limit_levels SET learnt_at = :now,
     most_requests = coalesce(:requests, CASE WHEN learnt_at >= :since THEN most_requests END),
@@ -32,7 +32,7 @@ VALUES (:workspace, :prefix, :model, :credential, 0, 0) ON CONFLICT DO NOTHING
 SELECT primed_at, priming_until FROM prefix_caches
 WHERE workspace_id = :workspace AND prefix_hash = :prefix AND model = :model AND credential_id = :credential
 
--- name: begin_priming
+-- name: start_priming
 -- Only one of those who try at once may.
 UPDATE prefix_caches SET priming_until = :until
 WHERE workspace_id = :workspace AND prefix_hash = :prefix AND model = :model AND credential_id = :credential

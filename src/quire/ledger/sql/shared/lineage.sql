@@ -72,7 +72,7 @@ WHERE workspace_id = :workspace AND +stage_id = :stage AND block_id IN (:blocks.
 -- The tasks of a stage that has few.
 SELECT id, state FROM tasks WHERE workspace_id = :workspace AND stage_id = :stage ORDER BY subject_hash LIMIT :limit
 
--- name: dependants_released
+-- name: dependants_to_release
 -- Tasks that waited for one of these, and wait for nothing now. What they read is looked at from its end, which is
 -- answered last: of thousands of inputs one look is enough, but for the last time.
 SELECT w.id, w.stage_id FROM tasks w
@@ -81,7 +81,7 @@ WHERE w.id IN (SELECT ti.task_id FROM task_inputs ti WHERE ti.input_task_id IN (
     WHERE o.task_id = w.id AND i.state <> 'done' ORDER BY o.ordinal DESC LIMIT 1) IS NULL
 ORDER BY w.id
 
--- name: dependants_hopeful
+-- name: dependants_to_reset
 -- Blocked tasks that read one of these, and none of whose inputs has ended badly any more.
 SELECT w.id, w.stage_id FROM tasks w
 WHERE w.id IN (SELECT ti.task_id FROM task_inputs ti WHERE ti.input_task_id IN (:ids...)) AND w.workspace_id = :workspace AND w.state = 'blocked' AND NOT EXISTS (
@@ -89,14 +89,14 @@ WHERE w.id IN (SELECT ti.task_id FROM task_inputs ti WHERE ti.input_task_id IN (
     WHERE o.task_id = w.id AND i.state IN ('failed', 'blocked', 'cancelled'))
 ORDER BY w.id
 
--- name: waiting_released
+-- name: tasks_to_release
 -- Tasks of a stage that wait for nothing: every input is done.
 SELECT w.id FROM tasks w WHERE w.workspace_id = :workspace AND w.stage_id = :stage AND w.state = 'waiting' AND NOT EXISTS (
     SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
     WHERE o.task_id = w.id AND i.state <> 'done')
 ORDER BY w.id LIMIT :limit
 
--- name: waiting_gathered
+-- name: gathering_tasks_to_release
 -- Tasks of a stage that take what there is: no input is still owed, and one is done.
 SELECT w.id FROM tasks w WHERE w.workspace_id = :workspace AND w.stage_id = :stage AND w.state = 'waiting'
   AND NOT EXISTS (SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
@@ -105,21 +105,21 @@ SELECT w.id FROM tasks w WHERE w.workspace_id = :workspace AND w.stage_id = :sta
     WHERE o.task_id = w.id AND i.state = 'done')
 ORDER BY w.id LIMIT :limit
 
--- name: waiting_doomed
+-- name: tasks_to_block
 -- Tasks of a stage that wait for what will not come, with the first input that ended so.
 SELECT w.id, min(i.id), min(s.name) FROM tasks w JOIN task_inputs o ON o.task_id = w.id
 JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace JOIN stages s ON s.id = i.stage_id
 WHERE w.workspace_id = :workspace AND w.stage_id = :stage AND w.state = 'waiting' AND i.state IN ('failed', 'blocked', 'cancelled')
 GROUP BY w.id ORDER BY w.id LIMIT :limit
 
--- name: blocked_hopeful
+-- name: tasks_to_reset
 -- Blocked tasks of a stage none of whose inputs has ended badly any more.
 SELECT w.id FROM tasks w WHERE w.workspace_id = :workspace AND w.stage_id = :stage AND w.state = 'blocked' AND NOT EXISTS (
     SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
     WHERE o.task_id = w.id AND i.state IN ('failed', 'blocked', 'cancelled'))
 ORDER BY w.id LIMIT :limit
 
--- name: use_inputs
+-- name: note_used_inputs
 -- What a task's current result was made from.
 -- rows: task_id int, ordinal int, used_result_id int
 UPDATE task_inputs SET used_result_id = rows.used_result_id

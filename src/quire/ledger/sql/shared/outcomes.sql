@@ -10,11 +10,11 @@ LEFT JOIN attempts a ON a.id = coalesce(r.attempt_id, (
 LEFT JOIN responses p ON p.attempt_id = a.id
 WHERE s.run_id = :run ORDER BY s.id, t.subject_hash
 
--- name: documents_of_tasks
+-- name: documents_shown_in_run
 -- Documents that tasks of a run show beside the one they are about.
 SELECT td.task_id, td.document_id FROM tasks t JOIN task_documents td ON td.task_id = t.id
 WHERE t.workspace_id = :workspace AND t.run_id = :run ORDER BY td.task_id, td.ordinal
 
--- name: documents_given
+-- name: all_documents_of_run
 -- The documents of a run in order, purged ones too.
 SELECT document_id FROM run_documents WHERE run_id = :run ORDER BY ordinal

@@ -1,4 +1,4 @@
--- name: tasks_touched
+-- name: tasks_from_document
 -- Every task about a document, its blocks or a result that comes from it.
 SELECT t.id FROM tasks t WHERE t.workspace_id = :workspace AND t.id IN (
     WITH RECURSIVE down (id) AS (
@@ -10,11 +10,11 @@ SELECT t.id FROM tasks t WHERE t.workspace_id = :workspace AND t.id IN (
     SELECT id FROM down)
 ORDER BY t.id
 
--- name: tasks_touching
+-- name: take_tasks
 -- These tasks, taken for this transaction.
 SELECT id, state FROM tasks WHERE workspace_id = :workspace AND id IN (:tasks...) ORDER BY id
 
--- name: requests_touching
+-- name: take_requests_of_tasks
 -- Every request that ever carried one of these tasks, taken for this transaction.
 SELECT q.id, q.state FROM requests q
 WHERE q.id IN (SELECT rt.request_id FROM request_tasks rt WHERE rt.task_id IN (:tasks...))
@@ -55,6 +55,6 @@ UPDATE documents SET purged_at = :now, title = '', source_locator = '', source_u
     conv_uid = 'purged:' || CAST(id AS TEXT)
 WHERE workspace_id = :workspace AND id = :id
 
--- name: unsettled_answers
+-- name: has_unsettled_answers
 SELECT 1 FROM attempts a JOIN responses p ON p.attempt_id = a.id
 WHERE a.request_id IN (:requests...) AND a.state = 'answered' AND p.decoded IS NOT NULL LIMIT 1

@@ -24,7 +24,7 @@ WHERE l.workspace_id = :workspace AND l.run_id = :run
 -- name: delay_lane
 UPDATE lanes SET next_at = :until WHERE workspace_id = :workspace AND id = :id AND next_at < :until
 
--- name: queued_in_lane
+-- name: count_queued_in_lane
 SELECT count(*) FROM (SELECT 1 FROM requests WHERE lane_id = :lane AND state = 'queued' LIMIT :limit) AS counted
 
 -- name: add_prefix
@@ -58,26 +58,26 @@ UPDATE requests SET not_before = rows.not_before FROM rows WHERE requests.id = r
 -- name: count_losses
 UPDATE requests SET lost = lost + 1 WHERE id IN (:ids...)
 
--- name: sendable_members
+-- name: count_sendable_members
 -- How many members of each request still wait for just this answer.
 SELECT rt.request_id, count(*) FROM request_tasks rt JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace
 WHERE rt.request_id IN (:ids...) AND t.state = 'packed' AND t.version = rt.version AND t.calls < :most
 GROUP BY rt.request_id
 
--- name: members_content
+-- name: member_contents
 -- The members of some requests with what rendering needs.
 SELECT rt.request_id, rt.wire_id, t.id, t.state, CASE WHEN t.version = rt.version THEN 1 ELSE 0 END, t.calls, b.block_index, b.block_type, b.content
 FROM request_tasks rt JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace
 LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 WHERE rt.request_id IN (:ids...) ORDER BY rt.request_id, rt.ordinal
 
--- name: members
+-- name: take_members
 -- The members of some requests as they stand now.
 SELECT rt.request_id, rt.ordinal, rt.wire_id, rt.version, t.id, t.stage_id, t.state, t.version, t.tries, t.calls, t.pack_cap
 FROM request_tasks rt JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace
 WHERE rt.request_id IN (:ids...) ORDER BY rt.request_id, rt.ordinal
 
--- name: carried_elsewhere
+-- name: tasks_carried_elsewhere
 -- Which of these tasks ride, at their current version, in a live request other than these.
 SELECT DISTINCT rt.task_id FROM request_tasks rt
 JOIN requests r ON r.id = rt.request_id JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace
@@ -88,16 +88,16 @@ WHERE rt.task_id IN (:tasks...) AND r.state IN ('queued', 'out') AND r.late = 0 
 -- All members of requests whose every answer was accepted, at last: an earlier answer may have left other verdicts.
 UPDATE request_tasks SET verdict = 'accept', reasons = NULL WHERE request_id IN (:ids...)
 
--- name: judge_members
+-- name: note_verdicts
 -- rows: request_id int, ordinal int, verdict text, reasons text
 UPDATE request_tasks SET verdict = rows.verdict, reasons = rows.reasons
 FROM rows WHERE request_tasks.request_id = rows.request_id AND request_tasks.ordinal = rows.ordinal
 
--- name: queued_of_run
+-- name: queued_requests_of_run
 SELECT q.id FROM requests q JOIN lanes l ON l.id = q.lane_id
 WHERE l.workspace_id = :workspace AND l.run_id = :run AND q.state = 'queued' ORDER BY q.id LIMIT :limit
 
--- name: unreadable_of_run
+-- name: unreadable_requests_of_run
 -- Requests that are out, whose every answer is here and could not be read; or not judged, where the run is unfit.
 SELECT q.id FROM lanes l JOIN requests q ON q.lane_id = l.id
 WHERE l.workspace_id = :workspace AND l.run_id = :run AND q.state = 'out'
@@ -106,11 +106,11 @@ WHERE l.workspace_id = :workspace AND l.run_id = :run AND q.state = 'out'
   AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.request_id = q.id AND a.state = 'open')
 ORDER BY q.id
 
--- name: calls_in_flight
+-- name: count_calls_in_flight
 SELECT count(*) FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id
 WHERE a.state = 'open' AND a.worker_id IS NOT NULL AND l.workspace_id = :workspace AND l.run_id = :run
 
--- name: stale_renders
+-- name: outdated_requests
 -- Unsent requests of an older rendering.
 SELECT q.id FROM requests q JOIN lanes l ON l.id = q.lane_id
 WHERE l.workspace_id = :workspace AND l.id = :lane AND q.state = 'queued' AND q.render_version <> :version AND q.body IS NULL

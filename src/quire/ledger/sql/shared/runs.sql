@@ -47,11 +47,11 @@ FROM runs WHERE workspace_id = :workspace AND id = :id AND state = 'running'
 -- Take the run's row, so that two commands on one run happen one after the other.
 UPDATE runs SET run_key = run_key WHERE workspace_id = :workspace AND id = :id
 
--- name: move_runs
+-- name: move_run
 UPDATE runs SET state = :target, ended_at = :ended_at
 WHERE workspace_id = :workspace AND id IN (:ids...) AND state = :source RETURNING id
 
--- name: limit_run
+-- name: set_task_limit
 UPDATE runs SET task_limit = :task_limit WHERE workspace_id = :workspace AND id = :id
 
 -- name: set_deadline
@@ -60,13 +60,13 @@ UPDATE runs SET deadline_at = :at WHERE workspace_id = :workspace AND id = :id
 -- name: set_stop_after
 UPDATE runs SET stop_after_stage = :stage WHERE workspace_id = :workspace AND id = :id
 
--- name: ask_cancel
+-- name: ask_cancel_run
 UPDATE runs SET cancel_asked_at = :at WHERE workspace_id = :workspace AND id = :id
 
 -- name: mark_early_judged
 UPDATE runs SET early_judged_at = :now WHERE workspace_id = :workspace AND id = :id AND early_judged_at IS NULL
 
--- name: run_inputs
+-- name: count_run_inputs
 -- Documents, all their blocks, and the sampled ones where the run is over a sample.
 SELECT count(*), coalesce(CAST(sum(d.conv_total_blocks) AS INTEGER), 0),
     (SELECT count(*) FROM run_blocks rb JOIN runs r ON r.id = rb.run_id AND r.workspace_id = :workspace WHERE rb.run_id = :run)
@@ -87,7 +87,7 @@ SELECT id, run_id, name, state, cursor_document, cursor_block, expanded FROM sta
 -- The same, where it is free; SQLite has one writer, so it is.
 SELECT id, run_id, name, state, cursor_document, cursor_block, expanded FROM stages WHERE id = :id
 
--- name: move_stages
+-- name: move_stage
 UPDATE stages SET state = :target WHERE id IN (:ids...) AND state = :source RETURNING id
 
 -- name: set_stage_cursor

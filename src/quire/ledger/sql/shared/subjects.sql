@@ -28,14 +28,14 @@ WHERE ti.task_id IN (:ids...) ORDER BY ti.task_id, ti.ordinal
 -- name: data_of_results
 SELECT id, data FROM results WHERE id IN (:ids...)
 
--- name: documents_shown
+-- name: documents_shown_by_tasks
 -- Documents that some tasks show beside the one they are about.
 SELECT task_id, document_id FROM task_documents WHERE task_id IN (:ids...) ORDER BY task_id, ordinal
 
 -- name: document_titles
 SELECT id, title, source_locator FROM documents WHERE workspace_id = :workspace AND id IN (:ids...)
 
--- name: document_contents
+-- name: document_texts
 SELECT document_id, content FROM blocks WHERE workspace_id = :workspace AND document_id IN (:ids...) ORDER BY document_id, block_index
 
 -- name: judged_answers
@@ -46,7 +46,7 @@ LEFT JOIN attempts a ON a.id = r.attempt_id LEFT JOIN responses p ON p.attempt_i
 LEFT JOIN request_tasks rt ON rt.request_id = a.request_id AND rt.task_id = r.task_id
 WHERE c.workspace_id = :workspace AND c.id IN (:ids...) ORDER BY c.id
 
--- name: used_by_members
+-- name: results_used_by_members
 -- What members of some requests were rendered from.
 SELECT request_id, task_id, used FROM request_tasks WHERE request_id IN (:ids...) AND used IS NOT NULL ORDER BY request_id, ordinal
 
@@ -54,6 +54,6 @@ SELECT request_id, task_id, used FROM request_tasks WHERE request_id IN (:ids...
 -- Who travels in some requests, in order.
 SELECT request_id, wire_id, task_id, used FROM request_tasks WHERE request_id IN (:ids...) ORDER BY request_id, ordinal
 
--- name: note_used
+-- name: note_used_results
 -- rows: request_id int, task_id int, used text
 UPDATE request_tasks SET used = rows.used FROM rows WHERE request_tasks.request_id = rows.request_id AND request_tasks.task_id = rows.task_id

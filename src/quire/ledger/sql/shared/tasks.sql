@@ -8,7 +8,7 @@ WHERE rd.run_id = :run AND rd.ordinal >= :ordinal
   AND b.block_index > CASE WHEN rd.ordinal = :ordinal THEN CAST(:index AS INTEGER) ELSE -1 END
 ORDER BY rd.ordinal, b.block_index LIMIT :limit
 
--- name: expand_sampled
+-- name: expand_sampled_blocks
 -- The same for the next blocks of a run's sample.
 INSERT INTO tasks (workspace_id, run_id, stage_id, block_id, subject_hash, question_hash, state)
 SELECT :workspace, :run, :stage, b.id, CAST(printf('%016x', b.id) AS BLOB), CAST(:question || b.content_hash AS BLOB), :state
@@ -39,7 +39,7 @@ ORDER BY t.id LIMIT :limit
 UPDATE tasks SET state = :target
 WHERE workspace_id = :workspace AND id IN (:ids...) AND state = :source RETURNING stage_id
 
--- name: move_group
+-- name: move_task_group
 -- Tasks of one stage that are all in one state; `calls` counts an answered call with the move. The plus keeps SQLite
 -- from looking through the whole stage for them.
 UPDATE tasks SET state = :target, calls = calls + :calls
@@ -66,7 +66,7 @@ UPDATE tasks SET state = :target, tries = 0, calls = 0, next_kind = 'answer', wa
 WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source
   AND question_hash <> :purged -- nothing can be asked about what was purged
 
--- name: unwaived_failures
+-- name: count_unwaived_failures
 SELECT count(*) FROM tasks WHERE workspace_id = :workspace AND stage_id = :stage AND state = 'failed' AND waived_at IS NULL
   AND NOT EXISTS (SELECT 1 FROM results r WHERE r.id = tasks.judged_result_id AND r.superseded_at IS NOT NULL) -- nobody waits for its word
 
@@ -83,7 +83,7 @@ FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :works
 LEFT JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
 WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'failed' ORDER BY t.id LIMIT :limit
 
--- name: blocked_of_stage
+-- name: blocked_tasks_of_stage
 -- The same of blocked tasks.
 SELECT t.id, d.conv_uid || ':' || CAST(b.block_index AS TEXT), coalesce(d.title, ''), t.tries, coalesce(t.error, ''),
     t.model_no, t.sample, (SELECT ti.input_task_id FROM task_inputs ti WHERE ti.task_id = t.id AND ti.ordinal = 0),

@@ -5,7 +5,7 @@ VALUES (:host, :pid, :version, :run_id, :now, :now) RETURNING id
 -- name: beat_worker
 UPDATE workers SET seen_at = :now WHERE id = :id AND ended_at IS NULL
 
--- name: worker_lives
+-- name: is_worker_alive
 SELECT 1 FROM workers WHERE id = :id AND ended_at IS NULL
 
 -- name: end_workers
@@ -16,7 +16,7 @@ UPDATE workers SET ended_at = :now WHERE id IN (:ids...) AND ended_at IS NULL
 SELECT id FROM workers WHERE ended_at IS NULL AND seen_at < :before
 UNION ALL SELECT DISTINCT w.id FROM attempts a JOIN workers w ON w.id = a.worker_id WHERE a.state = 'open' AND w.ended_at IS NOT NULL
 
--- name: neighbours
+-- name: workers_on_host
 -- Workers said to be alive on one host.
 SELECT id, pid FROM workers WHERE ended_at IS NULL AND host = :host ORDER BY id
 

@@ -1,0 +1,173 @@
+"""Account choice: which accounts calls go out with: stored keys, then those outside the ledger."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from quire.accounts.credentials import row_of_key, stored_credentials
+from quire.accounts.encryption import Box, Owner
+from quire.accounts.key_search import DEFAULT_CREDENTIALS, KeySearch, variables_of
+from quire.domain.accounts import Account, Credential, CredentialId, Secret
+from quire.domain.errors import UsageError
+from quire.domain.states import CREDENTIAL
+from quire.ledger.ledger import Transaction
+from quire.ledger.tables.credentials import NewCredential
+
+OpenBox = Callable[[], Box]  # called only when something stored must be opened
+
+_STATE_WORDS = {"invalid": "was not accepted", "spent": "has no credit left"}
+
+
+class AccountChoice(NamedTuple):
+    """With which accounts calls may go out, the first one first; else why there is none."""
+
+    accounts: tuple[Account, ...]
+    problem: str = ""  # and what to do about it
+
+
+class _Candidate(NamedTuple):
+    """A credential, and its key where that is not sealed."""
+
+    credential: Credential
+    key: Secret | None
+
+
+def choose_accounts(
+    tx: Transaction, box: OpenBox, search: KeySearch, now: datetime
+) -> AccountChoice:
+    """Find the accounts that calls to a provider may go out with.
+
+    Keys outside the ledger are written down when they are first seen (never the key itself), so
+    that they can be marked. Nothing is raised: where there is no account, `problem` is the hold.
+    """
+    if search.is_keyless:
+        return AccountChoice((_keyless_account(search),))
+    candidates = _candidates(tx, search, now)
+    refused_digests = {
+        candidate.credential.digest
+        for candidate in candidates
+        if not _is_valid(candidate.credential)
+    }
+    usable = [
+        candidate for candidate in candidates if candidate.credential.digest not in refused_digests
+    ]
+    if search.problem and all(candidate.key is not None for candidate in usable):  # nothing stored
+        return AccountChoice((), search.problem)
+    if candidates and not usable:
+        return AccountChoice(
+            (),
+            _all_refused_message(
+                search.provider, [candidate.credential for candidate in candidates]
+            ),
+        )
+    try:
+        return _choice_or_keyless(
+            search, [_account(tx, box, search, candidate) for candidate in usable]
+        )
+    except UsageError as error:  # not the next key in its place: that is another's money
+        return AccountChoice((), str(error))
+
+
+def every_account(tx: Transaction, box: OpenBox, search: KeySearch, now: datetime) -> AccountChoice:
+    """Every account of a provider, marked or not, and what is wrong with the others."""
+    if search.is_keyless:
+        return AccountChoice((_keyless_account(search),))
+    accounts: list[Account] = []
+    problems = [search.problem] if search.problem else []
+    for candidate in _candidates(tx, search, now):
+        try:
+            accounts.append(_account(tx, box, search, candidate))
+        except UsageError as error:
+            problems.append(str(error))
+    if problems:
+        return AccountChoice(tuple(accounts), "; ".join(dict.fromkeys(problems)))
+    return _choice_or_keyless(search, accounts)
+
+
+def recall(
+    tx: Transaction, box: OpenBox, search: KeySearch, credential: CredentialId
+) -> AccountChoice:
+    """The one account that something already sent belongs to, marked or not."""
+    known = tx.credentials.get_credential(credential)
+    if known is None:
+        return AccountChoice((), f"there is no credential {credential} in this ledger")
+    key = next(
+        (found_key.key for found_key in search.keys if found_key.digest == known.digest), None
+    )
+    if known.sealed is None and key is None:
+        return AccountChoice(
+            (), f"the key that this was sent with is gone ({known.label}); put it back"
+        )
+    try:
+        return AccountChoice((_account(tx, box, search, _Candidate(known, key)),))
+    except UsageError as error:
+        return AccountChoice((), str(error))
+
+
+def _candidates(tx: Transaction, search: KeySearch, now: datetime) -> list[_Candidate]:
+    """Every key with its row: stored ones, the oldest first, then those found outside."""
+    rows = tx.credentials.credentials_of_provider(search.provider)
+    unseen = [key for key in search.keys if row_of_key(rows, key) is None]
+    for key in unseen:
+        new = NewCredential(key.provider, key.name, key.source, key.key.tail, key.digest)
+        tx.credentials.add_credential(new, now)
+    if unseen:
+        rows = tx.credentials.credentials_of_provider(search.provider)
+    candidates = [_Candidate(credential, None) for credential in stored_credentials(rows)]
+    for key in search.keys:
+        row = row_of_key(rows, key)
+        if row is not None and all(row.digest != other.credential.digest for other in candidates):
+            candidates.append(_Candidate(row, key.key))
+    return candidates
+
+
+def _is_valid(credential: Credential) -> bool:
+    return credential.state == CREDENTIAL.start
+
+
+def _account(tx: Transaction, box: OpenBox, search: KeySearch, candidate: _Candidate) -> Account:
+    credential, key = candidate
+    if key is None:
+        owner = Owner(tx.credentials.workspace, credential.provider, credential.name)
+        key = box().open(credential.sealed or b"", owner)
+    options = dict(search.options)
+    if credential.name == DEFAULT_CREDENTIALS:
+        options["adc"] = "true"
+    return Account(
+        provider=search.provider,
+        credential=credential.label,
+        key=key,
+        base_url=search.base_url,
+        options=options,
+        id=credential.id,
+    )
+
+
+def _keyless_account(search: KeySearch) -> Account:
+    return Account(
+        provider=search.provider,
+        credential="",
+        key=Secret(""),
+        base_url=search.base_url,
+        options=search.options,
+    )
+
+
+def _choice_or_keyless(search: KeySearch, accounts: Sequence[Account]) -> AccountChoice:
+    """What was found; where that is nothing, a server of one's own is asked without a key."""
+    if accounts:
+        return AccountChoice(tuple(accounts))
+    if not search.needs_key:
+        return AccountChoice((_keyless_account(search),))
+    provider, usual = search.provider, " or ".join(variables_of(search.provider))
+    return AccountChoice((), f"no key for {provider}: `quire keys add {provider}`, or set {usual}")
+
+
+def _all_refused_message(provider: str, credentials: Sequence[Credential]) -> str:
+    said = "; ".join(
+        f"{credential.label} {_STATE_WORDS[credential.state]} ({credential.reason})"
+        for credential in credentials
+        if not _is_valid(credential)
+    )
+    more = f"`quire keys add {provider} --name another`"
+    return f"no usable key for {provider}: {said}; mend that, or {more}"

@@ -1,0 +1,347 @@
+"""Commands of judge experiments: start one, run it, look at it, take its tables and its report."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from quire.cli import options as of
+from quire.cli.live_progress import drive, tell_detached
+from quire.cli.plan import forecast_totals, print_recipe_forecast
+from quire.cli.printing import (
+    SIMULATED,
+    model_label,
+    moment,
+    note,
+    print_json,
+    print_pairs,
+    print_table,
+    quantity,
+    say,
+)
+from quire.cli.progress_words import outstanding_batches
+from quire.cli.run_summary import exit_code, progress_json, requested_stop
+from quire.cli.session import HELD, INTERRUPTED, engine_for, print_outcome, session
+from quire.domain.data import Json
+from quire.domain.ids import RunId
+from quire.domain.money import dollars
+from quire.domain.runs import Progress
+
+if TYPE_CHECKING:
+    from quire.engine import Engine, RunHandle
+    from quire.kits.judge.experiment import Experiment
+    from quire.kits.judge.experiment_rows import ExperimentRows
+
+
+class ExperimentView(NamedTuple):
+    """A run of an experiment, and how many tasks each stage will have if nothing fails."""
+
+    run: RunId
+    experiment: "Experiment"
+    planned: dict[str, int]
+
+    def with_planned_total(self, now: Progress) -> Progress:
+        """How far it is of all that is planned, not only of what is known so far."""
+        return replace(now, total=max(now.total, sum(self.planned.values())))
+
+
+def experiment_view(engine: "Engine", run: RunId) -> ExperimentView:
+    """What is shown of an experiment's run."""
+    from quire.engine.experiments import experiment_run
+    from quire.kits.judge.recipe import planned_tasks
+
+    experiment = experiment_run(engine, run).experiment
+    return ExperimentView(run, experiment, planned_tasks(experiment))
+
+
+def opening_line(view: ExperimentView, now: Progress, *, goes_on: bool) -> str:
+    """What is said before the work begins."""
+    models = ", ".join(model_label(model) for model in view.experiment.models)
+    about = f"{view.experiment.experiment_tag}, {quantity(now.total, 'task')} with {models}"
+    if goes_on and now.state == "finished":
+        return f"run {view.run} has this already, nothing is asked again (--new asks, and pays)"
+    if goes_on:
+        stands = "is held" if now.holds else "goes on"
+        return f"run {view.run} {stands}, {now.done:,} done so far: {about}"
+    return f"run {view.run}: {about}"
+
+
+def print_summary(context: typer.Context, view: ExperimentView, now: Progress, code: int) -> None:
+    """Say how it ended and what to do next."""
+    quiet = session(context).quiet
+    if not quiet:
+        simulated = all(model.startswith(f"{SIMULATED}/") for model in view.experiment.models)
+        words = f"{_status_words(now, code)}: {task_counts(now)}"
+        say(f"run {now.run_id} {words}{' · simulated' * simulated}")
+        say(f"  {spending_words(now)}")
+    if now.state == "running" and not requested_stop(now):
+        for hold in now.holds:
+            note(f"quire: run {now.run_id} is held ({hold.kind.value}): {hold.detail}")
+    for line in () if quiet else _next_steps(now, code):
+        say(f"next: {line}")
+
+
+def _status_words(now: Progress, code: int) -> str:
+    if now.state != "running":
+        return "is done" if now.state == "finished" else "was cancelled"
+    at_rest = requested_stop(now) or "is at rest"
+    return {HELD: "is held", INTERRUPTED: "was stopped"}.get(code, at_rest)
+
+
+def _next_steps(now: Progress, code: int) -> Iterator[str]:
+    run = now.run_id
+    if code == INTERRUPTED:
+        yield f"the same command goes on, or quire attach {run}"
+    elif code == HELD:
+        yield f"quire status {run} says more; then quire resume {run} and the same command"
+    elif requested_stop(now):
+        yield f"quire resume {run}, then the same command"
+    if now.failed:
+        yield f"quire failures {run} says why some failed; quire retry {run} asks again"
+    if now.state != "running":
+        yield f"quire judge export {run} --to tables, or quire judge report {run} --to report"
+
+
+def experiment_pairs(experiment: "Experiment") -> list[tuple[str, str]]:
+    """What an experiment is, line by line."""
+    drawn = (
+        f"{quantity(experiment.samples, 'sample')} of {quantity(len(experiment.models), 'model')},"
+        f" {quantity(len(experiment.evidence), 'piece')} of evidence"
+        f" in {quantity(experiment.bundle_count, 'bundle')}"
+    )
+    return [
+        ("experiment", f"{experiment.experiment_tag} ({experiment.task_type})"),
+        ("concept", experiment.concept),
+        ("models", ", ".join(model_label(model) for model in experiment.models)),
+        ("design", f"{drawn}, {experiment.evidence_view}, {experiment.scale_size} stages"),
+    ]
+
+
+def task_counts(now: Progress) -> str:
+    """How many tasks are through."""
+    parts = [f"{now.done:,} of {quantity(now.total, 'task')} done", f"{now.failed:,} failed"]
+    for state in ("blocked", "cancelled"):
+        if count := now.counts.get(state, 0):
+            parts.append(f"{count:,} {state}")
+    untouched = now.total - sum(now.counts.values())
+    if untouched and now.state != "running":  # there was nothing for a critic to judge
+        parts.append(f"{untouched:,} never asked")
+    return ", ".join(parts)
+
+
+def spending_words(now: Progress) -> str:
+    """What it took so far."""
+    presumed = f" + at most {dollars(now.presumed)} presumed" if now.presumed else ""
+    again = f", {now.resent:,} sent again" if now.resent else ""
+    return (
+        f"{quantity(now.calls, 'call')} answered{again} · {now.input_tokens:,} tokens in,"
+        f" {now.output_tokens:,} out · {dollars(now.cost)}{presumed}"
+    )
+
+
+def stage_rows(view: ExperimentView, now: Progress) -> Iterator[list[object]]:
+    """How far each stage is."""
+    for stage in now.stages:
+        done, failed = stage.count("done"), stage.count("failed")
+        blocked, cancelled = stage.count("blocked"), stage.count("cancelled")
+        owed = stage.expanded - done - failed - blocked - cancelled
+        planned = view.planned.get(stage.name, 0)
+        yield [stage.name, planned, stage.expanded, done, failed, blocked, owed]
+
+
+def experiment_json(engine: "Engine", view: ExperimentView, now: Progress) -> dict[str, object]:
+    """All that `quire judge status` says, for a program."""
+    head, why = engine.queries.head(view.run), engine.stall_reasons(view.run)
+    experiment = view.experiment
+    return progress_json(head, now, why, engine.workers(view.run)) | {
+        "experiment_tag": experiment.experiment_tag,
+        "task_type": experiment.task_type,
+        "models": list(experiment.models),
+        "planned": view.planned,
+        "stages": {stage.name: dict(stage.counts) for stage in now.stages},
+    }
+
+
+app = typer.Typer(
+    help="Judge experiments: how models judge evidence, on scales they wrote.",
+    epilog="Example: quire judge init pilot && quire judge run pilot/experiment.toml",
+    no_args_is_help=True,
+)
+
+File = Annotated[str, typer.Argument(metavar="FILE", help="The experiment's TOML file.")]
+RunOrFile = Annotated[
+    str,
+    typer.Argument(metavar="RUN|FILE", help="A run's number, or the experiment's file."),
+]
+RunOrFileOrNewest = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="RUN|FILE",
+        help="A run's number, or the experiment's file; the newest by default.",
+        show_default=False,
+    ),
+]
+To = Annotated[Path, typer.Option("--to", metavar="FOLDER", help="Where the files go.")]
+
+# Each draw goes alone, and what shapes the answers stands in the file, so that it is exported.
+_POLICY_NOT_OFFERED = ("pack_size", "packing", "estimated_output_per_task", "temperature", "effort")
+
+
+@app.command(epilog="Example: quire judge init my-experiment")
+def init(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where it goes.")] = Path(),
+    as_json: of.AsJson = False,
+) -> None:
+    """Write an example that runs as it is; nothing is overwritten."""
+    from quire.kits.judge.experiment_file import write_example
+
+    written = write_example(folder)
+    names = [str(path) for path in written]
+    following = f"next: quire judge plan {names[0]}, then quire judge run {names[0]}"
+    print_outcome(context, as_json, {"files": names}, f"wrote {' and '.join(names)}", following)
+
+
+@app.command(epilog="Example: quire judge plan my-experiment/experiment.toml")
+@of.takes_policy(without=_POLICY_NOT_OFFERED)
+def plan(context: typer.Context, *, file: File, as_json: of.AsJson = False, **policy: Json) -> None:
+    """Forecast an experiment by stage and model: calls, tokens, dollars; spends nothing."""
+    from quire.engine.experiments import plan_experiment
+
+    with engine_for(context, make=True) as engine:
+        planned = plan_experiment(engine, file, **policy)
+    evidence = quantity(planned.documents, "piece")
+    print_recipe_forecast(planned, as_json=as_json, about=f"{file}: {evidence} of evidence")
+
+
+@app.command(epilog="Example: quire judge run my-experiment/experiment.toml --route batch")
+@of.takes_policy(without=_POLICY_NOT_OFFERED)
+def run(
+    context: typer.Context,
+    *,
+    file: File,
+    new: of.New = False,
+    detach: of.Detach = False,
+    as_json: of.AsJson = False,
+    **policy: Json,
+) -> None:
+    """Carry an experiment out; Ctrl-C stops cleanly, the same command goes on."""
+    from quire.engine.experiments import plan_experiment, start_experiment
+
+    settings: dict[str, Any] = policy
+    with engine_for(context, make=True) as engine:
+        handle = start_experiment(engine, file, new=new, **settings)
+        if detach:
+            tell_detached(context, handle, as_json=as_json)
+            return
+        view = experiment_view(engine, handle.id)
+        if not (handle.goes_on or session(context).quiet):
+            forecast = forecast_totals(plan_experiment(engine, file, **policy))
+            note(f"forecast: {forecast}; `quire judge plan {file}` says more")
+        interrupted = _drive(context, engine, handle, view)
+        now = view.with_planned_total(handle.progress())
+        code = exit_code(now, interrupted=interrupted)
+        if as_json:
+            print_json(experiment_json(engine, view, now) | {"exit_code": code})
+        else:
+            print_summary(context, view, now, code)
+    raise typer.Exit(code)
+
+
+@app.command(epilog="Example: quire judge status my-experiment/experiment.toml")
+def status(
+    context: typer.Context, which: RunOrFileOrNewest = None, as_json: of.AsJson = False
+) -> None:
+    """Show how an experiment stands, stage by stage, and why nothing moves if nothing moves."""
+    from quire.engine.experiments import find_experiment_run
+    from quire.engine.queries import run_status
+
+    with engine_for(context) as engine:
+        view = experiment_view(engine, find_experiment_run(engine, which))
+        now = view.with_planned_total(engine.progress(view.run))
+        if as_json:
+            print_json(experiment_json(engine, view, now))
+            return
+        workers = engine.workers(view.run)
+        why, head = engine.stall_reasons(view.run), engine.queries.head(view.run)
+        views = engine.batches(view.run) if now.batches else []
+    print_pairs(
+        [
+            (f"run {view.run}", run_status(now, workers)),
+            *experiment_pairs(view.experiment),
+            ("tasks", task_counts(now)),
+            ("calls", spending_words(now)),
+            ("batches", outstanding_batches(now, workers, views)),
+            ("started", moment(head.started_at)),
+            ("ended", moment(head.ended_at)),
+        ]
+    )
+    say()
+    columns = ("stage", ">planned", ">made", ">done", ">failed", ">blocked", ">owed")
+    print_table(columns, stage_rows(view, now))
+    for line in why:
+        say(f"\n{line}" if line is why[0] else line)
+
+
+@app.command(epilog="Example: quire judge export my-experiment/experiment.toml --to tables")
+def export(context: typer.Context, which: RunOrFile, to: To, as_json: of.AsJson = False) -> None:
+    """Write an experiment's tables as CSV files, with a manifest."""
+    from quire.kits.judge.table_files import write_tables
+
+    rows = _read_rows(context, which)
+    manifest = write_tables(rows, to)
+    if as_json:
+        print_json({"folder": str(to), "manifest": manifest})
+    elif not session(context).quiet:
+        tables = manifest["tables"]
+        assert isinstance(tables, dict)
+        row_counts = ", ".join(f"{table['rows']:,} {name}" for name, table in tables.items())
+        say(f"wrote {quantity(len(tables), 'table')} and a manifest to {to}: {row_counts}")
+
+
+@app.command(epilog="Example: quire judge report my-experiment/experiment.toml --to report")
+def report(
+    context: typer.Context,
+    which: RunOrFile,
+    to: To,
+    show: Annotated[
+        bool, typer.Option("--open", metavar="", help="Show the page in a browser.")
+    ] = False,
+    as_json: of.AsJson = False,
+) -> None:
+    """Write an experiment's figures, plots and a page that needs nothing else."""
+    from quire.kits.judge.charts import require_matplotlib
+    from quire.kits.judge.report import write_report
+
+    require_matplotlib()  # before anything is read
+    written = write_report(_read_rows(context, which), to)
+    said = f"wrote {quantity(len(written), 'file')} to {to}; open {written[0]}"
+    print_outcome(
+        context, as_json, {"folder": str(to), "files": [str(path) for path in written]}, said
+    )
+    if show:
+        typer.launch(written[0].resolve().as_uri())
+
+
+def _read_rows(context: typer.Context, which: str) -> "ExperimentRows":
+    from quire.engine.experiments import find_experiment_run, rows_of
+    from quire.engine.queries import run_status
+
+    with engine_for(context) as engine:
+        run = find_experiment_run(engine, which)
+        rows = rows_of(engine, run)
+        status_words = run_status(engine.progress(run), engine.workers(run))
+    if rows.status != "finished":
+        note(f"quire: run {run} is {status_words}: this is what there is so far")
+    return rows
+
+
+def _drive(
+    context: typer.Context, engine: "Engine", handle: "RunHandle", view: ExperimentView
+) -> bool:
+    """Work until the run is at rest; true if somebody interrupted."""
+    start = view.with_planned_total(engine.progress(handle.id))
+    opening = opening_line(view, start, goes_on=handle.goes_on)
+    return drive(context, engine, opening, start, transform=view.with_planned_total)

@@ -1,0 +1,261 @@
+"""Commands about what runs read: the ledger itself, documents, and the schemas asked of them."""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quire.cli.options import AsJson
+from quire.cli.printing import (
+    clip,
+    console,
+    note,
+    plain_text,
+    print_json,
+    print_table,
+    quantity,
+    say,
+)
+from quire.cli.session import SOME_FAILED, engine_for, print_outcome, session
+from quire.domain.errors import UsageError
+from quire.settings import DEFAULT_LEDGER, FILE, TEMPLATE
+
+if TYPE_CHECKING:
+    from quire.domain.recipes import Schema
+    from quire.engine import Ingestion
+
+
+def init(context: typer.Context) -> None:
+    """Write quire.toml here and make the ledger; --ledger URL says where that is."""
+    here = Path(FILE)
+    there_already = here.exists()
+    settings = session(context)
+    url = settings.ledger or os.environ.get("QUIRE_LEDGER") or DEFAULT_LEDGER
+    # The ledger first: if its address is wrong, no quire.toml stays behind that names it.
+    from quire.engine import open_engine
+
+    with open_engine(settings.ledger if there_already else url) as engine:
+        ledger = engine.ledger.url
+    if there_already:
+        note(f"{FILE} is here already and stays as it is")
+    else:
+        with here.open("x", encoding="utf-8") as file:
+            here.chmod(0o600)  # it may hold a password
+            file.write(_settings_text(url))
+    from quire.accounts.encryption import make_secret_key, secret_key_place
+
+    place = secret_key_place(os.environ, Path.cwd(), ledger)
+    made_key = make_secret_key(place)
+    if not settings.quiet:
+        made = "" if there_already else f"{FILE} and "
+        masked_url = re.sub(r"(?<=://)([^:@/]+):[^@]*@", r"\1:…@", ledger)  # never the password
+        say(
+            f"{made}the ledger {masked_url} are ready"
+            if made
+            else f"the ledger {masked_url} is ready"
+        )
+        if made_key:
+            say(f"{place.path.name} guards stored keys: keep it, and keep it to yourself")
+        say("next: quire ingest FILES, then quire schema add FILE")
+
+
+def _settings_text(url: str) -> str:
+    """The template, naming this ledger."""
+    lines = TEMPLATE.splitlines(keepends=True)
+    line = f"ledger = {json.dumps(url, ensure_ascii=False)}\n"
+    changed = url != DEFAULT_LEDGER
+    return "".join(
+        line if changed and string.startswith("ledger = ") else string for string in lines
+    )
+
+
+def ingest(
+    context: typer.Context,
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PATHS", help="Files, folders or quoted globs: md, txt, csv, tsv, jsonl."
+        ),
+    ],
+    text_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Of csv, tsv and jsonl: what is asked about; else the row."
+        ),
+    ] = None,
+    key_column: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Of csv, tsv and jsonl: what names a row."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read documents into the ledger; a bad file gets one line, the rest still go in."""
+    quiet = session(context).quiet
+    with engine_for(context, make=True) as engine, _file_watcher(quiet) as watch:
+        ingestion = engine.ingest(
+            *paths, text_column=text_column, key_column=key_column, watch=watch
+        )
+    for line in ingestion.refused:
+        note(f"quire: refused {line}")
+    if as_json:
+        print_json(
+            {
+                "documents": ingestion.documents,
+                "refused": [plain_text(line) for line in ingestion.refused],
+                "skipped": ingestion.skipped,
+            }
+        )
+    elif not quiet:
+        say(_summary(ingestion))
+    if ingestion.refused:
+        raise typer.Exit(SOME_FAILED)
+
+
+def _summary(ingestion: "Ingestion") -> str:
+    new = [document for document in ingestion.documents if document.new]
+    blocks = sum(source.blocks for source in new)
+    parts = [f"{quantity(len(new), 'document')}, {quantity(blocks, 'block')} new"]
+    known = len(ingestion.documents) - len(new)
+    if known:
+        parts.append(f"{known:,} already here")
+    if ingestion.refused:
+        parts.append(f"{len(ingestion.refused):,} refused")
+    if ingestion.skipped:
+        parts.append(f"{quantity(ingestion.skipped, 'file')} of other types left out")
+    return "; ".join(parts)
+
+
+@contextmanager
+def _file_watcher(quiet: bool) -> Iterator[Callable[[Path], None] | None]:
+    """On a terminal, say which file is being read."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    read = 0
+    with console(sys.stderr).status("reading") as status:
+
+        def watch(path: Path) -> None:
+            nonlocal read
+            read += 1
+            status.update(f"reading {read:,}: {plain_text(clip(str(path), 60))}")
+
+        yield watch
+
+
+def documents(context: typer.Context, as_json: AsJson = False) -> None:
+    """List the documents in the ledger."""
+    with engine_for(context) as engine:
+        found = engine.documents()
+    if as_json:
+        print_json(found)
+    elif not found:
+        say("no documents yet; `quire ingest FILES` brings some in")
+    else:
+        rows = (
+            (
+                document.id,
+                clip(document.title, 40),
+                document.source_type,
+                document.conv_total_blocks,
+                document.conv_total_characters,
+                document.source_locator,
+            )
+            for document in found
+        )
+        print_table((">id", "~title", "type", ">blocks", ">characters", "~from"), rows)
+
+
+def purge(
+    context: typer.Context,
+    document: Annotated[
+        str, typer.Argument(metavar="DOCUMENT", help="Its number, title, file, or fingerprint.")
+    ],
+    yes: Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Erase a document with its prompts, responses and results; money and counts stay."""
+    with engine_for(context) as engine:
+        if not yes:
+            _confirm_purge(document)
+        erased, purged = engine.purge(document)
+    said = (
+        f"erased {erased.title!r} with {quantity(purged.requests, 'request')};"
+        f" {quantity(purged.tasks, 'open task')} cancelled"
+    )
+    data = {"document": erased.id, "title": erased.title, **purged._asdict()}
+    print_outcome(context, as_json, data, said)
+
+
+def _confirm_purge(document: str) -> None:
+    if not sys.stdin.isatty():
+        raise UsageError("purge erases for good: without a terminal to ask on, it needs --yes")
+    typer.confirm(
+        f"Erase {plain_text(document)!r} with its prompts, responses and results, for good?",
+        abort=True,
+        err=True,
+    )
+
+
+schema_app = typer.Typer(
+    help="Keep schemas: what is asked about every block.",
+    epilog="Example: quire schema add clauses.json",
+    no_args_is_help=True,
+)
+
+
+@schema_app.command(epilog="Example: quire schema add clauses.json --ref clauses_v2")
+def add(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A JSON Schema with properties.")],
+    ref: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Its name; by default what the file calls itself."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a schema and keep it under a name; every mistake is told at once."""
+    with engine_for(context, make=True) as engine:
+        schema = engine.add_schema(file, ref)
+    said = f"schema {schema.ref}: {quantity(len(schema.properties), 'field')}, {schema.uid[:12]}"
+    print_outcome(context, as_json, _schema_json(schema), said)
+
+
+@schema_app.command("list", epilog="Example: quire schema list")
+def list_all(context: typer.Context, as_json: AsJson = False) -> None:
+    """List the kept schemas."""
+    with engine_for(context) as engine:
+        found = engine.schemas()
+    if as_json:
+        print_json([_schema_json(schema) for schema in found])
+    elif not found:
+        say("no schemas yet; `quire schema add FILE` keeps one")
+    else:
+        rows = ((schema.ref, schema.uid[:12], ", ".join(schema.properties)) for schema in found)
+        print_table(("ref", "uid", "*fields"), rows)
+
+
+@schema_app.command(epilog="Example: quire schema show clauses")
+def show(
+    context: typer.Context,
+    ref: Annotated[str, typer.Argument(metavar="REF", help="A name, or a uid's start.")],
+    as_json: AsJson = False,
+) -> None:
+    """Print a kept schema, as it was given."""
+    with engine_for(context) as engine:
+        found = engine.queries.schema(ref)
+    if as_json:
+        print_json({"ref": found.ref, "uid": found.uid, "body": found.body})
+    else:
+        import json
+
+        say(json.dumps(found.body, indent=2, ensure_ascii=False))
+
+
+def _schema_json(schema: "Schema") -> dict[str, object]:
+    return {"ref": schema.ref, "uid": schema.uid, "fields": list(schema.properties)}

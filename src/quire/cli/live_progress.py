@@ -1,0 +1,378 @@
+"""A run worked on in this process and shown meanwhile: live lines, or events in a log."""
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from time import monotonic
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from quire.cli.printing import clip, console, moment, note, quantity
+from quire.cli.progress_words import answer_counts as through_batches
+from quire.cli.progress_words import ended_tasks, next_poll_words, outstanding_batches, plain_words
+from quire.cli.progress_words import stage_words as stage_words
+from quire.cli.session import print_outcome, session
+from quire.domain.ids import RunId
+from quire.domain.money import dollars
+from quire.domain.runs import Progress, StageProgress
+
+if TYPE_CHECKING:
+    import rich.progress
+
+    from quire.domain.batches import BatchView
+    from quire.domain.runs import Event
+    from quire.engine import Engine, RunHandle
+
+
+MAX_EVENTS = 50  # events of a run, looked at each time
+SECONDS_BETWEEN = 10.0  # seconds between two lines of a kind
+KIND_LENGTH = 80  # characters that make messages alike
+_CHANGING_WORDS = re.compile(
+    r"(?<!\S)(?![0-9]{3}\b)\S*[0-9]\S*"
+)  # words with digits, but for statuses
+
+# {what} stands before the first colon of an event, {more} after it.
+_BATCH_EVENTS = {
+    "batch_submitted": "{what} is with the provider: {more}",
+    "batch_unknown": "{what} may or may not be with the provider: {more}",
+    "batch_absent": "{what}, and is made again",
+    "batch_made_twice": "{all}",
+    "batch_ended": "{what}",
+    "batch_collected": "{what} is collected: {more}",
+    "batch_abandoned": "{what} is given up: {more}",
+    "batch_cancel_asked": "the provider is asked to end {all}",
+    "deadline_passed": "{all}",
+}
+_RUN_EVENTS = {
+    "held": "held: {all}",
+    "run_finish": "finished: {all}",
+    "run_cancel": "cancelled: {all}",
+}
+
+
+class LineThrottle:
+    """Tells at most one line of a kind in a while; a later one says how many were like it."""
+
+    def __init__(self, tell: Callable[[str], None], clock: Callable[[], float] = monotonic) -> None:
+        """Tell sparingly, by a clock of seconds."""
+        self._print, self._clock = tell, clock
+        self._printed_at: dict[str, float] = {}  # when, by kind
+        self._suppressed: dict[str, tuple[int, str]] = {}  # how many since, and the last, by kind
+
+    def __call__(self, message: str) -> None:
+        """Tell it now, or count it."""
+        kind, now = _CHANGING_WORDS.sub("#", message)[:KIND_LENGTH], self._clock()
+        if kind in self._printed_at and now - self._printed_at[kind] < SECONDS_BETWEEN:
+            self._suppressed[kind] = (self._suppressed.get(kind, (0, ""))[0] + 1, message)
+            return
+        more, _ = self._suppressed.pop(kind, (0, ""))
+        self._print(f"{message} ({more:,} more like it)" if more else message)
+        self._printed_at[kind] = now
+
+    def flush(self) -> None:
+        """Tell what was counted and not yet told."""
+        for count, last in self._suppressed.values():
+            self._print(f"{last} ({quantity(count, 'time')} more)")
+        self._suppressed.clear()
+
+
+class EventFeed:
+    """Tells of runs that go on; one that appears later is told from its beginning."""
+
+    def __init__(
+        self, engine: "Engine", tell: Callable[[str], None], only: RunId | None = None
+    ) -> None:
+        """Begin now, with one run or with all: what has happened is known."""
+        self._engine = engine
+        self._print = tell
+        self._only = only
+        self._templates = _BATCH_EVENTS if only is not None else _BATCH_EVENTS | _RUN_EVENTS
+        self._followed: set[RunId] = set()
+        self._known = set(self._events())
+
+    def __call__(self) -> None:
+        """Tell what is new."""
+        for run, event in self._events():
+            if (run, event) not in self._known:
+                self._known.add((run, event))
+                if event.kind in self._templates:
+                    self._print(_event_line(run, event, self._templates[event.kind]))
+
+    def _events(self) -> "list[tuple[RunId, Event]]":
+        """What happened lately to runs that go on, and to those that went on a moment ago."""
+        running = (
+            {self._only} if self._only is not None else set(self._engine.queries.running_runs())
+        )
+        watched = self._followed | running
+        # Its batches may come home after a run has ended.
+        self._followed = {
+            run_id
+            for run_id in watched
+            if run_id in running or self._engine.progress(run_id).batches
+        }
+        queries = self._engine.queries
+        return [
+            (run, event) for run in sorted(watched) for event in queries.events(run, MAX_EVENTS)
+        ]
+
+
+def _event_line(run: RunId, event: "Event", words: str) -> str:
+    what, _, more = event.detail.partition(": ")
+    said = plain_words(words.format(what=what, more=more, all=event.detail))
+    return f"{moment(event.at)[11:]} run {run}: {said}"
+
+
+WIDE_FROM = 100  # columns from which on there is room for a long bar
+BAR, NARROW_BAR = 20, 8
+MAX_NAME = 20  # characters of a stage's name
+_TIME_LEFT_WIDTH = len(" 0:00:00 left")
+
+
+class Watcher:
+    """Shows a run's progress on stderr while it is worked on; called from the ledger's thread."""
+
+    def __init__(
+        self,
+        start: Progress,
+        *,
+        quiet: bool,
+        batches: "Callable[[], Sequence[BatchView]]" = lambda: (),
+    ) -> None:
+        """Begin where the run stands; `batches` are those of the run, for how far they are."""
+        self._start = start
+        self._batches = batches
+        self._views: Sequence[BatchView] = ()
+        self._batches_read_at: object = None  # how batches stood when the views were read
+        self._live: rich.progress.Progress | None = None
+        self._stages: dict[str, rich.progress.TaskID] = {}  # lines, by name
+        self._is_visible = sys.stderr.isatty() and not quiet
+        self.tell = LineThrottle(self._print_above)
+
+    def __enter__(self) -> "Watcher":
+        """Show the line."""
+        if self._is_visible:
+            start = self._start
+            self._live = _progress_bars()
+            for stage, words in self._stage_lines(start):
+                self._stages[stage.name] = self._live.add_task(
+                    clip(stage.name, MAX_NAME), **_stage_fields(stage, words)
+                )
+            self._task = self._live.add_task(
+                f"run {start.run_id}",
+                total=goal(start),
+                completed=ended_count(start),
+                **self._fields(start),
+            )
+            self._live.start()
+            # Left visible: a second Ctrl-C leaves at once, with nobody to show it again.
+            self._live.console.show_cursor(True)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        """Take the line away; the summary says it all."""
+        self.tell.flush()
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def __call__(self, now: Progress) -> None:
+        """Show how the run stands."""
+        if self._live is not None:
+            for stage, words in self._stage_lines(now):
+                self._live.update(self._stages[stage.name], **_stage_fields(stage, words))
+            self._live.update(
+                self._task, completed=ended_count(now), total=goal(now), **self._fields(now)
+            )
+
+    def _stage_lines(self, now: Progress) -> "list[tuple[StageProgress, str]]":
+        """A recipe's stages, each with what stands beside its bar; none of a schema."""
+        if not now.recipe:
+            return []
+        width = console(sys.stderr).width
+        widest = max(len(f"{stage.expanded:,}") for stage in now.stages)
+        names = max(min(len(stage.name), MAX_NAME) for stage in now.stages)
+        room = width - names - _bar_width(width) - 2 * widest - 1 - 3
+        return [(stage, stage_words(stage, room)) for stage in now.stages]
+
+    def _fields(self, now: Progress) -> dict[str, Any]:
+        """What the line shows beside the bar."""
+        batch_state = (now.batches, now.next_poll_at)
+        if (
+            now.batches and batch_state != self._batches_read_at
+        ):  # their counts change only with a look
+            self._views, self._batches_read_at = self._batches(), batch_state
+        width = console(sys.stderr).width
+        numbers = f"run {now.run_id} {goal(now):,}/{goal(now):,}"
+        if now.recipe:
+            names = max(min(len(stage.name), MAX_NAME) for stage in now.stages)
+            numbers = f"{'':{names}} {goal(now):,}/{goal(now):,}"
+        timeless = bool(now.batches or now.recipe)  # of a recipe nobody knows how much will come
+        room = width - len(numbers) - _bar_width(width) - 3 - (0 if timeless else _TIME_LEFT_WIDTH)
+        return {"words": live_words(now, self._views, room), "waiting": timeless}
+
+    def _print_above(self, message: str) -> None:
+        """Say something above the line."""
+        if self._live is not None:
+            self._live.console.print(message)
+        else:
+            note(message)
+
+
+def _stage_fields(stage: StageProgress, words: str) -> dict[str, Any]:
+    """How a stage's line stands; a bar that has nothing to show is empty, not full."""
+    return {
+        "completed": ended_tasks(stage),
+        "total": stage.expanded or (0 if stage.state == "closed" else 1),
+        "words": words,
+        "waiting": True,
+        "known": stage.expanded,
+    }
+
+
+def goal(progress: Progress) -> int:
+    """How many blocks the run is to end; of a recipe, tasks as far as they are known."""
+    limit = progress.task_limit
+    if limit is None or progress.recipe:
+        return progress.total
+    return min(limit, progress.total)
+
+
+def ended_count(progress: Progress) -> int:
+    """How many blocks are through, one way or the other."""
+    through = progress.done + progress.failed + progress.counts.get("cancelled", 0)
+    return through + progress.counts.get("blocked", 0)
+
+
+def _bar_width(width: int) -> int:
+    return NARROW_BAR if width < WIDE_FROM else BAR
+
+
+def live_words(now: Progress, views: Iterable["BatchView"], room: int) -> str:
+    """What stands beside the bar: as much as there is room for, and nothing that is 0."""
+    failed = f"{now.failed:,} failed" if now.failed else ""
+    flying = f"{now.in_flight:,} in flight" if now.in_flight else ""
+    calls = quantity(now.calls, "call") if now.calls else ""
+    tokens = _short_number(now.input_tokens + now.output_tokens)
+    spent = f"{tokens} tokens" if now.calls else ""
+    cost = dollars(now.cost + now.presumed)
+    out, poll, short = _batch_words(now, list(views))
+    variants = (
+        (failed, flying, out, poll, calls, spent, cost),
+        (failed, flying, out, poll, cost),
+        (failed, out, poll, cost),
+        (failed, short, poll.removeprefix("next "), cost),
+        (short, poll.removeprefix("next "), cost),
+    )
+    lines = [" · ".join(part for part in variant if part) for variant in variants]
+    return next((name for name in lines if len(name) <= room), lines[-1])
+
+
+def _batch_words(now: Progress, views: Sequence["BatchView"]) -> tuple[str, str, str]:
+    """The batches that are out, the next look, and the batches once more in short."""
+    if not now.batches:
+        return "", "", ""
+    named = quantity(now.batches, "batch", "batches")
+    done, of = through_batches(views)
+    poll = next_poll_words(now.next_poll_at, workers=1)  # who shows this is one
+    far, brief = (f", {done:,} of {of:,}", f" {done:,}/{of:,}") if of else ("", "")
+    return f"{named} out{far}", f"next look {poll}" if poll else "", f"{named}{brief}"
+
+
+def _progress_bars() -> "rich.progress.Progress":
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    class Remaining(TimeRemainingColumn):
+        """The time that is left, but for waiting for a batch, of which nobody knows."""
+
+        def render(self, task: Task) -> Text:
+            return Text() if task.fields["waiting"] else super().render(task) + Text(" left")
+
+    class Numbers(ProgressColumn):
+        """How many are through, of how many that are known."""
+
+        def render(self, task: Task) -> Text:
+            of = task.fields.get("known", task.total or 0)
+            text = f"{task.completed:,.0f}/{of:,.0f}" if of or "known" not in task.fields else ""
+            return Text(text, justify="right")
+
+    target = console(sys.stderr)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=_bar_width(target.width)),
+        Numbers(),
+        TextColumn("{task.fields[words]}"),
+        Remaining(compact=True),
+        console=target,
+        transient=True,
+    )
+
+
+def _short_number(number: int) -> str:
+    for size, letter in ((1_000_000, "M"), (1_000, "k")):
+        if number >= 10 * size:
+            return f"{number / size:,.0f}{letter}"
+        if number >= size:
+            return f"{number / size:.1f}{letter}"
+    return str(number)
+
+
+def drive(
+    context: typer.Context,
+    engine: "Engine",
+    beginning: str,
+    start: Progress,
+    *,
+    transform: Callable[[Progress], Progress] = lambda now: now,
+    await_batches: bool = False,
+) -> bool:
+    """Work until the run is at rest, and if it ended until its batches are `home` as well.
+
+    `shown` is what people see of how it stands. True if somebody interrupted.
+    """
+    from quire.pipeline.answers.progress import is_at_rest
+
+    run, quiet = start.run_id, session(context).quiet
+    if not quiet:
+        for line in (beginning, outstanding_batches(start, workers=1)):  # this process is one
+            if line:
+                note(line)
+    is_shown_live = quiet or sys.stderr.isatty()  # there the live line tells it
+    news = None if is_shown_live else EventFeed(engine, note, run)
+    with Watcher(start, quiet=quiet, batches=lambda: engine.batches(run)) as watcher:
+
+        def done() -> bool:
+            now = engine.progress(run)
+            watcher(transform(now))
+            if news:
+                news()
+            awaited = await_batches and now.state != "running" and now.batches > 0
+            return is_at_rest(now) and not awaited
+
+        interrupted = engine.work(done, signals=True, tell=watcher.tell, only=run)
+    if news:
+        news()
+    return interrupted
+
+
+def tell_detached(context: typer.Context, handle: "RunHandle", *, as_json: bool) -> None:
+    """Say that a run is recorded, and who carries it out."""
+    said = "was recorded before" if handle.goes_on else "is recorded"
+    line = f"run {handle.id} {said}; `quire work` or `quire attach {handle.id}` carries it out"
+    print_outcome(
+        context, as_json, {"run": handle.id, "goes_on": handle.goes_on, "detached": True}, line
+    )

@@ -1,0 +1,178 @@
+"""Options that say what is asked, a schema or a recipe, as the engine's arguments."""
+
+import tomllib
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import date, time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from quire.cli.printing import note
+from quire.domain.data import Json
+from quire.domain.errors import NotFound, UsageError
+
+if TYPE_CHECKING:
+    from quire.domain.ids import DocumentId
+    from quire.engine import Engine
+    from quire.recipes.recipe_parameters import Parameter
+
+
+MaybeSchema = Annotated[
+    str | None,
+    typer.Option(
+        "--schema",
+        "-s",
+        metavar="NAME",
+        help="A kept schema, or a schema's file.",
+        show_default=False,
+    ),
+]
+RecipeName = Annotated[
+    str | None,
+    typer.Option(
+        "--recipe",
+        "-r",
+        metavar="NAME",
+        help="In the place of a schema: a recipe, or a recipe's file.",
+        show_default=False,
+    ),
+]
+Params = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--param",
+        metavar="NAME=VALUE",
+        help="A parameter of the recipe; may be repeated.",
+        show_default=False,
+    ),
+]
+Inputs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input",
+        metavar="NAME=PATH",
+        help="Files for an input of the recipe, or a document by number or title; may be repeated.",
+        show_default=False,
+    ),
+]
+StopAfter = Annotated[
+    str | None,
+    typer.Option(
+        "--stop-after",
+        metavar="STAGE",
+        help="Begin no stage of the recipe after this one; `quire resume` goes on.",
+        show_default=False,
+    ),
+]
+StageName = Annotated[
+    str | None,
+    typer.Option(
+        "--stage",
+        metavar="STAGE",
+        help="A stage of the recipe, by default the last one; export takes all as well.",
+        show_default=False,
+    ),
+]
+
+
+TEXT_KIND = "string"
+
+
+class TypedOrder(NamedTuple):
+    """What was typed of what is to be asked, and about what."""
+
+    schema: str | None
+    recipe: str | None
+    document: Sequence[str] | None = None
+    param: Sequence[str] | None = None
+    input: Sequence[str] | None = None
+    stop_after: str | None = None
+
+
+def order_arguments(engine: "Engine", typed: TypedOrder) -> dict[str, Any]:
+    """The same as arguments of `run` and `plan`; what only recipes know is refused of a schema."""
+    if (typed.schema is None) == (typed.recipe is None):
+        raise UsageError("give --schema NAME or --recipe NAME, one of the two")
+    if typed.recipe is None:
+        _refuse_recipe_options(typed)
+        over = engine.queries.documents(typed.document) if typed.document else None
+        return {"schema": typed.schema, "over": over}
+    return {
+        "recipe": typed.recipe,
+        "parameters": _read_parameters(engine, typed.recipe, typed.param or ()),
+        "over": _select_inputs(engine, typed),
+    }
+
+
+def _refuse_recipe_options(typed: TypedOrder) -> None:
+    recipe_only = {"--param": typed.param, "--input": typed.input, "--stop-after": typed.stop_after}
+    for name, value in recipe_only.items():
+        if value:
+            raise UsageError(f"{name} is for recipes: it goes with --recipe, not with --schema")
+
+
+def _read_parameters(engine: "Engine", recipe: str, typed: Sequence[str]) -> dict[str, Json]:
+    """Parameters by name, each read as the recipe declares it; the recipe checks them."""
+    from quire.recipes.recipe_files import open_recipe
+
+    if not typed:
+        return {}
+    declared = open_recipe(recipe, engine.registry).parameters
+    values: dict[str, Json] = {}
+    for text in typed:
+        name, value = _split_pair("--param", "NAME=VALUE", text)
+        if name in values:
+            raise UsageError(f"--param {name} is given twice")
+        values[name] = _read_value(declared, name, value)
+    return values
+
+
+def _read_value(declared: "Mapping[str, Parameter]", name: str, text: str) -> Json:
+    """A value as TOML says it; text needs no quotes where the recipe wants text."""
+    if name not in declared or declared[name].kind == TEXT_KIND:
+        return text
+    try:
+        value = tomllib.loads(f"it = {text}")["it"]
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return text  # whoever checks it says what is wanted
+    return text if isinstance(value, date | time) else value
+
+
+def _select_inputs(engine: "Engine", typed: TypedOrder) -> Any:
+    if typed.input and typed.document:
+        raise UsageError("give --input or --document, not both: --input names documents too")
+    if typed.document:
+        return engine.queries.documents(typed.document)
+    if not typed.input:
+        return None
+    named: dict[str, list[DocumentId]] = defaultdict(list)
+    for text in typed.input:
+        name, where = _split_pair("--input", "NAME=PATH", text)
+        named[name] += _find_documents(engine, where)
+    return dict(named)
+
+
+def _find_documents(engine: "Engine", where: str) -> "list[DocumentId]":
+    """Documents of files, which are taken in on the way, or one that is in the ledger."""
+    if not (Path(where).exists() or any(name in where for name in "*?[")):
+        try:
+            return engine.queries.documents([where])
+        except NotFound:
+            raise NotFound(
+                f"there is no such file or document: {where!r}; `quire documents` lists documents"
+            ) from None
+    ingestion = engine.ingest(where)
+    for line in ingestion.refused:
+        note(f"quire: {line}")
+    if not ingestion.documents:
+        raise UsageError(f"nothing of {where} could be read")
+    return [document.document_id for document in ingestion.documents]
+
+
+def _split_pair(option: str, form: str, typed: str) -> tuple[str, str]:
+    name, sign, value = typed.partition("=")
+    if not sign or not name.strip():
+        raise UsageError(f"{option} takes {form}, not {typed!r}")
+    return name.strip(), value

@@ -1,0 +1,401 @@
+"""The command that forecasts a run: a schema's in every way it could go, a recipe's by stage."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from quire.cli import options as of
+from quire.cli import order_options
+from quire.cli.order_options import TypedOrder, order_arguments
+from quire.cli.printing import (
+    Narrowing,
+    clip,
+    console,
+    print_json,
+    print_table,
+    quantity,
+    say,
+    short_model_name,
+)
+from quire.cli.progress_words import pacing_note
+from quire.cli.session import engine_for
+from quire.domain.data import Json
+from quire.domain.money import dollars
+
+if TYPE_CHECKING:
+    from quire.engine import SchemaPlan
+    from quire.engine.recipe_forecasts import RecipePlan
+    from quire.plan.batch_caching import BatchCaching, CachingOption
+    from quire.plan.job_forecasts import StageForecast
+    from quire.plan.variants import Forecast, Variant
+
+
+_RECIPE_NARROWING: tuple[Narrowing, ...] = (
+    ("model", short_model_name),
+    ("stage", lambda name: clip(name, 20)),
+    ("about", None),
+    ("model", lambda name: clip(name, 16)),
+    ("tokens out", None),
+)
+
+
+def print_recipe_forecast(planned: "RecipePlan", *, as_json: bool, about: str = "") -> None:
+    """Print what a recipe's run would roughly take; `about` is said in place of its head."""
+    if as_json:
+        print_json(_recipe_json(planned))
+        return
+    say(about or _recipe_heading(planned))
+    say()
+    columns = ("stage", "about", "model", ">tasks", ">calls", ">tokens in", ">tokens out", ">cost")
+    print_table(
+        columns, [[*_stage_cells(stage)] for stage in planned.stages], narrowing=_RECIPE_NARROWING
+    )
+    say()
+    for line in (*_recipe_notes(planned), f"together: {forecast_totals(planned)}"):
+        say(line)
+
+
+def _recipe_heading(planned: "RecipePlan") -> str:
+    about = f"{quantity(planned.documents, 'document')}, {quantity(planned.blocks, 'block')}"
+    note = f" ({planned.facts.note})" if planned.facts.note else ""
+    return f"{about} · recipe {planned.recipe.name} · {planned.facts.name}{note}"
+
+
+def _stage_cells(forecast: "StageForecast") -> Iterator[object]:
+    roughly = "~" if forecast.rough else ""
+    yield from (forecast.stage, forecast.about, forecast.model, forecast.tasks, forecast.calls)
+    yield f"{roughly}{forecast.input_tokens:,}"
+    yield f"{roughly}{forecast.output_tokens:,}"
+    yield f"{roughly}{dollars(forecast.cost)}"
+
+
+def _recipe_notes(planned: "RecipePlan") -> Iterator[str]:
+    if planned.rough:
+        yield "~ is a rough guess: how long answers are is known when some have come"
+    for stage in planned.stages:
+        if not stage.tasks:
+            yield f"{stage.stage}: there is nothing to ask about; are its documents ingested?"
+        elif not stage.fits:
+            yield (
+                f"{stage.stage}: a prompt may take {stage.largest:,} tokens, and {stage.model} has"
+                f" room for {stage.room:,}: what does not fit fails unpaid; choose a larger window"
+            )
+
+
+def forecast_totals(planned: "RecipePlan") -> str:
+    """Calls and dollars in all, in a few words."""
+    roughly = "roughly " if planned.rough else ""
+    tasks, calls = quantity(planned.tasks, "task"), quantity(planned.calls, "call")
+    return f"{tasks}, {calls}, {roughly}{dollars(planned.cost)}"
+
+
+def _recipe_json(planned: "RecipePlan") -> dict[str, object]:
+    return {
+        "recipe": planned.recipe.name,
+        "model": planned.facts.name,
+        "simulated": planned.facts.provider == "simulated",
+        "documents": planned.documents,
+        "blocks": planned.blocks,
+        "tasks": planned.tasks,
+        "calls": planned.calls,
+        "cost_micro_dollars": planned.cost,
+        "rough": planned.rough,
+        "stages": [
+            {
+                "stage": stage.stage,
+                "about": stage.about,
+                "model": stage.model,
+                "tasks": stage.tasks,
+                "calls": stage.calls,
+                "input_tokens": stage.input_tokens,
+                "output_tokens": stage.output_tokens,
+                "cost_micro_dollars": stage.cost,
+                "rough": stage.rough,
+                "largest_prompt_tokens": stage.largest,
+                "room_tokens": stage.room,
+                "fits": stage.fits,
+            }
+            for stage in planned.stages
+        ],
+    }
+
+
+NO_TIME_LIMIT = "no limit"
+TOKEN_FACTOR_TOLERANCE = 0.1  # a plan and a run that differ by no more agree well enough
+_OPTIONAL_COLUMNS = (">of it cached", ">saving", ">requests")  # on narrow screens, in this order
+_GAP = 2
+
+
+@of.takes_policy()
+def plan(
+    context: typer.Context,
+    *,
+    schema: order_options.MaybeSchema = None,
+    recipe: order_options.RecipeName = None,
+    model: of.ModelName = None,
+    document: of.Documents = None,
+    param: order_options.Params = None,
+    given: order_options.Inputs = None,
+    as_json: of.AsJson = False,
+    **policy: Json,
+) -> None:
+    """Forecast calls, tokens, time and dollars of every way to do it; spends nothing."""
+    with engine_for(context) as engine:
+        what = order_arguments(engine, TypedOrder(schema, recipe, document, param, given))
+        engine.exact_tokens = True
+        planned: Any = engine.plan(model=model, **what, **policy)
+    if recipe is not None:
+        print_recipe_forecast(planned, as_json=as_json)
+    elif as_json:
+        print_json(_plan_json(planned))
+    else:
+        _print_plan(planned)
+
+
+def _plan_json(planned: "SchemaPlan") -> dict[str, object]:
+    forecast, facts = planned.forecast, planned.order.facts
+    caching = forecast.batch_caching
+    return {
+        "model": facts.name,
+        "simulated": facts.provider == "simulated",
+        "blocks": forecast.tasks,
+        "blocks_per_call": forecast.cap,
+        "variants": [_variant_json(variant) for variant in forecast.variants],
+        "cacheable_tokens": forecast.cacheable,
+        "learnt": forecast.learnt,
+        "route": forecast.route._asdict(),
+        "batch_from": forecast.batch_from,
+        "batch_caching": None if caching is None else _caching_json(forecast),
+        "expected": forecast.expected.name,
+        "recommended": forecast.cheapest.name,
+        "saving_percent": round(forecast.saving_percent, 1),
+    }
+
+
+def _variant_json(variant: "Variant") -> dict[str, object]:
+    return {
+        "name": variant.name,
+        "requests": variant.requests,
+        "batched_requests": variant.batched,
+        "input_tokens": variant.input_tokens,
+        "cached_tokens": variant.cached_tokens,
+        "output_tokens": variant.output_tokens,
+        "cost_micro_dollars": variant.cost,
+        "seconds": None if variant.seconds is None else round(variant.seconds),
+    }
+
+
+def _caching_json(forecast: "Forecast") -> dict[str, object]:
+    caching = forecast.batch_caching
+    assert caching is not None
+    return {
+        "marked": caching.mark,
+        "long_lived": caching.long_lived,
+        "primer": caching.primer,
+        "saving_micro_dollars": caching.saving,
+        "why": caching.why,
+        "hits": caching.share,
+        "forms": [_form_json(form) for form in caching.forms],
+    }
+
+
+def _form_json(option: "CachingOption") -> dict[str, object]:
+    form: dict[str, object] = {"name": option.name, "cost_micro_dollars": option.cost}
+    return form | {"taken": option.taken, "remark": option.remark}
+
+
+def _print_plan(planned: "SchemaPlan") -> None:
+    forecast, facts = planned.forecast, planned.order.facts
+    schema = planned.order.recipe.stages[-1].record.ref
+    named_model = f"{facts.name} ({facts.note})" if facts.note else facts.name
+    say(f"{quantity(forecast.tasks, 'block')} · schema {schema} · {named_model}")
+    say()
+    _print_variants(forecast)
+    say()
+    for line in (*_plan_notes(planned), *_recommendation(planned)):
+        say(line)
+
+
+def _print_variants(forecast: "Forecast") -> None:
+    dearest = max(variant.cost for variant in forecast.variants)
+    rows = [_variant_row(variant, dearest) for variant in forecast.variants]
+    filled = [name for name in rows[0] if any(row[name] != "–" for row in rows)]
+    columns = [name for name in rows[0] if name in filled or name == ">saving"]
+    for least in _OPTIONAL_COLUMNS:
+        widths = (max(len(name.lstrip(">")), *(len(row[name]) for row in rows)) for name in columns)
+        if sum(widths) + _GAP * (len(columns) - 1) <= console().width:
+            break
+        columns = [name for name in columns if name != least]
+    print_table(columns, ([row[name] for name in columns] for row in rows))
+
+
+def _variant_row(variant: "Variant", dearest: int) -> dict[str, str]:
+    return {
+        "variant": variant.name,
+        ">requests": f"{variant.requests:,}",
+        ">tokens in": f"{variant.input_tokens:,}",
+        ">of it cached": f"{variant.cached_tokens:,}" if variant.cached_tokens else "–",
+        ">tokens out": f"{variant.output_tokens:,}",
+        ">cost": dollars(variant.cost),
+        ">saving": f"{100 * (dearest - variant.cost) / dearest:.0f} %"
+        if variant.cost < dearest
+        else "–",
+        ">time": _time_cell(variant),
+    }
+
+
+def _time_cell(variant: "Variant") -> str:
+    if variant.seconds is None:
+        return NO_TIME_LIMIT if variant.batched else "–"
+    if variant.batched:
+        return f"≤ {variant.seconds / 3600:.0f} h"
+    if variant.seconds < 90:
+        return f"{max(1, variant.seconds):.0f} s"
+    return (
+        f"{variant.seconds / 60:.0f} min"
+        if variant.seconds < 5400
+        else f"{variant.seconds / 3600:.1f} h"
+    )
+
+
+def _plan_notes(planned: "SchemaPlan") -> Iterator[str]:
+    """Say what the table does not: why nothing is cached, what is a guess, what cannot be."""
+    forecast, facts = planned.forecast, planned.order.facts
+    policy = planned.order.policy.policy
+    short = forecast.cacheable < facts.cache_minimum
+    if short and policy.caching != "off":
+        yield (
+            f"not cached: every call begins with {forecast.cacheable:,} equal tokens,"
+            f" {facts.name} caches from {facts.cache_minimum:,}"
+        )
+    if forecast.batch_caching is not None and not short and policy.caching != "off":
+        yield from _caching_lines(forecast.batch_caching)
+    if forecast.batch_from is not None:
+        yield _too_few_note(forecast, policy.min_batch_size)
+    yield from _route_notes(planned)
+    yield from _early_batch_note(planned)
+    yield from _size_notes(planned)
+    if forecast.oversized:
+        blocks = quantity(forecast.oversized, "block")
+        yield f"{blocks} cannot fit the window of {facts.window:,} tokens, and will fail unpaid"
+    if forecast.route.problem:
+        yield forecast.route.problem
+
+
+def _caching_lines(caching: "BatchCaching") -> Iterator[str]:
+    """Do the arithmetic of the prefix, a line for every form it could be kept in."""
+    if not caching.forms:
+        yield f"the prefix in batches: {caching.why}"
+        return
+    yield f"the prefix alone, in batches, if {caching.share:.0%} of the rows find it:"
+    for form in caching.forms:
+        remark = "; ".join(filter(None, ("taken" if form.taken else "", form.remark)))
+        yield f"  {dollars(form.cost)} {form.name}{f' ({remark})' if remark else ''}"
+
+
+def _size_notes(planned: "SchemaPlan") -> Iterator[str]:
+    """Say what sizes are known by; a run may reckon with others than this plan."""
+    facts, factor = planned.order.facts, planned.token_factor
+    if planned.forecast.learnt:
+        yield "sizes are those of calls that were answered before"
+        return
+    if facts.thinking:
+        yield "reasoning is billed as output too, and comes on top until calls were answered"
+    if abs(factor - facts.token_factor) > TOKEN_FACTOR_TOLERANCE * facts.token_factor:
+        yield (
+            f"tokens were counted with the model's own tokenizer: {factor:.2f} for four bytes;"
+            f" runs reckon with {facts.token_factor:g} until calls were answered, unless quire.toml"
+            f' says token_factor = {factor:.2f} under [models."{facts.name}"]'
+        )
+
+
+def _route_notes(planned: "SchemaPlan") -> Iterator[str]:
+    """Say which way `auto` goes and why, and what becomes of what a deadline finds outside."""
+    forecast, policy = planned.forecast, planned.order.policy.policy
+    batch = forecast.expected.batched > 0
+    limit = "" if policy.deadline is None else f"{_duration_words(policy.deadline)} after the start"
+    if policy.route == "auto":
+        way = {"batch": "in batches", "paced": "steadily (paced)"}.get(
+            forecast.route.lane, "direct"
+        )
+        deadline = f" (it is {limit})" if limit and not batch else ""
+        yield f"auto goes {way}: {forecast.route.why}{deadline}"
+    elif forecast.route.lane == "paced" and "route" not in planned.order.policy.sources:
+        yield f"{pacing_note(planned.order.facts.provider)}; --route direct goes at once"
+    if limit and batch:
+        dearest = dollars(forecast.direct.cost)
+        yield f"what is not back {limit} goes direct, for at most {dearest} more"
+
+
+def _duration_words(seconds: float) -> str:
+    """A length of time in its largest whole unit."""
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:g} s"
+
+
+def _early_batch_note(planned: "SchemaPlan") -> Iterator[str]:
+    """Say that the first blocks hold up the others for as long as a batch takes."""
+    from quire.plan.job_forecasts import EARLY_TASKS  # not for --help
+
+    forecast = planned.forecast
+    whole = forecast.expected.batched == forecast.expected.requests
+    if not forecast.expected.batched or not whole or forecast.tasks <= EARLY_TASKS:
+        return
+    least, others = forecast.early + 1, forecast.expected.requests - forecast.early
+    hint = f"; with --min-batch-size {least} they go direct" if others >= least else ""
+    yield (
+        f"the first {EARLY_TASKS} blocks go in a batch of their own, and the rest once they are"
+        f" known to be fine{hint}"
+    )
+
+
+def _too_few_note(forecast: "Forecast", least: int) -> str:
+    """Say that so few calls go direct, and how they would not."""
+    calls = forecast.packed.requests
+    said = f"{quantity(calls, 'call')} {'is' if calls == 1 else 'are'} fewer than the {least:,}"
+    flags = f"--route batch --min-batch-size {forecast.batch_from}"
+    return f"{said} of a batch, and would go direct; in batches all the same: `quire run {flags}`"
+
+
+def _recommendation(planned: "SchemaPlan") -> Iterator[str]:
+    forecast = planned.forecast
+    best, expected = forecast.cheapest, forecast.expected
+    dearer = expected.batched > 0 and not best.batched
+    if forecast.cap == 1 and not best.batched and not dearer:
+        yield "one block per call is what the policy and the schema allow"
+        return
+    alone = best in (forecast.one_per_call, forecast.cached)
+    cap = "" if alone or forecast.cap == 1 else f", up to {forecast.cap} blocks per call"
+    yield f"recommended: {best.name}{cap} (`{_command_for(planned, best)}` does so)"
+    if dearer:
+        comparison = f"in batches it costs {dollars(expected.cost)}, direct {dollars(best.cost)}"
+        more = best.cached_tokens > expected.cached_tokens
+        yield comparison + ": more calls find the prefix in the cache there" * more
+    if best.batched:
+        sooner = forecast.direct
+        wait = f"up to {best.seconds / 3600:.0f} hours" if best.seconds else "as long as it takes"
+        yield (
+            f"batches take {wait}; sooner: {sooner.name}, {dollars(sooner.cost)}"
+            f" (`{_command_for(planned, sooner)}`)"
+        )
+
+
+def _command_for(planned: "SchemaPlan", wanted: "Variant") -> str:
+    """What to type for one of the ways."""
+    forecast, policy = planned.forecast, planned.order.policy
+    typed = policy.sources.get("route") == "flag"
+    batch = forecast.expected.batched > 0
+    flags = ""
+    if wanted.batched:
+        flags += "" if batch and not typed else " --route batch"
+    elif batch:
+        flags += " --route direct"
+    alone = forecast.cap > 1 and wanted in (forecast.one_per_call, forecast.cached)
+    if alone or (not policy.policy.packing and policy.sources.get("packing") == "flag"):
+        flags += " --no-packing"
+    if not alone and wanted not in (forecast.direct, forecast.batch):
+        flags += " --no-caching"
+    return f"quire run{flags}"

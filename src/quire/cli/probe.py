@@ -1,0 +1,233 @@
+"""The command that shows, on a sample, how many blocks may share a call."""
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quire.cli import options as of
+from quire.cli.live_progress import Watcher
+from quire.cli.printing import SIMULATED, model_label, note, print_json, print_table, quantity, say
+from quire.cli.session import HELD, INTERRUPTED, SOME_FAILED, engine_for, session
+from quire.domain.data import Json
+from quire.domain.errors import UsageError
+from quire.domain.ids import RunId
+from quire.domain.money import dollars
+from quire.domain.runs import Progress
+
+if TYPE_CHECKING:
+    from quire.engine import Engine
+    from quire.engine.probe_report import ProbeReport
+    from quire.engine.probes import ProbePlan, ProbeTurn
+    from quire.plan.pack_probe import Excess, ProbeSpend, ShareEstimate
+
+
+_MAX_FIELDS = 8  # shown of those that differ
+
+Sample = Annotated[int, typer.Option("--sample", min=2, metavar="N", help="Blocks to ask about.")]
+Sizes = Annotated[
+    str, typer.Option("--sizes", metavar="N,N…", help="Blocks per call to try, 2 to 50 each.")
+]
+Tolerance = Annotated[
+    float,
+    typer.Option(
+        "--tolerance", min=0, max=1, metavar="SHARE", help="Of all fields that packing may change."
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Another one draws other blocks.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask before paying.")]
+
+
+@of.takes_policy("temperature", "effort", "concurrency", "call_timeout", "caching")
+def probe(
+    context: typer.Context,
+    *,
+    schema: of.SchemaName,
+    sample: Sample = 50,
+    model: of.ModelName = None,
+    document: of.Documents = None,
+    sizes: Sizes = "5,10,25,50",
+    tolerance: Tolerance = 0.02,
+    seed: Seed = 0,
+    yes: Yes = False,
+    as_json: of.AsJson = False,
+    **policy: Json,
+) -> None:
+    """Ask about a sample alone and packed, compare the answers, recommend a pack size."""
+    from quire.engine.probe_report import ProbeSpec
+    from quire.engine.probes import plan_probe
+
+    wanted = ProbeSpec(sample=sample, sizes=_parse_sizes(sizes), tolerance=tolerance, seed=seed)
+    with engine_for(context) as engine:
+        over = engine.queries.documents(document) if document else None
+        planned = plan_probe(engine, wanted, schema=schema, model=model, over=over, **policy)
+        _print_forecast(context, engine, planned, yes=yes)
+        report = _run_probe(context, engine, planned)
+    if as_json:
+        print_json(report.as_json())
+    else:
+        _print_report(report)
+
+
+def _run_probe(context: typer.Context, engine: "Engine", planned: "ProbePlan") -> "ProbeReport":
+    from quire.engine.probes import run_probe, stop_reason
+
+    try:
+        probed = run_probe(engine, planned, _run_driver(context, engine))
+    except KeyboardInterrupt:
+        note("quire: interrupted; the same command goes on, and pays nothing twice")
+        raise typer.Exit(INTERRUPTED) from None
+    if probed.report is None:
+        assert probed.stopped is not None
+        note(f"quire: {stop_reason(probed.stopped)}")
+        raise typer.Exit(HELD if probed.stopped.holds else SOME_FAILED)
+    return probed.report
+
+
+def _parse_sizes(text: str) -> tuple[int, ...]:
+    parts = [name.strip() for name in text.split(",") if name.strip()]
+    if not all(re.fullmatch(r"[0-9]{1,9}", part) for part in parts):
+        raise UsageError(f"--sizes takes whole numbers with commas between them, not {text!r}")
+    return tuple(map(int, parts))
+
+
+def _print_forecast(
+    context: typer.Context, engine: "Engine", planned: "ProbePlan", *, yes: bool
+) -> None:
+    """Say what the probe will cost; on a terminal, ask before real money is spent."""
+    from quire.engine.probes import unfinished_turns
+
+    left = unfinished_turns(engine, planned)
+    cost = dollars(sum(turn.forecast.cost for turn in left))
+    calls = sum(turn.forecast.requests for turn in left)
+    facts = planned.order.facts
+    if not session(context).quiet:
+        blocks = quantity(len(planned.blocks), "block")
+        drawn = (
+            f"{blocks} of {planned.available:,}, from {quantity(len(planned.inputs), 'document')}"
+        )
+        rest = (
+            f"forecast {quantity(calls, 'call')}, {cost}" if left else "all of it is here already"
+        )
+        note(
+            f"probe of {planned.order.recipe.stages[0].record.ref} with {model_label(facts.name)}:"
+        )
+        note(f"  {drawn} · {rest}")
+    paid = left and facts.provider != SIMULATED
+    if paid and not yes and sys.stdin.isatty() and sys.stderr.isatty():
+        typer.confirm(f"Pay about {cost} for this probe?", abort=True, err=True)
+
+
+def _run_driver(
+    context: typer.Context, engine: "Engine"
+) -> "Callable[[ProbeTurn, RunId], Progress]":
+    """Work on the probe's runs, one after the other, each with its live line."""
+    from quire.pipeline.answers.progress import is_at_rest
+
+    quiet = session(context).quiet
+
+    def drive(turn: "ProbeTurn", run: RunId) -> Progress:
+        if not quiet:
+            once_more = ", once more" if turn.turn > 1 else ""
+            per_call = "one block per call" if turn.size == 1 else f"{turn.size} blocks per call"
+            note(f"run {run}: {per_call}{once_more}")
+        with Watcher(engine.progress(run), quiet=quiet) as watcher:
+
+            def done() -> bool:
+                now = engine.progress(run)
+                watcher(now)
+                return is_at_rest(now)
+
+            if engine.work(done, signals=True, tell=watcher.tell) and not done():
+                raise KeyboardInterrupt
+        return engine.progress(run)
+
+    return drive
+
+
+def _print_report(report: "ProbeReport") -> None:
+    columns = (
+        *(">size", ">calls", ">a call", ">in", ">out", ">$/1,000"),
+        *(">mismatched", ">over noise", "*finding"),
+    )
+    print_table(columns, _report_rows(report))
+    say()
+    say(
+        "size: blocks allowed per call. a call: blocks it carried, on average. in, out: tokens.\n"
+        "mismatched: % of fields that differ from the first time alone; again is the model's own\n"
+        "noise, over noise what packing adds to it. Brackets hold intervals at 95 %."
+    )
+    for line in _remarks(report):
+        say(line)
+    say(_recommendation(report))
+    say(f"next: quire run --schema {report.schema} --model {report.model} --pack-size probed")
+
+
+def _report_rows(report: "ProbeReport") -> Iterator[tuple[object, ...]]:
+    yield ("1", *_spending_cells(report.alone), "–", "–", "")
+    yield ("again", *_spending_cells(report.again), _rate_cell(report.noise.fields), "–", "")
+    for trial in report.trials:
+        compared = trial.comparison
+        yield (
+            str(trial.size),
+            *_spending_cells(trial.spend),
+            _rate_cell(compared.fields),
+            _excess_cell(compared.excess),
+            report.verdict(trial).value,
+        )
+
+
+def _spending_cells(spent: "ProbeSpend") -> tuple[object, ...]:
+    price = dollars(round(spent.cost_per_thousand))
+    a_call = f"{spent.blocks_per_call:.4g}"
+    return spent.calls, a_call, spent.input_tokens, spent.output_tokens, price
+
+
+def _rate_cell(rate: "ShareEstimate") -> str:
+    return f"{100 * rate.share:.1f} [{100 * rate.low:.1f}–{100 * rate.high:.1f}]"
+
+
+def _excess_cell(excess: "Excess") -> str:
+    return f"{100 * excess.share:+.1f} [{100 * excess.low:.1f}–{100 * excess.high:.1f}]"
+
+
+def _remarks(report: "ProbeReport") -> Iterator[str]:
+    """What the table leaves out: full calls, blocks without an answer, fields that differ."""
+    for trial in report.trials:
+        if trial.actual_size < trial.size:
+            yield f"at {trial.size}, calls were full with {trial.actual_size} blocks"
+    silent = [(item.size, item.comparison.unanswered) for item in report.trials]
+    if any(count for _, count in silent):
+        counts = ", ".join(f"{count:,} at {size}" for size, count in silent if count)
+        yield f"blocks without an answer, counted as mismatched: {counts}"
+    fields = _differing_fields(report)
+    if fields:
+        yield f"fields that differ most: {', '.join(fields)}"
+    yield f"the probe cost {dollars(report.cost)}"
+
+
+def _differing_fields(report: "ProbeReport") -> list[str]:
+    """Fields by how often they differ in packs, each with how often they do alone."""
+    counts: Counter[str] = Counter()
+    for trial in report.trials:
+        counts.update(trial.comparison.by_field)
+    total = report.blocks * len(report.trials)
+    return [
+        f"{field} {100 * count / total:.0f} %"
+        f" (alone {100 * report.noise.by_field.get(field, 0) / report.blocks:.0f} %)"
+        for field, count in counts.most_common(_MAX_FIELDS)
+        if count
+    ]
+
+
+def _recommendation(report: "ProbeReport") -> str:
+    tolerance = f"{100 * report.spec.tolerance:g} %"
+    if report.size == 1:
+        return f"recommended: one block per call; no larger size is cheaper and within {tolerance}"
+    said = report.recommended.parity.value
+    needed = report.recommended.blocks_to_be_sure
+    more = f"; {needed:,} blocks that all agree would show it" if needed else ""
+    return f"recommended: {report.size} blocks per call, {said} {tolerance}{more}"

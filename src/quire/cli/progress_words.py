@@ -1,0 +1,254 @@
+"""What is said of a run's stages and of the batches that providers have of it."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from math import ceil
+from typing import TYPE_CHECKING
+
+from quire.cli.printing import Narrowing, clip, moment, print_table, quantity
+from quire.domain.runs import BATCH, Progress, StageProgress
+from quire.domain.states import TASK_ENDED
+
+if TYPE_CHECKING:
+    from quire.domain.batches import BatchView
+    from quire.engine.queries import RunHead
+
+
+_UNDER_WAY = ("waiting", "ready", "packed")
+_STAGE_NARROWING: tuple[Narrowing, ...] = (
+    ("stage", lambda name: clip(name, 20)),
+    ("remarks", lambda text: clip(text, 30)),
+    ("state", None),
+)
+
+
+def print_stages(now: Progress) -> None:
+    """Print a table of stages; what is 0 everywhere is no column."""
+    counts: tuple[tuple[str, tuple[str, ...]], ...] = (
+        ("done", ("done",)),
+        ("failed", ("failed",)),
+        ("proposed", ("proposed",)),
+        ("blocked", ("blocked",)),
+        ("under way", _UNDER_WAY),
+        ("cancelled", ("cancelled",)),
+    )
+    used = [count for count in counts if count[0] == "done" or _has_any(now, count[1])]
+    columns = ["stage", "state", ">tasks", *(f">{name}" for name, _ in used), "*remarks"]
+    rows = [
+        [
+            stage.name,
+            stage.state,
+            task_count(stage),
+            *(stage.count(*states) for _, states in used),
+            stage_remarks(stage),
+        ]
+        for stage in now.stages
+    ]
+    if not any(row[-1] for row in rows):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+        print_table(columns, rows, narrowing=(_STAGE_NARROWING[0], _STAGE_NARROWING[2]))
+        return
+    print_table(columns, rows, narrowing=_STAGE_NARROWING)
+
+
+def _has_any(now: Progress, states: Sequence[str]) -> bool:
+    return any(stage.count(*states) for stage in now.stages)
+
+
+def stage_remarks(stage: StageProgress) -> str:
+    """What else there is to say of a stage."""
+    parts = (
+        f"judges {stage.judges}" if stage.judges else "",
+        stage.waits_for,
+        f"{stage.stale:,} stale" if stage.stale else "",
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def task_count(stage: StageProgress) -> str:
+    """How many tasks a stage has; `+` where more may come."""
+    if stage.state == "waiting":
+        return "–"
+    return f"{stage.expanded:,}{'+' if stage.growing else ''}"
+
+
+def stages_summary(now: Progress) -> str:
+    """All stages in one line: what each came to."""
+    return " · ".join(_stage_summary(stage) for stage in now.stages)
+
+
+def _stage_summary(stage: StageProgress) -> str:
+    if not stage.expanded:
+        return f"{stage.name}: {'not begun' if stage.state == 'waiting' else 'nothing'}"
+    return f"{stage.name}: {', '.join(_count_parts(stage))}"
+
+
+def _count_parts(stage: StageProgress) -> Iterator[str]:
+    for state in ("done", "failed", "blocked", "proposed", "cancelled"):
+        if count := stage.count(state):
+            yield f"{count:,} {state}"
+    if count := stage.count(*_UNDER_WAY):
+        yield f"{count:,} to come"
+
+
+def stage_words(stage: StageProgress, room: int) -> str:
+    """What stands beside a stage's bar: what is not 0, as much of it as there is room for."""
+    if stage.waits_for:
+        return clip(stage.waits_for, max(1, room))
+    parts = [
+        f"{stage.count(state):,} {state}"
+        for state in ("failed", "blocked", "proposed")
+        if stage.count(state)
+    ]
+    for some in range(len(parts), 0, -1):
+        words = " · ".join(parts[:some])
+        if len(words) <= room:
+            return words
+    return ""
+
+
+def ended_tasks(stage: StageProgress) -> int:
+    """Tasks that have come to an end, one way or the other."""
+    return stage.count(*TASK_ENDED, "blocked")
+
+
+NEEDS_WORKER = "needs a worker: quire work"
+BATCH_OVER = ("collected", "abandoned")
+_ENDED_COUNTS = (
+    "complet",
+    "succe",
+    "fail",
+    "error",
+    "cancel",
+    "expired",
+)  # as the vendors begin to count
+
+_COUNT_WORDS = {  # what they count by, without their ends
+    "": "in all",
+    "total": "in all",
+    "successful": "answered",
+    "succeeded": "answered",
+    "errored": "failed",
+    "canceled": "cancelled",
+    "processing": "in progress",
+    "pending": "waiting",
+    "incomplete": "not done",
+}
+_QUEUE_FULL = "the provider's queue was full"
+_ONE_CALL = re.compile(r"(?<![0-9.,])1 calls\b")
+
+
+def outstanding_batches(now: Progress, workers: int, views: Iterable["BatchView"] = ()) -> str:
+    """What providers have of a run, and when the next look is; "" where they have nothing."""
+    if not now.batches:
+        return ""
+    if now.state != "running":
+        return _cancelling_words(now, workers)
+    out = f"{quantity(now.batches, 'batch', 'batches')} out"
+    done, of = answer_counts(views)
+    parts = [out + (f", {done:,} of {quantity(of, 'call')} answered there" if done else "")]
+    if poll := next_poll_words(now.next_poll_at, workers):
+        parts.append(poll if poll.startswith("due") else f"next look {poll}")
+    return ", ".join(parts)
+
+
+def _cancelling_words(now: Progress, workers: int) -> str:
+    """What becomes of batches that nobody waits for any more."""
+    some = now.batches > 1
+    out = quantity(now.batches, "batch is", "batches are")
+    answered = f"what {'they' if some else 'it'} answered is recorded when a worker looks"
+    does_it = "" if workers else f": quire attach {now.run_id}"
+    return f"{out} being cancelled; {answered}{does_it}"
+
+
+def direct_reason(head: "RunHead", now: Progress) -> str:
+    """Why a run that was to go in batches made none; "" where it was not, or nothing went yet."""
+    least = policy_value(head, "min_batch_size")
+    batch = policy_value(head, "route") == BATCH and not policy_value(head, "deadline")
+    if not batch or not now.calls or not isinstance(least, int):
+        return ""
+    calls = quantity(now.calls, "call")
+    if now.calls >= least:
+        said = (
+            f"never were {least:,} calls together, the fewest of a batch: all {calls} went direct"
+        )
+    elif now.calls == 1:
+        said = f"1 call is fewer than the {least:,} of a batch: it went direct"
+    else:
+        said = f"{calls} are fewer than the {least:,} of a batch: they went direct"
+    return f"{said}; --min-batch-size 1 changes that"
+
+
+def pacing_note(provider: str) -> str:
+    """That calls go steadily without being asked to."""
+    return f"calls to {provider} go steadily (paced), at most four at a time, unless told otherwise"
+
+
+def policy_value(head: "RunHead", name: str) -> object:
+    """What a run's policy says."""
+    sourced = head.policy.get(name)
+    return sourced.get("value") if isinstance(sourced, Mapping) else None
+
+
+def next_poll_words(at: datetime | None, workers: int) -> str:
+    """When somebody looks at a batch: in so long, now, or not before there is a worker."""
+    from quire.dispatch.runtime import Runtime  # loads asyncio: not for --help
+
+    if at is None:
+        return ""
+    now = Runtime().now()
+    if at > now:
+        return f"in {_duration_words((at - now).total_seconds())}"
+    return "now" if workers else f"due since {clock_time(at, now)}; {NEEDS_WORKER}"
+
+
+def clock_time(at: datetime, now: datetime) -> str:
+    """The time of a moment, with its date where that is not today's."""
+    local_time, today = moment(at)[:-3], moment(now)[:10]
+    return local_time.removeprefix(f"{today} ")
+
+
+def plain_words(recorded: str) -> str:
+    """What was written down, without the names that only programs know."""
+    text = recorded.replace("the batch queue_full", _QUEUE_FULL).replace(
+        " queue_full", f": {_QUEUE_FULL}"
+    )
+    return _ONE_CALL.sub("1 call", text)
+
+
+def provider_counts(counts: Mapping[str, int]) -> str:
+    """A provider's own counts in plain words."""
+    words = (
+        (_COUNT_WORDS.get(_bare_count_name(name), _bare_count_name(name)), count)
+        for name, count in counts.items()
+    )
+    return ", ".join(f"{count:,} {word}" for word, count in words if count)
+
+
+def _bare_count_name(name: str) -> str:
+    """A vendor's name for a count without what all of them end with: requestCount is the sum."""
+    return name.lower().removesuffix("count").removesuffix("_requests").removesuffix("request")
+
+
+def answer_counts(views: Iterable["BatchView"]) -> tuple[int, int]:
+    """How many calls the providers say they are through with, of how many that are out."""
+    out = [view for view in views if view.state not in BATCH_OVER]
+    return sum(min(_ended_calls(view.counts), view.rows) for view in out), sum(
+        view.rows for view in out
+    )
+
+
+def _ended_calls(counts: Mapping[str, int]) -> int:
+    """What a provider's own counts add up to, leaving out what waits and what is a sum."""
+    if "completed" in counts and "succeeded" in counts:  # then the one is part of the other
+        return counts["completed"]
+    return sum(count for name, count in counts.items() if name.lower().startswith(_ENDED_COUNTS))
+
+
+def _duration_words(seconds: float) -> str:
+    """A length of time as people say it."""
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{ceil(seconds)} s"

@@ -1,0 +1,355 @@
+"""Commands that rehearse: a provider's server on this machine that costs nothing."""
+
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from quire.cli import options as of
+from quire.cli.live_progress import Watcher
+from quire.cli.options import AsJson
+from quire.cli.printing import note, print_json, print_table, quantity, say, short_model_name
+from quire.cli.session import engine_for, session
+from quire.domain.data import Json
+from quire.domain.errors import SettingsInvalid
+from quire.domain.ids import RunId
+
+if TYPE_CHECKING:
+    from quire.engine import Engine
+    from quire.rehearsal.server import RehearsalServer
+    from quire.rehearsal.server_state import ServerConfig
+
+
+Host = Annotated[str, typer.Option(metavar="HOST", help="Where to listen.")]
+Port = Annotated[
+    int, typer.Option(metavar="PORT", min=0, max=65535, help="0 takes any that is free.")
+]
+Latency = Annotated[
+    str,
+    typer.Option(
+        metavar="TIME",
+        help="How long an answer takes: 0.05, 2s, uniform:1s-3s, lognormal:2s.",
+        show_default=False,
+    ),
+]
+BatchLatency = Annotated[
+    str,
+    typer.Option(
+        metavar="TIME",
+        help="How long a batch takes, in the same forms; 1s unless told.",
+        show_default=False,
+    ),
+]
+BatchHits = Annotated[
+    float,
+    typer.Option(
+        metavar="SHARE",
+        min=0.0,
+        max=1.0,
+        help="Of the rows of batches, how many find a prefix that is kept.",
+    ),
+]
+FaultRates = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=RATE", help="What goes wrong; may be repeated.", show_default=False),
+]
+LimitRates = Annotated[
+    str,
+    typer.Option(
+        metavar="KIND=N,…",
+        help="Limits a minute for each key and model: requests, input, output, total.",
+        show_default=False,
+    ),
+]
+KeyStates = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=valid|invalid|spent",
+        help="How a key stands; by default every key is valid. May be repeated.",
+        show_default=False,
+    ),
+]
+Thinking = Annotated[
+    int, typer.Option(metavar="TOKENS", min=0, help="Reasoning billed with every answer.")
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", metavar="", help="Refuse models that the catalog lacks.")
+]
+Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Of chance.")]
+LogFile = Annotated[
+    str,
+    typer.Option(
+        metavar="FILE", help="Write a line of JSON for every request.", show_default=False
+    ),
+]
+Sample = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Rehearse N blocks, spread over all documents.",
+        show_default=False,
+    ),
+]
+LimitProfile = Annotated[
+    str,
+    typer.Option(
+        metavar="KIND=N,…",
+        help="Limits a minute: requests, input, output, total; or `model`: what is known of it.",
+        show_default=False,
+    ),
+]
+
+
+ANY_KEY = "rehearsal-0000"
+_BASE_URLS = (
+    ("OPENAI_BASE_URL", "/v1"),
+    ("ANTHROPIC_BASE_URL", ""),
+    ("GOOGLE_GEMINI_BASE_URL", ""),
+)
+_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
+
+app = typer.Typer(
+    help="Rehearse: the vendors' servers on this machine, in front of the simulated model.",
+    epilog="Example: quire rehearse serve --latency lognormal:2s --fault 429=0.02",
+    no_args_is_help=True,
+)
+
+
+@app.callback()
+def rehearse() -> None:
+    """Rehearse: the vendors' servers on this machine, in front of the simulated model."""
+
+
+@app.command(
+    epilog="Example: quire rehearse serve --latency 0.05 --fault 429=0.02 --fault drop=0.001"
+    " --limit requests=600,input=200000\n\n"
+    "Faults: 400 413 429 500 503 529 key spend drop hang slow garbage empty malformed truncate"
+    " refuse skip duplicate conflict wrong stranger missing_marker two_markers bold bullets"
+    " out_of_range comma_decimal abstain_remark no_reasoning stage_number garbled_id; each as"
+    " NAME=RATE, or NAME@WORD to strike wherever a block contains WORD.\n\n"
+    "Of batches: batch_drop batch_500 batch_full batch_stuck batch_expire batch_cancel batch_errors"
+    " batch_shuffle batch_duplicate batch_missing batch_404 batch_truncate; each as NAME=RATE, or"
+    " NAME@N for the first N. What was seen: GET /_rehearsal/stats, /_rehearsal/batches,"
+    " /_rehearsal/log."
+)
+def serve(
+    context: typer.Context,
+    *,
+    host: Host = "127.0.0.1",
+    port: Port = 8900,
+    latency: Latency = "",
+    batch_latency: BatchLatency = "",
+    batch_hits: BatchHits = 0.9,
+    fault: FaultRates = None,
+    limit: LimitRates = "",
+    key: KeyStates = None,
+    thinking: Thinking = 0,
+    strict: Strict = False,
+    seed: Seed = 0,
+    log: LogFile = "",
+    as_json: AsJson = False,
+) -> None:
+    """Serve what OpenAI, Anthropic and Google would, until Ctrl-C; nothing is sent to them."""
+    import asyncio  # not for --help
+
+    from quire.providers.catalog import CATALOG
+    from quire.rehearsal.server_state import ServerConfig
+
+    config = ServerConfig(
+        faults=",".join(fault or ()),
+        latency=latency,
+        batch_latency=batch_latency,
+        batch_hits=batch_hits,
+        limit=limit,
+        keys=_parse_key_states(key or ()),
+        models=CATALOG,
+        strict=strict,
+        thinking=thinking,
+        seed=seed,
+        log=log,
+    )
+    quiet = session(context).quiet
+    announce_keys = _note_given_keys if key else _note_any_key
+    announcers = () if quiet else (announce_keys,) if as_json else (_print_exports, announce_keys)
+    _print_seen(
+        asyncio.run(_serve_until_signal(config, host, port, announcers)),
+        as_json=as_json,
+        quiet=quiet,
+    )
+
+
+@app.command(
+    epilog="Example: quire rehearse run --schema clauses --model openai/gpt-5.6-luna --sample 500"
+    " --fault 429=0.02 --latency lognormal:2s --limit-profile requests=500,input=200000\n\n"
+    "Faults are those of `quire rehearse serve`. Exit codes are those of `quire run`."
+)
+@of.takes_policy(without=("ledger",))
+def run(
+    context: typer.Context,
+    *,
+    schema: of.SchemaName,
+    model: of.ModelName = None,
+    document: of.Documents = None,
+    sample: Sample = None,
+    fault: FaultRates = None,
+    latency: Latency = "",
+    batch_latency: BatchLatency = "",
+    batch_hits: BatchHits = 0.9,
+    limit_profile: LimitProfile = "",
+    thinking: Thinking = 0,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    **policy: Json,
+) -> None:
+    """Carry your job out before a server on this machine: no key, no cost, nothing kept."""
+    from quire.cli.rehearsal_report import print_rehearsal
+    from quire.engine.rehearsals import RehearsalSpec, rehearse
+
+    server = {"faults": ",".join(fault or ()), "latency": latency, "limit": limit_profile}
+    batches = {"batch_latency": batch_latency, "batch_hits": batch_hits}
+    with engine_for(context) as engine:
+        part = RehearsalSpec(
+            schema=schema,
+            model=model,
+            documents=engine.queries.documents(document) if document else None,
+            sample=sample,
+            policy=policy,
+            server_config={**server, **batches, "thinking": thinking, "seed": seed},
+        )
+        done = rehearse(engine, part, _run_driver(quiet=session(context).quiet))
+    raise typer.Exit(print_rehearsal(done, as_json=as_json))
+
+
+def _run_driver(*, quiet: bool) -> "Callable[[Engine, RunId], bool]":
+    """Work until a run is at rest, showing how far it is; true if somebody interrupted."""
+
+    def drive(engine: "Engine", run: RunId) -> bool:
+        from quire.pipeline.answers.progress import is_at_rest
+
+        start = engine.progress(run)
+        if not quiet:
+            head = engine.queries.head(run)
+            about = f"{head.schema} over {quantity(start.total, 'block')} with {head.model.name}"
+            note(f"rehearsing {about}; nothing leaves this machine")
+        with Watcher(start, quiet=quiet, batches=lambda: engine.batches(run)) as watcher:
+
+            def done() -> bool:
+                now = engine.progress(run)
+                watcher(now)
+                return is_at_rest(now)
+
+            return engine.work(done, signals=True, tell=watcher.tell)
+
+    return drive
+
+
+async def _serve_until_signal(
+    config: "ServerConfig", host: str, port: int, announcers: Sequence[Callable[[str], None]]
+) -> Mapping[str, Any]:
+    """Serve until a signal comes, and return what was seen."""
+    import asyncio
+
+    from quire.rehearsal.server import RehearsalServer
+
+    rehearsal = RehearsalServer(config)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        url = await _start_server(rehearsal, host, port)
+        for item in announcers:
+            item(url)
+        await stop.wait()
+        return rehearsal.stats
+    finally:
+        await rehearsal.stop()
+
+
+async def _start_server(rehearsal: "RehearsalServer", host: str, port: int) -> str:
+    try:
+        return await rehearsal.start(host, port)
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        raise SettingsInvalid(
+            f"cannot listen on {host}:{port} ({why}); give --host or --port another value"
+        ) from None
+
+
+def _print_exports(url: str) -> None:
+    for name, path in _BASE_URLS:
+        say(f"export {name}={url}{path}")
+    for name in _KEYS:
+        say(f"export {name}={ANY_KEY}")
+
+
+def _note_any_key(url: str) -> None:
+    note(f"rehearsing at {url}; any key will do; Ctrl-C ends it")
+
+
+def _note_given_keys(url: str) -> None:
+    note(f"rehearsing at {url}; only the keys you gave will do; Ctrl-C ends it")
+
+
+def _print_seen(seen: Mapping[str, Any], *, as_json: bool, quiet: bool) -> None:
+    """Print what was seen: all of it, or what every model did and what came back."""
+    if as_json:
+        print_json(seen)
+    elif not quiet:
+        _print_models(seen["models"])
+        _note_sums(seen)
+
+
+def _print_models(models: Mapping[str, Any]) -> None:
+    rows = [
+        (
+            name,
+            model["requests"],
+            model["answered"],
+            model["blocks"],
+            model["tokens"]["input"],
+            model["tokens"]["cached"],
+            model["tokens"]["written_short"] + model["tokens"]["written_long"],
+            model["tokens"]["output"],
+        )
+        for name, model in models.items()
+    ]
+    if rows:
+        columns = (
+            "*model",
+            ">requests",
+            ">answered",
+            ">blocks",
+            ">in",
+            ">read",
+            ">written",
+            ">out",
+        )
+        print_table(columns, rows, to_stderr=True, narrowing=[("model", short_model_name)])
+
+
+def _note_sums(seen: Mapping[str, Any]) -> None:
+    from quire.cli.rehearsal_report import batch_summary, fault_counts
+
+    note(f"{quantity(seen['requests'], 'request')}, {seen['most_in_flight']:,} at most in flight")
+    if said := batch_summary(seen):
+        note(said)
+    for name, counts in (("statuses", seen["statuses"]), ("faults", fault_counts(seen))):
+        if counts:
+            listed = ", ".join(f"{what}: {number:,}" for what, number in sorted(counts.items()))
+            note(f"{name}: {listed}")
+
+
+def _parse_key_states(typed: Sequence[str]) -> dict[str, str]:
+    states: dict[str, str] = {}
+    for name in typed:
+        key, sign, state = name.rpartition("=")
+        if not sign or not key:
+            raise SettingsInvalid(
+                f"the key …{name[-4:]} says nothing; write KEY=valid, KEY=invalid or KEY=spent"
+            )
+        states[key] = state
+    return states

@@ -1,0 +1,281 @@
+"""A run's status and its end: as JSON, in a few lines with what to do next, as an exit code."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from quire.cli.live_progress import ended_count, goal
+from quire.cli.printing import SIMULATED, model_label, note, print_json, quantity, say
+from quire.cli.progress_words import (
+    direct_reason,
+    outstanding_batches,
+    policy_value,
+    stages_summary,
+)
+from quire.cli.session import DONE, HELD, INTERRUPTED, SOME_FAILED
+from quire.domain.ids import RunId
+from quire.domain.money import dollars
+from quire.domain.runs import HoldKind, Progress
+
+if TYPE_CHECKING:
+    from quire.engine import Engine
+    from quire.engine.queries import RunHead
+
+
+def progress_json(
+    head: "RunHead", now: Progress, why: Sequence[str], workers: int
+) -> dict[str, object]:
+    """One object with everything `quire status` says, given how many workers live."""
+    from quire.engine.queries import run_status
+
+    return _recipe_json(head, now) | {
+        "run": now.run_id,
+        "state": now.state,
+        "standing": run_status(now, workers),
+        "schema": None if head.recipe else head.schema,
+        "model": head.model.name,
+        "simulated": head.model.provider == "simulated",
+        "started_at": head.started_at,
+        "ended_at": head.ended_at,
+        "blocks": now.total,
+        "limit": now.task_limit,
+        "tasks": dict(now.counts),
+        "done": now.done,
+        "failed": now.failed,
+        "packs": now.packs,
+        "mean_tasks_per_pack": mean_pack(now),
+        "splits": now.splits,
+        "in_flight": now.in_flight,
+        "batches": now.batches,
+        "next_poll_at": now.next_poll_at,
+        "calls": now.calls,
+        "resent": now.resent,
+        "input_tokens": now.input_tokens,
+        "output_tokens": now.output_tokens,
+        "cached_tokens": now.cached_tokens,
+        "cost_micro_dollars": now.cost,
+        "presumed_micro_dollars": now.presumed,
+        "cancelling": now.cancelling,
+        "holds": [
+            {"kind": hold.kind.value, "detail": hold.detail, "since": hold.since}
+            for hold in now.holds
+        ],
+        "why": list(why),
+    }
+
+
+def _recipe_json(head: "RunHead", now: Progress) -> dict[str, object]:
+    """What there is to say of a recipe besides; nothing of a schema."""
+    if not head.recipe:
+        return {}
+    return {
+        "recipe": head.recipe,
+        "models": [head.model.name, *head.models],
+        "stages": [
+            {
+                "name": stage.name,
+                "state": stage.state,
+                "tasks": dict(stage.counts),
+                "expanded": stage.expanded,
+                "critic_of": stage.judges or None,
+                "waits_for": stage.waits_for or None,
+                "stale": stage.stale,
+            }
+            for stage in now.stages
+        ],
+    }
+
+
+def model_labels(head: "RunHead") -> str:
+    """Who is asked, all of them."""
+    return ", ".join(model_label(name) for name in (head.model.name, *head.models))
+
+
+def mean_pack(now: Progress) -> float:
+    """How many tasks a request carried, on average."""
+    return round(now.packed_tasks / now.packs, 2) if now.packs else 0.0
+
+
+def mean_pack_words(now: Progress) -> str:
+    """The same in words."""
+    mean = mean_pack(now)
+    noun = "task" if now.recipe else "block"
+    return f"{mean:g} {noun if mean == 1 else noun + 's'}"
+
+
+MAX_EVENTS_READ = 10_000  # events, the newest
+
+
+def exit_code(now: Progress, *, interrupted: bool) -> int:
+    """How a run stands, as an exit code."""
+    if now.state == "running":
+        if interrupted and (ended_count(now) < goal(now) or (now.recipe and not now.spent)):
+            return INTERRUPTED
+        if now.holds and not requested_stop(now):
+            return HELD
+    return SOME_FAILED if now.failed or now.state == "cancelled" else DONE
+
+
+def requested_stop(now: Progress) -> str:
+    """Where a run stopped because it was told to, in words; empty where more than that holds it."""
+    details = [hold.detail for hold in now.holds if hold.kind is HoldKind.STOP_AFTER]
+    if now.state != "running" or len(details) != len(now.holds) or not details:
+        return ""
+    return details[0].partition(";")[0]
+
+
+def continue_after_stop(run: RunId) -> str:
+    """What lets a run go on that stopped because it was told to."""
+    return f"quire resume {run}, then quire attach {run} or the same command without --stop-after"
+
+
+def print_end_json(engine: "Engine", now: Progress, code: int) -> None:
+    """Sum a run up for a program."""
+    head, why = engine.queries.head(now.run_id), engine.stall_reasons(now.run_id)
+    print_json(progress_json(head, now, why, engine.workers(now.run_id)) | {"exit_code": code})
+
+
+def print_end(
+    engine: "Engine",
+    now: Progress,
+    code: int,
+    *,
+    forecast: int | None,
+    quiet: bool,
+    new: bool = False,
+) -> None:
+    """Sum a run up and say what to do next; `new`: the same command would begin another."""
+    run = now.run_id
+    if not quiet:
+        _sum_up(engine, now, code, forecast)
+    if now.state == "running" and not requested_stop(now):
+        for hold in now.holds:
+            note(f"quire: run {run} is held ({hold.kind.value}): {hold.detail}")
+    if not quiet:
+        if left := _outstanding_note(now, code):
+            say(left)
+        for line in _next_steps(now, code, new=new):
+            say(f"next: {line}")
+
+
+def _sum_up(engine: "Engine", now: Progress, code: int, forecast: int | None) -> None:
+    run = now.run_id
+    head = engine.queries.head(run)
+    simulated = head.model.provider == SIMULATED
+    say(f"run {run} {_status_words(now, code)}: {_task_counts(now)}{' · simulated' * simulated}")
+    if now.recipe:
+        say(f"  {stages_summary(now)}")
+    say(f"  {_spending_words(now, forecast)}")
+    for passed in _deadline_events(engine, run) if policy_value(head, "deadline") else ():
+        say(f"  {passed}")
+    reason = direct_reason(head, now) if code in (DONE, SOME_FAILED) else ""
+    if reason and not engine.batches(run):
+        say(f"  {reason}")
+
+
+def _deadline_events(engine: "Engine", run: RunId) -> list[str]:
+    """What a deadline that passed changed."""
+    events = engine.queries.events(run, MAX_EVENTS_READ)
+    return [event.detail for event in events if event.kind == "deadline_passed"]
+
+
+def _status_words(now: Progress, code: int) -> str:
+    if code == HELD:
+        return "is held"
+    if code == INTERRUPTED:
+        return "was stopped"
+    if stopped := requested_stop(now):
+        return stopped
+    if now.state == "running":
+        return f"reached its limit of {now.task_limit:,}" if now.task_limit else "is at rest"
+    return "is done" if now.state == "finished" else "was cancelled"
+
+
+def _task_counts(now: Progress) -> str:
+    noun = "task" if now.recipe else "block"
+    parts = [f"{now.done:,} of {quantity(now.total, noun)} done", f"{now.failed:,} failed"]
+    for state in ("blocked", "cancelled"):
+        if count := now.counts.get(state, 0):
+            parts.append(f"{count:,} {state}")
+    return ", ".join(parts)
+
+
+def _spending_words(now: Progress, forecast: int | None) -> str:
+    presumed = f" + at most {dollars(now.presumed)} presumed" if now.presumed else ""
+    compared = f" ({_forecast_comparison(now, forecast)})" if forecast is not None else ""
+    parts = [
+        quantity(now.calls, "call"),
+        f"{now.input_tokens:,} tokens in{_cached_words(now)}, {now.output_tokens:,} out",
+        f"{dollars(now.cost)}{presumed}{compared}",
+    ]
+    if now.splits:
+        parts.insert(1, quantity(now.splits, "split"))
+    if now.resent:
+        parts.insert(1, f"{now.resent:,} sent again")
+    return " · ".join(parts)
+
+
+def _forecast_comparison(now: Progress, forecast: int) -> str:
+    """The forecast, and how far above or below it all was once it is paid."""
+    if now.state != "finished":
+        return f"forecast {dollars(forecast)}"
+    from quire.plan.job_forecasts import (
+        describe_forecast_error,
+    )  # not for the commands that only look
+
+    return describe_forecast_error(forecast, now.cost)
+
+
+def _cached_words(now: Progress) -> str:
+    return f" ({now.cached_tokens:,} from the cache)" if now.cached_tokens else ""
+
+
+def _outstanding_note(now: Progress, code: int) -> str:
+    """What providers still have when nobody works on a run any more."""
+    if now.state != "running":
+        return outstanding_batches(now, workers=0)
+    if code != INTERRUPTED or not now.batches:
+        return ""
+    out = quantity(now.batches, "batch stays", "batches stay")
+    it = "it" if now.batches == 1 else "them"
+    return f"{out} with the provider; `quire attach {now.run_id}` comes back to {it}"
+
+
+def _next_steps(now: Progress, code: int, *, new: bool) -> list[str]:
+    run = now.run_id
+    said = []
+    if code == INTERRUPTED:
+        said.append(
+            f"quire attach {run} goes on; the same command, with --new, would begin another run"
+            if new
+            else f"the same command goes on, or quire attach {run}"
+        )
+    stopped = code in (DONE, SOME_FAILED) and requested_stop(now)
+    if stopped:
+        said.append(continue_after_stop(run))
+    elif now.state == "running" and now.task_limit is not None and code in (DONE, SOME_FAILED):
+        said.append(f"the same command without --limit{' and --new' * new} goes on")
+    if now.failed:
+        said.append(f"quire failures {run} says why some failed; quire retry {run} asks again")
+    if now.done and code in (DONE, SOME_FAILED):
+        said.append(f"quire show {run}, or quire export {run} -o out.jsonl")
+    if stale := sum(stage.stale for stage in now.stages):
+        said.append(f"quire retry {run} --stale makes {stale:,} again that used what has changed")
+    if code == HELD and (remedy := _hold_remedy(now)):
+        said.append(remedy)
+    return said
+
+
+def _hold_remedy(now: Progress) -> str:
+    """What lets a held run go on, as far as its holds do not say it themselves."""
+    run, kinds = now.run_id, {hold.kind.value for hold in now.holds}
+    details = [hold.detail for hold in now.holds]
+    if any("the same command" in name for name in details):
+        return ""
+    if all(f"quire resume {run}" in name or f"quire retry {run}" in name for name in details):
+        return f"after that, quire attach {run} goes on"
+    if kinds == {"credential"}:
+        return "mend that, then the same command tries again"
+    if "unknown_submit" in kinds:
+        return f"quire batches {run} shows which; then quire batches adopt ID says where it is"
+    command = "retry" if "undecodable" in kinds else "resume"
+    return f"quire status {run}, then quire {command} {run} and the same command"

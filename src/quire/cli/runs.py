@@ -1,0 +1,261 @@
+"""Commands that look at runs: which there are, their status, why tasks failed, what happened."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quire.cli.options import AsJson, RunNumber
+from quire.cli.printing import (
+    Narrowing,
+    brief_moment,
+    cell_text,
+    clip,
+    model_label,
+    moment,
+    print_json,
+    print_pairs,
+    print_table,
+    quantity,
+    say,
+    short_model_name,
+)
+from quire.cli.progress_words import outstanding_batches, plain_words, print_stages
+from quire.cli.run_summary import mean_pack_words, progress_json
+from quire.cli.session import engine_for, resolve_run
+from quire.domain.money import dollars
+from quire.domain.runs import Progress
+
+if TYPE_CHECKING:
+    from quire.domain.batches import BatchView
+    from quire.engine.queries import FailureGroup, RunHead
+
+
+_RUNS_NARROWING: tuple[Narrowing, ...] = (
+    ("started", brief_moment),
+    ("model", short_model_name),
+    ("started", None),
+    ("model", lambda name: clip(name, 16)),
+    ("model", None),
+)
+
+
+def runs(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="How many.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List the runs, the newest first."""
+    from quire.engine.queries import run_status
+
+    with engine_for(context) as engine:
+        found = [
+            (engine.queries.head(run.id), engine.progress(run.id), engine.workers(run.id))
+            for run in engine.runs(limit)
+        ]
+    if as_json:
+        print_json([progress_json(head, now, (), workers) for head, now, workers in found])
+    elif not found:
+        say("no runs yet; `quire run --schema SCHEMA` starts one")
+    else:
+        recipes = any(head.recipe for head, *_ in found)
+        what, of = ("recipe", ">tasks") if recipes else ("schema", ">blocks")
+        columns = (">run", "state", what, "*model", of, ">done", ">failed", ">cost")
+        rows = (
+            (
+                head.id,
+                run_status(now, workers),
+                head.schema,
+                head.model.name + (f" +{len(head.models)}" if head.models else ""),
+                now.total,
+                now.done,
+                now.failed,
+                dollars(now.cost) + (f" + ≤ {dollars(now.presumed)}" if now.presumed else ""),
+                moment(head.started_at),
+            )
+            for head, now, workers in found
+        )
+        print_table((*columns, "started"), rows, narrowing=_RUNS_NARROWING)
+
+
+def status(
+    context: typer.Context,
+    run: RunNumber = None,
+    policy: Annotated[
+        bool,
+        typer.Option("--policy", metavar="", help="Also the policy, each value with its source."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show how a run stands, and why nothing moves when nothing moves."""
+    with engine_for(context) as engine:
+        number = resolve_run(engine, run)
+        head, now, why = (
+            engine.queries.head(number),
+            engine.progress(number),
+            engine.stall_reasons(number),
+        )
+        workers = engine.workers(number)
+        views = engine.batches(number) if now.batches else []
+        own = engine.stage_policies(number) if policy else {}
+    if as_json:
+        extra = {"policy": head.policy, "stage_policies": own} if policy else {}
+        print_json(progress_json(head, now, why, workers) | extra)
+        return
+    print_pairs(_status_pairs(head, now, workers, views))
+    if now.recipe:
+        say()
+        print_stages(now)
+    for line in why:
+        say(plain_words(f"\n{line}" if line is why[0] else line))
+    if policy:
+        say()
+        rows = [(name, *_value_and_source(value)) for name, value in head.policy.items()]
+        for stage, stage_policy in own.items():
+            rows += [
+                (name, cell_text(value), f"stage {stage}") for name, value in stage_policy.items()
+            ]
+        print_table(("policy", "value", "from"), rows)
+
+
+def _status_pairs(
+    head: "RunHead", now: Progress, workers: int, views: "Sequence[BatchView]"
+) -> list[tuple[str, str]]:
+    from quire.engine.queries import run_status
+
+    noun = "task" if now.recipe else "block"
+    simulated = f" ({head.model.note})" if head.model.note else ""
+    counts = ", ".join(f"{count:,} {state}" for state, count in now.counts.items())
+    untouched = 0 if now.recipe else now.total - sum(now.counts.values())
+    fate = "to come" if now.state == "running" else "never asked"
+    blocks = ", ".join(part for part in (counts, untouched and f"{untouched:,} {fate}") if part)
+    presumed = (
+        f" + at most {dollars(now.presumed)} presumed for calls whose outcome is unknown"
+        if now.presumed
+        else ""
+    )
+    return [
+        (f"run {now.run_id}", run_status(now, workers)),
+        ("recipe" if now.recipe else "schema", head.schema),
+        ("model", ", ".join([f"{head.model.name}{simulated}", *map(model_label, head.models)])),
+        (f"{noun}s", f"{now.total:,}: {blocks}" if blocks else f"{now.total:,}"),
+        ("limit", _limit_words(now)),
+        (
+            "packs",
+            f"{now.packs:,} made, {mean_pack_words(now)} each on average,"
+            f" {quantity(now.splits, 'split')}",
+        ),
+        ("calls", f"{now.calls:,} answered, {now.resent:,} sent again"),
+        ("batches", outstanding_batches(now, workers, views)),
+        ("tokens", f"{now.input_tokens:,} in, {now.output_tokens:,} out"),
+        *([("cached", f"{now.cached_tokens:,} of the tokens in")] if now.cached_tokens else []),
+        ("cost", f"{dollars(now.cost)}{presumed}"),
+        ("started", moment(head.started_at)),
+        ("ended", moment(head.ended_at)),
+    ]
+
+
+def _limit_words(now: Progress) -> str:
+    if now.task_limit is None:
+        return ""
+    return f"{now.task_limit:,} {'tasks of its first stages' if now.recipe else 'blocks'}"
+
+
+def _value_and_source(value: object) -> tuple[str, str]:
+    if not isinstance(value, Mapping):
+        return cell_text(value), ""
+    setting = value.get("value")
+    return ("–" if setting is None else cell_text(setting)), cell_text(value.get("source"))
+
+
+def events(
+    context: typer.Context,
+    run: RunNumber = None,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="How many, the newest.")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """Tell a run's history."""
+    with engine_for(context) as engine:
+        found = engine.queries.events(resolve_run(engine, run), limit)
+    if as_json:
+        print_json(found)
+    else:
+        print_table(
+            ("at", "event", "*detail"),
+            ((moment(event.at), event.kind, plain_words(event.detail)) for event in found),
+        )
+
+
+TASKS_SHOWN = 5  # of each cause of failure
+
+
+def failures(
+    context: typer.Context,
+    run: RunNumber = None,
+    blocked: Annotated[
+        bool,
+        typer.Option(
+            "--blocked", metavar="", help="In their place, what is blocked by what failed."
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show why blocks failed, the commonest cause first; of a recipe by stage."""
+    with engine_for(context) as engine:
+        number = resolve_run(engine, run)
+        groups = engine.queries.failures(number, blocked=blocked)
+        now = engine.progress(number)
+    if as_json:
+        print_json([_group_json(group, staged=bool(now.recipe)) for group in groups])
+        return
+    noun = "task" if now.recipe else "block"
+    hidden = 0 if blocked else now.counts.get("blocked", 0)
+    if not groups:
+        say(f"run {number} has no {'blocked' if blocked else 'failed'} {noun}s")
+    else:
+        _print_groups(groups, noun, staged=bool(now.recipe))
+        first = groups[0].failures[0].task_id
+        shows = f"quire prompt {first} shows what was asked"
+        again = f"quire retry {number} asks again{' what failed' if blocked else ''}"
+        say(f"\nnext: {again}" if blocked else f"\nnext: {shows}; {again}")
+    if hidden:
+        say(f"{hidden:,} more are blocked by these: quire failures {number} --blocked")
+
+
+def _print_groups(groups: "list[FailureGroup]", noun: str, *, staged: bool) -> None:
+    rows = [
+        (
+            *([group.stage] if staged else []),
+            len(group.failures),
+            group.cause,
+            _first_tasks([failure.task_id for failure in group.failures]),
+        )
+        for group in groups
+    ]
+    columns = (f">{noun}s", "*cause", "*which") if staged else (f">{noun}s", "*cause", "*tasks")
+    print_table((*(["stage"] if staged else []), *columns), rows)
+
+
+def _group_json(group: "FailureGroup", *, staged: bool) -> dict[str, object]:
+    from quire.engine.request_texts import subject
+
+    summary: dict[str, object] = {"cause": group.cause, "count": len(group.failures)}
+    if not staged:
+        plain = ("task_id", "block_uid", "title", "tries", "error")
+        listed = [failure._asdict() for failure in group.failures]
+        return summary | {"failures": [{name: record[name] for name in plain} for record in listed]}
+    failed = [
+        failure._asdict()
+        | {
+            "block_uid": failure.block_uid or None,
+            "about": subject(failure.block_uid, failure.title, failure.reads),
+        }
+        for failure in group.failures
+    ]
+    return {"stage": group.stage} | summary | {"failures": failed}
+
+
+def _first_tasks(tasks: list[int]) -> str:
+    more = len(tasks) - TASKS_SHOWN
+    listed = " ".join(map(str, tasks[:TASKS_SHOWN]))
+    return f"{listed} and {more:,} more" if more > 0 else listed

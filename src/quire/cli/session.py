@@ -1,0 +1,173 @@
+"""What every command line shares: global options, the engine it opens, errors as exit codes."""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.exceptions import Abort, TyperException
+
+from quire.cli.printing import allow_any_text, note, print_json, say
+from quire.domain.errors import Error, LedgerError, NotFound, UsageError
+from quire.domain.ids import RunId
+
+if TYPE_CHECKING:
+    from quire.engine import Engine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """What the options before the command said."""
+
+    ledger: str | None
+    quiet: bool
+
+
+def session(context: typer.Context) -> Session:
+    """The global options of this command line."""
+    found = context.find_object(Session)
+    assert found is not None
+    return found
+
+
+def print_outcome(context: typer.Context, as_json: bool, data: object, *lines: str) -> None:
+    """Say what was done: as JSON, or in words unless these are not wanted."""
+    if as_json:
+        print_json(data)
+    elif not session(context).quiet:
+        for line in lines:
+            say(line)
+
+
+@contextmanager
+def engine_for(context: typer.Context, *, make: bool = False) -> Iterator["Engine"]:
+    """Open the ledger that is meant; only a command that brings something in may make it."""
+    from quire.engine import open_engine  # loads the database: not for --help
+
+    with open_engine(session(context).ledger, must_exist=not make) as engine:
+        yield engine
+
+
+def resolve_run(engine: "Engine", run: int | None) -> RunId:
+    """The run that is meant: by its number, or the newest."""
+    if run is not None:
+        return engine.get(run).id
+    newest = engine.runs(1)
+    if not newest:
+        raise NotFound("there are no runs yet; `quire run --schema SCHEMA` starts one")
+    return newest[0].id
+
+
+DONE, SOME_FAILED, USAGE, ENVIRONMENT, HELD, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+# The first class that fits decides.
+EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
+    (UsageError, USAGE),
+    (LedgerError, ENVIRONMENT),
+    (Error, SOME_FAILED),
+    (OSError, ENVIRONMENT),
+    (KeyboardInterrupt, INTERRUPTED),
+    (OverflowError, USAGE),  # only what was typed or written into a file can be that large
+    (UnicodeEncodeError, USAGE),  # only what was typed can hold bytes that are no text
+)
+
+_GLOBAL_FLAGS = ("-q", "--quiet")
+_GLOBAL_OPTION = "--ledger"
+
+
+class Commands(TyperGroup):
+    """The commands, with global options anywhere and errors told in one line."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The commands as the help lists them: groups come last, but batches beside status."""
+        names = super().list_commands(ctx)
+        if {"batches", "status"} <= set(names):
+            names.remove("batches")
+            names.insert(names.index("status") + 1, "batches")
+        return names
+
+    def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> Any:
+        """Carry out one command line and leave with its exit code."""
+        given = sys.argv[1:] if args is None else list(args)
+        run_command = super().main
+        allow_any_text()
+        sys.exit(
+            _exit_code(
+                lambda: run_command(
+                    args=global_options_first(given) or ["--help"],
+                    prog_name="quire",
+                    standalone_mode=False,
+                )
+            )
+        )
+
+
+def global_options_first(args: Sequence[str]) -> list[str]:
+    """Let --ledger and --quiet stand after the command too; what follows `--` is left alone."""
+    early: list[str] = []
+    late: list[str] = []
+    rest = iter(args)
+    for name in rest:
+        if name == "--":
+            late += [name, *rest]
+        elif name in _GLOBAL_FLAGS or name.startswith(f"{_GLOBAL_OPTION}="):
+            early.append(name)
+        elif name == _GLOBAL_OPTION:
+            early += [name, *(value for value in [next(rest, None)] if value is not None)]
+        else:
+            late.append(name)
+    return early + late
+
+
+def _exit_code(run_command: Callable[[], object]) -> int:
+    try:
+        code = run_command()
+    except TyperException as error:
+        _print_misuse(error)
+        return error.exit_code
+    except Abort:
+        note("quire: nothing was done")
+        return SOME_FAILED
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - nothing above would catch it
+        return _print_error(error)
+    return code if isinstance(code, int) else DONE
+
+
+def _print_error(error: BaseException) -> int:
+    if os.environ.get("QUIRE_DEBUG"):
+        traceback.print_exception(error)
+    for kind, code in EXIT_CODES:
+        if isinstance(error, kind):
+            note(f"quire: {_message(error)}")
+            return code
+    note(
+        f"quire: this is a mistake in Quire itself ({type(error).__name__}: {error});"
+        " QUIRE_DEBUG=1 shows where"
+    )
+    return SOME_FAILED
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    if isinstance(error, OverflowError):
+        return f"a number is larger than anything can be counted here ({error})"
+    if isinstance(error, UnicodeEncodeError):
+        return f"{error.object[:60]!r} holds bytes that are not UTF-8; type it again as text"
+    if isinstance(error, OSError) and error.strerror:
+        return ": ".join(str(part) for part in (error.filename, error.strerror) if part)
+    return str(error)
+
+
+def _print_misuse(error: TyperException) -> None:
+    """Say what was typed wrong; without a message, the help was printed instead."""
+    message = " ".join(error.format_message().split()).rstrip(".")
+    if message:
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "quire"
+        note(f"quire: {message[0].lower()}{message[1:]}; see `{command} --help`")

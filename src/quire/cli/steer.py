@@ -1,0 +1,359 @@
+"""Commands that steer: runs as a whole, stored answers judged again, single results decided on."""
+
+import getpass
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quire.cli.options import AsJson, OnlyStage, RunNumber
+from quire.cli.printing import note, print_json, print_table, quantity, say
+from quire.cli.session import engine_for, print_outcome, resolve_run, session
+from quire.domain.data import Json
+from quire.domain.errors import UsageError
+from quire.domain.ids import RunId, TaskId
+
+if TYPE_CHECKING:
+    from quire.domain.ids import RunId
+    from quire.engine import Engine
+    from quire.pipeline.commands.decide import DecisionOutcome
+    from quire.pipeline.commands.regate import RegateReport
+
+
+def pause(context: typer.Context, run: RunNumber = None, as_json: AsJson = False) -> None:
+    """Send nothing more for a run; calls that are out are still collected."""
+    with engine_for(context) as engine:
+        number = resolve_run(engine, run)
+        changed = engine.pause(number)
+    said = "is paused" if changed else "was paused already"
+    _print_change(
+        context, as_json, number, changed, f"{said}; `quire resume {number}` lets it go on"
+    )
+
+
+def resume(context: typer.Context, run: RunNumber = None, as_json: AsJson = False) -> None:
+    """Lift every hold of a run."""
+    with engine_for(context) as engine:
+        number = resolve_run(engine, run)
+        changed = engine.resume(number)
+        said = f"may go on; {_continue_hint(engine, number)}" if changed else "was not held"
+    _print_change(context, as_json, number, changed, said)
+
+
+def cancel(context: typer.Context, run: RunNumber = None, as_json: AsJson = False) -> None:
+    """End a run: what is not sent yet never is, what is out is still collected."""
+    with engine_for(context) as engine:
+        number = resolve_run(engine, run)
+        changed = engine.cancel(number)
+        state = engine.progress(number).state
+    if not changed:
+        said = "was cancelled already"
+    elif state == "cancelled":
+        said = "is cancelled"
+    else:
+        said = "will be cancelled by its worker; with none, `quire work --until-idle` does it"
+    _print_change(context, as_json, number, changed, said)
+
+
+def stop_after(
+    context: typer.Context,
+    run: Annotated[int, typer.Argument(metavar="RUN", help="A run's number.")],
+    stage: Annotated[
+        str | None,
+        typer.Argument(metavar="STAGE", help="The last stage to carry out.", show_default=False),
+    ] = None,
+    clear: Annotated[
+        bool, typer.Option("--clear", metavar="", help="Take it back: go on to the end.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Hold a run when a stage is over; its critics belong to it."""
+    if clear is (stage is not None):
+        raise UsageError("name the STAGE to stop after, or give --clear to take it back")
+    with engine_for(context) as engine:
+        number = resolve_run(engine, run)
+        changed = engine.stop_after(number, stage)
+        go_on = _continue_hint(engine, number)
+    if stage is None:
+        said = f"does not stop any more; {go_on}" if changed else "was not to stop"
+    else:
+        said = f"stops after {stage}" if changed else f"was to stop after {stage} already"
+        said += f"; `quire resume {number}` goes on then"
+    _print_change(context, as_json, number, changed, said)
+
+
+def retry(
+    context: typer.Context,
+    run: RunNumber = None,
+    stage: OnlyStage = None,
+    stale: Annotated[
+        bool,
+        typer.Option(
+            "--stale", metavar="", help="Not what failed, but what was made from older results."
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Owe what failed again, with fresh tries."""
+    with engine_for(context) as engine:
+        number = resolve_run(engine, run)
+        granted = engine.retry(number, stage=stage, stale=stale)
+        noun = "task" if engine.progress(number).recipe else "block"
+        said = f"owes {quantity(granted, noun)} again; {_continue_hint(engine, number)}"
+    nothing = f"has no {'stale' if stale else 'failed'} {noun}s{f' in {stage}' if stage else ''}"
+    _print_change(context, as_json, number, granted, said if granted else nothing)
+
+
+def waive(
+    context: typer.Context,
+    tasks: Annotated[
+        list[int], typer.Argument(metavar="TASK...", help="As `quire failures` numbers them.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Let an exact run go on without some of its failed tasks."""
+    with engine_for(context) as engine:
+        waived = engine.waive([TaskId(task) for task in tasks])
+    said = f"{quantity(waived, 'task')} waived" if waived else "waived before"
+    line = f"{said}: the run goes on without, and what reads them stays blocked"
+    print_outcome(context, as_json, {"tasks": tasks, "changed": waived}, line)
+
+
+def rerun(
+    context: typer.Context,
+    run: RunNumber = None,
+    from_stage: Annotated[
+        str, typer.Option("--from", metavar="STAGE", help="The first stage to ask again.")
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Ask a stage and all after it again, and pay again; what comes before it stays."""
+    if not from_stage:
+        raise UsageError("name the first stage to ask again: --from STAGE")
+    with engine_for(context) as engine:
+        number = resolve_run(engine, run)
+        owed = engine.rerun(number, from_stage)
+        go_on = _continue_hint(engine, number)
+    said = f"asks {quantity(owed, 'task')} again, from {from_stage} on; {go_on}"
+    nothing = f"has nothing in {from_stage} to ask again"
+    _print_change(context, as_json, number, owed, said if owed else nothing)
+
+
+def _continue_hint(engine: "Engine", run: RunId) -> str:
+    """Who goes on with a run: a worker that lives, or one that must be started."""
+    if engine.workers(run):
+        return f"a worker is there and goes on with it: `quire status {run}` shows how"
+    return f"no worker is there: `quire attach {run}` or `quire work` goes on with it"
+
+
+def _print_change(context: typer.Context, as_json: bool, run: int, changed: int, said: str) -> None:
+    print_outcome(context, as_json, {"run": run, "changed": changed}, f"run {run} {said}")
+
+
+REGATE_COLUMNS = (
+    "stage",
+    ">same",
+    ">changed",
+    ">accepted",
+    ">refused",
+    ">confirmed",
+    ">unanswered",
+)
+
+
+def regate(
+    context: typer.Context,
+    run: RunNumber = None,
+    stage: OnlyStage = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", metavar="", help="Carry out what it says.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Judge stored answers with the gates as they are now, for nothing, and say what changes."""
+    with engine_for(context) as engine:
+        number = resolve_run(engine, run)
+        found = engine.regate(number, stage, apply=apply)
+    if as_json:
+        print_json([_regated_json(report) for report in found])
+    elif not session(context).quiet:
+        print_table(REGATE_COLUMNS, ((report.stage, *report.counts.values()) for report in found))
+        for line in _regate_lines(number, found, stage, apply=apply):
+            say(line)
+
+
+def _regated_json(found: "RegateReport") -> dict[str, object]:
+    examples = [example._asdict() for example in found.examples]
+    return asdict(found) | {"examples": examples}
+
+
+def _regate_lines(
+    run: "RunId", found: "Sequence[RegateReport]", stage: str | None, *, apply: bool
+) -> Iterator[str]:
+    for report in found:
+        for example in report.examples:
+            yield f"\n{report.stage}, task {example.task_id}, {example.kind}:"
+            yield f"  before: {example.before}"
+            yield f"  now:    {example.after}"
+    yield ""
+    differs = sum(report.difference_count for report in found)
+    if not differs:
+        yield "nothing changes"
+    elif not apply:
+        only = f" --stage {stage}" if stage else ""
+        yield (
+            f"{quantity(differs, 'task')} would change; nothing is changed yet:"
+            f" `quire regate {run}{only} --apply` does"
+        )
+    else:
+        yield from _applied_lines(run, differs, sum(report.stale for report in found))
+
+
+def _applied_lines(run: "RunId", differs: int, stale: int) -> Iterator[str]:
+    yield f"{quantity(differs, 'task')} changed"
+    if stale:
+        yield (
+            f"{quantity(stale, 'task')} of later stages used what changed:"
+            f" `quire retry {run} --stale` asks them again"
+        )
+
+
+Task = Annotated[
+    int, typer.Argument(metavar="TASK", help="A task's number, as `quire export` writes it.")
+]
+
+
+def approve(
+    context: typer.Context,
+    tasks: Annotated[
+        list[int],
+        typer.Argument(metavar="TASK...", help="Tasks' numbers, as `quire export` writes them."),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Confirm results: nothing replaces them any more, and no critic is waited for."""
+    refused: list[UsageError] = []
+    for task in dict.fromkeys(tasks):
+        try:
+            with engine_for(context) as engine:
+                decision = engine.approve(TaskId(task), _current_user())
+        except UsageError as error:
+            if len(tasks) == 1:
+                raise
+            refused.append(error)
+            note(str(error))
+            continue
+        _print_decision(context, as_json, task, decision, "is approved")
+    if refused:
+        raise typer.Exit(1)
+
+
+def reject(
+    context: typer.Context,
+    task: Task,
+    why: Annotated[
+        str, typer.Option("--note", metavar="TEXT", help="What is wrong; the model is told so.")
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Refuse a result: it is asked again with the note, and paid again."""
+    if not why.strip():
+        raise UsageError("say what is wrong with it: --note TEXT")
+    with engine_for(context) as engine:
+        decision = engine.reject(TaskId(task), why, _current_user())
+    said = f"is rejected and asked again; `quire attach {decision.run_id}` goes on with its run"
+    _print_decision(context, as_json, task, decision, said)
+
+
+def edit(
+    context: typer.Context,
+    task: Task,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="FIELD=VALUE",
+            help="One field's new value: text where text is now, else JSON.",
+            show_default=False,
+        ),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            metavar="FILE",
+            help="All of the new data, as JSON; - reads it from a pipe.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put your own data in the place of a result; it must pass the gates of its stage."""
+    if (source is None) is (not changes):
+        raise UsageError(
+            "give the new data with --set FIELD=VALUE …, or all of it with --data FILE"
+        )
+    with engine_for(context) as engine:
+        data = (
+            _read_data(source)
+            if source
+            else _apply_changes(engine.editable_data(TaskId(task)), changes or [])
+        )
+        decision = engine.edit(TaskId(task), data, _current_user())
+    _print_decision(context, as_json, task, decision, "is edited")
+
+
+def _apply_changes(data: Json, changes: Sequence[str]) -> Json:
+    """The data with some of its fields set."""
+    fields: dict[str, Json] = dict(data) if isinstance(data, dict) else {}
+    for change in changes:
+        name, equals, value = change.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--set wants FIELD=VALUE, not {change!r}")
+        fields[name] = value if isinstance(fields.get(name), str) else _parse_value(value)
+    return fields
+
+
+def _parse_value(value: str) -> Json:
+    try:
+        found: Json = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    return found
+
+
+def _read_data(source: str) -> Json:
+    """All of the new data from a file or a pipe."""
+    called = "standard input" if source == "-" else source
+    try:
+        raw = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+        data: Json = json.loads(raw.decode("utf-8-sig"))
+    except OSError as error:
+        raise UsageError(f"cannot read {called}: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{called} is not JSON: {error}") from error
+    return data
+
+
+def _current_user() -> str:
+    """The name of whoever types, as the machine knows it."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a container's user may have no name
+        return ""
+
+
+def _print_decision(
+    context: typer.Context, as_json: bool, task: int, decision: "DecisionOutcome", said: str
+) -> None:
+    lines = [f"task {task} of {decision.stage} {said}"]
+    if decision.stale:
+        lines.append(
+            f"{quantity(decision.stale, 'task')} of later stages used what was there before:"
+            f" `quire retry {decision.run_id} --stale` asks them again"
+        )
+    print_outcome(context, as_json, {"task": task, **decision._asdict()}, *lines)

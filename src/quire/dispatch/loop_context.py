@@ -1,0 +1,93 @@
+"""The context of one worker's loops: its accounts and vendors, its ledger, its runtime."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from quire.accounts.account_choice import AccountChoice
+from quire.dispatch.runtime import LedgerThread, Runtime
+from quire.domain.accounts import Account, CredentialId, Secret
+from quire.domain.errors import ProviderError, Remedy, UsageError
+from quire.domain.models import ModelFacts
+from quire.domain.runs import HoldKind
+from quire.ledger.ledger import Ledger, Transaction
+from quire.pipeline.calls.record import hold_run
+from quire.pipeline.contexts import Contexts, LaneContext
+from quire.providers.protocol import BatchApi, HttpClient, Provider
+
+CACHE_TTL = timedelta(seconds=2)  # so that a key that was marked elsewhere is soon left alone
+
+ChooseAccount = Callable[[Transaction, ModelFacts, datetime], AccountChoice]
+RecallAccount = Callable[[Transaction, ModelFacts, CredentialId], AccountChoice]
+
+
+class WorkerAccounts:
+    """Says as whom a stage's calls go out."""
+
+    def __init__(
+        self, choose: ChooseAccount, token: Callable[[], str], recall: RecallAccount | None = None
+    ) -> None:
+        """`token` fetches what stands for a key where the key is short-lived; it may block."""
+        self._choose = choose
+        self._recall = recall
+        self._token = token
+        self._known: dict[tuple[str, str], tuple[AccountChoice, datetime]] = {}
+
+    def choose(self, tx: Transaction, context: LaneContext, now: datetime) -> Account | None:
+        """The account to send with; None, and the run is held, where there is none."""
+        chosen = self._cached_choice(tx, context.facts, now)
+        if chosen.accounts:
+            return chosen.accounts[0]
+        detail = f"{chosen.problem}; then the same command, or `quire resume {context.run_id}`"
+        hold_run(tx, context.run_id, HoldKind.CREDENTIAL, detail, now)
+        return None
+
+    def recall(
+        self, tx: Transaction, facts: ModelFacts, credential: CredentialId | None, now: datetime
+    ) -> AccountChoice:
+        """The one account that something already sent belongs to, or why it cannot be used."""
+        if credential is None or self._recall is None:
+            return self._cached_choice(tx, facts, now)
+        return self._recall(tx, facts, credential)
+
+    async def ready_account(self, account: Account) -> Account:
+        """The account as it stands in a call: a token fetched where that takes the key's place."""
+        if account.options.get("adc") != "true":
+            return account
+        try:
+            token = await asyncio.to_thread(self._token)
+        except UsageError as error:
+            raise ProviderError(str(error), remedy=Remedy.FIX_ACCOUNT) from None
+        return replace(account, key=Secret(token))
+
+    def forget(self) -> None:
+        """Look again: a key was refused, or a transaction did not come through."""
+        self._known.clear()
+
+    def _cached_choice(self, tx: Transaction, facts: ModelFacts, now: datetime) -> AccountChoice:
+        key = (facts.provider, facts.wire.url)
+        known = self._known.get(key)
+        if known is None or not timedelta(0) <= now - known[1] < CACHE_TTL:
+            known = self._known[key] = (self._choose(tx, facts, now), now)
+        return known[0]
+
+
+class Vendors(NamedTuple):
+    """What the loops know of providers."""
+
+    provider: Callable[[str], Provider]
+    batch_api: Callable[[str], BatchApi | None]
+    http: Callable[[], HttpClient]
+
+
+class LoopContext(NamedTuple):
+    """What the loops that look after batches work with."""
+
+    ledger: Ledger
+    contexts: Contexts
+    vendors: Vendors
+    accounts: WorkerAccounts
+    runtime: Runtime
+    thread: LedgerThread

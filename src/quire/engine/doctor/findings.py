@@ -1,0 +1,84 @@
+"""Findings: what a check of an installation found, in a line, and how to fix it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from quire.dispatch.runtime import Runtime
+from quire.domain.errors import LedgerError
+from quire.engine.engine import Engine
+from quire.ledger.ledger import Ledger
+from quire.settings import Settings
+
+
+class Severity(StrEnum):
+    """How a thing stands."""
+
+    OK = "ok"
+    WARNING = "warning"  # it works, and somebody should know
+    PROBLEM = "problem"  # something does not work, or soon will not
+
+
+class Finding(NamedTuple):
+    """How one thing stands."""
+
+    area: str
+    severity: Severity
+    message: str
+    fix: str = ""  # what to do about it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """What is examined, and how."""
+
+    settings: Settings
+    environment: Mapping[str, str]
+    engine: Engine | None = None  # None: the ledger could not be opened
+    runtime: Runtime = field(default_factory=Runtime)
+    offline: bool = False  # ask nobody on the network
+    fix: bool = False  # write, where that mends something
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger, for those that are asked only where it could be opened."""
+        if self.engine is None:
+            raise LedgerError("the ledger is not open")
+        return self.engine.ledger
+
+
+def ok(area: str, said: str) -> Finding:
+    """Nothing to do."""
+    return Finding(area, Severity.OK, said)
+
+
+def warning(area: str, said: str, fix: str = "") -> Finding:
+    """It works, and somebody should know."""
+    return Finding(area, Severity.WARNING, said, fix)
+
+
+def problem(area: str, said: str, fix: str = "") -> Finding:
+    """It does not work."""
+    return Finding(area, Severity.PROBLEM, said, fix)
+
+
+def finding_of_error(area: str, error: BaseException) -> Finding:
+    """An error as a finding: our messages say what happened, then what to do."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    said, _, fix = lines[0].partition("; ")
+    more = len(lines) - 1
+    return problem(area, said + (f" (and {more} more lines)" if more else ""), fix)
+
+
+def plural(number: int, noun: str) -> str:
+    """A number with its noun."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def format_bytes(count: int) -> str:
+    """Bytes as people read them."""
+    for power, unit in ((9, "GB"), (6, "MB"), (3, "kB")):
+        if count >= 10**power:
+            return f"{count / 10**power:,.1f} {unit}"
+    return f"{count} bytes"

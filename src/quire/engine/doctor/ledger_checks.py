@@ -1,0 +1,183 @@
+"""Checks of the ledger: can be read and written, is sound, up to date, counts right."""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from quire.domain.ids import RunId
+from quire.engine.doctor.findings import (
+    Finding,
+    Installation,
+    format_bytes,
+    ok,
+    plural,
+    problem,
+    warning,
+)
+from quire.ledger.ledger import Ledger, Transaction
+from quire.ledger.tables.checks import DatabaseFacts, Miscount
+
+LONG_LOG = 1_000_000_000  # bytes of SQLite's log beside the ledger
+CROWDED_PERCENT = 80  # of the connections that PostgreSQL allows
+SKEW = 2.0  # seconds
+MOST_EXAMPLES = 3  # examples in one line
+
+
+class _Rollback(Exception):
+    """Raised to leave no trace of a transaction."""
+
+
+@contextmanager
+def trial_transaction(ledger: Ledger) -> Iterator[Transaction]:
+    """Write, to see what that does, and take it back."""
+    try:
+        with ledger.transaction() as tx:
+            yield tx
+            raise _Rollback
+    except _Rollback:
+        pass
+
+
+def check_ledger(installation: Installation) -> Iterator[Finding]:
+    """What the database is, and whether it can be written to."""
+    opened = installation.ledger
+    with opened.snapshot() as tx:
+        facts = tx.checks.database_facts()
+    said = f"{_database_name(opened, facts)}, tables of version {facts.tables_version}"
+    size = format_bytes(facts.bytes)
+    if opened.dialect == "sqlite":
+        log = _log_size(opened.url)
+        size += f" and {format_bytes(log)} of log" if log else ""
+        if log > LONG_LOG:
+            yield warning(
+                "ledger",
+                f"the log beside the ledger has grown to {format_bytes(log)}",
+                "stop whoever reads it without end; the next worker then folds it in",
+            )
+    with trial_transaction(opened) as tx:
+        tx.events.add_event(None, "examined", "taken back at once", installation.runtime.now())
+    yield ok("ledger", f"{said}, {size}; can be read and written")
+    yield from _connection_findings(facts)
+
+
+def check_soundness(installation: Installation) -> Iterator[Finding]:
+    """Whether the file is what SQLite left there."""
+    if installation.ledger.dialect != "sqlite":
+        return
+    with installation.ledger.snapshot() as tx:
+        damages = tx.checks.file_damages()
+    if damages:
+        yield problem(
+            "ledger",
+            f"the file is damaged: {damages[0]}" + _and_more(len(damages) - 1),
+            "stop all workers, copy the file, and restore a backup or try sqlite3's .recover",
+        )
+    else:
+        yield ok("ledger", "its file is sound (quick_check)")
+
+
+def check_clock(installation: Installation) -> Iterator[Finding]:
+    """Whether this machine's clock agrees with the database's, and with what workers wrote."""
+    before = installation.runtime.now()
+    with installation.ledger.snapshot() as tx:
+        facts, workers = tx.checks.database_facts(), tx.checks.unended_workers()
+    after = installation.runtime.now()
+    if facts.clock is not None:
+        middle = before + (after - before) / 2
+        skew = (middle - facts.clock).total_seconds()
+        doubt = (after - before).total_seconds() / 2
+        yield skew_finding(skew, doubt, "the database's", installation.settings.lease)
+    ahead = max((worker.seen_at for worker in workers), default=after) - after
+    if ahead > timedelta(seconds=SKEW):
+        yield warning(
+            "clock",
+            f"a worker's last sign of life is {ahead.total_seconds():,.0f} s in the future",
+            "this machine's clock was set back, or that worker's is ahead: let NTP set both",
+        )
+
+
+def skew_finding(skew: float, doubt: float, whose: str, lease: float) -> Finding:
+    """Say what a difference between two clocks means, beyond what measuring leaves in doubt."""
+    off = max(0.0, abs(skew) - doubt)
+    said = f"{abs(skew):.1f} s {'ahead of' if skew > 0 else 'behind'} {whose}"
+    fix = "let NTP set it (timedatectl set-ntp true)"
+    if off > lease / 3:
+        return problem("clock", f"{said}: workers would take each other for dead", fix)
+    if off > SKEW:
+        return warning("clock", said, fix)
+    return ok("clock", f"agrees with {whose}")
+
+
+def check_tallies(installation: Installation) -> Iterator[Finding]:
+    """Recount tasks, calls, tokens and money, and compare with the tallies."""
+    if installation.fix:
+        found = _correct_tallies(installation)
+    else:
+        with installation.ledger.snapshot() as tx:
+            found = tx.checks.miscounts()
+    for run, miscounts in _by_run(found):
+        differences = _differences(miscounts)
+        if installation.fix:
+            yield warning("tallies", f"run {run} was miscounted, and is corrected: {differences}")
+        else:
+            cure = "`quire doctor --fix` corrects that; please report it"
+            yield problem("tallies", f"run {run} was miscounted: {differences}", cure)
+    if not found:
+        yield ok("tallies", "a recount of every run agrees with them")
+
+
+def _correct_tallies(installation: Installation) -> list[Miscount]:
+    """Append correcting tallies, with a line in each run's history, in one transaction."""
+    with installation.ledger.transaction() as tx:
+        found = tx.checks.correct_tallies()
+        for run, miscounts in _by_run(found):
+            detail = f"the tallies were corrected: {_differences(miscounts)}"
+            tx.events.add_event(run, "recounted", detail, installation.runtime.now())
+    return found
+
+
+def _by_run(found: Iterable[Miscount]) -> list[tuple[RunId, list[Miscount]]]:
+    runs: dict[RunId, list[Miscount]] = defaultdict(list)
+    for miscount in found:
+        runs[miscount.run_id].append(miscount)
+    return sorted(runs.items())
+
+
+def _differences(miscounts: list[Miscount]) -> str:
+    examples = [
+        f"{miscount.what} {miscount.tallied:,} instead of {miscount.truth:,}"
+        for miscount in miscounts[:MOST_EXAMPLES]
+    ]
+    return ", ".join(examples) + _and_more(len(miscounts) - MOST_EXAMPLES)
+
+
+def _and_more(number: int) -> str:
+    return f" (and {number} more)" if number > 0 else ""
+
+
+def _database_name(opened: Ledger, facts: DatabaseFacts) -> str:
+    if opened.dialect == "sqlite":
+        return f"SQLite {facts.version} at {opened.url}"
+    where = opened.url.rpartition("@")[2].partition("?")[0]  # never the password
+    return f"PostgreSQL {facts.version} at {where.removeprefix('postgresql://')}"
+
+
+def _log_size(path: str) -> int:
+    try:
+        return os.stat(Path(f"{path}-wal")).st_size
+    except OSError:
+        return 0
+
+
+def _connection_findings(facts: DatabaseFacts) -> Iterator[Finding]:
+    used, most = facts.connections, facts.most_connections
+    if used is None or most is None:
+        return
+    said = f"{plural(used, 'connection')} of {most:,} in use"
+    if used * 100 > most * CROWDED_PERCENT:
+        yield warning("ledger", said, "raise max_connections, or run fewer workers")
+    else:
+        yield ok("ledger", said)

@@ -1,0 +1,346 @@
+"""Checks of providers: which are used, with which key each is called, whether they answer."""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from statistics import median
+from types import MappingProxyType
+from typing import NamedTuple
+
+import aiohttp
+
+from quire.accounts.account_choice import AccountChoice, choose_accounts
+from quire.accounts.credentials import KnownKey, check_box, list_keys, stored_credentials
+from quire.accounts.encryption import Box, open_box, secret_key_place
+from quire.accounts.key_search import KEY_VARIABLES, KeySearch, key_doubt, search_keys
+from quire.dispatch.runtime import Runtime
+from quire.domain.accounts import Account, label_credential
+from quire.domain.errors import Error
+from quire.domain.states import CREDENTIAL
+from quire.domain.version import VERSION
+from quire.engine.doctor.findings import (
+    Finding,
+    Installation,
+    finding_of_error,
+    ok,
+    problem,
+    warning,
+)
+from quire.engine.doctor.ledger_checks import skew_finding, trial_transaction
+from quire.engine.keys import box_opener
+from quire.ledger.ledger import Transaction
+from quire.providers import anthropic, gemini
+from quire.providers.catalog import facts_from_tables, find_model
+from quire.providers.key_check import KeyCheck, check_keys
+from quire.providers.model_facts import OWN_MACHINE, provider_of
+from quire.providers.network_errors import FAILURES, explain, host_of
+from quire.providers.vendors import PROFILES
+from quire.settings import base_url
+
+SIMULATED = "simulated"
+
+
+class ProviderUse(NamedTuple):
+    """A provider, at the place of one of its models if that has its own."""
+
+    provider: str
+    url: str = ""
+    needed: bool = False  # by the model of choice, or by a run that is going on
+
+
+def providers_in_use(installation: Installation, tx: Transaction) -> list[ProviderUse]:
+    """Every provider that has a key, is named in the settings, or is asked by a running run."""
+    settings = installation.settings
+    needed = [
+        *_used_by_runs(tx),
+        *_used_by_models([settings.model] if settings.model else [], installation),
+    ]
+    named = _used_by_models([*settings.aliases, *settings.models], installation)
+    places: dict[tuple[str, str], bool] = {(use.provider, use.url): True for use in needed}
+    others = [
+        *named,
+        *(ProviderUse(name) for name in settings.providers),
+        *(
+            ProviderUse(credential.provider)
+            for credential in stored_credentials(tx.credentials.list_credentials())
+        ),
+        *(ProviderUse(name) for name in KEY_VARIABLES if _has_outside_key(name, installation)),
+        *(ProviderUse(name) for name in OWN_MACHINE if _has_address(name, installation)),
+    ]
+    for other in others:
+        places.setdefault((other.provider, other.url), False)
+    return [
+        ProviderUse(provider, url, needed)
+        for (provider, url), needed in sorted(places.items())
+        if provider != SIMULATED and (url or not _only_elsewhere(provider, places, installation))
+    ]
+
+
+def _used_by_runs(tx: Transaction) -> Iterator[ProviderUse]:
+    for wish in tx.runs.running_wishes():
+        for facts in tx.runs.models_of_run(tx.runs.must_get_run(wish.run_id)):
+            yield ProviderUse(facts.provider, facts.wire.url)
+
+
+def _used_by_models(names: Iterable[str], installation: Installation) -> list[ProviderUse]:
+    """Models by their names; one that there is not is another check's business."""
+    settings = installation.settings
+    found = []
+    for name in names:
+        try:
+            facts = find_model(name, facts_from_tables(settings.models), settings.aliases)
+        except Error:
+            provider = provider_of(settings.aliases.get(name, name))
+            found += [ProviderUse(provider)] if provider in KEY_VARIABLES else []
+        else:
+            found.append(ProviderUse(facts.provider, facts.wire.url))
+    return found
+
+
+def _has_outside_key(provider: str, installation: Installation) -> bool:
+    """Whether there is a key of it outside; what Google finds by itself is not looked for."""
+    try:
+        key_search = search_keys(provider, installation.settings, installation.environment)
+    except Error:
+        return True  # what is said about it cannot be used: that is worth a line
+    return bool(key_search.without_default_credentials().keys or key_search.problem)
+
+
+def _has_address(provider: str, installation: Installation) -> bool:
+    try:
+        return bool(base_url(installation.settings, provider, installation.environment))
+    except Error:
+        return True
+
+
+def _only_elsewhere(
+    provider: str, places: Iterable[tuple[str, str]], installation: Installation
+) -> bool:
+    """Whether a provider without a usual place is found only where its models say."""
+    elsewhere = any(place == provider and url for place, url in places)
+    return elsewhere and not _has_address(provider, installation)
+
+
+class ProviderAccess(NamedTuple):
+    """As whom a provider would be called, or why it could not be."""
+
+    use: ProviderUse
+    account: Account | None
+    problem: str
+    marked: tuple[KnownKey, ...]  # keys that were refused before
+
+
+def provider_accesses(installation: Installation) -> list[ProviderAccess]:
+    """Choose accounts as a worker would, and leave no trace of that."""
+    box = box_opener(installation.settings, installation.environment)
+    with trial_transaction(installation.ledger) as tx:
+        return [
+            _provider_access(tx, box, installation, concern)
+            for concern in providers_in_use(installation, tx)
+        ]
+
+
+def check_key_choice(installation: Installation) -> Iterator[Finding]:
+    """Which key each provider would be called with."""
+    found = provider_accesses(installation)
+    for access in found:
+        yield _access_finding(access)
+        yield from _doubts(access)
+        for known in access.marked:
+            shown = label_credential(known.source, known.name, known.tail)
+            yield warning(
+                "keys",
+                f"{known.provider}: {shown} is marked {known.state} ({known.reason})",
+                f"`quire keys test {known.provider}` tries it again",
+            )
+    if not found:
+        yield ok("keys", "there are none; `quire keys add PROVIDER` keeps one")
+
+
+def check_secret_key(installation: Installation) -> Iterator[Finding]:
+    """Whether stored keys can be opened, and only by their owner."""
+    place = secret_key_place(installation.environment, Path.cwd(), installation.settings.ledger)
+    with installation.ledger.snapshot() as tx:
+        kept = len(stored_credentials(tx.credentials.list_credentials()))
+        if not kept and not place.secret and not place.path.exists():
+            yield ok("keys", "none is stored, so nothing guards them")
+            return
+        try:
+            check_box(tx, open_box(place))
+        except Error as error:
+            found = finding_of_error("keys", error)
+            yield found if kept else warning("keys", found.message, found.fix)
+            return
+    where = "QUIRE_SECRET_KEY" if place.secret else str(place.path)
+    yield ok("keys", f"{kept} stored, guarded by {where}, which is its owner's alone")
+
+
+def _provider_access(
+    tx: Transaction, box: Callable[[], Box], installation: Installation, use: ProviderUse
+) -> ProviderAccess:
+    try:
+        key_search = search_keys(
+            use.provider, installation.settings, installation.environment, use.url
+        )
+    except Error as error:
+        return ProviderAccess(use, None, str(error), ())
+    chosen = _choose_account(tx, box, key_search, installation)
+    known = list_keys(tx, [key_search])
+    marked = tuple(
+        model
+        for model in known
+        if model.provider == use.provider and model.state != CREDENTIAL.start
+    )
+    account = chosen.accounts[0] if chosen.accounts else None
+    return ProviderAccess(use, account, chosen.problem, marked)
+
+
+def _choose_account(
+    tx: Transaction, box: Callable[[], Box], key_search: KeySearch, installation: Installation
+) -> AccountChoice:
+    try:
+        return choose_accounts(tx, box, key_search, installation.runtime.now())
+    except Error as error:
+        return AccountChoice((), str(error))
+
+
+def _access_finding(access: ProviderAccess) -> Finding:
+    name = access.use.provider
+    if access.account is None:
+        said, _, fix = access.problem.partition("; ")
+        missing = f"{name}: {said}".replace(f"{name}: {name}", name)
+        return (problem if access.use.needed else warning)("keys", missing, fix)
+    if not access.account.credential:
+        return ok("keys", f"{name}: no key, and none is needed")
+    return ok("keys", f"{name}: {access.account.credential}")
+
+
+def _doubts(access: ProviderAccess) -> Iterator[Finding]:
+    if access.account is not None and access.account.key and not access.account.base_url:
+        doubted = key_doubt(access.use.provider, access.account.key)
+        if doubted:
+            shown = f"{access.use.provider}: {access.account.credential}"
+            yield warning("keys", f"{shown}: {doubted}", f"`quire keys test {access.use.provider}`")
+
+
+SECONDS = 8.0
+_SECOND = 1.0  # what a Date header leaves in doubt: it names whole seconds
+
+_HOMES: Mapping[str, str] = MappingProxyType(
+    {
+        "anthropic": anthropic.BASE_URL,
+        "gemini": gemini.BASE_URL,
+        "vertex": "https://aiplatform.googleapis.com",
+    }
+)
+_START_COMMANDS: Mapping[str, str] = MappingProxyType(
+    {
+        "ollama": "`ollama serve`",
+        "vllm": "`vllm serve MODEL`",
+        "llamacpp": "`llama-server -m MODEL.gguf`",
+        "lmstudio": "`lms server start`",
+        "local": "`quire local serve`",
+    }
+)
+
+
+class Ping(NamedTuple):
+    """Who opened when somebody without a key came to a door."""
+
+    problem: str = ""  # nobody did
+    skew: float | None = None  # seconds that our clock is ahead of theirs
+    doubt: float = 0.0  # seconds that the skew may be off
+
+
+def check_reachability(installation: Installation) -> Iterator[Finding]:
+    """Try every key with a call that costs nothing; and compare clocks on the way."""
+    asked = [access for access in provider_accesses(installation) if access.account is not None]
+    if installation.offline or not asked:
+        yield ok("reach", "nobody was asked" + (" (--offline)" if installation.offline else ""))
+        return
+    accounts = [access.account for access in asked if access.account is not None]
+    probes, pings = asyncio.run(_probe_and_ping(accounts, installation.runtime))
+    for access, probe, ping in zip(asked, probes, pings, strict=True):
+        yield _reach_finding(access, probe, ping)
+    known = [item for item in pings if item.skew is not None]
+    if known:
+        skew = median(item.skew or 0.0 for item in known)
+        doubt = max(item.doubt for item in known)
+        yield skew_finding(skew, doubt, "the providers'", installation.settings.lease)
+
+
+async def _probe_and_ping(
+    accounts: Sequence[Account], runtime: Runtime
+) -> tuple[list[KeyCheck], list[Ping]]:
+    async with asyncio.TaskGroup() as group:
+        probes = group.create_task(check_keys(accounts, SECONDS))
+        pings = group.create_task(_ping_all(accounts, runtime))
+    return probes.result(), pings.result()
+
+
+async def _ping_all(accounts: Sequence[Account], runtime: Runtime) -> list[Ping]:
+    """Ask without a key, only to see whether somebody answers, and what time it is there."""
+    async with aiohttp.ClientSession(
+        timeout=aiohttp.ClientTimeout(total=SECONDS),
+        connector=aiohttp.TCPConnector(ssl=ssl.create_default_context()),
+        trust_env=True,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"User-Agent": f"quire/{VERSION}"},
+    ) as session:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(_ping(account, session, runtime)) for account in accounts]
+        return [task.result() for task in tasks]
+
+
+async def _ping(account: Account, session: aiohttp.ClientSession, runtime: Runtime) -> Ping:
+    url = _home_url(account)
+    start = _START_COMMANDS.get(account.provider)
+    before = runtime.now()
+    try:
+        async with session.get(url, allow_redirects=False) as response:
+            date_header = response.headers.get("Date", "")
+    except FAILURES as error:
+        return Ping(str(explain(error, url, f"start it with {start}" if start else "")))
+    return ping_from_date(date_header, before, runtime.now())
+
+
+def ping_from_date(date_header: str, before: datetime, after: datetime) -> Ping:
+    """How far our clock is ahead of one that said so at some moment between two."""
+    try:
+        theirs = parsedate_to_datetime(date_header)
+        middle = before + (after - before) / 2
+        skew = (middle - theirs).total_seconds() - _SECOND / 2
+    except (TypeError, ValueError):  # no date, or none with a zone
+        return Ping()
+    return Ping("", skew, _SECOND / 2 + (after - before).total_seconds() / 2)
+
+
+def _home_url(account: Account) -> str:
+    usual = PROFILES[account.provider].base_url if account.provider in PROFILES else ""
+    return account.base_url or _HOMES.get(account.provider, usual)
+
+
+def _reach_finding(access: ProviderAccess, probe: KeyCheck, ping: Ping) -> Finding:
+    name, account = access.use.provider, access.account
+    assert account is not None
+    bad = problem if access.use.needed else warning
+    place = host_of(_home_url(account))
+    if ping.problem:
+        said, _, fix = ping.problem.partition("; ")
+        return bad("reach", f"{name}: {said}", fix)
+    if probe.state in ("invalid", "spent"):
+        said = f"{name}: {account.credential or 'without a key'}: {probe.message}"
+        return bad(
+            "reach", said, f"`quire keys add {name}`; `quire keys test {name}` marks this one"
+        )
+    if probe.state == "valid":
+        by = f"{account.credential} is accepted" if account.credential else "answers"
+        return ok("reach", f"{name}: {by} ({place})")
+    if "a run will tell" in probe.message:
+        untold = "; whether it takes the key, a run will tell" if account.credential else ""
+        return ok("reach", f"{name}: {place} answers{untold}")
+    kind = ok if name in OWN_MACHINE else warning
+    return kind("reach", f"{name}: {probe.message}")

@@ -1,0 +1,211 @@
+"""Experiments become runs, and runs become what tables and reports are made from."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from quire.domain.data import NOTHING, Json
+from quire.domain.documents import Document, ParsedDocument
+from quire.domain.errors import NotFound, UsageError
+from quire.domain.ids import DocumentId, RunId, TaskId
+from quire.domain.recipes import Recipe
+from quire.domain.runs import Run
+from quire.engine.engine import Engine
+from quire.engine.recipe_forecasts import RecipePlan
+from quire.engine.run_handle import RunHandle
+from quire.engine.settings_checks import own_models
+from quire.kits.judge.experiment import (
+    EXPERIMENT,
+    Experiment,
+    document_of,
+    experiment_from_json,
+    experiment_to_json,
+    with_names,
+)
+from quire.kits.judge.experiment_file import read_experiment
+from quire.kits.judge.experiment_rows import ExperimentRows, TaskRow
+from quire.kits.judge.recipe import SCORE_GEN, recipe_of
+from quire.ledger.ledger import Transaction
+from quire.ledger.tables.results import TaskOutcome
+from quire.providers.catalog import find_model
+
+RUNS_SEARCHED = 10_000  # for the newest one of an experiment
+
+
+class ExperimentRun(NamedTuple):
+    """A run of an experiment, as it was told."""
+
+    run: Run
+    experiment: Experiment
+    documents: tuple[DocumentId, ...]  # of the evidence, piece by piece
+
+
+def start_experiment(
+    engine: Engine,
+    path: str | Path,
+    *,
+    limit: int | None = None,
+    new: bool = False,
+    **policy: Json,
+) -> RunHandle:
+    """Start the run of an experiment's file, or go on with it; `wait` does the work."""
+    experiment = _load_experiment(engine, Path(path))
+    documents = engine.add_parsed(map(document_of, experiment.evidence))
+    options: dict[str, Any] = policy
+    return engine.run_recipe(
+        _experiment_recipe(experiment), over=documents, limit=limit, new=new, **options
+    )
+
+
+def plan_experiment(engine: Engine, path: str | Path, **policy: Json) -> RecipePlan:
+    """Forecast the run of an experiment's file; its evidence is read, and not taken in."""
+    experiment = _load_experiment(engine, Path(path))
+    now = engine.runtime.now()
+    evidence = map(document_of, experiment.evidence)
+    documents = [_unstored_document(no, document, now) for no, document in enumerate(evidence)]
+    return engine.plan_documents(_experiment_recipe(experiment), documents, **policy)
+
+
+def find_experiment_run(engine: Engine, name: str | None = None) -> RunId:
+    """The run that is meant: by number, the newest of an experiment's file, or the newest."""
+    if name is None:
+        for run, _ in _experiment_runs(engine):
+            return run
+        raise NotFound("no experiment was run yet; `quire judge run FILE` runs one")
+    if name.isascii() and name.isdigit():
+        return experiment_run(engine, RunId(int(name))).run.id
+    experiment = _load_experiment(engine, Path(name))
+    wanted = experiment_to_json(experiment)
+    others: list[RunId] = []
+    for run, facts in _experiment_runs(engine):
+        if facts == wanted:
+            return run
+        if facts.get("experiment_tag") == experiment.experiment_tag:
+            others.append(run)
+    if others:
+        raise NotFound(
+            f"{name} was changed since run {others[0]}, and is not yet run as it is now:"
+            f" name that run by its number, or `quire judge run {name}`"
+        )
+    raise NotFound(f"there is no run of {name} yet; `quire judge run {name}` starts one")
+
+
+def experiment_run(engine: Engine, run: RunId) -> ExperimentRun:
+    """A run with the experiment it was told, whatever has become of the file."""
+    with engine.ledger.snapshot() as tx:
+        return _experiment_run(tx, run)
+
+
+def rows_of(engine: Engine, run: RunId) -> ExperimentRows:
+    """What became of every task of an experiment's run."""
+    with engine.ledger.snapshot() as tx:
+        found = _experiment_run(tx, run)
+        names = [model.name for model in tx.runs.models_of_run(found.run)]
+        shown = tx.outcomes.documents_shown_in_run(run)
+        tasks = [
+            _stage_row(outcome, names, shown)
+            for outcome in tx.outcomes.outcomes_of_run(run)
+            if not _is_purged(outcome)
+        ]
+    return ExperimentRows(
+        experiment=found.experiment,
+        documents=found.documents,
+        tasks=tasks,
+        status=found.run.state,
+        updated_at=found.run.ended_at or engine.runtime.now(),
+        run_id=run,
+    )
+
+
+def _experiment_recipe(experiment: Experiment) -> Recipe:
+    """The recipe of an experiment, with all that the run is to remember of it."""
+    return replace(recipe_of(experiment), facts={EXPERIMENT: experiment_to_json(experiment)})
+
+
+def _unstored_document(number: int, source: ParsedDocument, now: datetime) -> Document:
+    """A source as a document that is in no ledger: its number counts only here."""
+    blocks = list(source.blocks)
+    return Document(
+        id=DocumentId(number),
+        source_uid=source.source_uid,
+        source_type=source.source_type,
+        source_filesize=source.source_filesize,
+        source_total_characters=source.source_total_characters,
+        source_locator=source.source_locator,
+        title=source.title,
+        uploaded_at=now,
+        conv_uid=source.conv_uid,
+        conv_parsing_tool=source.parsing_tool,
+        conv_representation_type=source.representation_type,
+        conv_total_blocks=len(blocks),
+        conv_block_type_freq=dict(Counter(block.type.value for block in blocks)),
+        conv_total_characters=sum(len(block.content) for block in blocks),
+    )
+
+
+def _load_experiment(engine: Engine, path: Path) -> Experiment:
+    """An experiment's file, its models under the names that the ledger knows them by."""
+    experiment = read_experiment(path)
+    own, aliases = own_models(engine.settings.models), engine.settings.aliases
+    given = (*experiment.models, *filter(None, [experiment.view_model]))
+    names = {name: find_model(name, own, aliases).name for name in given}
+    for model in experiment.models:
+        same = [name for name in experiment.models if names[name] == names[model]]
+        if len(same) > 1:
+            raise UsageError(f"{path}: models {' and '.join(same)} are the same: {names[model]}")
+    return with_names(experiment, names)
+
+
+def _experiment_runs(engine: Engine) -> Iterator[tuple[RunId, Mapping[str, Json]]]:
+    """The runs of experiments, the newest first, with what each was told."""
+    for run in engine.runs(RUNS_SEARCHED):
+        facts = _experiment_facts(run)
+        if facts is not None:
+            yield run.id, facts
+
+
+def _experiment_facts(run: Run) -> Mapping[str, Json] | None:
+    facts = run.recipe.get("facts")
+    own = facts.get(EXPERIMENT) if isinstance(facts, Mapping) else None
+    return own if isinstance(own, Mapping) else None
+
+
+def _experiment_run(tx: Transaction, number: RunId) -> ExperimentRun:
+    run = tx.runs.must_get_run(number)
+    facts = _experiment_facts(run)
+    if facts is None:
+        raise UsageError(f"run {number} is not an experiment's; `quire export {number}` exports it")
+    documents = tuple(tx.outcomes.all_documents_of_run(number))
+    texts = tx.subjects.document_texts(documents)
+    experiment = experiment_from_json(facts, [texts.get(document, "") for document in documents])
+    return ExperimentRun(run, experiment, documents)
+
+
+def _is_purged(outcome: TaskOutcome) -> bool:
+    """Whether nobody knows any more which evidence a score was about."""
+    return outcome.stage == SCORE_GEN and outcome.part is None
+
+
+def _stage_row(
+    outcome: TaskOutcome, models: list[str], shown: Mapping[TaskId, tuple[DocumentId, ...]]
+) -> TaskRow:
+    own = () if outcome.document_id is None else (outcome.document_id,)
+    return TaskRow(
+        task_id=outcome.task_id,
+        stage=outcome.stage,
+        state=outcome.state,
+        model=models[outcome.model_no],
+        sample=outcome.sample,
+        part=json.loads(outcome.part) if outcome.part else NOTHING,
+        documents=shown.get(outcome.task_id, own),
+        of=outcome.of,
+        attempts=outcome.tries + (outcome.result_id is not None),
+        error=outcome.error or "",
+        data=json.loads(outcome.data) if outcome.data else None,
+        answer=outcome.answer,
+        message_id=f"attempt-{outcome.attempt_id}" if outcome.attempt_id else "",
+    )

@@ -1,0 +1,289 @@
+"""Probes: sampled blocks asked alone, alone again and packed, and the pack size that follows."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol
+
+from quire.dispatch.runtime import Runtime
+from quire.domain.data import Json, canonical_json
+from quire.domain.errors import Conflict, UsageError
+from quire.domain.ids import DocumentId, RunId
+from quire.domain.runs import HoldKind, Progress
+from quire.engine.orders import SchemaOrder
+from quire.engine.probe_report import ProbeReport, ProbeRun, ProbeSpec, make_report
+from quire.ledger.ledger import Ledger, Transaction
+from quire.ledger.tables.runs import ProbeQuestion
+from quire.pipeline.answers.progress import is_at_rest
+from quire.pipeline.commands.start import BlockSample, RunOrder, run_key, start
+from quire.plan.job_forecasts import Variant, forecast
+from quire.plan.pack_probe import DocumentBlocks, blocks_to_draw, draw_blocks, largest_content
+from quire.plan.sizing import pack_cap
+
+PROBE_SOURCE = "probe"  # where a run's pack size came from
+
+
+def with_probed_size(ledger: Ledger, order: SchemaOrder) -> SchemaOrder:
+    """Put the recommended pack size where one was asked for; whoever gave a number keeps it."""
+    if not order.policy.probed:
+        return order
+    with ledger.snapshot() as tx:
+        found = tx.runs.probes.newest_probe(_question(order))
+    if found is None:
+        schema, model = order.recipe.stages[0].record.ref, order.facts.name
+        raise UsageError(
+            f"no probe of {schema} with {model} yet:"
+            f" `quire probe --schema {schema} --model {model}`"
+        )
+    return replace(order, policy=order.policy.with_pack_size(found.size, PROBE_SOURCE))
+
+
+def store_probe_result(
+    ledger: Ledger, order: SchemaOrder, size: int, report: Mapping[str, Json], now: datetime
+) -> None:
+    """Keep what a probe found; the same found again is kept once."""
+    question = _question(order)
+    with ledger.transaction() as tx:
+        known = tx.runs.probes.newest_probe(question)
+        if known is None or (known.size, known.report) != (size, report):
+            tx.runs.probes.add_probe(question, size, report, now)
+
+
+def _question(order: SchemaOrder) -> ProbeQuestion:
+    stage = order.recipe.stages[0]
+    return ProbeQuestion(stage.record.uid, order.facts.name, canonical_json(stage.params.as_json()))
+
+
+class HasOrder(Protocol):
+    """What a plan tells a probe."""
+
+    @property
+    def order(self) -> SchemaOrder: ...
+
+
+class ProbeHost(Protocol):
+    """What a probe needs of its engine."""
+
+    ledger: Ledger
+    runtime: Runtime
+
+    def plan(self, *, schema: Any, model: str | None, over: Any, **policy: Json) -> HasOrder: ...
+    def progress(self, run: RunId, /) -> Progress: ...
+    def drive(self, run: RunId, watch: Callable[[Progress], None] | None = None, /) -> Progress: ...
+
+
+class ProbeTurn(NamedTuple):
+    """One run of a probe, before it is made."""
+
+    size: int
+    turn: int  # 2: alone, once more
+    forecast: Variant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbePlan:
+    """A probe before anything of it is spent."""
+
+    spec: ProbeSpec
+    order: SchemaOrder
+    inputs: tuple[tuple[DocumentId, str], ...]  # the documents of which blocks were drawn
+    blocks: tuple[tuple[int, int], ...]  # ordinal of the document, index of the block
+    available: int  # blocks that could have been drawn
+    turns: tuple[ProbeTurn, ...]  # alone, alone again, then packed, from small to large
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeOutcome:
+    """What became of a probe: a report, or the run that it waits for."""
+
+    report: ProbeReport | None
+    stopped: Progress | None = None
+
+
+class _SampledBlocks(NamedTuple):
+    inputs: tuple[tuple[DocumentId, str], ...]
+    blocks: tuple[tuple[int, int], ...]
+    sizes: list[int]  # of the blocks' contents as JSON
+    available: int
+
+
+def probe(
+    engine: ProbeHost,
+    spec: ProbeSpec,
+    *,
+    schema: Any,
+    model: str | None = None,
+    over: Iterable[DocumentId] | None = None,
+    **policy: Json,
+) -> ProbeReport:
+    """Find out how many blocks may share a call; asked again, it pays nothing twice."""
+    planned = plan_probe(engine, spec, schema=schema, model=model, over=over, **policy)
+    probed = run_probe(engine, planned, lambda _turn, run: engine.drive(run))
+    if probed.report is None:
+        assert probed.stopped is not None
+        raise Conflict(stop_reason(probed.stopped))
+    return probed.report
+
+
+def plan_probe(
+    engine: ProbeHost,
+    spec: ProbeSpec,
+    *,
+    schema: Any,
+    model: str | None = None,
+    over: Iterable[DocumentId] | None = None,
+    **policy: Json,
+) -> ProbePlan:
+    """Draw the sample and say what the probe will cost; spends nothing."""
+    wanted = None if over is None else list(over)
+    alone: dict[str, Json] = {**policy, "pack_size": 1, "packing": True}
+    order = engine.plan(schema=schema, model=model, over=wanted, **alone).order
+    with engine.ledger.snapshot() as tx:
+        names = [
+            name for name in tx.documents.document_names() if wanted is None or name[0] in wanted
+        ]
+        sampled = _sample(tx, names, order, spec)
+    turns = _turns(order, sampled, spec.sizes)
+    return ProbePlan(
+        spec=spec,
+        order=order,
+        inputs=sampled.inputs,
+        blocks=sampled.blocks,
+        available=sampled.available,
+        turns=turns,
+    )
+
+
+def run_probe(
+    engine: ProbeHost, planned: ProbePlan, drive: Callable[[ProbeTurn, RunId], Progress]
+) -> ProbeOutcome:
+    """Make the probe's runs one after the other, or go on with them, and compare their answers.
+
+    A run that is held stops the probe, but for too many failures in packs: that is a finding.
+    """
+    finished: list[ProbeRun] = []
+    for turn in planned.turns:
+        run = _start_turn(engine, planned, turn)
+        now = engine.progress(run)
+        if not is_at_rest(now):
+            now = drive(turn, run)
+        if not _is_over(now, turn):
+            return ProbeOutcome(report=None, stopped=now)
+        finished.append(ProbeRun(turn.size, turn.turn, now))
+    report = make_report(engine.ledger, planned.order, planned.spec, planned.available, finished)
+    store_probe_result(
+        engine.ledger, planned.order, report.size, report.as_json(), engine.runtime.now()
+    )
+    return ProbeOutcome(report=report)
+
+
+def unfinished_turns(engine: ProbeHost, planned: ProbePlan) -> list[ProbeTurn]:
+    """The runs of a probe that still cost something; those that are done are not made again."""
+    with engine.ledger.snapshot() as tx:
+        known = [
+            tx.runs.newest_run_of_key(run_key(_turn_order(planned, turn))) for turn in planned.turns
+        ]
+        runs = [None if run is None else tx.runs.get_run(run) for run in known]
+    return [
+        turn
+        for turn, run in zip(planned.turns, runs, strict=True)
+        if run is None or run.state != "finished"
+    ]
+
+
+def stop_reason(now: Progress) -> str:
+    """Say which run a probe waits for, and how it goes on."""
+    run = now.run_id
+    if now.state == "cancelled":
+        return f"run {run} of the probe was cancelled; the same probe asks its questions again"
+    for hold in now.holds:
+        return (
+            f"run {run} of the probe is held ({hold.kind.value}): {hold.detail};"
+            f" then `quire resume {run}` and the same probe go on"
+        )
+    return f"run {run} of the probe is not at its end; the same probe goes on"
+
+
+def _sample(
+    tx: Transaction, names: Sequence[tuple[DocumentId, str]], order: SchemaOrder, spec: ProbeSpec
+) -> _SampledBlocks:
+    """Draw blocks of the documents; a block that fits no call cannot be asked about at all."""
+    most = largest_content(order.recipe.stages[0], order.facts, order.policy.policy)
+    uids = dict(names)
+    counted = tx.documents.count_fitting_blocks([*uids], most)
+    countable = [DocumentBlocks(uids[document], count) for document, count in counted]
+    share = blocks_to_draw(countable, spec.sample, spec.seed)
+    inputs: list[tuple[DocumentId, str]] = []
+    blocks: list[tuple[int, int]] = []
+    sizes: list[int] = []
+    for document, _ in counted:
+        uid = uids[document]
+        if share[uid]:
+            drawn = draw_blocks(
+                uid, tx.documents.fitting_blocks(document, most), share[uid], spec.seed
+            )
+            blocks += [(len(inputs), block.block_index) for block in drawn]
+            sizes += [block.json_bytes for block in drawn]
+            inputs.append((document, uid))
+    if not blocks:
+        raise UsageError(f"there is nothing to probe: no block fits a call to {order.facts.name}")
+    return _SampledBlocks(
+        tuple(inputs),
+        tuple(blocks),
+        sizes,
+        sum(document_blocks.blocks for document_blocks in countable),
+    )
+
+
+def _turns(
+    order: SchemaOrder, sampled: _SampledBlocks, sizes: Sequence[int]
+) -> tuple[ProbeTurn, ...]:
+    """The runs of a probe; a size that makes no fewer calls than a smaller one is left out.
+
+    It would be paid for and show nothing: the schema, the window or the sample bind first.
+    """
+    stage, facts, policy = order.recipe.stages[0], order.facts, order.policy.policy
+
+    def forecast_of(size: int) -> Variant:
+        return forecast(sampled.sizes, stage, facts, replace(policy, pack_size=size)).expected
+
+    alone = forecast_of(1)
+    turns = [ProbeTurn(1, 1, alone), ProbeTurn(1, 2, alone)]
+    caps = {pack_cap(stage, replace(policy, pack_size=size)) for size in sizes}
+    for size in sorted({min(cap, len(sampled.blocks)) for cap in caps} - {1}):
+        packed = forecast_of(size)
+        if packed.requests < turns[-1].forecast.requests:
+            turns.append(ProbeTurn(size, 1, packed))
+    if len(turns) == 2:
+        raise UsageError(f"there is nothing to probe: {_no_turns_reason(order, sampled)}")
+    return tuple(turns)
+
+
+def _no_turns_reason(order: SchemaOrder, sampled: _SampledBlocks) -> str:
+    if len(sampled.blocks) == 1:
+        return "there is only one block to ask about"
+    if order.recipe.stages[0].max_batch_size == 1:
+        return "the schema's max_batch_size is 1"
+    return f"no two of these blocks fit one call to {order.facts.name}"
+
+
+def _start_turn(engine: ProbeHost, planned: ProbePlan, turn: ProbeTurn) -> RunId:
+    with engine.ledger.transaction() as tx:
+        return start(tx, _turn_order(planned, turn), engine.runtime.now()).run_id
+
+
+def _turn_order(planned: ProbePlan, turn: ProbeTurn) -> RunOrder:
+    return RunOrder(
+        recipe=planned.order.recipe,
+        facts=planned.order.facts,
+        policy=planned.order.policy.with_pack_size(turn.size, PROBE_SOURCE),
+        inputs=planned.inputs,
+        sample=BlockSample(planned.blocks, turn.turn),
+    )
+
+
+def _is_over(now: Progress, turn: ProbeTurn) -> bool:
+    if now.state == "running":
+        held = {hold.kind for hold in now.holds}
+        return turn.size > 1 and held == {HoldKind.FAILURES}
+    return now.state == "finished"

@@ -1,0 +1,345 @@
+"""Queries: what people ask the ledger: status, stalls, failures, prompts, requests."""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import NamedTuple
+
+from quire.dispatch.runtime import Runtime
+from quire.dispatch.sweeper import living_workers
+from quire.domain.data import JsonObject
+from quire.domain.documents import Document
+from quire.domain.errors import NotFound, UsageError
+from quire.domain.ids import DocumentId, RequestId, RunId, TaskId
+from quire.domain.models import ModelFacts
+from quire.domain.recipes import Schema
+from quire.domain.runs import Event, Progress, StageProgress
+from quire.domain.tasks import Failure, TaskView
+from quire.engine.orders import find_schema
+from quire.engine.request_texts import describe_subject, request_text, text_alone
+from quire.export.result_rows import ExportedBlock, ExportedTask, block_rows, task_rows
+from quire.export.result_selection import (
+    ResultSource,
+    choose_stage,
+    find_result_source,
+    is_block_by_block,
+)
+from quire.ledger.ledger import Ledger, Transaction
+from quire.ledger.tables.views import AttemptView, MemberView, RequestLine, RequestView
+from quire.pipeline.answers.progress import (
+    is_at_rest,
+    is_schema_run,
+    progress,
+    shared_cause,
+    stage_stall_reasons,
+    stall_reasons,
+)
+from quire.pipeline.contexts import Contexts
+from quire.recipes.plugin_registry import Registry
+from quire.settings import Settings
+
+FAILURES = 10_000  # looked at, at most
+MOST_BLOCKERS = 5  # named of those that block others
+_BLOCKING_TASK = re.compile(r"task (\d+)(?= of |, which it reads)")  # of what blocks a task
+
+
+class FailureGroup(NamedTuple):
+    """Failures of one cause."""
+
+    cause: str
+    failures: list[Failure]
+    stage: str = ""
+
+
+class FirstRows(NamedTuple):
+    """The first results of a stage: of blocks where it is about every block, else of tasks."""
+
+    stage: str
+    fields: tuple[str, ...]
+    blocks: list[ExportedBlock] | None = None
+    tasks: Sequence[ExportedTask] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunHead:
+    """What a run was told at its start."""
+
+    id: RunId
+    state: str
+    schema: str  # or the recipe, where it is more than a schema
+    fields: tuple[str, ...]  # of the schema, in its own order; none of a recipe
+    model: ModelFacts
+    policy: JsonObject  # each value with its source
+    started_at: datetime
+    ended_at: datetime | None
+    recipe: str = ""  # its name, where it is more than a schema
+    models: tuple[str, ...] = ()  # that are asked besides
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptView:
+    """Exactly what is or would be sent about a task."""
+
+    task: TaskView
+    request_id: RequestId | None  # None: never sent yet; shown as it would go alone
+    model: str
+    system: str
+    user: str
+    stage: str = ""
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangeView:
+    """One request with its text, attempts, responses and tasks."""
+
+    request: RequestView
+    system: str
+    user: str | None  # None once purged
+    attempts: list[AttemptView]
+    members: list[MemberView]
+
+
+class Queries:
+    """Read-only views of a ledger."""
+
+    def __init__(self, ledger: Ledger, registry: Registry | None = None) -> None:
+        """Look at one ledger."""
+        self._ledger = ledger
+        self.contexts = Contexts(registry)
+
+    def head(self, run: RunId) -> RunHead:
+        """What a run is about."""
+        with self._ledger.snapshot() as tx:
+            source = find_result_source(tx, run)
+        return _head(source)
+
+    def schema(self, name: str) -> Schema:
+        """A kept schema by its name, or by the start of its fingerprint."""
+        with self._ledger.snapshot() as tx:
+            return find_schema(tx, name)
+
+    def is_idle(self) -> bool:
+        """Whether every run is at rest, so that a worker has nothing to do until somebody acts.
+
+        Batches of runs that have ended are collected first: what they answered is paid.
+        """
+        with self._ledger.snapshot() as tx:
+            going = [progress(tx, wish.run_id, self.contexts) for wish in tx.runs.running_wishes()]
+            return (
+                all(map(is_at_rest, going)) and not tx.batch_views.count_uncollected_of_ended_runs()
+            )
+
+    def running_runs(self) -> list[RunId]:
+        """The runs that have not ended."""
+        with self._ledger.snapshot() as tx:
+            return [wish.run_id for wish in tx.runs.running_wishes()]
+
+    def sample(self, run: RunId, only: str, limit: int, stage: str | None = None) -> FirstRows:
+        """The first rows of a run's last stage, or of another: blocks or tasks."""
+        with self._ledger.snapshot() as tx:
+            source = find_result_source(tx, run)
+            wanted = choose_stage(source.recipe, stage)
+            fields = tuple(wanted.schema.properties) if wanted.schema else ()
+            if is_block_by_block(wanted):
+                blocks = islice(block_rows(tx, source, wanted, only), limit)
+                return FirstRows(wanted.name, fields, list(blocks))
+            tasks = islice(task_rows(tx, source, wanted, only), limit)
+            return FirstRows(wanted.name, fields, tasks=list(tasks))
+
+    def documents(self, names: Sequence[str]) -> list[DocumentId]:
+        """Documents by number, title, file name or fingerprint; each name must mean one."""
+        with self._ledger.snapshot() as tx:
+            return [resolve_document(name, tx.documents.match_documents(name)).id for name in names]
+
+    def failures(self, run: RunId, *, blocked: bool = False) -> list[FailureGroup]:
+        """Failed tasks, or blocked ones, by stage and cause, the commonest of a stage first."""
+        found: list[FailureGroup] = []
+        with self._ledger.snapshot() as tx:
+            stages = progress(tx, run, self.contexts).stages
+            for stage in tx.runs.stages_of_run(run):
+                groups: dict[str, list[Failure]] = defaultdict(list)
+                if blocked:
+                    groups |= _Blockers(tx, run, stages).groups(
+                        tx.tasks.blocked_tasks_of_stage(stage.id, FAILURES)
+                    )
+                else:
+                    for failure in tx.tasks.failures_of_stage(stage.id, FAILURES):
+                        groups[shared_cause(stages, failure.error)].append(failure)
+                ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
+                found += [FailureGroup(cause, failed, stage.name) for cause, failed in ordered]
+        return found
+
+    def events(self, run: RunId, limit: int = 50) -> list[Event]:
+        """A run's history."""
+        with self._ledger.snapshot() as tx:
+            return tx.events.events_of_run(run, limit)
+
+    def requests(self, run: RunId, after: int = 0, limit: int = 100) -> list[RequestLine]:
+        """A page of a run's requests."""
+        with self._ledger.snapshot() as tx:
+            return tx.views.list_requests(run, after, limit)
+
+    def prompt(self, task: TaskId) -> PromptView:
+        """Show what was last sent about a task, or what would be."""
+        with self._ledger.snapshot() as tx:
+            view = tx.tasks.get_task(task)
+            if view is None:
+                raise NotFound(f"there is no task {task}; `quire failures RUN` shows some numbers")
+            context = self.contexts.any_of_stage(tx, RunId(view.run_id), view.stage_id)
+            if view.request_id is not None:
+                user = request_text(tx, self.contexts, self._request(tx, view.request_id))
+            else:
+                user = text_alone(tx, context, task)
+        models = [model.name for model in context.spec.models]
+        plain = len(context.spec.stages) == 1 and not context.stage.templated
+        return PromptView(
+            task=view,
+            request_id=view.request_id,
+            model=models[view.model_no],
+            system=context.prefix.system,
+            user=user or "(purged)",
+            stage="" if plain else context.stage.name,
+            about=""
+            if plain
+            else describe_subject(view, models, samples=context.stage.samples > 1),
+        )
+
+    def _request(self, tx: Transaction, request: RequestId) -> RequestView:
+        view = tx.views.get_request(request)
+        if view is None:
+            raise NotFound(f"there is no request {request}; `quire ledger RUN` lists them")
+        return view
+
+    def exchange(self, request: RequestId) -> ExchangeView:
+        """One request and all that became of it."""
+        with self._ledger.snapshot() as tx:
+            view = self._request(tx, request)
+            context = self.contexts.any_of_stage(tx, view.run_id, view.stage_id)
+            return ExchangeView(
+                request=view,
+                system=context.prefix.system,
+                user=request_text(tx, self.contexts, view),
+                attempts=tx.views.attempts_of_request(request),
+                members=tx.views.verdicts_of_request(request),
+            )
+
+
+class _Blockers:
+    """Finds the tasks that block others, through all that are blocked themselves."""
+
+    def __init__(self, tx: Transaction, run: RunId, stages: Sequence[StageProgress]) -> None:
+        self._tx, self._stages = tx, stages
+        self._names = {stage.id: stage.name for stage in tx.runs.stages_of_run(run)}
+        self._views: dict[TaskId, TaskView | None] = {}
+
+    def groups(self, blocked: Sequence[Failure]) -> dict[str, list[Failure]]:
+        """Blocked tasks by what became of those that block them, which are named."""
+        groups: dict[tuple[str, str, str], list[Failure]] = defaultdict(list)
+        blockers: dict[tuple[str, str, str], dict[TaskId, None]] = defaultdict(dict)
+        for failure in blocked:
+            blocker = self._blocker(failure.error)
+            if blocker is None:
+                groups["", "", shared_cause(self._stages, failure.error)].append(failure)
+                continue
+            why = (
+                shared_cause(self._stages, blocker.error or "") if blocker.state == "failed" else ""
+            )
+            key = (self._names.get(blocker.stage_id, ""), blocker.state, why)
+            groups[key].append(failure)
+            blockers[key][blocker.id] = None
+        return {
+            _describe_blockers(key, list(blockers[key])): group for key, group in groups.items()
+        }
+
+    def _blocker(self, error: str) -> TaskView | None:
+        """The last of the chain of tasks that an error of a blocked one begins with."""
+        blocker: TaskView | None = None
+        while match := _BLOCKING_TASK.match(error):
+            blocker = self._view(TaskId(int(match[1]))) or blocker
+            if blocker is None or blocker.id != int(match[1]) or blocker.state != "blocked":
+                break
+            error = blocker.error or ""
+        return blocker
+
+    def _view(self, task: TaskId) -> TaskView | None:
+        if task not in self._views:
+            self._views[task] = self._tx.tasks.get_task(task)
+        return self._views[task]
+
+
+def _describe_blockers(key: tuple[str, str, str], tasks: Sequence[TaskId]) -> str:
+    """What became of the tasks that block others, in words."""
+    stage, state, why = key
+    if not tasks:
+        return why
+    more = len(tasks) - MOST_BLOCKERS
+    named = ", ".join(map(str, tasks[:MOST_BLOCKERS])) + (f" and {more:,} more" if more > 0 else "")
+    several = len(tasks) > 1
+    if state not in ("failed", "cancelled", "blocked"):
+        state = "asked again"
+    became = "failed" if state == "failed" else f"{'are' if several else 'is'} {state}"
+    return f"{stage} task{'s' * several} {named} {became}{f': {why}' if why else ''}"
+
+
+def _head(source: ResultSource) -> RunHead:
+    run, recipe = source.run, source.recipe
+    plain = is_schema_run(run.recipe)
+    return RunHead(
+        id=run.id,
+        state=run.state,
+        schema=recipe.stages[0].record.ref if plain else recipe.name,
+        fields=tuple(recipe.stages[0].record.properties) if plain else (),
+        model=ModelFacts.from_json(run.model),
+        policy=run.policy,
+        started_at=run.created_at,
+        ended_at=run.ended_at,
+        recipe="" if plain else recipe.name,
+        models=source.models[1:],
+    )
+
+
+def resolve_document(name: str, found: Sequence[Document]) -> Document:
+    """The document that a name means, or what is wrong with the name."""
+    if not found:
+        raise NotFound(f"there is no document {name!r}; `quire documents` lists them")
+    if len(found) > 1:
+        titles = ", ".join(f"{document.id} ({document.title})" for document in found)
+        raise UsageError(f"{name!r} means several documents: {titles}; give the number")
+    return found[0]
+
+
+class RunStatus:
+    """What an engine says of runs that do not move."""
+
+    ledger: Ledger
+    settings: Settings
+    queries: Queries
+    runtime: Runtime
+
+    def workers(self, run: RunId | None = None) -> int:
+        """How many workers live; with a run, how many of them serve it."""
+        since = self.runtime.now() - timedelta(seconds=self.settings.lease)
+        with self.ledger.snapshot() as tx:
+            return living_workers(tx, since, run)
+
+    def stall_reasons(self, run: RunId) -> list[str]:
+        """Why a run does not move, if it does not."""
+        workers = self.workers(run)
+        with self.ledger.snapshot() as tx:
+            now = progress(tx, run, self.queries.contexts)
+            said = stall_reasons(tx, now, workers, self.runtime.now())
+            return [*said, *stage_stall_reasons(tx, now, workers)]
+
+
+def run_status(now: Progress, workers: int) -> str:
+    """A run's state in a word, wishes and holds included; stopped: no worker serves it."""
+    if now.cancelling:
+        return "cancelling"
+    if now.held:
+        return "held"
+    idle = workers == 0 or is_at_rest(now)
+    return "stopped" if now.state == "running" and idle else now.state

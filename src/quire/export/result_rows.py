@@ -1,0 +1,265 @@
+"""Result rows: a stage's results block by block or task by task, also flat for data frames."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+import orjson
+
+from quire.domain.data import Json
+from quire.domain.documents import Document
+from quire.domain.ids import DocumentId, RunId, TaskId, block_uid
+from quire.domain.recipes import Stage
+from quire.export.critic_verdicts import (
+    TASK_STATUSES,
+    ExportedVerdict,
+    critic_columns,
+    critic_verdicts,
+    data_columns,
+    json_fragment,
+)
+from quire.export.result_selection import (
+    ALL,
+    ResultSource,
+    check_only,
+    choose_stage,
+    find_result_source,
+    is_block_by_block,
+)
+from quire.ledger.ledger import Ledger, Transaction
+from quire.ledger.tables.results import ExportRow, StageOutcome
+
+BLOCK_STATUSES = {
+    "done": "accepted",
+    "failed": "failed",
+    "cancelled": "cancelled",
+}  # others: pending
+CHUNK_ROWS = 500  # rows whose critics are read at once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedBlock:
+    """One block with what became of it."""
+
+    document: Document
+    row: ExportRow
+    status: str  # accepted, failed, cancelled, pending
+    critics: tuple[ExportedVerdict, ...] = ()
+
+    @property
+    def block_uid(self) -> str:
+        """The block's name outside the ledger."""
+        return block_uid(self.document.conv_uid, self.row.block_index)
+
+    @property
+    def data(self) -> str | None:
+        """The accepted data as JSON; rejected data is never exported."""
+        return self.row.data if self.status == "accepted" else None
+
+
+def run_block_rows(tx: Transaction, run: RunId, only: str = "all") -> Iterator[ExportedBlock]:
+    """Every block of a run's inputs in order, streamed; `only` keeps one status."""
+    source = find_result_source(tx, run)
+    return block_rows(tx, source, choose_stage(source.recipe, None), only)
+
+
+def block_rows(
+    tx: Transaction, source: ResultSource, stage: Stage, only: str
+) -> Iterator[ExportedBlock]:
+    """The same of one stage, with what its critics said."""
+    check_only(only)
+    run = source.run.id
+    documents: dict[DocumentId, Document] = {
+        document.id: document for document in tx.documents.documents_of_run(run)
+    }
+    judged = bool(source.recipe.critics_of(stage.name))
+    found = tx.results.export_rows(run, source.stage_ids[stage.name])
+    while chunk := list(islice(found, CHUNK_ROWS)):
+        tasks = [row.task_id for row in chunk if row.task_id is not None] if judged else []
+        words = tx.exports.critiques_of_tasks(tasks)
+        for row in chunk:
+            status = BLOCK_STATUSES.get(row.state or "", "pending")
+            if row.review_state == "rejected":
+                status = "pending"
+            if only in ("all", status):
+                critics = critic_verdicts(source, words.get(row.task_id, [])) if row.task_id else ()
+                yield ExportedBlock(
+                    document=documents[row.document_id], row=row, status=status, critics=critics
+                )
+
+
+def flat_blocks(
+    tx: Transaction, source: ResultSource, stage: Stage, only: str
+) -> Iterator[dict[str, Json]]:
+    """Rows as a data frame wants them: one flat mapping a block, the schema's fields as columns."""
+    fields = stage.record.properties
+    for row in block_rows(tx, source, stage, only):
+        ours: dict[str, Json] = {
+            "block_uid": row.block_uid,
+            "source": row.document.source_locator,
+            "title": row.document.title,
+            "key": orjson.loads(row.row.locator).get("key"),
+            "block_index": row.row.block_index,
+            "block_type": row.row.block_type,
+            "status": row.status,
+            "error": row.row.error if row.status == "failed" else None,
+        }
+        data = json.loads(row.data) if row.data else {}  # exact beyond 64 bits
+        yield (
+            {f"quire_{name}" if name in fields else name: value for name, value in ours.items()}
+            | {name: data.get(name) for name in fields}
+            | critic_columns(row.critics)
+        )
+
+
+STATUSES_WITH_ERROR = ("failed", "blocked")  # statuses whose error is told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedTask:
+    """One task of a stage with what became of it."""
+
+    stage: str
+    outcome: StageOutcome
+    model: str
+    inputs: tuple[TaskId, ...]
+    attempts: int
+    critics: tuple[ExportedVerdict, ...]
+
+    @property
+    def status(self) -> str:
+        """Accepted, failed, blocked, cancelled, proposed or pending."""
+        if self.outcome.review_state == "rejected":
+            return "pending"
+        return TASK_STATUSES.get(self.outcome.state, "pending")
+
+    @property
+    def data(self) -> Json:
+        """The accepted data; what was not accepted is never exported."""
+        found: Json = json.loads(self.text) if self.text else None  # exact beyond 64 bits
+        return found
+
+    @property
+    def fields(self) -> Mapping[str, Json]:
+        """The same as columns."""
+        return data_columns(self.data)
+
+    @property
+    def text(self) -> str | None:
+        """The same as JSON."""
+        return self.outcome.data if self.status == "accepted" else None
+
+    @property
+    def error(self) -> str | None:
+        """Why there is no data, where that is known."""
+        return self.outcome.error if self.status in STATUSES_WITH_ERROR else None
+
+    @property
+    def block_uid(self) -> str | None:
+        """The name of the block it is about, or comes from."""
+        uid, index = self.outcome.conv_uid, self.outcome.block_index
+        return None if uid is None or index is None else block_uid(uid, index)
+
+    @property
+    def part(self) -> Json:
+        """What its grouping said of it."""
+        found: Json = json.loads(self.outcome.part) if self.outcome.part else None
+        return found
+
+    def as_json(self) -> dict[str, object]:
+        """As one line of a file; JSON that is kept goes out as it is."""
+        outcome = self.outcome
+        return {
+            "stage": self.stage,
+            "task_id": outcome.task_id,
+            "subject": {
+                "title": outcome.title,
+                "conv_uid": outcome.conv_uid,
+                "block_uid": self.block_uid,
+                "model": self.model,
+                "sample": outcome.sample,
+                "part": json_fragment(outcome.part),
+                "inputs": list(self.inputs),
+            },
+            "status": self.status,
+            "error": self.error,
+            "attempt_count": self.attempts,
+            "version": outcome.version,
+            "stale": outcome.stale_since is not None,
+            "data": json_fragment(self.text),
+            "critics": [critic.as_json() for critic in self.critics],
+        }
+
+
+def task_rows(
+    tx: Transaction, source: ResultSource, stage: Stage, only: str
+) -> Iterator[ExportedTask]:
+    """Every task of a stage in subject order, some read at a time; `only` keeps one status."""
+    check_only(only)
+    for chunk in tx.exports.outcomes_after(source.stage_ids[stage.name]):
+        further = tx.exports.task_history([outcome.task_id for outcome in chunk])
+        for outcome in chunk:
+            row = ExportedTask(
+                stage=stage.name,
+                outcome=outcome,
+                model=source.models[outcome.model_no],
+                inputs=tuple(further.inputs.get(outcome.task_id, ())),
+                attempts=further.attempts.get(outcome.task_id, 0),
+                critics=critic_verdicts(source, further.critiques.get(outcome.task_id, [])),
+            )
+            if only in ("all", row.status):
+                yield row
+
+
+def flat_tasks(
+    tx: Transaction, source: ResultSource, stage: Stage, only: str
+) -> Iterator[dict[str, Json]]:
+    """Rows as a data frame wants them: one flat mapping a task, its data and critics as columns."""
+    known = stage.schema.properties if stage.schema else ()
+    for row in task_rows(tx, source, stage, only):
+        outcome = row.outcome
+        ours: dict[str, Json] = {
+            "stage": row.stage,
+            "task_id": outcome.task_id,
+            "title": outcome.title,
+            "conv_uid": outcome.conv_uid,
+            "block_uid": row.block_uid,
+            "model": row.model,
+            "sample": outcome.sample,
+            "part": row.part,
+            "status": row.status,
+            "error": row.error,
+            "attempt_count": row.attempts,
+            "version": outcome.version,
+            "stale": outcome.stale_since is not None,
+        }
+        data = dict.fromkeys(known, None) | dict(row.fields)
+        yield (
+            {f"quire_{name}" if name in data else name: value for name, value in ours.items()}
+            | data
+            | critic_columns(row.critics)
+        )
+
+
+def flat_rows(
+    ledger: Ledger, run: RunId, only: str = "all", stage: str | None = None
+) -> list[dict[str, Json]]:
+    """One flat mapping a block, or a task where a stage is not about blocks; `stage` may be all."""
+    check_only(only)
+    with ledger.snapshot() as tx:
+        source = find_result_source(tx, run)
+        if stage == ALL:
+            every = (flat_tasks(tx, source, item, only) for item in source.recipe.stages)
+            return _align_columns([row for rows in every for row in rows])
+        wanted = choose_stage(source.recipe, stage)
+        flatten = flat_blocks if is_block_by_block(wanted) else flat_tasks
+        return _align_columns(list(flatten(tx, source, wanted, only)))
+
+
+def _align_columns(rows: list[dict[str, Json]]) -> list[dict[str, Json]]:
+    """The rows with all columns that any of them has; None where one has no value."""
+    columns = dict.fromkeys(name for row in rows for name in row)
+    if all(len(row) == len(columns) for row in rows):
+        return rows
+    return [{name: row.get(name) for name in columns} for row in rows]

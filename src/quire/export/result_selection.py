@@ -1,0 +1,74 @@
+"""Result selection: which stage of a run is exported, and in which shape."""
+
+from dataclasses import dataclass
+
+from quire.domain.errors import UsageError
+from quire.domain.ids import RunId, StageId
+from quire.domain.recipes import Recipe, Stage
+from quire.domain.runs import Run
+from quire.ledger.ledger import Transaction
+from quire.recipes.recipe_snapshots import recipe_from_json
+
+ALL = "all"
+ONLY = ("all", "accepted", "failed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultSource:
+    """A run that results are taken from."""
+
+    run: Run
+    recipe: Recipe
+    stage_ids: dict[str, StageId]
+    models: tuple[str, ...]  # by number
+
+
+def find_result_source(tx: Transaction, run: RunId) -> ResultSource:
+    """Find a run, with all that telling its results needs."""
+    found = tx.runs.must_get_run(run)
+    return ResultSource(
+        run=found,
+        recipe=recipe_from_json(found.recipe),
+        stage_ids={stage.name: stage.id for stage in tx.runs.stages_of_run(run)},
+        models=tuple(model.name for model in tx.runs.models_of_run(found)),
+    )
+
+
+def sink_stages(recipe: Recipe) -> list[Stage]:
+    """The stages whose results no other one reads, critics aside: what a recipe is for."""
+    read = {name for stage in recipe.stages if not stage.critic for name in stage.upstream}
+    return [stage for stage in recipe.stages if not stage.critic and stage.name not in read]
+
+
+def choose_stage(recipe: Recipe, stage: str | None) -> Stage:
+    """The stage that is meant: by its name, or the one that the recipe is for."""
+    names = [item.name for item in recipe.stages]
+    if stage is not None:
+        found = next((item for item in recipe.stages if item.name == stage), None)
+        if found is None:
+            raise UsageError(f"{recipe.name} has no stage {stage!r}; stages: {', '.join(names)}")
+        return found
+    last = sink_stages(recipe)
+    if len(last) != 1:
+        last_names = ", ".join(item.name for item in last)
+        raise UsageError(
+            f"{recipe.name} has several last stages: {last_names}; --stage NAME takes one"
+        )
+    return last[0]
+
+
+def is_block_by_block(stage: Stage) -> bool:
+    """Whether it owes one record about every block: then its results are told block by block."""
+    return (
+        stage.about == "each_block"
+        and stage.schema is not None
+        and stage.samples == 1
+        and len(stage.models) <= 1
+        and not stage.over
+    )
+
+
+def check_only(only: str) -> None:
+    """Refuse what is no choice of results."""
+    if only not in ONLY:
+        raise UsageError(f"--only takes {', '.join(ONLY)}, not {only!r}")

@@ -1,0 +1,259 @@
+"""The kinds of markers: a rubric, scores from 0 to 1, a verdict or an abstention."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from itertools import pairwise, takewhile
+
+from quire.domain.data import Json, JsonObject
+from quire.gates.gate_parameters import is_whole
+from quire.gates.marker_lines import (
+    Decoded,
+    Refusal,
+    add_reasoning,
+    answer_lines,
+    find_marker_lines,
+    read_last_line,
+    split_remark,
+    strip_emphasis,
+    strip_marks,
+)
+
+FEWEST_CRITERIA, MOST_CRITERIA = 3, 6
+_FENCE = re.compile(r"\s*`{3,}\w*\s*")
+_STAGE = re.compile(r"[\s*_`>#+•-]*([0-9]{1,3})[).]\s*(.*?)\s*::\s*(.*)")
+_JOINING = re.compile(r"^(?:and|or)\s+", re.IGNORECASE)
+_LONGEST_LINE = 5_000
+_NESTING = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
+
+
+def read_rubric(text: str, params: JsonObject, _facts: JsonObject) -> Decoded | Refusal:
+    """Read the block that begins with `RUBRIC:` and goes to the end."""
+    size = params.get("scale_size")
+    assert is_whole(size)  # the gate has looked
+    lines = answer_lines(text)
+    headers = find_marker_lines(lines, "RUBRIC")
+    if not headers:
+        return Refusal("answer has no line RUBRIC:")
+    last = headers[-1]
+    if last.text:
+        return Refusal("the stages must stand on lines of their own after RUBRIC:")
+    stages = _read_stages(lines[last.place + 1 :], size)
+    if isinstance(stages, Refusal):
+        return stages
+    for one, other in pairwise(headers):
+        block = takewhile(_is_rubric_line, lines[one.place + 1 : other.place])
+        earlier = _read_stages([*block], size)
+        if not isinstance(earlier, Refusal) and earlier != stages:
+            return Refusal("answer has two rubrics that differ")
+    return add_reasoning(lines, headers, {"stages": stages}, "RUBRIC")
+
+
+def _is_rubric_line(line: str) -> bool:
+    blank = not line.strip() or _FENCE.fullmatch(line) is not None
+    return blank or (len(line) <= _LONGEST_LINE and _STAGE.fullmatch(line.rstrip()) is not None)
+
+
+def _read_stages(lines: Sequence[str], size: int) -> list[Json] | Refusal:
+    stages: list[Json] = []
+    labels: set[str] = set()
+    for line in lines:
+        if not line.strip() or _FENCE.fullmatch(line):
+            continue
+        number = len(stages) + 1
+        stage = _read_stage(line, number)
+        if isinstance(stage, Refusal):
+            return stage
+        label = str(stage["label"])
+        if label.casefold() in labels:
+            return Refusal(f'two stages have the label "{label}"')
+        labels.add(label.casefold())
+        stages.append(stage)
+    if len(stages) != size:
+        return Refusal(f"rubric has {len(stages)} stages, not {size}")
+    return stages
+
+
+def _read_stage(line: str, number: int) -> Decoded | Refusal:
+    found = _STAGE.fullmatch(line.rstrip()) if len(line) <= _LONGEST_LINE else None
+    if found is None:
+        shown = line.strip()[:80]
+        return Refusal(f'"{shown}" is not of the form "{number}) label :: criterion; criterion"')
+    label = strip_emphasis(found[2])
+    if int(found[1]) != number:
+        # the weakest stage comes first; a list that runs backwards would turn the scale around
+        return Refusal(f"stage {number} is numbered {found[1]}")
+    if not re.search(r"\w", label):
+        return Refusal(f"stage {number} has no label")
+    criteria = _split_criteria(found[3])
+    if not FEWEST_CRITERIA <= len(criteria) <= MOST_CRITERIA:
+        return Refusal(
+            f"stage {number} has {len(criteria)} criteria parted by semicolons,"
+            f" not {FEWEST_CRITERIA} to {MOST_CRITERIA}"
+        )
+    return {"stage_number": number, "label": label, "criteria": [*criteria]}
+
+
+def _split_criteria(text: str) -> list[str]:
+    """Split at semicolons outside of brackets; brackets that do not close hold nothing together."""
+    pieces, depth, begin = [], 0, 0
+    closed = all(text.count(one) == text.count(other) for one, other in ("()", "[]", "{}"))
+    for place, mark in enumerate(text):
+        depth = max(0, depth + _NESTING.get(mark, 0)) if closed else 0
+        if mark == ";" and not depth:
+            pieces.append(text[begin:place])
+            begin = place + 1
+    pieces.append(text[begin:])
+    bared = (_JOINING.sub("", strip_emphasis(piece), count=1) for piece in pieces)
+    return [name for name in bared if re.search(r"\w", name)]
+
+
+_LONGEST = 24  # digits nobody needs
+_PLAIN = re.compile(r"[0-9]*\.?[0-9]+")
+_PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]+)?) ?%")
+_QUALITIES = ("observability", "discriminability")
+_NAMED = re.compile(r"([A-Za-z]+)\s*[=:]\s*([^\s;=:]*[^\s;=:,])")
+_MARKS = re.compile(r"[*`]")
+_BETWEEN = re.compile(r"(?:\s*[,;/]\s*|\s+|\s+and\s+)", re.IGNORECASE)
+
+
+def read_quality(text: str, _params: JsonObject, _facts: JsonObject) -> Decoded | Refusal:
+    """Read `QUALITY: observability=0.8, discriminability=0.6`; the names say which is which."""
+    return read_last_line(text, "QUALITY", _decode_quality)
+
+
+def read_agreement(text: str, _params: JsonObject, _facts: JsonObject) -> Decoded | Refusal:
+    """Read `EXPERT_AGREEMENT: 0.8`."""
+    return read_last_line(text, "EXPERT_AGREEMENT", _decode_agreement)
+
+
+def read_share(text: str) -> float | Refusal:
+    """Read a number from 0 to 1, or a percentage; nothing is clamped and nothing assumed."""
+    if len(text) > _LONGEST:
+        return Refusal(f"{text[:_LONGEST]}… is not a number from 0 to 1")
+    percent = _PERCENT.fullmatch(text)
+    if percent is None and _PLAIN.fullmatch(text) is None:
+        comma = re.fullmatch(r"[0-9]*,[0-9]+", text)
+        hint = "; write decimals with a point" if comma else ""
+        return Refusal(f"{text} is not a number from 0 to 1{hint}")
+    value = Decimal(percent[1]) / 100 if percent else Decimal(text)
+    if value > 1:
+        return Refusal(f"{text} is not between 0 and 1")
+    return float(value)
+
+
+def _decode_agreement(said: str) -> Decoded | Refusal:
+    number, remark = split_remark(said.rstrip(".;"))
+    if any(name.isdigit() for name in remark):
+        return Refusal(f"{said} holds more than one number")
+    share = read_share(strip_marks(number))
+    return share if isinstance(share, Refusal) else {"expert_agreement_prob": share}
+
+
+def _decode_quality(said: str) -> Decoded | Refusal:
+    wanted = f"QUALITY: must be {_QUALITIES[0]}=…, {_QUALITIES[1]}=…; it is {said}"
+    said = _MARKS.sub("", said)
+    found = list(_NAMED.finditer(said))
+    names = [match[1].lower() for match in found]
+    if sorted(names) != sorted(_QUALITIES) or not all(_separator_checks(said.rstrip(".;"), found)):
+        return Refusal(wanted)
+    scores = [read_share(match[2].rstrip(".")) for match in found]
+    if refused := [score for score in scores if isinstance(score, Refusal)]:
+        return Refusal("; ".join(refusal.reason for refusal in refused))
+    decoded = dict(zip(names, scores, strict=True))
+    return {f"{name}_score": decoded[name] for name in _QUALITIES}
+
+
+def _separator_checks(said: str, found: list[re.Match[str]]) -> Iterator[bool]:
+    """Whether nothing but a separator stands around the two scores."""
+    first, second = found
+    yield not said[: first.start()].strip()
+    yield _BETWEEN.fullmatch(said[first.end() : second.start()]) is not None
+    yield not said[second.end() :].strip()
+
+
+ABSTAIN = "ABSTAIN"
+DEFAULT_LABELS = "labels"
+METHODS = ("single", "subset")
+_TOKEN = re.compile(r"[A-Za-z0-9]+")
+_ABSTENTION = re.compile(r"abstain\b(?:\s*[(:;,.–—-].*)?", re.IGNORECASE)
+_BRACKETS = (("[", "]"), ("(", ")"), ("{", "}"), ("<", ">"))
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def read_verdict(text: str, params: JsonObject, facts: JsonObject) -> Decoded | Refusal:
+    """Read `VERDICT: <identifier>`, several with commas where a subset is asked for."""
+    labels = labels_of(params, facts)
+    assert not isinstance(labels, Refusal)  # the gate has looked
+    subset, abstain = params.get("method") == "subset", params.get("abstain") is True
+    return read_last_line(
+        text, "VERDICT", lambda said: _decode_verdict(said, labels, subset=subset, abstain=abstain)
+    )
+
+
+def labels_of(params: JsonObject, facts: JsonObject) -> dict[str, int] | Refusal:
+    """Which stage each identifier stands for: what the task was shown, else A, B, C and so on."""
+    name, size = params.get("labels", DEFAULT_LABELS), params.get("scale_size")
+    part = facts.get("part")
+    given: Json = name if isinstance(name, Mapping) else None  # what a reference led to
+    if given is None and isinstance(part, Mapping):
+        given = part.get(str(name))
+    if given is None and "labels" not in params and is_whole(size, 2):
+        if size > len(_LETTERS):
+            return Refusal(f"{size} stages have no letters; the task must say what was shown")
+        return {letter: stage for stage, letter in enumerate(_LETTERS[:size], 1)}
+    if not isinstance(given, Mapping) or not given:
+        return Refusal("the task does not say which identifiers were shown; mend its `labels`")
+    most = size if is_whole(size, 2) else len(given)
+    stages = {
+        token: stage
+        for token, stage in given.items()
+        if _is_identifier(token) and is_whole(stage, 1) and stage <= most
+    }
+    if len(set(stages.values())) == len(given):
+        return stages
+    return Refusal(f"`labels` must lead from identifiers to different stages, 1 to {most}")
+
+
+def _is_identifier(token: str) -> bool:
+    return _TOKEN.fullmatch(token) is not None and token.upper() != ABSTAIN
+
+
+def _decode_verdict(
+    said: str, labels: Mapping[str, int], *, subset: bool, abstain: bool
+) -> Decoded | Refusal:
+    if _ABSTENTION.fullmatch(said):
+        return _decode_abstention(said, labels, abstain=abstain)
+    listed, remark = split_remark(said.rstrip(".;"))
+    if set(_TOKEN.findall(remark)) & {*labels, ABSTAIN}:
+        return Refusal(f"{said} names an identifier in its remark, too")
+    tokens = [
+        strip_marks(item)
+        for item in re.split(r"[,\s/]+", _strip_brackets(listed))
+        if strip_marks(item)
+    ]
+    tokens = list(dict.fromkeys(_strip_brackets(token) for token in tokens))
+    unknown = [token for token in tokens if token not in labels]
+    if unknown or not tokens:
+        return Refusal(f"{said} is not among the identifiers {', '.join(sorted(labels))}")
+    if len(tokens) > 1 and not subset:
+        return Refusal(f"{said} names {len(tokens)} identifiers where one is wanted")
+    scores: list[Json] = [*sorted({labels[token] for token in tokens})]
+    return {"raw_verdict": said, "abstained": False, "decoded_scores": scores}
+
+
+def _decode_abstention(said: str, labels: Mapping[str, int], *, abstain: bool) -> Decoded | Refusal:
+    if not abstain:
+        return Refusal("model abstained, which was not allowed")
+    if set(_TOKEN.findall(said)[1:]) & {*labels}:
+        return Refusal(f"{said} both abstains and names an identifier")
+    return {"raw_verdict": said, "abstained": True, "decoded_scores": []}
+
+
+def _strip_brackets(text: str) -> str:
+    text = strip_marks(text)
+    for opening, closing in _BRACKETS:
+        inside = text[1:-1]
+        if text == f"{opening}{inside}{closing}" and opening not in inside:
+            return strip_marks(inside)
+    return text

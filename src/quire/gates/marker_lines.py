@@ -1,0 +1,135 @@
+"""Marker lines: the last word of an answer, found at its end and nowhere else."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from quire.domain.data import Json
+
+# What models put around words: emphasis, code, quotation marks, and before them bullets, headings.
+_AROUND = "*_`~\"'“”‘’"
+_DECORATION = re.compile(rf"[\s{re.escape(_AROUND)}>#+•-]*")
+_QUOTED = re.compile(r"\s*>")
+_INVISIBLE = re.compile("[\u200b-\u200d\u2060\ufeff]")
+_WORD = re.compile(r"\w")
+_LONGEST_LINE = 2_000  # a marker's line is short; a long one is not worth the time it may take
+_REMARK = re.compile(r"(?P<said>[^(]*?)\s*\((?P<remark>[^()]*)\)\.?")
+
+
+class Refusal(NamedTuple):
+    """Why an answer cannot be decoded."""
+
+    reason: str
+
+
+class MarkerLine(NamedTuple):
+    """One line of an answer that holds a marker."""
+
+    place: int  # of the line in the answer
+    text: str  # what follows the marker, bare
+    quoted: bool  # it is shown as somebody else's words
+
+
+Decoded = dict[str, Json]
+Decode = Callable[[str], Decoded | Refusal]
+
+
+def answer_lines(text: str) -> list[str]:
+    """Split an answer, without the lines at its end that only close something."""
+    lines = [_INVISIBLE.sub("", line) for line in text.splitlines()]
+    while lines and not lines[-1].strip(_AROUND + " \t"):
+        lines.pop()
+    return lines
+
+
+def find_marker_lines(lines: Sequence[str], marker: str) -> list[MarkerLine]:
+    """Find the lines that begin with a marker, whatever markdown is around it."""
+    return [
+        MarkerLine(place, said, _QUOTED.match(line) is not None)
+        for place, line in enumerate(lines)
+        if (said := _text_after(line[:_LONGEST_LINE], marker)) is not None
+    ]
+
+
+def reasoning_before(lines: Sequence[str], found: Sequence[MarkerLine]) -> str:
+    """What was written before the last marker; empty where no other line holds a word."""
+    places = {line.place for line in found}
+    before = lines[: found[-1].place]
+    if not any(_WORD.search(line) for place, line in enumerate(before) if place not in places):
+        return ""
+    return "\n".join(before).strip().removesuffix("```").rstrip()
+
+
+def read_last_line(text: str, marker: str, decode: Decode) -> Decoded | Refusal:
+    """Decode what the last line says; it must hold the marker, after reasoning.
+
+    An earlier line with the marker may stand only if it says the same or nothing that can be
+    decoded: which of two different answers is meant would be a guess.
+    """
+    lines = answer_lines(text)
+    found = find_marker_lines(lines, marker)
+    if not found:
+        return Refusal(f"answer has no line that begins with {marker}:")
+    last = found[-1]
+    if last.place != len(lines) - 1:
+        return Refusal(f"answer goes on after its {marker}: line")
+    if not last.text or len(lines[-1]) > _LONGEST_LINE:
+        return Refusal(f"{'too much' if last.text else 'nothing'} follows {marker}:")
+    decoded = decode(last.text)
+    if isinstance(decoded, Refusal):
+        return decoded
+    earlier = [decode(line.text) for line in found[:-1] if not line.quoted]
+    if not all(isinstance(item, Refusal) or _is_same_meaning(item, decoded) for item in earlier):
+        return Refusal(f"answer has two {marker}: lines that differ")
+    return add_reasoning(lines, found, decoded, marker)
+
+
+def add_reasoning(
+    lines: Sequence[str], found: Sequence[MarkerLine], decoded: Decoded, marker: str
+) -> Decoded | Refusal:
+    """Put the reasoning before what was decoded, or refuse where there is none."""
+    reasoning = reasoning_before(lines, found)
+    if not reasoning:
+        return Refusal(f"no reasoning comes before {marker}:")
+    return {"reasoning": reasoning, **decoded}
+
+
+def split_remark(said: str) -> tuple[str, str]:
+    """Part what is said from a remark in parentheses after it."""
+    found = _REMARK.fullmatch(said)
+    return (found["said"].strip(), found["remark"]) if found and found["said"] else (said, "")
+
+
+def strip_marks(text: str) -> str:
+    """Take emphasis, code marks, quotation marks and blanks off both ends."""
+    return text.strip().strip(_AROUND + " \t").strip()
+
+
+def strip_emphasis(text: str) -> str:
+    """Take emphasis off both ends, and quotation marks only where they hold all of it."""
+    text = text.strip().strip("*_`~ \t")
+    quoted = len(text) > 1 and (text[0], text[-1]) in (('"', '"'), ("'", "'"), ("“", "”"))
+    return text[1:-1].strip() if quoted else text
+
+
+def _text_after(line: str, marker: str) -> str | None:
+    """What follows the marker at the beginning of a line; repeated markers count once."""
+    said: str | None = None
+    rest = line
+    while True:
+        decoration = _DECORATION.match(rest)
+        assert decoration is not None  # it matches the empty string too
+        begin = decoration.end()
+        end = begin + len(marker)
+        if rest[begin:end].upper() != marker:
+            return said
+        colon = re.match(rf"[\s{re.escape(_AROUND)}]*[:：]", rest[end:])
+        if colon is None:
+            return said
+        rest = rest[end + colon.end() :]
+        said = strip_marks(rest)
+
+
+def _is_same_meaning(one: Decoded, other: Decoded) -> bool:
+    # what was written may differ in its marks; what it means may not
+    return all(one[name] == other[name] for name in other if name != "raw_verdict")

@@ -1,0 +1,153 @@
+"""The JSON gate of packed answers: records matched to wire ids, a verdict for each task."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from quire.domain.data import Json, canonical_json, to_named_tuples
+from quire.domain.gates import Blame, Judgement, ResponseJudgement, Verdict
+from quire.domain.requests import Stop
+from quire.gates.reasons import CUT_OFF, EMPTY, refusal_reason
+from quire.gates.records import Record, flaw_of, parse_records, parse_strictly
+from quire.gates.shape import Shape
+
+_DIFFERENT = Verdict(
+    Judgement.RETRY, reasons=("model answered this block twice, differently",), blame=Blame.PACK
+)
+
+
+class MappedRecords(NamedTuple):
+    """Each expected id that was answered: its fields, or why they cannot be had."""
+
+    fields: dict[str, Json]
+    refused: dict[str, Verdict]
+    unknown: int  # records that belong to nobody here
+    duplicates: int  # ids answered more than once
+
+
+def map_records(
+    records: Sequence[Record], expected: Sequence[str], *, nested: bool, unwrap: bool
+) -> MappedRecords:
+    """Sort records by wire id.
+
+    `nested`: the fields were asked for inside `data`. `unwrap`: a lone `data` object is understood
+    although they were not, because no field of the schema has that name.
+    """
+    unknown = 0
+    own: dict[str, Record] = {}
+    repeats: dict[str, list[Record]] = {}
+    wanted = frozenset(expected)
+    for record in records:
+        value = record.value
+        uid = value.get("block_uid") if isinstance(value, dict) else None
+        if not isinstance(uid, str) or uid not in wanted:
+            unknown += 1
+        elif uid in own:
+            repeats.setdefault(uid, []).append(record)
+        else:
+            own[uid] = record
+    fields: dict[str, Json] = {}
+    refused: dict[str, Verdict] = {}
+    for uid, record in own.items():
+        answer = _record_fields(record, nested=nested, unwrap=unwrap)
+        if uid in repeats and not all(
+            _is_same(answer, _record_fields(item, nested=nested, unwrap=unwrap))
+            for item in repeats[uid]
+        ):
+            refused[uid] = _DIFFERENT
+        elif isinstance(answer, Verdict):
+            refused[uid] = answer
+        else:
+            fields[uid] = answer
+    return MappedRecords(fields, refused, unknown, len(repeats))
+
+
+def _record_fields(record: Record, *, nested: bool, unwrap: bool) -> dict[str, Json] | Verdict:
+    """Take the fields out of a record that is known to be an object with an id."""
+    value = record.value
+    assert isinstance(value, dict)
+    if record.flaw:
+        return _refusal(f"the record {record.flaw}")
+    inner = value.get("data")
+    if isinstance(inner, dict) and len(value) == 2 and (nested or unwrap):
+        return inner
+    if nested:
+        return _refusal('the fields must stand in "data", beside block_uid and nothing else')
+    fields = dict(value)
+    del fields["block_uid"]
+    return fields
+
+
+def _is_same(one: dict[str, Json] | Verdict, other: dict[str, Json] | Verdict) -> bool:
+    if isinstance(one, Verdict) or isinstance(other, Verdict):
+        return False
+    # canonical text, because Python holds 1, 1.0 and True to be equal
+    return canonical_json(one) == canonical_json(other)
+
+
+def _refusal(reason: str) -> Verdict:
+    return Verdict(Judgement.RETRY, reasons=(reason,))
+
+
+GATE_VERSION = "json/2"  # raised when the same response would be judged differently
+_SKIPPED = "model skipped this block"
+
+
+def judge_pack(
+    text: str, stop: Stop, expected: Sequence[str], shape: Shape, nested: bool = False
+) -> ResponseJudgement:
+    """Judge a response; why the model stopped is read before what it wrote."""
+    if stop is Stop.END and not nested and (usual := _judge_usual(text, expected, shape)):
+        return usual
+    truncated = stop is Stop.LENGTH
+    if stop is Stop.REFUSAL:
+        return _refuse_all(expected, refusal_reason(text))
+    if not text.strip():
+        return _refuse_all(expected, CUT_OFF if truncated else EMPTY, truncated=truncated)
+    parsed = parse_records(text)
+    if not parsed.records and not parsed.complete:
+        return _refuse_all(expected, CUT_OFF if truncated else parsed.problem, truncated=truncated)
+    mapped = map_records(parsed.records, expected, nested=nested, unwrap="data" not in shape.fields)
+    verdicts: dict[str, Verdict] = {}
+    for uid in expected:
+        data = mapped.fields.get(uid)
+        if data is None:
+            missing = CUT_OFF if truncated else parsed.problem or _SKIPPED
+            verdicts[uid] = mapped.refused.get(uid) or _blame_pack(missing)
+            continue
+        data = shape.prune(data)
+        problems = shape.problems(data)
+        verdicts[uid] = (
+            Verdict(Judgement.RETRY, None, problems)
+            if problems
+            else Verdict(Judgement.ACCEPT, data)
+        )
+    return ResponseJudgement(verdicts, mapped.unknown, mapped.duplicates, truncated)
+
+
+def _judge_usual(text: str, expected: Sequence[str], shape: Shape) -> ResponseJudgement | None:
+    """Judge the answer that nearly always comes, fast; None leaves any other to the careful way."""
+    items = parse_strictly(text, len(expected))
+    if not items:
+        return None
+    wrapped = "data" not in shape.fields  # then `data` is not a field but a wrapping
+    for uid, item in zip(expected, items, strict=True):
+        if type(item) is not dict or item.pop("block_uid", None) != uid:
+            return None
+        if (wrapped and "data" in item) or flaw_of(item) or not shape.fits(item):
+            return None
+    accepted = to_named_tuples(
+        Verdict, [(Judgement.ACCEPT, item, (), Blame.TASK) for item in items]
+    )
+    return ResponseJudgement(dict(zip(expected, accepted, strict=True)), 0, 0, False, True)
+
+
+def _refuse_all(
+    expected: Sequence[str], reason: str, *, truncated: bool = False
+) -> ResponseJudgement:
+    return ResponseJudgement(
+        verdicts=dict.fromkeys(expected, _blame_pack(reason)), truncated=truncated
+    )
+
+
+def _blame_pack(reason: str) -> Verdict:
+    return Verdict(Judgement.RETRY, None, (reason,), Blame.PACK)

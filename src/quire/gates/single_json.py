@@ -1,0 +1,88 @@
+"""The JSON gate of a single answer: one object in the text, held against the stage's schema."""
+
+import json
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+import jiter
+
+from quire.domain.data import Json, JsonObject, canonical_json
+from quire.domain.gates import GateInput, Judgement, Verdict
+from quire.gates.gate_parameters import unknown_names
+from quire.gates.packed_json import GATE_VERSION
+from quire.gates.records import flaw_of
+from quire.gates.shape import Shape
+
+_FENCE = re.compile(r"```[ \t]*+(?:json)?[ \t]*+\r?\n", re.IGNORECASE)
+_OPENING = re.compile(r"[\ufeff\s]*(?=[{\[])")
+
+
+@dataclass(frozen=True, slots=True)
+class JsonGate:
+    """Accepts an object that satisfies the schema; packed answers are mapped before."""
+
+    name: str = "json"
+    version: str = GATE_VERSION
+
+    def mistakes(self, params: JsonObject) -> list[str]:
+        """It has no parameters."""
+        return unknown_names(params, ())
+
+    def judge(self, answer: GateInput, params: JsonObject) -> Verdict:
+        """Read one object, unless a gate before has read it, and validate it."""
+        data = answer.data
+        if data is None:
+            data, problem = _read_object(answer.text)
+            if problem:
+                return Verdict(Judgement.RETRY, None, (problem,))
+        if answer.record_schema is None:
+            return Verdict(Judgement.ACCEPT, data)
+        shape = _compile_shape(canonical_json(answer.record_schema))
+        data = shape.prune(_unwrap(data, shape))
+        problems = shape.problems(data)
+        if problems:
+            return Verdict(Judgement.RETRY, None, problems)
+        return Verdict(Judgement.ACCEPT, data)
+
+
+def _read_object(text: str) -> tuple[Json, str]:
+    """Read the one JSON value of a text, bare or in a fence, and what is wrong with it."""
+    fence = _FENCE.search(text)
+    opening = _OPENING.match(text) or (fence and _OPENING.match(text, fence.end()))
+    if not opening:
+        return None, "answer is not JSON"
+    begin = opening.end()
+    try:
+        _value, end = json.JSONDecoder().raw_decode(text, begin)
+        # again by the reader that refuses what the other one only overlooks
+        value: Json = jiter.from_json(
+            text[begin:end].encode(), allow_inf_nan=False, catch_duplicate_keys=True
+        )
+    except RecursionError:
+        return None, "answer is nested too deeply"
+    except ValueError as error:
+        return None, f"answer is not JSON: {error}"
+    if "{" in text[:begin] or "{" in text[end:]:
+        return None, "response holds more than one answer"
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if not isinstance(value, dict):
+        return None, "answer is not one JSON object"
+    flaw = flaw_of(value)
+    return (None, f"the record {flaw}") if flaw else (value, "")
+
+
+def _unwrap(data: Json, shape: Shape) -> Json:
+    """Take a lone record out of the wrapping that packed answers have."""
+    if isinstance(data, dict) and [*data] == ["results"] and "results" not in shape.fields:
+        results = data["results"]
+        data = results[0] if isinstance(results, list) and len(results) == 1 else data
+    if isinstance(data, dict) and "block_uid" not in shape.fields:
+        return {name: value for name, value in data.items() if name != "block_uid"}
+    return data
+
+
+@lru_cache(maxsize=64)
+def _compile_shape(schema: str) -> Shape:
+    return Shape(json.loads(schema))

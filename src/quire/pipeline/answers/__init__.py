@@ -1,0 +1,1 @@
+"""Answers: stored answers are settled, and progress is summed up."""

@@ -1,0 +1,340 @@
+"""Progress: how far a run and each of its stages are, and why nothing moves when nothing moves."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from quire.domain.data import JsonObject
+from quire.domain.errors import NotFound, PluginFailed, PluginMissing
+from quire.domain.groupings import Driver
+from quire.domain.ids import RunId
+from quire.domain.runs import Progress, RunStage, StageProgress, Wishes
+from quire.domain.states import TASK, TASK_OWED
+from quire.ledger.ledger import Transaction
+from quire.pipeline.calls.admit import scarce_limits
+from quire.pipeline.contexts import Contexts
+from quire.pipeline.run_spec import RunSpec
+from quire.pipeline.stages.begin import wait_reason
+from quire.pipeline.stages.expand import MOST_DOCUMENTS, grouping_context
+from quire.plan.job_forecasts import EARLY_TASKS
+
+_SUMS = (  # what is tallied besides tasks by state
+    *("packs", "packed_tasks", "splits", "calls", "resent"),
+    *("input_tokens", "output_tokens", "cached_tokens", "cost", "presumed"),
+)
+
+
+def progress(tx: Transaction, run: RunId, contexts: Contexts | None = None) -> Progress:
+    """Sum up a run; `contexts` remember what recipes were told, so that it is not read again."""
+    found = tx.runs.must_get_run(run)
+    stages = tx.runs.stages_of_run(run)
+    by_stage = tx.tallies.tallies_by_stage(run)
+    sums: Counter[str] = Counter()
+    for record in by_stage.values():
+        sums.update(record)
+    figures: Any = {name: sums[name] for name in _SUMS}
+    _, total = tx.runs.count_run_inputs(run)
+    batches, next_at = tx.batches.uncollected_batches(run)
+    now = Progress(
+        run_id=run,
+        state=found.state,
+        total=total,
+        expanded=sum(stage.expanded for stage in stages),
+        counts=_task_states(sums),
+        **figures,
+        in_flight=tx.requests.count_calls_in_flight(run),
+        holds=tx.holds.holds_of_run(run),
+        batches=batches,
+        next_poll_at=next_at,
+        task_limit=found.task_limit,
+        cancelling=found.state == "running" and found.cancel_asked_at is not None,
+        stages=tuple(
+            StageProgress(
+                name=run_stage.name,
+                state=run_stage.state,
+                counts=_task_states(by_stage[run_stage.id]),
+            )
+            for run_stage in stages
+        ),
+    )
+    if is_schema_run(found.recipe):
+        return now
+    return _add_stage_facts(tx, now, (contexts or Contexts()).spec_of(tx, run), stages)
+
+
+def is_schema_run(recipe: JsonObject) -> bool:
+    """Whether a run was told no more than a schema: then its tasks are blocks, and it is shown so.
+
+    It looks at what the run keeps, because that is cheap, and asked often.
+    """
+    stages = recipe.get("stages")
+    if not isinstance(stages, list) or len(stages) != 1 or not isinstance(stages[0], dict):
+        return False
+    only = stages[0]
+    return only.get("about") == "each_block" and bool(only["schema"]) and not only.get("templated")
+
+
+def is_at_rest(now: Progress) -> bool:
+    """Whether a worker can do nothing more for this run until somebody acts."""
+    if now.state != "running":
+        return True
+    if now.cancelling:
+        return False
+    if now.holds:
+        return True
+    if now.recipe:
+        return now.spent
+    limited = now.task_limit is not None and now.expanded >= now.task_limit
+    return limited and not any(now.counts.get(state) for state in TASK_OWED)
+
+
+class _RecipeRun(NamedTuple):
+    """A run of a recipe, as it stands."""
+
+    spec: RunSpec
+    stages: dict[str, RunStage]
+    seen: dict[str, StageProgress]
+    wishes: Wishes | None  # None: it has ended
+
+
+def _add_stage_facts(
+    tx: Transaction, now: Progress, spec: RunSpec, stages: "list[RunStage]"
+) -> Progress:
+    """The same with what only a recipe's stages have: critics, waiting, marks."""
+    stages_by_name = {stage.name: stage for stage in stages}
+    wishes = tx.runs.wishes_of_run(now.run_id)
+    stale = tx.lineage.count_stale(now.run_id)
+    seen = {stage.name: stage for stage in now.stages}
+    whole = _RecipeRun(spec, stages_by_name, seen, wishes)
+    for recipe_stage in spec.recipe.stages:
+        seen[recipe_stage.name] = replace(
+            seen[recipe_stage.name],
+            judges=recipe_stage.of if recipe_stage.critic else "",
+            waits_for=_wait_text(tx, whole, recipe_stage.name),
+            stale=stale.get(recipe_stage.name, 0),
+        )
+    return replace(
+        now,
+        recipe=spec.recipe.name,
+        total=sum(stage_progress.expanded for stage_progress in seen.values()),
+        stages=tuple(seen.values()),
+        spent=_is_limit_used_up(tx, whole),
+    )
+
+
+def _wait_text(tx: Transaction, whole: _RecipeRun, name: str) -> str:
+    """Why a stage has not begun; "" where it has, or is about to."""
+    stage = whole.stages[name]
+    if stage.state != "waiting" or whole.wishes is None:
+        return ""
+    try:
+        said = wait_reason(tx, whole.spec, whole.spec.stages[stage.id], whole.stages, whole.wishes)
+    except NotFound as error:  # a package that brought a grouping is not installed here
+        return str(error)
+    return said.replace("it stops", "the run stops").removeprefix("it ")
+
+
+def _is_limit_used_up(tx: Transaction, whole: _RecipeRun) -> bool:
+    """Whether the limit allows nothing more: nothing is owed, and no stage can go on."""
+    limit = whole.wishes.task_limit if whole.wishes else None
+    if limit is None or any(
+        stage_progress.count(*TASK_OWED) for stage_progress in whole.seen.values()
+    ):
+        return False
+    return all(_is_stage_used_up(tx, whole, stage, limit) for stage in whole.stages.values())
+
+
+def _is_stage_used_up(tx: Transaction, whole: _RecipeRun, stage: RunStage, limit: int) -> bool:
+    recipe_stage = whole.spec.stages[stage.id]
+    if stage.state == "waiting":
+        return bool(whole.seen[recipe_stage.name].waits_for)
+    if stage.state != "expanding" or recipe_stage.critic:
+        return stage.state != "open"
+    if not recipe_stage.upstream:
+        return stage.expanded >= limit
+    try:
+        grouping = whole.spec.grouping_of(recipe_stage)
+        around = grouping_context(tx, whole.spec, recipe_stage, grouping)
+        return stage.expanded >= grouping.count(_item_count(tx, whole, recipe_stage.name), around)
+    except (PluginFailed, PluginMissing):  # the run is held, which says more
+        return False
+
+
+def _item_count(tx: Transaction, whole: _RecipeRun, name: str) -> int:
+    """How many things a stage is expanded over, as things stand."""
+    spec = whole.spec
+    recipe_stage = spec.stages[whole.stages[name].id]
+    driver = spec.driver_of(recipe_stage)
+    if driver is Driver.RESULT:
+        return whole.seen[recipe_stage.of].expanded
+    if driver is Driver.ONCE:
+        return 1
+    documents = [
+        document
+        for _, document in tx.lineage.input_documents(
+            spec.run_id, recipe_stage.over, 0, MOST_DOCUMENTS
+        )
+    ]
+    return len(documents) if driver is Driver.DOCUMENT else tx.documents.count_blocks(documents)
+
+
+def _task_states(sums: "Counter[str] | dict[str, int]") -> dict[str, int]:
+    return {state: sums[state] for state in TASK.states if sums.get(state)}
+
+
+SHOWN_CAUSES = 3  # of what is blocked in a stage
+LONGEST_CAUSE = 160  # characters of a reason
+_NUMBER = re.compile(r"^task \d+(?= of |, which it reads)")  # of what blocks a task
+
+
+def stall_reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> list[str]:
+    """Say why a run does not move, given how many workers live; empty when it does or has ended."""
+    if found.state != "running":
+        return []
+    said = [f"held ({hold.kind.value}): {hold.detail}" for hold in found.holds]
+    if found.cancelling:
+        waits = "for a worker" if workers == 0 else "for the calls that are out"
+        said.append(f"being cancelled: waiting {waits}")
+    if _is_limit_reached(found):
+        said.append(
+            f"--limit {found.task_limit} is reached; run the same command without it to go on"
+        )
+    if not said and workers == 0:
+        said.append(
+            f"no worker is running: `quire attach {found.run_id}`, the command that began it"
+            " again, or `quire work`"
+        )
+    moment = tx.requests.next_lane_moment(found.run_id)
+    if moment is not None and moment > now and not found.holds:
+        error = tx.attempts.last_error(found.run_id) or "the provider asked to wait"
+        seconds = (moment - now).total_seconds()
+        said.append(f"{error}; the next call may go in {seconds:.0f} s")
+    if not said and moment is not None:
+        said += _limit_reasons(tx, found.run_id, now)
+    if found.batches and not found.holds:
+        said += _batch_reasons(tx, found, workers, now)
+    return said
+
+
+def _is_limit_reached(found: Progress) -> bool:
+    limit = found.task_limit
+    if limit is None or found.holds or not is_at_rest(found):
+        return False
+    return bool(found.recipe) or found.expanded >= limit
+
+
+def stage_stall_reasons(tx: Transaction, found: Progress, workers: int) -> Iterator[str]:
+    """Say what is the matter with a recipe's stages, in their order, also when it has ended.
+
+    That one stage waits for another is told only where the run does not move.
+    """
+    if not found.recipe:
+        return
+    moves = workers > 0 and not is_at_rest(found)
+    blocked = any(progress.count("blocked") for progress in found.stages)
+    causes = _block_causes(tx, found) if blocked else {}
+    for stage in found.stages:
+        if stage.waits_for and not moves:
+            yield f"{stage.name} {_stage_wait_text(found, stage)}"
+        proposed = stage.count("proposed")
+        if proposed and not moves:
+            yield f"{stage.name}: {proposed:,} proposed, {_critics_text(found, stage)}"
+        if stage.count("blocked"):
+            yield _blocked_text(found, stage, causes.get(stage.name, Counter()))
+        if stage.stale:
+            yield (
+                f"{stage.name}: {stage.stale:,} stale, made from what has changed since;"
+                f" `quire retry {found.run_id} --stale` makes them again"
+            )
+
+
+def _blocked_text(found: Progress, stage: StageProgress, causes: Counter[str]) -> str:
+    """Why some of a stage are blocked, and what helps; nothing need be done once it was."""
+    count, run = stage.count("blocked"), found.run_id
+    said = f"{stage.name}: {count:,} blocked"
+    whys = causes.most_common()
+    listed = [f"{why} ({min(times, count):,})" for why, times in whys[:SHOWN_CAUSES]]
+    if listed:
+        said += f", {'; '.join(listed)}{'; …' if len(whys) > SHOWN_CAUSES else ''}"
+    if found.counts.get("failed", 0) or found.counts.get("cancelled", 0):
+        return f"{said}; `quire retry {run}` asks again what failed"
+    if any(found.counts.get(state, 0) for state in TASK_OWED):
+        return f"{said} until what they read is answered, which is asked again"
+    return f"{said}; `quire failures {run} --blocked` says by what"
+
+
+def _block_causes(tx: Transaction, found: Progress) -> dict[str, Counter[str]]:
+    """Why tasks are blocked, by stage, each reason with how many it blocks."""
+    causes: dict[str, Counter[str]] = defaultdict(Counter)
+    for cause in tx.exports.causes_of_blocked_tasks(found.run_id):
+        became = cause.state if cause.state == "failed" else f"is {cause.state}"
+        why = (
+            f": {shared_cause(found.stages, cause.error)}"
+            if cause.error and became == "failed"
+            else ""
+        )
+        causes[cause.stage][f"because {cause.above} {became}{why}"[:LONGEST_CAUSE]] += cause.tasks
+    return causes
+
+
+def shared_cause(stages: Sequence[StageProgress], error: str) -> str:
+    """A task's error as a cause that it shares with others: without what was said of it alone."""
+    for stage in stages:
+        if stage.judges and error.startswith(f"{stage.name}: "):
+            return f"{stage.name} objected"
+    return _NUMBER.sub("a task", error)
+
+
+def _stage_wait_text(found: Progress, stage: StageProgress) -> str:
+    """Why a stage has not begun, and what lets it."""
+    above = next((e for e in found.stages if stage.waits_for == f"waits for {e.name}"), None)
+    if above is None:
+        go_on = f"`quire resume {found.run_id}` goes on"
+        return f"waits: {stage.waits_for}; {go_on}"
+    owed = above.count("waiting", "ready", "packed", "proposed")
+    left = f"{owed:,} of its {above.expanded:,} owed" if above.expanded else "it has not begun"
+    if not owed and above.state == "expanding":
+        left = "not all of it was asked yet"
+    return f"{stage.waits_for}: {left}"
+
+
+def _critics_text(found: Progress, stage: StageProgress) -> str:
+    """What the critics of a stage still owe it."""
+    critics = [progress for progress in found.stages if progress.judges == stage.name]
+    owed = [
+        f"{critic.name} ({critic.count('waiting', 'ready', 'packed'):,} owed)" for critic in critics
+    ]
+    return f"waiting for {' and '.join(owed)}"
+
+
+def _batch_reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> list[str]:
+    """Say what batches are waited for, and when they are looked at."""
+    said = []
+    for view in tx.batch_views.list_batches(found.run_id):
+        if view.state in ("collected", "abandoned"):
+            continue
+        wait = max(0.0, (view.next_at - now).total_seconds()) if view.next_at else 0.0
+        problem = f" ({view.problem})" if view.problem else ""
+        calls = f"{view.rows:,} calls"
+        next_look = f"next look in {wait:.0f} s" if wait else "its next look is now"
+        if not wait and not workers:
+            next_look = "its next look is due, and needs a worker: `quire work`"
+        said.append(f"batch {view.id}, {calls}, is {view.state}{problem}: {next_look}")
+    run = tx.runs.get_run(found.run_id)
+    if run and run.early_judged_at is None and found.total > EARLY_TASKS:
+        said.append(f"the rest is sent when the first {EARLY_TASKS} tasks are known to be fine")
+    return said
+
+
+def _limit_reasons(tx: Transaction, run: RunId, now: datetime) -> list[str]:
+    """Say so where we hold calls back ourselves, to keep within the provider's limits."""
+    models = tx.runs.models_of_run(tx.runs.must_get_run(run))
+    held = {model.name: scarce_limits(tx, model, now) for model in models}
+    return [
+        f"calls are held back: {name} allows {' and '.join(limits)} a minute"
+        for name, limits in held.items()
+        if limits
+    ]

@@ -1,0 +1,350 @@
+"""Settle: stored answers are judged by the gates of their stage, and every task moved on."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import assert_never
+
+import orjson
+
+from quire.domain.data import Json, JsonObject
+from quire.domain.gates import Judgement, ResponseJudgement, Verdict
+from quire.domain.ids import LaneId, RequestId, StageId, TaskId
+from quire.domain.requests import AnsweredAttempt, Stop
+from quire.domain.states import TASK
+from quire.domain.tasks import Member
+from quire.gates.chain import judge_data, judge_text
+from quire.gates.packed_json import judge_pack
+from quire.ledger.ledger import Transaction
+from quire.ledger.tables.results import AcceptedAnswer
+from quire.ledger.tables.tasks import TaskNote
+from quire.pipeline.calls.plugin_holds import check_plugins
+from quire.pipeline.calls.record import return_tasks
+from quire.pipeline.contexts import Contexts, LaneContext
+from quire.pipeline.stages.critics import acceptance_move, by_stage, follow_up, record_inputs_used
+from quire.plan.retrying import Accept, AnswerStep, AskAgain, GiveUp, TaskTries, after_answer
+
+Parts = Mapping[TaskId, JsonObject]  # what groupings said of tasks
+
+
+def judge_answer(
+    context: LaneContext, answered: AnsweredAttempt, members: Sequence[Member], parts: Parts
+) -> ResponseJudgement:
+    """Judge one answer: a text as a whole, records one by one."""
+    if context.stage.schema is None:
+        return _judge_answer_text(context, answered, members, parts)
+    judged = judge_pack(
+        answered.text,
+        answered.stop,
+        [member.wire_id for member in members],
+        context.shape,
+        context.prefix.nested,
+    )
+    if len(context.gates) == 1:
+        return judged
+    tasks = {member.wire_id: member.task_id for member in members}
+    verdicts = {
+        uid: _judge_further(context, verdict, parts.get(tasks[uid], {}))
+        for uid, verdict in judged.verdicts.items()
+    }
+    passed = all(
+        exported_verdict.judgement is Judgement.ACCEPT for exported_verdict in verdicts.values()
+    )
+    return judged._replace(verdicts=verdicts, clean=judged.clean and passed)
+
+
+def _judge_answer_text(
+    context: LaneContext, answered: AnsweredAttempt, members: Sequence[Member], parts: Parts
+) -> ResponseJudgement:
+    verdicts: dict[str, Verdict] = {
+        member.wire_id: judge_text(
+            answered.text,
+            answered.stop,
+            context.gates,
+            None,
+            _gate_facts(context, parts.get(member.task_id, {})),
+        )
+        for member in members
+    }
+    passed = all(verdict.judgement is Judgement.ACCEPT for verdict in verdicts.values())
+    return ResponseJudgement(verdicts, truncated=answered.stop is Stop.LENGTH, clean=passed)
+
+
+def _judge_further(context: LaneContext, verdict: Verdict, part: JsonObject) -> Verdict:
+    if verdict.judgement is not Judgement.ACCEPT:
+        return verdict
+    schema = context.stage.record.record_schema
+    return judge_data(verdict.data, context.gates[1:], schema, _gate_facts(context, part))
+
+
+def _gate_facts(context: LaneContext, part: JsonObject) -> JsonObject:
+    return {"parameters": context.spec.recipe.parameters, "part": part}
+
+
+GROUP = 512  # answers judged in one transaction
+GROUP_SIZE = 8 * 2**20  # or so many characters of them, as far as one can tell beforehand
+OPEN_TO_ANSWERS = frozenset(TASK.sources["accept"])
+
+
+_Groups = dict[tuple[StageId, str], list[TaskId]]  # by stage and the state they were in
+
+
+class _Outcome:
+    """What one group of answers changes, gathered so that each statement runs once."""
+
+    def __init__(self) -> None:
+        self.results: list[AcceptedAnswer] = []
+        self.accepted: _Groups = defaultdict(list)
+        self.notes: list[TaskNote] = []
+        self.going_again: list[Member] = []
+        self.given_up: _Groups = defaultdict(list)
+        self.called: list[TaskId] = []  # answered, and not moved by that
+        self.all_accepted: list[RequestId] = []
+        self.verdicts: list[tuple[RequestId, int, str, str | None]] = []
+        self.closing: list[RequestId] = []
+        self.dropping: list[RequestId] = []
+        self.splits: dict[StageId, int] = defaultdict(int)
+        self.taken: set[TaskId] = set()  # accepted in this very group, or waiting for a critic
+        self.contexts: dict[StageId, LaneContext] = {}  # of any model
+        self.lanes: dict[LaneId, LaneContext] = {}
+        self.parts: Parts = {}  # what groupings said of tasks
+        self.reading: list[tuple[RequestId, TaskId]] = []  # accepted, and made from other results
+        self.repairing: list[TaskId] = []  # to be asked with the reasons why the last did not do
+
+
+def settle(tx: Transaction, contexts: Contexts, now: datetime, limit: int = GROUP) -> int:
+    """Judge answered attempts and move their tasks on; returns how many were settled."""
+    answered = _next_answers(tx, contexts, now, min(limit, contexts.settle_group_size))
+    if not answered:
+        return 0
+    mean = sum([len(attempt.text) for attempt in answered]) // len(answered) + 1
+    contexts.settle_group_size = max(
+        1, min(GROUP, 2 * contexts.settle_group_size, GROUP_SIZE // mean)
+    )
+    members = _by_request(
+        tx.requests.take_members(sorted({attempt.request_id for attempt in answered}))
+    )
+    outcome = _Outcome()
+    _load_judging_inputs(tx, contexts, answered, members, outcome)
+    for attempt in answered:
+        _judge_and_gather(attempt, members.get(attempt.request_id, []), outcome)
+    _write(tx, outcome, now)
+    tx.attempts.move_attempt_group(
+        "settle", [attempt.attempt_id for attempt in answered], "answered"
+    )
+    return len(answered)
+
+
+def _next_answers(
+    tx: Transaction, contexts: Contexts, now: datetime, limit: int
+) -> list[AnsweredAttempt]:
+    """The oldest answers of runs that can be judged here; those of others stay as they are."""
+    while answered := tx.attempts.take_answered(limit, contexts.runs_without_plugins):
+        runs = {attempt.run_id for attempt in answered}
+        if all([check_plugins(tx, contexts, contexts.spec_of(tx, run), now) for run in runs]):
+            break
+    return answered
+
+
+def _load_judging_inputs(
+    tx: Transaction,
+    contexts: Contexts,
+    answered: Sequence[AnsweredAttempt],
+    members: dict[RequestId, list[Member]],
+    outcome: _Outcome,
+) -> None:
+    """Read what judging needs besides: of plain questions about blocks that is nothing."""
+    asked: dict[StageId, list[RequestId]] = defaultdict(list)
+    for attempt in answered:
+        asked[attempt.stage_id].append(attempt.request_id)
+        if attempt.lane_id not in outcome.lanes:
+            context = contexts.of_lane_id(tx, attempt.run_id, attempt.lane_id)
+            outcome.lanes[attempt.lane_id] = outcome.contexts[attempt.stage_id] = context
+    for stage, context in outcome.contexts.items():
+        criticised = context.spec.critics_of(context.stage)
+        if context.by_block and not criticised:
+            continue
+        tasks = [member.task_id for request in asked[stage] for member in members.get(request, ())]
+        if not context.by_block:
+            parts = tx.subjects.parts_of_tasks(tasks)
+            said = {task: context.spec.parse_part(text) for task, text in parts.items()}
+            outcome.parts = {**outcome.parts, **said}
+        if criticised:
+            outcome.taken |= tx.results.tasks_with_results(tasks)
+
+
+def _by_request(members: Iterable[Member]) -> dict[RequestId, list[Member]]:
+    found: dict[RequestId, list[Member]] = defaultdict(list)
+    for member in members:
+        found[member.request_id].append(member)
+    return found
+
+
+def _judge_and_gather(
+    answered: AnsweredAttempt, members: Sequence[Member], outcome: _Outcome
+) -> None:
+    context = outcome.lanes[answered.lane_id]
+    judged = judge_answer(context, answered, members, outcome.parts)
+    last = _end_request(answered, outcome)
+    waiting = [
+        member
+        for member in members  # those who still wait for an answer of this version
+        if member.sent_version == member.version
+        and member.state in OPEN_TO_ANSWERS
+        and member.task_id not in outcome.taken
+    ]
+    if judged.clean:
+        if answered.sent > 1:  # else no verdict was written before, and none means accepted
+            outcome.all_accepted.append(answered.request_id)
+        _accept(context, answered, waiting, judged, outcome)  # the usual case: nothing to decide
+        return
+    _gather_verdicts(answered, members, judged, outcome)
+    _decide(context, answered, judged, waiting, outcome, last=last)
+
+
+def _accept(
+    context: LaneContext,
+    answered: AnsweredAttempt,
+    members: Sequence[Member],
+    judged: ResponseJudgement,
+    outcome: _Outcome,
+) -> None:
+    attempt, verdicts, version = answered.attempt_id, judged.verdicts, context.gate_version
+    outcome.results += [
+        (
+            member.task_id,
+            member.version,
+            attempt,
+            version,
+            _json_text(verdicts[member.wire_id].data),
+        )
+        for member in members
+    ]
+    for state in {member.state for member in members}:  # nearly always one
+        tasks = [member.task_id for member in members if member.state == state]
+        outcome.accepted[answered.stage_id, state] += tasks
+        outcome.taken.update(tasks)
+    if context.reads_results:
+        outcome.reading += [(answered.request_id, member.task_id) for member in members]
+
+
+def _decide(
+    context: LaneContext,
+    answered: AnsweredAttempt,
+    judged: ResponseJudgement,
+    waiting: Sequence[Member],
+    outcome: _Outcome,
+    *,
+    last: bool,
+) -> None:
+    owed = {
+        member.wire_id: TaskTries(
+            tries=member.tries, calls=member.calls + 1, pack_cap=member.pack_cap
+        )
+        for member in waiting
+    }
+    steps = after_answer(
+        judged, owed, max_output=answered.max_output, facts=context.facts, policy=context.policy
+    )
+    accepted = [member for member in waiting if isinstance(steps[member.wire_id], Accept)]
+    _accept(context, answered, accepted, judged, outcome)
+    for member in waiting:
+        _gather_step(member, steps[member.wire_id], outcome, last=last)
+        if last and _is_to_be_repaired(context, steps[member.wire_id]):
+            outcome.repairing.append(member.task_id)
+    if last and any(_shrinks(step, len(judged.verdicts)) for step in steps.values()):
+        outcome.splits[answered.stage_id] += 1
+
+
+def _is_to_be_repaired(context: LaneContext, step: AnswerStep) -> bool:
+    """Whether its own answer was wrong so often that it is told why."""
+    after = context.policy.repair_after_failures
+    return bool(after) and isinstance(step, AskAgain) and step.tries >= after
+
+
+def _shrinks(step: AnswerStep, pack: int) -> bool:
+    return isinstance(step, AskAgain) and 0 < step.pack_cap < pack
+
+
+def _end_request(answered: AnsweredAttempt, outcome: _Outcome) -> bool:
+    """Say whether its tasks have nobody else to wait for.
+
+    A later attempt of it may still be out; and tasks of a call past its deadline are owed again.
+    """
+    if answered.request_state == "queued":  # a late answer: what was queued need not be sent
+        outcome.dropping.append(answered.request_id)
+        return not answered.late
+    if answered.request_state == "out" and answered.no == answered.sent:
+        outcome.closing.append(answered.request_id)
+        return not answered.late
+    return False
+
+
+def _gather_verdicts(
+    answered: AnsweredAttempt,
+    members: Sequence[Member],
+    judged: ResponseJudgement,
+    outcome: _Outcome,
+) -> None:
+    verdicts = [judged.verdicts[member.wire_id] for member in members]
+    outcome.verdicts.extend(
+        (
+            answered.request_id,
+            member.ordinal,
+            verdict.judgement.value,
+            "; ".join(verdict.reasons) or None,
+        )
+        for member, verdict in zip(members, verdicts, strict=True)
+    )
+
+
+def _gather_step(member: Member, step: AnswerStep, outcome: _Outcome, *, last: bool) -> None:
+    task = member.task_id
+    match step:
+        case Accept():
+            pass  # gathered already, all together
+        case AskAgain(tries=tries, pack_cap=cap, output_floor=floor, error=error):
+            outcome.called.append(task)
+            if last and member.state == "packed":
+                outcome.notes.append(TaskNote(task, tries, cap, floor, error))
+                outcome.going_again.append(member)
+        case GiveUp(tries=tries, error=error):
+            outcome.called.append(task)
+            if last and TASK.allows(member.state, "give_up"):
+                outcome.notes.append(TaskNote(task, tries, member.pack_cap, error=error))
+                outcome.given_up[member.stage_id, member.state].append(task)
+        case never:
+            assert_never(never)
+
+
+def _write(tx: Transaction, outcome: _Outcome, now: datetime) -> None:
+    tx.requests.move_request_group("close", outcome.closing, "out")
+    tx.requests.move_requests("drop", outcome.dropping, ["queued"])
+    tx.requests.accept_members(outcome.all_accepted)
+    tx.requests.note_verdicts(outcome.verdicts)
+    tx.results.add_results(outcome.results, now)
+    tx.tasks.count_calls(outcome.called)
+    for (stage, state), tasks in outcome.accepted.items():
+        move = acceptance_move(outcome.contexts[stage].spec, stage)
+        tx.tasks.move_task_group(move, stage, tasks, state, calls=1)
+    tx.tasks.note_tasks([note for note in outcome.notes if note.id not in outcome.taken])
+    tx.critiques.ask_for_repair([task for task in outcome.repairing if task not in outcome.taken])
+    for (stage, state), tasks in outcome.given_up.items():
+        tx.tasks.move_task_group("give_up", stage, tasks, state)
+    return_tasks(tx, outcome.going_again, [*outcome.closing, *outcome.dropping])
+    for stage, splits in outcome.splits.items():
+        tx.tallies.add_tallies(stage, {"splits": splits})
+    if outcome.reading:
+        record_inputs_used(tx, outcome.reading, now)
+    for stage, tasks in by_stage(outcome.accepted).items():
+        spec = outcome.contexts[stage].spec
+        if len(spec.stages) > 1:
+            follow_up(tx, spec, stage, tasks, now)
+
+
+def _json_text(data: Json) -> str:
+    try:
+        return orjson.dumps(data).decode()
+    except TypeError:  # an integer beyond 64 bits
+        return json.dumps(data, ensure_ascii=False, separators=(",", ":"))

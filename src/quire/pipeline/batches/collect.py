@@ -1,0 +1,269 @@
+"""Collect: a batch's rows are stored as they come; what no row came for is known at its end."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from quire.domain.batches import Batch, BatchEnd, BatchStatus
+from quire.domain.errors import ProviderError, Remedy
+from quire.domain.ids import AttemptId
+from quire.domain.requests import Answer, AttemptRow, CallFailure
+from quire.domain.runs import HoldKind
+from quire.domain.tasks import Member
+from quire.ledger.ledger import Transaction
+from quire.ledger.tables.tasks import TaskNote
+from quire.pipeline.calls.record import (
+    drop_requests,
+    hold_run,
+    record_answers,
+    record_failures,
+    requeue_uncharged,
+    return_tasks,
+    write_off_attempts,
+)
+from quire.pipeline.contexts import Contexts
+from quire.plan.batch_schedule import backoff_seconds
+from quire.plan.packing import half_of
+
+CHUNK = 1000
+FOREIGN_DELAY = timedelta(hours=1)  # until somebody may have named the right batch
+NOTHING_RAN = (BatchEnd.FAILED, BatchEnd.QUEUE_FULL)
+UNANSWERED_STATES, ANSWERED_STATES = (
+    ("unknown", "written_off"),
+    ("answered", "settled"),
+)  # how attempts may stand
+
+
+class BatchRows(NamedTuple):
+    """Some rows of a batch, read."""
+
+    answers: Sequence[Answer] = ()
+    failures: Sequence[CallFailure] = ()
+    unsent: Sequence[AttemptId] = ()  # expired or cancelled: not carried out, and free
+
+
+class KeptLine(NamedTuple):
+    """A line that was kept because it named no call, and what can be read in it by now."""
+
+    line: bytes
+    answer: Answer
+
+
+class StrayRows(NamedTuple):
+    """Rows that are no answers."""
+
+    duplicates: int = 0
+    foreign: int = 0
+    unread: int = 0  # lines that nobody can read
+    nameless: int = 0  # of them, those that may be about any call
+
+
+def note_status(
+    tx: Transaction, batch: Batch, status: BatchStatus, next_at: datetime, now: datetime
+) -> bool:
+    """Write down how a batch stands; true where it has ended."""
+    tx.batches.note_batch_status(batch.id, status, next_at)
+    if status.end is None or not tx.batches.move_batch("end", batch.id):
+        return False
+    tx.batches.end_batch(batch.id, status.end, now)
+    suffix = f": {status.problem}" if status.problem else ""
+    tx.events.add_event(
+        batch.run_id, "batch_ended", f"batch {batch.id} {status.end.value}{suffix}", now
+    )
+    return True
+
+
+def own_attempts(tx: Transaction, batch: Batch, attempts: Sequence[AttemptId]) -> set[AttemptId]:
+    """Which of these attempts travelled in this batch."""
+    return set(tx.batches.attempt_states_of_batch(batch.id, attempts))
+
+
+def with_presumed_costs(tx: Transaction, answers: Sequence[Answer]) -> list[Answer]:
+    """Answers, those that nobody can read at what was reserved for them."""
+    unread = [answer.attempt_id for answer in answers if answer.reply is None]
+    if not unread:
+        return list(answers)
+    reserved = {row.id: row.reserved for row in tx.attempts.attempts_by_id(unread)}
+    return [
+        answer._replace(cost=reserved.get(answer.attempt_id, answer.cost)) for answer in answers
+    ]
+
+
+def collect_rows(
+    tx: Transaction, contexts: Contexts, batch: Batch, rows: BatchRows, now: datetime
+) -> None:
+    """Store some rows; those that were stored before change nothing."""
+    record_answers(tx, rows.answers, now)
+    failed = _open_rows(tx, batch, rows.failures)
+    record_failures(tx, contexts, rows.failures, now)
+    if failed:
+        drop_requests(
+            tx, tx.batches.late_requests([row.request_id for row, _ in failed])
+        )  # overtaken: in others
+        _bound_failures(tx, batch, contexts.of_batch(tx, batch).policy.max_tries, failed)
+    if rows.unsent:
+        requeue_uncharged(
+            tx, tx.attempts.attempts_by_id(rows.unsent), "the batch ended before its turn", now
+        )
+
+
+def collect_kept_lines(
+    tx: Transaction, contexts: Contexts, batch: Batch, found: Sequence[KeptLine], now: datetime
+) -> bool:
+    """Store answers of lines that were kept; true where nothing is left to be found in others.
+
+    An answer takes the place of what was presumed of its call; where there is one already, it is a
+    copy. Of a call that is said to have been free it may not be: that line stays with the batch.
+    """
+    states = tx.batches.attempt_states_of_batch(
+        batch.id, [line.answer.attempt_id for line in found]
+    )
+    known = [
+        line
+        for line in found
+        if states.get(line.answer.attempt_id) in (*UNANSWERED_STATES, *ANSWERED_STATES)
+    ]
+    read = [line for line in known if tx.batches.drop_line(batch.id, line.line)]
+    answers = [line.answer for line in read if states[line.answer.attempt_id] in UNANSWERED_STATES]
+    news = {answer.attempt_id: answer for answer in answers}
+    collect_rows(tx, contexts, batch, BatchRows(list(news.values())), now)
+    copies = len(read) - len(news)
+    tx.batches.count_batch_rows(batch.id, duplicates=copies, missing=-len(news), unread=-len(read))
+    view = tx.batch_views.list_batches(batch=batch.id)[0]
+    return not view.missing and not view.kept
+
+
+def _open_rows(
+    tx: Transaction, batch: Batch, failures: Sequence[CallFailure]
+) -> list[tuple[AttemptRow, ProviderError]]:
+    """Calls of a batch whose failure is news, each with what went wrong."""
+    errors = {failure.attempt_id: failure.error for failure in failures}
+    states = tx.batches.attempt_states_of_batch(batch.id, list(errors)) if errors else {}
+    news = [attempt for attempt, state in states.items() if state == "open"]
+    return [(row, errors[row.id]) for row in tx.attempts.attempts_by_id(news)] if news else []
+
+
+def _bound_failures(
+    tx: Transaction, batch: Batch, most: int, failed: Sequence[tuple[AttemptRow, ProviderError]]
+) -> None:
+    """Calls that the provider breaks down at in batch after batch are halved, then given up.
+
+    That costs no tries: it may be nobody's fault. But a batch takes hours, and somebody must know.
+    """
+    broken = {
+        row.request_id: provider_error
+        for row, provider_error in failed
+        if provider_error.remedy is Remedy.RETRY
+    }
+    counted = tx.batches.count_failures(list(broken)) if broken else {}
+    often = [request for request, count in counted.items() if count >= most]
+    dropped = tx.requests.move_requests("drop", often, ["queued"]) if often else ()
+    for request in dropped:
+        members = tx.requests.take_members([request])
+        return_tasks(tx, members, [request])
+        times = "once" if counted[request] == 1 else f"{counted[request]} times"
+        error = f"{broken[request]} (sent {times}, in batches, without an answer)"
+        _halve(tx, [member for member in members if member.current], error)
+        if len(members) > 1:
+            tx.tallies.add_tallies(batch.stage_id, {"splits": 1})
+
+
+def _halve(tx: Transaction, members: Sequence[Member], error: str) -> None:
+    """Tasks of a call that is not sent again go in smaller company; one that was alone fails."""
+    most = half_of(len(members))
+    for member in members:
+        cap = min(member.pack_cap or most, most)
+        tx.tasks.note_tasks(
+            [TaskNote(member.task_id, tries=member.tries, pack_cap=cap, error=error)]
+        )
+    if len(members) == 1:
+        tx.tasks.move_tasks("give_up", [members[0].task_id], ["ready"])
+
+
+def settle_missing(tx: Transaction, batch: Batch, strays: StrayRows, now: datetime) -> int:
+    """Some calls without a row: free where nothing ran, else presumed; returns how many.
+
+    Where lines came that nobody can read, the answers may be in them: a person looks first.
+    """
+    rows = tx.batches.open_attempts_of_batch(batch.id, CHUNK)
+    if not rows:
+        return 0
+    if batch.end_reason in NOTHING_RAN:
+        full = batch.end_reason is BatchEnd.QUEUE_FULL
+        wait = backoff_seconds(max(row.no for row in rows), None) if full else 0.0
+        return requeue_uncharged(tx, rows, f"the batch {batch.end_reason.value}", now, wait)
+    write_off_attempts(tx, rows, "the batch ended without a row for this call", now)
+    tx.batches.count_batch_rows(batch.id, missing=len(rows))
+    if strays.nameless:
+        _hold_unread(tx, batch, strays.nameless, now)
+    return len(rows)
+
+
+def _hold_unread(tx: Transaction, batch: Batch, lines: int, now: datetime) -> None:
+    run = tx.runs.get_run(batch.run_id)
+    if run is None or run.state != "running":  # nothing is asked again
+        return
+    noun = "line" if lines == 1 else "lines"
+    detail = (
+        f"batch {batch.id} has calls without a row, and {lines} {noun} that nobody can read;"
+        f" `quire batches show {batch.id} --lines` prints what is kept of them;"
+        f" `quire retry {batch.run_id}` asks, and pays, again"
+    )
+    hold_run(tx, batch.run_id, HoldKind.UNDECODABLE, detail, now)
+
+
+def finish_batch(tx: Transaction, batch: Batch, strays: StrayRows, now: datetime) -> bool:
+    """Everything the batch answered is here."""
+    if not tx.batches.move_batch("collect", batch.id):
+        return False
+    tx.batches.count_batch_rows(
+        batch.id,
+        duplicates=strays.duplicates,
+        strangers=strays.foreign,
+        unread=strays.unread,
+    )
+    tx.batches.finish_batch(batch.id, now)
+    tx.events.add_event(
+        batch.run_id, "batch_collected", f"batch {batch.id}: {batch.calls} calls", now
+    )
+    tx.notify()
+    return True
+
+
+def hold_refused_batch(tx: Transaction, batch: Batch, problem: str, now: datetime) -> None:
+    """A batch of which the provider took nothing: the same again would fail again."""
+    said = problem or "it did not say why"
+    detail = (
+        f"the provider refused batch {batch.id}: {said}; mend that, then"
+        f" `quire resume {batch.run_id}`, or `quire run` the same with --route direct"
+    )
+    hold_run(tx, batch.run_id, HoldKind.REFUSED, detail, now)
+
+
+def hold_unknown_batch(tx: Transaction, batch: Batch, now: datetime) -> None:
+    """Nobody but a person can find out whether a batch was made."""
+    detail = (
+        f"nobody knows whether batch {batch.id} was made, and its provider has no way to look;"
+        f" look there, then `quire batches adopt {batch.id} --ref REF`,"
+        f" or `quire batches adopt {batch.id} --absent`"
+    )
+    hold_run(tx, batch.run_id, HoldKind.UNKNOWN_SUBMIT, detail, now)
+
+
+def hold_foreign_batch(tx: Transaction, batch: Batch, rows: int, now: datetime) -> None:
+    """What was taken for a batch is somebody else's: nothing is asked again before all is known."""
+    detail = (
+        f"what was found as batch {batch.id} is another's: none of its {rows} rows is ours;"
+        f" `quire batches adopt {batch.id} --ref REF` names the right one,"
+        f" `quire batches adopt {batch.id} --absent` says that there is none"
+    )
+    hold_run(tx, batch.run_id, HoldKind.UNKNOWN_SUBMIT, detail, now)
+    tx.batches.delay_batch(batch.id, now + FOREIGN_DELAY, "a person must look", failed=False)
+
+
+def back_off_poll(
+    tx: Transaction, batch: Batch, problem: str, retry_after: float | None, now: datetime
+) -> None:
+    """The provider did not say how a batch stands: it is asked again later."""
+    until = now + timedelta(seconds=backoff_seconds(batch.failures, retry_after))
+    tx.batches.delay_batch(batch.id, until, problem, failed=True)

@@ -1,0 +1,206 @@
+"""Submit: a draft goes to the provider once; each step is fenced by its nonce."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from quire.domain.accounts import CredentialId
+from quire.domain.batches import Batch, DraftedCall
+from quire.domain.ids import AttemptId, BatchId
+from quire.domain.requests import Call
+from quire.ledger.ledger import Transaction
+from quire.pipeline.calls.claim import call_of, drop_unsendable, verified_texts
+from quire.pipeline.calls.record import (
+    drop_requests,
+    refuse_uncharged,
+    requeue_uncharged,
+    write_off_attempts,
+)
+from quire.pipeline.contexts import LaneContext
+from quire.plan.batch_schedule import backoff_seconds
+
+CHUNK = 1000
+HISTORY = 10_000  # events of a run that are looked through
+RECONCILE_INTERVAL = timedelta(seconds=30)  # between two looks for a batch that may have been made
+
+
+class BatchPart(NamedTuple):
+    """Some calls of a batch, in order."""
+
+    calls: list[Call]
+    last: AttemptId  # of all that were looked at; 0 where nothing was left
+
+
+def record_intent(
+    tx: Transaction, batch: BatchId, credential: CredentialId | None, nonce: str, now: datetime
+) -> Batch | None:
+    """Write down the intent, under a new name; None where another create is not settled yet."""
+    if credential is not None and tx.batches.count_unacknowledged_batches(credential):
+        return None
+    if not tx.batches.move_batch("submit", batch):
+        return None
+    tx.batches.submit_batch(batch, nonce, credential, now)
+    return tx.batches.get_batch(batch)
+
+
+def is_current_submission(tx: Transaction, batch: Batch) -> bool:
+    """Whether nobody else took over the submission that this was."""
+    found = tx.batches.get_batch(batch.id)
+    return found is not None and found.nonce == batch.nonce and found.state == "submitting"
+
+
+def next_part(
+    tx: Transaction, context: LaneContext, batch: BatchId, after: AttemptId, now: datetime
+) -> BatchPart:
+    """Render the next calls of a batch; those whose tasks moved on stay behind."""
+    drafted = tx.batches.drafted_calls(batch, after, CHUNK)
+    if not drafted:
+        return BatchPart([], AttemptId(0))
+    requests = [call.request for call in drafted]
+    most = context.policy.max_calls
+    waiting = tx.requests.count_sendable_members([request.id for request in requests], most)
+    whole = [
+        request
+        for request in requests
+        if waiting.get(request.id) == request.tasks and request.lost < most
+    ]
+    texts = verified_texts(tx, context, whole) if whole else {}
+    _refuse_outdated(tx, context, [call for call in drafted if call.request.id not in texts], now)
+    calls = [
+        call_of(
+            context, call.request, call.attempt_id, texts[call.request.id], caching=context.caching
+        )
+        for call in drafted
+        if call.request.id in texts
+    ]
+    return BatchPart(calls, drafted[-1].attempt_id)
+
+
+def _refuse_outdated(
+    tx: Transaction, context: LaneContext, drafted: Sequence[DraftedCall], now: datetime
+) -> None:
+    """Calls that do not go: their tasks moved on, or they were lost too often already."""
+    if drafted:
+        rows = tx.attempts.attempts_by_id([call.attempt_id for call in drafted])
+        gone = refuse_uncharged(tx, rows, "what it was about moved on before it was sent", now)
+        gone_requests = {row.request_id for row in gone}
+        drop_unsendable(tx, context, [call[1] for call in drafted if call[1].id in gone_requests])
+
+
+def requeue_rest(tx: Transaction, batch: BatchId, after: AttemptId, now: datetime) -> None:
+    """Queue again what did not fit."""
+    while drafted := tx.batches.drafted_calls(batch, after, CHUNK):
+        rows = tx.attempts.attempts_by_id([call.attempt_id for call in drafted])
+        requeue_uncharged(tx, rows, "did not fit into the batch", now)
+
+
+def confirm_created(
+    tx: Transaction, batch: Batch, ref: str, next_at: datetime, now: datetime
+) -> bool:
+    """The provider has it; false where somebody else went on from here in the meantime."""
+    found = tx.batches.get_batch(batch.id)
+    if (
+        found is None
+        or found.nonce != batch.nonce
+        or not tx.batches.move_batch("confirm", batch.id)
+    ):
+        return False
+    tx.batches.name_batch(batch.id, ref, next_at, now)
+    tx.events.add_event(
+        batch.run_id, "batch_submitted", f"batch {batch.id}: {batch.calls} calls", now
+    )
+    return True
+
+
+def note_duplicates(tx: Transaction, batch: Batch, refs: Sequence[str], now: datetime) -> None:
+    """The provider has it more than once: the others are cancelled, at a cost nobody knows."""
+    for ref in refs:
+        detail = f"batch {batch.id} was made a second time, as {ref}; that one is cancelled"
+        tx.events.add_event(batch.run_id, "batch_made_twice", detail, now)
+
+
+def may_be_duplicate(tx: Transaction, batch: Batch) -> bool:
+    """Whether it was once taken for absent, and nobody has found since that it was not.
+
+    Every other name that it lost was refused by the provider, or never got there.
+    """
+    if len(tx.batches.nonces_of_batch(batch.id)) == 1:  # nearly always: it was submitted once
+        return False
+    about = [
+        event.kind
+        for event in tx.events.events_of_run(batch.run_id, HISTORY)
+        if event.detail.startswith(f"batch {batch.id} was ")
+    ]
+    return "batch_absent" in about and "batch_made_twice" not in about
+
+
+def return_to_draft(
+    tx: Transaction, batch: Batch, problem: str, now: datetime, retry_after: float | None = None
+) -> bool:
+    """The provider does not have it: it is a draft again, and waits a while."""
+    found = tx.batches.get_batch(batch.id)
+    if found is None or found.nonce != batch.nonce or not tx.batches.move_batch("refuse", batch.id):
+        return False
+    wait = timedelta(seconds=backoff_seconds(found.failures, retry_after))
+    tx.batches.delay_batch(batch.id, now + wait, problem, failed=True)
+    _abandon_if_run_ended(tx, found, now)
+    return True
+
+
+def mark_unknown(tx: Transaction, batch: Batch, problem: str, now: datetime) -> bool:
+    """Nobody knows whether the provider has it: nothing is sent until that is known."""
+    found = tx.batches.get_batch(batch.id)
+    if found is None or found.nonce != batch.nonce or not tx.batches.move_batch("lose", batch.id):
+        return False
+    tx.batches.delay_batch(batch.id, now, problem, failed=False)
+    tx.events.add_event(batch.run_id, "batch_unknown", f"batch {batch.id}: {problem}", now)
+    return True
+
+
+def recover_submission(tx: Transaction, batch: Batch, now: datetime) -> None:
+    """Whoever submitted it is gone: before the create nothing was sent, after it perhaps."""
+    gone = "the worker that submitted it is gone"
+    if batch.creating_at is None:
+        if tx.batches.move_batch("refuse", batch.id):
+            tx.batches.delay_batch(batch.id, now, gone, failed=False)
+    else:
+        mark_unknown(tx, batch, gone, now)
+
+
+def mark_absent(tx: Transaction, batch: Batch, now: datetime) -> bool:
+    """It is certain that the provider does not have it: it is a draft again."""
+    found = tx.batches.get_batch(batch.id)
+    if found is None or found.nonce != batch.nonce or not tx.batches.move_batch("absent", batch.id):
+        return False
+    tx.batches.delay_batch(batch.id, now, "", failed=False)
+    tx.events.add_event(batch.run_id, "batch_absent", f"batch {batch.id} was never made", now)
+    _abandon_if_run_ended(tx, batch, now)
+    return True
+
+
+def _abandon_if_run_ended(tx: Transaction, draft: Batch, now: datetime) -> None:
+    """A draft of a run that has ended is nobody's: its calls are not sent any more."""
+    run = tx.runs.get_run(draft.run_id)
+    if run is None or run.state == "running":
+        return
+    while rows := tx.batches.open_attempts_of_batch(draft.id, CHUNK):
+        gone = refuse_uncharged(tx, rows, "the run ended before it was sent", now)
+        drop_requests(tx, [row.request_id for row in gone], ["out"])
+    tx.batches.move_batch("abandon", draft.id, ["draft"])
+
+
+def abandon_batch(tx: Transaction, batch: Batch, now: datetime) -> bool:
+    """A person says that the provider has it no more: what it owes is presumed, and goes again."""
+    why = "the provider has the batch no more"
+    while rows := tx.batches.open_attempts_of_batch(batch.id, CHUNK):
+        write_off_attempts(tx, rows, why, now)
+    if not tx.batches.move_batch("abandon", batch.id, ["open", "ended"]):
+        return False
+    tx.events.add_event(batch.run_id, "batch_abandoned", f"batch {batch.id}: {why}", now)
+    return True
+
+
+def absence_certain_at(batch: Batch, lease: timedelta, timeout: float, lag: float) -> datetime:
+    """From when on a batch that no listing shows was surely never made."""
+    since = batch.creating_at or batch.created_at
+    return since + lease + timedelta(seconds=timeout + lag)

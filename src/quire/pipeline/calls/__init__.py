@@ -1,0 +1,1 @@
+"""Calls: tasks become requests, requests go out within limits, and what comes back is recorded."""

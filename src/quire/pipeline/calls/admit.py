@@ -1,0 +1,167 @@
+"""Admit: how many of the next calls may go now, by the provider's limits and its prompt cache."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from quire.domain.accounts import Account, Level, Need, Pool, Rates
+from quire.domain.models import Limits, ModelFacts
+from quire.domain.requests import QueuedRequest
+from quire.ledger.ledger import Transaction
+from quire.ledger.stored_values import to_micros
+from quire.pipeline.contexts import Contexts, LaneContext
+from quire.plan.provider_limits import (
+    admit,
+    correct_by_reported,
+    full_level,
+    is_limited,
+    low_limits,
+    narrowest_limits,
+    refill,
+    refund,
+)
+from quire.plan.rendering import items_bytes
+
+CACHE_LIFETIME = timedelta(
+    minutes=4
+)  # a provider keeps a prefix at least this long after its last use
+NOTE_INTERVAL = timedelta(minutes=1)  # between two notes that it is still kept
+PRIMING_TIMEOUT = timedelta(seconds=60)  # the others wait at most this long for the first answer
+NO_LIMIT = 10**9  # calls, or tasks
+
+
+class LimitReport(NamedTuple):
+    """What a call that came back says about limits."""
+
+    pool: Pool
+    limits: Limits  # as its run was told
+    unused: Need  # of what it was reckoned at
+    rates: Rates | None  # what the headers said
+
+
+def pool_of(context: LaneContext, account: Account) -> Pool:
+    """Whose limits and cache a stage's calls use."""
+    return Pool(context.facts.name, account.id or 0)
+
+
+def need_of(context: LaneContext, request: QueuedRequest) -> Need:
+    """The most that a call may take."""
+    size = context.prefix_bytes + items_bytes(request.tasks, request.content_bytes)
+    return Need(1, context.most_tokens(size), request.max_output)
+
+
+def reserve_limits(
+    tx: Transaction,
+    context: LaneContext,
+    pool: Pool,
+    queued: Sequence[QueuedRequest],
+    now: datetime,
+) -> list[Need] | None:
+    """Take the next calls off the limits that all workers share; None where there are none.
+
+    Returns what each call that may go now was reckoned at.
+    """
+    held = _take_level(tx, pool, context.facts.limits, now) if queued else None
+    if held is None:
+        return None
+    level, limits = held
+    needs = [need_of(context, request) for request in queued]
+    count, level = admit(level, limits, needs)
+    tx.levels.set_limit_level(pool, level)
+    return needs[:count]
+
+
+def learn_limits(tx: Transaction, reports: Sequence[LimitReport], now: datetime) -> None:
+    """Give back what calls did not take, and believe what the headers said."""
+    for pool, limits, unused, rates in sorted(reports, key=lambda report: report.pool):
+        if rates is not None and is_limited(rates.limits):
+            tx.levels.add_limit_level(pool, full_level(rates.limits, to_micros(now)))
+            tx.levels.learn_limits(pool, rates.limits, now)
+        held = _take_level(tx, pool, limits, now)
+        if held is None:
+            continue
+        level = refund(held[0], held[1], unused)
+        tx.levels.set_limit_level(pool, correct_by_reported(level, rates) if rates else level)
+
+
+def _take_level(
+    tx: Transaction, pool: Pool, configured: Limits, now: datetime
+) -> tuple[Level, Limits] | None:
+    """What is left now, taken for this transaction; None where nothing limits the pool."""
+    held = tx.levels.take_limit_level(pool, now)
+    if held is None:
+        if not is_limited(configured):
+            return None
+        tx.levels.add_limit_level(pool, full_level(configured, to_micros(now)))
+        held = tx.levels.take_limit_level(pool, now)
+        assert held is not None
+    limits = narrowest_limits(configured, held[1])
+    if not is_limited(limits):  # what headers said once has lapsed
+        return None
+    return refill(held[0], limits, to_micros(now)), limits
+
+
+def scarce_limits(tx: Transaction, facts: ModelFacts, now: datetime) -> list[str]:
+    """Say which limits of a model keep calls back now, in words."""
+    words = {
+        "requests": "requests",
+        "input": "tokens in",
+        "output": "tokens out",
+        "total": "tokens",
+    }
+    said = set()
+    for pool, level, learnt in tx.levels.list_limit_levels(now):
+        if pool.model == facts.name:
+            limits = narrowest_limits(facts.limits, learnt)
+            left = refill(level, limits, to_micros(now))
+            said |= {
+                f"{getattr(limits, name):,} {words[name]}" for name in low_limits(left, limits)
+            }
+    return sorted(said)
+
+
+class Priming(NamedTuple):
+    """How many calls may go, as far as the provider's prompt cache is concerned."""
+
+    most: int
+    caching: bool  # mark the prefix
+
+
+def prime_cache(
+    tx: Transaction, contexts: Contexts, context: LaneContext, pool: Pool, now: datetime
+) -> Priming:
+    """Let the first call of a prefix go alone, so that a wide fan-out does not pay N writes."""
+    if not context.caching:
+        return Priming(NO_LIMIT, caching=False)
+    noted_at = contexts.primed.get((context.lane_id, pool.credential))
+    if noted_at is not None and now - noted_at < NOTE_INTERVAL:
+        return Priming(NO_LIMIT, caching=True)
+    kept_at, writing_until = tx.caches.get_prefix_cache(context.prefix.hash, pool)
+    if (
+        to_micros(now - CACHE_LIFETIME) < kept_at <= to_micros(now + NOTE_INTERVAL)
+    ):  # clocks differ, but not by much
+        return Priming(NO_LIMIT, caching=True)
+    if to_micros(now) < writing_until <= to_micros(now + 2 * PRIMING_TIMEOUT):
+        if tx.requests.count_calls_in_flight(context.run_id):
+            return Priming(0, caching=True)
+        note_not_cached(tx, context, pool)  # who was to write it is gone
+    if tx.requests.count_queued_in_lane(context.lane_id, 2) < 2:  # nobody would read what it writes
+        return Priming(NO_LIMIT, caching=False)
+    mine = tx.caches.start_priming(context.prefix.hash, pool, now + PRIMING_TIMEOUT, now)
+    return Priming(1 if mine else 0, caching=True)
+
+
+def note_cached(
+    tx: Transaction, contexts: Contexts, context: LaneContext, pool: Pool, now: datetime
+) -> None:
+    """An answer came: the provider has the prefix, and the others may go."""
+    key = (context.lane_id, pool.credential)
+    noted_at = contexts.primed.get(key)
+    if noted_at is None or now - noted_at >= NOTE_INTERVAL:
+        tx.caches.end_priming(context.prefix.hash, pool, now)
+        contexts.primed[key] = now
+
+
+def note_not_cached(tx: Transaction, context: LaneContext, pool: Pool) -> None:
+    """A call failed: if it was to write the prefix, another may."""
+    tx.caches.end_priming(context.prefix.hash, pool, None)

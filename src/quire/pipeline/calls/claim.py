@@ -1,0 +1,276 @@
+"""Claim: queued requests go out as attempts, each rechecked and rendered."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import NamedTuple
+
+from quire.domain.accounts import Account, Need, Rates
+from quire.domain.ids import AttemptId, RequestId, WorkerId
+from quire.domain.requests import Answer, AttemptGroup, Call, CallFailure, NewAttempt, QueuedRequest
+from quire.ledger.ledger import Transaction
+from quire.ledger.stored_values import to_micros
+from quire.ledger.tables.tasks import TaskNote
+from quire.pipeline.calls.admit import (
+    LimitReport,
+    learn_limits,
+    note_cached,
+    note_not_cached,
+    pool_of,
+    prime_cache,
+    reserve_limits,
+)
+from quire.pipeline.calls.plugin_holds import check_plugins
+from quire.pipeline.calls.record import drop_requests, record_answers, record_failures
+from quire.pipeline.calls.render import rerender_requests, unchanged_requests
+from quire.pipeline.contexts import Contexts, LaneContext
+from quire.plan.packing import half_of
+from quire.plan.rendering import BlockItem, payload_hash, user_text
+
+
+class Sender(NamedTuple):
+    """Who sends, and as whom."""
+
+    worker: WorkerId
+    account: Account
+
+
+class Outgoing(NamedTuple):
+    """A call about to be made, with what recording its answer needs."""
+
+    call: Call
+    context: LaneContext
+    reserved: int
+    account: Account
+    need: Need | None  # what it was reckoned at; None where nothing limits the calls
+
+
+def claim(
+    tx: Transaction,
+    contexts: Contexts,
+    context: LaneContext,
+    sender: Sender,
+    limit: int,
+    now: datetime,
+) -> list[Outgoing]:
+    """Take up to `limit` sendable requests; the intent is stored before anything is sent."""
+    pool = pool_of(context, sender.account)
+    priming = prime_cache(tx, contexts, context, pool, now)
+    most = min(limit, priming.most) if check_plugins(tx, contexts, context.spec, now) else 0
+    queued = tx.requests.sendable_requests(context.lane_id, most, now)
+    needs = reserve_limits(tx, context, pool, queued, now)
+    queued = queued if needs is None else queued[: len(needs)]
+    tx.requests.claim_requests(queued)
+    texts = _sendable_texts(tx, contexts, context, queued) if queued else {}
+    sendable = [request for request in queued if request.id in texts]
+    if len(sendable) < len(queued):
+        drop_unsendable(tx, context, [request for request in queued if request.id not in texts])
+    if not sendable:
+        if priming.most == 1:
+            note_not_cached(tx, context, pool)
+        return []
+    ids = tx.attempts.take_ids(len(sendable))
+    pairs = list(zip(sendable, ids, strict=True))
+    tx.attempts.add_attempts(_common_fields(context, sender, now), _attempts(context, pairs))
+    if again := sum(request.sent > 0 for request in sendable):
+        tx.tallies.add_tallies(context.stage_id, {"resent": again})
+    reckoned = dict(zip([request.id for request in queued], needs or (), strict=False))
+    return [
+        Outgoing(
+            call_of(context, pair, attempt, texts[pair.id], caching=priming.caching),
+            context,
+            pair.reserve,
+            sender.account,
+            reckoned.get(pair.id),
+        )
+        for pair, attempt in pairs
+    ]
+
+
+def _sendable_texts(
+    tx: Transaction, contexts: Contexts, context: LaneContext, queued: Sequence[QueuedRequest]
+) -> dict[RequestId, str]:
+    """The texts to send; none where a member moved on or the text is not what was promised."""
+    most = context.policy.max_calls
+    ids = [request.id for request in queued]
+    waiting = tx.requests.count_sendable_members(ids, most)
+    if context.reads_results:  # what they were made from may have made way since
+        same = unchanged_requests(tx, ids)
+        waiting = {request_id: count for request_id, count in waiting.items() if request_id in same}
+    texts: dict[RequestId, str] = {}
+    unknown: list[QueuedRequest] = []
+    for request in queued:
+        kept = contexts.prepared_texts.pop(request.payload_hash, None)
+        if waiting.get(request.id) != request.tasks or request.lost >= most:
+            continue
+        if kept is None:
+            unknown.append(request)
+        else:
+            texts[request.id] = kept
+    return texts | verified_texts(tx, context, unknown) if unknown else texts
+
+
+def verified_texts(
+    tx: Transaction, context: LaneContext, requests: Sequence[QueuedRequest]
+) -> dict[RequestId, str]:
+    """Texts as the ledger stores or renders them, where they are what was promised."""
+    texts = _render_texts(tx, context, [request.id for request in requests if request.body is None])
+    texts |= {request.id: request.body for request in requests if request.body is not None}
+    return {
+        request.id: texts[request.id]
+        for request in requests
+        if request.id in texts
+        and payload_hash(context.request_head(request.max_output).payload_head, texts[request.id])
+        == request.payload_hash
+    }
+
+
+def _render_texts(
+    tx: Transaction, context: LaneContext, requests: Sequence[RequestId]
+) -> dict[RequestId, str]:
+    if not context.by_block:
+        return rerender_requests(tx, context, requests)
+    contents = tx.requests.member_contents(requests) if requests else []
+    return {
+        request: user_text(
+            context.stage.prompt,
+            request,
+            [
+                BlockItem(member.block_index, member.block_type, member.content or "")
+                for member in members
+            ],
+        )
+        for request, members in groupby(contents, lambda content: content.request_id)
+    }
+
+
+def drop_unsendable(
+    tx: Transaction, context: LaneContext, requests: Sequence[QueuedRequest]
+) -> None:
+    """Give back what cannot go; what was in vain too often is split, and given up when alone."""
+    drop_requests(
+        tx, [queued_request.id for queued_request in requests], ["out"]
+    )  # as the claim has just left them
+    exhausted = {
+        queued_request.id: queued_request
+        for queued_request in requests
+        if queued_request.lost >= context.policy.max_calls
+    }
+    for member in tx.requests.take_members(list(exhausted)) if exhausted else []:
+        if not member.current:  # a newer question about it is on its way
+            continue
+        request = exhausted[member.request_id]
+        times = "once" if request.lost == 1 else f"{request.lost} times"
+        error = f"the call brought no answer {times}"  # lost, or a batch said that it broke down
+        cap = half_of(request.tasks)
+        tx.tasks.note_tasks(
+            [TaskNote(member.task_id, tries=member.tries, pack_cap=cap, error=error)]
+        )
+        if request.tasks == 1:
+            tx.tasks.move_tasks("give_up", [member.task_id], ["ready"])
+
+
+def _common_fields(context: LaneContext, sender: Sender, now: datetime) -> AttemptGroup:
+    worker, account = sender
+    model, sent_at = context.facts.name, to_micros(now)
+    return AttemptGroup(worker, context.provider, model, account.id, sent_at)
+
+
+def _attempts(
+    context: LaneContext,
+    pairs: Sequence[tuple[QueuedRequest, AttemptId]],
+) -> list[NewAttempt]:
+    sending = context.request_head
+    return [
+        (
+            attempt,
+            request.id,
+            request.sent + 1,
+            sending(request.max_output).params_text,
+            request.reserve,
+        )
+        for request, attempt in pairs
+    ]
+
+
+def call_of(
+    context: LaneContext, request: QueuedRequest, attempt: AttemptId, user: str, *, caching: bool
+) -> Call:
+    """What a request asks the provider, in no vendor's words yet."""
+    return Call(
+        attempt_id=attempt,
+        model=context.facts.name,
+        system=context.prefix.system,
+        user=user,
+        output_schema=context.prefix.output_schema or None,
+        params=context.request_head(request.max_output).params,
+        wire=context.facts.wire,
+        caching=caching,
+        long_lived=caching and context.long_lived,
+    )
+
+
+NO_NEED = Need(0, 0, 0)
+
+
+class ReturnedCall(NamedTuple):
+    """A call that came back: with an answer, or without."""
+
+    outgoing: Outgoing
+    outcome: Answer | CallFailure
+    rates: Rates | None = None  # what the headers said
+
+
+def receive(
+    tx: Transaction, contexts: Contexts, returned: Sequence[ReturnedCall], now: datetime
+) -> None:
+    """Store paid answers before anything else, then apply what else the calls brought."""
+    outcomes = [call.outcome for call in returned]
+    answers = [outcome for outcome in outcomes if isinstance(outcome, Answer)]
+    record_answers(tx, answers, now)
+    if len(answers) < len(outcomes):
+        failures = [outcome for outcome in outcomes if isinstance(outcome, CallFailure)]
+        record_failures(tx, contexts, failures, now)
+    reporting = [
+        call for call in returned if not (call.rates is None and call.outgoing.need is None)
+    ]
+    if reporting:
+        learn_limits(tx, list(_limit_reports(reporting)), now)
+    marked = [call for call in returned if call.outgoing.call.caching]
+    if marked:
+        _note_caches(tx, contexts, marked, now)
+
+
+def _limit_reports(returned: Sequence[ReturnedCall]) -> Iterator[LimitReport]:
+    for outgoing, outcome, rates in returned:
+        pool = pool_of(outgoing.context, outgoing.account)
+        unused = _unused_need(outgoing.need, outcome) if outgoing.need else NO_NEED
+        yield LimitReport(pool, outgoing.context.facts.limits, unused, rates)
+
+
+def _unused_need(need: Need, outcome: Answer | CallFailure) -> Need:
+    """What an answered call was reckoned at and did not take; the provider counted the request."""
+    if isinstance(outcome, CallFailure) or outcome.reply is None:
+        return NO_NEED
+    usage = outcome.reply.usage
+    return Need(0, need.input - usage.input_total, need.output - usage.output)
+
+
+def _note_caches(
+    tx: Transaction, contexts: Contexts, returned: Sequence[ReturnedCall], now: datetime
+) -> None:
+    kept = {
+        (call.outgoing.context.lane_id, call.outgoing.account.id): call.outgoing
+        for call in sorted(returned, key=lambda call: isinstance(call.outcome, Answer))
+    }
+    answered = {
+        (call.outgoing.context.lane_id, call.outgoing.account.id)
+        for call in returned
+        if isinstance(call.outcome, Answer)
+    }
+    for key, outgoing in kept.items():
+        pool = pool_of(outgoing.context, outgoing.account)
+        if key in answered:
+            note_cached(tx, contexts, outgoing.context, pool, now)
+        else:
+            note_not_cached(tx, outgoing.context, pool)

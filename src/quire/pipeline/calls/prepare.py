@@ -1,0 +1,249 @@
+"""Prepare: ready tasks become packed, rendered, queued requests, just in time."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import count
+from typing import NamedTuple
+
+from quire.domain.ids import RequestId
+from quire.domain.money import most_cost
+from quire.domain.requests import Membership, NewRequest, OutputSample, RequestGroup, RequestKind
+from quire.domain.runs import BATCH, HoldKind
+from quire.domain.tasks import ReadyTask
+from quire.ledger.ledger import Transaction
+from quire.pipeline.calls.admit import NO_LIMIT
+from quire.pipeline.calls.plugin_holds import check_plugins
+from quire.pipeline.calls.record import drop_requests, hold_run
+from quire.pipeline.calls.render import GatheredTasks, gather_ready, prompt_of
+from quire.pipeline.contexts import NOTHING_LEARNT, Contexts, LaneContext, Sizes
+from quire.plan.job_forecasts import EARLY_TASKS
+from quire.plan.packing import pack
+from quire.plan.rendering import (
+    RENDER_VERSION,
+    item_bytes,
+    items_bytes,
+    pack_bytes,
+    rendered_hash,
+    wire_ids,
+)
+from quire.plan.sizing import (
+    MOST_SAMPLES,
+    TokenSample,
+    bound_tokens,
+    calibrate,
+    learn_output,
+    max_tokens,
+    output_estimates,
+)
+
+QUEUE_FACTOR = 8  # requests queued in a lane, per call in flight
+ANSWER, REPAIR = RequestKind.ANSWER.value, RequestKind.REPAIR.value
+REFILL_AFTER = 7  # of these have gone: one call for each in flight is left
+LEARN_AFTER = 1000  # tasks packed with sizes once learnt, before they are learnt again
+GROUP = 1024  # tasks packed in one transaction, unless the calls in flight alone need more
+EARLY_FAILED_PERCENT = 20
+
+
+class Pack(NamedTuple):
+    """Tasks that share a request."""
+
+    tasks: list[ReadyTask]
+    estimates: Sequence[int]  # of each one's output, in tokens, as far as it is to be allowed
+
+
+def prepare(tx: Transaction, contexts: Contexts, context: LaneContext, now: datetime) -> int:
+    """Refill a lane's queue when it runs low; returns how many requests were added."""
+    if not check_plugins(tx, contexts, context.spec, now):
+        return 0
+    queue = QUEUE_FACTOR * context.policy.concurrency
+    slots = _slots(tx, context, queue)
+    if not slots:
+        return 0
+    wanted = slots * context.budget.cap
+    room = min(wanted, _early_room(tx, contexts, context, now))
+    if room <= 0:
+        return 0
+    if len(contexts.prepared_texts) > 4 * queue:  # texts whose requests another worker took
+        contexts.prepared_texts.clear()
+    gathered = gather_ready(tx, context, room)
+    ready = gathered.tasks
+    sizes = _learn_sizes(tx, contexts, context, len(ready))
+    packs = _packs(context, sizes, ready, more=len(ready) == wanted)[:slots]
+    if packs:
+        _queue(tx, contexts, context, packs, gathered)
+    return len(packs)
+
+
+def _slots(tx: Transaction, context: LaneContext, queue: int) -> int:
+    """How many requests to add now; a batch takes all it may carry, a group at a time."""
+    group = max(1, GROUP // context.budget.cap)
+    if context.route == BATCH:
+        return group
+    low = (QUEUE_FACTOR - REFILL_AFTER) * context.policy.concurrency
+    queued = tx.requests.count_queued_in_lane(context.lane_id, low + 1)
+    if queued > low:
+        return 0
+    drop_requests(tx, tx.requests.outdated_requests(context.lane_id, RENDER_VERSION))
+    return min(queue - queued, max(context.policy.concurrency, group))
+
+
+def may_pack(tx: Transaction, contexts: Contexts, context: LaneContext, now: datetime) -> bool:
+    """Whether more of a stage can be packed without waiting for an answer."""
+    wishes = tx.runs.wishes_of_run(context.run_id)
+    if wishes is None or wishes.cancelling:
+        return False
+    stage = next(
+        run_stage
+        for run_stage in tx.runs.stages_of_run(context.run_id)
+        if run_stage.id == context.stage_id
+    )
+    limit = wishes.task_limit
+    if stage.state == "expanding" and (limit is None or stage.expanded < limit):
+        return True
+    room = _early_room(tx, contexts, context, now)
+    if context.stage.critic and _may_propose(tx, context):
+        return True
+    return room > 0 and bool(tx.subjects.ready_parts(context.stage_id, context.model_no, 1))
+
+
+def _may_propose(tx: Transaction, context: LaneContext) -> bool:
+    """Whether answers that a critic must see are still to come: a fuller batch costs less."""
+    counts = tx.tallies.tallies_of_stage(context.spec.stage_ids[context.stage.of])
+    return any(counts.get(state, 0) for state in ("ready", "packed"))
+
+
+def _early_room(tx: Transaction, contexts: Contexts, context: LaneContext, now: datetime) -> int:
+    """How many tasks may be packed: all, once the first ones were looked at and most were fine."""
+    run = context.run_id
+    if run in contexts.early_checked_runs:
+        return NO_LIMIT
+    counts = tx.tallies.tallies_of_stage(context.stage_id)
+    failed = counts.get("failed", 0)
+    ended = failed + counts.get("done", 0)
+    if ended < EARLY_TASKS:
+        return EARLY_TASKS - counts.get("packed", 0) - counts.get("proposed", 0) - ended
+    if not tx.runs.mark_early_judged(run, now):
+        contexts.early_checked_runs.add(run)  # it is committed: no need to look again
+    elif failed * 100 > ended * EARLY_FAILED_PERCENT:
+        detail = (
+            f"{failed} of the first {ended} tasks failed; see `quire failures {run}`,"
+            f" then `quire resume {run}` to pay for the rest anyway"
+        )
+        hold_run(tx, run, HoldKind.FAILURES, detail, now)
+        return 0
+    return NO_LIMIT
+
+
+def _learn_sizes(tx: Transaction, contexts: Contexts, context: LaneContext, tasks: int) -> Sizes:
+    """Sizes of real calls, looked at again once in a while."""
+    key = (context.stage_id, context.model_no)
+    sizes = contexts.sizes.get(key, NOTHING_LEARNT)
+    if sizes.learned is None or sizes.packed >= LEARN_AFTER:
+        sizes = _sizes_from(context, _samples(tx, context))
+    contexts.sizes[key] = sizes._replace(packed=sizes.packed + tasks)
+    return sizes
+
+
+def _samples(tx: Transaction, context: LaneContext) -> list[OutputSample]:
+    """A model's answers to the stage, however they travelled; the newest of a lane first."""
+    wanted = (context.stage_id, context.facts.name)
+    lanes = tx.requests.lanes_of_run(context.run_id)
+    mine = [item.id for item in lanes if (item.stage_id, item.model) == wanted]
+    most = MOST_SAMPLES
+    return [sample for lane in mine for sample in tx.attempts.output_samples(lane, most)][:most]
+
+
+def _sizes_from(context: LaneContext, samples: Sequence[OutputSample]) -> Sizes:
+    measured = [
+        TokenSample(
+            context.prefix_bytes + items_bytes(sample.tasks, sample.content_bytes),
+            sample.input_tokens,
+        )
+        for sample in reversed(samples)
+    ]
+    per_byte = calibrate(measured).most_per_byte
+    budget = context.budget if per_byte is None else context.budget_at(per_byte)
+    return Sizes(learn_output(samples), per_byte, budget)
+
+
+def _packs(context: LaneContext, known: Sizes, ready: list[ReadyTask], *, more: bool) -> list[Pack]:
+    """Pack tasks by their sizes; a last pack that more tasks could fill waits."""
+    shape, most = context.output_shape, context.facts.max_output
+    sizes = [task.json_bytes for task in ready]
+    inputs = [bound_tokens(item_bytes(size)) for size in sizes]
+    outputs = output_estimates(shape, sizes, known.learned, most)
+    allowed = outputs
+    if known.learned is not None:  # a limit costs nothing, and an answer cut off is paid twice
+        allowed = list(map(max, outputs, output_estimates(shape, sizes, None, most)))
+    caps = [task.pack_cap for task in ready]
+    packs: list[Pack] = []
+    done = 0
+    for members in pack(zip(count(), inputs, outputs, caps), known.budget or context.budget):
+        cut = slice(done, done + len(members))  # packs keep the order
+        packs.append(Pack(ready[cut], allowed[cut]))
+        done = cut.stop
+    return packs[:-1] if more and len(packs) > 1 else packs
+
+
+def _queue(
+    tx: Transaction,
+    contexts: Contexts,
+    context: LaneContext,
+    packs: Sequence[Pack],
+    gathered: GatheredTasks,
+) -> None:
+    requests: list[NewRequest] = []
+    members: list[Membership] = []
+    for request, packed in zip(tx.requests.take_ids(len(packs)), packs, strict=True):
+        names = wire_ids(request, len(packed.tasks))
+        reasons = gathered.repair_reasons.get(packed.tasks[0].id)
+        requests.append(_request(contexts, context, packed, (request, names), reasons))
+        members += [
+            (request, ordinal, task.id, name, task.version)
+            for ordinal, name, task in zip(count(1), names, packed.tasks, strict=False)
+        ]
+    tasks = [task.id for packed in packs for task in packed.tasks]
+    queue = RequestGroup(context.lane_id, context.prefix.hash, RENDER_VERSION)
+    tx.requests.add_requests(queue, requests, members)
+    if gathered.used:
+        used = gathered.used
+        carried = [(request, task) for request, _, task, *_ in members if task in used]
+        tx.subjects.note_used_results([(request, task, used[task]) for request, task in carried])
+    tx.tasks.move_task_group("pack", context.stage_id, tasks, "ready")
+    tx.tallies.add_tallies(context.stage_id, {"packs": len(requests), "packed_tasks": len(tasks)})
+
+
+def _request(
+    contexts: Contexts,
+    context: LaneContext,
+    packed: Pack,
+    named: tuple[RequestId, Sequence[str]],
+    reasons: str | None,
+) -> NewRequest:
+    stage, facts, tasks = context.stage, context.facts, packed.tasks
+    request, names = named
+    if stage.schema is None:
+        rendered = tasks[0].content.encode()
+    else:
+        rendered = pack_bytes(prompt_of(context, reasons), names, tasks)
+    user = rendered.decode()
+    floor = max([task.output_floor for task in tasks])
+    limit = max_tokens(packed.estimates, facts, stage.max_tokens_per_block, floor)
+    content_bytes = sum([task.json_bytes for task in tasks])
+    sent_bytes = context.prefix_bytes + items_bytes(len(tasks), content_bytes) + len(reasons or "")
+    digest = rendered_hash(context.request_head(limit).payload_head, rendered)
+    if context.route != BATCH:  # a batch is written later, and may be larger than memory
+        contexts.prepared_texts[digest] = user
+    per_byte = contexts.sizes[context.stage_id, context.model_no].per_byte
+    most_input = context.most_tokens(sent_bytes, per_byte)
+    reserve = most_cost(most_input, limit, context.price_at(most_input))
+    return NewRequest(
+        request,
+        ANSWER if reasons is None else REPAIR,
+        digest,
+        len(tasks),
+        content_bytes,
+        limit,
+        reserve,
+        user if context.policy.ledger == "full" or reasons is not None else "",
+    )

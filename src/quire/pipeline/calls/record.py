@@ -1,0 +1,363 @@
+"""Record: answers are stored unjudged; failed and lost calls get their remedy, backoff or hold."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from itertools import groupby
+from typing import NamedTuple, assert_never
+
+from quire.accounts.credentials import mark
+from quire.accounts.key_search import variables_of
+from quire.domain.accounts import Account
+from quire.domain.errors import ProviderError
+from quire.domain.ids import AttemptId, RequestId, RunId, StageId, WorkerId
+from quire.domain.requests import Answer, AttemptRow, CallFailure, Reply
+from quire.domain.runs import HoldKind
+from quire.domain.tasks import Member
+from quire.ledger.ledger import Transaction
+from quire.ledger.tables.attempts import AttemptEnd, UndecodedResponse
+from quire.ledger.tables.tasks import TaskNote
+from quire.pipeline.contexts import Contexts
+from quire.plan.retrying import (
+    AskAgain,
+    GiveUp,
+    HoldRun,
+    Lose,
+    Refuse,
+    Resend,
+    Split,
+    TaskTries,
+    after_error,
+    after_refusal,
+)
+
+
+def drop_requests(
+    tx: Transaction, requests: Sequence[RequestId], sources: Sequence[str] = ("queued",)
+) -> int:
+    """Drop requests and give their tasks back; returns how many were dropped."""
+    if not requests:
+        return 0
+    dropped = tx.requests.move_requests("drop", requests, sources)
+    return_tasks(tx, tx.requests.take_members(dropped), dropped)
+    return len(dropped)
+
+
+def return_tasks(tx: Transaction, members: Sequence[Member], requests: Sequence[RequestId]) -> None:
+    """Packed tasks are ready again, unless another live request carries the same version."""
+    packed = [member.task_id for member in members if member.state == "packed" and member.current]
+    if packed:
+        elsewhere = tx.requests.tasks_carried_elsewhere(packed, requests)
+        tx.tasks.move_tasks("return", [task for task in packed if task not in elsewhere])
+
+
+PRESUMED_STATES = (
+    "unknown",
+    "written_off",
+)  # attempts whose cost was counted, although nobody knew it
+
+
+def record_answers(tx: Transaction, answers: Sequence[Answer], now: datetime) -> None:
+    """Store paid answers, raw; safe to run again after an uncertain commit."""
+    if not answers:
+        return
+    stored: Sequence[Answer] = answers
+    late: list[AttemptId] = []
+    if not tx.attempts.answer_open_attempts(answers, now):
+        moved = tx.attempts.move_attempts("answer", [answer.attempt_id for answer in answers])
+        stored = [answer for answer in answers if answer.attempt_id in moved]
+        stored = _without_purged(tx, stored)
+        late = [attempt for attempt, source in moved.items() if source in PRESUMED_STATES]
+        tx.attempts.store_answers(stored, now)
+    tallies: dict[StageId, Counter[str]] = defaultdict(Counter)
+    for stage, counted in groupby(stored, lambda answer: answer.stage_id):
+        _tally_answers(tx, list(counted), tallies[stage], now)
+    for row in tx.attempts.attempts_by_id(late) if late else []:
+        tallies[row.stage_id]["presumed"] -= row.reserved  # it was counted when it was lost
+    for stage, deltas in tallies.items():
+        tx.tallies.add_tallies(stage, deltas)
+
+
+def _without_purged(tx: Transaction, answers: Sequence[Answer]) -> list[Answer]:
+    """Keep the usage but not the words of answers about a document that was purged meanwhile."""
+    purged = tx.attempts.purged_attempts([answer.attempt_id for answer in answers])
+    return [
+        answer._replace(
+            raw=b"", reply=answer.reply and answer.reply._replace(text="", reasoning="")
+        )
+        if answer.attempt_id in purged
+        else answer
+        for answer in answers
+    ]
+
+
+def _tally_answers(
+    tx: Transaction, answers: Sequence[Answer], tally: "Counter[str]", now: datetime
+) -> None:
+    """Count some answers of one stage; those that nobody can read hold their run."""
+    unread = [item for item in answers if item.reply is None]
+    for answer in unread:
+        tally["presumed"] += answer.cost
+        detail = (
+            f"{answer.problem}; the response is kept, and a newer Quire reads it when it starts;"
+            f" `quire retry {answer.run_id}` asks, and pays, again"
+        )
+        hold_run(tx, answer.run_id, HoldKind.UNDECODABLE, detail, now)
+    usages = [item.reply.usage for item in answers if item.reply is not None]
+    tally["calls"] += len(answers)
+    tally["input_tokens"] += sum([usage.input_total for usage in usages])
+    tally["cached_tokens"] += sum([usage.cached for usage in usages])
+    tally["output_tokens"] += sum([usage.output for usage in usages])
+    tally["cost"] += sum([item.cost for item in answers if item.reply is not None])
+
+
+def record_redecoded_answer(
+    tx: Transaction, unread: UndecodedResponse, reply: Reply, version: int, price: int
+) -> None:
+    """A mended decoder read a kept response: its known cost takes the place of the presumed one."""
+    tx.attempts.replace_decoded(unread.attempt_id, reply, version, price)
+    tx.tallies.add_tallies(
+        unread.stage_id,
+        {
+            "input_tokens": reply.usage.input_total,
+            "cached_tokens": reply.usage.cached,
+            "output_tokens": reply.usage.output,
+            "cost": price,
+            "presumed": -unread.cost,
+        },
+    )
+
+
+def record_failures(
+    tx: Transaction, contexts: Contexts, failures: Sequence[CallFailure], now: datetime
+) -> None:
+    """Apply the remedy of every call that brought no answer."""
+    if not failures:
+        return
+    rows = {
+        row.id: row
+        for row in tx.attempts.attempts_by_id(
+            [call_failure.attempt_id for call_failure in failures]
+        )
+    }
+    for failure in failures:
+        row = rows.get(failure.attempt_id)
+        if row is not None:
+            _remedy_failure(tx, contexts, row, failure, now)
+
+
+def _remedy_failure(
+    tx: Transaction, contexts: Contexts, row: AttemptRow, failure: CallFailure, now: datetime
+) -> None:
+    remedied = after_error(failure.error, row.tasks, row.no, failure.jitter)
+    if isinstance(remedied, Lose):
+        if lose_attempts(tx, [row], str(failure.error), now):
+            tx.requests.delay_requests([(row.request_id, now + timedelta(seconds=remedied.delay))])
+    elif _refuse_attempt(tx, row, str(failure.error), now):
+        _apply_remedy(tx, contexts, row, failure, remedied, now)
+
+
+def requeue_never_sent(tx: Transaction, rows: Sequence[AttemptRow], now: datetime) -> None:
+    """Calls claimed and never sent: a commit of unknown outcome had gone through after all."""
+    for row in rows:
+        if _refuse_attempt(tx, row, "claimed, but never sent", now):
+            _requeue(tx, row, 0, now)
+
+
+def requeue_uncharged(
+    tx: Transaction, rows: Sequence[AttemptRow], why: str, now: datetime, delay: float = 0
+) -> int:
+    """Calls that were definitely not carried out, many at once: free, and queued again."""
+    gone = refuse_uncharged(tx, rows, why, now)
+    tx.requests.move_requests("release", [row.request_id for row in gone])
+    _drop_late(tx, gone)
+    if delay:
+        until = now + timedelta(seconds=delay)
+        tx.requests.delay_requests([(row.request_id, until) for row in gone])
+    return len(gone)
+
+
+def refuse_uncharged(
+    tx: Transaction, rows: Sequence[AttemptRow], why: str, now: datetime
+) -> list[AttemptRow]:
+    """Calls that were definitely not carried out, many at once: free; returns which they were."""
+    moved = tx.attempts.move_attempts("refuse", [row.id for row in rows], ["open"])
+    gone = [row for row in rows if row.id in moved]
+    tx.attempts.end_attempts([AttemptEnd(row.id, why, 0, "free") for row in gone], now)
+    return gone
+
+
+def _drop_late(tx: Transaction, rows: Sequence[AttemptRow]) -> None:
+    """What was overtaken at the deadline does not go again: its tasks travel in other calls."""
+    late = tx.batches.late_requests([row.request_id for row in rows]) if rows else []
+    drop_requests(tx, late)
+
+
+def write_off_attempts(
+    tx: Transaction, rows: Sequence[AttemptRow], why: str, now: datetime
+) -> None:
+    """Calls that may have been carried out, and whose answers will not come: presumed and over."""
+    lose_attempts(tx, rows, why, now)
+    _drop_late(tx, rows)
+    gone = tx.attempts.move_attempts("write_off", [row.id for row in rows])
+    reserved = {row.id: row.reserved for row in rows}
+    tx.attempts.end_attempts(
+        [AttemptEnd(attempt_id, why, reserved[attempt_id], "presumed") for attempt_id in gone], now
+    )
+
+
+def _refuse_attempt(tx: Transaction, row: AttemptRow, error: str, now: datetime) -> bool:
+    """End an attempt that was definitely not carried out; false if it was given up before."""
+    moved = tx.attempts.move_attempts("refuse", [row.id])
+    if not moved:
+        return False
+    tx.attempts.end_attempts([AttemptEnd(row.id, error, 0, "free")], now)
+    if moved[row.id] == "open":
+        return True
+    tx.tallies.add_tallies(
+        row.stage_id, {"presumed": -row.reserved}
+    )  # it was counted when it was lost
+    return False
+
+
+def _apply_remedy(
+    tx: Transaction,
+    contexts: Contexts,
+    row: AttemptRow,
+    failure: CallFailure,
+    remedied: Resend | Split | Refuse | HoldRun,
+    now: datetime,
+) -> None:
+    match remedied:
+        case Resend(delay=delay):
+            _requeue(tx, row, delay, now)
+            if failure.error.retry_after is not None:
+                tx.requests.delay_lane(row.lane_id, now + timedelta(seconds=delay))
+        case Split() | Refuse() if tx.batches.late_requests([row.request_id]):
+            tx.requests.move_requests(
+                "close", [row.request_id]
+            )  # overtaken: its tasks are others' by now
+        case Split(pack_cap=cap):
+            _split_pack(tx, row, cap, str(failure.error))
+        case Refuse(error=reason):
+            _retry_or_give_up(tx, contexts, row, reason)
+        case HoldRun(kind=kind):
+            _requeue(tx, row, 0, now)
+            mark_key_or_hold(tx, row.run_id, failure.error, failure.account, now, HoldKind(kind))
+        case never:
+            assert_never(never)
+
+
+def mark_key_or_hold(
+    tx: Transaction,
+    run: RunId,
+    error: ProviderError,
+    account: Account,
+    now: datetime,
+    kind: HoldKind = HoldKind.CREDENTIAL,
+) -> None:
+    """Only a person can mend this: the key is set aside for the next one, or the run waits.
+
+    Whoever claims next holds the run if there is no other key.
+    """
+    if account.id is None or not (error.bad_key or error.spent):
+        detail = f"{_advice(error, account)}; then `quire resume {run}`"
+        hold_run(tx, run, kind, detail, now)
+    elif mark(tx, account, "invalid" if error.bad_key else "spent", str(error), now):
+        tx.events.add_event(run, "key_refused", f"{account.credential}: {error}", now)
+
+
+def _advice(error: ProviderError, account: Account) -> str:
+    """Say what to do about an error that holds a run."""
+    if error.bad_key and not account.key:
+        usual = " or ".join(variables_of(account.provider))
+        return f"{error}; no key was sent: `quire keys add {account.provider}`, or set {usual}"
+    return f"{error}; mend that"
+
+
+def hold_run(tx: Transaction, run: RunId, kind: HoldKind, detail: str, now: datetime) -> None:
+    """Let a run wait for a person, and say what for."""
+    if tx.holds.add_hold(run, kind, detail, now):
+        tx.events.add_event(run, "held", detail, now)
+
+
+def lose_attempts(tx: Transaction, rows: Sequence[AttemptRow], error: str, now: datetime) -> int:
+    """Nobody knows what became of these calls: presume their cost, let the requests go again."""
+    lost = tx.attempts.move_attempts("lose", [row.id for row in rows])
+    gone = [row for row in rows if row.id in lost]
+    tx.attempts.end_attempts([AttemptEnd(row.id, error, None, None) for row in gone], now)
+    tx.requests.move_requests("release", [row.request_id for row in gone])
+    tx.requests.count_losses([row.request_id for row in gone])
+    for row in gone:
+        tx.tallies.add_tallies(row.stage_id, {"presumed": row.reserved})
+    return len(gone)
+
+
+def _requeue(tx: Transaction, row: AttemptRow, delay: float, now: datetime) -> None:
+    tx.requests.move_requests("release", [row.request_id])
+    tx.requests.delay_requests([(row.request_id, now + timedelta(seconds=delay))])
+
+
+def _split_pack(tx: Transaction, row: AttemptRow, cap: int, error: str) -> None:
+    tx.requests.move_requests("close", [row.request_id])
+    members = tx.requests.take_members([row.request_id])
+    tx.tasks.note_tasks(
+        [
+            TaskNote(member.task_id, member.tries, min(member.pack_cap or cap, cap), error=error)
+            for member in members
+            if member.current
+        ]
+    )
+    return_tasks(tx, members, [row.request_id])
+    tx.tallies.add_tallies(row.stage_id, {"splits": 1})
+
+
+def _retry_or_give_up(tx: Transaction, contexts: Contexts, row: AttemptRow, reason: str) -> None:
+    tx.requests.move_requests("close", [row.request_id])
+    policy = contexts.any_of_stage(tx, row.run_id, row.stage_id).policy
+    members = [member for member in tx.requests.take_members([row.request_id]) if member.current]
+    for member in members:
+        owed = TaskTries(tries=member.tries, calls=member.calls, pack_cap=member.pack_cap)
+        match after_refusal(owed, reason, policy):
+            case AskAgain(tries=tries, error=error):
+                tx.tasks.note_tasks([TaskNote(member.task_id, tries, pack_cap=1, error=error)])
+                return_tasks(tx, [member], [row.request_id])
+            case GiveUp(tries=tries, error=error):
+                tx.tasks.note_tasks([TaskNote(member.task_id, tries, member.pack_cap, error=error)])
+                tx.tasks.move_tasks("give_up", [member.task_id], ["packed"])
+            case never:
+                assert_never(never)
+
+
+LOST_CALL_GRACE = timedelta(seconds=300)  # how long a lost call may still be answered
+WRITE_OFF_CHUNK = 1000
+
+
+class ReclaimedCalls(NamedTuple):
+    """What one sweep found."""
+
+    workers: int
+    calls: int
+    written_off: int
+
+
+def reclaim_expired_leases(
+    tx: Transaction, lease: timedelta, now: datetime, dead: Sequence[WorkerId] = ()
+) -> ReclaimedCalls:
+    """Take over from workers whose lease ran out, and from those known to be dead."""
+    gone = sorted({*tx.workers.silent_workers(now - lease), *dead})
+    calls = 0
+    if gone:
+        rows = tx.attempts.open_attempts_of_workers(gone)
+        calls = lose_attempts(tx, rows, "the worker that sent this call is gone", now)
+        tx.batches.end_leases_of_workers(gone)
+        tx.workers.end_workers(gone, now)
+        tx.notify()
+    expired = dict(tx.attempts.unknown_attempts(now - LOST_CALL_GRACE, WRITE_OFF_CHUNK))
+    written_off = tx.attempts.move_attempts("write_off", list(expired))
+    error = "written off: no answer came"
+    endings = [
+        AttemptEnd(attempt_id, error, expired[attempt_id], "presumed") for attempt_id in written_off
+    ]
+    tx.attempts.end_attempts(endings, now)
+    return ReclaimedCalls(len(gone), calls, len(written_off))

@@ -1,0 +1,393 @@
+"""Render: ready tasks are gathered and put into the words they are asked with, now or once more."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from types import MappingProxyType
+from typing import NamedTuple
+
+import orjson
+
+from quire.domain.errors import TemplateFailed
+from quire.domain.groupings import Driver
+from quire.domain.ids import DocumentId, RequestId, ResultId, TaskId
+from quire.domain.recipes import Stage
+from quire.domain.requests import RequestKind
+from quire.domain.states import TASK_OPEN, TASK_OWED
+from quire.domain.tasks import InputRow, MemberRow, ReadyTask, SubjectRow
+from quire.ledger.ledger import Transaction
+from quire.ledger.tables.tasks import TaskNote
+from quire.pipeline.contexts import LaneContext
+from quire.pipeline.run_spec import RunSpec, StagePrompt
+from quire.plan.prompt_variables import (
+    Material,
+    PromptAnswer,
+    PromptDocument,
+    PromptResult,
+    repair_note,
+    task_content,
+)
+from quire.plan.rendering import BlockItem, pack_text, render_prefix
+
+Used = Mapping[TaskId, Sequence[ResultId | None]]  # by ordinal of the input
+
+Critiques = Mapping[TaskId, str]  # why earlier answers were refused, in the place of the present
+
+
+class RenderedTasks(NamedTuple):
+    """Some tasks in words."""
+
+    rows: dict[TaskId, SubjectRow]
+    contents: dict[TaskId, str]
+    used: dict[TaskId, list[ResultId | None]]  # what each was made from
+    failed: dict[TaskId, str]  # who cannot be put into words, and why
+
+
+class _RenderInputs(NamedTuple):
+    """Documents and results that some tasks speak of."""
+
+    documents: dict[DocumentId, PromptDocument]
+    inputs: dict[TaskId, list[InputRow]]
+    shown: dict[TaskId, list[DocumentId]]
+    judged: dict[TaskId, PromptAnswer]
+
+
+def render(
+    tx: Transaction,
+    spec: RunSpec,
+    stage_prompt: StagePrompt,
+    tasks: Sequence[TaskId],
+    used: Used | None = None,
+    critiques: Critiques | None = None,
+) -> RenderedTasks:
+    """Put tasks into words, from what is current or from what was used and said before."""
+    rows = tx.subjects.subjects_of_tasks(tasks) if tasks else []
+    if critiques is not None:
+        rows = [_with_critique(row, critiques.get(row.id, "")) for row in rows]
+    loaded = _load_inputs(tx, spec, stage_prompt, rows, used, critiques)
+    done = RenderedTasks({subject_row.id: subject_row for subject_row in rows}, {}, {}, {})
+    for row in rows:
+        try:
+            done.contents[row.id] = task_content(
+                _material(spec, stage_prompt.stage, row, loaded),
+                stage_prompt.item,
+                stage_prompt.stage.prompt,
+                records=stage_prompt.stage.schema is not None,
+            )
+        except TemplateFailed as error:
+            done.failed[row.id] = str(error)
+        done.used[row.id] = [input_row.result_id for input_row in loaded.inputs.get(row.id, ())]
+    return done
+
+
+def _with_critique(row: SubjectRow, critique: str) -> SubjectRow:
+    """A task as it was when an earlier answer had been refused for this reason; "": none had."""
+    kind = RequestKind.REPAIR if critique else RequestKind.ANSWER
+    return row._replace(next_kind=kind.value, error=critique)
+
+
+def _load_inputs(
+    tx: Transaction,
+    spec: RunSpec,
+    stage_prompt: StagePrompt,
+    rows: Sequence[SubjectRow],
+    used: Used | None,
+    critiques: Critiques | None,
+) -> _RenderInputs:
+    tasks = [row.id for row in rows]
+    inputs = tx.subjects.inputs_of_tasks(tasks) if stage_prompt.stage.upstream and tasks else {}
+    if used is not None and inputs:
+        inputs = _inputs_as_used(tx, inputs, used)
+    shown = tx.subjects.documents_shown_by_tasks(tasks) if tasks else {}
+    wanted = {row.document_id for row in rows if row.document_id is not None}
+    wanted |= {document for documents in shown.values() for document in documents}
+    wanted |= {e.document_id for many in inputs.values() for e in many if e.document_id is not None}
+    documents = _documents(tx, stage_prompt, sorted(wanted)) if wanted else {}
+    judged: dict[TaskId, PromptAnswer] = {}
+    if stage_prompt.stage.critic and tasks:
+        judged = _judged_results(tx, spec, stage_prompt.stage, tasks, critiques)
+    return _RenderInputs(documents, inputs, shown, judged)
+
+
+def _inputs_as_used(
+    tx: Transaction, inputs: dict[TaskId, list[InputRow]], used: Used
+) -> dict[TaskId, list[InputRow]]:
+    """The inputs with the results that were used, current or not."""
+    ids = {result_id for results in used.values() for result_id in results if result_id is not None}
+    data = tx.subjects.data_of_results(sorted(ids))
+    return {
+        task: [
+            row._replace(result_id=result, data=data.get(result) if result else None)
+            for row, result in zip(rows, used.get(task, ()), strict=False)
+        ]
+        for task, rows in inputs.items()
+    }
+
+
+def _documents(
+    tx: Transaction, stage_prompt: StagePrompt, ids: Sequence[DocumentId]
+) -> dict[DocumentId, PromptDocument]:
+    item = stage_prompt.item
+    titles = tx.subjects.document_titles(ids)
+    in_full = item is None or bool(item.names & {"document", "documents"})
+    texts = tx.subjects.document_texts(ids) if in_full else {}
+    return {
+        document_id: PromptDocument(title=title, name=locator, text=texts.get(document_id, ""))
+        for document_id, (title, locator) in titles.items()
+    }
+
+
+def _judged_results(
+    tx: Transaction,
+    spec: RunSpec,
+    critic: Stage,
+    critics: Sequence[TaskId],
+    critiques: Critiques | None,
+) -> dict[TaskId, PromptAnswer]:
+    """What critics judge: the question is put into the same words again, from what it used."""
+    rows = tx.subjects.judged_answers(critics)
+    above = spec.stage_prompts[critic.of]
+    used = {row.task_id: json.loads(row.used) for row in rows if row.used}
+    asked = render(tx, spec, above, [row.task_id for row in rows], used, critiques).contents
+    system = render_prefix(above.stage).system
+    prompt = above.stage.prompt if above.stage.schema is not None else ""
+    return {
+        row.critic_id: PromptAnswer(
+            asked="\n\n".join(filter(None, [prompt, asked.get(row.task_id, "")])),
+            system=system,
+            answer=row.answer if above.stage.schema is None else row.data or "",
+            data=json.loads(row.data or "null"),
+        )
+        for row in rows
+    }
+
+
+def _material(spec: RunSpec, stage: Stage, row: SubjectRow, loaded: _RenderInputs) -> Material:
+    inputs = loaded.inputs.get(row.id, [])
+    own = loaded.documents.get(row.document_id) if row.document_id is not None else None
+    shown = [
+        _with_views(loaded.documents[document_id], document_id, inputs)
+        for document_id in loaded.shown.get(row.id, ())
+        if document_id in loaded.documents
+    ]
+    return Material(
+        row=row,
+        parameters=spec.recipe.parameters,
+        model=spec.models[row.model_no].name,
+        part=spec.parse_part(row.part),
+        document=own,
+        documents=shown,
+        inputs=_named_inputs(spec, stage, inputs, loaded.documents),
+        of="" if stage.critic else stage.of,
+        judged_answer=loaded.judged.get(row.id),
+    )
+
+
+def _with_views(
+    shown: PromptDocument, document: DocumentId, inputs: Iterable[InputRow]
+) -> PromptDocument:
+    """A document with what earlier stages made of it."""
+    views = {
+        row.stage: _read_input(row, {}, ()).text
+        for row in inputs
+        if row.document_id == document and row.data is not None
+    }
+    return PromptDocument(title=shown.title, name=shown.name, text=shown.text, views=views)
+
+
+def _named_inputs(
+    spec: RunSpec,
+    stage: Stage,
+    rows: Sequence[InputRow],
+    documents: Mapping[DocumentId, PromptDocument],
+) -> dict[str, PromptResult | Sequence[PromptResult]]:
+    names = [model.name for model in spec.models]
+    found: dict[str, list[PromptResult]] = defaultdict(list)
+    for row in rows:
+        if row.data is not None:
+            found[row.stage].append(_read_input(row, documents, names))
+    named: dict[str, PromptResult | Sequence[PromptResult]] = {}
+    for name in stage.upstream:
+        reads = found.get(name, [])
+        if reads_many(spec, stage, name):
+            named[name] = reads
+        elif reads:
+            named[name] = reads[0]
+    return named
+
+
+def _read_input(
+    row: InputRow, documents: Mapping[DocumentId, PromptDocument], models: Sequence[str]
+) -> PromptResult:
+    shown = documents.get(row.document_id) if row.document_id is not None else None
+    return PromptResult(
+        data=json.loads(row.data or "null"),
+        document=shown.title if shown else "",
+        model=models[row.model_no] if models else "",
+        sample=row.sample,
+    )
+
+
+def reads_many(spec: RunSpec, stage: Stage, needed: str) -> bool:
+    """Whether a task of this stage reads several results of that one: then templates get a list."""
+    if stage.of == needed:
+        return False
+    about = spec.driver_of(stage)
+    above = next(item for item in spec.recipe.stages if item.name == needed)
+    if about is Driver.ONCE:
+        return True
+    if above.samples > 1 or len(spec.models_of(above)) > 1:
+        return True
+    if about is Driver.RESULT:
+        return spec.driver_of(above) in (Driver.BLOCK, Driver.DOCUMENT) and needed not in (
+            spec.ancestors_of(stage)
+        )
+    return about is Driver.DOCUMENT and spec.driver_of(above) is Driver.BLOCK
+
+
+REPAIR = RequestKind.REPAIR.value
+
+
+class GatheredTasks(NamedTuple):
+    """Tasks ready to be packed."""
+
+    tasks: list[ReadyTask]
+    used: dict[TaskId, str]  # of those that read results: which ones, as JSON
+    repair_reasons: Mapping[TaskId, str] = MappingProxyType(
+        {}
+    )  # why their earlier answers did not do
+
+
+def gather_ready(tx: Transaction, context: LaneContext, limit: int) -> GatheredTasks:
+    """Take what may be packed; who cannot be put into words is given up, with the reason."""
+    if context.by_block:
+        return _with_repair_reasons(tx, tx.tasks.ready_tasks(context.stage_id, limit))
+    spec, stage_prompt = context.spec, context.stage_prompt
+    ready = tx.subjects.ready_parts(context.stage_id, context.model_no, limit)
+    orphans = _orphan_critics(tx, context, ready)
+    if orphans:  # nobody waits for their word: what they judge made way
+        tx.tasks.move_tasks("cancel", sorted(orphans), ["ready"])
+        ready = [task for task in ready if task not in orphans]
+    unfounded = _unfounded_tasks(tx, context, ready)
+    if unfounded:  # an input made way while the task was made
+        tx.tasks.move_tasks("reset", sorted(unfounded), ["ready"])
+        ready = [task for task in ready if task not in unfounded]
+    done = render(tx, spec, stage_prompt, ready)
+    if done.failed:
+        notes = [TaskNote(task, error=why) for task, why in done.failed.items()]
+        tx.tasks.note_tasks(notes)
+        tx.tasks.move_tasks("give_up", list(done.failed), ["ready"])
+    tasks = [_ready_task(done, task) for task in done.contents]
+    used = {task: json.dumps(done.used[task]) for task in done.contents if done.used[task]}
+    return GatheredTasks(tasks, used, _complaints(done.rows.values()))
+
+
+def _orphan_critics(tx: Transaction, context: LaneContext, ready: Sequence[TaskId]) -> set[TaskId]:
+    if not context.stage.critic or not ready:
+        return set()
+    inputs = tx.subjects.inputs_of_tasks(ready)
+    current = {task: {row.result_id for row in rows} for task, rows in inputs.items()}
+    rows = tx.subjects.subjects_of_tasks(ready)
+    return {row.id for row in rows if row.judged_result_id not in current.get(row.id, set())}
+
+
+def _unfounded_tasks(tx: Transaction, context: LaneContext, ready: Sequence[TaskId]) -> set[TaskId]:
+    if not context.reads_results or context.stage.critic or not ready:
+        return set()
+    owed = (
+        TASK_OWED
+        if context.spec.is_gathering(context.stage)
+        else (*TASK_OPEN, "failed", "cancelled")
+    )
+    inputs = tx.subjects.inputs_of_tasks(ready)
+    return {task for task, rows in inputs.items() if any(row.state in owed for row in rows)}
+
+
+def _with_repair_reasons(tx: Transaction, ready: list[ReadyTask]) -> GatheredTasks:
+    """Of plain questions about blocks, those that go alone may have to say why they go again."""
+    alone = [task.id for task in ready if task.pack_cap == 1]
+    return GatheredTasks(
+        ready, {}, _complaints(tx.subjects.subjects_of_tasks(alone)) if alone else {}
+    )
+
+
+def _complaints(rows: Iterable[SubjectRow]) -> dict[TaskId, str]:
+    return {row.id: row.error or "" for row in rows if row.next_kind == REPAIR}
+
+
+def _ready_task(done: RenderedTasks, task: TaskId) -> ReadyTask:
+    row, content = done.rows[task], done.contents[task]
+    return ReadyTask(
+        task,
+        row.version,
+        row.calls,
+        1 if row.next_kind == REPAIR else row.pack_cap,  # the complaint is about it alone
+        row.output_floor,
+        len(orjson.dumps(content)),
+        row.block_index,
+        row.block_type or "other",
+        content,
+    )
+
+
+def prompt_of(context: LaneContext, reasons: str | None) -> str:
+    """What stands before the items: the stage's prompt, and why an earlier answer did not do."""
+    prompt, item = context.stage.prompt, context.stage_prompt.item
+    if not reasons or (item is not None and "critique" in item.names):
+        return prompt
+    return f"{prompt}\n\n{repair_note(reasons)}"
+
+
+def text_of_pack(
+    context: LaneContext,
+    names: Sequence[str],
+    tasks: Sequence[BlockItem],
+    reasons: str | None = None,
+) -> str:
+    """The text of one call: a pack of items, or the one message where answers are text."""
+    if context.stage.schema is None:
+        return tasks[0].content
+    return pack_text(prompt_of(context, reasons), names, tasks)
+
+
+def rerender_requests(
+    tx: Transaction, context: LaneContext, requests: Sequence[RequestId]
+) -> dict[RequestId, str]:
+    """The texts of requests once more, where what they read has not changed in the meantime."""
+    members = tx.subjects.members_of_requests(requests) if requests else []
+    done = render(
+        tx, context.spec, context.stage_prompt, sorted({member.task_id for member in members})
+    )
+    texts: dict[RequestId, str] = {}
+    for request, group in groupby(members, lambda row: row.request_id):
+        carried = list(group)
+        if all(_is_unchanged(done, row) for row in carried):
+            items = [_item(done, row.task_id) for row in carried]
+            names = [row.wire_id for row in carried]
+            reasons = _complaints([done.rows[carried[0].task_id]]).get(carried[0].task_id)
+            texts[RequestId(request)] = text_of_pack(context, names, items, reasons)
+    return texts
+
+
+def unchanged_requests(tx: Transaction, requests: Sequence[RequestId]) -> set[RequestId]:
+    """Which requests would still be made from the same results."""
+    members = tx.subjects.members_of_requests(requests)
+    inputs = tx.subjects.inputs_of_tasks(sorted({member.task_id for member in members}))
+    changed = {
+        member.request_id
+        for member in members
+        if json.loads(member.used or "[]")
+        != [row.result_id for row in inputs.get(member.task_id, ())]
+    }
+    return {RequestId(member.request_id) for member in members} - {RequestId(e) for e in changed}
+
+
+def _is_unchanged(done: RenderedTasks, member: MemberRow) -> bool:
+    task = member.task_id
+    return task in done.contents and json.loads(member.used or "[]") == done.used[task]
+
+
+def _item(done: RenderedTasks, task: TaskId) -> BlockItem:
+    row = done.rows[task]
+    return BlockItem(row.block_index, row.block_type or "other", done.contents[task])

@@ -1,0 +1,89 @@
+"""Corpus: a parsed source becomes a document with blocks; purge erases it with all about it."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from itertools import islice
+from typing import NamedTuple
+
+import orjson
+
+from quire.domain.data import canonical_json
+from quire.domain.documents import Block, ParsedDocument
+from quire.domain.errors import Conflict, SourceUnreadable
+from quire.domain.ids import DocumentId, fingerprint
+from quire.domain.states import TASK_OPEN
+from quire.ledger.ledger import Transaction
+from quire.ledger.tables.documents import NewBlock
+from quire.pipeline.calls.record import drop_requests
+
+CHUNK = 2000  # blocks held in memory at once
+
+
+class IngestedSource(NamedTuple):
+    """What became of one source."""
+
+    document_id: DocumentId
+    title: str
+    blocks: int
+    new: bool  # False: the same content was here already
+
+
+def ingest(tx: Transaction, parsed: ParsedDocument, now: datetime) -> IngestedSource:
+    """Add a source's document and blocks; ingesting the same content again changes nothing."""
+    known = tx.documents.find_document(parsed.conv_uid)
+    if known is not None:
+        return IngestedSource(known, parsed.title, 0, new=False)
+    document = tx.documents.add_document(parsed, now)
+    types: Counter[str] = Counter()
+    characters = 0
+    for chunk in _chunks(parsed.blocks):
+        types.update(block.type.value for block in chunk)
+        characters += sum(len(block.content) for block in chunk)
+        tx.documents.add_blocks(document, [_block_row(block) for block in chunk])
+    if not types:
+        raise SourceUnreadable(f"{parsed.source_locator}: there is nothing in it to ask about")
+    tx.documents.set_document_counts(document, dict(types), characters)
+    return IngestedSource(document, parsed.title, types.total(), new=True)
+
+
+def _block_row(block: Block) -> NewBlock:
+    return NewBlock(
+        block.index,
+        block.type.value,
+        canonical_json(block.locator),
+        orjson.dumps(block.headings).decode(),
+        block.content,
+        fingerprint(block.type.value, block.content),
+        len(orjson.dumps(block.content)),
+    )
+
+
+def _chunks(blocks: Iterable[Block]) -> Iterator[list[Block]]:
+    remaining = iter(blocks)
+    while chunk := list(islice(remaining, CHUNK)):
+        yield chunk
+
+
+class PurgeCounts(NamedTuple):
+    """What was erased."""
+
+    requests: int
+    tasks: int  # that were still owed, and are now cancelled
+
+
+def purge(tx: Transaction, document: DocumentId, now: datetime) -> PurgeCounts:
+    """Erase a document; refused while a call about it is out, for its answer is not here yet."""
+    touched = tx.purges.take_scope(document)
+    requests = touched.requests
+    out = any(state == "out" for _, state in requests)
+    if out or tx.purges.has_unsettled_answers([request for request, _ in requests]):
+        raise Conflict(
+            "a call about this document is out; pause or cancel the run, or wait, then purge again"
+        )
+    drop_requests(tx, [request for request, state in requests if state == "queued"])
+    owed = [task for task, state in touched.tasks if state in TASK_OPEN]
+    tx.tasks.move_tasks("cancel", owed)
+    tx.purges.erase_exchanges([request for request, _ in requests], now)
+    tx.purges.erase_document(document, now)
+    return PurgeCounts(len(requests), len(owed))

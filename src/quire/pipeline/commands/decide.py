@@ -1,0 +1,335 @@
+"""Decide: a person approves, edits or rejects a result, or waives failed tasks of an exact run."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from quire.domain.data import Json, JsonObject, plain_json
+from quire.domain.errors import IllegalMove, NotFound, UsageError
+from quire.domain.gates import Judgement, Verdict
+from quire.domain.ids import ResultId, RunId, TaskId
+from quire.domain.recipes import Stage
+from quire.domain.requests import Stop
+from quire.domain.runs import HoldKind
+from quire.domain.states import REVIEW
+from quire.domain.tasks import TaskView
+from quire.gates.chain import judge_data, judge_text
+from quire.gates.shape import Shape
+from quire.ledger.ledger import Transaction
+from quire.ledger.tables.controls import TaskForDecision
+from quire.pipeline.calls.record import drop_requests
+from quire.pipeline.commands.control import register_command, uncancelled_run
+from quire.pipeline.commands.retry import reset_dependants
+from quire.pipeline.run_spec import RunSpec
+from quire.pipeline.stages.begin import EXACT
+from quire.pipeline.stages.release import release
+from quire.recipes.policy_layers import policy_from_json
+
+LONGEST_NOTE = 2000  # characters of a note that a task remembers
+LONGEST_WHO = 100
+DECIDABLE = ("done", "proposed", "failed")
+TEXT = "text"
+
+
+class DecisionRequest(NamedTuple):
+    """Who decides, when, and the caller's own name for it: the same twice acts once."""
+
+    who: str
+    now: datetime
+    command: str | None = None
+
+
+class DecisionOutcome(NamedTuple):
+    """What became of a decision."""
+
+    run_id: RunId
+    stage: str
+    changed: bool  # false: the same command was carried out before
+    stale: int = 0  # dependants that are newly marked
+
+
+def approve(
+    tx: Transaction, spec: RunSpec, task: TaskId, request: DecisionRequest
+) -> DecisionOutcome:
+    """Confirm a result: no machine replaces it, and no critic is waited for any more."""
+    found, result = _open_decision(tx, spec, task, "approve", request)
+    if result is None:
+        return _repeated_decision(spec, found)
+    if not tx.controls.review_result("approve", result):
+        raise _overtaken_error(found)
+    return _confirm_result(tx, spec, found, request, "approved")
+
+
+def edit(
+    tx: Transaction, spec: RunSpec, task: TaskId, data: Json, request: DecisionRequest
+) -> DecisionOutcome:
+    """Put a person's own data in the place of a result; it must pass the gates of its stage."""
+    found, result = _open_decision(tx, spec, task, "edit", request)
+    if result is None:
+        return _repeated_decision(spec, found)
+    text = plain_json(_check_data(spec, found, data))
+    if not tx.controls.supersede_results_by_key([result], request.now):
+        raise _overtaken_error(found)
+    tx.controls.add_edited_result(found, text, request.now)
+    return _confirm_result(tx, spec, found, request, "edited")
+
+
+def reject(
+    tx: Transaction, spec: RunSpec, task: TaskId, note: str, request: DecisionRequest
+) -> DecisionOutcome:
+    """Refuse a result: it is asked again with the note, and with fresh tries."""
+    complaint = note.strip()[:LONGEST_NOTE]
+    if not complaint:
+        raise UsageError("say what is wrong with it: the model is told so when it is asked again")
+    found, result = _open_decision(tx, spec, task, "reject", request)
+    if result is None:
+        return _repeated_decision(spec, found)
+    if not (
+        tx.controls.review_result("reject", result)
+        and tx.controls.supersede_results_by_key([result], request.now)
+    ):
+        raise _overtaken_error(found)
+    tx.controls.ask_again_rejected(task, complaint)
+    tx.tasks.move_tasks("retry" if found.state == "failed" else "reopen", [task], [found.state])
+    stale = tx.lineage.mark_stale([task], request.now)
+    recipe_stage = spec.stages[found.stage_id]
+    reset_dependants(tx, spec, [recipe_stage, *spec.dependants_of(recipe_stage)], request.now)
+    _add_decision_event(tx, spec, found, request, "rejected")
+    return DecisionOutcome(spec.run_id, recipe_stage.name, changed=True, stale=stale)
+
+
+def current_data(tx: Transaction, spec: RunSpec, task: TaskId) -> Json:
+    """The data of a result that may be edited."""
+    found = _must_get_task(tx, task)
+    _check_decidable(tx, spec, found, "edit")
+    data: Json = json.loads(found.data or "null")
+    return data
+
+
+def run_of(tx: Transaction, task: TaskId) -> RunId:
+    """The run that a task belongs to."""
+    return RunId(_must_get_task(tx, task).run_id)
+
+
+def _open_decision(
+    tx: Transaction, spec: RunSpec, task: TaskId, move: str, request: DecisionRequest
+) -> tuple[TaskForDecision, ResultId | None]:
+    """The task, and its result that is decided about; None where the same was carried out before.
+
+    Nobody waits for the critics of that result any more.
+    """
+    begun = register_command(tx, spec.run_id, move, request.now, request.command)
+    found = _must_get_task(tx, task)
+    if not begun:
+        return found, None
+    if uncancelled_run(tx, spec.run_id).state == "cancelled" and move == "reject":
+        raise IllegalMove(
+            f"run {spec.run_id} is cancelled, and nothing is asked again in it;"
+            f" `quire retry {spec.run_id}` opens it again, then reject"
+        )
+    result = _check_decidable(tx, spec, found, move)
+    _cancel_critics(tx, result)
+    return found, result
+
+
+def _must_get_task(tx: Transaction, task: TaskId) -> TaskForDecision:
+    found = tx.controls.get_task_for_decision(task)
+    if found is None:
+        raise NotFound(f"there is no task {task}; `quire export RUN` shows their numbers")
+    return found
+
+
+def _repeated_decision(spec: RunSpec, found: TaskForDecision) -> DecisionOutcome:
+    return DecisionOutcome(spec.run_id, spec.stages[found.stage_id].name, changed=False)
+
+
+def _check_decidable(tx: Transaction, spec: RunSpec, found: TaskForDecision, move: str) -> ResultId:
+    """The result that is decided about, if there is one and nobody has decided before."""
+    recipe_stage = spec.stages[found.stage_id]
+    if recipe_stage.critic:
+        judged = tx.subjects.judged_answers([found.id])[0].task_id
+        raise IllegalMove(
+            f"task {found.id} is what {recipe_stage.name} says of task {judged};"
+            " decide about that one"
+        )
+    if found.state not in DECIDABLE or found.result_id is None or found.review_state is None:
+        raise IllegalMove(
+            f"task {found.id} of {recipe_stage.name} is {found.state} and has no answer to {move}"
+        )
+    if found.data is None:
+        raise IllegalMove(f"the answer of task {found.id} was purged; there is nothing to {move}")
+    if not REVIEW.allows(found.review_state, move):
+        raise IllegalMove(
+            f"task {found.id} was {found.review_state} by a person before; that stays"
+        )
+    return found.result_id
+
+
+def _overtaken_error(found: TaskForDecision) -> IllegalMove:
+    return IllegalMove(f"the answer of task {found.id} changed just now; look at it again")
+
+
+def _cancel_critics(tx: Transaction, result: ResultId) -> None:
+    """Nobody waits for critics who have not spoken; what is out is still collected."""
+    critics = tx.controls.critics_of_result(result)
+    if critics:
+        drop_requests(tx, tx.controls.unsent_requests_of_tasks(critics))
+        tx.tasks.move_tasks("return", critics)
+        tx.tasks.move_tasks("retry", critics, ["failed"])
+        tx.tasks.move_tasks("cancel", critics)
+
+
+def _confirm_result(
+    tx: Transaction, spec: RunSpec, found: TaskForDecision, request: DecisionRequest, event: str
+) -> DecisionOutcome:
+    """What a person confirmed is done: whoever waited for it goes on, or is marked."""
+    recipe_stage, stale = spec.stages[found.stage_id], 0
+    tx.tasks.move_tasks("accept", [found.id], ["proposed", "failed"])
+    tx.controls.clear_task_error(found.id)
+    if spec.dependants_of(recipe_stage):
+        release(tx, spec, [found.id], request.now)
+        stale = tx.lineage.mark_stale([found.id], request.now)
+    if found.state == "failed":
+        _lift_failures_hold(tx, spec, request.now)
+    _add_decision_event(tx, spec, found, request, event)
+    return DecisionOutcome(spec.run_id, recipe_stage.name, changed=True, stale=stale)
+
+
+def _lift_failures_hold(tx: Transaction, spec: RunSpec, now: datetime) -> None:
+    """Let an exact run go on that waited for nothing but this failure."""
+    exact = spec.policy.policy.completion_mode == EXACT
+    if not exact or any(tx.tasks.count_unwaived_failures(stage) for stage in spec.stages):
+        return
+    if tx.holds.lift_holds(spec.run_id, [HoldKind.FAILURES]):
+        tx.events.add_event(spec.run_id, "resumed", "no failed task is left", now)
+
+
+def _add_decision_event(
+    tx: Transaction, spec: RunSpec, found: TaskForDecision, request: DecisionRequest, event: str
+) -> None:
+    stage = spec.stages[found.stage_id].name
+    who = " ".join(request.who.split())[:LONGEST_WHO] or "somebody"
+    tx.events.add_event(spec.run_id, event, f"task {found.id} of {stage}, by {who}", request.now)
+    tx.notify()
+
+
+def _check_data(spec: RunSpec, found: TaskForDecision, data: Json) -> Json:
+    """The data as the gates of its stage take it; all that is wrong is told at once."""
+    recipe_stage = spec.stages[found.stage_id]
+    try:
+        plain_json(data).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _edit_error(found, [f"/: this is not JSON: {error}"]) from None
+    facts = {"parameters": spec.recipe.parameters, "part": spec.parse_part(found.part)}
+    verdict = _judge_edit(spec, recipe_stage, found, data, facts)
+    if verdict.judgement is not Judgement.ACCEPT:
+        raise _edit_error(found, verdict.reasons)
+    return verdict.data
+
+
+def _judge_edit(
+    spec: RunSpec, recipe_stage: Stage, found: TaskForDecision, data: Json, facts: JsonObject
+) -> Verdict:
+    """Judge as an answer is judged, but for what only the model's own words can tell."""
+    gates = spec.gates_of(recipe_stage)
+    if recipe_stage.schema is not None:
+        shape = Shape(recipe_stage.schema.record_schema)
+        data = shape.prune(data)
+        if problems := shape.problems(data):
+            return Verdict(Judgement.RETRY, None, problems)
+        return judge_data(data, gates[1:], recipe_stage.schema.record_schema, facts)
+    words = data[TEXT] if isinstance(data, Mapping) and list(data) == [TEXT] else None
+    if isinstance(words, str):
+        return judge_text(words, Stop.END, gates, None, facts)
+    if problems := tuple(_form_problems(json.loads(found.data or "null"), data)):
+        return Verdict(Judgement.RETRY, None, problems)
+    return judge_data(data, gates[1:], None, facts)
+
+
+def _form_problems(known: Json, data: Json) -> Iterator[str]:
+    """How data differs in form from what the stage's first gate made of the model's words."""
+    if not isinstance(data, Mapping):
+        yield "/: must be an object"
+        return
+    fields = known if isinstance(known, Mapping) else {TEXT: ""}
+    yield from (f"/{name}: there is no such field" for name in data if name not in fields)
+    for name, value in fields.items():
+        if name not in data:
+            yield f"/{name}: is missing"
+        elif not _is_alike(value, data[name]):
+            yield f"/{name}: must be {_kind_name(value)}, as it was"
+
+
+def _is_alike(known: Json, value: Json) -> bool:
+    """Whether a value may stand where another stood; scores and the like may be withheld."""
+    if known is None or (value is None and not isinstance(known, str)):
+        return True
+    return value is not None and _kind_name(known) == _kind_name(value)
+
+
+def _kind_name(value: Json) -> str:
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, int | float):
+        return "a number"
+    if isinstance(value, str):
+        return "text"
+    return "an object" if isinstance(value, Mapping) else "a list"
+
+
+def _edit_error(found: TaskForDecision, mistakes: Sequence[str]) -> UsageError:
+    lines = "".join(f"\n  {mistake}" for mistake in mistakes)
+    noun = "mistake" if len(mistakes) == 1 else "mistakes"
+    return UsageError(f"task {found.id} cannot be edited so: {len(mistakes)} {noun}{lines}")
+
+
+def waive(
+    tx: Transaction, tasks: Sequence[TaskId], now: datetime, command: str | None = None
+) -> int:
+    """Go on without failed tasks of an exact run; returns how many were not waived before."""
+    views = [_must_view_task(tx, task) for task in dict.fromkeys(tasks)]
+    runs = sorted({view.run_id for view in views})
+    if len(runs) != 1:
+        raise UsageError(
+            f"these tasks belong to runs {', '.join(map(str, runs))}; waive those of one run"
+            if runs
+            else "no task is named; `quire failures RUN` shows their numbers"
+        )
+    run = RunId(runs[0])
+    if not register_command(tx, run, "waive", now, command):
+        return 0
+    _check_waivable(tx, run, views)
+    waived = sum(tx.tasks.waive_task(view.id, now) for view in views)
+    for view in views:
+        tx.controls.waive_critics(view.id, now)
+    if waived:
+        listed = ", ".join(str(view.id) for view in views)
+        tx.events.add_event(run, "waived", f"the run goes on without {listed}", now)
+    if not any(tx.tasks.count_unwaived_failures(stage.id) for stage in tx.runs.stages_of_run(run)):
+        if tx.holds.lift_holds(run, [HoldKind.FAILURES]):
+            tx.events.add_event(run, "resumed", "every failed task is waived", now)
+        tx.notify()
+    return waived
+
+
+def _must_view_task(tx: Transaction, task: TaskId) -> TaskView:
+    view = tx.tasks.get_task(task)
+    if view is None:
+        raise NotFound(f"there is no task {task}; `quire failures RUN` shows some numbers")
+    return view
+
+
+def _check_waivable(tx: Transaction, run: RunId, views: Sequence[TaskView]) -> None:
+    mode = policy_from_json(uncancelled_run(tx, run).policy).policy.completion_mode
+    if mode != EXACT:
+        raise IllegalMove(
+            f"run {run} is {mode}: it goes on without failed tasks as it is;"
+            " only an exact run waits for a waiver"
+        )
+    for view in views:
+        if view.state != "failed":
+            raise IllegalMove(
+                f"task {view.id} is {view.state}, and only a failed one can be waived;"
+                f" `quire failures {run}` shows those"
+            )

@@ -1,0 +1,384 @@
+"""Regate: stored answers are judged again with the gates as they are now, for nothing."""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from quire.domain.data import canonical_json, plain_json
+from quire.domain.errors import IllegalMove
+from quire.domain.gates import Judgement, Verdict
+from quire.domain.ids import AttemptId, RequestId, RunId, StageId, TaskId
+from quire.domain.requests import AnsweredAttempt
+from quire.domain.tasks import Member
+from quire.ledger.ledger import Ledger, Transaction
+from quire.ledger.tables.controls import AnsweredTask
+from quire.ledger.tables.tasks import TaskNote
+from quire.pipeline.answers.settle import Parts, judge_answer
+from quire.pipeline.commands.control import register_command, transact_with_retry, uncancelled_run
+from quire.pipeline.commands.retry import (
+    cancel_orphan_critics,
+    find_stage,
+    reset_dependants,
+    withdraw_unsent,
+)
+from quire.pipeline.contexts import Contexts, LaneContext
+from quire.pipeline.stages.begin import EXACT
+from quire.pipeline.stages.critics import (
+    acceptance_move,
+    follow_up,
+    give_up_uncriticised,
+    record_inputs_used,
+)
+from quire.plan.prompt_variables import result_text
+
+SAME, CHANGED, ACCEPTED, REFUSED = "same", "changed", "accepted", "refused"
+CONFIRMED, UNANSWERED = "confirmed", "unanswered"
+KINDS = (SAME, CHANGED, ACCEPTED, REFUSED, CONFIRMED, UNANSWERED)
+
+
+class AnswerVerdict(NamedTuple):
+    """What the gates say of one task in one answer."""
+
+    attempt_id: AttemptId
+    request_id: RequestId
+    verdict: Verdict
+
+    @property
+    def accepts(self) -> bool:
+        """Whether the answer does."""
+        return self.verdict.judgement is Judgement.ACCEPT
+
+
+class GateChange(NamedTuple):
+    """A task that the gates see differently now."""
+
+    task: AnsweredTask
+    answer: AnswerVerdict | None  # the answer that does now; None: none does
+    reasons: tuple[str, ...] = ()  # why none does
+
+
+def is_confirmed(task: AnsweredTask) -> bool:
+    """Whether a person has said that its result is right."""
+    return task.review_state in ("approved", "edited")
+
+
+def rejudge(
+    tx: Transaction, context: LaneContext, tasks: Sequence[AnsweredTask]
+) -> Iterator[tuple[AnsweredTask, str, GateChange | None]]:
+    """Judge the stored answers of some tasks again; what a person confirmed is left alone."""
+    asked = [answered_task for answered_task in tasks if not is_confirmed(answered_task)]
+    verdicts = _verdicts(tx, context, [answered_task.id for answered_task in asked])
+    for task in asked:
+        kind, change = _compare(task, verdicts.get(task.id, []))
+        yield task, kind, change
+
+
+def _compare(task: AnsweredTask, answers: Sequence[AnswerVerdict]) -> tuple[str, GateChange | None]:
+    """The answer that the result came from is looked at first: unchanged gates change nothing."""
+    accepted = next((answer for answer in answers if answer.accepts), None)  # the newest
+    if task.result_id is None:
+        if not answers:
+            return UNANSWERED, None
+        return (ACCEPTED, GateChange(task, accepted)) if accepted else (SAME, None)
+    own = next((answer for answer in answers if answer.attempt_id == task.attempt_id), None)
+    if own is None or task.data is None:
+        return UNANSWERED, None
+    best = own if own.accepts else accepted
+    if best is None:
+        return REFUSED, GateChange(task, None, own.verdict.reasons)
+    if canonical_json(best.verdict.data) == canonical_json(json.loads(task.data)):
+        return SAME, None
+    return CHANGED, GateChange(task, best)
+
+
+def _verdicts(
+    tx: Transaction, context: LaneContext, tasks: Sequence[TaskId]
+) -> dict[TaskId, list[AnswerVerdict]]:
+    """What the gates say of every answer to the current version of some tasks."""
+    pairs = tx.controls.answers_of_tasks(tasks)
+    answers = {
+        answered_attempt.attempt_id: answered_attempt
+        for answered_attempt in tx.controls.stored_answers(sorted({a for _, a in pairs}))
+    }
+    members = _members_of(tx, context, sorted({answer.request_id for answer in answers.values()}))
+    parts = _parts_of(tx, context, members)
+    judged: dict[AttemptId, dict[TaskId, Verdict]] = {
+        answer.attempt_id: _verdicts_by_task(context, answer, members[answer.request_id], parts)
+        for answer in answers.values()
+    }
+    found: dict[TaskId, list[AnswerVerdict]] = defaultdict(list)
+    for task, attempt in pairs:
+        if attempt in answers:
+            verdict = AnswerVerdict(attempt, answers[attempt].request_id, judged[attempt][task])
+            found[task].append(verdict)
+    return found
+
+
+def _members_of(
+    tx: Transaction, context: LaneContext, requests: Sequence[RequestId]
+) -> dict[RequestId, list[Member]]:
+    found: dict[RequestId, list[Member]] = defaultdict(list)
+    for row in tx.subjects.members_of_requests(requests) if requests else []:
+        request = RequestId(row.request_id)
+        placeholder = (context.stage_id, "", 0, 0, 0, 0)  # gates do not look at how tasks stand
+        found[request].append(Member(request, 0, row.wire_id, 0, row.task_id, *placeholder))
+    return found
+
+
+def _parts_of(
+    tx: Transaction, context: LaneContext, members: Mapping[RequestId, Sequence[Member]]
+) -> Parts:
+    if context.by_block or not members:
+        return {}
+    tasks = sorted({member.task_id for group in members.values() for member in group})
+    return {
+        task: context.spec.parse_part(text)
+        for task, text in tx.subjects.parts_of_tasks(tasks).items()
+    }
+
+
+def _verdicts_by_task(
+    context: LaneContext, answered: AnsweredAttempt, members: Sequence[Member], parts: Parts
+) -> dict[TaskId, Verdict]:
+    judged = judge_answer(context, answered, members, parts)
+    return {member.task_id: judged.verdicts[member.wire_id] for member in members}
+
+
+def revise(
+    tx: Transaction, context: LaneContext, changes: Sequence[GateChange], now: datetime
+) -> int:
+    """Let results make way for what newer gates say; returns how many dependants are stale now."""
+    spec, recipe_stage = context.spec, context.spec.stages[context.stage_id]
+    results = [change.task.result_id for change in changes if change.task.result_id is not None]
+    superseded = tx.controls.supersede_results_by_key(results, now)
+    current_changes = [  # but for what somebody else has changed in the meantime
+        change
+        for change in changes
+        if change.task.result_id is None or change.task.id in superseded
+    ]
+    accepted = [(change, change.answer) for change in current_changes if change.answer is not None]
+    _refuse_changes(tx, context, [change for change in current_changes if change.answer is None])
+    stale = tx.lineage.mark_stale(sorted(superseded), now)
+    _accept_changes(tx, context, accepted, now)
+    if len(spec.stages) > 1 and current_changes:
+        for critic in spec.critics_of(recipe_stage):
+            cancel_orphan_critics(tx, spec.stage_ids[critic.name])
+        below = [*spec.dependants_of(recipe_stage)]
+        if recipe_stage.critic:
+            below += spec.dependants_of(spec.stages[spec.stage_ids[recipe_stage.of]])
+        withdraw_unsent(tx, spec, below, now)
+        reset_dependants(tx, spec, below, now)
+    if (accepted and len(spec.stages) > 1) or spec.policy.policy.completion_mode == EXACT:
+        tx.runs.move_run("reopen", spec.run_id, now)  # what was blocked may go, or it is held
+    return stale
+
+
+def _accept_changes(
+    tx: Transaction,
+    context: LaneContext,
+    accepted: Sequence[tuple[GateChange, AnswerVerdict]],
+    now: datetime,
+) -> None:
+    """Accept answers as if they had just come; who has a critic waits for its word about them."""
+    if not accepted:
+        return
+    spec, stage, version = context.spec, context.stage_id, context.gate_version
+    tx.results.add_results(
+        [
+            (
+                change.task.id,
+                change.task.version,
+                answer.attempt_id,
+                version,
+                plain_json(answer.verdict.data),
+            )
+            for change, answer in accepted
+        ],
+        now,
+    )
+    tasks = [change.task.id for change, _ in accepted]
+    move = acceptance_move(spec, stage)
+    tx.tasks.move_tasks(move, tasks, ["failed", "done"] if move == "propose" else ["failed"])
+    if context.reads_results:
+        record_inputs_used(
+            tx, [(answer.request_id, change.task.id) for change, answer in accepted], now
+        )
+    if len(spec.stages) > 1:
+        follow_up(tx, spec, stage, tasks, now)
+
+
+def _refuse_changes(tx: Transaction, context: LaneContext, refused: Sequence[GateChange]) -> None:
+    """Fail tasks whose answers do not do any more, with the reasons."""
+    tasks = [change.task.id for change in refused]
+    if not tasks:
+        return
+    tries = tx.critiques.tries_of_tasks(tasks)
+    reasons = {change.task.id: "; ".join(change.reasons) or "refused" for change in refused}
+    tx.tasks.note_tasks(
+        [TaskNote(task, tries=tries[task], error=f"regate: {reasons[task]}") for task in tasks]
+    )
+    tx.tasks.move_tasks("give_up", tasks, ["done", "proposed"])
+    _fail_judged(tx, context, tasks)
+
+
+def _fail_judged(tx: Transaction, context: LaneContext, critics: Sequence[TaskId]) -> None:
+    """Whoever a critic has judged that has no word any more fails with it."""
+    recipe_stage = context.spec.stages[context.stage_id]
+    if recipe_stage.critic:
+        tx.tasks.move_tasks("propose", tx.controls.judged_targets(critics), ["done"])
+        give_up_uncriticised(tx, context.spec, recipe_stage)
+
+
+CHUNK = 500  # tasks judged in one transaction
+SHOWN = 5  # examples of each kind
+LONGEST = 200  # characters of an example's data
+DIFFERENT = ("changed", "accepted", "refused")
+
+
+class RegateRequest(NamedTuple):
+    """What is to be judged again."""
+
+    run_id: RunId
+    stage: str | None = None  # None: all of them
+    apply: bool = False
+    command: str | None = None
+
+
+class RegateExample(NamedTuple):
+    """One task that newer gates see differently."""
+
+    task_id: TaskId
+    kind: str  # changed, accepted or refused
+    before: str
+    after: str
+
+
+@dataclass(slots=True)
+class RegateReport:
+    """What newer gates say of one stage."""
+
+    stage: str
+    gate_version: str
+    applied: bool
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    stale: int = 0  # dependants that were marked
+    examples: list[RegateExample] = field(default_factory=list)
+
+    @property
+    def difference_count(self) -> int:
+        """How many tasks would change, or did."""
+        return sum(self.counts[kind] for kind in DIFFERENT)
+
+
+def regate(
+    ledger: Ledger, contexts: Contexts, asked: RegateRequest, clock: Callable[[], datetime]
+) -> list[RegateReport]:
+    """Judge a run's stored answers again, a chunk at a time; the same twice changes nothing."""
+    with ledger.snapshot() as tx:
+        spec = contexts.spec_of(tx, asked.run_id)
+        stages = spec.recipe.stages if asked.stage is None else (find_stage(spec, asked.stage),)
+        if asked.apply:
+            _check_not_cancelled(tx, asked)
+            if asked.command is not None and tx.controls.has_command(asked.command):
+                return []
+    found = [
+        _regate_stage(ledger, contexts, asked, spec.stage_ids[stage.name], clock)
+        for stage in stages
+    ]
+    if asked.apply:
+        transact_with_retry(ledger, lambda tx: _conclude(tx, asked, found, clock()))
+    return found
+
+
+def _check_not_cancelled(tx: Transaction, asked: RegateRequest) -> None:
+    if uncancelled_run(tx, asked.run_id).state == "cancelled":
+        raise IllegalMove(
+            f"run {asked.run_id} is cancelled; `quire retry {asked.run_id}` opens it again"
+        )
+
+
+def _conclude(
+    tx: Transaction, asked: RegateRequest, found: Sequence[RegateReport], now: datetime
+) -> None:
+    """Note the command once all of it is carried out: what was cut short is carried out again."""
+    if register_command(tx, asked.run_id, "regate", now, asked.command):
+        for report in found:
+            if report.difference_count:
+                said = ", ".join(f"{report.counts[kind]} {kind}" for kind in DIFFERENT)
+                tx.events.add_event(asked.run_id, "regated", f"{report.stage}: {said}", now)
+        tx.notify()
+
+
+def _regate_stage(
+    ledger: Ledger,
+    contexts: Contexts,
+    asked: RegateRequest,
+    stage: StageId,
+    clock: Callable[[], datetime],
+) -> RegateReport:
+    with ledger.snapshot() as tx:
+        context = contexts.any_of_stage(tx, asked.run_id, stage)
+    done = RegateReport(context.stage.name, context.gate_version, asked.apply)
+    after, more = 0, True
+    while more:
+        chunk = _regate_chunk(ledger, context, asked, after, clock)
+        _count_chunk(done, chunk)
+        more = len(chunk.tasks) == CHUNK
+        after = chunk.tasks[-1].id if chunk.tasks else after
+    return done
+
+
+class _Chunk(NamedTuple):
+    """Some tasks judged again."""
+
+    tasks: list[AnsweredTask]
+    comparisons: list[tuple[AnsweredTask, str, GateChange | None]]
+    stale: int = 0  # dependants that were marked
+
+
+def _regate_chunk(
+    ledger: Ledger,
+    context: LaneContext,
+    asked: RegateRequest,
+    after: int,
+    clock: Callable[[], datetime],
+) -> _Chunk:
+    """Judge the next tasks, and if that is asked for carry out what it says, all together."""
+
+    def judge(tx: Transaction) -> _Chunk:
+        tasks = tx.controls.answered_tasks(context.stage_id, after, CHUNK)
+        return _Chunk(tasks, list(rejudge(tx, context, tasks)))
+
+    def apply(tx: Transaction) -> _Chunk:
+        register_command(tx, asked.run_id, "regate", clock(), None)
+        _check_not_cancelled(tx, asked)
+        judged = judge(tx)
+        changes = [change for _, _, change in judged.comparisons if change is not None]
+        return judged._replace(stale=revise(tx, context, changes, clock()) if changes else 0)
+
+    if asked.apply:
+        return transact_with_retry(ledger, apply)
+    with ledger.snapshot() as tx:
+        return judge(tx)
+
+
+def _count_chunk(done: RegateReport, chunk: _Chunk) -> None:
+    done.stale += chunk.stale
+    done.counts[CONFIRMED] += sum(is_confirmed(answered_task) for answered_task in chunk.tasks)
+    for task, kind, change in chunk.comparisons:
+        done.counts[kind] += 1
+        if change is not None and sum(example.kind == kind for example in done.examples) < SHOWN:
+            done.examples.append(_example(task, kind, change))
+
+
+def _example(task: AnsweredTask, kind: str, change: GateChange) -> RegateExample:
+    before = task.data if task.data is not None else task.error or "failed"
+    after = (
+        "; ".join(change.reasons)
+        if change.answer is None
+        else result_text(change.answer.verdict.data)
+    )
+    return RegateExample(task.id, kind, before[:LONGEST], after[:LONGEST])

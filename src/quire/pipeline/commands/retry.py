@@ -1,0 +1,212 @@
+"""Retry and rerun: failed, stale or all tasks of some stages are owed again."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from quire.domain.errors import IllegalMove, NotFound
+from quire.domain.ids import RunId, StageId
+from quire.domain.recipes import Stage
+from quire.domain.runs import HoldKind
+from quire.domain.states import TASK_OWED
+from quire.ledger.ledger import Transaction
+from quire.pipeline.calls.record import drop_requests
+from quire.pipeline.calls.route import dissolve_draft
+from quire.pipeline.commands.control import register_command, uncancelled_run
+from quire.pipeline.run_spec import RunSpec
+from quire.pipeline.stages.advance import reopen
+
+CHUNK = 1000  # requests dropped at once
+
+
+def find_stage(spec: RunSpec, name: str) -> Stage:
+    """A stage of a run by its name."""
+    stage = spec.stage_ids.get(name)
+    if stage is None:
+        names = ", ".join(spec.stage_ids)
+        raise NotFound(f"run {spec.run_id} has no stage {name!r}; stages: {names}")
+    return spec.stages[stage]
+
+
+def downstream_stages(spec: RunSpec, stage: Stage) -> list[Stage]:
+    """A stage and everything that comes after it, critics included, each after what it needs."""
+    return [
+        item
+        for item in spec.recipe.stages
+        if item.name == stage.name or stage.name in spec.stages_above(item)
+    ]
+
+
+def withdraw_unsent(tx: Transaction, spec: RunSpec, stages: Sequence[Stage], now: datetime) -> None:
+    """Drop what is not sent of some stages; requests are always taken before tasks."""
+    keys = [spec.stage_ids[stage.name] for stage in stages]
+    for draft in tx.batches.drafts_of_run(spec.run_id):
+        dissolve_draft(tx, draft, "some of it is asked in another way", now)
+    while unsent := tx.controls.unsent_requests_of_stages(keys, CHUNK):
+        drop_requests(tx, unsent)
+
+
+def renew_stage(
+    tx: Transaction, spec: RunSpec, recipe_stage: Stage, now: datetime, *, stale: bool
+) -> int:
+    """Owe a stage's answers anew, all or the stale ones; returns how many tasks that is."""
+    renewed = tx.controls.renew_tasks(spec.stage_ids[recipe_stage.name], now, stale=stale)
+    for critic in spec.critics_of(recipe_stage) if renewed else ():
+        cancel_orphan_critics(tx, spec.stage_ids[critic.name])
+    return renewed
+
+
+def cancel_orphan_critics(tx: Transaction, critic: StageId) -> None:
+    """Nobody waits for critics of results that made way: those who have not answered never do."""
+    tx.controls.move_orphaned_critics("return", critic)
+    tx.controls.move_orphaned_critics("retry", critic, ["failed"])
+    tx.controls.move_orphaned_critics("cancel", critic)
+
+
+def renew_critics(tx: Transaction, spec: RunSpec, critic: Stage, now: datetime) -> int:
+    """Owe the words of a critic anew about results that stay; returns how many."""
+    stage, above = spec.stage_ids[critic.name], spec.stage_ids[critic.of]
+    renewed = tx.controls.renew_critic_tasks(stage, now)
+    if not renewed:
+        return 0
+    tx.controls.move_critics("reopen", stage)
+    tx.controls.move_critics("return", stage)
+    tx.controls.move_critics("retry", stage)
+    tx.controls.propose_judged_tasks(above, stage, ["done", "failed"])
+    return renewed
+
+
+def reset_dependants(
+    tx: Transaction, spec: RunSpec, stages: Sequence[Stage], now: datetime
+) -> None:
+    """Let tasks wait whose inputs are owed again, and open what was closed."""
+    for recipe_stage in stages:
+        stage = spec.stage_ids[recipe_stage.name]
+        if recipe_stage.upstream and not recipe_stage.critic:
+            tx.controls.reset_tasks_without_inputs(stage, gathers=spec.is_gathering(recipe_stage))
+    for stage in spec.stages:
+        counts = tx.tallies.tallies_of_stage(stage)
+        if any(counts.get(state, 0) for state in TASK_OWED):
+            reopen(tx, spec.run_id, stage, now)
+    tx.holds.lift_holds(spec.run_id, [HoldKind.STOP_AFTER])  # if it is still so, it is held again
+    if spec.policy.policy.completion_mode == "exact":
+        tx.holds.lift_holds(spec.run_id, [HoldKind.FAILURES])
+    tx.notify()
+
+
+def retry(
+    tx: Transaction,
+    spec: RunSpec,
+    now: datetime,
+    command: str | None = None,
+    *,
+    stage: str | None = None,
+) -> int:
+    """Owe failed tasks again (cancelled ones too, in a cancelled run), with fresh tries.
+
+    Where only the critic came to nothing, the critic is asked again and not the answer.
+    """
+    run = spec.run_id
+    if not register_command(tx, run, "retry", now, command):
+        return 0
+    cancelled = uncancelled_run(tx, run).state == "cancelled"
+    names = set(spec.stage_ids) if stage is None else {find_stage(spec, stage).name}
+    sources = ["failed", "cancelled"] if cancelled else ["failed"]
+    granted = _drop_unreadable(tx, run)
+    granted += _retry_critics(tx, spec, names, sources)
+    for recipe_stage in spec.recipe.stages:
+        if recipe_stage.name in names and not recipe_stage.critic:
+            granted += _retry_stage(tx, spec, recipe_stage, sources, now)
+    if cancelled:
+        tx.runs.ask_cancel_run(run, None)
+        tx.runs.move_run("reopen", run, now)
+    if granted or cancelled:
+        reset_dependants(tx, spec, spec.recipe.stages, now)
+        tx.events.add_event(run, "retried", f"{granted} tasks go again", now)
+    return granted
+
+
+def _retry_critics(tx: Transaction, spec: RunSpec, names: set[str], sources: Sequence[str]) -> int:
+    """Answers that lack only their critic's word wait for it again."""
+    granted = 0
+    for recipe_stage in spec.recipe.stages:
+        if recipe_stage.critic and {recipe_stage.name, recipe_stage.of} & names:
+            tx.controls.repropose_tasks(spec.stage_ids[recipe_stage.of], sources)
+            granted += tx.controls.grant_critics(spec.stage_ids[recipe_stage.name], sources)
+    return granted
+
+
+def _retry_stage(
+    tx: Transaction, spec: RunSpec, recipe_stage: Stage, sources: Sequence[str], now: datetime
+) -> int:
+    stage = spec.stage_ids[recipe_stage.name]
+    if spec.critics_of(recipe_stage):  # an answer that was objected to makes way for another
+        for source in sources:
+            tx.controls.renew_objected_answers(stage, source, now)
+    return tx.tasks.move_tasks_of_stage("retry", stage, sources)
+
+
+def retry_stale(
+    tx: Transaction,
+    spec: RunSpec,
+    now: datetime,
+    command: str | None = None,
+    *,
+    stage: str | None = None,
+) -> int:
+    """Ask stale tasks again, and what follows from them; what a person confirmed stays."""
+    run = spec.run_id
+    if not register_command(tx, run, "retry", now, command):
+        return 0
+    if uncancelled_run(tx, run).state == "cancelled":
+        raise IllegalMove(f"run {run} is cancelled; `quire retry {run}` opens it again")
+    stages = spec.recipe.stages if stage is None else (find_stage(spec, stage),)
+    withdraw_unsent(
+        tx, spec, [more for item in stages for more in downstream_stages(spec, item)], now
+    )
+    owed = 0
+    for recipe_stage in stages:
+        if not recipe_stage.critic:
+            owed += renew_stage(tx, spec, recipe_stage, now, stale=True)
+        for below in spec.dependants_of(recipe_stage) if owed else ():
+            tx.controls.mark_stage_stale(spec.stage_ids[below.name], now)
+    if owed:
+        reset_dependants(tx, spec, spec.recipe.stages, now)
+        tx.events.add_event(run, "retried", f"{owed} stale tasks are asked again", now)
+    return owed
+
+
+def _drop_unreadable(tx: Transaction, run: RunId) -> int:
+    """Ask again, and pay again, where an answer is here that nobody can read."""
+    unreadable = tx.requests.unreadable_requests_of_run(run)
+    tasks = len(tx.requests.take_members(unreadable)) if unreadable else 0
+    drop_requests(tx, unreadable, ["out"])
+    tx.holds.lift_holds(run, [HoldKind.UNDECODABLE])
+    return tasks
+
+
+def rerun(
+    tx: Transaction, spec: RunSpec, from_stage: str, now: datetime, command: str | None = None
+) -> int:
+    """Ask a stage and all that follows from it again; what a person confirmed stays.
+
+    Returns how many tasks are owed again. Old answers that come late are kept and do not count.
+    """
+    run = spec.run_id
+    if not register_command(tx, run, "rerun", now, command):
+        return 0
+    first = find_stage(spec, from_stage)
+    if uncancelled_run(tx, run).state == "cancelled":
+        raise IllegalMove(f"run {run} is cancelled; `quire retry {run}` opens it again, then rerun")
+    stages = downstream_stages(spec, first)
+    names = {stage.name for stage in stages}
+    withdraw_unsent(tx, spec, stages, now)
+    owed = 0
+    for recipe_stage in stages:
+        if not recipe_stage.critic:
+            owed += renew_stage(tx, spec, recipe_stage, now, stale=False)
+        elif recipe_stage.of not in names:
+            owed += renew_critics(tx, spec, recipe_stage, now)
+    if owed:
+        reset_dependants(tx, spec, spec.recipe.stages, now)
+        tx.events.add_event(run, "rerun", f"from {from_stage}: {owed} tasks are asked again", now)
+    return owed

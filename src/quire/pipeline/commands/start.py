@@ -1,0 +1,177 @@
+"""Start: an order becomes a run, or goes on with the run of the same order."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from quire.accounts.credentials import clear
+from quire.domain.data import canonical_json
+from quire.domain.ids import DocumentId, RunId, fingerprint
+from quire.domain.models import ModelFacts
+from quire.domain.policy import SourcedPolicy
+from quire.domain.recipes import Recipe, Stage
+from quire.domain.runs import BATCH, DIRECT, HoldKind
+from quire.ledger.ledger import Transaction
+from quire.pipeline.calls.route import set_route
+from quire.pipeline.run_spec import StagePrompt, possible_models
+from quire.plan.rendering import render_prefix
+from quire.recipes.policy_layers import policy_from_json
+from quire.recipes.recipe_snapshots import recipe_to_json
+
+# How fast a run goes does not change what it asks: the same command goes on at another speed.
+OPERATIONAL = frozenset(
+    {
+        "concurrency",
+        "call_timeout",
+        "caching",
+        "ledger",
+        "route",
+        "deadline",
+        "min_batch_size",
+        "batch_wait",
+    }
+)
+
+
+class BlockSample(NamedTuple):
+    """Some blocks of the inputs, in the place of all."""
+
+    blocks: tuple[tuple[int, int], ...]  # the document's ordinal among the inputs, and the index
+    turn: int = 1  # the same asked once more is another run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOrder:
+    """What a caller wants done."""
+
+    recipe: Recipe
+    facts: ModelFacts
+    policy: SourcedPolicy
+    inputs: Sequence[tuple[DocumentId, str]]  # each with its fingerprint
+    input_names: Mapping[DocumentId, str] = field(default_factory=dict)  # the recipe's, of its set
+    models: tuple[ModelFacts, ...] = ()  # that stages name, besides the run's own
+    stop_after: str | None = None  # the last stage that may begin
+    task_limit: int | None = None
+    new: bool = False  # start afresh, and pay again, even if the same order was given before
+    sample: BlockSample | None = None
+
+    @property
+    def route(self) -> str:
+        """The lane that its calls travel in; whoever orders has decided what `auto` means."""
+        return BATCH if self.policy.policy.route == BATCH else DIRECT
+
+
+class StartedRun(NamedTuple):
+    """The run that carries out an order."""
+
+    run_id: RunId
+    goes_on: bool  # it had begun before
+
+
+def start(tx: Transaction, order: RunOrder, now: datetime) -> StartedRun:
+    """Begin a run, or go on with the newest one of the same order; a finished one owes nothing."""
+    assert not order.policy.probed  # whoever orders has looked the pack size up
+    key = run_key(order)
+    tx.runs.lock_key(key)  # two equal orders at once are one run
+    known = None if order.new else tx.runs.newest_run_of_key(key)
+    if known is not None:
+        tx.runs.set_task_limit(known, order.task_limit)
+        _change_stop(tx, known, order)
+        _change_speed(tx, known, order, now)
+        _retry_keys(tx, known, order, now)
+        tx.batches.poll_batches_now(known)
+        tx.notify()
+        return StartedRun(known, goes_on=True)
+    snapshots = (recipe_to_json(order.recipe), order.facts.as_json(), order.policy.as_json())
+    run = tx.runs.add_run(key, snapshots, order.task_limit, now)
+    tx.runs.add_run_documents(run, [document for document, _ in order.inputs], order.input_names)
+    tx.lineage.add_run_models(run, [(model.name, model.as_json()) for model in order.models])
+    if order.sample is not None:
+        tx.runs.add_run_blocks(run, order.sample.blocks)
+    for stage in order.recipe.stages:
+        _add_stage(tx, run, order, stage)
+    if order.route == BATCH:
+        set_route(tx, run, BATCH)
+    tx.runs.set_deadline(run, _deadline(order, now))
+    tx.runs.set_stop_after(run, order.stop_after)
+    tx.events.add_event(run, "run_started", _order_text(order), now)
+    tx.notify()
+    return StartedRun(run, goes_on=False)
+
+
+def _add_stage(tx: Transaction, run: RunId, order: RunOrder, stage: Stage) -> None:
+    """Add a stage with a lane to each model; it begins at once if it waits for nothing."""
+    head = render_prefix(StagePrompt(stage, order.recipe.parameters).stage)
+    tx.requests.add_prefix(head.hash, head.system, head.output_schema)
+    stage_id = tx.runs.add_stage(run, stage.name)
+    for model in possible_models(order.recipe, stage, order.facts.name):
+        tx.requests.add_lane(run, stage_id, model)
+    if stage.critic or not stage.upstream:
+        tx.runs.move_stage("expand", stage_id)
+
+
+def _order_text(order: RunOrder) -> str:
+    sample = f", a sample of {len(order.sample.blocks)}" if order.sample else ""
+    return f"{order.recipe.name} with {order.facts.name}{sample}"
+
+
+def _deadline(order: RunOrder, now: datetime) -> datetime | None:
+    seconds = order.policy.policy.deadline
+    return None if seconds is None else now + timedelta(seconds=seconds)
+
+
+def _change_stop(tx: Transaction, run: RunId, order: RunOrder) -> None:
+    """Stop after the stage that this order says, and no longer after another."""
+    wishes = tx.runs.wishes_of_run(run)
+    if wishes is not None and wishes.stop_after != order.stop_after:
+        tx.runs.set_stop_after(run, order.stop_after)
+        tx.holds.lift_holds(run, [HoldKind.STOP_AFTER])
+
+
+def _change_speed(tx: Transaction, run: RunId, order: RunOrder, now: datetime) -> None:
+    """Go on as fast as this order says; what is asked stays as it was told at the start."""
+    found = tx.runs.get_run(run)
+    policy_json = order.policy.as_json()
+    if found is not None:
+        before = policy_from_json(found.policy).policy
+        if before.deadline != order.policy.policy.deadline:  # else it is the same moment as before
+            tx.runs.set_deadline(run, _deadline(order, now))
+        wishes = tx.runs.wishes_of_run(run)
+        late = wishes is not None and wishes.deadline is not None and wishes.deadline <= now
+        set_route(tx, run, DIRECT if late else order.route)
+        tx.runs.set_policy(
+            run, {**found.policy, **{name: policy_json[name] for name in OPERATIONAL}}
+        )
+        tx.runs.set_model(run, {**found.model, "limits": order.facts.as_json()["limits"]})
+
+
+def _retry_keys(tx: Transaction, run: RunId, order: RunOrder, now: datetime) -> None:
+    """Whoever gives the order again wants it tried again; without a good key it is held again."""
+    if tx.holds.lift_holds(run, [HoldKind.CREDENTIAL]):
+        for provider in sorted({facts.provider for facts in (order.facts, *order.models)}):
+            clear(tx, now, provider)
+        tx.events.add_event(run, "resumed", "the same order was given again", now)
+
+
+def run_key(order: RunOrder) -> bytes:
+    """Name an order: two equal ones are the same run."""
+    policy = {
+        name: getattr(order.policy.policy, name)
+        for name in order.policy.as_json()
+        if name not in OPERATIONAL
+    }
+    return fingerprint(
+        canonical_json(recipe_to_json(order.recipe)),
+        order.facts.name,
+        canonical_json(policy),
+        *(conv_uid for _, conv_uid in order.inputs),
+        *sorted(f"{document}={name}" for document, name in order.input_names.items()),
+        *_sample_parts(order.sample),
+    )
+
+
+def _sample_parts(sample: BlockSample | None) -> tuple[str, ...]:
+    if sample is None:
+        return ()
+    return ("sample", str(sample.turn), *(f"{ordinal}:{index}" for ordinal, index in sample.blocks))

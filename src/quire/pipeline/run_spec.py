@@ -1,0 +1,200 @@
+"""Run spec: a run's recipe, policy, models and stage prompts as they were fixed at its start."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from quire.domain.data import NOTHING, Json, JsonObject
+from quire.domain.errors import PluginMissing
+from quire.domain.gates import Gate
+from quire.domain.groupings import Driver, Grouping
+from quire.domain.ids import RunId, StageId
+from quire.domain.models import ModelFacts
+from quire.domain.policy import Policy, SourcedPolicy
+from quire.domain.recipes import DEFAULT_PROMPT, JSON_GATE, SAME, Recipe, Stage
+from quire.ledger.ledger import Transaction
+from quire.plan.builtin_groupings import grouping_of
+from quire.plan.templates import SUBJECT_NAMES, Template, compile_template
+from quire.recipes.plugin_registry import Registry
+from quire.recipes.policy_layers import policy_from_json
+from quire.recipes.recipe_snapshots import recipe_from_json
+
+NOT_INSTALLED = "whoever brought it is not installed here; install that package"
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One run's recipe, policy and models, with the keys of its stages."""
+
+    run_id: RunId
+    recipe: Recipe
+    policy: SourcedPolicy
+    models: tuple[ModelFacts, ...]  # by number; 0 is the run's own
+    stage_ids: Mapping[str, StageId]
+    registry: Registry
+
+    @cached_property
+    def stages(self) -> dict[StageId, Stage]:
+        """The stages by key."""
+        return {self.stage_ids[stage.name]: stage for stage in self.recipe.stages}
+
+    @cached_property
+    def model_numbers(self) -> dict[str, int]:
+        """The models' numbers by name."""
+        return {model.name: no for no, model in reversed(list(enumerate(self.models)))}
+
+    @cached_property
+    def stage_prompts(self) -> dict[str, "StagePrompt"]:
+        """How each stage asks, by name."""
+        return {
+            stage.name: StagePrompt(stage, self.recipe.parameters) for stage in self.recipe.stages
+        }
+
+    def policy_of(self, stage: Stage) -> Policy:
+        """The policy of one stage: its own words, unless the caller said otherwise."""
+        policy, own = self.policy.policy, self.policy_overrides(stage)
+        return replace(policy, **own) if own else policy  # type: ignore[arg-type]  # checked at load
+
+    def policy_overrides(self, stage: Stage) -> dict[str, Json]:
+        """What a stage says in the place of the run's policy."""
+        return {
+            name: value
+            for name, value in stage.policy.items()
+            if self.policy.sources.get(name) != "flag"
+        }
+
+    def models_of(self, stage: Stage) -> tuple[str, ...]:
+        """Who is asked: names, or `same`."""
+        if stage.models:
+            return stage.models
+        if stage.of and self.models_of(self._find_stage(stage.of)) != (self.models[0].name,):
+            return (SAME,)
+        return (self.models[0].name,)
+
+    def gates_of(self, stage: Stage) -> list[tuple[Gate, JsonObject]]:
+        """A stage's gates with their parameters."""
+        return [(self._gate(use.name), use.params) for use in stage.gates]
+
+    def _gate(self, name: str) -> Gate:
+        found = self.registry.gates.get(name)
+        if found is None:
+            raise PluginMissing(f"no gate {name!r}: {NOT_INSTALLED}")
+        return found
+
+    @cached_property
+    def missing_plugins(self) -> str:
+        """What the recipe names that is not installed here, in words; empty: it is all there."""
+        try:
+            for stage in self.recipe.stages:
+                self.grouping_of(stage)
+                self.gates_of(stage)
+        except PluginMissing as error:
+            return str(error)
+        return ""
+
+    def critics_of(self, stage: Stage) -> tuple[Stage, ...]:
+        """The stages that judge its results."""
+        return self.recipe.critics_of(stage.name)
+
+    def dependants_of(self, stage: Stage) -> tuple[Stage, ...]:
+        """The ordinary stages that read its results."""
+        return tuple(
+            item for item in self.recipe.stages if stage.name in item.upstream and not item.critic
+        )
+
+    def driver_of(self, stage: Stage) -> Driver:
+        """What a stage is expanded over."""
+        return self.grouping_of(stage).driver
+
+    def grouping_of(self, stage: Stage) -> Grouping:
+        """A stage's grouping."""
+        found = grouping_of(stage.about, stage.of, self.registry.groupings)
+        if found is None:
+            raise PluginMissing(f"no grouping {stage.about!r}: {NOT_INSTALLED}")
+        return found
+
+    def is_gathering(self, stage: Stage) -> bool:
+        """Whether one task of it reads all of what it needs, as far as that is there."""
+        return self.driver_of(stage) is Driver.ONCE and bool(stage.upstream)
+
+    def stages_above(self, stage: Stage) -> frozenset[str]:
+        """Every stage that has to be done before it, at any distance."""
+        found: set[str] = set()
+        for name in stage.upstream:
+            found |= {name, *self.stages_above(self._find_stage(name))}
+        return frozenset(found)
+
+    def ancestors_of(self, stage: Stage) -> frozenset[str]:
+        """The stages whose results its own come from, step by step through `of`."""
+        if not stage.of:
+            return frozenset()
+        above = self._find_stage(stage.of)
+        return frozenset([stage.of, *above.needs]) | self.ancestors_of(above)
+
+    def parse_part(self, text: str | None) -> JsonObject:
+        """What a grouping said of a task, as it was written down."""
+        found: JsonObject = json.loads(text) if text else NOTHING
+        return found
+
+    def _find_stage(self, name: str) -> Stage:
+        return next(stage for stage in self.recipe.stages if stage.name == name)
+
+
+def possible_models(recipe: Recipe, stage: Stage, own: str) -> tuple[str, ...]:
+    """The names of all models that tasks of a stage may be asked of; `own` is the run's."""
+    if stage.models and SAME not in stage.models:
+        return stage.models
+    named = tuple(model for model in stage.models if model != SAME)
+    if stage.of:
+        above = next(item for item in recipe.stages if item.name == stage.of)
+        return tuple(dict.fromkeys([*named, *possible_models(recipe, above, own)]))
+    return named or (own,)
+
+
+class StagePrompt:
+    """How one stage asks: its fixed words, and a template for what differs from task to task."""
+
+    __slots__ = ("by_block", "item", "stage")
+
+    def __init__(self, stage: Stage, parameters: Mapping[str, Json]) -> None:
+        """Fill in the parameters once; a stage without templates is asked as it stands."""
+        self.item: Template | None = None
+        if not stage.templated:
+            self.stage = stage
+            self.by_block = is_plain(stage)
+            return
+        known: dict[str, object] = {"parameters": dict(parameters)}
+        prompt = compile_template(stage.prompt)
+        instructions = compile_template(stage.instructions).render(known)
+        if prompt.names & SUBJECT_NAMES:
+            self.item = prompt
+            fixed = DEFAULT_PROMPT if stage.schema else ""
+        else:
+            fixed = prompt.render(known)
+        self.stage = replace(stage, instructions=instructions, prompt=fixed)
+        self.by_block = is_plain(stage) and self.item is None
+
+
+def is_plain(stage: Stage) -> bool:
+    """Whether it asks for records about every block and reads nothing else: the fast way."""
+    return (
+        stage.about == "each_block"
+        and stage.schema is not None
+        and not (stage.upstream or stage.models or stage.over or stage.settings)
+        and stage.samples == 1
+        and stage.gates == (JSON_GATE,)
+    )
+
+
+def read_run_spec(tx: Transaction, run: RunId, registry: Registry) -> RunSpec:
+    """Read what a run was told."""
+    found = tx.runs.must_get_run(run)
+    return RunSpec(
+        run_id=run,
+        recipe=recipe_from_json(found.recipe),
+        policy=policy_from_json(found.policy),
+        models=tuple(tx.runs.models_of_run(found)),
+        stage_ids={stage.name: stage.id for stage in tx.runs.stages_of_run(run)},
+        registry=registry,
+    )

@@ -1,0 +1,1 @@
+"""Stages: they begin, expand into tasks, call critics, release dependants and close."""

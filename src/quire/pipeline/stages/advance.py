@@ -1,0 +1,191 @@
+"""Advance: stages expand into tasks and close when nothing is owed; runs end with the last."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from quire.domain.errors import PluginFailed
+from quire.domain.ids import RunId, StageId
+from quire.domain.runs import RunStage, Wishes
+from quire.domain.states import TASK_OWED
+from quire.ledger.ledger import Transaction
+from quire.pipeline.calls.plugin_holds import (
+    check_plugins,
+    hold_for_broken_plugin,
+    is_held_for_broken_plugin,
+)
+from quire.pipeline.calls.record import drop_requests
+from quire.pipeline.calls.route import dissolve_draft, fall_back_to_direct
+from quire.pipeline.contexts import Contexts, SweepMemo
+from quire.pipeline.run_spec import RunSpec
+from quire.pipeline.stages.begin import begin, hold_if_failed, stop_if_asked
+from quire.pipeline.stages.critics import sweep_critics
+from quire.pipeline.stages.expand import expand
+from quire.pipeline.stages.release import has_settled_inputs, sweep
+
+DROP_CHUNK = 1000
+FOLD_TALLIES_ABOVE = 200  # tallies of one stage worth folding
+
+
+class SweepResult(NamedTuple):
+    """What one sweep did."""
+
+    expanded: int
+    ended: tuple[RunId, ...]
+
+
+def advance(tx: Transaction, contexts: Contexts, now: datetime) -> SweepResult:
+    """Move every running run on by one short step; twice at once is harmless."""
+    expanded, ended = 0, []
+    for wishes in tx.runs.running_wishes():
+        if wishes.cancelling:
+            unfit = bool(contexts.spec_of(tx, wishes.run_id).missing_plugins)
+            finished = wind_down_run(tx, wishes.run_id, now, unfit=unfit)
+        else:
+            if wishes.deadline is not None and wishes.deadline <= now:
+                fall_back_to_direct(tx, wishes.run_id, now)
+            made, finished = _advance_run(tx, contexts, wishes, now)
+            expanded += made
+        if finished:
+            ended.append(wishes.run_id)
+    for stage in tx.tallies.crowded_stages(FOLD_TALLIES_ABOVE):
+        tx.tallies.fold_tallies(stage)
+    return SweepResult(expanded, tuple(ended))
+
+
+def _advance_run(
+    tx: Transaction, contexts: Contexts, wishes: Wishes, now: datetime
+) -> tuple[int, bool]:
+    """Move one run on, as far as its packages let it: how many tasks were made, and its end."""
+    spec = contexts.spec_of(tx, wishes.run_id)
+    if not check_plugins(tx, contexts, spec, now) or is_held_for_broken_plugin(
+        tx, contexts, spec.run_id
+    ):
+        return 0, False
+    try:
+        made = _advance_stages(tx, contexts, wishes, now)
+    except PluginFailed as error:  # before anything of that chunk was written
+        hold_for_broken_plugin(tx, contexts, spec.run_id, error, now)
+        return 0, False
+    return made, _close_stages(tx, contexts.sweep_memo, spec, now)
+
+
+def _advance_stages(tx: Transaction, contexts: Contexts, wishes: Wishes, now: datetime) -> int:
+    """Begin, expand and look after every stage of a run; returns how many tasks were made."""
+    spec = contexts.spec_of(tx, wishes.run_id)
+    if len(spec.stages) > 1:
+        _sweep_stages(tx, contexts.sweep_memo, spec, wishes, now)
+    stages = tx.runs.stages_of_run(wishes.run_id)
+    return sum(expand(tx, contexts, stage) for stage in stages if stage.state == "expanding")
+
+
+def _sweep_stages(
+    tx: Transaction, memo: SweepMemo, spec: RunSpec, wishes: Wishes, now: datetime
+) -> None:
+    """Begin stages whose time has come, and sweep up what nobody else saw to."""
+    stages = tx.runs.stages_of_run(spec.run_id)
+    stages_by_name = {run_stage.name: run_stage for run_stage in stages}
+    stopped = stop_if_asked(tx, spec, stages_by_name, wishes, now)
+    held = stopped or any([hold_if_failed(tx, spec, run_stage, now) for run_stage in stages])
+    for stage in stages:
+        recipe_stage = spec.stages[stage.id]
+        if stage.state == "waiting" and not held:
+            begin(tx, spec, stage, stages_by_name, wishes, now)
+        if recipe_stage.critic:
+            sweep_critics(tx, memo, spec, recipe_stage, now)
+        if stage.state in ("expanding", "open") and has_settled_inputs(tx, spec, stage):
+            sweep(tx, memo, spec, stage, now)
+
+
+def _close_stages(tx: Transaction, memo: SweepMemo, spec: RunSpec, now: datetime) -> bool:
+    """Close sealed stages that owe nothing; end the run with its last stage."""
+    run = spec.run_id
+    states = {run_stage.name: run_stage.state for run_stage in tx.runs.stages_of_run(run)}
+    for stage in tx.runs.stages_of_run(run):
+        if _may_call_critic(spec, stage, states):
+            continue
+        if stage.state == "open" and not _has_owed_tasks(tx, stage):
+            tx.runs.lock_run(
+                run
+            )  # a retry may be under way: look again when nobody else can reopen it
+            if not _has_owed_tasks(tx, stage):
+                tx.runs.move_stage("close", stage.id)
+    stages = tx.runs.stages_of_run(run)
+    if any(stage.state != "closed" for stage in stages) or _reopen_unblocked(
+        tx, memo, spec, stages, now
+    ):
+        return False
+    if any([hold_if_failed(tx, spec, stage, now) for stage in stages]):
+        return False
+    return _end_run(tx, run, "finish", now)
+
+
+def _may_call_critic(spec: RunSpec, stage: RunStage, states: dict[str, str]) -> bool:
+    """Whether a critic may still be asked: there is more to come of what it judges."""
+    recipe_stage = spec.stages[stage.id]
+    return bool(recipe_stage.critic) and states[recipe_stage.of] != "closed"
+
+
+def _reopen_unblocked(
+    tx: Transaction, memo: SweepMemo, spec: RunSpec, stages: list[RunStage], now: datetime
+) -> bool:
+    """Whether something that was blocked may go after all; its stage is opened again."""
+    if len(stages) == 1 or not any([sweep(tx, memo, spec, run_stage, now) for run_stage in stages]):
+        return False
+    for stage in stages:
+        if _has_owed_tasks(tx, stage):
+            reopen(tx, spec.run_id, stage.id, now)
+    return True
+
+
+def wind_down_run(tx: Transaction, run: RunId, now: datetime, *, unfit: bool = False) -> bool:
+    """Drop all that need not be waited for; the run is cancelled when nothing is out any more.
+
+    Of an unfit run nobody here can judge the answers: they stay, and are not waited for.
+    """
+    drop_requests(
+        tx, tx.requests.unreadable_requests_of_run(run, unfit=unfit), ["out"]
+    )  # answered, but nobody knows what
+    tx.batches.ask_cancel_batches_of_run(run, now)
+    for draft in tx.batches.drafts_of_run(run):
+        dissolve_draft(tx, draft, "the run was cancelled", now)
+    while dropped := tx.requests.queued_requests_of_run(run, DROP_CHUNK):
+        drop_requests(tx, dropped)
+    stages = [
+        tx.runs.lock_stage(stage.id) for stage in tx.runs.stages_of_run(run)
+    ]  # nobody expands now
+    for stage in stages:
+        tx.tasks.move_tasks_of_stage("cancel", stage.id)
+    if any(_has_owed_tasks(tx, stage) for stage in stages):
+        return False
+    return _end_run(tx, run, "cancel", now)
+
+
+def _end_run(tx: Transaction, run: RunId, move: str, now: datetime) -> bool:
+    if not tx.runs.move_run(move, run, now):
+        return False
+    if asked := tx.batches.ask_cancel_batches_of_run(run, now):
+        batches_text = "1 batch" if asked == 1 else f"{asked:,} batches"
+        tx.events.add_event(
+            run, "batch_cancel_asked", f"{batches_text}, which nobody waits for", now
+        )
+    for draft in tx.batches.drafts_of_run(run):
+        dissolve_draft(tx, draft, "the run ended before it was sent", now)
+        drop_requests(tx, tx.requests.queued_requests_of_run(run, DROP_CHUNK))
+    for stage in tx.runs.stages_of_run(run):
+        tx.tallies.fold_tallies(stage.id)
+    counts = tx.tallies.tallies_of_run(run)
+    detail = f"{counts.get('done', 0)} done, {counts.get('failed', 0)} failed"
+    tx.events.add_event(run, f"run_{move}", detail, now)
+    tx.notify()
+    return True
+
+
+def _has_owed_tasks(tx: Transaction, stage: RunStage) -> bool:
+    counts = tx.tallies.tallies_of_stage(stage.id)
+    return any(counts.get(state, 0) for state in TASK_OWED)
+
+
+def reopen(tx: Transaction, run: RunId, stage: StageId, now: datetime) -> None:
+    """Something is owed again: a closed stage and an ended run open in the same transaction."""
+    tx.runs.move_stage("reopen", stage)
+    tx.runs.move_run("reopen", run, now)

@@ -1,0 +1,122 @@
+"""Begin: a stage starts when what it needs is there; until then it can say what it waits for."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from quire.domain.recipes import Stage
+from quire.domain.runs import HoldKind, RunStage, Wishes
+from quire.domain.states import TASK_OWED
+from quire.ledger.ledger import Transaction
+from quire.pipeline.calls.record import hold_run
+from quire.pipeline.run_spec import RunSpec
+
+EXACT, BEST_EFFORT, THROUGHPUT = "exact", "best_effort", "throughput"
+SEALED = ("open", "closed")  # stages all of whose tasks are made
+
+StagesByName = Mapping[str, RunStage]  # a run's stages by name, as they stand
+
+
+def begin(
+    tx: Transaction,
+    spec: RunSpec,
+    stage: RunStage,
+    stages_by_name: StagesByName,
+    wishes: Wishes,
+    now: datetime,
+) -> bool:
+    """Let a waiting stage start, if it may; says whether it did."""
+    if wait_reason(tx, spec, spec.stages[stage.id], stages_by_name, wishes):
+        return False
+    if not tx.runs.move_stage("expand", stage.id):
+        return False
+    tx.events.add_event(spec.run_id, "stage_started", stage.name, now)
+    return True
+
+
+def wait_reason(
+    tx: Transaction,
+    spec: RunSpec,
+    recipe_stage: Stage,
+    stages_by_name: StagesByName,
+    wishes: Wishes,
+) -> str:
+    """Why a stage does not start yet, for a person; empty if it may."""
+    last = wishes.stop_after
+    if last and last != recipe_stage.name and last in spec.stages_above(recipe_stage):
+        return f"it stops after {last}"
+    eager = spec.policy.policy.completion_mode == THROUGHPUT
+    for name in recipe_stage.upstream:
+        above = stages_by_name[name]
+        if eager and _may_run_ahead(spec, recipe_stage, name):
+            # what it is about comes one by one; all else that it reads must be there to be found
+            ready = above.state != "waiting" if name == recipe_stage.of else above.state in SEALED
+        else:
+            ready = above.state == "closed" or _is_at_task_limit(
+                tx, spec, recipe_stage, stages_by_name, wishes
+            )
+        if not ready:
+            return f"it waits for {name}"
+    return ""
+
+
+def _may_run_ahead(spec: RunSpec, recipe_stage: Stage, name: str) -> bool:
+    """Whether it may follow that stage task by task; a whole needs all of it, and so do critics."""
+    above = next(stage for stage in spec.recipe.stages if stage.name == name)
+    return not spec.is_gathering(recipe_stage) and not above.critic
+
+
+def _is_at_task_limit(
+    tx: Transaction,
+    spec: RunSpec,
+    recipe_stage: Stage,
+    stages_by_name: StagesByName,
+    wishes: Wishes,
+) -> bool:
+    """What it is about was told to go no further for now, and has done all it may.
+
+    Only a stage that follows another task by task may go on then: any other would miss the rest.
+    """
+    limit = wishes.task_limit
+    if limit is None or not recipe_stage.of or recipe_stage.upstream != (recipe_stage.of,):
+        return False
+    above = stages_by_name[recipe_stage.of]
+    counts = tx.tallies.tallies_of_stage(above.id)
+    if above.state != "expanding" or any(counts.get(state, 0) for state in TASK_OWED):
+        return False
+    beyond = spec.stages[above.id]
+    if beyond.upstream:
+        return _is_at_task_limit(tx, spec, beyond, stages_by_name, wishes)
+    return above.expanded >= limit
+
+
+def stop_if_asked(
+    tx: Transaction, spec: RunSpec, stages_by_name: StagesByName, wishes: Wishes, now: datetime
+) -> bool:
+    """Hold the run once the stage it is to stop after is closed; says whether it is."""
+    last = wishes.stop_after
+    if not last or last not in stages_by_name:
+        return False
+    done = [last, *(stage.name for stage in spec.critics_of(spec.stages[stages_by_name[last].id]))]
+    if any(stages_by_name[name].state != "closed" for name in done):
+        return False
+    if all(stage.state == "closed" for stage in stages_by_name.values()):
+        return False  # there is nothing after it: the run just ends
+    detail = f"stopped after {last}, as asked; `quire resume {spec.run_id}` goes on"
+    hold_run(tx, spec.run_id, HoldKind.STOP_AFTER, detail, now)
+    return True
+
+
+def hold_if_failed(tx: Transaction, spec: RunSpec, stage: RunStage, now: datetime) -> bool:
+    """Where every answer counts, a failure holds the run; says whether there is one."""
+    if spec.policy.policy.completion_mode != EXACT or stage.state != "closed":
+        return False
+    failed = tx.tasks.count_unwaived_failures(stage.id)
+    if not failed:
+        return False
+    run = spec.run_id
+    detail = (
+        f"{failed} failed in {stage.name}, and the run is to be exact:"
+        f" `quire failures {run}`, then `quire retry {run}` or `quire waive TASK`"
+    )
+    hold_run(tx, run, HoldKind.FAILURES, detail, now)
+    return True

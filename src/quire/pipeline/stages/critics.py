@@ -1,0 +1,229 @@
+"""Critics: what accepted answers set in motion; critics are called, and may veto."""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from quire.domain.data import Json
+from quire.domain.errors import TemplateFailed
+from quire.domain.ids import RequestId, ResultId, StageId, TaskId
+from quire.domain.recipes import GATE, SAME, Stage
+from quire.domain.tasks import NewPart
+from quire.ledger.ledger import Transaction
+from quire.ledger.tables.critiques import ProposedResult
+from quire.ledger.tables.tasks import TaskNote
+from quire.pipeline.contexts import SweepMemo
+from quire.pipeline.run_spec import RunSpec
+from quire.pipeline.stages.release import release
+from quire.plan.prompt_variables import result_text
+from quire.plan.templates import compile_expression
+
+LONGEST_CRITIQUE = 2000  # characters of a critique that a task remembers
+
+
+class CriticVerdict(NamedTuple):
+    """What a critic's answer does to the task it judges."""
+
+    target: TaskId
+    passes: bool  # nothing stands against the result
+    reason: str = ""
+    final: bool = False  # another answer would fare no better
+
+
+def call_critics(tx: Transaction, spec: RunSpec, stage: StageId, proposed: Sequence[TaskId]) -> int:
+    """Owe a critic's answer about the current result of each of these; returns how many."""
+    called = 0
+    for critic in spec.critics_of(spec.stages[stage]):
+        critic_id = spec.stage_ids[critic.name]
+        rows, reads = [], []
+        for result in tx.critiques.results_to_criticise(critic_id, proposed):
+            numbers = [
+                result.model_no if name == SAME else spec.model_numbers[name]
+                for name in spec.models_of(critic)
+            ]
+            for no in dict.fromkeys(numbers):
+                rows.append(_critic_task(result.task_id, result.result_id, result, no))
+                reads.append(result.task_id)
+        if rows:
+            ids = tx.lineage.add_parts(spec.run_id, critic_id, rows)
+            tx.lineage.add_task_inputs(
+                [(task, [read]) for task, read in zip(ids, reads, strict=True)]
+            )
+            tx.runs.move_stage("reopen", critic_id)
+            called += len(rows)
+    return called
+
+
+def _critic_task(
+    target: TaskId, result: ResultId, proposed_result: ProposedResult, model_no: int
+) -> NewPart:
+    key = b"".join(number.to_bytes(8, "big") for number in (target, result, model_no))
+    return NewPart(
+        proposed_result.block_id,
+        proposed_result.document_id,
+        model_no,
+        proposed_result.sample,
+        proposed_result.part,
+        result,
+        key,
+        b"",
+        "ready",
+    )
+
+
+def apply_critiques(
+    tx: Transaction, spec: RunSpec, critic: Stage, answered: Sequence[TaskId], now: datetime
+) -> list[TaskId]:
+    """Do what critics' accepted answers mean for the tasks they judge; returns who is done now."""
+    judged = tx.critiques.targets_of_critics(answered)
+    verdicts = [  # of all its critics: another may have spoken in the same moment, or unheard
+        _critic_verdict(spec.stages[stage], target, data)
+        for stage, target, data in tx.critiques.critiques_of_proposed(judged)
+    ]
+    above = spec.stage_ids[critic.of]
+    objections = [word for word in verdicts if not word.passes]
+    _send_back(tx, spec, above, objections, now)
+    refused = {objection.target for objection in objections}
+    cleared = tx.critiques.tasks_fully_criticised(
+        [e.target for e in verdicts if e.target not in refused]
+    )
+    tx.tasks.move_tasks("accept", cleared, ["proposed"])
+    return cleared
+
+
+def _critic_verdict(critic: Stage, target: TaskId, data: Json) -> CriticVerdict:
+    if critic.critic != GATE:
+        return CriticVerdict(target, passes=True)
+    try:
+        passes = compile_expression(critic.accepts).holds(data)
+    except TemplateFailed:  # what it says may hold values, and these failures are one and the same
+        reason = f"{critic.name}: its answer cannot be decided by accepts = {critic.accepts!r}"
+        return CriticVerdict(target, passes=False, reason=reason[:LONGEST_CRITIQUE], final=True)
+    return CriticVerdict(
+        target, passes=passes, reason=f"{critic.name}: {result_text(data)}"[:LONGEST_CRITIQUE]
+    )
+
+
+def _send_back(
+    tx: Transaction,
+    spec: RunSpec,
+    above: StageId,
+    objections: Sequence[CriticVerdict],
+    now: datetime,
+) -> None:
+    """An objection sends the answer back with the critique, within the task's tries."""
+    if not objections:
+        return
+    most = spec.policy_of(spec.stages[above]).max_tries
+    tries = tx.critiques.tries_of_tasks([objection.target for objection in objections])
+    again, enough = defaultdict(list), []
+    for objection in objections:
+        tried = tries[objection.target] + (not objection.final)
+        note = TaskNote(objection.target, tries=tried, error=objection.reason)
+        if objection.final or tried >= most:
+            enough.append(note)
+        else:
+            again[objection.target].append(note)
+    tx.tasks.note_tasks([*enough, *(note for notes in again.values() for note in notes)])
+    tx.tasks.move_tasks("give_up", [note.id for note in enough], ["proposed"])
+    tx.critiques.supersede_results(list(again), now)
+    tx.lineage.mark_stale(list(again), now)  # it was done before, where its critic is asked again
+    tx.critiques.ask_anew(list(again))
+    tx.tasks.move_tasks("reopen", list(again), ["proposed"])
+
+
+def give_up_uncriticised(tx: Transaction, spec: RunSpec, critic: Stage) -> list[TaskId]:
+    """Tasks whose critic came to nothing fail with it; the answer stays, for a person to see."""
+    stage, above = spec.stage_ids[critic.name], spec.stage_ids[critic.of]
+    failed = tx.tallies.tallies_of_stage(stage).get("failed", 0)
+    waiting = tx.tallies.tallies_of_stage(above).get("proposed", 0)
+    if not failed or not waiting:
+        return []
+    doomed = tx.critiques.failed_critiques(above, stage, few=waiting < failed)
+    notes = [
+        TaskNote(task, tries=tries, error=f"critic_failed: {why}") for task, tries, why in doomed
+    ]
+    tx.tasks.note_tasks(notes)
+    tx.tasks.move_tasks("give_up", [note.id for note in notes], ["proposed"])
+    return [note.id for note in notes]
+
+
+def acceptance_move(spec: RunSpec, stage: StageId) -> str:
+    """How an accepted answer moves its task: a critic may still be owed."""
+    return "propose" if spec.critics_of(spec.stages[stage]) else "accept"
+
+
+def record_inputs_used(
+    tx: Transaction, accepted: Sequence[tuple[RequestId, TaskId]], now: datetime
+) -> None:
+    """Keep with the results what they were made from, and see whether that is still current."""
+    written = tx.subjects.results_used_by_members(sorted({request for request, _ in accepted}))
+    used = [
+        (task, json.loads(written[request, task]))
+        for request, task in accepted
+        if (request, task) in written
+    ]
+    tx.lineage.note_used_inputs(used)
+    tx.lineage.check_stale([task for task, _ in used], now)
+
+
+def follow_up(
+    tx: Transaction, spec: RunSpec, stage: StageId, tasks: Sequence[TaskId], now: datetime
+) -> None:
+    """See to what follows from new results of these tasks of one stage."""
+    recipe_stage = spec.stages[stage]
+    if acceptance_move(spec, stage) == "propose":
+        call_critics(tx, spec, stage, tasks)
+        return
+    if recipe_stage.critic:
+        done = apply_critiques(tx, spec, recipe_stage, tasks, now)
+        _release_dependants(tx, spec, _stage_by_name(spec, recipe_stage.of), done, now)
+    _release_dependants(tx, spec, recipe_stage, tasks, now)
+
+
+def sweep_critics(
+    tx: Transaction, memo: SweepMemo, spec: RunSpec, critic: Stage, now: datetime
+) -> None:
+    """See to what nobody else saw to: a critic that failed, was not called, or was not heard.
+
+    Two critics of one answer may speak at the same moment, and neither sees the other.
+    """
+    stage, above = spec.stage_ids[critic.name], spec.stage_ids[critic.of]
+    counts = tx.tallies.tallies_of_stage(stage)
+    waiting = tx.tallies.tallies_of_stage(above).get("proposed", 0)
+    state = (counts.get("failed", 0), waiting)
+    if not memo.unchanged(("unheard", stage), state, now):
+        if give_up_uncriticised(tx, spec, critic):
+            waiting = tx.tallies.tallies_of_stage(above).get("proposed", 0)
+        else:
+            memo.note(("unheard", stage), state, now)
+    if not waiting or any(counts.get(state, 0) for state in ("ready", "packed")):
+        return
+    call_critics(tx, spec, above, tx.critiques.tasks_to_criticise(above, stage))
+    unheeded = tx.critiques.unapplied_critiques(above, stage)
+    if unheeded:
+        done = apply_critiques(tx, spec, critic, unheeded, now)
+        _release_dependants(tx, spec, _stage_by_name(spec, critic.of), done, now)
+
+
+def _release_dependants(
+    tx: Transaction, spec: RunSpec, recipe_stage: Stage, done: Sequence[TaskId], now: datetime
+) -> None:
+    """Dependants may go now; those that used another result than the new one are marked."""
+    if done and spec.dependants_of(recipe_stage):
+        release(tx, spec, done, now)
+        tx.lineage.mark_stale(done, now)
+
+
+def _stage_by_name(spec: RunSpec, name: str) -> Stage:
+    return spec.stages[spec.stage_ids[name]]
+
+
+def by_stage(tasks: Mapping[tuple[StageId, str], Sequence[TaskId]]) -> dict[StageId, list[TaskId]]:
+    """Tasks by stage, whatever state they were in."""
+    found: dict[StageId, list[TaskId]] = {}
+    for (stage, _), group in tasks.items():
+        found.setdefault(stage, []).extend(group)
+    return found

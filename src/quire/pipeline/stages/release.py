@@ -1,0 +1,90 @@
+"""Release: tasks that waited for results may go, or are told that they cannot, and why."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from quire.domain.ids import StageId, TaskId
+from quire.domain.runs import RunStage
+from quire.domain.states import TASK_OWED
+from quire.ledger.ledger import Transaction
+from quire.ledger.tables.tasks import TaskNote
+from quire.pipeline.contexts import SweepMemo
+from quire.pipeline.run_spec import RunSpec
+
+CHUNK = 5000  # tasks looked at in one transaction
+
+
+def release(tx: Transaction, spec: RunSpec, done: Sequence[TaskId], now: datetime) -> int:
+    """Let go whoever waited for one of these alone; returns how many."""
+    hopeful = tx.lineage.dependants_to_reset(done)
+    if hopeful:  # they were told that it would not come
+        tx.tasks.move_tasks("reset", [task for task, _ in hopeful], ["blocked"])
+        for stage in sorted({stage for _, stage in hopeful}):
+            tx.runs.move_stage("reopen", stage)
+        tx.runs.move_run("reopen", spec.run_id, now)
+    return tx.tasks.move_tasks("unblock", tx.lineage.dependants_to_release(done))
+
+
+def has_settled_inputs(tx: Transaction, spec: RunSpec, stage: RunStage) -> bool:
+    """Whether nothing that a stage reads is still on its way: then nobody else looks after it."""
+    for name in spec.stages[stage.id].upstream:
+        counts = tx.tallies.tallies_of_stage(spec.stage_ids[name])
+        if any(counts.get(state, 0) for state in TASK_OWED):
+            return False
+    return True
+
+
+def sweep(tx: Transaction, memo: SweepMemo, spec: RunSpec, stage: RunStage, now: datetime) -> int:
+    """Look again at all that waits or is blocked in a stage; returns how many moved.
+
+    What was looked at in vain is not looked at again while nothing above it moves.
+    """
+    counts = tx.tallies.tallies_of_stage(stage.id)
+    if not counts.get("blocked", 0) and not counts.get("waiting", 0):
+        return 0
+    above = [
+        tx.tallies.tallies_of_stage(spec.stage_ids[name]) for name in spec.stages[stage.id].upstream
+    ]
+    state = (counts.get("blocked", 0), counts.get("waiting", 0), above)
+    if memo.unchanged(("sweep", stage.id), state, now):
+        return 0
+    moved = _sweep_tasks(tx, spec, stage, counts)
+    if not moved:
+        memo.note(("sweep", stage.id), state, now)
+    return moved
+
+
+def _sweep_tasks(tx: Transaction, spec: RunSpec, stage: RunStage, counts: Mapping[str, int]) -> int:
+    moved = 0
+    if counts.get("blocked", 0):
+        moved += _reset_unblocked(tx, stage.id)
+        counts = tx.tallies.tallies_of_stage(stage.id)
+    if counts.get("waiting", 0):
+        moved += _release_or_block(tx, spec, stage)
+    return moved
+
+
+def _reset_unblocked(tx: Transaction, stage: StageId) -> int:
+    """What was blocked by something that may succeed after all waits for it again."""
+    hopeful = tx.lineage.tasks_to_reset(stage, CHUNK)
+    if not hopeful:
+        return 0
+    tx.tasks.note_tasks([TaskNote(task) for task in hopeful])
+    return tx.tasks.move_tasks("reset", hopeful, ["blocked"])
+
+
+def _release_or_block(tx: Transaction, spec: RunSpec, stage: RunStage) -> int:
+    gathers = spec.is_gathering(spec.stages[stage.id])
+    query = tx.lineage.gathering_tasks_to_release if gathers else tx.lineage.tasks_to_release
+    ready = query(stage.id, CHUNK)
+    moved = tx.tasks.move_tasks("unblock", ready) if ready else 0
+    if gathers and ready:
+        return moved
+    reasons: dict[str, list[TaskId]] = defaultdict(list)
+    for task, culprit, above in tx.lineage.tasks_to_block(stage.id, CHUNK):
+        reasons[f"task {culprit} of {above}, which it reads, came to nothing"].append(task)
+    for reason, tasks in reasons.items():
+        tx.tasks.note_tasks([TaskNote(task, error=reason) for task in tasks])
+        moved += tx.tasks.move_tasks("block", tasks)
+    return moved

@@ -1,0 +1,422 @@
+"""Forecasts: what a job or a stage will take before it is spent, and how far that was off."""
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, repeat
+
+from quire.domain.batches import BatchRules
+from quire.domain.models import CacheMarking, ModelFacts
+from quire.domain.money import dollars
+from quire.domain.policy import Policy
+from quire.domain.recipes import Stage
+from quire.domain.requests import OutputSample
+from quire.plan.job_costs import (
+    UNCACHED,
+    CallTotals,
+    PrefixCaching,
+    TokenUse,
+    price_calls,
+    primed_caching,
+)
+from quire.plan.packing import SizedTask, pack
+from quire.plan.rendering import (
+    FRAMING_BYTES,
+    Prefix,
+    item_bytes,
+    prefix_bytes,
+    render_prefix,
+)
+from quire.plan.routing import BATCH, RouteCosts, choose_route
+from quire.plan.sizing import (
+    FORECAST_BYTES,
+    Budget,
+    OutputPercentiles,
+    OutputShape,
+    bound_tokens,
+    cacheable_tokens,
+    call_budget,
+    is_cached,
+    largest_pack,
+    learn_output,
+    output_estimate,
+    output_shape,
+    pack_cap,
+    reserved_output,
+)
+from quire.plan.token_estimates import (
+    NO_PAST_CALLS,
+    PastCalls,
+    guess_token_use,
+    learn_token_use,
+    typical_record_size,
+)
+from quire.plan.variants import (
+    CACHED,
+    ONE_PER_CALL,
+    PACKED,
+    PACKED_CACHED,
+    BatchTerms,
+    BatchVariants,
+    Forecast,
+    Variant,
+    direct_seconds,
+    make_variant,
+    price_batch_variants,
+    variant_name,
+)
+
+__all__ = ["EARLY_TASKS", "Forecast", "Variant", "break_even", "forecast"]
+
+EARLY_TASKS = 50  # go first and alone, and are looked at before the rest is paid for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Job:
+    """What all tasks of the job have in common."""
+
+    shape: OutputShape  # what packs must make room for
+    request_bytes: int  # of a call without its items
+    caching: bool
+    budget: Budget
+    facts: ModelFacts
+    policy: Policy
+    rules: BatchRules | None
+    takes: TokenUse  # what calls will probably take
+    hits: float  # of direct calls that find the prefix in the cache, once it is written
+    batch_hits: float | None  # of calls in batches, where that was seen
+    percentiles: OutputPercentiles | None  # what packs must make room for, from answers
+    learnt: bool
+
+    @property
+    def room(self) -> float:
+        """Bytes that an item may have to fit the window, by the forecast's four to a token."""
+        return FORECAST_BYTES * self.facts.window / self.facts.token_factor - self.request_bytes
+
+    @property
+    def longest(self) -> int:
+        """Bytes of a block beyond which its answer cannot say more of it again."""
+        per_byte = self.takes.byte_output
+        return math.ceil(self.facts.max_output / per_byte) if per_byte else 0
+
+
+class _Calls:
+    """The calls of a job: each task alone, the first packs, and the others."""
+
+    def __init__(self, job: _Job) -> None:
+        self.alone, self.early, self.rest, self.packed = (
+            CallTotals(job.takes, job.facts) for _ in range(4)
+        )
+        self.tasks = 0
+        self.oversized = 0
+
+
+def forecast(
+    content_json_bytes: Iterable[int],
+    stage: Stage,
+    facts: ModelFacts,
+    policy: Policy,
+    past: PastCalls | Sequence[OutputSample] = (),
+    rules: BatchRules | None = None,
+) -> Forecast:
+    """Plan the whole job in one pass and constant memory; sizes are of contents as JSON strings.
+
+    `past` are answered calls that asked the same of the same model; `rules` are those of the
+    vendor's batches, None if it has none. Packed tasks are expected to write as much as single
+    ones; `break_even` asks what if not.
+    """
+    known = past if isinstance(past, PastCalls) else PastCalls(past)
+    job = _make_job(stage, facts, policy, pack_cap(stage, policy), known)
+    return _build_forecast(
+        replace(job, rules=rules), _pack_calls(content_json_bytes, job), render_prefix(stage)
+    )
+
+
+def break_even(
+    stage: Stage,
+    facts: ModelFacts,
+    policy: Policy,
+    content_json_bytes: Sequence[int],
+    growth: float,
+) -> int | None:
+    """Find the smallest pack size that is cheaper than one per call; None if there is none.
+
+    `growth` is how much longer packed answers are (1.28 = 28 % longer). What the policy says of
+    packing is left aside, because this is asked to decide it; the budgets and the schema bind.
+    """
+    single = _make_job(stage, facts, policy, 1)
+    ceiling = price_calls(
+        _pack_calls(content_json_bytes, single).alone, facts.price_at
+    ).micro_dollars
+    takes = single.takes
+    longer = replace(
+        takes,
+        call_output=takes.call_output * growth,
+        task_output=takes.task_output * growth,
+        byte_output=takes.byte_output * growth,
+    )
+
+    def is_cheaper(size: int) -> bool:
+        job = replace(single, takes=longer, budget=replace(single.budget, cap=size))
+        return (
+            price_calls(_pack_calls(content_json_bytes, job).packed, facts.price_at).micro_dollars
+            < ceiling
+        )
+
+    # A larger cap never needs more requests, so "cheaper" holds from some size on.
+    sizes = range(2, largest_pack(stage) + 1)
+    found = bisect_left(sizes, True, key=is_cheaper)
+    return sizes[found] if found < len(sizes) else None
+
+
+def _make_job(
+    stage: Stage, facts: ModelFacts, policy: Policy, cap: int, past: PastCalls = NO_PAST_CALLS
+) -> _Job:
+    head = render_prefix(stage)
+    prefix_size, prompt_size = prefix_bytes(head), len(stage.prompt.encode())
+    guessed = guess_token_use(stage, facts, head)
+    automatic = facts.wire.marking is CacheMarking.AUTOMATIC
+    learnt = learn_token_use(past, guessed, automatic=automatic)
+    return _Job(
+        shape=output_shape(stage.schema, policy.estimated_output_per_task),
+        request_bytes=prefix_size + prompt_size + FRAMING_BYTES,
+        caching=is_cached(facts, policy, head.system),
+        budget=call_budget(facts, prefix_size, prompt_size, reserved_output(facts), cap),
+        facts=facts,
+        policy=policy,
+        rules=None,
+        takes=learnt.use if learnt else guessed,
+        hits=learnt.hits if learnt else 1.0,
+        batch_hits=learnt.batch_hits if learnt else None,
+        percentiles=learn_output(past.samples),
+        learnt=learnt is not None,
+    )
+
+
+def _pack_calls(content_json_bytes: Iterable[int], job: _Job) -> _Calls:
+    """Pack the job and add up the calls, the first tasks apart."""
+    calls = _Calls(job)
+    sized = _size_tasks(content_json_bytes, job, calls)
+    longest = job.longest
+    for tasks, loads in ((islice(sized, EARLY_TASKS), calls.early), (sized, calls.rest)):
+        for members in pack(tasks, job.budget):
+            content = sum([member.key for member in members])
+            restated = (
+                content if not longest else sum([min(member.key, longest) for member in members])
+            )
+            loads.add(len(members), content, restated)
+            calls.packed.add(len(members), content, restated)
+    return calls
+
+
+def _size_tasks(content_json_bytes: Iterable[int], job: _Job, calls: _Calls) -> Iterator[SizedTask]:
+    """Size each task on its way to the packer, which knows it by its content's size."""
+    shape, percentiles, max_output = job.shape, job.percentiles, job.facts.max_output
+    room, longest, alone = job.room, job.longest, calls.alone
+    for content in content_json_bytes:
+        size = item_bytes(content)
+        calls.tasks += 1
+        calls.oversized += size > room
+        alone.add(1, content, min(content, longest) if longest else content)
+        estimate = output_estimate(shape, content, percentiles, max_output)
+        yield SizedTask(content, bound_tokens(size), estimate, 0)
+
+
+def _build_forecast(job: _Job, calls: _Calls, head: Prefix) -> Forecast:
+    packed = _direct_variant(variant_name(PACKED, job.budget.cap), calls.packed, job)
+    ways = _batch_variants(job, calls)
+    few = ways is not None and ways.least < job.policy.min_batch_size
+    # A run that asks for batches marks its prefix for them, also where it is too small for any.
+    long_lived = few and job.policy.route == BATCH and ways is not None and ways.caching.long_lived
+    cached = variant_name(PACKED_CACHED, job.budget.cap)
+    packed_cached = _cached_variant(cached, calls.packed, job, long_lived=long_lived)
+    costs = None
+    if ways is not None:
+        costs = RouteCosts((packed_cached or packed).cost, (ways.cached or ways.plain).cost)
+    return Forecast(
+        one_per_call=_direct_variant(ONE_PER_CALL, calls.alone, job),
+        packed=packed,
+        cached=_cached_variant(CACHED, calls.alone, job),
+        packed_cached=packed_cached,
+        packed_batch=ways and ways.plain,
+        packed_cached_batch=ways and ways.cached,
+        batch_caching=ways and ways.caching,
+        batch_from=ways.least if ways and few else None,
+        early=calls.early.calls,
+        route=choose_route(job.policy, job.facts, packed.requests, job.rules, costs=costs),
+        cacheable=cacheable_tokens(head.system),
+        learnt=job.learnt,
+        tasks=calls.tasks,
+        oversized=calls.oversized,
+        cap=job.budget.cap,
+        budget=job.budget,
+    )
+
+
+def _direct_variant(
+    name: str, loads: CallTotals, job: _Job, caching: PrefixCaching = UNCACHED
+) -> Variant:
+    found = price_calls(loads, job.facts.price_at, caching)
+    seconds = direct_seconds(found, job.facts.limits, job.policy.concurrency)
+    return make_variant(name, found, seconds=seconds)
+
+
+def _batch_variants(job: _Job, calls: _Calls) -> BatchVariants | None:
+    if job.rules is None or job.facts.batch_price is None:
+        return None
+    terms = BatchTerms(
+        facts=job.facts,
+        policy=job.policy,
+        rules=job.rules,
+        prefix=job.takes.prefix,
+        caching=job.caching,
+        hits=job.hits,
+        batch_hits=job.batch_hits,
+        cap=job.budget.cap,
+    )
+    return price_batch_variants(terms, (calls.early, calls.rest))
+
+
+def _cached_variant(
+    name: str, loads: CallTotals, job: _Job, *, long_lived: bool = False
+) -> Variant | None:
+    """The first call writes the prefix, the others read it; a lone call does not bother."""
+    if not job.caching or loads.calls < 2:
+        return None
+    return _direct_variant(
+        name, loads, job, primed_caching(loads.calls, job.facts, job.hits, long_lived=long_lived)
+    )
+
+
+TEXT_ANSWER = 1600  # bytes of an answer in text of which nothing is known: some 250 words
+MOST_PLANNED = 2000  # tasks of one size that are planned one by one; the rest are like them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageForecast:
+    """What one stage takes of one model, before anything is spent."""
+
+    stage: str
+    about: str
+    model: str
+    tasks: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost: int  # micro-dollars
+    rough: bool  # the sizes depend on answers, or nothing limits them
+    largest: int  # tokens that the largest prompt may have
+    room: int  # tokens that a prompt may have there
+
+    @property
+    def fits(self) -> bool:
+        """Whether every prompt fits the model's window, as far as that can be told."""
+        return self.largest <= self.room
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageWork:
+    """The tasks of one stage for one model, and how large they are."""
+
+    stage: Stage  # with its parameters filled in
+    facts: ModelFacts
+    policy: Policy
+    rules: BatchRules | None
+    tasks: int
+    content: float  # bytes that are said of a task, on average
+    largest: float  # and at most
+    rough: bool
+    sizes: Iterable[int] | None = None  # of every task, where they are known
+    samples: tuple[OutputSample, ...] = ()  # of calls that were answered before
+
+
+def answer_bytes(stage: Stage, content: float, samples: Iterable[OutputSample] = ()) -> float:
+    """Bytes of one typical answer; what was seen wins."""
+    seen = [sample for sample in samples if sample.tasks]
+    if seen:
+        tokens = sum(sample.output_tokens for sample in seen) / sum(sample.tasks for sample in seen)
+        return tokens * FORECAST_BYTES
+    if stage.schema is not None:
+        record = typical_record_size(stage.schema)
+        return record.fixed + record.restated * content
+    return _longest_text(stage) or TEXT_ANSWER
+
+
+def forecast_stage(work: StageWork) -> StageForecast:
+    """Forecast one stage with one model."""
+    if work.stage.schema is not None:
+        calls, taken, written, cost = _forecast_records(work)
+    else:
+        calls, taken, written, cost = _forecast_texts(work)
+    facts = work.facts
+    head = prefix_bytes(render_prefix(work.stage))
+    largest = bound_tokens(math.ceil(head + work.largest)) * facts.token_factor
+    room = facts.window - reserved_output(facts)
+    return StageForecast(
+        stage=work.stage.name,
+        about=work.stage.about,
+        model=facts.name,
+        tasks=work.tasks,
+        calls=calls,
+        input_tokens=taken,
+        output_tokens=written,
+        cost=cost,
+        rough=work.rough and not work.samples,
+        largest=math.ceil(largest),
+        room=room if facts.max_input is None else min(room, facts.max_input),
+    )
+
+
+def _forecast_records(work: StageWork) -> tuple[int, int, int, int]:
+    """Records share calls; of many tasks of one size, some are planned and the rest are alike."""
+    planned = work.tasks if work.sizes is not None else min(work.tasks, MOST_PLANNED)
+    sizes = work.sizes or repeat(max(1, round(work.content)), planned)
+    past = PastCalls(work.samples)
+    found = forecast(sizes, work.stage, work.facts, work.policy, past, work.rules).expected
+    times = work.tasks / planned if planned else 0.0
+    totals = (found.requests, found.input_tokens, found.output_tokens, found.cost)
+    calls, taken, written, cost = (math.ceil(number * times) for number in totals)
+    return calls, taken, written, cost
+
+
+def _forecast_texts(work: StageWork) -> tuple[int, int, int, int]:
+    """Texts go one to a call."""
+    facts = work.facts
+    head = len(work.stage.instructions.encode())
+    taken = (head + work.content) / FORECAST_BYTES * facts.token_factor
+    written = answer_bytes(work.stage, work.content, work.samples) / FORECAST_BYTES
+    written = min(written * max(1.0, facts.token_factor), facts.max_output)
+    batched = work.policy.route == BATCH and work.tasks >= work.policy.min_batch_size
+    price = (facts.batch_price_at(round(taken)) if batched else None) or facts.price_at(
+        round(taken)
+    )
+    cost = work.tasks * (taken * price.input + written * price.output) / 1_000_000
+    return (
+        work.tasks,
+        math.ceil(work.tasks * taken),
+        math.ceil(work.tasks * written),
+        math.ceil(cost),
+    )
+
+
+def _longest_text(stage: Stage) -> int | None:
+    """What the stage's own gate limits a text to, where that is less than the usual."""
+    params: Mapping[str, object] = stage.gates[0].params if stage.gates else {}
+    most = params.get("max_length")
+    return most if isinstance(most, int) and most < TEXT_ANSWER else None
+
+
+def percent_over(forecast: int, spent: int) -> float | None:
+    """How far above the forecast it was, in percent of the forecast; None where either is 0."""
+    return 100 * (spent - forecast) / forecast if spent and forecast else None
+
+
+def describe_forecast_error(forecast: int, spent: int) -> str:
+    """The forecast beside what came, as a person reads it; both are micro-dollars."""
+    over = percent_over(forecast, spent)
+    text = f"forecast {dollars(forecast)}"
+    if over is None:
+        return text
+    side = "over" if over > 0 else "under" if over < 0 else "off"
+    return f"{text}, {abs(over):.{0 if abs(over) >= 1 else 1}f} % {side}"

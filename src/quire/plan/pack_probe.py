@@ -1,0 +1,346 @@
+"""The probe of pack sizes: blocks drawn, answers compared, and how many may share a call."""
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from heapq import nsmallest
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from quire.domain.data import Json
+from quire.domain.ids import fingerprint
+from quire.domain.models import ModelFacts
+from quire.domain.policy import Policy
+from quire.domain.recipes import Stage
+from quire.plan.rendering import item_bytes, prefix_bytes, render_prefix
+from quire.plan.sizing import (
+    bound_tokens,
+    call_budget,
+    output_estimate,
+    output_shape,
+    reserved_output,
+)
+
+Block = TypeVar("Block", bound=tuple[int, ...])  # its index first
+
+
+class DocumentBlocks(NamedTuple):
+    """A document, and how many of its blocks may be drawn."""
+
+    uid: str
+    blocks: int
+
+
+def blocks_to_draw(documents: Sequence[DocumentBlocks], wanted: int, seed: int) -> dict[str, int]:
+    """Say how many blocks of each document are drawn: as many as its length deserves.
+
+    All blocks stand in a row, document by document in an order drawn by the seed, and a pick falls
+    in the middle of each of `wanted` equal parts of the row. So a document gets its exact share,
+    rounded up or down, and of documents that are too short for one pick every seed has others.
+    """
+    total = sum(document.blocks for document in documents)
+    if total <= wanted:
+        return {document.uid: document.blocks for document in documents}
+
+    def picks(length: int) -> int:
+        """Count the picks in the first blocks of the row: at (2i + 1) total / 2 wanted, i = 0…"""
+        return -((total - 2 * wanted * length) // (2 * total))
+
+    found: dict[str, int] = {}
+    passed = 0
+    for document in sorted(documents, key=lambda blocks: fingerprint(seed, blocks.uid)):
+        found[document.uid] = picks(passed + document.blocks) - picks(passed)
+        passed += document.blocks
+    return found
+
+
+def draw_blocks(uid: str, blocks: Iterable[Block], share: int, seed: int) -> list[Block]:
+    """Draw so many blocks of one document, in order; every block has the same chance."""
+    drawn = nsmallest(share, blocks, key=lambda block: fingerprint(seed, uid, block[0]))
+    return sorted(drawn, key=lambda block: block[0])
+
+
+def largest_content(stage: Stage, facts: ModelFacts, policy: Policy) -> int:
+    """Say how large a block's content may be, as JSON, to fit a call at all; -1: nothing fits."""
+    head, prompt = prefix_bytes(render_prefix(stage)), len(stage.prompt.encode())
+    room = call_budget(facts, head, prompt, reserved_output(facts), 1)
+    shape = output_shape(stage.schema, policy.estimated_output_per_task)
+
+    def overflows(content: int) -> bool:
+        answer = output_estimate(shape, content, None, facts.max_output)
+        return bound_tokens(item_bytes(content)) > room.input or answer > room.output
+
+    sizes = range(4 * facts.window)
+    return bisect_right(sizes, False, key=overflows) - 1
+
+
+Z = 1.959963984540054  # 95 % of a normal distribution lie within so many standard deviations
+
+
+class ShareEstimate(NamedTuple):
+    """So many of so many, and the interval in which the true share probably lies (Wilson's)."""
+
+    hits: int
+    of: int
+    low: float
+    high: float
+
+    @property
+    def share(self) -> float:
+        """The share in the sample; of nothing it is 0."""
+        return self.hits / self.of if self.of else 0.0
+
+
+class Excess(NamedTuple):
+    """How much larger one share is than another, with its interval; below 0 it is smaller."""
+
+    share: float
+    low: float
+    high: float
+
+
+class PairCounts(NamedTuple):
+    """The same things looked at in two ways: how many struck in both, one, or neither."""
+
+    both: int
+    first: int  # in the first way only
+    second: int  # in the second way only
+    neither: int
+
+    @property
+    def all(self) -> int:
+        """How many things there are."""
+        return sum(self)
+
+
+def estimate_share(hits: int, of: int) -> ShareEstimate:
+    """Estimate a share by Wilson's score interval, which holds for few and for none as well."""
+    if of == 0:
+        return ShareEstimate(0, 0, 0.0, 1.0)
+    share, spread = hits / of, Z * Z / of
+    centre = (share + spread / 2) / (1 + spread)
+    half = Z * math.sqrt(share * (1 - share) / of + spread / (4 * of)) / (1 + spread)
+    # At the ends the interval is exact; rounding would leave a trace.
+    low = 0.0 if hits == 0 else centre - half
+    return ShareEstimate(hits, of, low, 1.0 if hits == of else centre + half)
+
+
+def estimate_excess(table: PairCounts) -> Excess:
+    """Estimate the difference of two paired shares by Newcombe's score method.
+
+    (R. G. Newcombe, Statistics in Medicine 17 (1998) 2635-2650, method 10.) The two Wilson
+    intervals are squared and added, less what the pairs have in common: φ, corrected for
+    continuity where it is positive, says how far the two ways strike the same things.
+
+    Things are taken as independent. Fields of one block are not quite, so for schemas whose fields
+    fail together the true interval is somewhat wider.
+    """
+    total = table.all
+    one = estimate_share(table.both + table.first, total)
+    two = estimate_share(table.both + table.second, total)
+    if total == 0:
+        return Excess(0.0, -1.0, 1.0)
+    difference, common = one.share - two.share, _phi(table)
+    below = _reach(one.share - one.low, two.high - two.share, common)
+    above = _reach(one.high - one.share, two.share - two.low, common)
+    return Excess(difference, difference - below, difference + above)
+
+
+def least_sample(tolerance: float) -> int | None:
+    """Say how many things that all agree it takes to show a share within tolerance; None: never."""
+    return math.ceil(Z * Z * (1 - tolerance) / tolerance) if tolerance > 0 else None
+
+
+def _phi(table: PairCounts) -> float:
+    both, first, second, neither = table
+    margins = (both + first) * (second + neither) * (both + second) * (first + neither)
+    if margins == 0:
+        return 0.0
+    product = both * neither - first * second
+    corrected = max(product - table.all / 2, 0.0) if product > 0 else product
+    return corrected / math.sqrt(margins)
+
+
+def _reach(one: float, two: float, common: float) -> float:
+    return math.sqrt(max(0.0, one * one - 2 * common * one * two + two * two))
+
+
+Answers: TypeAlias = Mapping[str, Json]  # by block; None where there is no answer
+Leaves: TypeAlias = Mapping[str, Json]  # by JSON pointer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """How answers to the same questions differ from those of the first time, block by block."""
+
+    fields: ShareEstimate  # that differ
+    blocks: ShareEstimate  # with a field that differs
+    unanswered: int  # blocks; all their fields count as differing
+    noise: ShareEstimate  # the same fields, asked once more in the same way
+    excess: Excess  # what is left of `fields` without the noise
+    by_field: Mapping[str, int]  # how often each one differs, by JSON pointer
+
+
+def compare_answers(alone: Answers, again: Answers, other: Answers) -> Comparison:
+    """Compare answers with those to the same blocks alone, and with the model's own noise.
+
+    The noise is what differs when the same is asked once more, alone again. Every field of every
+    block is looked at in all three answers, so the two differences are paired.
+    """
+    pairs: Counter[tuple[bool, bool]] = Counter()
+    by_field: Counter[str] = Counter()
+    differing = 0
+    for block, record in alone.items():
+        first, second, third = leaves(record), leaves(again.get(block)), leaves(other.get(block))
+        differs = False
+        for pointer in dict.fromkeys([*(first or ()), *(second or ()), *(third or ())]):
+            packed = _differs(first, third, pointer)
+            pairs[packed, _differs(first, second, pointer)] += 1
+            by_field[pointer] += packed
+            differs = differs or packed
+        differing += differs
+    table = PairCounts(
+        pairs[True, True], pairs[True, False], pairs[False, True], pairs[False, False]
+    )
+    return Comparison(
+        fields=estimate_share(table.both + table.first, table.all),
+        blocks=estimate_share(differing, len(alone)),
+        unanswered=sum(other.get(block) is None for block in alone),
+        noise=estimate_share(table.both + table.second, table.all),
+        excess=estimate_excess(table),
+        by_field=by_field,
+    )
+
+
+def leaves(record: Json) -> Leaves | None:
+    """Take a record apart into its fields, down to what is no object; a list is one field."""
+    return None if record is None else dict(_iter_leaves("", record))
+
+
+def is_same(one: Json, other: Json) -> bool:
+    """Whether two values say the same.
+
+    Text is compared without regard to the amount of whitespace, numbers exactly, lists in order;
+    a field that was left out says the same as null.
+    """
+    match one, other:
+        case str(), str():
+            return one.split() == other.split()
+        case (bool(), _) | (_, bool()):
+            return one is other
+        case Mapping(), Mapping():
+            return all(is_same(one.get(key), other.get(key)) for key in {*one, *other})
+        case [*_], [*_]:
+            return len(one) == len(other) and all(map(is_same, one, other))
+        case _:
+            return one == other
+
+
+def _differs(one: Leaves | None, other: Leaves | None, pointer: str) -> bool:
+    if one is None or other is None:
+        return one is not other
+    return not is_same(one.get(pointer), other.get(pointer))
+
+
+def _iter_leaves(pointer: str, value: Json) -> Iterator[tuple[str, Json]]:
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            escaped = key.replace("~", "~0").replace("/", "~1")
+            yield from _iter_leaves(f"{pointer}/{escaped}", inner)
+    else:
+        yield pointer, value
+
+
+class Parity(StrEnum):
+    """What a sample says about one pack size."""
+
+    WITHIN = "within"  # the whole interval is within tolerance
+    LIKELY = "likely within"  # the estimate is, the interval is not: the sample is too small
+    BEYOND = "beyond"  # the estimate is not within tolerance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeSpend:
+    """What it took to ask about a sample."""
+
+    blocks: int
+    calls: int
+    blocks_per_call: float  # the mean
+    largest_call: int  # blocks in the fullest one: what fits may be less than what was allowed
+    input_tokens: int
+    output_tokens: int
+    cost: int  # micro-dollars, presumed ones included
+
+    @property
+    def cost_per_thousand(self) -> float:
+        """Micro-dollars for a thousand blocks."""
+        return 1000 * self.cost / self.blocks if self.blocks else 0.0
+
+    @property
+    def comparable_cost(self) -> tuple[int, int]:
+        """What decides which is cheaper: money, or tokens where the model costs nothing."""
+        return self.cost, self.input_tokens + self.output_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One pack size, tried out."""
+
+    size: int
+    spend: ProbeSpend
+    comparison: Comparison
+
+    @property
+    def actual_size(self) -> int:
+        """How many blocks really shared a call: no more than were allowed, perhaps fewer."""
+        return min(self.size, self.spend.largest_call)
+
+    def parity(self, tolerance: float) -> Parity:
+        """Hold what packing alone changed against a tolerance."""
+        excess = self.comparison.excess
+        if excess.share > tolerance:
+            return Parity.BEYOND
+        return Parity.WITHIN if excess.high <= tolerance else Parity.LIKELY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation:
+    """How many blocks may share a call, and how sure that is."""
+
+    size: int
+    parity: Parity
+    blocks_to_be_sure: int | None = None  # that would have to agree in all fields; None: no number
+
+
+def recommend(alone: ProbeSpend, trials: Sequence[Trial], tolerance: float) -> Recommendation:
+    """Take the largest pack size that changes little enough and is cheaper than the next smaller.
+
+    A size changes little enough if the estimate of its excess is at most the tolerance. The excess
+    is the share of fields that differ from the answers given alone, less the share that differ when
+    they are asked alone once more. The estimate decides, not the upper end of its interval: where a
+    model is noisy no sample of a sensible size brings that end below two percent, and one call per
+    block would be recommended to everybody who probes. The finding says which of the two it is.
+
+    A size must also be cheaper than the smaller one that would be taken instead, so that a size at
+    which packs break and are asked again is not worth it. And where calls were full before they
+    carried so many, the fullest one is what was tried out, and what is recommended.
+    """
+    size, parity, price = 1, Parity.WITHIN, alone.comparable_cost
+    needed: int | None = None
+    for trial in sorted(trials, key=lambda item: item.size):
+        trial_parity = trial.parity(tolerance)
+        if trial_parity is not Parity.BEYOND and trial.spend.comparable_cost < price:
+            size, parity, price = trial.actual_size, trial_parity, trial.spend.comparable_cost
+            needed = _blocks_to_be_sure(trial, tolerance) if trial_parity is Parity.LIKELY else None
+    return Recommendation(size=size, parity=parity, blocks_to_be_sure=needed)
+
+
+def _blocks_to_be_sure(trial: Trial, tolerance: float) -> int | None:
+    """Only where nothing differed at all can be said how many more would do."""
+    fields, noise = trial.comparison.fields, trial.comparison.noise
+    least = least_sample(tolerance)
+    if least is None or fields.hits or noise.hits or not fields.of:
+        return None
+    return math.ceil(least * trial.spend.blocks / fields.of)

@@ -1,0 +1,143 @@
+"""Key check: one call that costs nothing says whether the vendor accepts a key."""
+
+import asyncio
+import ssl
+from collections.abc import Sequence
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from quire.domain.accounts import Account
+from quire.domain.errors import ProviderError
+from quire.domain.version import VERSION
+from quire.providers import anthropic, error_codes, gemini
+from quire.providers.http import one_line
+from quire.providers.network_errors import FAILURES, explain, host_of
+from quire.providers.protocol import HttpResponse
+from quire.providers.vendors import CHAT_PROFILES, PROFILES
+from quire.providers.wire import endpoint_url, headers
+
+SECONDS = 20.0
+LARGEST_BODY = 2**18
+
+_MONEY = frozenset(
+    (
+        *("insufficient_quota", "credit_balance_exhausted", "billing_hard_limit_reached"),
+        *("billing_not_active", "insufficient_credits", "billing_error"),
+        *("organization_spend_limit_exceeded", "project_spend_limit_exceeded"),
+        *("organization_usage_limit_exceeded", "enforced_spend_limit_reached"),
+    )
+)
+
+
+class KeyCheck(NamedTuple):
+    """What a vendor said of a key."""
+
+    state: str  # valid, invalid or spent; "" = that did not become clear
+    message: str  # one line, never with the key in it
+
+
+class _CheckRequest(NamedTuple):
+    url: str
+    headers: dict[str, str]
+
+
+async def check_keys(accounts: Sequence[Account], seconds: float = SECONDS) -> list[KeyCheck]:
+    """Try several keys at once; the answers are in the order of the accounts."""
+    timeout = aiohttp.ClientTimeout(total=seconds)
+    connector = aiohttp.TCPConnector(ssl=ssl.create_default_context())
+    async with aiohttp.ClientSession(
+        timeout=timeout, connector=connector, trust_env=True, cookie_jar=aiohttp.DummyCookieJar()
+    ) as session:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(_check_key(account, session)) for account in accounts]
+        return [task.result() for task in tasks]
+
+
+async def _check_key(account: Account, session: aiohttp.ClientSession) -> KeyCheck:
+    try:
+        question = _check_request(account)
+    except ProviderError as error:
+        return KeyCheck("invalid" if error.bad_key else "", str(error))
+    if question is None:
+        return KeyCheck("", f"{account.provider} has nothing that costs nothing; a run will tell")
+    try:
+        response = await _get(question, session)
+    except FAILURES as error:
+        return KeyCheck("", str(explain(error, question.url)))
+    return _read_check(account, question, response)
+
+
+async def _get(question: _CheckRequest, session: aiohttp.ClientSession) -> HttpResponse:
+    # a redirect is not followed: the key would go along
+    async with session.get(
+        question.url, headers=question.headers, allow_redirects=False
+    ) as response:
+        body = b""
+        async for part in response.content.iter_any():
+            body += part
+            if len(body) > LARGEST_BODY:
+                break
+        return HttpResponse(response.status, {}, body)
+
+
+def _check_request(account: Account) -> _CheckRequest | None:
+    """The vendor's cheapest call that a wrong key does not get through; None if it has none."""
+    name, key, base = account.provider, account.key, account.base_url
+    match name:
+        case "simulated" | "local" | "vertex":
+            return None
+        case "anthropic":
+            spans = ("anthropic-workspace-id", account.options.get("workspace", ""))
+            version = ("anthropic-version", "2023-06-01")
+            made = headers("x-api-key", key, "", version, spans)
+            url = _models_url(name, base or anthropic.BASE_URL, ("/v1",)) + "?limit=1"
+        case "gemini":
+            made = headers("x-goog-api-key", key)
+            url = _models_url(name, base or gemini.BASE_URL, ("/v1", "/v1beta")) + "?pageSize=1"
+        case "azure":
+            made = headers("api-key", key)
+            url = endpoint_url(
+                name, base.rstrip("/").removesuffix("/openai"), "/openai/v1", "/models"
+            )
+        case _:
+            made = headers("Authorization", key, "Bearer ", *_organization_headers(account))
+            path = CHAT_PROFILES[name].path if name in CHAT_PROFILES else "/v1"
+            end = "/key" if name == "openrouter" else "/models"  # its models are no secret
+            url = endpoint_url(name, base or PROFILES[name].base_url, path, end)
+    return _CheckRequest(url, {**made, "User-Agent": f"quire/{VERSION}"})
+
+
+def _organization_headers(account: Account) -> tuple[tuple[str, str], ...]:
+    """On whose behalf OpenAI is asked; a key need not be good for everybody's."""
+    names = ("organization", "project") if account.provider == "openai" else ()
+    return tuple((f"OpenAI-{name.title()}", account.options.get(name, "")) for name in names)
+
+
+def _models_url(name: str, base: str, versions: tuple[str, ...]) -> str:
+    """A vendor's list of models at a base URL that may or may not end with the API's version."""
+    whole = base.rstrip("/")
+    if not urlsplit(whole).path.endswith(versions):
+        whole += versions[0]
+    return endpoint_url(name, whole, "", "/models")
+
+
+def _read_check(account: Account, question: _CheckRequest, response: HttpResponse) -> KeyCheck:
+    place, status = host_of(question.url), response.status
+    if 200 <= status < 300:
+        return KeyCheck("valid", "accepted")
+    if 300 <= status < 400 or response.body[:200].lstrip().startswith(b"<"):
+        return KeyCheck("", f"{status} from {place}, but not from an API; check the base URL")
+    error_body = error_codes.read_error(response.body)
+    quoted = error_body._replace(
+        message=account.key.redact(error_body.message)
+    )  # before it is cut short
+    said = one_line(error_codes.error_message(account.provider, status, quoted))
+    if status == 402 or _MONEY.intersection(error_body.codes):
+        return KeyCheck("spent", said)
+    if status in (401, 403) or b"API_KEY_INVALID" in response.body:
+        return KeyCheck("invalid", said)
+    if status in (404, 405):
+        return KeyCheck("", f"{place} has no list of models ({status}); a run will tell")
+    return KeyCheck("", said)

@@ -1,0 +1,375 @@
+"""OpenAI's two wire formats: Chat Completions, which many others speak too, and Responses."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal
+
+import orjson
+
+from quire.domain.data import Json, JsonObject
+from quire.domain.errors import Undecodable
+from quire.domain.ids import fingerprint
+from quire.domain.models import CacheMarking, StructuredOutput, Usage
+from quire.domain.requests import Call, Reply, Stop
+from quire.providers.portable_schemas import SchemaDialect, portable_schema
+from quire.providers.protocol import HttpResponse
+from quire.providers.schema_limits import can_bind
+from quire.providers.wire import (
+    IdentityKey,
+    fragment,
+    items,
+    mapping,
+    model_id,
+    parse,
+    required_token_count,
+    text,
+    token_count,
+)
+
+ANSWER = "answer"  # what the schema of an answer, or the tool that takes it, is called
+_TOOL_DESCRIPTION = "Give the answer."
+
+_CHAT_STOPS = {
+    "length": Stop.LENGTH,
+    "max_tokens": Stop.LENGTH,
+    "model_length": Stop.LENGTH,  # Mistral: the window was full
+    "content_filter": Stop.REFUSAL,
+    "refusal": Stop.REFUSAL,
+    "safety": Stop.REFUSAL,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatVariant:
+    """Where one server's Chat Completions differ from another's."""
+
+    system_role: Literal["developer", "system"] = "system"
+    limit: Literal["max_completion_tokens", "max_tokens"] = "max_tokens"
+    seed: Literal["seed", "random_seed"] = "seed"
+    strict_for: str = ""  # only models with this in their name bind answers strictly
+    # How a prefix is marked for its cache, where that must be said at all.
+    marking: Literal["", "prompt_cache", "cache_control"] = ""
+    extra: Mapping[str, Json] = field(default_factory=dict, hash=False)  # sent with every call
+
+
+def encode_chat(call: Call, variant: ChatVariant) -> bytes:
+    """Write a call's body."""
+    params, marked = call.params, call.caching and call.wire.marking is CacheMarking.BREAKPOINT
+    body: dict[str, object] = {
+        "model": model_id(call),
+        "messages": [
+            _chat_system(call.system, variant.system_role, variant.marking if marked else ""),
+            {"role": "user", "content": call.user},
+        ],
+        **variant.extra,
+    }
+    if params.max_tokens is not None:
+        body[variant.limit] = params.max_tokens
+    if params.effort:
+        body["reasoning_effort"] = params.effort
+    if params.seed is not None:
+        body[variant.seed] = params.seed
+    if params.stop:
+        body["stop"] = params.stop
+    if call.wire.sampling:
+        body.update(sampling(call))
+    if variant.marking == "prompt_cache":
+        body.update(cache_options(call))
+    if call.output_schema is not None:
+        body.update(
+            _structured_chat(call.output_schema, model_id(call), call.wire.structured, variant)
+        )
+    return orjson.dumps(body)
+
+
+def sampling(call: Call) -> dict[str, float]:
+    """How freely the model may choose, where anybody said so."""
+    chosen = {"temperature": call.params.temperature, "top_p": call.params.top_p}
+    return {name: value for name, value in chosen.items() if value is not None}
+
+
+def cache_options(call: Call) -> dict[str, Json]:
+    """Say which prefix is worth keeping; without a breakpoint nothing is written, nor paid."""
+    if call.wire.marking is CacheMarking.BREAKPOINT:
+        return {"prompt_cache_options": {"mode": "explicit"}}
+    if call.wire.marking is CacheMarking.AUTOMATIC and call.caching:
+        return {"prompt_cache_key": _cache_key(call.system)}
+    return {}
+
+
+@lru_cache(maxsize=256)
+def _cache_key(system: str) -> str:
+    return fingerprint(system).hex()
+
+
+@lru_cache(maxsize=256)
+def _chat_system(system: str, role: str, marking: str) -> orjson.Fragment:
+    if not marking:
+        return fragment({"role": role, "content": system})
+    part: dict[str, Json] = {"type": "text", "text": system}
+    if marking == "cache_control":
+        part["cache_control"] = {"type": "ephemeral"}
+    else:
+        part["prompt_cache_breakpoint"] = {"mode": "explicit"}
+    return fragment({"role": role, "content": [part]})
+
+
+def _structured_chat(
+    schema: JsonObject, model: str, way: StructuredOutput, variant: ChatVariant
+) -> dict[str, object]:
+    if way is StructuredOutput.TEXT:
+        return {}
+    if way is StructuredOutput.JSON:
+        return {"response_format": {"type": "json_object"}}
+    strict = variant.strict_for in model
+    if way is StructuredOutput.SCHEMA:
+        return {"response_format": _chat_format(IdentityKey(schema), strict)}
+    choice = {"type": "function", "function": {"name": ANSWER}}
+    return {"tools": [_chat_tool(IdentityKey(schema), strict)], "tool_choice": choice}
+
+
+@lru_cache(maxsize=256)
+def _chat_format(schema: IdentityKey, strict: bool) -> orjson.Fragment:
+    form = portable_schema(schema.value, SchemaDialect.OPENAI)
+    return fragment(
+        {
+            "type": "json_schema",
+            "json_schema": {
+                "name": ANSWER,
+                "schema": form,
+                "strict": strict and can_bind(form, SchemaDialect.OPENAI),
+            },
+        }
+    )
+
+
+@lru_cache(maxsize=256)
+def _chat_tool(schema: IdentityKey, strict: bool) -> orjson.Fragment:
+    form = portable_schema(schema.value, SchemaDialect.OPENAI)
+    function: dict[str, Json] = {
+        "name": ANSWER,
+        "description": _TOOL_DESCRIPTION,
+        "parameters": form,
+        "strict": strict and can_bind(form, SchemaDialect.OPENAI),
+    }
+    return fragment({"type": "function", "function": function})
+
+
+def read_chat(body: JsonObject, *, free: bool = False) -> Reply:
+    """Read a completion; a `free` server, on one's own machine, need not say what it used."""
+    if not isinstance(body.get("choices"), list):
+        raise Undecodable("the response has no choices")
+    choices = items(body["choices"])
+    choice = choices[0] if choices else {}
+    message = mapping(choice.get("message"))
+    usage = _chat_usage(mapping(body.get("usage")), free)
+    reasoning = text(message.get("reasoning_content")) or text(message.get("reasoning"))
+    reasoning = reasoning or _chat_thoughts(message.get("content"))
+    if refused := text(message.get("refusal")):
+        return Reply(text=refused, stop=Stop.REFUSAL, usage=usage, reasoning=reasoning)
+    stop = _CHAT_STOPS.get(text(choice.get("finish_reason")), Stop.END)
+    return Reply(text=_chat_answer(message), stop=stop, usage=usage, reasoning=reasoning)
+
+
+def _chat_answer(message: JsonObject) -> str:
+    """What was said, or what was given to the tool."""
+    for call in items(message.get("tool_calls")):
+        if arguments := text(mapping(call.get("function")).get("arguments")):
+            return arguments
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    return "".join(text(part.get("text")) for part in items(content))
+
+
+def _chat_thoughts(content: Json) -> str:
+    """Thoughts that stand among the parts of the answer, as Mistral sends them."""
+    return "".join(
+        text(thought.get("text"))
+        for part in items(content)
+        for thought in items(part.get("thinking"))
+    )
+
+
+def _chat_usage(usage: JsonObject, free: bool) -> Usage:
+    if not usage and free:
+        return Usage()
+    total, output = (
+        required_token_count(usage, "prompt_tokens"),
+        required_token_count(usage, "completion_tokens"),
+    )
+    read = mapping(usage.get("prompt_tokens_details"))
+    wrote = mapping(usage.get("completion_tokens_details"))
+    cached = token_count(read, "cached_tokens")
+    written = token_count(read, "cache_write_tokens")
+    return Usage(
+        input=max(0, total - cached - written),
+        output=output,
+        cached=cached,
+        written_short=written,
+        reasoning=token_count(wrote, "reasoning_tokens"),
+    )
+
+
+LEAST_OUTPUT = 16  # tokens; less is refused
+
+_FAILED_STATUS = re.compile(rb'"status"\s*:\s*"failed"')
+_POLICIES = ("invalid_prompt", "bio_policy", "misalignment_policy_violation")
+_STATUSES = {"rate_limit_exceeded": 429, "server_error": 500, "vector_store_timeout": 500}
+
+
+def encode_responses(call: Call) -> bytes:
+    """Write a call's body."""
+    params, marked = call.params, call.caching and call.wire.marking is CacheMarking.BREAKPOINT
+    body: dict[str, object] = {
+        "model": model_id(call),
+        "input": [_developer_message(call.system, marked), {"role": "user", "content": call.user}],
+        "store": False,
+    }
+    if params.max_tokens is not None:
+        body["max_output_tokens"] = max(LEAST_OUTPUT, params.max_tokens)
+    if params.effort:
+        body["reasoning"] = {"effort": params.effort}
+    if call.wire.sampling:
+        body.update(sampling(call))
+    body.update(cache_options(call))
+    if call.output_schema is not None:
+        body.update(_structured_response(call.output_schema, call.wire.structured))
+    return orjson.dumps(body)
+
+
+@lru_cache(maxsize=256)
+def _developer_message(system: str, marked: bool) -> orjson.Fragment:
+    """The prefix: `instructions` could carry it too, but no mark for the cache."""
+    part: dict[str, Json] = {"type": "input_text", "text": system}
+    if marked:
+        part["prompt_cache_breakpoint"] = {"mode": "explicit"}
+    return fragment({"role": "developer", "content": [part]})
+
+
+def _structured_response(schema: JsonObject, way: StructuredOutput) -> dict[str, object]:
+    if way is StructuredOutput.SCHEMA:
+        return {"text": _response_format(IdentityKey(schema))}
+    if way is StructuredOutput.JSON:
+        return {"text": {"format": {"type": "json_object"}}}
+    if way is StructuredOutput.TOOL:
+        choice = {"type": "function", "name": ANSWER}
+        return {"tools": [_response_tool(IdentityKey(schema))], "tool_choice": choice}
+    return {}
+
+
+@lru_cache(maxsize=256)
+def _response_format(schema: IdentityKey) -> orjson.Fragment:
+    form = portable_schema(schema.value, SchemaDialect.OPENAI)
+    strict = can_bind(form, SchemaDialect.OPENAI)
+    return fragment(
+        {"format": {"type": "json_schema", "name": ANSWER, "schema": form, "strict": strict}}
+    )
+
+
+@lru_cache(maxsize=256)
+def _response_tool(schema: IdentityKey) -> orjson.Fragment:
+    form = portable_schema(schema.value, SchemaDialect.OPENAI)
+    strict = can_bind(form, SchemaDialect.OPENAI)
+    return fragment({"type": "function", "name": ANSWER, "parameters": form, "strict": strict})
+
+
+def failed_response(raw: bytes) -> HttpResponse | None:
+    """A response that failed before it was paid for, as the refusal that it is."""
+    if _FAILED_STATUS.search(raw) is None:
+        return None
+    body = mapping(parse(raw))
+    if body.get("status") != "failed" or mapping(body.get("usage")):
+        return None
+    code = text(mapping(body.get("error")).get("code"))
+    return HttpResponse(_STATUSES.get(code, 400), {}, raw)
+
+
+def read_either(body: JsonObject) -> Reply:
+    """Read a body of Responses or of Chat Completions, or raise Undecodable."""
+    if "output" in body:
+        return read_response(body)
+    if "choices" in body:
+        return read_chat(body)
+    raise Undecodable("the body is neither a response nor a chat completion")
+
+
+def read_response(body: JsonObject) -> Reply:
+    """Read a response, failed and unfinished ones too: what was paid for is read, if little."""
+    if not isinstance(body.get("output"), list):
+        raise Undecodable("the response has no output")
+    usage = _response_usage(body)
+    said, refused, thoughts = _read_output(items(body["output"]))
+    stop = Stop.REFUSAL if refused else _response_stop(body)
+    if stop is Stop.REFUSAL:
+        said = refused or said or text(mapping(body.get("error")).get("message"))
+    return Reply(said, stop, usage, thoughts)
+
+
+def _read_output(output: Sequence[JsonObject]) -> tuple[str, str, str]:
+    """The answer, the words of a refusal, and the thoughts; asides to the answer are left out."""
+    messages: list[JsonObject] = []
+    given: list[str] = []
+    thoughts: list[str] = []
+    for item in output:
+        kind = item.get("type")
+        if kind == "message":
+            messages.append(item)
+        elif kind == "function_call":
+            given.append(text(item.get("arguments")))
+        elif kind == "reasoning":
+            thoughts.append(_response_thoughts(item))
+    final = [message for message in messages if message.get("phase") == "final_answer"]
+    said, refused = _message_texts(final or messages)
+    return given[0] if given else said, refused, "\n".join(filter(None, thoughts))
+
+
+def _message_texts(messages: Sequence[JsonObject]) -> tuple[str, str]:
+    """What messages say, and the words of a refusal in them."""
+    said: list[str] = []
+    refused: list[str] = []
+    for message in messages:
+        for part in items(message.get("content")):
+            kind = part.get("type")
+            if kind == "output_text":
+                said.append(text(part.get("text")))
+            elif kind == "refusal":
+                refused.append(text(part.get("refusal")))
+    return "".join(said), "".join(refused)
+
+
+def _response_stop(body: JsonObject) -> Stop:
+    reason, error = mapping(body.get("incomplete_details")).get("reason"), body.get("error")
+    if reason == "max_output_tokens":
+        return Stop.LENGTH
+    if reason == "content_filter" or (error and mapping(error).get("code") in _POLICIES):
+        return Stop.REFUSAL
+    return Stop.END
+
+
+def _response_thoughts(item: JsonObject) -> str:
+    parts = (*items(item.get("summary")), *items(item.get("content")))
+    return "\n".join(text(part.get("text")) for part in parts)
+
+
+def _response_usage(body: JsonObject) -> Usage:
+    usage = mapping(body.get("usage"))
+    if not usage and body.get("status") == "failed":
+        return Usage()
+    read = mapping(usage.get("input_tokens_details"))
+    wrote = mapping(usage.get("output_tokens_details"))
+    cached = token_count(read, "cached_tokens")
+    written = token_count(read, "cache_write_tokens")
+    kinds = mapping(read.get("cache_write_tokens_details"))
+    long = token_count(kinds, "ttl_12h_tokens")
+    short = token_count(kinds, "ttl_30m_tokens") or max(0, written - long)
+    return Usage(
+        input=max(0, required_token_count(usage, "input_tokens") - cached - short - long),
+        output=required_token_count(usage, "output_tokens"),
+        cached=cached,
+        written_short=short,
+        written_long=long,
+        reasoning=token_count(wrote, "reasoning_tokens"),
+    )

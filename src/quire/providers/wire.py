@@ -1,0 +1,190 @@
+"""The wire: URLs, headers that hide their key, and JSON, as every format writes and reads them."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from urllib.parse import quote, urlencode, urlsplit, urlunsplit
+
+import orjson
+
+from quire.domain.accounts import Secret
+from quire.domain.data import Json, JsonObject, plain_json
+from quire.domain.errors import ProviderError, Remedy, Undecodable
+from quire.domain.requests import Call
+
+
+class Headers(dict[str, str]):
+    """Headers of a call; they are sent, and shown to nobody."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """Show names only."""
+        return f"Headers({', '.join(self)})"
+
+    __str__ = __repr__
+
+
+class IdentityKey:
+    """A value that equals only itself, so that work on it can be kept by an `lru_cache`."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: JsonObject) -> None:
+        """Hold the value, so that nothing else can take its place in memory."""
+        self.value = value
+
+    def __hash__(self) -> int:
+        """One value, one hash."""
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare who, not what: comparing large schemas would cost more than it saves."""
+        return isinstance(other, IdentityKey) and other.value is self.value
+
+
+@lru_cache(maxsize=256)
+def headers(
+    name: str, key: Secret, prefix: str = "", *others: tuple[str, str]
+) -> Mapping[str, str]:
+    """Headers of a JSON call with its key, if there is one, and with others that have a value."""
+    made = Headers({"Content-Type": "application/json", "Accept": "application/json"})
+    if key:
+        made[name] = prefix + check_header_value(key.reveal(), "the key")
+    for other, value in others:
+        if value:
+            made[other] = check_header_value(value, other)
+    return made
+
+
+def check_header_value(value: str, what: str) -> str:
+    """Check that a header can carry a value; a pasted line break is the usual reason."""
+    if not value.isascii() or not value.isprintable() or value != value.strip():
+        raise ProviderError(
+            f"{what} has spaces or characters that cannot be sent; paste it again",
+            remedy=Remedy.FIX_ACCOUNT,
+            bad_key=what == "the key",
+        )
+    return value
+
+
+@lru_cache(maxsize=256)
+def endpoint_url(vendor: str, base: str, default_path: str, end: str) -> str:
+    """Where calls go: a base URL, with the usual path if it has none, and the endpoint."""
+    if not base:
+        raise _url_error(f"{vendor}: no base URL is known; give one")
+    try:
+        parts = urlsplit(base)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+        usable = usable and (parts.port is None or parts.port > 0)
+    except ValueError:
+        usable = False
+    if not usable:  # the value is not shown: it may be a key that was put in the wrong place
+        raise _url_error(f"{vendor}: the base URL is not one; it must begin with https://")
+    path = parts.path.rstrip("/") or default_path
+    if not path.endswith(end):
+        path += end
+    return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
+
+
+def model_id(call: Call) -> str:
+    """The vendor's name for the model: what the catalog says, or the rest of ours."""
+    return call.wire.id or call.model.partition("/")[2]
+
+
+def fragment(value: Json) -> orjson.Fragment:
+    """JSON that is written once and sent often."""
+    try:
+        return orjson.Fragment(orjson.dumps(value))
+    except TypeError:  # an integer beyond 64 bits, in somebody's schema
+        return orjson.Fragment(plain_json(value).encode())
+
+
+def _url_error(message: str) -> ProviderError:
+    return ProviderError(message, remedy=Remedy.FIX_ACCOUNT)
+
+
+_VERSIONED = re.compile(r"(?P<before>.*)/(?P<version>v\d\w*)(?P<after>/.*)")
+
+
+def url_below(url: str, *steps: str, query: Mapping[str, str] | None = None) -> str:
+    """An address further down; steps are names, of which nothing leads anywhere else."""
+    parts = urlsplit(url)
+    path = "/".join((parts.path, *(quote(step, safe=":") for step in steps)))
+    asked = "&".join(filter(None, (parts.query, urlencode(query or {}))))
+    return urlunsplit((parts.scheme, parts.netloc, path, asked, ""))
+
+
+@lru_cache(maxsize=64)
+def url_before_version(url: str, word: str) -> str:
+    """The same address with a word in front of its version: /v1/files becomes /word/v1/files."""
+    parts = urlsplit(url)
+    path = _VERSIONED.sub(rf"\g<before>/{word}/\g<version>\g<after>", parts.path, count=1)
+    return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
+
+
+def url_at_host_of(url: str, other: str) -> str:
+    """Another address, if it is one, at the host of this one: nobody sends us elsewhere."""
+    parts, others = urlsplit(url), urlsplit(other)
+    return urlunsplit((parts.scheme, parts.netloc, others.path, others.query, ""))
+
+
+MOST_TOKENS = 10**9  # in one call: beyond any model, and its cost within what databases keep
+
+_NOTHING: JsonObject = {}
+
+
+def load(raw: bytes, parsed: JsonObject | None = None) -> JsonObject:
+    """Read a body that must be a JSON object, or raise Undecodable; once is enough."""
+    body = parse(raw) if parsed is None else parsed
+    if not isinstance(body, dict):
+        raise Undecodable("the response is not a JSON object")
+    return body
+
+
+def parse(raw: bytes) -> Json:
+    """Read a body as JSON, half characters and byte order marks forgiven; None if it is none."""
+    try:
+        return orjson.loads(raw)  # type: ignore[no-any-return]  # JSON is what it returns
+    except ValueError:
+        pass
+    try:  # a model that is cut off inside an emoji leaves half of it; the rest is still paid for
+        text = json.dumps(json.loads(raw), ensure_ascii=False)
+        return orjson.loads(text.encode("utf-8", "replace"))  # type: ignore[no-any-return]
+    except (ValueError, RecursionError):
+        return None
+
+
+def mapping(value: Json) -> JsonObject:
+    """The object, or an empty one where something else stands."""
+    return value if isinstance(value, dict) else _NOTHING
+
+
+def items(value: Json) -> Sequence[JsonObject]:
+    """The objects of an array; whatever else it holds is left out."""
+    if not isinstance(value, list):
+        return ()
+    return [item for item in value if isinstance(item, dict)]
+
+
+def text(value: Json) -> str:
+    """The string, or an empty one where something else stands."""
+    return value if isinstance(value, str) else ""
+
+
+def token_count(usage: JsonObject, name: str) -> int:
+    """A number of tokens; what is left out counts as none, what is no number is Undecodable."""
+    value = usage.get(name)
+    if value is None:
+        return 0
+    if type(value) is not int or not 0 <= value <= MOST_TOKENS:
+        raise Undecodable(f"the response has no usable token counts: {name}")
+    return value
+
+
+def required_token_count(usage: JsonObject, name: str) -> int:
+    """A number of tokens that must be there: unknown is not nothing."""
+    if usage.get(name) is None:
+        raise Undecodable(f"the response does not say what it used: {name} is missing")
+    return token_count(usage, name)

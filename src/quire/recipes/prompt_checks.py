@@ -1,0 +1,290 @@
+"""Prompt checks: every prompt can be filled in, and every accepts comes out as true or false."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from quire.domain.data import Json, JsonObject
+from quire.domain.errors import TemplateFailed, TemplateInvalid
+from quire.domain.groupings import Driver
+from quire.domain.recipes import Stage
+from quire.plan.template_analysis import ITEM, Path
+from quire.plan.template_filters import UNDECIDED
+from quire.plan.templates import (
+    SUBJECT_NAMES,
+    Expression,
+    Template,
+    compile_expression,
+    compile_template,
+)
+from quire.recipes.recipe_problems import RecipeProblem
+from quire.recipes.setting_rules import unknown_message
+from quire.recipes.stage_graph import RecipeCheck
+from quire.simulated.field_values import read_block_text
+from quire.simulated.record_filler import compile_fields
+
+TRIAL_ANSWERS = 16  # enough for every field that may be null to be so in one of them
+MOST_ITEMS = 20  # items of a list
+PLAIN_GATES = ("json", "rules")  # these leave a record as it was answered
+_SIZE_KEYWORDS = (
+    "pattern",
+    "format",
+    "minLength",
+    "maxLength",
+)  # of no matter to what type comes out
+
+
+def accepts_mistakes(stage: Stage) -> Iterator[str]:
+    """Everything wrong with the condition of a critic that decides."""
+    try:
+        found = compile_expression(stage.accepts)
+    except TemplateInvalid as error:
+        yield f"accepts cannot be read: {error.reason}"
+        return
+    if found.names != {"answer"}:
+        yield "accepts must be a condition on answer, such as answer.score >= 0.7"
+        return
+    fields = stage.schema.properties if stage.schema else {}
+    parts = sorted(part for _, part in found.attributes)
+    missing = [part for part in parts if fields and part not in fields]
+    yield from (f"accepts: answer.{part} {unknown_message(part, fields)}" for part in missing)
+    if fields and not missing and all(gate.name in PLAIN_GATES for gate in stage.gates):
+        yield from _undecidable_mistakes(found, stage.record.record_schema)
+
+
+def _undecidable_mistakes(condition: Expression, schema: JsonObject) -> Iterator[str]:
+    """Try it on records as the critic may answer them; one that always fails is wrong."""
+    fill = compile_fields(_limit_sizes(schema))
+    failures = []
+    for number in range(TRIAL_ANSWERS):
+        try:
+            condition.holds(fill(read_block_text(f"Sample {number} of an Answer.")))
+        except TemplateFailed as error:
+            if error.reason.startswith(UNDECIDED):
+                yield f"accepts: {error.reason}; compare, as in answer.score >= 0.7"
+                return
+            failures.append(error.reason)
+    if len(failures) == TRIAL_ANSWERS:
+        yield f"accepts cannot be decided on any answer: {failures[0]}"
+
+
+def _limit_sizes(schema: JsonObject) -> dict[str, Json]:
+    """The same types and fields, without what could make a sample grow large."""
+    kept: dict[str, Json] = {key: item for key, item in schema.items() if key not in _SIZE_KEYWORDS}
+    least = kept.get("minItems")
+    if isinstance(least, int):
+        kept["minItems"] = min(least, MOST_ITEMS)
+    items, properties = kept.get("items"), kept.get("properties")
+    if isinstance(items, Mapping):
+        kept["items"] = _limit_sizes(items)
+    if isinstance(properties, Mapping):
+        kept["properties"] = {
+            name: _limit_sizes(item) if isinstance(item, Mapping) else item
+            for name, item in properties.items()
+        }
+    return kept
+
+
+RESULT_PARTS = frozenset(
+    {"data", "text", "document", "model", "sample"}
+)  # of a result that is read
+
+
+def field_mistakes(
+    template: Template, stage: Stage, check: RecipeCheck
+) -> Iterator[tuple[str, int]]:
+    """What a prompt reads of other stages' results and is never there, with its line."""
+    for path, line in sorted(template.readings):
+        above, steps = _result_path(path, stage)
+        if above not in check.stages or not steps:
+            continue
+        message = _wrong_part_message(above, steps) or _wrong_field_message(
+            check.stages[above], steps
+        )
+        if message:
+            yield message, line
+
+
+def _result_path(path: Path, stage: Stage) -> tuple[str, Sequence[str]]:
+    """Whose result is read, and which part of it."""
+    if path[0] == "inputs" and len(path) > 1 and path[1] in stage.upstream:
+        steps = path[2:]
+        return path[1], steps[1:] if steps[:1] == (ITEM,) else steps
+    if path[:2] == ("judged", "data") and stage.critic:
+        return stage.of, path[1:]
+    return "", ()
+
+
+def _wrong_part_message(above: str, steps: Sequence[str]) -> str:
+    if len(steps) > 1 or steps[0] in RESULT_PARTS or steps[0] == ITEM:
+        return ""
+    return f"{steps[0]} of a result of {above} {unknown_message(steps[0], RESULT_PARTS)}"
+
+
+def _wrong_field_message(above: Stage, steps: Sequence[str]) -> str:
+    """Every path is read with all that lead to it, so only the last step is looked at."""
+    if above.schema is None or steps[0] != "data" or len(steps) < 2:
+        return ""
+    if any(gate.name not in PLAIN_GATES for gate in above.gates):
+        return ""  # a stranger's gate may make something else of the record
+    place: Json = above.schema.record_schema
+    for step in steps[1:-1]:
+        place = _subschema(place, step)
+    fields = _closed_fields(place)
+    if fields is None or steps[-1] in (*fields, ITEM):
+        return ""
+    return f"{'.'.join(steps)} of {above.name} {unknown_message(steps[-1], fields)}"
+
+
+def _subschema(schema: Json, step: str) -> Json:
+    if not isinstance(schema, Mapping):
+        return None
+    if step == ITEM:
+        return schema.get("items")
+    fields = schema.get("properties")
+    return fields.get(step) if isinstance(fields, Mapping) else None
+
+
+def _closed_fields(schema: Json) -> Mapping[str, Json] | None:
+    """The fields of a record that can have no others."""
+    if not isinstance(schema, Mapping) or schema.get("additionalProperties") is not False:
+        return None
+    fields = schema.get("properties")
+    return fields if isinstance(fields, Mapping) and fields else None
+
+
+VARIABLE_PARTS: Mapping[str, frozenset[str]] = {  # of the variables whose parts are always the same
+    "block": frozenset({"text", "type", "index"}),
+    "document": frozenset({"title", "text", "name", "views"}),
+    "judged": frozenset({"asked", "system", "answer", "data"}),
+}
+_ALWAYS_KNOWN = ("parameters", "sample", "model", "part", "critique")
+_WHY_MISSING = {  # why a variable that exists elsewhere does not exist here
+    "block": "there is no block: tasks are not about blocks",
+    "document": "there is no document: tasks are about no single one",
+    "documents": "there are no documents: all_to_one shows them with"
+    " settings = { documents = true }",
+    "inputs": "there are no inputs: name the stage it reads in needs",
+    "judged": "only critics have judged",
+}
+
+
+def prompt_problems(stage: Stage, number: int, check: RecipeCheck) -> Iterator[RecipeProblem]:
+    """Everything wrong with a stage's system, prompt and accepts."""
+    place = ("stages", number)
+    if stage.templated:
+        yield from _system_problems(stage, (*place, "system"), check)
+        yield from _user_prompt_problems(stage, (*place, "prompt"), check)
+    if stage.accepts:
+        for message in accepts_mistakes(stage):
+            yield RecipeProblem((*place, "accepts"), message)
+
+
+def _system_problems(
+    stage: Stage, path: tuple[str | int, ...], check: RecipeCheck
+) -> Iterator[RecipeProblem]:
+    template, wrong = _try_compile(stage.instructions, path)
+    yield from wrong
+    if template is None:
+        return
+    if named := sorted(template.names & SUBJECT_NAMES):
+        yield RecipeProblem(
+            path,
+            f"system names {', '.join(named)}, which differ from task to task; it may name only"
+            " parameters, so that all calls share it: put the rest into prompt",
+        )
+    yield from _unknown_name_problems(template, frozenset({"parameters"}) | SUBJECT_NAMES, path)
+    found = list(_parameter_problems(template, path, check))
+    yield from found
+    if not named and not found:
+        yield from _trial_problems(template, path, check)
+
+
+def _user_prompt_problems(
+    stage: Stage, path: tuple[str | int, ...], check: RecipeCheck
+) -> Iterator[RecipeProblem]:
+    template, wrong = _try_compile(stage.prompt, path)
+    yield from wrong
+    if template is None:
+        return
+    known = frozenset(_known_variables(stage, check))
+    for name in sorted(template.names & _WHY_MISSING.keys() - known):
+        yield RecipeProblem(path, f"{name}: {_WHY_MISSING[name]}")
+    yield from _unknown_name_problems(template, known | _WHY_MISSING.keys(), path)
+    found = [*_parameter_problems(template, path, check), *_part_problems(template, path)]
+    found += _input_problems(template, stage, path)
+    found += [RecipeProblem(path, *mistake) for mistake in field_mistakes(template, stage, check)]
+    yield from found
+    if not template.names & SUBJECT_NAMES and not found:
+        yield from _trial_problems(template, path, check)
+
+
+def _known_variables(stage: Stage, check: RecipeCheck) -> Iterator[str]:
+    """The variables that a stage's prompt is given."""
+    yield from _ALWAYS_KNOWN
+    about = check.root_driver(stage)
+    if about in (Driver.BLOCK, None):
+        yield "block"
+    if about in (Driver.BLOCK, Driver.DOCUMENT, None):
+        yield "document"
+    if check.shows_documents(stage):
+        yield "documents"
+    if stage.upstream:
+        yield "inputs"
+    if stage.critic:
+        yield "judged"
+
+
+def _try_compile(
+    text: str, path: tuple[str | int, ...]
+) -> tuple[Template | None, tuple[RecipeProblem, ...]]:
+    try:
+        return compile_template(text), ()
+    except TemplateInvalid as error:
+        return None, (RecipeProblem(path, f"template: {error.reason}", error.line),)
+
+
+def _trial_problems(
+    template: Template, path: tuple[str | int, ...], check: RecipeCheck
+) -> Iterator[RecipeProblem]:
+    """Fill in what is the same for all tasks; what fails now would fail for each of them."""
+    if not check.complete:
+        return
+    try:
+        template.render({"parameters": dict(check.recipe.parameters)})
+    except TemplateFailed as error:
+        yield RecipeProblem(path, f"template: {error.reason}", error.line)
+
+
+def _unknown_name_problems(
+    template: Template, known: frozenset[str], path: tuple[str | int, ...]
+) -> Iterator[RecipeProblem]:
+    for name in sorted(template.names - known):
+        yield RecipeProblem(path, f"the variable {name} {unknown_message(name, known)}")
+
+
+def _parameter_problems(
+    template: Template, path: tuple[str | int, ...], check: RecipeCheck
+) -> Iterator[RecipeProblem]:
+    for name, part in sorted(template.attributes):
+        if name == "parameters" and part not in check.parameters:
+            known = (
+                unknown_message(part, check.parameters) if check.parameters else "is not declared"
+            )
+            yield RecipeProblem(path, f"parameters.{part} {known}")
+
+
+def _part_problems(template: Template, path: tuple[str | int, ...]) -> Iterator[RecipeProblem]:
+    for name, part in sorted(template.attributes):
+        if name in VARIABLE_PARTS and part not in VARIABLE_PARTS[name]:
+            yield RecipeProblem(
+                path, f"{name}.{part} {unknown_message(part, VARIABLE_PARTS[name])}"
+            )
+
+
+def _input_problems(
+    template: Template, stage: Stage, path: tuple[str | int, ...]
+) -> Iterator[RecipeProblem]:
+    for name, part in sorted(template.attributes):
+        if name == "inputs" and stage.upstream and part not in stage.upstream:
+            yield RecipeProblem(
+                path, f"inputs.{part}: add {part!r} to needs, or use one that is there"
+            )

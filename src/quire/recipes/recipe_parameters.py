@@ -1,0 +1,137 @@
+"""Recipe parameters: what a recipe lets people choose, with defaults, kinds and choices."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from quire.domain.data import Json
+from quire.recipes.recipe_problems import RecipeProblem, rule_problems
+from quire.recipes.setting_rules import TEXT, Rule, is_whole, one_of, unknown_message
+
+KINDS: Mapping[str, Callable[[Json], bool]] = {
+    "string": lambda value: isinstance(value, str),
+    "integer": is_whole,
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "boolean": lambda value: isinstance(value, bool),
+    "array": lambda value: isinstance(value, list | tuple),
+    "object": lambda value: isinstance(value, Mapping),
+}
+_LIST = Rule(
+    wanted="a list that is not empty", allows=lambda value: isinstance(value, list) and bool(value)
+)
+_RULES = {
+    "type": one_of(*KINDS),
+    "description": TEXT,
+    "choices": _LIST,
+    "default": Rule(wanted="a value", allows=lambda value: True),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """One thing that can be chosen when a recipe is run."""
+
+    name: str
+    kind: str = "string"
+    required: bool = False  # it has no default
+    default: Json = None
+    description: str = ""
+    choices: tuple[Json, ...] = field(default=())
+
+    def problem(self, value: Json) -> str:
+        """Say why a value cannot be taken; "" if it can."""
+        if not KINDS[self.kind](value):
+            return f"must be of type {self.kind}, not {_shorten_json(value)}"
+        if self.choices and value not in self.choices:
+            choices = ", ".join(map(_shorten_json, self.choices))
+            return f"must be one of {choices}, not {_shorten_json(value)}"
+        return ""
+
+    def parse_value(self, value: Json) -> Json:
+        """A value as it is meant: what was typed as text may stand for a number or a list."""
+        if self.kind == "string" or not isinstance(value, str):
+            return value
+        try:
+            parsed: Json = json.loads(value)
+        except ValueError:
+            return value
+        return parsed
+
+
+def read_declarations(
+    table: Mapping[str, Json],
+) -> tuple[dict[str, Parameter], list[RecipeProblem]]:
+    """Read the table of parameters: a plain value is a default, a table says more."""
+    found: dict[str, Parameter] = {}
+    mistakes: list[RecipeProblem] = []
+    for name, value in table.items():
+        place = ("parameters", name)
+        if not name.isidentifier() or name.startswith("_"):
+            mistakes.append(RecipeProblem(place, "must be a name of letters, digits and _"))
+            continue
+        if isinstance(value, Mapping):
+            wrong = list(rule_problems(value, _RULES, place))
+            mistakes += wrong
+            found[name] = _from_table(name, {} if wrong else value)
+        else:
+            found[name] = Parameter(name=name, kind=_kind_of(value), default=value)
+        problem = "" if found[name].required else found[name].problem(found[name].default)
+        if problem:
+            mistakes.append(RecipeProblem((*place, "default"), f"the default {problem}"))
+    return found, mistakes
+
+
+def _from_table(name: str, table: Mapping[str, Json]) -> Parameter:
+    default = table.get("default")
+    choices = table.get("choices")
+    listed = tuple(choices) if isinstance(choices, list) else ()
+    example = default if "default" in table else (listed or ("",))[0]
+    return Parameter(
+        name=name,
+        kind=str(table.get("type") or _kind_of(example)),
+        required="default" not in table,
+        default=default,
+        description=str(table.get("description") or ""),
+        choices=listed,
+    )
+
+
+def choose_values(
+    declarations: Mapping[str, Parameter], given: Mapping[str, Json], *, complete: bool
+) -> tuple[dict[str, Json], list[RecipeProblem]]:
+    """Fill in what was given, else the defaults; `complete`: nothing may be missing."""
+    values: dict[str, Json] = {}
+    mistakes = list(_unknown_parameters(declarations, given))
+    for name, declaration in declarations.items():
+        place = ("parameters", name)
+        if name in given:
+            values[name] = declaration.parse_value(given[name])
+            if problem := declaration.problem(values[name]):
+                mistakes.append(RecipeProblem(place, f"parameter {name} {problem}"))
+        elif not declaration.required:
+            values[name] = declaration.default
+        elif complete:
+            description = f" ({declaration.description})" if declaration.description else ""
+            mistakes.append(RecipeProblem(place, f"parameter {name} must be given{description}"))
+    return values, mistakes
+
+
+def _unknown_parameters(
+    declarations: Mapping[str, Parameter], given: Mapping[str, Json]
+) -> Iterator[RecipeProblem]:
+    for name in given:
+        if not declarations:
+            yield RecipeProblem(("parameters",), f"parameter {name}: this recipe has no parameters")
+        elif name not in declarations:
+            yield RecipeProblem(
+                ("parameters",), f"parameter {name} {unknown_message(name, declarations)}"
+            )
+
+
+def _kind_of(value: Json) -> str:
+    return next((kind for kind, fits in KINDS.items() if fits(value)), "string")
+
+
+def _shorten_json(value: Json) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else text[:59] + "…"

@@ -1,0 +1,236 @@
+"""Stage tables: the tables of a recipe file become stages, as far as they can be understood."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from quire.domain.data import Json
+from quire.domain.errors import Mistake, SchemaInvalid
+from quire.domain.models import Params
+from quire.domain.recipes import (
+    DEFAULT_INSTRUCTIONS,
+    DEFAULT_PROMPT,
+    GATE,
+    JSON_GATE,
+    RECORD,
+    GateUse,
+    Schema,
+    Stage,
+)
+from quire.recipes.policy_layers import schema_layer, stage_layer
+from quire.recipes.recipe_problems import RecipeProblem, rule_problems
+from quire.recipes.setting_rules import PARAM_RULES, TEXT, Rule, one_of, whole_number_rule
+from quire.recipes.user_schemas import load_schema, read_schema
+
+KeyPath = tuple[str | int, ...]
+ReadFile = Callable[[str], bytes]  # a file by its path from the recipe's folder
+
+MOST_SAMPLES = 1_000_000
+_TABLE = Rule(wanted="a table", allows=lambda value: isinstance(value, Mapping))
+_TEXTS = Rule(
+    wanted="a list of texts",
+    allows=lambda value: isinstance(value, list) and all(map(TEXT.allows, value)),
+)
+_SCHEMA = Rule(
+    wanted="a table, or the path of a schema's file",
+    allows=lambda value: TEXT.allows(value) or isinstance(value, Mapping),
+)
+_GATES = Rule(
+    wanted="a list of gates, each a name or a table with a name",
+    allows=lambda value: isinstance(value, list) and all(map(_is_gate, value)),
+)
+STAGE_RULES: Mapping[str, Rule] = {
+    "name": TEXT,
+    "about": TEXT,
+    "needs": _TEXTS,
+    "of": TEXT,
+    "over": TEXT,
+    "system": TEXT,
+    "prompt": TEXT,
+    "schema": _SCHEMA,
+    "gates": _GATES,
+    "critic": one_of(True, False),
+    "mode": one_of(RECORD, GATE),
+    "accepts": TEXT,
+    "model": TEXT,
+    "models": _TEXTS,
+    "samples": whole_number_rule(1, MOST_SAMPLES),
+    "params": _TABLE,
+    "policy": _TABLE,
+    "settings": _TABLE,
+    "max_tokens_per_block": whole_number_rule(1),
+    "max_batch_size": whole_number_rule(1),
+}
+
+
+def _is_gate(value: Json) -> bool:
+    return TEXT.allows(value) or (isinstance(value, Mapping) and TEXT.allows(value.get("name")))
+
+
+class ParsedStage(NamedTuple):
+    """A stage, with what could not be understood of it."""
+
+    stage: Stage
+    problems: list[RecipeProblem]
+
+
+def read_stage(table: Json, number: int, read_file: ReadFile) -> ParsedStage:
+    """Read one table of stages; what is wrong is left out of the stage, and told."""
+    place: KeyPath = ("stages", number)
+    if not isinstance(table, Mapping):
+        return ParsedStage(_EMPTY_STAGE, [RecipeProblem(place, "a stage must be a table")])
+    reader = _StageReader(table, place, read_file)
+    return ParsedStage(reader.read(), reader.problems)
+
+
+# in the place of a schema with mistakes, so that the stage is still known to have one
+_UNREAD_SCHEMA = Schema(ref="unread", uid="", body={"properties": {}})
+_EMPTY_STAGE = Stage(name="", about="", schema=None, instructions="", prompt="", params=Params())
+
+
+@dataclass(slots=True)
+class _StageReader:
+    """Reads the table of one stage."""
+
+    table: Mapping[str, Json]
+    place: KeyPath
+    read_file: ReadFile
+    problems: list[RecipeProblem] = field(default_factory=list)
+
+    def read(self) -> Stage:
+        """The stage; defaults are filled in."""
+        self.problems += rule_problems(self.table, STAGE_RULES, self.place)
+        wrong = {finding.path[-1] for finding in self.problems}
+        values = {name: value for name, value in self.table.items() if name not in wrong}
+        self._find_contradictions(values)
+        schema = self._read_schema(values["schema"]) if "schema" in values else None
+        config = schema.prompt_config if schema else {}
+        records = "schema" in self.table
+        return Stage(
+            name=_text_at(values, "name"),
+            about=_text_at(values, "about") or ("each_result" if values.get("critic") else ""),
+            schema=schema,
+            instructions=_text_at(values, "system")
+            or _text_at(config, "system_instructions")
+            or (DEFAULT_INSTRUCTIONS if records else ""),
+            prompt=_text_at(values, "prompt")
+            or _text_at(config, "per_block_prompt")
+            or (DEFAULT_PROMPT if records else ""),
+            params=self._read_params(values.get("params"), config),
+            gates=_gate_chain(values.get("gates"), records),
+            needs=_as_texts(values.get("needs")),
+            of=_text_at(values, "of"),
+            over=_text_at(values, "over"),
+            samples=_as_integer(values.get("samples")) or 1,
+            critic=(_text_at(values, "mode") or RECORD) if values.get("critic") else "",
+            accepts=_text_at(values, "accepts"),
+            models=(_text_at(values, "model"),)
+            if "model" in values
+            else _as_texts(values.get("models")),
+            policy=self._read_policy(values.get("policy"), schema),
+            settings=_as_table(values.get("settings")),
+            templated=True,
+            max_tokens_per_block=_as_integer(_first_value("max_tokens_per_block", values, config)),
+            max_batch_size=_as_integer(_first_value("max_batch_size", values, config)),
+        )
+
+    def _find_contradictions(self, values: Mapping[str, Json]) -> None:
+        if not {"name"} & set(self.table):
+            self._add_problem("a stage needs a name")
+        if "about" not in self.table and not values.get("critic"):
+            self._add_problem("a stage needs about: what each of its tasks is about")
+        if "prompt" not in self.table and "schema" not in self.table:
+            self._add_problem("a stage without a schema needs a prompt")
+        if "model" in values and "models" in values:
+            self._add_problem("give model or models, not both", "models")
+        if "mode" in values and not values.get("critic"):
+            self._add_problem("mode is for critics; add critic = true", "mode")
+
+    def _read_schema(self, value: Json) -> Schema:
+        try:
+            if isinstance(value, str):
+                return read_schema(self.read_file(value), value)
+            return load_schema(value, name="schema")
+        except SchemaInvalid as error:
+            where = f"{value}: " if isinstance(value, str) else ""
+            for mistake in error.mistakes:
+                self._add_problem(
+                    f"schema {where}{mistake}", "schema", *_pointer_steps(mistake, value)
+                )
+        except OSError as error:
+            self._add_problem(f"schema {value} cannot be read: {error.strerror or error}", "schema")
+        return _UNREAD_SCHEMA
+
+    def _read_params(self, value: Json, config: Mapping[str, Json]) -> Params:
+        table = _as_table(value)
+        wrong = list(rule_problems(table, PARAM_RULES, (*self.place, "params")))
+        self.problems += wrong
+        schema_values = {name: config[name] for name in ("temperature", "effort") if name in config}
+        return params_from({**schema_values, **({} if wrong else table)})
+
+    def _read_policy(self, value: Json, schema: Schema | None) -> Mapping[str, Json]:
+        values, mistakes = stage_layer(_as_table(value))
+        for key, message in mistakes:
+            self._add_problem(message, "policy", key)
+        schema_values, _ = stage_layer(schema_layer(schema) if schema else {})
+        return {**schema_values, **values}
+
+    def _add_problem(self, message: str, *steps: str | int) -> None:
+        self.problems.append(RecipeProblem((*self.place, *steps), message))
+
+
+def params_from(table: Mapping[str, Json]) -> Params:
+    """Make the parameters of a call from a table that has been checked."""
+    stop = table.get("stop", ())
+    values = {name: value for name, value in table.items() if name != "stop"}
+    for name in ("temperature", "top_p"):
+        if isinstance(number := values.get(name), int | float):
+            values[name] = float(number)
+    return Params(**values, stop=_as_texts(stop))  # type: ignore[arg-type]  # each was checked
+
+
+def _gate_chain(value: Json, records: bool) -> tuple[GateUse, ...]:
+    """The chain of gates; the one that reads the answer may be left out."""
+    uses = tuple(_gate_uses(value if isinstance(value, list) else []))
+    if records and (not uses or uses[0].name != JSON_GATE.name):
+        return (JSON_GATE, *uses)
+    if not records and (not uses or uses[0].name == "rules"):
+        return (GateUse("text"), *uses)
+    return uses
+
+
+def _gate_uses(listed: Sequence[Json]) -> Iterator[GateUse]:
+    for item in listed:
+        if isinstance(item, str):
+            yield GateUse(item)
+        elif isinstance(item, Mapping):
+            params = {name: value for name, value in item.items() if name != "name"}
+            yield GateUse(str(item["name"]), params)
+
+
+def _pointer_steps(mistake: Mistake, schema: Json) -> list[str | int]:
+    """Where in the recipe a mistake of a schema is; of one in another file nothing is known."""
+    if isinstance(schema, str):
+        return []
+    return [name.replace("~1", "/").replace("~0", "~") for name in mistake.pointer.split("/")[1:]]
+
+
+def _first_value(name: str, *tables: Mapping[str, Json]) -> Json:
+    return next((table[name] for table in tables if name in table), None)
+
+
+def _text_at(table: Mapping[str, Json], name: str) -> str:
+    value = table.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _as_texts(value: Json) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list | tuple) else ()
+
+
+def _as_integer(value: Json) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _as_table(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,1 +1,0 @@
-"""The vendors' wire formats as a server speaks them: one file an endpoint."""

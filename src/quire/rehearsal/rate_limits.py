@@ -1,0 +1,110 @@
+"""Rate limits: a bucket of requests and of tokens for each key and model, filled by the minute."""
+
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+from quire.domain.errors import SettingsInvalid
+from quire.domain.models import Limits
+
+KINDS = tuple(field.name for field in fields(Limits))  # requests, input, output, total
+MINUTE = 60.0
+
+
+class BucketLevel(NamedTuple):
+    """How full one bucket is."""
+
+    limit: int
+    left: int
+    full_in: float  # seconds
+
+
+class Shortage(NamedTuple):
+    """Why a call has to wait."""
+
+    kind: str
+    limit: int
+    used: int
+    wanted: int
+    wait: float  # seconds; until the bucket holds enough, where it ever can
+
+
+@dataclass(slots=True)
+class _Bucket:
+    limit: int
+    level: float
+    at: float
+
+    def fill(self, now: float) -> None:
+        self.level = min(self.limit, self.level + (now - self.at) * self.limit / MINUTE)
+        self.at = now
+
+
+class RateLimiter:
+    """The buckets of one server; without limits it lets everything pass and says nothing."""
+
+    def __init__(self, limits: Limits) -> None:
+        """Begin with full buckets."""
+        stated = ((kind, getattr(limits, kind)) for kind in KINDS)
+        self._limits: dict[str, int] = {kind: size for kind, size in stated if size is not None}
+        self._buckets: dict[tuple[str, str], dict[str, _Bucket]] = {}
+
+    def take(self, owner: tuple[str, str], wanted: Limits, now: float) -> Shortage | None:
+        """Take what a call needs from every bucket, or from none and say which is short."""
+        buckets = self._fill_buckets(owner, now)
+        amounts = {kind: getattr(wanted, kind) or 0 for kind in buckets}
+        for kind, bucket in buckets.items():
+            # Output is known only afterwards: a bucket that is overdrawn lets nobody in.
+            least = 1 if kind == "output" else amounts[kind]
+            if bucket.level < least:
+                wait = (least - bucket.level) * MINUTE / bucket.limit
+                used = bucket.limit - int(max(0.0, bucket.level))
+                return Shortage(kind, bucket.limit, used, least, wait)
+        for kind, bucket in buckets.items():
+            bucket.level -= amounts[kind]
+        return None
+
+    def settle(self, owner: tuple[str, str], changes: Limits, now: float) -> None:
+        """Take what a call used besides; a negative amount is given back."""
+        for kind, bucket in self._fill_buckets(owner, now).items():
+            bucket.level = min(bucket.limit, bucket.level - (getattr(changes, kind) or 0))
+
+    def levels(self, owner: tuple[str, str], now: float) -> dict[str, BucketLevel]:
+        """Say how full the buckets are, for the headers of an answer."""
+        return {
+            kind: BucketLevel(
+                bucket.limit,
+                max(0, int(bucket.level)),
+                (bucket.limit - bucket.level) * MINUTE / bucket.limit,
+            )
+            for kind, bucket in self._fill_buckets(owner, now).items()
+        }
+
+    def clear(self) -> None:
+        """Fill every bucket."""
+        self._buckets.clear()
+
+    def _fill_buckets(self, owner: tuple[str, str], now: float) -> dict[str, _Bucket]:
+        if not self._limits:
+            return {}
+        if owner not in self._buckets:
+            self._buckets[owner] = {
+                kind: _Bucket(limit, float(limit), now) for kind, limit in self._limits.items()
+            }
+        buckets = self._buckets[owner]
+        for bucket in buckets.values():
+            bucket.fill(now)
+        return buckets
+
+
+def parse_limits(text: str) -> Limits:
+    """Read `requests=60,input=10000`; all of it is a minute's."""
+    found: dict[str, int] = {}
+    for entry in filter(None, (name.strip() for name in text.split(","))):
+        kind, _, size = (name.strip() for name in entry.partition("="))
+        if kind not in KINDS or not size.isdecimal() or not int(size):
+            raise SettingsInvalid(
+                f"the limit {entry!r} says nothing; write requests=60,input=10000, of"
+                f" {', '.join(KINDS)}, each a whole number a minute"
+            )
+        found[kind] = int(size)
+    return Limits(**found)

@@ -1,0 +1,450 @@
+"""OpenAI's files and batches as its server, and those of Azure and Groq, speak of them."""
+
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from math import inf
+from typing import Any
+
+import orjson
+
+from quire.domain.batches import BatchEnd, RowEnd
+from quire.domain.data import Json, JsonObject
+from quire.rehearsal.batch_jobs import (
+    HOUR,
+    BatchFailure,
+    BatchJob,
+    BatchOrder,
+    JobRow,
+    Phase,
+    ResultLine,
+    RowCall,
+)
+from quire.rehearsal.exchange import Exchange, ResponsePlan
+from quire.rehearsal.file_store import StoredFile, count_lines
+from quire.rehearsal.vendor_apis.body_forms import OBJECT, TEXT, BodyForm, record
+from quire.rehearsal.vendor_apis.openai import OpenAIEndpoint, body_problem
+from quire.rehearsal.vendor_apis.openai_call_endpoints import ChatEndpoint, ResponsesEndpoint
+from quire.rehearsal.vendor_apis.openai_forms import BATCH
+from quire.rehearsal.vendor_apis.replies import confirm_batch, page_after, send_file, whole_number
+from quire.rehearsal.vendor_protocol import (
+    ApiProblem,
+    CallEndpoint,
+    IncomingRequest,
+    KnownModels,
+    ProblemKind,
+)
+
+_LINE = BodyForm(
+    record(
+        {"custom_id": TEXT, "method": TEXT, "url": TEXT, "body": OBJECT},
+        ["custom_id", "method", "url", "body"],
+    )
+)
+
+
+def make_line_check(
+    job: BatchJob, models: KnownModels, providers: Sequence[str], most: int
+) -> Callable[[int, bytes], None]:
+    """Make the check for one batch: it remembers the names and the model that it has seen."""
+    endpoint = job.order.details["endpoint"]
+    names: set[bytes] = set()
+
+    def check(line: int, text: bytes) -> None:
+        if line > most:
+            raise BatchFailure(
+                "invalid_request", f"The batch has more than {most} requests.", line=line
+            )
+        read = _parse_line(line, text)
+        _refuse_form(line, read, endpoint)
+        name = blake2b(read["custom_id"].encode("utf-8", "replace"), digest_size=16).digest()
+        if name in names:
+            message = f"The custom_id '{read['custom_id'][:100]}' was already used in this batch."
+            raise BatchFailure("duplicate_custom_id", message, param="custom_id", line=line)
+        names.add(name)
+        _refuse_body(line, read["body"], job)
+        if line == 1:
+            _refuse_model(job.model, models, providers)
+
+    return check
+
+
+def _parse_line(line: int, text: bytes) -> Any:
+    try:
+        read = orjson.loads(text)
+    except ValueError:
+        read = None
+    if not isinstance(read, dict):
+        raise BatchFailure(
+            "invalid_json_line", "This line is not parseable as valid JSON.", line=line
+        )
+    return read
+
+
+def _refuse_form(line: int, read: Any, endpoint: object) -> None:
+    mistake = _LINE.mistake(read)
+    if mistake:
+        place = ".".join(map(str, mistake.place)) or None
+        if mistake.kind is ProblemKind.MISSING_FIELD:
+            message = f"Missing required parameter: '{place}'."
+            raise BatchFailure("missing_required_parameter", message, param=place, line=line)
+        raise BatchFailure(
+            "invalid_request", f"Invalid parameter: '{place}'.", param=place, line=line
+        )
+    if read["method"] != "POST":
+        raise BatchFailure("invalid_request", "The method must be POST.", param="method", line=line)
+    if read["url"] != endpoint:
+        message = f"The URL provided for this request does not match the batch's ({endpoint})."
+        raise BatchFailure("invalid_url", message, param="url", line=line)
+
+
+def _refuse_model(name: str, models: KnownModels, providers: Sequence[str]) -> None:
+    try:
+        models.find(name, providers)
+    except ApiProblem:
+        message = f"The provided model '{name}' is not supported by the Batch API."
+        raise BatchFailure("model_not_found", message, param="body.model", line=1) from None
+
+
+def _refuse_body(line: int, body: Any, job: BatchJob) -> None:
+    model = body.get("model")
+    if not isinstance(model, str) or not model:
+        message = "Missing required parameter: 'body.model'."
+        raise BatchFailure("missing_required_parameter", message, param="body.model", line=line)
+    if job.model and model != job.model:
+        message = f"The model '{model[:100]}' differs from that of the other lines: {job.model}."
+        raise BatchFailure("mismatched_model", message, param="body.model", line=line)
+    job.model = model[:200]
+    if body.get("stream"):
+        message = "Streaming is not supported in batches."
+        raise BatchFailure("streaming_unsupported", message, param="body.stream", line=line)
+
+
+_OUTPUT, _ERROR = "output", "error"
+_STATUSES = {
+    Phase.CHECKING: "validating",
+    Phase.RUNNING: "in_progress",
+    Phase.CANCELLING: "cancelling",
+    Phase.WRITING: "finalizing",
+}
+_NEVER_RAN = {
+    RowEnd.EXPIRED: (
+        "batch_expired",
+        "This request could not be executed before the batch expired.",
+    ),
+    RowEnd.CANCELLED: ("batch_cancelled", "This request was cancelled before it was executed."),
+}
+
+
+class OpenAIBatchEndpoint(OpenAIEndpoint):
+    """POST /batches, and what follows from it."""
+
+    purpose = "batch_output"
+    refuses_when_full = False  # a batch that finds the queue full fails
+    window = 24 * HOUR
+
+    def __init__(self, *providers: str, most_rows: int, longest: float = window) -> None:
+        """Answer for the models of these providers; a window may be so many seconds long."""
+        super().__init__(*providers)
+        self.most_rows = most_rows
+        self.longest = longest
+        self.endpoints: dict[str, CallEndpoint] = {
+            "/v1/responses": ResponsesEndpoint(*providers),
+            "/v1/chat/completions": ChatEndpoint(*providers),
+        }
+
+    def create(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
+        """Make a batch of a file."""
+        key, state = exchange.admit(), exchange.state
+        body, now = _parse_order(raw), state.clock.now()
+        try:
+            source = state.files.find(key, body["input_file_id"], now)
+        except ApiProblem as problem:
+            raise ApiProblem(ProblemKind.INVALID, problem.message, place="input_file_id") from None
+        if source.purpose != "batch":
+            message = f"Invalid purpose of file '{source.id}': expected 'batch'."
+            raise ApiProblem(ProblemKind.INVALID, message, place="input_file_id")
+        metadata = body.get("metadata") or {}
+        about: JsonObject = {
+            "endpoint": body["endpoint"],
+            "input_file_id": source.id,
+            "completion_window": body["completion_window"],
+            "metadata": metadata or None,
+        }
+        tag = next(iter(metadata.values()), source.name.removesuffix(".jsonl"))
+        azure = "api-key" in exchange.incoming.headers
+        order = BatchOrder(
+            endpoint=self,
+            owner=key,
+            source=source.path,
+            rows=source.lines,
+            tag=tag,
+            details=about,
+            # There the 24 hours are only aimed at, and the error file is there without errors.
+            window=0 if azure else _window(body["completion_window"], self.longest),
+            always=(_ERROR,) if azure else (),
+        )
+        job = state.jobs.create(order, now)
+        return confirm_batch(exchange, job, self.describe_job(job, now))
+
+    def retrieve(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
+        """Say how a batch stands."""
+        job = self._find_job(exchange)
+        return exchange.reply_json(self.describe_job(job, exchange.state.clock.now()))
+
+    def list_all(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
+        """List the key's batches, the newest first."""
+        found = exchange.state.jobs.list_owned(exchange.admit(), self)
+        most = whole_number(exchange, "limit", 20, 100)
+        items, more = page_after(found, exchange.incoming.query.get("after", ""), most)
+        now = exchange.state.clock.now()
+        return exchange.reply_json(list_page([self.describe_job(job, now) for job in items], more))
+
+    def cancel(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
+        """End a batch early."""
+        job, now = self._find_job(exchange), exchange.state.clock.now()
+        if job.end is not None:
+            message = f"Cannot cancel a batch with status '{job.end}'."
+            raise ApiProblem(ProblemKind.CONFLICT, message)
+        exchange.state.jobs.cancel(job, now)
+        return exchange.reply_json(self.describe_job(job, now))
+
+    def _find_job(self, exchange: Exchange) -> BatchJob:
+        key = exchange.admit()
+        job = exchange.state.jobs.find(key, self, exchange.incoming.path_params["batch"])
+        exchange.entry.batch, exchange.entry.tag = job.id, job.tag
+        return job
+
+    def checker(self, job: BatchJob, models: KnownModels) -> Callable[[int, bytes], None]:
+        """Check every line, as the provider does before a batch begins."""
+        return make_line_check(job, models, self.providers, self.most_rows)
+
+    def parse_row(self, job: BatchJob, line: bytes) -> RowCall:
+        """Understand a row."""
+        read: Any = orjson.loads(line)
+        path = str(job.order.details["endpoint"])
+        incoming = IncomingRequest("POST", path, {}, {}, {})
+        return RowCall(
+            read["custom_id"], self.endpoints[path], incoming, orjson.dumps(read["body"])
+        )
+
+    def result_line(self, job: BatchJob, row: JobRow) -> ResultLine:
+        """Write a row of the output file, or of the error file."""
+        response: JsonObject | None = None
+        error: JsonObject | None = None
+        if row.end in _NEVER_RAN:
+            code, message = _NEVER_RAN[row.end]
+            error = {"code": code, "message": message}
+        else:
+            body: Any = row.body
+            request_id = f"req_{row.number:032x}"
+            response = {"status_code": row.status, "request_id": request_id, "body": body}
+        line: JsonObject = {
+            "id": f"batch_req_{row.number:032x}",
+            "custom_id": row.custom_id,
+            "response": response,
+            "error": error,
+        }
+        return ResultLine(_OUTPUT if row.end is RowEnd.ANSWERED else _ERROR, line)
+
+    def describe_job(self, job: BatchJob, now: float) -> JsonObject:
+        """A batch as its owner sees it."""
+        results = job.results
+        body: dict[str, Json] = {
+            "id": job.id,
+            "object": "batch",
+            **job.order.details,
+            "model": job.model or None,
+            "status": str(job.end) if job.end else _STATUSES[job.phase(now)],
+            "output_file_id": results[_OUTPUT].id if _OUTPUT in results else None,
+            "error_file_id": results[_ERROR].id if _ERROR in results else None,
+            "errors": _errors(job.failure),
+            "request_counts": _counts(job, now),
+            "created_at": int(job.created_at),
+            "expires_at": None if job.expires_at == inf else int(job.expires_at),
+            **_times(job, now),
+        }
+        if job.end not in (None, BatchEnd.FAILED):
+            body["usage"] = _usage(job)
+        return body
+
+
+def list_page(items: list[JsonObject], more: bool) -> JsonObject:
+    """A part of a list, as OpenAI pages it."""
+    return {
+        "object": "list",
+        "data": items,
+        "first_id": items[0]["id"] if items else None,
+        "last_id": items[-1]["id"] if items else None,
+        "has_more": more,
+    }
+
+
+def _parse_order(raw: bytes) -> Any:
+    try:
+        body = orjson.loads(raw)
+    except ValueError:
+        raise ApiProblem(ProblemKind.NOT_JSON, "the body is not JSON") from None
+    mistake = BATCH.mistake(body)
+    if mistake:
+        raise body_problem(mistake)
+    return body
+
+
+def _window(text: str, longest: float) -> float:
+    """The seconds that a client allows a batch: 24h, and more where the vendor offers it."""
+    number, unit = text[:-1], {"h": HOUR, "d": 24 * HOUR}.get(text[-1:], 0.0)
+    seconds = int(number) * unit if number.isascii() and number.isdecimal() else 0.0
+    if not 24 * HOUR <= seconds <= longest:
+        message = f"Invalid value: '{text[:50]}'. Value must be '24h'."
+        raise ApiProblem(ProblemKind.INVALID, message, place="completion_window")
+    return seconds
+
+
+def _times(job: BatchJob, now: float) -> dict[str, Json]:
+    """When a batch passed which state; None for those that it did not."""
+    ended = job.end is not None
+    ran = job.checked and job.failure is None and now >= job.started_at
+    expected = job.expected_end()
+    times: dict[str, float | None] = {
+        "in_progress_at": job.started_at if ran else None,
+        "finalizing_at": expected.at if ran and now >= expected.at else None,
+        "cancelling_at": job.cancelled_at if job.cancelled_at < inf else None,
+        "completed_at": None,
+        "failed_at": None,
+        "expired_at": None,
+        "cancelled_at": None,
+    }
+    if ended:
+        times[f"{job.end}_at"] = job.ended_at
+    return {name: None if at is None else int(at) for name, at in times.items()}
+
+
+def _counts(job: BatchJob, now: float) -> JsonObject:
+    total = job.rows if job.checked else 0
+    if job.end is None:
+        return {"total": total, "completed": int(total * job.share_done(now)), "failed": 0}
+    answered = job.counts[RowEnd.ANSWERED]
+    return {
+        "total": total,
+        "completed": answered,
+        "failed": 0 if job.failure else job.counts[RowEnd.ERRORED],
+    }
+
+
+def _errors(failure: BatchFailure | None) -> JsonObject | None:
+    if failure is None:
+        return None
+    line = failure.line or None
+    error: JsonObject = {
+        "code": failure.code,
+        "message": failure.message,
+        "param": failure.param,
+        "line": line,
+    }
+    return {"object": "list", "data": [error]}
+
+
+def _usage(job: BatchJob) -> JsonObject:
+    used = job.usage
+    body = used["input"] + used["cached"] + used["written_short"] + used["written_long"]
+    return {
+        "input_tokens": body,
+        "input_tokens_details": {"cached_tokens": used["cached"]},
+        "output_tokens": used["output"],
+        "output_tokens_details": {"reasoning_tokens": used["reasoning"]},
+        "total_tokens": body + used["output"],
+    }
+
+
+MOST_BYTES = 200 * 1024 * 1024
+_LIFETIME = 30 * 24 * 3_600
+_EXPIRES = "expires_after[seconds]"
+_LEAST_LIFETIME = 3_600
+_PURPOSES = ("batch", "assistants", "fine-tune", "vision", "user_data", "evals")
+
+
+class OpenAIFileEndpoint(OpenAIEndpoint):
+    """POST /files, and what follows from it."""
+
+    def create(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
+        """Keep a file that was uploaded."""
+        key, files = exchange.admit(), exchange.state.files
+        upload = exchange.upload
+        if upload is None or not upload.name:
+            raise ApiProblem(
+                ProblemKind.MISSING_FIELD, "'file' is a required property", place="file"
+            )
+        purpose = upload.fields.get("purpose", "")
+        if purpose not in _PURPOSES:
+            message = f"'{purpose[:100]}' is not one of {list(_PURPOSES)} - 'purpose'"
+            raise ApiProblem(ProblemKind.INVALID, message, place="purpose")
+        lifetime = _lifetime(upload.fields.get(_EXPIRES, str(_LIFETIME)))
+        now = exchange.state.clock.now()
+        stored = StoredFile(
+            id=files.new_id("file-"),
+            owner=key,
+            name=upload.name[:200],
+            purpose=purpose,
+            path=files.keep_upload(upload),
+            size=upload.size,
+            created_at=now,
+            expires_at=now + lifetime,
+        )
+        stored.lines = count_lines(stored.path)
+        files.add(stored)
+        return exchange.reply_json(_describe_file(stored))
+
+    def retrieve(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
+        """Describe a file."""
+        return exchange.reply_json(_describe_file(self._find_file(exchange)))
+
+    def content(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
+        """Hand a file out."""
+        return send_file(exchange, self._find_file(exchange), "application/octet-stream")
+
+    def delete(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
+        """Forget a file."""
+        stored = self._find_file(exchange)
+        exchange.state.files.delete(stored)
+        return exchange.reply_json({"id": stored.id, "object": "file", "deleted": True})
+
+    def list_all(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
+        """List the key's files, the newest first unless told otherwise."""
+        query = exchange.incoming.query
+        found = exchange.state.files.list_owned(exchange.admit())
+        if "purpose" in query:
+            found = [file for file in found if file.purpose == query["purpose"]]
+        if query.get("order") == "asc":
+            found.reverse()
+        most = whole_number(exchange, "limit", 10_000, 10_000)
+        items, more = page_after(found, query.get("after", ""), most)
+        return exchange.reply_json(list_page([_describe_file(item) for item in items], more))
+
+    def _find_file(self, exchange: Exchange) -> StoredFile:
+        key, state = exchange.admit(), exchange.state
+        return state.files.find(key, exchange.incoming.path_params["file"], state.clock.now())
+
+
+def _describe_file(stored: StoredFile) -> JsonObject:
+    return {
+        "id": stored.id,
+        "object": "file",
+        "bytes": stored.size,
+        "created_at": int(stored.created_at),
+        "expires_at": int(stored.expires_at),
+        "filename": stored.name,
+        "purpose": stored.purpose,
+        "status": "processed",
+        "status_details": None,
+    }
+
+
+def _lifetime(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > 9:
+        raise ApiProblem(
+            ProblemKind.INVALID, "Invalid 'expires_after.seconds'.", place="expires_after"
+        )
+    if not _LEAST_LIFETIME <= int(text) <= _LIFETIME:
+        message = f"'expires_after.seconds' must be from {_LEAST_LIFETIME} to {_LIFETIME}."
+        raise ApiProblem(ProblemKind.INVALID, message, place="expires_after")
+    return int(text)

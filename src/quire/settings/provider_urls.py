@@ -1,0 +1,91 @@
+"""Provider URLs: where a provider is found, if it is not where its vendor put it."""
+
+import re
+from collections.abc import Mapping
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from quire.domain.data import Json
+from quire.domain.errors import SettingsInvalid
+
+_VARIABLES = {  # each as the vendor's own client reads it
+    "openai": ("OPENAI_BASE_URL",),
+    "anthropic": ("ANTHROPIC_BASE_URL",),
+    "gemini": ("GOOGLE_GEMINI_BASE_URL", "GEMINI_BASE_URL"),
+    "vertex": ("GOOGLE_VERTEX_BASE_URL",),
+    "azure": ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_BASE_URL"),
+    "mistral": ("MISTRAL_BASE_URL",),
+    "groq": ("GROQ_BASE_URL",),
+    "openrouter": ("OPENROUTER_BASE_URL",),
+    "compatible": (),
+    "vllm": ("VLLM_BASE_URL",),
+    "ollama": ("OLLAMA_HOST",),
+    "llamacpp": ("LLAMACPP_BASE_URL",),
+    "lmstudio": ("LMSTUDIO_BASE_URL",),
+    "local": ("QUIRE_LOCAL_URL",),
+    "simulated": (),
+}
+PROVIDERS = tuple(_VARIABLES)
+OLLAMA_PORT = 11_434
+_ADDRESS = re.compile("@(http.*)", re.IGNORECASE | re.DOTALL)
+
+
+class ProviderTables(Protocol):
+    """The part of the settings that speaks of providers."""
+
+    @property
+    def providers(self) -> Mapping[str, Mapping[str, Json]]:
+        """The tables of quire.toml."""
+        ...
+
+
+def base_url(settings: ProviderTables, provider: str, environment: Mapping[str, str]) -> str:
+    """Where a provider is found: quire.toml over the environment; "" is where its vendor put it."""
+    configured = settings.providers.get(provider, {}).get("base_url")
+    if isinstance(configured, str):
+        return configured.rstrip("/")
+    for variable in _VARIABLES.get(provider, ()):
+        address = environment.get(variable, "").strip()
+        if address:
+            url = _add_scheme(address) if provider == "ollama" else address
+            if problem := url_problem(url):
+                raise SettingsInvalid(f"environment: {variable} {problem}")
+            return url.rstrip("/")
+    return ""
+
+
+def url_problem(url: str) -> str:
+    """What is wrong with an address, never repeating a key in it; "" if nothing is."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # a port that is no number shows itself only here
+    except ValueError:
+        return "is not an address; write https://HOST/path"
+    if "@" in parts.netloc:
+        return "holds a name or a key; use key_env or key_file for that"
+    if "?" in url or "#" in url:  # where keys stand too
+        return "must end with its path: without ? and #"
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return f"must be an address like https://HOST/path, not {url!r}"
+    return ""
+
+
+def model_url_problem(model: Json) -> str:
+    """What is wrong with the address in a model's name, if it has one and something is."""
+    name = model if isinstance(model, str) else ""
+    found = _ADDRESS.search(name)
+    return url_problem(found[1]) if found else ""
+
+
+def _add_scheme(host: str) -> str:
+    """Ollama's variable says where to listen (0.0.0.0, :8080, box:8080): make an address of it."""
+    url = host if "://" in host else f"http://{host}"
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (None if "://" in host else OLLAMA_PORT)
+    except ValueError:
+        return url
+    name = parts.hostname or "127.0.0.1"
+    name = "127.0.0.1" if name == "0.0.0.0" else name  # noqa: S104 - where it listens, not we
+    shown = f"[{name}]" if ":" in name else name
+    return f"{parts.scheme}://{shown}{f':{port}' if port else ''}{parts.path}"

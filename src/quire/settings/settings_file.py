@@ -1,0 +1,377 @@
+"""The settings file: the nearest quire.toml, checked in full, over the environment."""
+
+import math
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, time
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from quire.domain.data import Json
+from quire.domain.errors import SettingsInvalid
+from quire.domain.models import CacheMarking, StructuredOutput
+from quire.settings.provider_urls import PROVIDERS, model_url_problem, url_problem
+
+MOST_TOKENS = 1_000_000_000_000
+LEAST_SECONDS, MOST_SECONDS = 0.01, 86_400
+HIGHEST_PRICE = 10_000  # dollars per million tokens: more is a price in another unit
+
+
+class SettingRule(NamedTuple):
+    """What one setting may be."""
+
+    wanted: str  # follows "must be"
+    allows: Callable[[Json], bool]
+
+
+def settings_mistakes(values: Mapping[str, Json]) -> list[str]:
+    """Everything wrong with a file of settings."""
+    found = _table_mistakes(values, _RULES, "")
+    found += _table_mistakes(_subtable(values, "worker"), _WORKER, "worker.")
+    found += _table_mistakes(_subtable(values, "simulated"), _SIMULATED, "simulated.")
+    for name, target in _subtable(values, "aliases").items():
+        found += _alias_mistakes(name, target)
+    for name, value in _subtable(values, "providers").items():
+        found += _provider_mistakes(name, value)
+    for name, value in _subtable(values, "models").items():
+        found += _model_mistakes(name, value)
+    return found
+
+
+def _table_mistakes(
+    values: Mapping[str, Json], rules: Mapping[str, SettingRule], at: str
+) -> list[str]:
+    return [*_wrong_values(values, rules, at), *_unknown_settings(values, tuple(rules), at)]
+
+
+def _wrong_values(
+    values: Mapping[str, Json], rules: Mapping[str, SettingRule], at: str
+) -> Iterator[str]:
+    for name, rule in rules.items():
+        if name in values and not rule.allows(values[name]):
+            yield f"{at}{name} must be {rule.wanted}, not {_quote_value(values[name])}"
+
+
+def _unknown_settings(values: Mapping[str, Json], known: Sequence[str], at: str) -> Iterator[str]:
+    for name in values:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"did you mean {at}{near[0]}?" if near else f"known: {', '.join(known)}"
+            yield f"unknown setting {at}{name}; {hint}"
+
+
+def _alias_mistakes(name: str, target: Json) -> Iterator[str]:
+    if problem := model_url_problem(target):
+        yield f"aliases.{name} {problem}"
+        return
+    if not name or "/" in name:
+        yield f'aliases."{name}": an alias has no slash; a model has one'
+    if not _is_model(target):
+        yield f"aliases.{name} must be a model, as provider/model, not {_quote_value(target)}"
+
+
+def _provider_mistakes(name: str, value: Json) -> Iterator[str]:
+    at = f"providers.{name}."
+    if name not in PROVIDERS:
+        yield from _unknown_settings({name: value}, PROVIDERS, "providers.")
+    elif not isinstance(value, Mapping):
+        yield f"providers.{name} must be a table, not {_quote_value(value)}"
+    elif "key" in value:
+        yield (
+            f"{at}key: a key does not belong in a file that is passed around; name the variable"
+            f' that holds it (key_env = "…"), or its file (key_file = "…")'
+        )
+    else:
+        yield from _table_mistakes(value, _PROVIDER, at)
+        url = value.get("base_url")
+        if isinstance(url, str) and (problem := url_problem(url)):
+            yield f"{at}base_url {problem}"
+
+
+def _model_mistakes(name: str, value: Json) -> Iterator[str]:
+    at = f'models."{name}".'
+    if problem := model_url_problem(name):
+        yield f'models."{name.partition("@")[0]}@…" {problem}'
+    elif not _is_model(name):
+        yield (
+            f'models.{name} is no model; write the whole name in quotes: [models."provider/model"]'
+        )
+    elif not isinstance(value, Mapping):
+        yield f'models."{name}" must be a table, not {_quote_value(value)}'
+    else:
+        yield from _table_mistakes(value, _MODEL, at)
+        yield from _table_mistakes(_subtable(value, "limits"), _LIMITS, f"{at}limits.")
+        yield from _table_mistakes(_subtable(value, "batch"), _PRICES, f"{at}batch.")
+        url = value.get("url")
+        if isinstance(url, str) and (problem := url_problem(url)):
+            yield f"{at}url {problem}"
+        tiers = value.get("tiers")
+        for item in tiers if isinstance(tiers, list) else ():
+            if isinstance(item, Mapping):
+                yield from _table_mistakes(item, _TIER, f"{at}tiers.")
+
+
+def _subtable(values: Mapping[str, Json], name: str) -> Mapping[str, Json]:
+    table = values.get(name)
+    return table if isinstance(table, Mapping) else {}
+
+
+def _quote_value(value: Json) -> str:
+    shown = str(value).lower() if isinstance(value, bool) else repr(value)
+    return shown if len(shown) <= 60 else shown[:59] + "…"
+
+
+def _is_model(value: Json) -> bool:
+    if not isinstance(value, str):
+        return False
+    provider, _, model = value.partition("/")
+    return bool(provider and model)
+
+
+def _number_or_nan(value: Json) -> float:
+    """A number, or nan, which is above and below nothing."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return math.nan
+    return value
+
+
+def _is_date(value: Json) -> bool:
+    try:
+        date.fromisoformat(value if isinstance(value, str) else "")
+    except ValueError:
+        return False
+    return True
+
+
+def _between_rule(least: float, most: float, wanted: str) -> SettingRule:
+    return SettingRule(wanted, lambda value: least <= _number_or_nan(value) <= most)
+
+
+def _whole_number_rule(least: int) -> SettingRule:
+    return SettingRule(
+        f"a whole number from {least} to {MOST_TOKENS:,}",
+        lambda value: isinstance(value, int) and least <= _number_or_nan(value) <= MOST_TOKENS,
+    )
+
+
+def _choice_rule(choices: Sequence[str]) -> SettingRule:
+    return SettingRule(
+        f"{', '.join(choices[:-1])} or {choices[-1]}", lambda value: value in choices
+    )
+
+
+_TEXT = SettingRule(
+    "a text that is not empty", lambda value: isinstance(value, str) and value != ""
+)
+_ANY_TEXT = SettingRule("a text", lambda value: isinstance(value, str))
+_FLAG = SettingRule("true or false", lambda value: isinstance(value, bool))
+_A_TABLE = SettingRule("a table", lambda value: isinstance(value, Mapping))
+SECONDS = _between_rule(
+    LEAST_SECONDS,
+    MOST_SECONDS,
+    f"a positive number of seconds, from {LEAST_SECONDS} to {MOST_SECONDS:,}",
+)
+_MONEY = _between_rule(0, HIGHEST_PRICE, f"dollars per million tokens, from 0 to {HIGHEST_PRICE:,}")
+_BATCH_PRICE = "a part of the price, above 0 and up to 1, or a table of prices"
+
+_RULES = {
+    **dict.fromkeys(("ledger", "model", "workspace"), _ANY_TEXT),
+    "durable": _FLAG,
+    **dict.fromkeys(("policy", "worker", "simulated", "aliases", "providers", "models"), _A_TABLE),
+}
+_WORKER = {"lease": SECONDS, "grace": SECONDS, "poll": SECONDS}
+_SIMULATED = {"faults": _ANY_TEXT}
+_PROVIDER = {
+    **dict.fromkeys(("base_url", "key_env", "key_file"), _TEXT),
+    "api": _choice_rule(("responses", "chat")),
+    **dict.fromkeys(("organization", "project", "location", "bucket"), _TEXT),
+}
+_PRICES = dict.fromkeys(("input", "output", "cached", "written", "written_long"), _MONEY)
+_TIER = {"above": _whole_number_rule(1), **_PRICES}
+_LIMITS = dict.fromkeys(("requests", "input", "output", "total", "enqueued"), _whole_number_rule(1))
+_MODEL = {
+    "like": SettingRule("a model, as provider/model", _is_model),
+    **dict.fromkeys(("window", "max_output", "max_input"), _whole_number_rule(1)),
+    **_PRICES,
+    "batch": SettingRule(
+        _BATCH_PRICE, lambda value: isinstance(value, Mapping) or 0 < _number_or_nan(value) <= 1
+    ),
+    "tiers": SettingRule(
+        "a list of tables",
+        lambda value: isinstance(value, list) and all(isinstance(x, Mapping) for x in value),
+    ),
+    **dict.fromkeys(("cache_minimum", "thinking"), _whole_number_rule(0)),
+    "token_factor": _between_rule(0.1, 10, "a number from 0.1 to 10"),
+    "structured": _choice_rule(tuple(StructuredOutput)),
+    "marking": _choice_rule(tuple(CacheMarking)),
+    "sampling": _FLAG,
+    "limits": _A_TABLE,
+    "retires": SettingRule("a date, as 2027-01-31", _is_date),
+    "note": _ANY_TEXT,
+    **dict.fromkeys(("id", "url"), _TEXT),
+}
+
+
+FILE = "quire.toml"
+DEFAULT_LEDGER = "quire.db"
+DEFAULT_LEASE, DEFAULT_GRACE = 30.0, 10.0
+
+TEMPLATE = """\
+# Quire's settings for this folder. Flags win over a schema's prompt_config, that over this file,
+# this file over the environment (QUIRE_LEDGER, QUIRE_MODEL, QUIRE_PACK_SIZE, …).
+
+ledger = "quire.db"            # or postgresql://user@host/database
+model = "simulated/small"      # what `quire run` uses when no --model is given
+
+[policy]
+# pack_size = 10               # blocks per call; left out, the schema's class decides
+# max_tries = 3                # wrong answers before a block fails
+# concurrency = 16             # calls in flight
+
+[aliases]
+# cheap = "openai/gpt-6-luna"  # a short name for --model; `quire models` lists what there is
+
+# [providers.openai]
+# key_env = "MY_OPENAI_KEY"    # the variable that holds the key, if not OPENAI_API_KEY
+# base_url = "https://gateway.example/v1"
+
+# [models."compatible/my-model@http://10.0.0.5:8000/v1"]
+# window = 32768               # tokens, input and output together
+# max_output = 4096
+# input = 0.25                 # dollars per million tokens
+# output = 2.00
+"""
+
+FurtherChecks = Callable[[Mapping[str, Json], Sequence[str]], list[str]]
+
+_FLAT_NAMES = ("ledger", "model", "workspace", "durable")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What this installation was told, before any flag."""
+
+    ledger: str
+    model: str | None = None
+    workspace: str = "local"
+    durable: bool = True  # sync every commit to disk
+    lease: float = DEFAULT_LEASE
+    grace: float = DEFAULT_GRACE
+    poll: float | None = None  # seconds between looks at a batch; None = as its vendor likes it
+    faults: str = ""  # of the simulated model
+    aliases: Mapping[str, str] = field(default_factory=dict)  # short names of models
+    models: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)  # facts, by name
+    providers: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    file_policy: Mapping[str, Json] = field(default_factory=dict)
+    environment_policy: Mapping[str, Json] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
+    folder: Path = field(default_factory=Path)  # of quire.toml; paths in it start there
+
+
+def read_settings(
+    folder: Path,
+    environment: Mapping[str, str],
+    policy_names: tuple[str, ...],
+    further: FurtherChecks = lambda table, found: [],
+) -> Settings:
+    """Read the nearest quire.toml and the environment; `policy_names` may hold old names too.
+
+    `further` says what else is wrong with the file, so that all of its mistakes are told at once.
+    """
+    path = _find_file(folder)
+    table = _read_file(path, further) if path else {}
+    environment_values = _read_environment(environment)
+    values: dict[str, Any] = {
+        **environment_values,
+        **{k: v for k, v in table.items() if k in _FLAT_NAMES},
+    }
+    sources = {name: "environment" for name in environment_values}
+    sources |= {name: str(path) for name in values if name in table}
+    ledger = values.get("ledger", DEFAULT_LEDGER)
+    if path and "ledger" in table and "://" not in ledger:
+        ledger = str(path.parent / ledger)
+    worker = table.get("worker", {})
+    return Settings(
+        ledger=ledger,
+        model=values.get("model"),
+        workspace=values.get("workspace") or "local",
+        durable=values.get("durable", True),
+        lease=worker.get("lease") or _read_seconds("QUIRE_LEASE", environment, DEFAULT_LEASE),
+        grace=worker.get("grace") or _read_seconds("QUIRE_GRACE", environment, DEFAULT_GRACE),
+        poll=worker.get("poll") or _read_seconds("QUIRE_POLL", environment, 0.0) or None,
+        faults=table.get("simulated", {}).get("faults")
+        or environment.get("QUIRE_SIMULATED_FAULTS", ""),
+        aliases=table.get("aliases", {}),
+        models=table.get("models", {}),
+        providers=table.get("providers", {}),
+        file_policy=table.get("policy", {}),
+        environment_policy=_read_environment_policy(environment, policy_names),
+        sources=sources,
+        folder=path.parent if path else folder,
+    )
+
+
+def _find_file(folder: Path) -> Path | None:
+    for path in (folder, *folder.parents):
+        if (path / FILE).is_file():
+            return path / FILE
+    return None
+
+
+def _read_file(path: Path, further: FurtherChecks) -> dict[str, Any]:
+    """Read a file of settings, every value of the kind that its rule asks for."""
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:  # TOML and UTF-8 errors among them
+        raise SettingsInvalid(f"{path}: {error}") from None
+    except RecursionError:
+        raise SettingsInvalid(f"{path}: brackets are nested too deep to be read") from None
+    plain: dict[str, Any] = _without_dates(table)
+    found = settings_mistakes(plain)
+    found += further(plain, found)
+    if found:
+        raise SettingsInvalid("\n".join(f"{path}: {name}" for name in found))
+    return plain
+
+
+def _without_dates(value: Any) -> Any:
+    """JSON has no dates: TOML's become text, as they would have been in quotes."""
+    if isinstance(value, dict):
+        return {name: _without_dates(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_without_dates(item) for item in value]
+    return value.isoformat() if isinstance(value, date | time) else value
+
+
+def _read_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: environment[f"QUIRE_{name.upper()}"]
+        for name in ("ledger", "model", "workspace")
+        if environment.get(f"QUIRE_{name.upper()}")
+    }
+
+
+def _read_environment_policy(
+    environment: Mapping[str, str], names: tuple[str, ...]
+) -> dict[str, Json]:
+    reserved = ("ledger",)  # QUIRE_LEDGER is where the ledger is, not how full its bodies are
+    return {
+        name: environment[f"QUIRE_{name.upper()}"]
+        for name in names
+        if name not in reserved and environment.get(f"QUIRE_{name.upper()}")
+    }
+
+
+def _read_seconds(variable: str, environment: Mapping[str, str], default: float) -> float:
+    text = environment.get(variable, "").strip()
+    if not text:
+        return default
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not SECONDS.allows(seconds):
+        raise SettingsInvalid(f"environment: {variable} must be {SECONDS.wanted}, not {text!r}")
+    return seconds

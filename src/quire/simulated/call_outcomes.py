@@ -1,0 +1,199 @@
+"""One call answered, or failed as the fault script says; the transport gives it its form."""
+
+from dataclasses import dataclass, field
+from itertools import islice
+
+from quire.domain.data import Json, JsonObject
+from quire.domain.models import Usage
+from quire.domain.requests import Call, Stop
+from quire.simulated.block_answers import (
+    AskedBlock,
+    answer,
+    blocks_in,
+    byte_length,
+    records_for,
+    text_of,
+)
+from quire.simulated.fault_scripts import JUDGE_FAULTS, Faults
+from quire.simulated.judge_prompts import JudgePrompt, read_prompt
+from quire.simulated.judge_replies import (
+    draws_of,
+    reply_as_judge,
+    write_reply,
+    write_reply_with_slip,
+)
+
+REFUSAL = "I cannot help with this request."
+BYTES_PER_TOKEN = 4
+# These leave a call without an answer; where several strike, the first one counts.
+UNANSWERED = ("key", "429", "500", "413", "400", "hang", "drop", "garbage")
+_MOST_DRAWS = 20  # to find an answer that differs
+_WRONG = "a simulated value of the wrong type"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedOutcome:
+    """What becomes of one call."""
+
+    blocks: list[AskedBlock]
+    fault: str = ""  # the fault that left the call without an answer; "" where there is one
+    text: str = ""
+    stop: Stop = Stop.END
+    usage: Usage = field(default_factory=Usage)
+
+
+def respond(call: Call, faults: Faults, max_output: int | None = None) -> SimulatedOutcome:
+    """Answer one call; the same attempt of the same call always comes out the same."""
+    blocks = blocks_in(call.user)
+    strike = "" if faults.quiet else _call_fault(call, blocks, faults)
+    if strike in UNANSWERED:
+        return SimulatedOutcome(blocks=blocks, fault=strike)
+    if strike == "refuse":
+        text, stop = REFUSAL, Stop.REFUSAL
+    elif strike == "empty":
+        text, stop = "", Stop.END
+    else:
+        text, stop = _limit_output(call, _answer_text(call, blocks, faults), faults, max_output)
+        if strike == "truncate" and stop is Stop.END:
+            text, stop = clip_bytes(text, byte_length(text) // 2), Stop.LENGTH
+    input_bytes = byte_length(call.system) + byte_length(call.user)
+    usage = Usage(input=-(-input_bytes // BYTES_PER_TOKEN), output=token_count(text))
+    return SimulatedOutcome(blocks=blocks, text=text, stop=stop, usage=usage)
+
+
+def token_count(text: str) -> int:
+    """Count tokens as the simulated models bill them."""
+    return -(-byte_length(text) // BYTES_PER_TOKEN)
+
+
+def clip_bytes(text: str, most: int) -> str:
+    """Keep at most so many bytes, and no part of a character."""
+    return text.encode()[:most].decode("utf-8", "ignore")
+
+
+def _call_fault(call: Call, blocks: list[AskedBlock], faults: Faults) -> str:
+    """Name the fault that decides about the call as a whole; "" where there is none."""
+    blocks = blocks or [AskedBlock("", call.user)]  # what holds no blocks is one
+    contents = [block.content for block in blocks]
+    for name in UNANSWERED:
+        if faults.strikes_call(name, call.attempt_id, contents):
+            return name
+    if any(faults.strikes_block("refuse", call.attempt_id, *block) for block in blocks):
+        return "refuse"
+    for name in ("empty", "truncate"):
+        if faults.strikes_call(name, call.attempt_id, contents):
+            return name
+    return ""
+
+
+def _limit_output(
+    call: Call, text: str, faults: Faults, max_output: int | None
+) -> tuple[str, Stop]:
+    limits = (call.params.max_tokens, max_output, faults.truncate_at)
+    most = min((limit for limit in limits if limit is not None), default=None)
+    if most is None or byte_length(text) <= most * BYTES_PER_TOKEN:
+        return text, Stop.END
+    return clip_bytes(text, most * BYTES_PER_TOKEN), Stop.LENGTH
+
+
+def _answer_text(call: Call, blocks: list[AskedBlock], faults: Faults) -> str:
+    """Write the answer, with whatever the script does to its records."""
+    schema = call.output_schema
+    prompt = read_prompt(call.system, call.user) if schema is None else None
+    if prompt is not None:
+        return _judge_text(call, prompt, faults)
+    records = None if schema is None else records_for(blocks, schema)
+    if schema is None or records is None:
+        return answer(call.user, schema)
+    if not faults.quiet:
+        records = _disturb_records(blocks, records, schema, faults, call.attempt_id)
+    text = text_of(records, faults.longer if len(blocks) > 1 else 0.0)
+    contents = [block.content for block in blocks]
+    if not faults.quiet and faults.strikes_call("malformed", call.attempt_id, contents):
+        return text.replace("[", "[,", 1)  # no reader of JSON takes a comma there
+    return text
+
+
+def _judge_text(call: Call, prompt: JudgePrompt, faults: Faults) -> str:
+    """Answer as a judge, with the first slip that strikes."""
+    reply = reply_as_judge(prompt, draws_of(call), call.model)
+    struck = (
+        name for name in JUDGE_FAULTS if faults.strikes_call(name, call.attempt_id, [call.user])
+    )
+    slip = "" if faults.quiet else next(struck, "")
+    if not slip:
+        return write_reply(prompt, reply)
+    others = (
+        reply_as_judge(prompt, draws_of(call, again), call.model) for again in range(1, _MOST_DRAWS)
+    )
+    other = next((judge_reply for judge_reply in others if judge_reply.lines != reply.lines), reply)
+    return write_reply_with_slip(slip, prompt, reply, other)
+
+
+def _disturb_records(
+    blocks: list[AskedBlock],
+    records: list[JsonObject],
+    schema: JsonObject,
+    faults: Faults,
+    attempt_id: int,
+) -> list[JsonObject]:
+    changed: list[JsonObject] = []
+    packed = ("drift",) if len(blocks) > faults.drift_above else ()
+    names = ("skip", "wrong", "conflict", "duplicate", "noise", *packed)
+    for block, record in zip(blocks, records, strict=True):
+        struck = (name for name in names if faults.strikes_block(name, attempt_id, *block))
+        match next(struck, ""):
+            case "skip":
+                continue
+            case "wrong":
+                changed.append(_mistype_record(record))
+            case "conflict":
+                changed += [record, _conflicting_record(record, block, schema)]
+            case "duplicate":
+                changed += [record, record]
+            case "noise" | "drift":
+                changed.append(_drift_record(record, block, schema))
+            case _:
+                changed.append(record)
+    if faults.strikes_call("stranger", attempt_id, [block.content for block in blocks]):
+        changed.append(_unknown_record(blocks, records))
+    return changed
+
+
+def _mistype_record(record: JsonObject) -> dict[str, Json]:
+    """Give every field but the id a value of another type than the right one has."""
+    return {
+        name: value if name == "block_uid" else _WRONG if isinstance(value, list) else [_WRONG]
+        for name, value in record.items()
+    }
+
+
+def _conflicting_record(record: JsonObject, block: AskedBlock, schema: JsonObject) -> JsonObject:
+    """Write a second record, as valid as the first where the schema leaves a choice."""
+    return _alternative_record(record, block, schema) or _mistype_record(record)
+
+
+def _drift_record(record: JsonObject, block: AskedBlock, schema: JsonObject) -> JsonObject:
+    """Change one field to another valid value, where the schema leaves a choice."""
+    other = _alternative_record(record, block, schema) or record
+    changed = (name for name in record if other[name] != record[name])
+    return {**record, **{name: other[name] for name in islice(changed, 1)}}
+
+
+def _alternative_record(
+    record: JsonObject, block: AskedBlock, schema: JsonObject
+) -> JsonObject | None:
+    beginnings = ("Otherwise", "Elsewhere", "Then", "Or")
+    others = [AskedBlock(block.uid, f"{beginning} {block.content}") for beginning in beginnings]
+    differing = (
+        json_object for json_object in records_for(others, schema) or () if json_object != record
+    )
+    return next(differing, None)
+
+
+def _unknown_record(blocks: list[AskedBlock], records: list[JsonObject]) -> dict[str, Json]:
+    """Write a record under an id that this call never had."""
+    uid = "stranger"
+    while any(uid == block.uid for block in blocks):
+        uid += "?"
+    return {**(records[0] if records else {}), "block_uid": uid}

@@ -1,0 +1,150 @@
+"""What is said of batches that are out, on a line and in a log."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from quire.cli.live_progress import NARROW_BAR, live_words
+from quire.cli.printing import moment
+from quire.cli.progress_words import (
+    answer_counts,
+    next_poll_words,
+    outstanding_batches,
+    plain_words,
+    provider_counts,
+)
+from quire.dispatch.runtime import Runtime
+from quire.domain.batches import BatchView
+from quire.domain.ids import BatchId, RunId
+from quire.domain.runs import Progress
+
+NOW = Runtime().now()
+BUSY = Progress(
+    run_id=RunId(3),
+    state="running",
+    total=1_450,
+    expanded=1_450,
+    counts={"done": 50, "failed": 3, "packed": 1_397},
+    calls=55,
+    input_tokens=9_000,
+    output_tokens=600,
+    cost=31_200,
+    batches=1,
+)
+
+
+def view(
+    rows: int = 145, state: str = "open", counts: Mapping[str, int] | None = None
+) -> BatchView:
+    """A batch, and what its provider counts."""
+    nothing: dict[str, Any] = dict.fromkeys(
+        ("tasks", "tokens", "answered", "cost", "duplicates", "strangers", "missing"), 0
+    )
+    return BatchView(
+        id=BatchId(1),
+        run_id=RunId(3),
+        model="openai/gpt-6-luna",
+        state=state,
+        end_reason=None,
+        ref="batch_1",
+        credential="",
+        rows=rows,
+        counts=counts or {},
+        attempts={},
+        created_at=NOW,
+        submitted_at=NOW,
+        next_at=NOW,
+        ended_at=None,
+        problem="",
+        cancelling=False,
+        tag="",
+        **nothing,
+    )
+
+
+@pytest.mark.parametrize(
+    ("counts", "done"),
+    [
+        ({"total": 145, "completed": 28, "failed": 1}, 29),
+        ({"processing": 116, "succeeded": 29, "errored": 0}, 29),
+        ({"requestCount": 145, "successfulRequestCount": 29, "pendingRequestCount": 116}, 29),
+        ({"total": 145, "completed": 29, "succeeded": 28, "failed": 1}, 29),
+        ({"completed": 999}, 145),
+        ({}, 0),
+    ],
+)
+def test_every_vendor_counts_in_its_own_words(counts: Mapping[str, int], done: int) -> None:
+    assert answer_counts([view(counts=counts), view(7, "collected", {"completed": 7})]) == (
+        done,
+        145,
+    )
+
+
+def test_the_live_line_fits_80_columns_with_all_that_matters() -> None:
+    late = replace(BUSY, next_poll_at=Runtime().now() + timedelta(seconds=30.4))
+    room = 80 - len("run 3 1,450/1,450") - NARROW_BAR - 3
+
+    words = live_words(late, [view(counts={"completed": 29})], room)
+
+    assert len(words) <= room
+    assert words.startswith("3 failed · 1 batch 29/145 · look in ")
+    assert words.endswith(" · $0.0312")
+
+
+def test_the_live_line_leaves_out_what_is_0_and_tells_more_where_there_is_room() -> None:
+    assert live_words(replace(BUSY, batches=0, counts={"done": 50}), (), 50) == (
+        "55 calls · 9.6k tokens · $0.0312"
+    )
+    assert "3 failed · 2 in flight · 1 batch out, 29 of 145 · next look now · 55 calls" in (
+        live_words(
+            replace(BUSY, in_flight=2, next_poll_at=NOW), [view(counts={"completed": 29})], 120
+        )
+    )
+
+
+def test_a_look_that_is_overdue_is_done_now_or_needs_a_worker() -> None:
+    since = moment(NOW)[11:16]
+
+    assert next_poll_words(NOW, 1) == "now"
+    assert next_poll_words(NOW, 0).endswith(f"{since}; needs a worker: quire work")
+    assert next_poll_words(NOW - timedelta(days=2), 0).startswith(
+        f"due since {moment(NOW - timedelta(days=2))[:16]};"
+    )
+    assert next_poll_words(NOW + timedelta(hours=5, seconds=5), 0) == "in 5 h"
+    assert next_poll_words(None, 0) == ""
+
+
+def test_a_run_says_what_providers_have_of_it() -> None:
+    late = replace(BUSY, next_poll_at=NOW)
+
+    assert outstanding_batches(replace(BUSY, batches=0), 1) == ""
+    assert outstanding_batches(late, 1) == "1 batch out, next look now"
+    assert outstanding_batches(late, 0, [view(counts={"completed": 29})]).startswith(
+        "1 batch out, 29 of 145 calls answered there, due since "
+    )
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ({"total": 145, "completed": 28, "failed": 1}, "145 in all, 28 completed, 1 failed"),
+        ({"processing": 116, "succeeded": 29, "errored": 0}, "116 in progress, 29 answered"),
+        (
+            {"requestCount": 195, "successfulRequestCount": 29, "pendingRequestCount": 166},
+            "195 in all, 29 answered, 166 waiting",
+        ),
+        ({"successfulCount": 4, "incompleteCount": 1}, "4 answered, 1 not done"),
+    ],
+)
+def test_what_vendors_count_is_told_in_plain_words(counts: Mapping[str, int], said: str) -> None:
+    assert provider_counts(counts) == said
+
+
+def test_what_was_written_down_is_told_in_words() -> None:
+    assert plain_words("the batch queue_full") == "the provider's queue was full"
+    assert plain_words("batch 3 queue_full: wait") == "batch 3: the provider's queue was full: wait"
+    assert plain_words("batch 3: 1 calls") == "batch 3: 1 call"
+    assert plain_words("batch 3: 1,001 calls, 21 calls") == "batch 3: 1,001 calls, 21 calls"

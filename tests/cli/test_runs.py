@@ -1,0 +1,202 @@
+"""Runs are looked at: how they stand, what failed, what was asked, what came out."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from quire.dispatch.runtime import Runtime
+from quire.domain.ids import RunId
+from quire.domain.version import VERSION
+from quire.engine import open_engine
+from tests.cli.conftest import Quire
+
+
+@pytest.fixture
+def ran(ready: Quire) -> Quire:
+    """The commands, with a run in which one block of thirty failed."""
+    ready("run", "--schema", "clauses", faults="refuse@Clause 7 ", code=1)
+    return ready
+
+
+def test_runs_are_listed_the_newest_first(ran: Quire) -> None:
+    ran("run", "--schema", "clauses", "--new")
+
+    lines = ran("runs").stdout.splitlines()
+
+    assert [line.split()[0] for line in lines[2:]] == ["2", "1"]
+    assert lines[2].split()[1:7] == ["finished", "clauses", "simulated/small", "30", "30", "0"]
+
+
+def test_status_sums_a_run_up(ran: Quire) -> None:
+    text = ran("status").stdout
+
+    assert "run 1    finished" in text
+    assert "30: 29 done, 1 failed" in text
+    assert "blocks each on average" in text
+    assert "simulated" in text
+
+
+def test_status_says_why_nothing_moves(ready: Quire) -> None:
+    ready("run", "--schema", "clauses", "--detach")
+
+    assert "no worker is running" in ready("status").stdout
+
+
+def test_a_run_whose_neighbour_alone_is_worked_on_is_stopped(ready: Quire) -> None:
+    ready("run", "--schema", "clauses", "--detach")
+    ready("run", "--schema", "clauses", "--detach", "--new")
+    with open_engine(None) as engine, engine.ledger.transaction() as tx:
+        tx.workers.add_worker("elsewhere", 1, VERSION, Runtime().now(), RunId(2))
+
+    lines = ready("runs").stdout.splitlines()
+
+    assert [line.split()[1] for line in lines[2:]] == ["running", "stopped"]
+    assert [item["standing"] for item in ready.json("runs")] == ["running", "stopped"]
+    assert ready("status", 1).stdout.splitlines()[0].split() == ["run", "1", "stopped"]
+    assert "no worker is running" in ready("status", 1).stdout
+    assert "no worker" not in ready("status", 2).stdout
+
+
+def test_status_shows_each_policy_value_with_its_source(ran: Quire) -> None:
+    assert "max_tries 3 built-in" in " ".join(ran("status", "--policy").stdout.split())
+
+
+def test_status_of_an_older_run_is_asked_for_by_number(ran: Quire) -> None:
+    ran("run", "--schema", "clauses", "--new")
+
+    assert ran.json("status")["run"] == 2
+    assert ran.json("status", 1)["run"] == 1
+
+
+def test_failures_are_grouped_by_cause(ran: Quire) -> None:
+    groups = ran.json("failures")
+
+    assert [group["count"] for group in groups] == [1]
+    assert "refused" in groups[0]["cause"]
+    assert "quire retry 1" in ran("failures").stdout
+
+
+def test_a_run_without_failures_says_so(ready: Quire) -> None:
+    ready("run", "--schema", "clauses")
+
+    assert ready("failures").stdout == "run 1 has no failed blocks\n"
+
+
+def test_prompt_shows_exactly_what_was_sent(ran: Quire) -> None:
+    printed = ran.json("prompt", 3)
+    text = ran("prompt", 3).stdout
+
+    assert printed["system"] in text
+    assert printed["user"] in text
+    assert "Clause 2 of notes.txt." in printed["user"]
+    assert "(simulated)" in text
+
+
+def test_ledger_lists_a_runs_requests_page_by_page(ran: Quire) -> None:
+    first = ran.json("ledger", "--limit", 2)
+    more = ran.json("ledger", "--limit", 2, "--after", first[-1]["id"])
+
+    assert [item["id"] for item in first] == [1, 2]
+    assert more[0]["id"] == 3
+    assert "more: quire ledger 1 --after 2" in ran("ledger", "--limit", 2).stdout
+
+
+def test_ledger_shows_one_request_with_attempt_response_and_tasks(ran: Quire) -> None:
+    printed = ran.json("ledger", "--request", 2)
+    text = ran("ledger", "--request", 2).stdout
+
+    assert len(json.loads(printed["attempts"][0]["decoded"])["results"]) == 10
+    assert json.loads(printed["attempts"][0]["raw"])["simulated"]
+    assert len(printed["members"]) == printed["request"]["tasks"]
+    assert "attempt 1  settled" in text
+    assert "simulated/small (simulated)" in text
+
+
+def test_a_request_of_another_run_is_not_shown(ran: Quire) -> None:
+    ran("run", "--schema", "clauses", "--new")
+
+    assert "belongs to run 1" in ran("ledger", 2, "--request", 1, code=2).stderr
+
+
+def test_events_tell_a_runs_history(ran: Quire) -> None:
+    assert ran.json("events")[0]["kind"] == "run_started"
+    assert "extract with simulated/small" in ran("events").stdout
+
+
+def test_show_prints_the_first_rows_with_their_fields(ran: Quire) -> None:
+    lines = ran("show", "--limit", 3).stdout.splitlines()
+
+    assert lines[0] == "notes.txt"
+    assert lines[5].startswith("Clause 0 of notes.")
+    assert lines[-1] == "the first 3 of 30 blocks of run 1 · simulated"
+    assert max(map(len, lines)) <= 100
+
+
+def test_show_gives_programs_block_and_data(ran: Quire) -> None:
+    row = ran.json("show", "--only", "failed")[0]
+
+    assert row["block_content"] == "Clause 7 of notes.txt."
+    assert (row["status"], row["data"]) == ("failed", None)
+    assert "refused" in row["error"]
+
+
+def test_export_writes_every_block_in_order(ran: Quire, folder: Path) -> None:
+    result = ran("export", 1, "-o", "out.jsonl")
+
+    rows = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
+    assert [row["immutable"]["block"]["block_index"] for row in rows] == list(range(30))
+    assert result.stdout == "run 1: 30 lines in out.jsonl · simulated\n"
+
+
+def test_export_to_stdout_keeps_its_remark_apart(ran: Quire) -> None:
+    result = ran("export", "--only", "failed", "--output", "-")
+
+    assert json.loads(result.stdout)["user_defined"]["status"] == "failed"
+    assert result.stderr == "run 1: 1 line · simulated\n"
+
+
+def test_export_tells_programs_what_it_wrote(ran: Quire) -> None:
+    assert ran.json("export", "-o", "out.jsonl", "--only", "accepted") == {
+        "run": 1,
+        "lines": 29,
+        "path": "out.jsonl",
+        "simulated": True,
+    }
+
+
+def test_an_export_in_the_middle_says_how_much_is_pending(ready: Quire) -> None:
+    ready("run", "--schema", "clauses", "--limit", 20)
+
+    assert ready("export", "-o", "out.jsonl").stdout == (
+        "run 1: 30 lines in out.jsonl, 10 of them pending: run 1 has not ended · simulated\n"
+    )
+    assert ready.json("export", "-o", "out.jsonl")["pending"] == 10
+    assert "pending" not in ready("export", "-o", "out.jsonl", "--only", "accepted").stdout
+
+
+def test_one_block_each_is_one_block(ready: Quire) -> None:
+    ready("run", "--schema", "clauses", "--no-packing")
+
+    assert "1 block each on average" in ready("status").stdout
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["export", "--format", "csv", "-o", "x"],
+        ["export", "--only", "some", "-o", "x"],
+        ["export", "-o", "no/such/folder/x"],
+        ["export", "--json"],
+        ["status", "99"],
+        ["status", "newest"],
+        ["prompt", "999"],
+        ["ledger", "--request", "999"],
+    ],
+)
+def test_what_is_not_there_is_a_usage_error_of_one_line(ran: Quire, args: list[str]) -> None:
+    result = ran(*args, code=2)
+
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stderr.startswith("quire: ")
+    assert result.stdout == ""

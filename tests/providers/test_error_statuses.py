@@ -1,0 +1,39 @@
+"""A status without words means the same whoever sends it."""
+
+import pytest
+
+from quire.domain.errors import Remedy
+from quire.providers.anthropic import Anthropic
+from quire.providers.gemini import Gemini
+from quire.providers.openai import OpenAI
+from quire.providers.protocol import HttpResponse, WireFormat
+
+VENDORS: tuple[WireFormat, ...] = (OpenAI(), Anthropic(), Gemini())
+
+
+@pytest.mark.parametrize(
+    ("status", "remedy"),
+    [
+        (301, Remedy.FIX_ACCOUNT),
+        (401, Remedy.FIX_ACCOUNT),
+        (402, Remedy.FIX_ACCOUNT),
+        (403, Remedy.FIX_ACCOUNT),
+        (404, Remedy.FIX_ACCOUNT),
+        (405, Remedy.FIX_ACCOUNT),
+        (407, Remedy.FIX_ACCOUNT),
+        (408, Remedy.RETRY),
+        (409, Remedy.RETRY),
+        (410, Remedy.FIX_ACCOUNT),
+        (413, Remedy.SPLIT),
+        (418, Remedy.FIX_REQUEST),
+        (429, Remedy.WAIT),
+        (499, Remedy.RETRY),
+        (500, Remedy.RETRY),
+        (503, Remedy.WAIT),
+        (529, Remedy.WAIT),
+    ],
+)
+def test_a_status_means_the_same_at_every_vendor(status: int, remedy: Remedy) -> None:
+    found = [vendor.classify(HttpResponse(status, {}, b"")).remedy for vendor in VENDORS]
+
+    assert found == [remedy] * len(VENDORS)

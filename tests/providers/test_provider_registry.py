@@ -1,0 +1,91 @@
+"""Who answers: every name has its provider, made once, when it is first needed."""
+
+import asyncio
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+from quire.domain.errors import UnknownModel
+from quire.providers.provider_registry import PROVIDER_NAMES, Providers
+from quire.providers.transport import Transport
+
+
+@pytest.mark.parametrize("name", PROVIDER_NAMES)
+def test_every_name_has_a_provider(name: str) -> None:
+    providers = Providers()
+
+    provider = providers.get(name)
+
+    assert provider.name == name
+    assert provider.decoder_version >= 1
+    assert providers.get(name) is provider
+    asyncio.run(providers.close())
+
+
+def test_a_name_that_nobody_bears_says_who_there_is() -> None:
+    with pytest.raises(UnknownModel, match="nobody answers for nobody/…; there are simulated"):
+        Providers().get("nobody")
+
+
+BATCHING = ("openai", "azure", "anthropic", "gemini", "vertex", "mistral", "groq")
+
+
+@pytest.mark.parametrize("name", PROVIDER_NAMES)
+def test_whoever_has_batches_that_can_be_found_again_has_them_made_once(name: str) -> None:
+    providers = Providers()
+
+    batching = providers.batch_api(name)
+
+    assert (batching is not None) is (name in BATCHING)
+    assert batching is None or batching.name == name
+    assert providers.batch_api(name) is batching
+
+
+def test_all_share_one_way_out_and_it_is_closed_with_them() -> None:
+    async def work() -> None:
+        providers = Providers()
+        http = providers.http_client()
+        await providers.close()
+        assert providers.http_client() is http
+        await providers.close()
+
+    asyncio.run(work())
+
+
+def test_closing_twice_is_as_good_as_once() -> None:
+    async def work() -> None:
+        providers = Providers()
+        provider, http = providers.get("openai"), providers.http_client()
+        assert isinstance(http, Transport)
+        session = http._open_session()
+
+        await providers.close()
+        closed_once = session.closed
+        await providers.close()
+
+        assert closed_once
+        assert session.closed
+        assert providers.get("openai") is not provider
+        assert http._open_session() is not session  # whoever calls once more has connections again
+        await providers.close()
+
+    asyncio.run(work())
+
+
+def test_a_vendors_file_is_imported_only_when_it_is_needed() -> None:
+    script = (
+        "import sys\n"
+        "from quire.providers.provider_registry import Providers\n"
+        "Providers().get('simulated')\n"
+        "print([name for name in sys.modules if name == 'aiohttp' or name.startswith('quire.pr')])"
+    )
+
+    shown = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout
+
+    assert "aiohttp" not in shown
+    assert "quire.providers.openai" not in shown
+    assert find_spec("quire.providers.openai") is not None

@@ -1,0 +1,61 @@
+"""Front doors on this machine that answer strangely, then let calls through to a server."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import NamedTuple
+from urllib.request import Request, urlopen
+
+_HOPS = ("connection", "transfer-encoding", "content-length", "host", "accept-encoding", "date")
+
+
+class Answer(NamedTuple):
+    """What a door says instead of letting a call through."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str]
+
+
+Say = Callable[[int, str], Answer | None]  # by the number of the call and its key; None lets it in
+
+
+@contextmanager
+def front_proxy(say: Say, behind: str = "") -> Iterator[str]:
+    """Stand before a server until the end; gives the URL to knock at."""
+    numbers = iter(range(1, 1_000_000))
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            key = headers.get("authorization", "").removeprefix("Bearer ")
+            told = headers.get("x-api-key") or headers.get("x-goog-api-key") or key
+            answer = say(next(numbers), told) or self._let_in(headers, body)
+            self.send_response(answer.status)
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(answer.body)))
+            self.end_headers()
+            self.wfile.write(answer.body)
+
+        def _let_in(self, headers: dict[str, str], body: bytes) -> Answer:
+            passed = {name: value for name, value in headers.items() if name not in _HOPS}
+            with urlopen(Request(behind + self.path, body, passed), timeout=30) as response:
+                read = response.read()
+                told = {k: v for k, v in response.headers.items() if k.lower() not in _HOPS}
+                return Answer(response.status, read, told)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
