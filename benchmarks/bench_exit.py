@@ -8,8 +8,8 @@ from pathlib import Path
 
 from quire.domain.data import Json
 from quire.domain.models import Params, Usage
-from quire.domain.money import cost
 from quire.domain.policy import Policy
+from quire.domain.pricing import price_call
 from quire.domain.runs import Progress
 from quire.engine import Engine, open_engine
 from quire.plan.job_forecasts import break_even
@@ -50,7 +50,7 @@ class Measured:
 
     def pays_until(self, single: "Measured") -> float:
         """How many percent longer its answers could be before it costs as much as one per call."""
-        answers = cost(Usage(output=self.progress.output_tokens), find_model(MODEL).price)
+        answers = price_call(find_model(MODEL), Usage(output=self.progress.output_tokens))
         return 100 * (single.progress.cost - self.progress.cost) / answers
 
     def mismatches(self, single: "Measured") -> int:

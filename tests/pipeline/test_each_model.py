@@ -6,7 +6,7 @@ import pytest
 
 from quire.domain.data import JsonObject
 from quire.domain.models import Usage
-from quire.domain.money import cost
+from quire.domain.pricing import price_call
 from quire.domain.requests import Reply, Stop
 from quire.providers.catalog import CATALOG
 from tests.ledger.raw import Raw
@@ -70,7 +70,7 @@ def test_an_answer_that_is_read_later_costs_what_its_own_model_costs(world: Worl
     raw = Raw(later.url)
     kept = raw.rows("SELECT model, cost FROM attempts WHERE output_tokens = 100 ORDER BY model")
     raw.close()
-    assert kept == [(name, cost(READ, CATALOG[name].price)) for name in sorted(BOTH)]
+    assert kept == [(name, price_call(CATALOG[name], READ)) for name in sorted(BOTH)]
 
 
 class Mended(Scripted):

@@ -44,7 +44,7 @@ def costs(takes: TokenUse) -> list[float]:
     """Dollars: one per call, the same cached, packed by ten, the same cached."""
     alone, packed = loads(takes, 1), loads(takes, 10)
     found = [
-        price_calls(item, FACTS.price_at, keeping)
+        price_calls(item, FACTS, keeping)
         for item in (alone, packed)
         for keeping in (PrefixCaching(0, "input"), primed_caching(item.calls, FACTS))
     ]
@@ -64,22 +64,17 @@ def test_in_batches_it_costs_half_if_as_many_rows_find_the_prefix(
     found = loads(takes, per_call)
     for keeping in (PrefixCaching(0, "input"), primed_caching(found.calls, FACTS)):
         direct, batch = (
-            price_calls(found, FACTS.price_at, keeping),
-            price_calls(found, half_at, keeping),
+            price_calls(found, FACTS, keeping),
+            price_calls(found, FACTS, keeping, batched=True),
         )
 
         assert batch.micro_dollars == -(-direct.micro_dollars // 2)
         assert batch[:4] == direct[:4]
 
 
-def half_at(input_tokens: int) -> Price:
-    price = FACTS.batch_price_at(input_tokens)
-    assert price is not None
-    return price
-
-
 def test_rows_that_miss_write_the_prefix_again() -> None:
-    found = price_calls(loads(SYSTEM_KEPT, 10), half_at, PrefixCaching(0.7, "written_short"))
+    keeping = PrefixCaching(0.7, "written_short")
+    found = price_calls(loads(SYSTEM_KEPT, 10), FACTS, keeping, batched=True)
 
     rest = (20 * 600 + 200 * 325) * 1.5 + 200 * 200 * 7.5
     assert found.micro_dollars == round(20 * 25_000 * (0.7 * 0.15 + 0.3 * 1.875) + rest)
@@ -95,11 +90,11 @@ def test_every_call_is_priced_by_its_own_size() -> None:
         found.add(1, content, 0)
 
     cheap, large = 2 * 25_000 + 9_000, 2 * 25_000 + 14_001
-    assert price_calls(found, tiered.price_at).micro_dollars == 3 * cheap + 30 * large + (
+    assert price_calls(found, tiered).micro_dollars == 3 * cheap + 30 * large + (
         400 * 15 + 400 * 150
     )
 
 
 def test_calls_without_tasks_or_prefix_cost_nothing() -> None:
-    assert price_calls(CallTotals(TokenUse(prefix=0), FACTS), FACTS.price_at).micro_dollars == 0
+    assert price_calls(CallTotals(TokenUse(prefix=0), FACTS), FACTS).micro_dollars == 0
     assert primed_caching(0, FACTS).hits == 0

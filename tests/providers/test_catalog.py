@@ -8,6 +8,7 @@ import pytest
 
 from quire.domain.errors import SettingsInvalid, UnknownModel, UsageError
 from quire.domain.models import CacheMarking, ModelFacts, Price, StructuredOutput
+from quire.domain.pricing import price_at
 from quire.providers.catalog import (
     CATALOG,
     PRICED_ON,
@@ -78,14 +79,14 @@ def test_prices_are_what_vendors_publish() -> None:
     luna = find_model("openai/gpt-6-luna")
     haiku = find_model("anthropic/claude-haiku-5-5")
 
-    assert luna.price_at(272_000).input == 100_000
-    assert luna.price_at(272_001) == Price(
+    assert price_at(luna, 272_000).input == 100_000
+    assert price_at(luna, 272_001) == Price(
         input=200_000, output=750_000, cached=20_000, written_short=250_000, written_long=500_000
     )
     assert luna.batch_price == Price(
         input=50_000, output=250_000, cached=5_000, written_short=62_500, written_long=125_000
     )
-    assert haiku.price_at(100_001).output == 2_500_000
+    assert price_at(haiku, 100_001).output == 2_500_000
     assert (luna.max_input, luna.window) == (922_000, 1_050_000)
 
 

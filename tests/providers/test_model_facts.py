@@ -5,6 +5,7 @@ import pytest
 from quire.domain.data import JsonObject
 from quire.domain.errors import SettingsInvalid
 from quire.domain.models import Limits, ModelFacts, Price, StructuredOutput
+from quire.domain.pricing import price_at
 from quire.providers.catalog import CATALOG, facts_from_table
 
 NAME = "compatible/mine@http://10.0.0.5:8000/v1"
@@ -78,14 +79,14 @@ def test_large_calls_cost_the_same_part_in_batches_unless_told_otherwise() -> No
     none = facts_from_table(NAME, {**LEAST, **tiers})
 
     def large(facts: ModelFacts) -> tuple[int, int] | None:
-        price = facts.batch_price_at(9_001)
-        return None if price is None else (price.input, price.output)
+        price = price_at(facts, 9_001, batched=True)
+        return None if facts.batch_price is None else (price.input, price.output)
 
     assert large(half) == (500_000, 1_500_000)
     assert large(table) == (400_000, 1_500_000)
     assert large(explicit) == (200_000, 2_000_000)
     assert large(none) is None
-    assert half.batch_price_at(9_000) == half.batch_price
+    assert price_at(half, 9_000, batched=True) == half.batch_price
     assert ModelFacts.from_json(half.as_json()) == half
 
 

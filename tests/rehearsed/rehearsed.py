@@ -10,7 +10,7 @@ from typing import Any
 from quire.domain.data import Json
 from quire.domain.ids import RunId
 from quire.domain.models import ModelFacts, Usage
-from quire.domain.money import cost
+from quire.domain.pricing import price_call
 from quire.engine import Engine, RunHandle
 from quire.ledger.ledger import open_ledger
 from quire.ledger.tables.views import AttemptView, RequestLine
@@ -98,12 +98,9 @@ class Rehearsed(World):
     def bill(self) -> int:
         """What the server carried out, at the catalog's prices, each call rounded up."""
         return sum(
-            self._price(entry, usage) for entry, usage in billed_entries(self.server.entries())
+            price_call(self.facts, usage, batched=entry.route == "batch")
+            for entry, usage in billed_entries(self.server.entries())
         )
-
-    def _price(self, entry: LogEntry, usage: Usage) -> int:
-        batch = self.facts.batch_price_at(usage.input_total) if entry.route == "batch" else None
-        return cost(usage, batch or self.facts.price_at(usage.input_total))
 
     def lines(self, run: RunId) -> list[RequestLine]:
         """Every request of a run."""

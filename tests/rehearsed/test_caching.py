@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from quire.domain.money import cost
+from quire.domain.pricing import price_call
 from quire.rehearsal.timing import Clock
 from quire.simulated.fault_scripts import parse_fault_script
 from tests.ledger.raw import Raw
@@ -86,7 +86,7 @@ def test_read_written_and_other_tokens_are_kept_and_priced_apart(
             usage.cached,
             usage.written_short,
             usage.written_long,
-            cost(usage, here.facts.price),
+            price_call(here.facts, usage),
         )
         for _, usage in billed_entries(here.server.entries())
     ]

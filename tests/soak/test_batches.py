@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from quire.domain.models import Usage
-from quire.domain.money import cost
+from quire.domain.pricing import price_call
 from quire.providers.catalog import CATALOG
 from tests.soak.batch_job_process import MODEL, PER_CALL
 from tests.soak.proof import assert_each_task_done_once, write_rows
@@ -64,9 +64,7 @@ def bill(environment: dict[str, str]) -> int:
         for entry in page["requests"]:
             if entry["usage"]:
                 usage = Usage(**entry["usage"])
-                batch = facts.batch_price_at(usage.input_total)
-                direct = facts.price_at(usage.input_total)
-                total += cost(usage, batch if batch and entry["route"] == "batch" else direct)
+                total += price_call(facts, usage, batched=entry["route"] == "batch")
         after = page["next"]
     return total
 

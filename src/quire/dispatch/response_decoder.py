@@ -8,8 +8,9 @@ from quire.domain.data import JsonObject
 from quire.domain.errors import Undecodable
 from quire.domain.ids import AttemptId
 from quire.domain.models import Usage
-from quire.domain.money import cost
+from quire.domain.pricing import price_call
 from quire.domain.requests import Answer, Reply
+from quire.domain.runs import BATCH
 from quire.pipeline.contexts import LaneContext
 from quire.providers.protocol import BatchApi, Provider
 from quire.providers.wire import MOST_TOKENS
@@ -49,8 +50,8 @@ def build_answer(
     head = (attempt, context.run_id, context.stage_id, raw)
     if isinstance(reply, Undecodable):
         return Answer(*head, None, version, presumed, str(reply))
-    price = cost(reply.usage, context.price_at(reply.usage.input_total))
-    return Answer(*head, reply, version, price)
+    cost = price_call(context.facts, reply.usage, batched=context.route == BATCH)
+    return Answer(*head, reply, version, cost)
 
 
 def _is_plausible(usage: Usage) -> bool:

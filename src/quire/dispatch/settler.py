@@ -11,7 +11,7 @@ from quire.domain.accounts import Account, Secret
 from quire.domain.batches import RowEnd, parse_custom_id
 from quire.domain.errors import Undecodable
 from quire.domain.ids import AttemptId, RunId
-from quire.domain.money import cost
+from quire.domain.pricing import price_call
 from quire.domain.requests import Answer
 from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Ledger, Transaction
@@ -93,8 +93,8 @@ class Settler:
             if isinstance(reply, Undecodable):
                 continue
             context = self._contexts.of_lane_id(tx, response.run_id, response.lane_id)
-            price = cost(reply.usage, context.price_at(reply.usage.input_total, response.batched))
-            record_redecoded_answer(tx, response, reply, provider.decoder_version, price)
+            cost = price_call(context.facts, reply.usage, batched=response.batched)
+            record_redecoded_answer(tx, response, reply, provider.decoder_version, cost)
             helped.add(response.run_id)
         return helped
 

@@ -128,16 +128,6 @@ class ModelFacts:
         """The part of the name that says who answers."""
         return self.name.partition("/")[0]
 
-    def price_at(self, input_tokens: int) -> Price:
-        """What tokens cost in a call with this much input."""
-        return _price_in_tier(self.price, self.tiers, input_tokens)
-
-    def batch_price_at(self, input_tokens: int) -> Price | None:
-        """What tokens cost in a call with this much input that travels in a batch."""
-        if self.batch_price is None:
-            return None
-        return _price_in_tier(self.batch_price, self.batch_tiers, input_tokens)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
@@ -153,10 +143,3 @@ class Params:
     def as_json(self) -> dict[str, Json]:
         """Only what was chosen, for the ledger and the wire."""
         return {name: value for name, value in asdict(self).items() if value not in (None, ())}
-
-
-def _price_in_tier(price: Price, tiers: tuple[Tier, ...], input_tokens: int) -> Price:
-    for tier in tiers:
-        if input_tokens > tier.above:
-            price = tier.price
-    return price

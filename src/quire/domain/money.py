@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from quire.domain.models import Price, Usage
-
 MILLION = 1_000_000
 
 
@@ -13,23 +11,6 @@ class Spend:
 
     known: int = 0  # from usage the provider returned
     presumed: int = 0  # reservations of calls whose outcome is unknown or was written off
-
-
-def cost(usage: Usage, price: Price) -> int:
-    """Price one attempt, rounded up once."""
-    total = (
-        usage.input * price.input
-        + usage.cached * price.cached
-        + usage.written_short * price.written_short
-        + usage.written_long * price.written_long
-        + usage.output * price.output
-    )
-    return -(-total // MILLION)
-
-
-def most_cost(input_tokens: int, output_tokens: int, price: Price) -> int:
-    """Price a call before it is made, by the most it may read and write; nothing is cached."""
-    return -(-(input_tokens * price.input + output_tokens * price.output) // MILLION)
 
 
 def dollars(micro: int) -> str:

@@ -16,9 +16,9 @@ from quire.domain.documents import Block, Document
 from quire.domain.errors import UsageError
 from quire.domain.ids import DocumentId, RunId, WorkspaceId
 from quire.domain.models import ModelFacts, Usage
-from quire.domain.money import cost
+from quire.domain.pricing import price_call
 from quire.domain.recipes import Schema
-from quire.domain.runs import Progress
+from quire.domain.runs import BATCH, Progress
 from quire.engine.engine import Engine
 from quire.engine.orders import (
     SchemaOrder,
@@ -284,8 +284,7 @@ def _bill(entries: Iterable[LogEntry], facts: ModelFacts) -> _Bill:
     total = 0
     for log_entry in (entry for entry in entries if entry.usage is not None):
         usage = log_entry.usage or Usage()
-        batch = facts.batch_price_at(usage.input_total) if log_entry.route == "batch" else None
-        total += cost(usage, batch or facts.price_at(usage.input_total))
+        total += price_call(facts, usage, batched=log_entry.route == BATCH)
         for name, tokens in usage._asdict().items():
             sums[name] += tokens
     return _Bill(Usage(**sums), total)

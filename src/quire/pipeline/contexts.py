@@ -11,7 +11,7 @@ from quire.domain.batches import Batch
 from quire.domain.data import canonical_json
 from quire.domain.errors import PluginMissing
 from quire.domain.ids import LaneId, RunId, StageId
-from quire.domain.models import ModelFacts, Params, Price
+from quire.domain.models import ModelFacts, Params
 from quire.domain.policy import Policy
 from quire.domain.recipes import Stage
 from quire.domain.runs import BATCH, DIRECT, Lane
@@ -114,12 +114,6 @@ class LaneContext:
         prompt_bytes = len(self.stage.prompt.encode())
         head = self.prefix_bytes - prompt_bytes
         return call_budget(facts, head, prompt_bytes, reserved_output(facts), self.budget.cap)
-
-    def price_at(self, input_tokens: int, batched: bool | None = None) -> Price:
-        """What tokens cost in a call with this much input that travels this way, or as told."""
-        inside = self.route == BATCH if batched is None else batched
-        batch = self.facts.batch_price_at(input_tokens) if inside else None
-        return batch or self.facts.price_at(input_tokens)
 
     def most_tokens(self, n_bytes: int, per_byte: float | None = None) -> int:
         """Tokens to allow for so many bytes, as the model counts them."""

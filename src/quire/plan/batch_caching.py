@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from quire.domain.models import CacheMarking, ModelFacts, Price
 from quire.domain.money import MILLION, dollars
+from quire.domain.pricing import price_at
 
 # Rows of a batch run in any order and on many machines, so that a hit is a matter of luck: vendors
 # speak of 30 to 98 %. This stands for all of them until a run's own answers show what it hits. The
@@ -84,16 +85,16 @@ def choose_batch_caching(
     It pays where a usual row costs less with it: a run that begins does not know yet how many will
     share what is written once. What was seen of hits changes the price, and not what a run does.
     """
-    price = facts.batch_price_at(prefix_tokens)
-    if price is None:
+    if facts.batch_price is None:
         return without_caching(0, f"no price is known of {facts.name} in batches")
+    price = price_at(facts, prefix_tokens, batched=True)
     uncached = _micro_dollars(prefix_tokens, calls * price.input)
     objection = _objection_to_caching(facts, price, prefix_tokens, rules_caches)
     if objection:
         return without_caching(uncached, objection)
     form, share = _choose_form(facts), HITS if hits is None else hits
     job = _PrefixUse(prefix_tokens, calls, whole_hits(calls, share), pilot)
-    direct = facts.price_at(prefix_tokens)
+    direct = price_at(facts, prefix_tokens)
     primer = pilot and form is not _AUTOMATIC
     found = _caching_in_form(form, share, job.cost(form, price, direct), uncached, primer=primer)
     missed = int(getattr(price, form.miss_price))

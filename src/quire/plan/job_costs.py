@@ -2,12 +2,13 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from quire.domain.models import CacheMarking, ModelFacts, Price
 from quire.domain.money import MILLION
+from quire.domain.pricing import price_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,13 +117,18 @@ EMPTY_BILL = Bill()
 
 
 def price_calls(
-    totals: CallTotals, price_at: Callable[[int], Price], caching: PrefixCaching = UNCACHED
+    totals: CallTotals,
+    facts: ModelFacts,
+    caching: PrefixCaching = UNCACHED,
+    *,
+    batched: bool = False,
 ) -> Bill:
     """Price calls, each by its own tier."""
     total = EMPTY_BILL
     for above, sums in totals:
         if sums.calls:
-            total = total.plus(_price_tier(totals.use, sums, price_at(above + 1), caching))
+            price = price_at(facts, above + 1, batched=batched)
+            total = total.plus(_price_tier(totals.use, sums, price, caching))
     return total
 
 

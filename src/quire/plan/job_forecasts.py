@@ -8,8 +8,9 @@ from itertools import islice, repeat
 
 from quire.domain.batches import BatchRules
 from quire.domain.models import CacheMarking, ModelFacts
-from quire.domain.money import dollars
+from quire.domain.money import MILLION, dollars
 from quire.domain.policy import Policy
+from quire.domain.pricing import price_at
 from quire.domain.recipes import Stage
 from quire.domain.requests import OutputSample
 from quire.plan.job_costs import (
@@ -146,9 +147,7 @@ def break_even(
     packing is left aside, because this is asked to decide it; the budgets and the schema bind.
     """
     single = _make_job(stage, facts, policy, 1)
-    ceiling = price_calls(
-        _pack_calls(content_json_bytes, single).alone, facts.price_at
-    ).micro_dollars
+    ceiling = price_calls(_pack_calls(content_json_bytes, single).alone, facts).micro_dollars
     takes = single.takes
     longer = replace(
         takes,
@@ -160,8 +159,7 @@ def break_even(
     def is_cheaper(size: int) -> bool:
         job = replace(single, takes=longer, budget=replace(single.budget, cap=size))
         return (
-            price_calls(_pack_calls(content_json_bytes, job).packed, facts.price_at).micro_dollars
-            < ceiling
+            price_calls(_pack_calls(content_json_bytes, job).packed, facts).micro_dollars < ceiling
         )
 
     # A larger cap never needs more requests, so "cheaper" holds from some size on.
@@ -257,7 +255,7 @@ def _build_forecast(job: _Job, calls: _Calls, head: Prefix) -> Forecast:
 def _direct_variant(
     name: str, loads: CallTotals, job: _Job, caching: PrefixCaching = UNCACHED
 ) -> Variant:
-    found = price_calls(loads, job.facts.price_at, caching)
+    found = price_calls(loads, job.facts, caching)
     seconds = direct_seconds(found, job.facts.limits, job.policy.concurrency)
     return make_variant(name, found, seconds=seconds)
 
@@ -388,10 +386,8 @@ def _forecast_texts(work: StageWork) -> tuple[int, int, int, int]:
     written = answer_bytes(work.stage, work.content, work.samples) / FORECAST_BYTES
     written = min(written * max(1.0, facts.token_factor), facts.max_output)
     batched = work.policy.route == BATCH and work.tasks >= work.policy.min_batch_size
-    price = (facts.batch_price_at(round(taken)) if batched else None) or facts.price_at(
-        round(taken)
-    )
-    cost = work.tasks * (taken * price.input + written * price.output) / 1_000_000
+    price = price_at(facts, round(taken), batched=batched)
+    cost = work.tasks * (taken * price.input + written * price.output) / MILLION
     return (
         work.tasks,
         math.ceil(work.tasks * taken),

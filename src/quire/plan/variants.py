@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 from quire.domain.batches import BatchRules
-from quire.domain.models import Limits, ModelFacts, Price
+from quire.domain.models import Limits, ModelFacts
 from quire.domain.policy import Policy
 from quire.plan.batch_caching import BatchCaching, choose_batch_caching, whole_hits, without_caching
 from quire.plan.job_costs import (
@@ -187,12 +187,6 @@ class BatchTerms:
     batch_hits: float | None  # of rows, where that was seen
     cap: int  # tasks that may share a call
 
-    def price_at(self, input_tokens: int) -> Price:
-        """What tokens cost in a batch."""
-        price = self.facts.batch_price_at(input_tokens)
-        assert price is not None
-        return price
-
 
 def price_batch_variants(terms: BatchTerms, steps: Sequence[CallTotals]) -> BatchVariants | None:
     """Price a job whose steps are gathered one after the other; those that are few go direct.
@@ -216,9 +210,9 @@ def price_batch_variants(terms: BatchTerms, steps: Sequence[CallTotals]) -> Batc
     def price_variant(name: str, first: PrefixCaching, then: PrefixCaching) -> Variant:
         total = EMPTY_BILL
         for item in direct:
-            total = total.plus(price_calls(item, terms.facts.price_at, first))
+            total = total.plus(price_calls(item, terms.facts, first))
         for item in batched:
-            total = total.plus(price_calls(item, terms.price_at, then))
+            total = total.plus(price_calls(item, terms.facts, then, batched=True))
         wait = terms.rules.window * len(batched)  # a step begins when the one before is home
         return make_variant(
             variant_name(name, terms.cap), total, batched=rows, seconds=wait or None

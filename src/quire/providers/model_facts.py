@@ -19,6 +19,7 @@ from quire.domain.models import (
     Wire,
 )
 from quire.domain.money import MILLION
+from quire.domain.pricing import price_at
 
 COMPATIBLE = "compatible"
 OWN_MACHINE = ("vllm", "ollama", "llamacpp", "lmstudio", "local")
@@ -217,7 +218,7 @@ def facts_like(facts: ModelFacts, name: str) -> ModelFacts:
 def _without_double_discount(facts: ModelFacts, batch: Price) -> tuple[Price, tuple[Tier, ...]]:
     """Where a discount for batches and one for cached input never add up, the latter holds."""
     tiers = (
-        Tier(above, replace(price, cached=facts.price_at(above + 1).cached))
+        Tier(above, replace(price, cached=price_at(facts, above + 1).cached))
         for above, price in facts.batch_tiers
     )
     return replace(batch, cached=facts.price.cached), tuple(tiers)

@@ -13,7 +13,7 @@ import pytest
 from quire.domain.data import canonical_json
 from quire.domain.ids import RunId
 from quire.domain.models import Usage
-from quire.domain.money import cost
+from quire.domain.pricing import price_call
 from quire.domain.states import TASK
 from quire.engine import Engine
 from quire.engine.experiments import rows_of
@@ -192,9 +192,7 @@ def _compare(figures: Figures, mine: Any, named: Any, scale_size: int) -> None:
 
 def bill(entries: Sequence[tuple[str, str, Usage]]) -> int:
     """What a server carried out, at the catalog's prices: model, route and usage of each call."""
-    total = 0
-    for model, route, usage in entries:
-        facts = CATALOG[model]
-        batch = facts.batch_price_at(usage.input_total) if route == "batch" else None
-        total += cost(usage, batch or facts.price_at(usage.input_total))
-    return total
+    return sum(
+        price_call(CATALOG[model], usage, batched=route == "batch")
+        for model, route, usage in entries
+    )

@@ -6,7 +6,8 @@ from itertools import count
 from typing import NamedTuple
 
 from quire.domain.ids import RequestId
-from quire.domain.money import most_cost
+from quire.domain.models import Usage
+from quire.domain.pricing import price_call
 from quire.domain.requests import Membership, NewRequest, OutputSample, RequestGroup, RequestKind
 from quire.domain.runs import BATCH, HoldKind
 from quire.domain.tasks import ReadyTask
@@ -236,7 +237,8 @@ def _request(
         contexts.prepared_texts[digest] = user
     per_byte = contexts.sizes[context.stage_id, context.model_no].per_byte
     most_input = context.most_tokens(sent_bytes, per_byte)
-    reserve = most_cost(most_input, limit, context.price_at(most_input))
+    most = Usage(input=most_input, output=limit)
+    reserve = price_call(facts, most, batched=context.route == BATCH)
     return NewRequest(
         request,
         ANSWER if reasons is None else REPAIR,
