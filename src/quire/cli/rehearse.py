@@ -172,13 +172,9 @@ def serve(
         log=log,
     )
     quiet = session(context).quiet
-    announce_keys = _note_given_keys if key else _note_any_key
-    announcers = () if quiet else (announce_keys,) if as_json else (_print_exports, announce_keys)
-    _print_seen(
-        asyncio.run(_serve_until_signal(config, host, port, announcers)),
-        as_json=as_json,
-        quiet=quiet,
-    )
+    announcers = () if quiet else _announcers(bool(key), as_json)
+    seen = asyncio.run(_serve_until_signal(config, host, port, announcers))
+    _print_seen(seen, as_json=as_json, quiet=quiet)
 
 
 @app.command(
@@ -244,6 +240,11 @@ def _run_driver(*, quiet: bool) -> "Callable[[Engine, RunId], bool]":
             return engine.work(done, signals=True, tell=watcher.tell)
 
     return drive
+
+
+def _announcers(keys_given: bool, as_json: bool) -> Sequence[Callable[[str], None]]:
+    note_keys = _note_given_keys if keys_given else _note_any_key
+    return (note_keys,) if as_json else (_print_exports, note_keys)
 
 
 async def _serve_until_signal(

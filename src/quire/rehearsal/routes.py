@@ -92,14 +92,12 @@ def routes() -> list[ServerRoute]:
         made += _openai_batch_routes(prefix, batches, OpenAIFileEndpoint(*providers))
     google = GenerateEndpoint("google", "gemini", "vertex")
     vertex = GenerateEndpoint("vertex", "google", "gemini", vertex=True)
-    return _merge_shared_paths(
-        [
-            *made,
-            _call_route(f"/{_VERSIONS}/models/{{model}}:generateContent", google),
-            _call_route(f"{_VERTEX}/{{model}}:generateContent", vertex),
-            *_model_routes("/v1beta/models", _GOOGLE),
-        ]
-    )
+    made += [
+        _call_route(f"/{_VERSIONS}/models/{{model}}:generateContent", google),
+        _call_route(f"{_VERTEX}/{{model}}:generateContent", vertex),
+        *_model_routes("/v1beta/models", _GOOGLE),
+    ]
+    return _merge_shared_paths(made)
 
 
 def refuse_path(exchange: Exchange, raw: bytes) -> ResponsePlan:

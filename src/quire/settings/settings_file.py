@@ -283,10 +283,8 @@ def read_settings(
     path = _find_file(folder)
     table = _read_file(path, further) if path else {}
     environment_values = _read_environment(environment)
-    values: dict[str, Any] = {
-        **environment_values,
-        **{k: v for k, v in table.items() if k in _FLAT_NAMES},
-    }
+    flat = {name: value for name, value in table.items() if name in _FLAT_NAMES}
+    values: dict[str, Any] = {**environment_values, **flat}
     sources = {name: "environment" for name in environment_values}
     sources |= {name: str(path) for name in values if name in table}
     ledger = values.get("ledger", DEFAULT_LEDGER)

@@ -49,13 +49,8 @@ _TEXT_BLOCK = record(
     },
     ["type", "text"],
 )
-_MESSAGE = record(
-    {
-        "role": choice("user", "assistant"),
-        "content": any_of(WORD, list_of(_TEXT_BLOCK, 1)),
-    },
-    ["role", "content"],
-)
+_CONTENT = any_of(WORD, list_of(_TEXT_BLOCK, 1))
+_MESSAGE = record({"role": choice("user", "assistant"), "content": _CONTENT}, ["role", "content"])
 _DISPLAY: Form = {"enum": ["summarized", "omitted", None]}
 _THINKING = any_of(
     record({"type": choice("adaptive"), "display": _DISPLAY}, ["type"]),
