@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from quire.dispatch.courier import Courier
+from quire.dispatch.loop_context import LoopContext, Vendors
 from quire.dispatch.runtime import LedgerThread
 from quire.domain.accounts import KEYLESS_ACCOUNT, Account
 from quire.domain.data import JsonObject
@@ -143,9 +144,10 @@ def test_a_worker_that_was_declared_dead_claims_nothing_under_its_old_name(world
 
     async def sent_by(worker: WorkerId) -> int:
         thread = LedgerThread(here.engine.ledger)
-        get = here.engine.providers.get
         accounts = worker_accounts(here.engine.settings, {})
-        courier = Courier(here.engine.ledger, contexts, get, accounts, here.runtime, thread)
+        known = here.engine.providers
+        vendors = Vendors(known.get, known.batch_api, known.http_client)
+        courier = Courier(LoopContext(contexts, vendors, accounts, here.runtime, thread))
         exchanged = await courier.step(worker, now)
         await courier.wait_until_idle()
         thread.close()

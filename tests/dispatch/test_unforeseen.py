@@ -82,6 +82,28 @@ def test_the_loop_goes_on_while_another_process_writes(world: Worlds) -> None:
     assert asyncio.run(meanwhile())
 
 
+def test_no_step_overtakes_those_that_wait_for_the_ledger(world: Worlds) -> None:
+    ledger = world().engine.ledger
+    order: list[str] = []
+
+    async def ask_in_order() -> None:
+        thread, turn = LedgerThread(ledger), threading.Event()
+        async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+            group.create_task(thread.in_thread(turn.wait))
+            group.create_task(thread.run(order.append, "first"))
+            await asyncio.sleep(0)
+            thread.may_block_loop = lambda: True
+            group.create_task(thread.transact(lambda tx: order.append("second")))
+            await asyncio.sleep(0)
+            turn.set()
+        assert await thread.run(threading.current_thread) is threading.current_thread()
+        thread.close()
+
+    asyncio.run(ask_in_order())
+
+    assert order == ["first", "second"]
+
+
 def test_nobody_to_tell_costs_no_call_its_place_in_the_books(world: Worlds) -> None:
     here = world(faults="drop=0.6")
     here.ingest(sentences(40))

@@ -27,10 +27,8 @@ def test_a_renewal_that_waited_for_its_turn_takes_nothing_back(rehearse: Rehears
 
     async def let_go_before_the_renewal_has_its_turn() -> None:
         thread, turn, ended = LedgerThread(ledger), threading.Event(), asyncio.Event()
-        leases = BatchLeases(ledger, thread, timedelta(hours=1))
-        thread.may_block_loop = lambda: (
-            not leases.leased_count
-        )  # then steps overtake those that wait
+        leases = BatchLeases(thread, timedelta(hours=1))
+        thread.may_block_loop = lambda: not leases.leased_count
         async with asyncio.timeout(30), asyncio.TaskGroup() as group:
             group.create_task(thread.in_thread(turn.wait))
             leases.start_work(group, batch, worker, ended.wait())  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from quire.domain.accounts import Account
 from quire.domain.batches import Batch
 from quire.domain.errors import LedgerUnavailable
 from quire.domain.ids import BatchId, WorkerId
-from quire.ledger.ledger import Ledger
+from quire.ledger.ledger import Transaction
 from quire.pipeline.contexts import LaneContext
 from quire.providers.protocol import BatchApi
 
@@ -30,9 +30,8 @@ class LeasedBatch(NamedTuple):
 class BatchLeases:
     """One worker's batches in hand."""
 
-    def __init__(self, ledger: Ledger, thread: LedgerThread, lease: timedelta) -> None:
+    def __init__(self, thread: LedgerThread, lease: timedelta) -> None:
         """Start with nothing in hand."""
-        self._ledger = ledger
         self._thread = thread
         self.lease = lease
         self._tasks: dict[BatchId, asyncio.Task[None]] = {}
@@ -75,27 +74,19 @@ class BatchLeases:
             del self._tasks[batch]
             self.moved += 1
             self.done.set()
-            await self._return_lease(batch, worker)  # interrupted or not: others may go on at once
-
-    async def _return_lease(self, batch: BatchId, worker: WorkerId) -> None:
-        with suppress(LedgerUnavailable):  # the lease runs out by itself
-            await self._thread.run(self._clear_lease, batch, worker)
-
-    def _clear_lease(self, batch: BatchId, worker: WorkerId) -> None:
-        with self._ledger.transaction() as tx:
-            tx.batches.end_batch_lease(batch, worker)
+            with suppress(LedgerUnavailable):  # then the lease runs out by itself
+                # interrupted or not: others may go on at once
+                await self._thread.transact(lambda tx: tx.batches.end_batch_lease(batch, worker))
 
     async def renew(self, worker: WorkerId, now: datetime) -> None:
         """Renew the leases of what is in hand."""
         if self._tasks and (self._next_renewal is None or now >= self._next_renewal):
             self._next_renewal = now + self.lease / 3
-            await self._thread.run(self._write_renewals, list(self._tasks), worker, now)
+            await self._thread.transact(self._write_renewals, worker, now)
 
-    def _write_renewals(self, batches: list[BatchId], worker: WorkerId, now: datetime) -> None:
-        with self._ledger.transaction() as tx:
-            for batch in batches:
-                if batch in self._tasks:  # else it was let go of while this waited for its turn
-                    tx.batches.lease_batch(batch, worker, now + self.lease, now)
+    def _write_renewals(self, tx: Transaction, worker: WorkerId, now: datetime) -> None:
+        for batch in list(self._tasks):  # of those not let go of while this waited for its turn
+            tx.batches.lease_batch(batch, worker, now + self.lease, now)
 
     def abandon(self) -> None:
         """Wait no longer for what is in hand."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import closing
+from datetime import datetime
 from tempfile import SpooledTemporaryFile
 from typing import NamedTuple
 
@@ -18,8 +19,9 @@ from quire.domain.batches import (
     parse_custom_id,
 )
 from quire.domain.errors import ProviderError, Remedy, Undecodable
-from quire.domain.ids import AttemptId
+from quire.domain.ids import AttemptId, BatchId
 from quire.domain.requests import CallFailure, Reply
+from quire.ledger.ledger import Transaction
 from quire.pipeline.batches.collect import (
     BatchRows,
     StrayRows,
@@ -30,7 +32,6 @@ from quire.pipeline.batches.collect import (
     settle_missing,
     with_presumed_costs,
 )
-from quire.providers.protocol import HttpClient
 
 GROUP = 1024  # answers stored in one transaction
 HEAVY = 8  # answers that a row of any other kind counts as: it takes statements of its own
@@ -142,12 +143,11 @@ class Download:
         return StrayRows(self._duplicates, self.foreign_rows, self._unread, self._nameless)
 
 
-LOOKS_FOR_MISSING = (
-    4  # looks at an ended batch whose answers are not all there, before they are missing
-)
+LOOKS_FOR_MISSING = 4  # at an ended batch whose answers are not all there, before they are missing
 IDLE_SECONDS = 120.0  # without a row, after which a download is given up
 
 UNREADABLE = Undecodable("the batch's row for this call is in no form that is known")
+EMPTY_ROW = ProviderError("the row says neither answer nor error", remedy=Remedy.LOST)
 
 _FREE = (RowEnd.EXPIRED, RowEnd.CANCELLED)
 
@@ -155,38 +155,30 @@ _FREE = (RowEnd.EXPIRED, RowEnd.CANCELLED)
 class Collector:
     """Brings the rows of ended batches into the ledger."""
 
-    def __init__(
-        self,
-        context: LoopContext,
-    ) -> None:
+    def __init__(self, context: LoopContext) -> None:
         """Keep nothing in memory but one group of rows, and which were seen."""
-        self._ledger = context.ledger
-        self._contexts = context.contexts
-        self._vendors = context.vendors
-        self._runtime = context.runtime
-        self._thread = context.thread
+        self._contexts, self._vendors, _, self._runtime, self._thread = context
 
-    async def collect(self, leased: LeasedBatch, status: BatchStatus, http: HttpClient) -> None:
+    async def collect(self, leased: LeasedBatch, status: BatchStatus) -> None:
         """Store every row; then what no row came for; then the batch is done with."""
-        with closing(Download(await self._thread.run(self._nonces, leased))) as download:
-            await self._fetch(leased, status, http, download)
+        batch, transact, now = leased.batch, self._thread.transact, self._runtime.now
+        nonces = await self._thread.read(lambda tx: tx.batches.nonces_of_batch(batch.id))
+        with closing(Download(nonces)) as download:
+            await self._fetch(leased, status, download)
             await self._keep_unread(leased, download)
-        if leased.batch.failures < LOOKS_FOR_MISSING and (
-            lacking := _missing_rows(status, download)
-        ):
+        if batch.failures < LOOKS_FOR_MISSING and (lacking := _missing_rows(status, download)):
             raise ProviderError(lacking, remedy=Remedy.RETRY)
         if download.is_foreign:
-            await self._thread.run(self._hold_foreign, leased, download.foreign_rows)
+            await transact(hold_foreign_batch, batch, download.foreign_rows, now())
             return
         self._runtime.reach("before_collect")
-        while await self._thread.run(self._settle_missing, leased, download.strays):
+        while await transact(settle_missing, batch, download.strays, now()):
             pass
-        await self._thread.run(self._finish, leased, download.strays)
+        await transact(finish_batch, batch, download.strays, now())
         self._runtime.reach("after_collect")
 
-    async def _fetch(
-        self, leased: LeasedBatch, status: BatchStatus, http: HttpClient, download: Download
-    ) -> None:
+    async def _fetch(self, leased: LeasedBatch, status: BatchStatus, download: Download) -> None:
+        http = self._vendors.http()
         rows = leased.batch_api.fetch(http, leased.account, leased.batch.ref, status)
         provider = self._vendors.provider(leased.context.provider)
         clock = asyncio.get_running_loop().time
@@ -194,9 +186,8 @@ class Collector:
             async with asyncio.timeout(IDLE_SECONDS) as limit:
                 async for row in rows:
                     paid = row.end is RowEnd.ANSWERED
-                    download.take(
-                        row, decode_response(provider, row.raw, row.body) if paid else None
-                    )
+                    reply = decode_response(provider, row.raw, row.body) if paid else None
+                    download.take(row, reply)
                     if download.is_full:
                         await self._flush(leased, download)
                     if (moment := clock()) > download.moment + 1:
@@ -214,64 +205,40 @@ class Collector:
                 await self._flush(leased, download)
         await self._flush(leased, download)
         if download.unnamed_lines:
-            await self._thread.run(self._keep_lines, leased, download.unnamed_lines)
+            lines, now = download.unnamed_lines, self._runtime.now()
+            await self._thread.transact(_keep_lines, leased.batch.id, lines, now)
 
     async def _flush(self, leased: LeasedBatch, download: Download) -> None:
-        group = download.next_group()
-        download.foreign_rows += await self._thread.run(self._store, leased, group)
+        """Store the rows in memory; those that nobody asked for are counted."""
+        if group := download.next_group():
+            download.foreign_rows += await self._thread.transact(self._store, leased, group)
+            self._runtime.reach("after_rows")
 
-    def _keep_lines(self, leased: LeasedBatch, lines: Sequence[bytes]) -> None:
-        now = self._runtime.now()
-        with self._ledger.transaction() as tx:
-            for line in lines:
-                tx.batches.keep_line(leased.batch.id, line, now)
-
-    def _nonces(self, leased: LeasedBatch) -> frozenset[str]:
-        with self._ledger.snapshot() as tx:
-            return tx.batches.nonces_of_batch(leased.batch.id)
-
-    def _store(self, leased: LeasedBatch, group: Sequence[NamedRow]) -> int:
-        """Store a group of rows; returns how many of them nobody asked for."""
-        if not group:
-            return 0
-        with self._ledger.transaction() as tx:
-            mine = own_attempts(tx, leased.batch, [body.attempt for body in group])
-            rows = self._sort_rows(leased, [body for body in group if body.attempt in mine])
-            rows = rows._replace(answers=with_presumed_costs(tx, rows.answers))
-            collect_rows(tx, self._contexts, leased.batch, rows, self._runtime.now())
-        self._runtime.reach("after_rows")
+    def _store(self, tx: Transaction, leased: LeasedBatch, group: Sequence[NamedRow]) -> int:
+        mine = own_attempts(tx, leased.batch, [row.attempt for row in group])
+        rows = self._sort_rows(leased, [row for row in group if row.attempt in mine])
+        rows = rows._replace(answers=with_presumed_costs(tx, rows.answers))
+        collect_rows(tx, self._contexts, leased.batch, rows, self._runtime.now())
         return len(group) - len(mine)
 
     def _sort_rows(self, leased: LeasedBatch, group: Sequence[NamedRow]) -> BatchRows:
         version = self._vendors.provider(leased.context.provider).decoder_version
         answers = [
-            build_answer(leased.context, body.attempt, body.raw, body.reply or UNREADABLE, version)
-            for body in group
-            if body.end in PAID
+            build_answer(leased.context, row.attempt, row.raw, row.reply or UNREADABLE, version)
+            for row in group
+            if row.end in PAID
         ]
         failures = [
-            CallFailure(
-                body.attempt,
-                body.error or _empty_row_error(),
-                self._runtime.jitter(),
-                leased.account,
-            )
-            for body in group
-            if body.end is RowEnd.ERRORED
+            CallFailure(row.attempt, row.error or EMPTY_ROW, self._runtime.jitter(), leased.account)
+            for row in group
+            if row.end is RowEnd.ERRORED
         ]
-        return BatchRows(answers, failures, [body.attempt for body in group if body.end in _FREE])
+        return BatchRows(answers, failures, [row.attempt for row in group if row.end in _FREE])
 
-    def _hold_foreign(self, leased: LeasedBatch, rows: int) -> None:
-        with self._ledger.transaction() as tx:
-            hold_foreign_batch(tx, leased.batch, rows, self._runtime.now())
 
-    def _settle_missing(self, leased: LeasedBatch, strays: StrayRows) -> int:
-        with self._ledger.transaction() as tx:
-            return settle_missing(tx, leased.batch, strays, self._runtime.now())
-
-    def _finish(self, leased: LeasedBatch, strays: StrayRows) -> None:
-        with self._ledger.transaction() as tx:
-            finish_batch(tx, leased.batch, strays, self._runtime.now())
+def _keep_lines(tx: Transaction, batch: BatchId, lines: Sequence[bytes], now: datetime) -> None:
+    for line in lines:
+        tx.batches.keep_line(batch, line, now)
 
 
 def _missing_rows(status: BatchStatus, download: Download) -> str:
@@ -281,7 +248,3 @@ def _missing_rows(status: BatchStatus, download: Download) -> str:
     if download.is_empty and not download.foreign_rows and status.end is BatchEnd.COMPLETED:
         return "it is completed, but has no rows yet"
     return ""
-
-
-def _empty_row_error() -> ProviderError:
-    return ProviderError("the row says neither answer nor error", remedy=Remedy.LOST)

@@ -8,16 +8,15 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import NamedTuple
 
-from quire.dispatch.loop_context import WorkerAccounts
+from quire.dispatch.loop_context import LoopContext
 from quire.dispatch.response_decoder import build_answer, decode_response, describe_error
-from quire.dispatch.runtime import LedgerThread, Runtime
 from quire.domain.errors import ProviderError, Remedy, Undecodable, UsageError
 from quire.domain.ids import AttemptId, LaneId, RunId, WorkerId
 from quire.domain.requests import CallFailure
 from quire.domain.runs import DIRECT, Lane
-from quire.ledger.ledger import Ledger, Transaction
+from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.claim import Outgoing, ReturnedCall, Sender, claim, receive
-from quire.pipeline.contexts import Contexts, LaneContext
+from quire.pipeline.contexts import LaneContext
 from quire.providers.protocol import Provider, RawResponse
 
 FIRST_WINDOW = 8  # calls that go out at once before anything is known
@@ -79,22 +78,9 @@ class InFlight(NamedTuple):
 class Courier:
     """Carries one worker's direct calls."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        contexts: Contexts,
-        provider_for: Callable[[str], Provider],
-        accounts: WorkerAccounts,
-        runtime: Runtime,
-        thread: LedgerThread,
-    ) -> None:
+    def __init__(self, context: LoopContext) -> None:
         """Start with nothing in flight."""
-        self._ledger = ledger
-        self._contexts = contexts
-        self._provider_for = provider_for
-        self._runtime = runtime
-        self._thread = thread
-        self._accounts = accounts
+        self._contexts, self._vendors, self._accounts, self._runtime, self._thread = context
         self.only: RunId | None = None  # whose calls go out; None = those of every run
         self.tell: Callable[[str], None] = lambda message: None  # where nothing works, and why
         self._throttles: defaultdict[str, Throttle] = defaultdict(Throttle)  # by model
@@ -136,9 +122,7 @@ class Courier:
         if not back and not room:
             return ExchangeCounts()
         self._runtime.reach("before_record")
-        outgoing, short = await self._thread.run(
-            self._exchange, back, worker if room else None, out, now
-        )
+        outgoing, short = await self._exchange(back, worker if room else None, out, now)
         del self._back[: len(back)]
         self._runtime.reach("after_claim" if outgoing else "after_record")
         for _, calls in groupby(outgoing, lambda item: item.context.lane_id):
@@ -178,7 +162,7 @@ class Courier:
         """Wait until nothing is in flight any more."""
         await asyncio.gather(*[send.task for send in self._sends.values()], return_exceptions=True)
 
-    def _exchange(
+    async def _exchange(
         self,
         back: list[ReturnedCall],
         worker: WorkerId | None,
@@ -186,16 +170,17 @@ class Courier:
         now: datetime,
     ) -> tuple[list[Outgoing], bool]:
         """Record and claim in one transaction: the ledger syncs to disk once for both."""
-        if any(isinstance(call.outcome, CallFailure) for call in back):
-            self._accounts.forget()  # a key may be to blame
+
+        def exchange(tx: Transaction) -> tuple[list[Outgoing], bool]:
+            if any(isinstance(call.outcome, CallFailure) for call in back):
+                self._accounts.forget()  # a key may be to blame
+            receive(tx, self._contexts, back, now)
+            if worker is None or not tx.workers.is_worker_alive(worker):  # then it signs on first
+                return [], False
+            return self._claim(tx, worker, out, now)
+
         try:
-            with self._ledger.transaction() as tx:
-                receive(tx, self._contexts, back, now)
-                if worker is None or not tx.workers.is_worker_alive(
-                    worker
-                ):  # declared dead: register first
-                    return [], False
-                return self._claim(tx, worker, out, now)
+            return await self._thread.transact(exchange)
         except BaseException:  # what was noted of this transaction may not be so
             self._accounts.forget()
             self._contexts.primed.clear()
@@ -239,7 +224,7 @@ class Courier:
     async def _send(self, outgoing: Outgoing, deadline: datetime) -> None:
         call, context = outgoing.call, outgoing.context
         try:
-            provider = self._provider_for(context.provider)
+            provider = self._vendors.provider(context.provider)
             account = outgoing.account
             if not account.key and account.options:  # a token may have to take the key's place
                 account = await self._accounts.ready_account(account)

@@ -12,7 +12,7 @@ from quire.domain.accounts import Account, CredentialId, Secret
 from quire.domain.errors import ProviderError, Remedy, UsageError
 from quire.domain.models import ModelFacts
 from quire.domain.runs import HoldKind
-from quire.ledger.ledger import Ledger, Transaction
+from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.record import hold_run
 from quire.pipeline.contexts import Contexts, LaneContext
 from quire.providers.protocol import BatchApi, HttpClient, Provider
@@ -83,9 +83,8 @@ class Vendors(NamedTuple):
 
 
 class LoopContext(NamedTuple):
-    """What the loops that look after batches work with."""
+    """What a worker's loops work with."""
 
-    ledger: Ledger
     contexts: Contexts
     vendors: Vendors
     accounts: WorkerAccounts

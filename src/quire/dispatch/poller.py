@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 
 from quire.dispatch.batch_leases import BatchLeases, LeasedBatch
 from quire.dispatch.collector import Collector
@@ -36,9 +37,7 @@ from quire.plan.batch_schedule import backoff_seconds, seconds_to_next_poll
 
 ASK_SECONDS = 60.0  # that one question may take
 MISSING_KEY_WAIT = timedelta(minutes=5)  # until a key that is missing may be back
-KEYLESS_WAIT = timedelta(
-    seconds=30
-)  # until a batch that others may have the key of is looked at again
+KEYLESS_WAIT = timedelta(seconds=30)  # until a batch that others may have the key of is tried again
 AT_PROVIDER = ("unknown", "open", "ended")
 NEW_BATCH_AGE = timedelta(minutes=2)  # in which a provider may not know its own batch yet
 TOLERATED = 4  # failures in a row of such a kind
@@ -48,18 +47,9 @@ PERSON_WAIT = timedelta(hours=1)  # until somebody may have looked
 class Poller:
     """Looks after what one ledger has at providers."""
 
-    def __init__(
-        self,
-        context: LoopContext,
-        leases: BatchLeases,
-    ) -> None:
+    def __init__(self, context: LoopContext, leases: BatchLeases) -> None:
         """Start with nothing in memory: everything is in the ledger."""
-        self._ledger = context.ledger
-        self._contexts = context.contexts
-        self._vendors = context.vendors
-        self._accounts = context.accounts
-        self._runtime = context.runtime
-        self._thread = context.thread
+        self._contexts, self._vendors, self._accounts, self._runtime, self._thread = context
         self._leases = leases
         self._collector = Collector(context)
         self._single: set[BatchId] = set()  # batches that were made once, as far as lists show
@@ -70,26 +60,24 @@ class Poller:
         """Take what is due in hand; returns how much that is."""
         if not self._leases.free_slots:
             return 0
-        due = await self._thread.run(self._lease_due, worker, now)
+        due = await self._thread.transact(self._lease_due, worker, now)
         for batch in due:
             self._leases.start_work(group, batch.batch, worker, self._process(batch))
         return len(due)
 
-    def _lease_due(self, worker: WorkerId, now: datetime) -> list[LeasedBatch]:
+    def _lease_due(self, tx: Transaction, worker: WorkerId, now: datetime) -> list[LeasedBatch]:
         ready: list[LeasedBatch] = []
-        with self._ledger.transaction() as tx:
-            self._keyless = {batch_id: at for batch_id, at in self._keyless.items() if at > now}
-            for batch in tx.batches.due_batches(now, self._leases.free_slots + len(self._keyless)):
-                if self._leases.has_batch(batch.id) or batch.id in self._keyless:
-                    continue
-                if batch.state == "submitting":
-                    recover_submission(tx, batch, now)
-                    continue
-                leased = self._leased_batch(tx, batch, now)
-                if leased is None:
-                    continue
-                if tx.batches.lease_batch(batch.id, worker, now + self._leases.lease, now):
-                    ready.append(leased)
+        until = now + self._leases.lease
+        self._keyless = {batch_id: at for batch_id, at in self._keyless.items() if at > now}
+        for batch in tx.batches.due_batches(now, self._leases.free_slots + len(self._keyless)):
+            if self._leases.has_batch(batch.id) or batch.id in self._keyless:
+                continue
+            if batch.state == "submitting":
+                recover_submission(tx, batch, now)
+                continue
+            leased = self._leased_batch(tx, batch, now)
+            if leased is not None and tx.batches.lease_batch(batch.id, worker, until, now):
+                ready.append(leased)
         return ready
 
     def _leased_batch(self, tx: Transaction, batch: Batch, now: datetime) -> LeasedBatch | None:
@@ -115,14 +103,8 @@ class Poller:
                 await self._reconcile(leased)
             else:
                 await self._poll_status(leased)
-        except ProviderError as error:
-            await self._thread.run(self._postpone, leased, error)
-        except TimeoutError:
-            late = ProviderError("the provider did not answer in time", remedy=Remedy.RETRY)
-            await self._thread.run(self._postpone, leased, late)
         except Exception as error:  # noqa: BLE001 - whatever a vendor's code raises, the batch stays ours
-            failure = ProviderError(describe_error(error), remedy=Remedy.RETRY)
-            await self._thread.run(self._postpone, leased, failure)
+            await self._thread.transact(self._postpone, leased, _failure(error))
 
     async def _poll_status(self, leased: LeasedBatch) -> None:
         batch, batch_api = leased.batch, leased.batch_api
@@ -131,12 +113,10 @@ class Poller:
                 await self._cancel(leased)
             status = await batch_api.poll(self._vendors.http(), leased.account, batch.ref)
         self._runtime.reach("after_poll")
-        ended = await self._thread.run(self._note_status, leased, status)
+        ended = await self._thread.transact(self._note_status, leased, status)
         if ended is not None:
             self._runtime.reach("after_end")
-            await self._collector.collect(
-                leased._replace(batch=ended), status, self._vendors.http()
-            )
+            await self._collector.collect(leased._replace(batch=ended), status)
             await self._discard(leased)
         await self._cancel_duplicates(leased, status)
 
@@ -144,7 +124,8 @@ class Poller:
         """Ask for its end; where that cannot be asked for, its rows still come home."""
         with suppress(ProviderError):
             await leased.batch_api.cancel(self._vendors.http(), leased.account, leased.batch.ref)
-            await self._thread.run(self._note_cancel, leased)
+            now, batch = self._runtime.now(), leased.batch.id
+            await self._thread.transact(lambda tx: tx.batches.note_cancel_sent(batch, now))
 
     async def _discard(self, leased: LeasedBatch) -> None:
         """Leave no prompts behind at the provider, as far as that can be."""
@@ -158,20 +139,17 @@ class Poller:
         """Look for a batch that may have been made; nothing is sent again before that is known."""
         batch, rules = leased.batch, leased.batch_api.rules
         if rules.lookup is BatchLookup.NONE:
-            await self._thread.run(self._leave_to_person, leased)
+            await self._thread.transact(self._leave_to_person, leased)
             return
-        query = await self._thread.run(self._batch_query, leased)
+        query, http = await self._thread.read(partial(self._query, leased)), self._vendors.http()
         async with asyncio.timeout(CREATE_SECONDS):
-            match = await leased.batch_api.find(self._vendors.http(), leased.account, query)
+            match = await leased.batch_api.find(http, leased.account, query)
             sure = absence_certain_at(batch, self._leases.lease, CREATE_SECONDS, rules.lag)
             gone = not match.ref and not match.unsure and self._runtime.now() >= sure
             if gone and batch.input_ref:
-                await leased.batch_api.discard(
-                    self._vendors.http(), leased.account, batch.input_ref
-                )
-        await self._cancel_spares(
-            leased, await self._thread.run(self._record_match, leased, match, gone)
-        )
+                await leased.batch_api.discard(http, leased.account, batch.input_ref)
+        spares = await self._thread.transact(self._record_match, leased, match, gone)
+        await self._cancel_spares(leased, spares)
 
     async def _cancel_duplicates(self, leased: LeasedBatch, status: BatchStatus) -> None:
         """Look, once, whether a batch was made before, although no list showed that then.
@@ -184,12 +162,12 @@ class Poller:
         is_decisive = status.end is not None or (rules.lookup is BatchLookup.TAG and is_listed)
         if batch.id in self._single or rules.lookup is BatchLookup.NONE or not is_decisive:
             return
-        query = await self._thread.run(self._duplicate_query, leased)
+        query = await self._thread.read(partial(self._duplicate_query, leased))
         with suppress(ProviderError, TimeoutError):  # no answer of ours depends on it
             if query is not None:
                 async with asyncio.timeout(ASK_SECONDS):
                     match = await leased.batch_api.find(self._vendors.http(), leased.account, query)
-                spares = await self._thread.run(self._note_duplicates, leased, match)
+                spares = await self._thread.transact(self._note_duplicates, leased, match)
                 await self._cancel_spares(leased, spares)
             self._single.add(batch.id)
 
@@ -199,30 +177,29 @@ class Poller:
                 async with asyncio.timeout(ASK_SECONDS):
                     await leased.batch_api.cancel(self._vendors.http(), leased.account, spare)
 
-    def _duplicate_query(self, leased: LeasedBatch) -> BatchQuery | None:
-        with self._ledger.snapshot() as tx:
-            if not may_be_duplicate(tx, leased.batch):
-                return None
-        return self._batch_query(leased)
+    def _duplicate_query(self, leased: LeasedBatch, tx: Transaction) -> BatchQuery | None:
+        return self._query(leased, tx) if may_be_duplicate(tx, leased.batch) else None
 
-    def _note_duplicates(self, leased: LeasedBatch, match: BatchMatch) -> Sequence[str]:
+    def _note_duplicates(
+        self, tx: Transaction, leased: LeasedBatch, match: BatchMatch
+    ) -> Sequence[str]:
         """Write down what was made besides, and is to be cancelled; never the batch itself."""
         own = _last_segment(leased.batch.ref)
         spare = [ref for ref in (match.ref, *match.earlier) if ref and _last_segment(ref) != own]
-        with self._ledger.transaction() as tx:
-            note_duplicates(tx, leased.batch, spare, self._runtime.now())
+        note_duplicates(tx, leased.batch, spare, self._runtime.now())
         return spare
 
-    def _batch_query(self, leased: LeasedBatch) -> BatchQuery:
+    def _query(self, leased: LeasedBatch, tx: Transaction) -> BatchQuery:
         batch = leased.batch
-        with self._ledger.snapshot() as tx:
-            known = tx.batches.refs_of_credential(batch.credential_id)
-            retired = tx.batches.nonces_of_batch(batch.id) - {batch.nonce}
+        known = tx.batches.refs_of_credential(batch.credential_id)
+        retired = tx.batches.nonces_of_batch(batch.id) - {batch.nonce}
         began = None if retired else batch.creating_at
         since, now = began or batch.created_at, self._runtime.now()
         return BatchQuery(batch.nonce, batch.calls, batch.input_ref, since, known, retired, now)
 
-    def _record_match(self, leased: LeasedBatch, match: BatchMatch, gone: bool) -> Sequence[str]:
+    def _record_match(
+        self, tx: Transaction, leased: LeasedBatch, match: BatchMatch, gone: bool
+    ) -> Sequence[str]:
         """Write down what was found; returns what was made besides, and is to be cancelled.
 
         What an earlier submission made is adopted, once the last one is known to be nowhere: its
@@ -231,56 +208,57 @@ class Poller:
         now, batch = self._runtime.now(), leased.batch
         made = (match.ref, *match.earlier) if match.ref else match.earlier
         spare: Sequence[str] = ()
-        with self._ledger.transaction() as tx:
-            if match.ref or (gone and made):
-                if confirm_created(tx, batch, made[0], now, now):
-                    tx.holds.lift_holds(batch.run_id, [HoldKind.UNKNOWN_SUBMIT])
-                    spare = made[1:]
-                    note_duplicates(tx, batch, spare, now)
-            elif gone:
-                mark_absent(tx, batch, now)
-            else:
-                _schedule_lookup(tx, leased, match, now)
+        if match.ref or (gone and made):
+            if confirm_created(tx, batch, made[0], now, now):
+                tx.holds.lift_holds(batch.run_id, [HoldKind.UNKNOWN_SUBMIT])
+                spare = made[1:]
+                note_duplicates(tx, batch, spare, now)
+        elif gone:
+            mark_absent(tx, batch, now)
+        else:
+            _schedule_lookup(tx, leased, match, now)
         return spare
 
-    def _leave_to_person(self, leased: LeasedBatch) -> None:
-        now = self._runtime.now()
-        with self._ledger.transaction() as tx:
-            hold_unknown_batch(tx, leased.batch, now)
-            tx.batches.delay_batch(
-                leased.batch.id, now + PERSON_WAIT, "a person must look", failed=False
-            )
+    def _leave_to_person(self, tx: Transaction, leased: LeasedBatch) -> None:
+        now, batch = self._runtime.now(), leased.batch
+        hold_unknown_batch(tx, batch, now)
+        tx.batches.delay_batch(batch.id, now + PERSON_WAIT, "a person must look", failed=False)
 
-    def _note_cancel(self, leased: LeasedBatch) -> None:
-        with self._ledger.transaction() as tx:
-            tx.batches.note_cancel_sent(leased.batch.id, self._runtime.now())
-
-    def _note_status(self, leased: LeasedBatch, status: BatchStatus) -> Batch | None:
+    def _note_status(
+        self, tx: Transaction, leased: LeasedBatch, status: BatchStatus
+    ) -> Batch | None:
         """Write down how it stands; the batch as it is now, if its rows are to be collected."""
         now, batch, rules = self._runtime.now(), leased.batch, leased.batch_api.rules
         age = (now - (batch.submitted_at or now)).total_seconds()
         wait = self.poll or seconds_to_next_poll(rules.cadence, age, rules.window)
-        with self._ledger.transaction() as tx:
-            ended = note_status(tx, batch, status, now + timedelta(seconds=wait), now)
-            if ended and status.end is BatchEnd.FAILED:
-                hold_refused_batch(tx, batch, status.problem, now)
-            over = ended or (batch.state == "ended" and status.end is not None)
-            return tx.batches.get_batch(batch.id) if over else None
+        ended = note_status(tx, batch, status, now + timedelta(seconds=wait), now)
+        if ended and status.end is BatchEnd.FAILED:
+            hold_refused_batch(tx, batch, status.problem, now)
+        over = ended or (batch.state == "ended" and status.end is not None)
+        return tx.batches.get_batch(batch.id) if over else None
 
-    def _postpone(self, leased: LeasedBatch, error: ProviderError) -> None:
+    def _postpone(self, tx: Transaction, leased: LeasedBatch, error: ProviderError) -> None:
         now = self._runtime.now()
-        with self._ledger.transaction() as tx:
-            batch = tx.batches.get_batch(leased.batch.id) or leased.batch
-            if batch.state not in AT_PROVIDER:  # another worker brought it home meanwhile
-                return
-            back_off_poll(tx, batch, str(error), error.retry_after, now)
-            if error.remedy is Remedy.FIX_ACCOUNT and not _is_transient(batch, error, now):
-                # only this key may ask, so that no other takes over
-                detail = (
-                    f"batch {batch.id}: {error}; mend that, then `quire resume {batch.run_id}`;"
-                    f" if it is gone for good: `quire batches adopt {batch.id} --absent`"
-                )
-                hold_run(tx, batch.run_id, HoldKind.CREDENTIAL, detail, now)
+        batch = tx.batches.get_batch(leased.batch.id) or leased.batch
+        if batch.state not in AT_PROVIDER:  # another worker brought it home meanwhile
+            return
+        back_off_poll(tx, batch, str(error), error.retry_after, now)
+        if error.remedy is Remedy.FIX_ACCOUNT and not _is_transient(batch, error, now):
+            # only this key may ask, so that no other takes over
+            detail = (
+                f"batch {batch.id}: {error}; mend that, then `quire resume {batch.run_id}`;"
+                f" if it is gone for good: `quire batches adopt {batch.id} --absent`"
+            )
+            hold_run(tx, batch.run_id, HoldKind.CREDENTIAL, detail, now)
+
+
+def _failure(error: Exception) -> ProviderError:
+    """Why the provider did not say how a batch stands."""
+    if isinstance(error, ProviderError):
+        return error
+    late = isinstance(error, TimeoutError)
+    reason = "the provider did not answer in time" if late else describe_error(error)
+    return ProviderError(reason, remedy=Remedy.RETRY)
 
 
 def _last_segment(ref: str) -> str:

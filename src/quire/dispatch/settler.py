@@ -4,9 +4,8 @@ from collections.abc import Set
 from datetime import datetime
 
 from quire.dispatch.courier import lanes_of_run
-from quire.dispatch.loop_context import Vendors
+from quire.dispatch.loop_context import LoopContext
 from quire.dispatch.response_decoder import BatchLine, build_answer, decode_response
-from quire.dispatch.runtime import LedgerThread, Runtime
 from quire.domain.accounts import Account, Secret
 from quire.domain.batches import RowEnd, parse_custom_id
 from quire.domain.errors import Undecodable
@@ -14,70 +13,52 @@ from quire.domain.ids import AttemptId, RunId
 from quire.domain.pricing import price_call
 from quire.domain.requests import Answer
 from quire.domain.runs import HoldKind
-from quire.ledger.ledger import Ledger, Transaction
+from quire.ledger.ledger import Transaction
 from quire.pipeline.answers.settle import settle
 from quire.pipeline.batches.collect import KeptLine, collect_kept_lines
 from quire.pipeline.calls.prepare import prepare
 from quire.pipeline.calls.record import record_redecoded_answer
-from quire.pipeline.contexts import Contexts, LaneContext
+from quire.pipeline.contexts import LaneContext
 from quire.providers.protocol import BatchApi
 
 
 class Settler:
     """Turns one ledger's answers into results."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        contexts: Contexts,
-        runtime: Runtime,
-        thread: LedgerThread,
-        vendors: Vendors,
-    ) -> None:
+    def __init__(self, context: LoopContext) -> None:
         """Use the worker's ledger and thread."""
-        self._ledger = ledger
-        self._contexts = contexts
-        self._runtime = runtime
-        self._thread = thread
-        self._vendors = vendors
+        self._contexts, self._vendors, _, self._runtime, self._thread = context
         self.only: RunId | None = None  # for whom calls are packed; None = for every run
 
     async def step(self, now: datetime, *, packing: bool = True) -> int:
         """Judge one group of answers and refill the queues; returns how much was done."""
         self._runtime.reach("before_settle")
-        moved = await self._thread.run(self._settle, now, packing)
+        moved = await self._thread.transact(self._settle, now, packing)
         if moved:
             self._runtime.reach("after_settle")
         return moved
 
     async def decode_again(self) -> int:
         """Try newer decoders on what older ones could not read; returns how many runs gained."""
-        return await self._thread.run(self._decode_again)
+        return await self._thread.transact(self._decode_again)
 
-    def _settle(self, now: datetime, packing: bool) -> int:
+    def _settle(self, tx: Transaction, now: datetime, packing: bool) -> int:
         """One transaction for both: the ledger syncs to disk once."""
-        with self._ledger.transaction() as tx:
-            moved = settle(tx, self._contexts, now)
-            lanes = lanes_of_run(tx.requests.open_lanes(now), self.only) if packing else []
-            for lane in [item for item in lanes if item.serves]:
-                moved += prepare(tx, self._contexts, self._contexts.of_lane(tx, lane), now)
+        moved = settle(tx, self._contexts, now)
+        lanes = lanes_of_run(tx.requests.open_lanes(now), self.only) if packing else []
+        for lane in [item for item in lanes if item.serves]:
+            moved += prepare(tx, self._contexts, self._contexts.of_lane(tx, lane), now)
         return moved
 
-    def _decode_again(self) -> int:
-        with self._ledger.transaction() as tx:
-            helped = self._decode_responses(tx)
-            lines = self._decode_lines(tx)
-            helped |= set(lines)
-            doubtful = {run for run, whole in lines.items() if not whole}
-            for run in (
-                helped
-                - doubtful
-                - {response.run_id for response in tx.attempts.undecoded_responses()}
-            ):
-                if not tx.batch_views.has_unreadable_lines(
-                    run
-                ):  # of which only a person can make something
-                    tx.holds.lift_holds(run, [HoldKind.UNDECODABLE])
+    def _decode_again(self, tx: Transaction) -> int:
+        helped = self._decode_responses(tx)
+        lines = self._decode_lines(tx)
+        helped |= set(lines)
+        doubtful = {run for run, whole in lines.items() if not whole}
+        doubtful |= {response.run_id for response in tx.attempts.undecoded_responses()}
+        for run in helped - doubtful:
+            if not tx.batch_views.has_unreadable_lines(run):  # those are a person's to look at
+                tx.holds.lift_holds(run, [HoldKind.UNDECODABLE])
         return len(helped)
 
     def _decode_responses(self, tx: Transaction) -> set[RunId]:
@@ -101,9 +82,8 @@ class Settler:
     def _decode_lines(self, tx: Transaction) -> dict[RunId, bool]:
         """Read lines that named no call; returns the runs that gained, and if nothing is left."""
         whole: dict[RunId, bool] = {}
-        for batch in filter(
-            None, map(tx.batches.get_batch, tx.batch_views.batches_with_unreadable_lines())
-        ):
+        doubtful = tx.batch_views.batches_with_unreadable_lines()
+        for batch in filter(None, map(tx.batches.get_batch, doubtful)):
             context = self._contexts.of_batch(tx, batch)
             batch_api = self._vendors.batch_api(context.provider)
             if batch_api is None:

@@ -21,7 +21,7 @@ from quire.domain.requests import Call
 from quire.domain.runs import BATCH, Lane
 from quire.ledger.ledger import Transaction
 from quire.pipeline.batches.collect import hold_refused_batch
-from quire.pipeline.batches.draft import DraftResult, DraftTerms, fill_draft
+from quire.pipeline.batches.draft import DraftTerms, fill_draft
 from quire.pipeline.batches.submit import (
     confirm_created,
     is_current_submission,
@@ -85,18 +85,9 @@ BUSY_KEY_WAIT = timedelta(seconds=2)  # until the key's other create is settled,
 class Submitter:
     """Turns one ledger's queues into batches."""
 
-    def __init__(
-        self,
-        context: LoopContext,
-        leases: BatchLeases,
-    ) -> None:
+    def __init__(self, context: LoopContext, leases: BatchLeases) -> None:
         """Start with nothing gathered."""
-        self._ledger = context.ledger
-        self._contexts = context.contexts
-        self._vendors = context.vendors
-        self._accounts = context.accounts
-        self._runtime = context.runtime
-        self._thread = context.thread
+        self._contexts, self._vendors, self._accounts, self._runtime, self._thread = context
         self._leases = leases
         self._waiting: dict[LaneId, datetime] = {}  # since when a queue has not been empty
         self._folder = ""  # where calls are written on their way
@@ -105,7 +96,7 @@ class Submitter:
 
     async def step(self, group: asyncio.TaskGroup, worker: WorkerId, now: datetime) -> int:
         """Gather, and begin to submit what is worth it; returns how much was done."""
-        moved, ready = await self._thread.run(self._gather, worker, now)
+        moved, ready = await self._thread.transact(self._gather, worker, now)
         if ready or moved:
             self._runtime.reach("after_draft")
         for batch in ready:
@@ -118,42 +109,40 @@ class Submitter:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = ""
 
-    def _gather(self, worker: WorkerId, now: datetime) -> tuple[int, list[LeasedBatch]]:
-        moved, ready = 0, []
-        with self._ledger.transaction() as tx:
-            lanes = lanes_of_run(tx.requests.open_lanes(now), self.only)
-            for lane in [item for item in lanes if item.route == BATCH]:
-                drafting, leased = self._draft(tx, lane, worker, now)
-                moved += drafting.moved
-                ready += leased
-        return moved, ready
+    def _gather(
+        self, tx: Transaction, worker: WorkerId, now: datetime
+    ) -> tuple[int, list[LeasedBatch]]:
+        lanes = lanes_of_run(tx.requests.open_lanes(now), self.only)
+        drafts = [self._draft(tx, lane, worker, now) for lane in lanes if lane.route == BATCH]
+        return sum(moved for moved, _ in drafts), [batch for _, batch in drafts if batch]
 
     def _draft(
         self, tx: Transaction, lane: Lane, worker: WorkerId, now: datetime
-    ) -> tuple[DraftResult, list[LeasedBatch]]:
+    ) -> tuple[int, LeasedBatch | None]:
+        """Fill a lane's draft: how many calls moved, and the batch if it is to be submitted now."""
         context = self._contexts.of_lane(tx, lane)
         batch_api = self._vendors.batch_api(context.provider)
         if batch_api is None:
-            return DraftResult(moved=send_directly(tx, lane)), []
+            return send_directly(tx, lane), None
         account = self._accounts.choose(tx, context, now)
         if account is None:
-            return DraftResult(), []
+            return 0, None
         since = self._waiting.setdefault(lane.id, now)
-        gathering = DraftTerms(batch_api.rules, account.id, (now - since).total_seconds())
-        drafting = fill_draft(tx, self._contexts, lane, gathering, now)
-        if not drafting.waiting:
+        terms = DraftTerms(batch_api.rules, account.id, (now - since).total_seconds())
+        draft, moved, waiting = fill_draft(tx, self._contexts, lane, terms, now)
+        if not waiting:
             self._waiting.pop(lane.id, None)
-        if drafting.ready is None or not self._leases.free_slots:
-            return drafting, []
-        if not tx.batches.lease_batch(drafting.ready, worker, now + self._leases.lease, now):
-            return drafting, []
-        batch = record_intent(tx, drafting.ready, account.id, self._runtime.nonce(), now)
+        if draft is None or not self._leases.free_slots:
+            return moved, None
+        if not tx.batches.lease_batch(draft, worker, now + self._leases.lease, now):
+            return moved, None
+        batch = record_intent(tx, draft, account.id, self._runtime.nonce(), now)
         if batch is None:
             waits = "another batch of the same key is not known to be made or not yet"
-            tx.batches.delay_batch(drafting.ready, now + BUSY_KEY_WAIT, waits, failed=False)
-            tx.batches.end_batch_lease(drafting.ready, worker)
-            return drafting, []
-        return drafting, [LeasedBatch(batch, context, account, batch_api)]
+            tx.batches.delay_batch(draft, now + BUSY_KEY_WAIT, waits, failed=False)
+            tx.batches.end_batch_lease(draft, worker)
+            return moved, None
+        return moved, LeasedBatch(batch, context, account, batch_api)
 
     async def _submit(self, leased: LeasedBatch) -> None:
         """Take a batch to its provider; whatever happens on the way is written down."""
@@ -166,10 +155,10 @@ class Submitter:
             remedy = Remedy.LOST  # from here on the provider may have made it
             await self._create(leased, *prepared)
         except ProviderError as error:
-            await self._thread.run(self._apply_remedy, leased, error)
+            await self._thread.transact(self._apply_remedy, leased, error)
         except (Exception, asyncio.CancelledError) as error:
             failure = ProviderError(_describe_failure(error), remedy=remedy)
-            await asyncio.shield(self._thread.run(self._apply_remedy, leased, failure))
+            await asyncio.shield(self._thread.transact(self._apply_remedy, leased, failure))
             if isinstance(error, asyncio.CancelledError):
                 raise
         finally:
@@ -181,16 +170,15 @@ class Submitter:
         if spool is None:
             return None  # somebody took over
         if not spool.rows:  # all that it was about moved on
-            await self._thread.run(self._give_up, leased)
+            await self._thread.transact(self._give_up, leased)
             return None
         submission = _submission(leased, spool)
+        http = self._vendors.http()
         async with asyncio.timeout(SUBMIT_SECONDS):
-            input_ref = await leased.batch_api.upload(
-                self._vendors.http(), leased.account, submission
-            )
+            input_ref = await leased.batch_api.upload(http, leased.account, submission)
         self._runtime.reach("after_upload")
         began = self._runtime.now()
-        if not await self._thread.run(self._mark_creating, leased, spool, input_ref):
+        if not await self._thread.transact(self._mark_creating, leased, spool, input_ref):
             return None  # somebody took over
         self._runtime.reach("before_create")
         if self._runtime.now() - began > self._leases.lease:  # stopped here: others may go on
@@ -203,7 +191,7 @@ class Submitter:
         async with asyncio.timeout(SUBMIT_SECONDS):
             ref = await leased.batch_api.create(http, leased.account, submission, input_ref)
         self._runtime.reach("after_create")
-        if not await self._thread.run(self._confirm, leased, ref):  # others went on without us
+        if not await self._thread.transact(self._confirm, leased, ref):  # others went on without us
             await leased.batch_api.cancel(http, leased.account, ref)
         self._runtime.reach("after_confirm")
 
@@ -211,7 +199,7 @@ class Submitter:
         spool = Spool(self._path(leased), leased.batch_api, leased.account, leased.batch.nonce)
         after = AttemptId(0)
         while not spool.full:
-            last = await self._thread.run(self._write_part, leased, spool, after)
+            last = await self._thread.transact(self._write_part, leased, spool, after)
             if last is None:
                 return None
             if not last:
@@ -220,52 +208,48 @@ class Submitter:
         self._runtime.reach("after_spool")
         return spool
 
-    def _write_part(self, leased: LeasedBatch, spool: Spool, after: AttemptId) -> AttemptId | None:
-        now = self._runtime.now()
-        with self._ledger.transaction() as tx:
-            if not is_current_submission(
-                tx, leased.batch
-            ):  # what is in it is not ours to leave behind
-                return None
-            part = next_part(tx, leased.context, leased.batch.id, after, now)
-            spool.write(part.calls)
-            if spool.full:
-                requeue_rest(tx, leased.batch.id, spool.last, now)
+    def _write_part(
+        self, tx: Transaction, leased: LeasedBatch, spool: Spool, after: AttemptId
+    ) -> AttemptId | None:
+        now, batch = self._runtime.now(), leased.batch
+        if not is_current_submission(tx, batch):  # what is in it is not ours to leave behind
+            return None
+        part = next_part(tx, leased.context, batch.id, after, now)
+        spool.write(part.calls)
+        if spool.full:
+            requeue_rest(tx, batch.id, spool.last, now)
         return part.last
 
-    def _give_up(self, leased: LeasedBatch) -> None:
-        with self._ledger.transaction() as tx:
-            if return_to_draft(
-                tx, leased.batch, "nothing in it is owed any more", self._runtime.now()
-            ):
-                tx.batches.move_batch("abandon", leased.batch.id, ["draft"])
-
-    def _mark_creating(self, leased: LeasedBatch, spool: Spool, input_ref: str) -> bool:
+    def _give_up(self, tx: Transaction, leased: LeasedBatch) -> None:
         now, batch = self._runtime.now(), leased.batch
-        with self._ledger.transaction() as tx:
-            return tx.batches.mark_batch_creating(batch, input_ref, spool.rows, spool.size, now)
+        if return_to_draft(tx, batch, "nothing in it is owed any more", now):
+            tx.batches.move_batch("abandon", batch.id, ["draft"])
 
-    def _confirm(self, leased: LeasedBatch, ref: str) -> bool:
+    def _mark_creating(
+        self, tx: Transaction, leased: LeasedBatch, spool: Spool, input_ref: str
+    ) -> bool:
+        now, batch = self._runtime.now(), leased.batch
+        return tx.batches.mark_batch_creating(batch, input_ref, spool.rows, spool.size, now)
+
+    def _confirm(self, tx: Transaction, leased: LeasedBatch, ref: str) -> bool:
         now, rules = self._runtime.now(), leased.batch_api.rules
         wait = self.poll or seconds_to_next_poll(rules.cadence, 0, rules.window)
-        with self._ledger.transaction() as tx:
-            if confirm_created(tx, leased.batch, ref, now + timedelta(seconds=wait), now):
-                return True
-            note_duplicates(tx, leased.batch, [ref], now)
+        if confirm_created(tx, leased.batch, ref, now + timedelta(seconds=wait), now):
+            return True
+        note_duplicates(tx, leased.batch, [ref], now)
         return False
 
-    def _apply_remedy(self, leased: LeasedBatch, error: ProviderError) -> None:
+    def _apply_remedy(self, tx: Transaction, leased: LeasedBatch, error: ProviderError) -> None:
         """Apply the remedy of a submission that came to nothing, or may have."""
         now, batch = self._runtime.now(), leased.batch
         self._accounts.forget()
-        with self._ledger.transaction() as tx:
-            if error.remedy is Remedy.LOST:
-                mark_unknown(tx, batch, str(error), now)
-            elif return_to_draft(tx, batch, str(error), now, error.retry_after):
-                if error.remedy is Remedy.FIX_ACCOUNT:
-                    mark_key_or_hold(tx, batch.run_id, error, leased.account, now)
-                elif error.remedy in (Remedy.FIX_REQUEST, Remedy.SPLIT):
-                    hold_refused_batch(tx, batch, str(error), now)
+        if error.remedy is Remedy.LOST:
+            mark_unknown(tx, batch, str(error), now)
+        elif return_to_draft(tx, batch, str(error), now, error.retry_after):
+            if error.remedy is Remedy.FIX_ACCOUNT:
+                mark_key_or_hold(tx, batch.run_id, error, leased.account, now)
+            elif error.remedy in (Remedy.FIX_REQUEST, Remedy.SPLIT):
+                hold_refused_batch(tx, batch, str(error), now)
 
     def _path(self, leased: LeasedBatch) -> Path:
         if not self._folder:

@@ -4,90 +4,67 @@ import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from quire.dispatch.runtime import LedgerThread, Runtime, host_name, is_process_alive
+from quire.dispatch.loop_context import LoopContext
+from quire.dispatch.runtime import host_name, is_process_alive
 from quire.domain.ids import AttemptId, RunId, WorkerId
 from quire.domain.version import VERSION
-from quire.ledger.ledger import Ledger, Transaction
+from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.record import lose_attempts, reclaim_expired_leases, requeue_never_sent
-from quire.pipeline.contexts import Contexts
 from quire.pipeline.stages.advance import advance
 
 
 class Sweeper:
     """Keeps one worker alive in the ledger, and the ledger free of stalls."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        contexts: Contexts,
-        runtime: Runtime,
-        thread: LedgerThread,
-        lease: float,
-    ) -> None:
+    def __init__(self, context: LoopContext, lease: timedelta) -> None:
         """Start unregistered."""
-        self._ledger = ledger
-        self._contexts = contexts
-        self._runtime = runtime
-        self._thread = thread
-        self._lease = timedelta(seconds=lease)
+        self._contexts, _, _, self._runtime, self._thread = context
+        self._lease = lease
         self._host = host_name()
         self._beat_at = datetime.min.replace(tzinfo=UTC)  # of the beat that holds now
-        self._next_beat: datetime | None = None
         self.worker = WorkerId(0)
         self.serves: RunId | None = None  # the only run that this worker spends for
 
     async def register(self, now: datetime) -> None:
         """Register, and take over at once from workers of this host that have died."""
-        await self._thread.run(self._register, now)
+        await self._keep_alive(lambda attempt: False, now)
         self._runtime.reach("after_start")
 
     async def step(self, now: datetime, has_call: Callable[[AttemptId], bool]) -> int:
         """Keep the lease, rescue, expand, close; returns how much moved."""
-        beaten = self._next_beat is not None and now < self._next_beat
-        if not beaten or now < self._beat_at:  # the clock may have been set back
-            await self._thread.run(self._keep_alive, has_call, now)
-        moved = await self._thread.run(self._advance, now)
+        # the clock may have been set back
+        if not self._beat_at <= now < self._beat_at + self._lease / 3:
+            await self._thread.run(self._thread.ledger.check_version)
+            await self._keep_alive(has_call, now)
+        expanded, ended = await self._thread.transact(advance, self._contexts, now)
+        moved = expanded + len(ended)
         if moved:
             self._runtime.reach("after_expand")
         return moved
 
     async def sign_off(self, now: datetime) -> int:
         """Sign off; what is still out is lost, and goes again. Returns how many calls that are."""
-        return await self._thread.run(self._sign_off, now)
+        return await self._thread.transact(self._sign_off, now)
 
-    def _register(self, now: datetime) -> None:
-        with self._ledger.transaction() as tx:
-            self.worker = tx.workers.add_worker(self._host, os.getpid(), VERSION, now, self.serves)
-            reclaim_expired_leases(tx, self._lease, now, self._dead_workers(tx))
-        self._beat_at, self._next_beat = now, now + self._lease / 3
+    async def _keep_alive(self, has_call: Callable[[AttemptId], bool], now: datetime) -> None:
+        self.worker = await self._thread.transact(self._beat, has_call, now)
+        self._beat_at = now
 
-    def _keep_alive(self, has_call: Callable[[AttemptId], bool], now: datetime) -> None:
-        self._ledger.check_version()
-        with self._ledger.transaction() as tx:
-            if not tx.workers.beat_worker(self.worker, now):  # declared dead while we were stuck
-                self.worker = tx.workers.add_worker(
-                    self._host, os.getpid(), VERSION, now, self.serves
-                )
-            mine = tx.attempts.open_attempts_of_workers([self.worker])
-            requeue_never_sent(tx, [row for row in mine if not has_call(row.id)], now)
-            reclaim_expired_leases(tx, self._lease, now, self._dead_workers(tx))
-        self._beat_at, self._next_beat = now, now + self._lease / 3
+    def _beat(
+        self, tx: Transaction, has_call: Callable[[AttemptId], bool], now: datetime
+    ) -> WorkerId:
+        worker = self.worker
+        if not tx.workers.beat_worker(worker, now):  # new, or declared dead while we were stuck
+            worker = tx.workers.add_worker(self._host, os.getpid(), VERSION, now, self.serves)
+        mine = tx.attempts.open_attempts_of_workers([worker])
+        requeue_never_sent(tx, [row for row in mine if not has_call(row.id)], now)
+        reclaim_expired_leases(tx, self._lease, now, dead_neighbours(tx, self._host))
+        return worker
 
-    def _dead_workers(self, tx: Transaction) -> list[WorkerId]:
-        return dead_neighbours(tx, self._host)
-
-    def _advance(self, now: datetime) -> int:
-        with self._ledger.transaction() as tx:
-            advanced = advance(tx, self._contexts, now)
-        return advanced.expanded + len(advanced.ended)
-
-    def _sign_off(self, now: datetime) -> int:
-        with self._ledger.transaction() as tx:
-            lost = lose_attempts(
-                tx, tx.attempts.open_attempts_of_workers([self.worker]), "interrupted", now
-            )
-            tx.workers.end_workers([self.worker], now)
-        return lost
+    def _sign_off(self, tx: Transaction, now: datetime) -> int:
+        mine = tx.attempts.open_attempts_of_workers([self.worker])
+        tx.workers.end_workers([self.worker], now)
+        return lose_attempts(tx, mine, "interrupted", now)
 
 
 def dead_neighbours(tx: Transaction, host: str) -> list[WorkerId]:

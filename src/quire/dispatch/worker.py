@@ -60,14 +60,14 @@ class Worker:
         self._settings = settings
         self._tell = tell
         self._thread = LedgerThread(ledger)
-        contexts = self.contexts = Contexts()
-        provider = vendors.provider
-        self.courier = Courier(ledger, contexts, provider, accounts, runtime, self._thread)
+        self.contexts = Contexts()
+        context = LoopContext(self.contexts, vendors, accounts, runtime, self._thread)
+        lease = timedelta(seconds=settings.lease)
+        self.courier = Courier(context)
         self.courier.tell = tell
-        self.settler = Settler(ledger, contexts, runtime, self._thread, vendors)
-        self.sweeper = Sweeper(ledger, contexts, runtime, self._thread, settings.lease)
-        context = LoopContext(ledger, contexts, vendors, accounts, runtime, self._thread)
-        self.batch_leases = BatchLeases(ledger, self._thread, timedelta(seconds=settings.lease))
+        self.settler = Settler(context)
+        self.sweeper = Sweeper(context, lease)
+        self.batch_leases = BatchLeases(self._thread, lease)
         self.batch_leases.done = self.courier.returned  # whatever comes back, a rest is over
         self.submitter = Submitter(context, self.batch_leases)
         self.poller = Poller(context, self.batch_leases)
