@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quire.domain.errors import LedgerError, NewerLedger
-from quire.domain.ids import WorkspaceId
+from quire.domain.ids import RunId, WorkspaceId
 from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.ledger.statements import migrations
@@ -102,19 +102,24 @@ def test_holds_outlast_the_migration_that_knows_more_reasons(
         name: {no: text for no, text in record.items() if no < 9} for name, record in known.items()
     }
     monkeypatch.setattr("quire.ledger.ledger.migrations", old.__getitem__)
-    ledger = open_ledger(bare_url)
-    place = new_run(ledger)
-    with ledger.transaction() as tx:
-        tx.holds.add_hold(place.run, HoldKind.USER, "paused", NOW)
-    ledger.close()
+    open_ledger(bare_url).close()
+    raw = Raw(bare_url)
+    raw.rows(
+        "INSERT INTO runs (workspace_id, run_key, recipe, model, policy, state, created_at)"
+        " VALUES ('local', :key, '{}', '{}', '{}', 'running', 1)",
+        key=b"key",
+    )
+    run = RunId(raw.one("SELECT id FROM runs"))
+    raw.rows("INSERT INTO holds VALUES (:run, 'user', 'paused', 1)", run=run)
+    raw.close()
     monkeypatch.undo()
 
     ledger = open_ledger(bare_url)
 
     with ledger.transaction() as tx:
-        assert tx.holds.add_hold(place.run, HoldKind.PLUGIN, "broken", NOW)
-        assert not tx.holds.add_hold(place.run, HoldKind.USER, "paused", NOW)  # once is enough
-        kinds = [hold.kind for hold in tx.holds.holds_of_run(place.run)]
+        assert tx.holds.add_hold(run, HoldKind.PLUGIN, "broken", NOW)
+        assert not tx.holds.add_hold(run, HoldKind.USER, "paused", NOW)  # once is enough
+        kinds = [hold.kind for hold in tx.holds.holds_of_run(run)]
     assert kinds == [HoldKind.PLUGIN, HoldKind.USER]
     ledger.close()
 

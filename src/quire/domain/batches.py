@@ -168,6 +168,8 @@ class Batch:
     cancel_sent_at: datetime | None
     next_at: datetime  # when the next thing is to be done about it
     lease_until: datetime  # somebody does it now
+    absent_at: datetime | None = None  # it was taken for never made, and submitted again
+    duplicate_found_at: datetime | None = None  # it had been made more than once after all
 
 
 class DraftedCall(NamedTuple):

@@ -93,6 +93,14 @@ class Batches:
         )
         self._change("grow_batch", id=batch, calls=len(attempts), tokens=tokens, size=size)
 
+    def mark_batch_absent(self, batch: BatchId, now: datetime) -> None:
+        """Remember that it was taken for never made."""
+        self._change("mark_batch_absent", id=batch, now=to_micros(now))
+
+    def mark_duplicate_found(self, batch: BatchId, now: datetime) -> None:
+        """Remember that it was found to have been made more than once."""
+        self._change("mark_duplicate_found", id=batch, now=to_micros(now))
+
     def submit_batch(
         self, batch: BatchId, nonce: str, credential: CredentialId | None, now: datetime
     ) -> None:
@@ -298,4 +306,6 @@ def _to_batch(row: Row) -> Batch:
         cancel_sent_at=from_micros_or_none(row[19]),
         next_at=from_micros(row[20]),
         lease_until=from_micros(row[21]),
+        absent_at=from_micros_or_none(row[22]),
+        duplicate_found_at=from_micros_or_none(row[23]),
     )

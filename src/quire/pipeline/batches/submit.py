@@ -20,7 +20,6 @@ from quire.pipeline.contexts import LaneContext
 from quire.plan.batch_schedule import backoff_seconds
 
 CHUNK = 1000
-HISTORY = 10_000  # events of a run that are looked through
 RECONCILE_INTERVAL = timedelta(seconds=30)  # between two looks for a batch that may have been made
 
 
@@ -114,6 +113,8 @@ def confirm_created(
 
 def note_duplicates(tx: Transaction, batch: Batch, refs: Sequence[str], now: datetime) -> None:
     """The provider has it more than once: the others are cancelled, at a cost nobody knows."""
+    if refs:
+        tx.batches.mark_duplicate_found(batch.id, now)
     for ref in refs:
         detail = f"batch {batch.id} was made a second time, as {ref}; that one is cancelled"
         tx.events.add_event(batch.run_id, "batch_made_twice", detail, now)
@@ -124,14 +125,10 @@ def may_be_duplicate(tx: Transaction, batch: Batch) -> bool:
 
     Every other name that it lost was refused by the provider, or never got there.
     """
-    if len(tx.batches.nonces_of_batch(batch.id)) == 1:  # nearly always: it was submitted once
+    found = tx.batches.get_batch(batch.id)
+    if found is None or found.absent_at is None or found.duplicate_found_at is not None:
         return False
-    about = [
-        event.kind
-        for event in tx.events.events_of_run(batch.run_id, HISTORY)
-        if event.detail.startswith(f"batch {batch.id} was ")
-    ]
-    return "batch_absent" in about and "batch_made_twice" not in about
+    return len(tx.batches.nonces_of_batch(batch.id)) > 1
 
 
 def return_to_draft(
@@ -173,6 +170,7 @@ def mark_absent(tx: Transaction, batch: Batch, now: datetime) -> bool:
     if found is None or found.nonce != batch.nonce or not tx.batches.move_batch("absent", batch.id):
         return False
     tx.batches.delay_batch(batch.id, now, "", failed=False)
+    tx.batches.mark_batch_absent(batch.id, now)
     tx.events.add_event(batch.run_id, "batch_absent", f"batch {batch.id} was never made", now)
     _abandon_if_run_ended(tx, batch, now)
     return True

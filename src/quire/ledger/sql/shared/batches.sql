@@ -3,19 +3,22 @@ INSERT INTO batches (workspace_id, nonce, lane_id, state, created_at) VALUES (:w
 
 -- name: get_batch
 SELECT b.id, b.nonce, b.state, b.lane_id, l.run_id, l.stage_id, l.model, b.credential_id, b.calls, b.tokens, b.size, b.input_ref, b.ref,
-    b.end_reason, b.failures, b.created_at, b.creating_at, b.submitted_at, b.cancel_asked_at, b.cancel_sent_at, b.next_at, b.lease_until
+    b.end_reason, b.failures, b.created_at, b.creating_at, b.submitted_at, b.cancel_asked_at, b.cancel_sent_at, b.next_at, b.lease_until,
+    b.absent_at, b.duplicate_found_at
 FROM batches b JOIN lanes l ON l.id = b.lane_id WHERE b.workspace_id = :workspace AND b.id = :id
 
 -- name: draft_of_lane
 SELECT b.id, b.nonce, b.state, b.lane_id, l.run_id, l.stage_id, l.model, b.credential_id, b.calls, b.tokens, b.size, b.input_ref, b.ref,
-    b.end_reason, b.failures, b.created_at, b.creating_at, b.submitted_at, b.cancel_asked_at, b.cancel_sent_at, b.next_at, b.lease_until
+    b.end_reason, b.failures, b.created_at, b.creating_at, b.submitted_at, b.cancel_asked_at, b.cancel_sent_at, b.next_at, b.lease_until,
+    b.absent_at, b.duplicate_found_at
 FROM batches b JOIN lanes l ON l.id = b.lane_id
 WHERE b.workspace_id = :workspace AND b.lane_id = :lane AND b.state = 'draft' ORDER BY b.id LIMIT 1
 
 -- name: due_batches
 -- What something is to be done about now, by nobody else.
 SELECT b.id, b.nonce, b.state, b.lane_id, l.run_id, l.stage_id, l.model, b.credential_id, b.calls, b.tokens, b.size, b.input_ref, b.ref,
-    b.end_reason, b.failures, b.created_at, b.creating_at, b.submitted_at, b.cancel_asked_at, b.cancel_sent_at, b.next_at, b.lease_until
+    b.end_reason, b.failures, b.created_at, b.creating_at, b.submitted_at, b.cancel_asked_at, b.cancel_sent_at, b.next_at, b.lease_until,
+    b.absent_at, b.duplicate_found_at
 FROM batches b JOIN lanes l ON l.id = b.lane_id
 WHERE b.workspace_id = :workspace AND b.state <> 'draft' AND b.state <> 'collected' AND b.state <> 'abandoned' AND b.next_at <= :now
   AND b.lease_until <= :now ORDER BY b.next_at LIMIT :limit
@@ -37,6 +40,13 @@ WHERE workspace_id = :workspace AND id = :id
 -- name: move_batch
 UPDATE batches SET state = :target
 WHERE workspace_id = :workspace AND id IN (:ids...) AND state = :source RETURNING id
+
+-- name: mark_batch_absent
+-- It was taken for never made: should it show after all, it was made twice.
+UPDATE batches SET absent_at = :now WHERE workspace_id = :workspace AND id = :id
+
+-- name: mark_duplicate_found
+UPDATE batches SET duplicate_found_at = :now WHERE workspace_id = :workspace AND id = :id
 
 -- name: submit_batch
 UPDATE batches SET nonce = :nonce, credential_id = :credential, input_ref = '', creating_at = NULL WHERE workspace_id = :workspace AND id = :id

@@ -1,0 +1,141 @@
+"""A ledger from before reasons were values decides as it did: what logic reads is filled in."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from quire.domain.ids import BatchId
+from quire.ledger.ledger import Ledger, open_ledger
+from quire.pipeline.batches.submit import (
+    confirm_created,
+    mark_absent,
+    mark_unknown,
+    may_be_duplicate,
+    note_duplicates,
+    record_intent,
+)
+from tests.ledger.factories import NOW, run_with_ready_tasks
+from tests.ledger.raw import Raw
+
+BEFORE = 9  # the last version that had only sentences
+ADDED = {
+    "batches": ("absent_at", "duplicate_found_at", "trouble"),
+    "holds": ("cause", "fields"),
+    "events": ("fields",),
+    "tasks": ("error_kind", "error_stage", "error_task"),
+}
+
+
+class OldLedger:
+    """A ledger that can be put back to the version before, and opened again."""
+
+    def __init__(self, url: str) -> None:
+        """Start with the newest version, in which it can be filled."""
+        self.ledger = open_ledger(url, durable=False)
+        self.raw = Raw(url)
+
+    def upgrade(self) -> Ledger:
+        """Forget what the migration adds, and let it run again."""
+        self.ledger.close()
+        for table, columns in ADDED.items():
+            for column in columns:
+                self.raw.rows(f"ALTER TABLE {table} DROP COLUMN {column}")
+        if self.raw.dialect == "sqlite":
+            self.raw.rows(f"PRAGMA user_version = {BEFORE}")
+        else:
+            self.raw.rows("DELETE FROM quire_version WHERE version > :before", before=BEFORE)
+        self.ledger = open_ledger(self.ledger.url, durable=False)
+        return self.ledger
+
+    def close(self) -> None:
+        """Let go of it."""
+        self.raw.close()
+        self.ledger.close()
+
+
+@pytest.fixture
+def old(ledger_url: str) -> Iterator[OldLedger]:
+    """A ledger on each database."""
+    made = OldLedger(ledger_url)
+    yield made
+    made.close()
+
+
+def _lose_batch(ledger: Ledger, batch: BatchId, nonce: str) -> None:
+    with ledger.transaction() as tx:
+        submitted = record_intent(tx, batch, None, nonce, NOW)
+        assert submitted
+        assert mark_unknown(tx, submitted, "nobody knows", NOW)
+
+
+def _declare_absent(ledger: Ledger, batch: BatchId) -> None:
+    with ledger.transaction() as tx:
+        found = tx.batches.get_batch(batch)
+        assert found
+        assert mark_absent(tx, found, NOW)
+
+
+def _is_suspect(ledger: Ledger, batch: BatchId) -> bool:
+    with ledger.snapshot() as tx:
+        found = tx.batches.get_batch(batch)
+        assert found
+        return may_be_duplicate(tx, found)
+
+
+def _new_draft(ledger: Ledger, name: str = "a.txt") -> BatchId:
+    place = run_with_ready_tasks(ledger, ["one"], name)
+    with ledger.transaction() as tx:
+        return tx.batches.add_batch(place.lane, NOW)
+
+
+def test_an_unknown_batch_declared_absent_before_the_migration_is_still_suspect(
+    old: OldLedger,
+) -> None:
+    batch, other = _new_draft(old.ledger), _new_draft(old.ledger, "b.txt")
+    _lose_batch(old.ledger, batch, "qfirst")
+    _declare_absent(old.ledger, batch)
+    _lose_batch(old.ledger, batch, "qsecond")
+    told = "SELECT detail FROM events WHERE kind = 'batch_absent'"
+    assert old.raw.rows(told) == [(f"batch {batch} was never made",)]
+
+    ledger = old.upgrade()
+
+    assert _is_suspect(ledger, batch)
+    assert not _is_suspect(ledger, other)
+
+
+def test_a_batch_submitted_again_only_after_the_migration_is_suspect_too(old: OldLedger) -> None:
+    batch = _new_draft(old.ledger)
+    _lose_batch(old.ledger, batch, "qfirst")
+    _declare_absent(old.ledger, batch)
+
+    ledger = old.upgrade()
+    assert not _is_suspect(ledger, batch)  # it has one name: nothing of it can be there twice
+
+    _lose_batch(ledger, batch, "qsecond")
+    assert _is_suspect(ledger, batch)
+
+
+def test_a_batch_whose_double_was_found_before_the_migration_is_not_looked_for_again(
+    old: OldLedger,
+) -> None:
+    batch = _new_draft(old.ledger)
+    _lose_batch(old.ledger, batch, "qfirst")
+    _declare_absent(old.ledger, batch)
+    _lose_batch(old.ledger, batch, "qsecond")
+    with old.ledger.transaction() as tx:
+        found = tx.batches.get_batch(batch)
+        assert found
+        assert confirm_created(tx, found, "ref", NOW, NOW)
+        note_duplicates(tx, found, ["other"], NOW)
+
+    assert not _is_suspect(old.upgrade(), batch)
+
+
+def test_a_batch_refused_and_submitted_again_is_not_suspect(old: OldLedger) -> None:
+    batch = _new_draft(old.ledger)
+    with old.ledger.transaction() as tx:
+        tx.batches.submit_batch(batch, "qfirst", None, NOW)
+        tx.batches.submit_batch(batch, "qsecond", None, NOW)
+
+    assert not _is_suspect(old.upgrade(), batch)
