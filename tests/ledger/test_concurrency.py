@@ -34,7 +34,7 @@ ledger = open_ledger(sys.argv[1], durable=False)
 for _ in range(50):
     with ledger.transaction() as tx:
         stage = tx.runs.lock_stage(int(sys.argv[2]))
-        tx.runs.set_cursor(stage.id, stage.cursor_document + 1, 0, 1)
+        tx.runs.set_stage_cursor(stage.id, stage.cursor_document + 1, 0, 1)
 ledger.close()
 """
 
