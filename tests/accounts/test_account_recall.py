@@ -21,7 +21,7 @@ def test_what_was_sent_is_asked_after_with_the_same_key(ledger: Ledger, box: Box
 
         assert recall(tx, lambda: box, search, stored.id).accounts == (stored,)
         assert recall(tx, no_box, search, found.id).accounts == (found,)
-        assert recall(tx, no_box, search, stored.id).problem == "the secret key is missing"
+        assert str(recall(tx, no_box, search, stored.id).problem) == "the secret key is missing"
 
 
 def test_without_the_key_it_was_sent_with_nothing_else_is_tried(ledger: Ledger, box: Box) -> None:
@@ -38,8 +38,10 @@ def test_without_the_key_it_was_sent_with_nothing_else_is_tried(ledger: Ledger, 
             assert account.id
             gone = recall(tx, lambda: box, key_search(), account.id)
             assert gone.accounts == ()
-            assert gone.problem.endswith(f"is gone ({account.credential}); put it back")
-        assert "no credential 999" in recall(tx, no_box, key_search(), CredentialId(999)).problem
+            assert str(gone.problem).endswith(f"is gone ({account.credential}); put it back")
+        assert "no credential 999" in str(
+            recall(tx, no_box, key_search(), CredentialId(999)).problem
+        )
 
 
 def test_a_removed_key_that_is_in_the_environment_is_found_there(ledger: Ledger, box: Box) -> None:

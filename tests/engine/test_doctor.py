@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from quire.domain.errors import Error, SettingsInvalid, SettingsMistake
 from quire.engine.doctor.checkup import is_well
 from quire.engine.doctor.findings import finding_of_error
 from quire.engine.doctor.setup_checks import EXTRAS, disk_finding
@@ -194,10 +195,28 @@ def test_a_disk_is_judged_by_what_is_free(free: int, standing: str) -> None:
     assert disk_finding(free, "here").severity == standing
 
 
-def test_an_error_is_taken_apart_into_what_happened_and_what_to_do() -> None:
-    finding = finding_of_error("ledger", ValueError("it broke; mend it\nand\nmore"))
+def test_an_error_as_a_finding_says_what_happened_and_what_to_do() -> None:
+    finding = finding_of_error("ledger", Error("it broke; twice", "mend it\nand\nmore"))
 
-    assert (finding.message, finding.fix) == ("it broke (and 2 more lines)", "mend it")
+    assert (finding.message, finding.fix) == ("it broke; twice (and 2 more lines)", "mend it")
+
+
+def test_every_mistake_in_the_settings_is_kept_with_its_fix() -> None:
+    error = SettingsInvalid(SettingsMistake("a is not known", "did you mean b?"), "c is wrong")
+
+    finding = finding_of_error("settings", error)
+
+    assert str(error) == "a is not known; did you mean b?\nc is wrong"
+    assert (finding.message, finding.fix) == (
+        "a is not known (and 1 more lines)",
+        "did you mean b?",
+    )
+
+
+def test_a_foreign_error_is_a_finding_as_it_is() -> None:
+    finding = finding_of_error("ledger", ValueError("it broke; mend it"))
+
+    assert (finding.message, finding.fix) == ("it broke; mend it", "")
 
 
 def test_the_extras_are_those_of_the_package() -> None:

@@ -70,7 +70,7 @@ def test_a_pipe_in_the_place_of_a_key_file_is_refused_at_once(tmp_path: Path) ->
 
     found = search_places("openai", KeyPlaces({"key_file": str(tmp_path / "pipe")}, {}, tmp_path))
 
-    assert "is not a file" in found.problem
+    assert "is not a file" in str(found.problem)
 
 
 def test_absurd_usage_is_kept_unread_and_stops_nobody_else(rehearse: Rehearse) -> None:

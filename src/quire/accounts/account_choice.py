@@ -8,7 +8,7 @@ from quire.accounts.credentials import row_of_key, stored_credentials
 from quire.accounts.encryption import Box, Owner
 from quire.accounts.key_search import DEFAULT_CREDENTIALS, KeySearch, variables_of
 from quire.domain.accounts import Account, Credential, CredentialId, Secret
-from quire.domain.errors import UsageError
+from quire.domain.errors import Error, NotFound, UsageError
 from quire.domain.states import CREDENTIAL
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.credentials import NewCredential
@@ -22,7 +22,7 @@ class AccountChoice(NamedTuple):
     """With which accounts calls may go out, the first one first; else why there is none."""
 
     accounts: tuple[Account, ...]
-    problem: str = ""  # and what to do about it
+    problem: Error | None = None
 
 
 class _Candidate(NamedTuple):
@@ -54,18 +54,14 @@ def choose_accounts(
     if search.problem and all(candidate.key is not None for candidate in usable):  # nothing stored
         return AccountChoice((), search.problem)
     if candidates and not usable:
-        return AccountChoice(
-            (),
-            _all_refused_message(
-                search.provider, [candidate.credential for candidate in candidates]
-            ),
-        )
+        credentials = [candidate.credential for candidate in candidates]
+        return AccountChoice((), _all_refused(search.provider, credentials))
     try:
         return _choice_or_keyless(
             search, [_account(tx, box, search, candidate) for candidate in usable]
         )
     except UsageError as error:  # not the next key in its place: that is another's money
-        return AccountChoice((), str(error))
+        return AccountChoice((), error)
 
 
 def every_account(tx: Transaction, box: OpenBox, search: KeySearch, now: datetime) -> AccountChoice:
@@ -73,14 +69,14 @@ def every_account(tx: Transaction, box: OpenBox, search: KeySearch, now: datetim
     if search.is_keyless:
         return AccountChoice((_keyless_account(search),))
     accounts: list[Account] = []
-    problems = [search.problem] if search.problem else []
+    problems = [str(search.problem)] if search.problem else []
     for candidate in _candidates(tx, search, now):
         try:
             accounts.append(_account(tx, box, search, candidate))
         except UsageError as error:
             problems.append(str(error))
     if problems:
-        return AccountChoice(tuple(accounts), "; ".join(dict.fromkeys(problems)))
+        return AccountChoice(tuple(accounts), UsageError("; ".join(dict.fromkeys(problems))))
     return _choice_or_keyless(search, accounts)
 
 
@@ -90,18 +86,17 @@ def recall(
     """The one account that something already sent belongs to, marked or not."""
     known = tx.credentials.get_credential(credential)
     if known is None:
-        return AccountChoice((), f"there is no credential {credential} in this ledger")
+        return AccountChoice((), NotFound(f"there is no credential {credential} in this ledger"))
     key = next(
         (found_key.key for found_key in search.keys if found_key.digest == known.digest), None
     )
     if known.sealed is None and key is None:
-        return AccountChoice(
-            (), f"the key that this was sent with is gone ({known.label}); put it back"
-        )
+        said = f"the key that this was sent with is gone ({known.label})"
+        return AccountChoice((), UsageError(said, "put it back"))
     try:
         return AccountChoice((_account(tx, box, search, _Candidate(known, key)),))
     except UsageError as error:
-        return AccountChoice((), str(error))
+        return AccountChoice((), error)
 
 
 def _candidates(tx: Transaction, search: KeySearch, now: datetime) -> list[_Candidate]:
@@ -160,14 +155,15 @@ def _choice_or_keyless(search: KeySearch, accounts: Sequence[Account]) -> Accoun
     if not search.needs_key:
         return AccountChoice((_keyless_account(search),))
     provider, usual = search.provider, " or ".join(variables_of(search.provider))
-    return AccountChoice((), f"no key for {provider}: `quire keys add {provider}`, or set {usual}")
+    missing = f"no key for {provider}: `quire keys add {provider}`, or set {usual}"
+    return AccountChoice((), UsageError(missing))
 
 
-def _all_refused_message(provider: str, credentials: Sequence[Credential]) -> str:
+def _all_refused(provider: str, credentials: Sequence[Credential]) -> UsageError:
     said = "; ".join(
         f"{credential.label} {_STATE_WORDS[credential.state]} ({credential.reason})"
         for credential in credentials
         if not _is_valid(credential)
     )
-    more = f"`quire keys add {provider} --name another`"
-    return f"no usable key for {provider}: {said}; mend that, or {more}"
+    fix = f"mend that, or `quire keys add {provider} --name another`"
+    return UsageError(f"no usable key for {provider}: {said}", fix)

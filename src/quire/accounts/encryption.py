@@ -62,20 +62,19 @@ class Box:
         """Decrypt a key, or say in one line why that cannot be."""
         head, rest = sealed[: 1 + _MARK_BYTES], sealed[1 + _MARK_BYTES :]
         if sealed[:1] != _FORMAT or len(rest) < _NONCE_BYTES + _TAG_BYTES:
-            raise Unsealable(_unreadable_message(owner, "its row is damaged"))
+            raise _unreadable(owner, "its row is damaged")
         if head != _FORMAT + self._mark:
             raise Unsealable(
                 f"the stored key {owner.provider} {owner.name} was encrypted with another secret"
-                " key; give Quire that one by QUIRE_SECRET_KEY or QUIRE_SECRET_KEY_FILE, or"
-                f" {_add_again_hint(owner)}"
+                " key",
+                "give Quire that one by QUIRE_SECRET_KEY or QUIRE_SECRET_KEY_FILE, or"
+                f" {_add_again_hint(owner)}",
             )
         nonce, text = rest[:_NONCE_BYTES], rest[_NONCE_BYTES:]
         try:
             return Secret(self._cipher.decrypt(nonce, text, head + fingerprint(*owner)).decode())
         except InvalidTag:
-            raise Unsealable(
-                _unreadable_message(owner, "its row was changed, or moved here")
-            ) from None
+            raise _unreadable(owner, "its row was changed, or moved here") from None
 
 
 def digest_of(key: Secret) -> bytes:
@@ -91,9 +90,9 @@ def _derive_key(secret: Secret) -> bytes:
     return Scrypt(salt=_SALT, length=32, n=2**15, r=8, p=1).derive(text)
 
 
-def _unreadable_message(owner: Owner, why: str) -> str:
+def _unreadable(owner: Owner, why: str) -> Unsealable:
     name = f"{owner.provider} {owner.name}"
-    return f"the stored key {name} cannot be read: {why}; {_add_again_hint(owner)}"
+    return Unsealable(f"the stored key {name} cannot be read: {why}", _add_again_hint(owner))
 
 
 def _add_again_hint(owner: Owner) -> str:
@@ -136,7 +135,8 @@ def open_box(place: SecretKeyPlace) -> Box:
         return Box(_check_length(place.secret, VARIABLE))
     try:
         if not place.path.is_file() and place.path.exists():
-            raise UsageError(f"{place.path} is not a file; `quire init` writes one, {VARIABLE} too")
+            hint = f"`quire init` writes one, {VARIABLE} too"
+            raise UsageError(f"{place.path} is not a file", hint)
         with place.path.open("rb") as file:
             _refuse_readable_by_others(place.path, os.fstat(file.fileno()).st_mode)
             text = file.read(_MOST_BYTES)
@@ -146,7 +146,8 @@ def open_box(place: SecretKeyPlace) -> Box:
             f" or set {VARIABLE}"
         ) from None
     except OSError as error:
-        raise UsageError(f"{place.path}: {error.strerror}; {VARIABLE} would do as well") from None
+        hint = f"{VARIABLE} would do as well"
+        raise UsageError(f"{place.path}: {error.strerror}", hint) from None
     return Box(_check_length(Secret(text.decode(errors=ANY_BYTES).strip()), str(place.path)))
 
 
@@ -181,4 +182,4 @@ def _check_length(secret: Secret, where: str) -> Secret:
 
 def _refuse_readable_by_others(path: Path, mode: int) -> None:
     if os.name == "posix" and stat.S_IMODE(mode) & _OTHERS:
-        raise UsageError(f"{path} can be read by others than its owner; `chmod 600 {path}`")
+        raise UsageError(f"{path} can be read by others than its owner", f"`chmod 600 {path}`")

@@ -83,11 +83,11 @@ def validate_key(text: str, where: str) -> Secret:
     if not key:
         raise UsageError(f"{where} is empty")
     if len(key) > LONGEST_KEY:
-        raise UsageError(f"{where} is {len(key):,} characters long; keys are much shorter")
+        raise UsageError(f"{where} is {len(key):,} characters long", "keys are much shorter")
     if not key.isascii():
-        raise UsageError(f"{where} holds letters that no key has; was it copied as it is?")
+        raise UsageError(f"{where} holds letters that no key has", "was it copied as it is?")
     if not _KEY_TEXT.fullmatch(key):
-        raise UsageError(f"{where} holds a blank or a line break; was more than the key copied?")
+        raise UsageError(f"{where} holds a blank or a line break", "was more than the key copied?")
     return Secret(key)
 
 
@@ -186,7 +186,7 @@ class KeySearch:
     base_url: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
     keys: tuple[FoundKey, ...] = ()  # in the order in which they are to be tried
-    problem: str = ""  # with what was said about a key: then nothing further on was looked at
+    problem: UsageError | None = None  # with a key: then nothing further on was looked at
 
     @property
     def needs_key(self) -> bool:
@@ -238,12 +238,12 @@ def search_places(
 ) -> KeySearch:
     """Find a provider's keys outside the ledger; reads a file if quire.toml names one."""
     keys: tuple[FoundKey, ...] = ()
-    problem = ""
+    problem = None
     if provider not in IN_THIS_PROCESS:
         try:
             keys = tuple(dict.fromkeys(_find_keys(provider, places)))
         except UsageError as error:
-            problem = str(error)
+            problem = error
     return KeySearch(
         provider=provider, base_url=base_url, options=options, keys=keys, problem=problem
     )
@@ -254,7 +254,7 @@ def _find_keys(provider: str, places: KeyPlaces) -> Iterator[FoundKey]:
     named = places.table.get("key_env")
     if isinstance(named, str) and named:
         if not places.environment.get(named, "").strip():
-            raise UsageError(f"quire.toml says that the key of {provider} is in {named}; set it")
+            raise UsageError(f"quire.toml says that the key of {provider} is in {named}", "set it")
         yield _key_in_variable(provider, named, places.environment)
     path = places.table.get("key_file")
     if isinstance(path, str) and path:

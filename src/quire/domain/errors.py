@@ -26,14 +26,27 @@ Error
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Error(Exception):
     """Quire could not go on."""
 
-    def __init__(self, message: str = "") -> None:
+    def __init__(self, message: str = "", fix: str = "") -> None:
         """Say what happened, then what to do; the class docstring is the default."""
-        super().__init__(message or (type(self).__doc__ or "").strip())
+        self.message = message or (type(self).__doc__ or "").strip()
+        self.fix = fix
+        super().__init__(with_fix(self.message, fix))
+
+    @property
+    def headline(self) -> str:
+        """The first of its lines."""
+        return str(self).splitlines()[0]
+
+
+def with_fix(message: str, fix: str) -> str:
+    """What happened, and what to do about it, in one text."""
+    return f"{message}; {fix}" if fix else message
 
 
 class UsageError(Error):
@@ -52,8 +65,29 @@ class PluginFailed(UsageError):
     """A package's own code broke, or gave what cannot be used."""
 
 
+class SettingsMistake(NamedTuple):
+    """One thing wrong with the settings."""
+
+    message: str
+    fix: str = ""
+    models: tuple[str, ...] = ()  # whose tables cannot be used for it
+
+    def __str__(self) -> str:
+        """Show as one line."""
+        return with_fix(self.message, self.fix)
+
+
 class SettingsInvalid(UsageError):
     """A setting has a value that cannot be used."""
+
+    def __init__(self, *mistakes: SettingsMistake | str, fix: str = "") -> None:
+        """Keep every mistake, so that one pass over the file mends them all."""
+        self.mistakes = tuple(
+            SettingsMistake(mistake, fix) if isinstance(mistake, str) else mistake
+            for mistake in mistakes
+        )
+        super().__init__(self.mistakes[0].message, self.mistakes[0].fix)
+        self.args = ("\n".join(map(str, self.mistakes)),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,16 +187,18 @@ class ProviderError(Error):
 
     def __init__(
         self,
-        message: str,
-        *,
+        *message: str,
         remedy: Remedy,
         retry_after: float | None = None,
         bad_key: bool = False,
         spent: bool = False,
         absent: bool = False,
     ) -> None:
-        """Say what came back, what can be done, and how long to wait if the provider said so."""
-        super().__init__(message)
+        """Say what came back, perhaps what to check, and what the dispatcher can do about it.
+
+        `retry_after` is how long to wait, if the provider said so.
+        """
+        super().__init__(*message)
         self.remedy = remedy
         self.retry_after = retry_after
         self.bad_key = bad_key  # the key is not accepted: another might be

@@ -24,7 +24,7 @@ def worker_accounts(settings: Settings, environment: Mapping[str, str]) -> Worke
         try:
             key_search = search_keys(facts.provider, settings, environment, facts.wire.url)
         except UsageError as error:
-            return AccountChoice((), str(error))
+            return AccountChoice((), error)
         return choose_accounts(tx, box, key_search, now)
 
     def recall_account(
@@ -33,7 +33,7 @@ def worker_accounts(settings: Settings, environment: Mapping[str, str]) -> Worke
         try:
             key_search = search_keys(facts.provider, settings, environment, facts.wire.url)
         except UsageError as error:
-            return AccountChoice((), str(error))
+            return AccountChoice((), error)
         return recall(tx, box, key_search, credential)
 
     return WorkerAccounts(choose_account, _google_token, recall_account)

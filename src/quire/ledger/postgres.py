@@ -149,7 +149,8 @@ class PostgresDatabase:
             if version > newest:
                 raise NewerLedger(
                     f"this ledger was written by a newer Quire (version {version}, this one"
-                    f" knows {newest}); upgrade Quire to use it"
+                    f" knows {newest})",
+                    "upgrade Quire to use it",
                 )
             for number in range(version + 1, newest + 1):
                 raw.execute(scripts[number])
@@ -207,8 +208,8 @@ def _translate_errors(url: str) -> Iterator[None]:
         yield
     except _RACES as error:
         raise LedgerUnavailable(
-            f"PostgreSQL at {where}: another process may have done the same just now; try again"
-            f" ({_first_line(error)})"
+            f"PostgreSQL at {where}: another process may have done the same just now",
+            f"try again ({_first_line(error)})",
         ) from error
     except (psycopg_pool.PoolTimeout, psycopg.InterfaceError, *_RETRYABLE) as error:
         raise LedgerUnavailable(f"PostgreSQL at {where}: {_first_line(error)}") from error

@@ -77,7 +77,7 @@ class SqliteDatabase:
         """Open or create the file; `durable` syncs every commit to disk."""
         self.url = path
         if must_exist and not Path(path).exists():
-            raise LedgerError(f"there is no ledger at {path}; `quire init` makes one here")
+            raise LedgerError(f"there is no ledger at {path}", "`quire init` makes one here")
         self._durable = durable
         self._lock = threading.Lock()
         self._hurry = threading.local()
@@ -138,7 +138,7 @@ class SqliteDatabase:
                 self._writer.execute("BEGIN IMMEDIATE")
                 return
             except sqlite3.OperationalError as error:
-                if "locked" not in str(error):
+                if _primary_code(error) not in _LOCKED:
                     raise
                 if self._must_not_wait:
                     raise LedgerBusy(f"{self.url}: another process writes") from error
@@ -211,7 +211,7 @@ class SqliteDatabase:
                 self._writer.execute("PRAGMA journal_mode = WAL")
                 return
             except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or monotonic() > ends:
+                if _primary_code(error) not in _LOCKED or monotonic() > ends:
                     raise
                 sleep(RETRY_SECONDS)
 
@@ -220,7 +220,8 @@ class SqliteDatabase:
         if version > newest:
             raise NewerLedger(
                 f"{self.url} was written by a newer Quire (version {version}, this one knows"
-                f" {newest}); upgrade Quire to use it"
+                f" {newest})",
+                "upgrade Quire to use it",
             )
         return version
 
@@ -292,15 +293,23 @@ def _split_script(script: str) -> Iterator[str]:
             yield statement
 
 
+# What happened and what to do, by SQLite's primary result codes.
 _REMEDIES = {
-    "database is locked": "another process has kept the ledger busy; try again",
-    "database or disk is full": "the disk is full; free some space and it goes on",
-    "readonly database": "the ledger is read-only; give this user write access to it",
-    "unable to open database file": "it cannot be opened; does its folder exist, and is it yours?",
-    "file is not a database": "this file is not a Quire ledger",
-    "disk I/O error": "the disk failed or is full; check it and try again",
+    sqlite3.SQLITE_BUSY: ("another process has kept the ledger busy", "try again"),
+    sqlite3.SQLITE_FULL: ("the disk is full", "free some space and it goes on"),
+    sqlite3.SQLITE_READONLY: ("the ledger is read-only", "give this user write access to it"),
+    sqlite3.SQLITE_CANTOPEN: ("it cannot be opened", "does its folder exist, and is it yours?"),
+    sqlite3.SQLITE_NOTADB: ("this file is not a Quire ledger", ""),
+    sqlite3.SQLITE_IOERR: ("the disk failed or is full", "check it and try again"),
 }
-_MAY_PASS = ("database is locked", "database or disk is full", "disk I/O error")
+_MAY_PASS = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _primary_code(error: sqlite3.Error) -> int | None:
+    """SQLite's own code; what Python's module raises by itself has none."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
 
 
 @contextmanager
@@ -311,7 +320,7 @@ def translate_errors(path: str) -> Iterator[None]:
     except sqlite3.IntegrityError as error:
         raise LedgerError(f"{path}: refused by the ledger's own rules: {error}") from error
     except sqlite3.DatabaseError as error:
-        message = str(error)
-        remedy = next((say for part, say in _REMEDIES.items() if part in message), message)
-        kind = LedgerUnavailable if any(part in message for part in _MAY_PASS) else LedgerError
-        raise kind(f"{path}: {remedy}") from error
+        code = _primary_code(error)
+        said, fix = _REMEDIES.get(code or 0, (str(error), ""))
+        kind = LedgerUnavailable if code in _MAY_PASS else LedgerError
+        raise kind(f"{path}: {said}", fix) from error

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from quire.domain.data import JsonObject
-from quire.domain.errors import SettingsInvalid, UnknownModel
+from quire.domain.errors import SettingsInvalid, SettingsMistake, UnknownModel, with_fix
 from quire.domain.models import ModelFacts
 from quire.providers.model_facts import (
     COMPATIBLE,
@@ -46,7 +46,8 @@ def facts_from_table(
     start = known.get(name) or _derive_facts(name, known)
     if isinstance(like, str):
         if like not in known:
-            raise SettingsInvalid(f'[models."{name}"]: like = "{like}": {_hint(like, known)}')
+            hint, fix = _hint(like, known)
+            raise SettingsInvalid(f'[models."{name}"]: like = "{like}": {hint}', fix=fix)
         start = facts_like(known[like], name)
     if start is None:
         table = {**_FILE["defaults"].get(provider_of(name), {}), **table}
@@ -64,10 +65,19 @@ def facts_from_tables(tables: Mapping[str, JsonObject]) -> dict[str, ModelFacts]
         ready = [name for name, table in waiting.items() if _is_ready(name, table, waiting)]
         if not ready:
             circle = ", ".join(f'"{name}"' for name in waiting)
-            raise SettingsInvalid(f"[models] in quire.toml: {circle} are like each other in a ring")
+            said = f"[models] in quire.toml: {circle} are like each other in a ring"
+            raise SettingsInvalid(SettingsMistake(said, models=tuple(waiting)))
         for name in ready:
-            made[name] = known[name] = facts_from_table(name, waiting.pop(name), known)
+            made[name] = known[name] = _own_facts(name, waiting.pop(name), known)
     return {name: made[name] for name in tables}
+
+
+def _own_facts(name: str, table: JsonObject, known: Mapping[str, ModelFacts]) -> ModelFacts:
+    try:
+        return facts_from_table(name, table, known)
+    except SettingsInvalid as error:
+        named = (mistake._replace(models=(name,)) for mistake in error.mistakes)
+        raise SettingsInvalid(*named) from error
 
 
 def find_model(
@@ -80,7 +90,7 @@ def find_model(
     wanted = aliases.get(name, name)
     facts = known.get(wanted) or _derive_facts(wanted, known)
     if facts is None:
-        raise UnknownModel(_unknown_message(wanted, known, aliases))
+        raise _unknown_model(wanted, known, aliases)
     return facts
 
 
@@ -98,29 +108,33 @@ def _derive_facts(name: str, known: Mapping[str, ModelFacts]) -> ModelFacts | No
     return facts_from_statement(name, _FILE["own_machine"], None) if is_own_machine(name) else None
 
 
-def _unknown_message(name: str, known: Mapping[str, ModelFacts], aliases: Mapping[str, str]) -> str:
+def _unknown_model(
+    name: str, known: Mapping[str, ModelFacts], aliases: Mapping[str, str]
+) -> UnknownModel:
     provider = provider_of(name)
     if name in RETIRED:
-        return f"{name} was shut down on {RETIRED[name]}; `quire models {provider}` lists others"
+        said, fix = f"was shut down on {RETIRED[name]}", f"`quire models {provider}` lists others"
+        return UnknownModel(f"{name} {said}", fix)
     if name in UNPRICED:
-        return f"no price is known of {name} ({UNPRICED[name]}); {_statement_template(name)}"
+        said = f"no price is known of {name} ({UNPRICED[name]})"
+        return UnknownModel(said, _statement_template(name))
     if provider in STATEMENT_NEEDED and "/" in name:
-        return f"nothing is known of {name}; {_statement_template(name)}"
-    return f"no model is called {name!r}; {_hint(name, [*known, *UNPRICED, *aliases])}"
+        return UnknownModel(f"nothing is known of {name}", _statement_template(name))
+    hint = with_fix(*_hint(name, [*known, *UNPRICED, *aliases]))
+    return UnknownModel(f"no model is called {name!r}", hint)
 
 
-def _hint(name: str, known: Iterable[str]) -> str:
+def _hint(name: str, known: Iterable[str]) -> tuple[str, str]:
+    """What may have been meant by a name that nobody has, and what else can be done."""
     near = _nearest_names(name, list(known))
     if near:
-        return f"did you mean {' or '.join(near)}?"
+        return f"did you mean {' or '.join(near)}?", ""
     if "/" not in name:
-        return "a name is provider/model; `quire models` lists those that are known"
+        return "a name is provider/model", "`quire models` lists those that are known"
     if provider_of(name) not in PROVIDERS:
-        return (
-            f"providers are {', '.join(PROVIDERS)}; any server that speaks like OpenAI's is"
-            " compatible/MODEL@URL"
-        )
-    return f"`quire models` lists those that are known; else {_statement_template(name)}"
+        others = "any server that speaks like OpenAI's is compatible/MODEL@URL"
+        return f"providers are {', '.join(PROVIDERS)}", others
+    return "`quire models` lists those that are known", f"else {_statement_template(name)}"
 
 
 def _nearest_names(name: str, known: list[str]) -> list[str]:

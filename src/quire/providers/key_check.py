@@ -36,6 +36,7 @@ class KeyCheck(NamedTuple):
 
     state: str  # valid, invalid or spent; "" = that did not become clear
     message: str  # one line, never with the key in it
+    untestable: bool = False  # no call that costs nothing would show it
 
 
 class _CheckRequest(NamedTuple):
@@ -61,7 +62,8 @@ async def _check_key(account: Account, session: aiohttp.ClientSession) -> KeyChe
     except ProviderError as error:
         return KeyCheck("invalid" if error.bad_key else "", str(error))
     if question is None:
-        return KeyCheck("", f"{account.provider} has nothing that costs nothing; a run will tell")
+        said = f"{account.provider} has nothing that costs nothing; a run will tell"
+        return KeyCheck("", said, untestable=True)
     try:
         response = await _get(question, session)
     except FAILURES as error:
@@ -139,5 +141,6 @@ def _read_check(account: Account, question: _CheckRequest, response: HttpRespons
     if status in (401, 403) or b"API_KEY_INVALID" in response.body:
         return KeyCheck("invalid", said)
     if status in (404, 405):
-        return KeyCheck("", f"{place} has no list of models ({status}); a run will tell")
+        unlisted = f"{place} has no list of models ({status}); a run will tell"
+        return KeyCheck("", unlisted, untestable=True)
     return KeyCheck("", said)

@@ -61,16 +61,18 @@ def model_address(name: str) -> ModelAddress:
         place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts else "http://HOST"
         raise UsageError(
             "a key does not belong in a model's name, nor anything after ? or #: names are written"
-            f" down in many places; write compatible/{model}@{place}/v1 and set key_env"
-            " in [providers.compatible] of quire.toml"
+            " down in many places",
+            f"write compatible/{model}@{place}/v1 and set key_env"
+            " in [providers.compatible] of quire.toml",
         )
     if provider != COMPATIBLE:
         raise UsageError(
-            f"only compatible/MODEL@URL has an address in it; write {provider}/{model}, and where"
-            f" it is as base_url in [providers.{provider}] of quire.toml"
+            "only compatible/MODEL@URL has an address in it",
+            f"write {provider}/{model}, and where it is as base_url in [providers.{provider}]"
+            " of quire.toml",
         )
     if not model or parts is None or not parts.hostname:
-        raise UsageError(f"{name!r} names no server; write compatible/MODEL@http://HOST/v1")
+        raise UsageError(f"{name!r} names no server", "write compatible/MODEL@http://HOST/v1")
     return ModelAddress(model, url)
 
 
@@ -228,8 +230,9 @@ def _require_keys(table: _Table) -> None:
     missing = [key for key in NEEDED if table.values.get(key) is None]
     if missing:
         raise SettingsInvalid(
-            f"{table.name} in quire.toml lacks {', '.join(missing)}; nothing else is known of this"
-            ' model, so state them, or say like = "provider/model"'
+            f"{table.name} in quire.toml lacks {', '.join(missing)}",
+            fix="nothing else is known of this model, so state them, or say"
+            ' like = "provider/model"',
         )
 
 

@@ -13,19 +13,20 @@ CONNECT_SECONDS = 10.0
 
 FAILURES = (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError)
 
+Failure = tuple[str, str, Remedy]  # what happened, what to check, what can be done
 _FIX, _RETRY, _LOST = Remedy.FIX_ACCOUNT, Remedy.RETRY, Remedy.LOST
 
 
 def explain(error: BaseException, url: str, start_hint: str = "") -> ProviderError:
     """Put a failure of the network into one line and a remedy; `starting` is how to start it."""
     place = host_of(url)
-    message, remedy = (
+    message, fix, remedy = (
         _proxy_failure(error)
         or _tls_failure(error, place)
         or _connect_failure(error, place, start_hint)
         or _exchange_failure(error, place)
     )
-    return ProviderError(message, remedy=remedy, absent=_is_refused(error))
+    return ProviderError(message, fix, remedy=remedy, absent=_is_refused(error))
 
 
 def host_of(url: str) -> str:
@@ -46,73 +47,70 @@ def _is_refused(error: BaseException) -> bool:
     return isinstance(cause, ConnectionRefusedError)
 
 
-def _proxy_failure(error: BaseException) -> tuple[str, Remedy] | None:
+def _proxy_failure(error: BaseException) -> Failure | None:
     if isinstance(error, aiohttp.ClientProxyConnectionError):
         place = f"{error.host}:{error.port}"
-        return f"the proxy at {place} cannot be reached; check HTTPS_PROXY and HTTP_PROXY", _RETRY
+        said = f"the proxy at {place} cannot be reached"
+        return said, "check HTTPS_PROXY and HTTP_PROXY", _RETRY
     if isinstance(error, aiohttp.ClientHttpProxyError):
         message = f"the proxy answered {error.status}"
         if error.status == 407:
-            return f"{message}; check its user and password in HTTPS_PROXY", _FIX
+            return message, "check its user and password in HTTPS_PROXY", _FIX
         if error.status < 500:
-            return (
-                f"{message}; it does not let this call pass: check HTTPS_PROXY and NO_PROXY",
-                _FIX,
-            )
-        return f"{message}; check HTTPS_PROXY", _RETRY
+            hint = "it does not let this call pass: check HTTPS_PROXY and NO_PROXY"
+            return message, hint, _FIX
+        return message, "check HTTPS_PROXY", _RETRY
     return None
 
 
-def _tls_failure(error: BaseException, place: str) -> tuple[str, Remedy] | None:
+def _tls_failure(error: BaseException, place: str) -> Failure | None:
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         cause = error.certificate_error
         reason = getattr(cause, "verify_message", "") or "it is not valid for this host"
         hint = "check the URL; for an authority of your own, set SSL_CERT_FILE"
-        return f"the certificate of {place} is not trusted: {reason}; {hint}", _FIX
+        return f"the certificate of {place} is not trusted: {reason}", hint, _FIX
     if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
         cause = error.os_error if isinstance(error, aiohttp.ClientSSLError) else error
         reason = str(getattr(cause, "reason", "") or "")
         if "WRONG_VERSION" in reason or "HTTP_REQUEST" in reason:
-            return f"{place} does not speak TLS; check whether the URL begins with http://", _FIX
-        return f"no TLS connection to {place}: {reason.lower() or 'the handshake failed'}", _RETRY
+            return f"{place} does not speak TLS", "check whether the URL begins with http://", _FIX
+        why = reason.lower() or "the handshake failed"
+        return f"no TLS connection to {place}: {why}", "", _RETRY
     return None
 
 
-def _connect_failure(
-    error: BaseException, place: str, start_hint: str
-) -> tuple[str, Remedy] | None:
+def _connect_failure(error: BaseException, place: str, start_hint: str) -> Failure | None:
     """Whatever fails before there is a connection was not carried out."""
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         if getattr(error.os_error, "errno", None) == socket.EAI_AGAIN:  # nobody to ask, for now
-            return f"{place} cannot be looked up just now; check the network", _RETRY
-        return f"there is no host {place}; check the URL or the network", _FIX
+            return f"{place} cannot be looked up just now", "check the network", _RETRY
+        return f"there is no host {place}", "check the URL or the network", _FIX
     if isinstance(error, aiohttp.ClientConnectorError):
         if _is_refused(error):
             return _nothing_listens(place, start_hint)
         reason = error.os_error.strerror or "it cannot be reached"
-        return f"no connection to {place}: {reason}; check the network", _RETRY
+        return f"no connection to {place}: {reason}", "check the network", _RETRY
     if isinstance(error, aiohttp.ConnectionTimeoutError):
-        return f"no connection to {place} within {CONNECT_SECONDS:g} s; check the network", _RETRY
+        within = f"within {CONNECT_SECONDS:g} s"
+        return f"no connection to {place} {within}", "check the network", _RETRY
     return None
 
 
-def _nothing_listens(place: str, start_hint: str) -> tuple[str, Remedy]:
+def _nothing_listens(place: str, start_hint: str) -> Failure:
     if start_hint:  # by the user and nobody else: there is no use in trying until then
-        return f"nothing listens at {place}; {start_hint}", _FIX
-    return f"nothing listens at {place}; start the server, or check the URL", _RETRY
+        return f"nothing listens at {place}", start_hint, _FIX
+    return f"nothing listens at {place}", "start the server, or check the URL", _RETRY
 
 
-def _exchange_failure(error: BaseException, place: str) -> tuple[str, Remedy]:
+def _exchange_failure(error: BaseException, place: str) -> Failure:
     """What fails from here on may have been carried out, unless no API can be at the other end."""
     if isinstance(error, aiohttp.NonHttpUrlClientError | ValueError):
-        return (
-            "the call cannot be addressed; check the base URL and the key for typing errors",
-            _FIX,
-        )
+        hint = "check the base URL and the key for typing errors"
+        return "the call cannot be addressed", hint, _FIX
     if isinstance(error, aiohttp.ClientResponseError) and "status line" in error.message.lower():
-        return f"{place} answers, but not in HTTP; check the URL", _FIX
+        return f"{place} answers, but not in HTTP", "check the URL", _FIX
     if isinstance(error, aiohttp.ClientPayloadError):
-        return f"{place} broke off in the middle of its answer", _LOST
+        return f"{place} broke off in the middle of its answer", "", _LOST
     if isinstance(error, asyncio.TimeoutError):
-        return f"{place} did not answer in time", _LOST
-    return f"{place} dropped the connection before it answered", _LOST
+        return f"{place} did not answer in time", "", _LOST
+    return f"{place} dropped the connection before it answered", "", _LOST

@@ -191,8 +191,8 @@ def with_entry_points(registry: Registry | None = None) -> Registry:
             package = _package_name(point)
             if owners.setdefault(point.name, package) != package or point.name in found:
                 raise Conflict(
-                    f"{group} has two named {point.name!r}, of {owners[point.name]} and {package};"
-                    " uninstall one of them"
+                    f"{group} has two named {point.name!r}, of {owners[point.name]} and {package}",
+                    "uninstall one of them",
                 )
             try:
                 found[point.name] = check(point.load(), point)

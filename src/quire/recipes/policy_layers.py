@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import NamedTuple
 
 from quire.domain.data import Json
-from quire.domain.errors import SettingsInvalid
+from quire.domain.errors import SettingsInvalid, SettingsMistake
 from quire.domain.policy import Policy, SourcedPolicy
 from quire.domain.recipes import Schema
 from quire.plan.routing import PACED
@@ -14,8 +14,8 @@ from quire.recipes.setting_rules import (
     POLICY_ALIASES,
     POLICY_RULES,
     PROBED,
+    nearest_name,
     parse_seconds,
-    unknown_message,
 )
 
 ENVIRONMENT = "environment"  # the one layer whose values are all text
@@ -28,7 +28,7 @@ _FRACTIONS = ("call_timeout", "temperature", "batch_wait")
 class _Setting(NamedTuple):
     name: str
     value: Json
-    mistake: str
+    mistake: SettingsMistake | None
 
 
 def resolve_policy(layers: Sequence[tuple[str, Mapping[str, Json]]]) -> SourcedPolicy:
@@ -38,16 +38,17 @@ def resolve_policy(layers: Sequence[tuple[str, Mapping[str, Json]]]) -> SourcedP
     """
     values: dict[str, Json] = {}
     sources: dict[str, str] = {}
-    mistakes: list[str] = []
+    mistakes: list[SettingsMistake] = []
     for layer, given in layers:
         for setting in _read_layer(layer, given):
             if setting.mistake:
-                mistakes.append(f"{layer}: {setting.mistake}")
+                said = f"{layer}: {setting.mistake.message}"
+                mistakes.append(setting.mistake._replace(message=said))
             elif setting.name not in values:
                 values[setting.name] = setting.value
                 sources[setting.name] = layer
     if mistakes:
-        raise SettingsInvalid("\n".join(mistakes))
+        raise SettingsInvalid(*mistakes)
     probed = values.get("pack_size") == PROBED
     if probed:
         del values["pack_size"]  # whoever can look into the ledger puts the number there
@@ -62,7 +63,7 @@ def stage_layer(given: Mapping[str, Json]) -> tuple[dict[str, Json], list[tuple[
         (name for name in given if given[name] is not None), _read_layer("", given), strict=True
     ):
         if mistake := setting.mistake or _misplaced_message(key, setting):
-            mistakes.append((key, mistake))
+            mistakes.append((key, str(mistake)))
         else:
             values[setting.name] = setting.value
     return values, mistakes
@@ -106,18 +107,21 @@ def _read_layer(layer: str, given: Mapping[str, Json]) -> Iterator[_Setting]:
         value = _parse_text(raw) if layer == ENVIRONMENT and isinstance(raw, str) else raw
         if value is None:
             continue
+        mistake: SettingsMistake | None
         name = POLICY_ALIASES.get(key, key)
         rule = POLICY_RULES.get(name)
         if rule is None:
-            problem = f"{key} {unknown_message(key, (*POLICY_RULES, *POLICY_ALIASES))}"
+            hint = nearest_name(key, (*POLICY_RULES, *POLICY_ALIASES))
+            mistake = SettingsMistake(f"{key} is not known", hint)
         elif name in seen:
-            problem = f"{key} says the same as {seen[name]}; give one of them"
+            mistake = SettingsMistake(f"{key} says the same as {seen[name]}", "give one of them")
         elif not rule.allows(value):
-            problem = f"{key} must be {rule.wanted}, not {json.dumps(raw, default=str)[:60]}"
+            quoted = json.dumps(raw, default=str)[:60]
+            mistake = SettingsMistake(f"{key} must be {rule.wanted}, not {quoted}")
         else:
-            problem = ""
+            mistake = None
         seen[name] = key
-        yield _Setting(name, _normalise_value(name, value), problem)
+        yield _Setting(name, _normalise_value(name, value), mistake)
 
 
 def _normalise_value(name: str, value: Json) -> Json:

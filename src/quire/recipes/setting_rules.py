@@ -143,8 +143,11 @@ PROMPT_RULES = {
 
 def unknown_message(name: str, known: Iterable[str]) -> str:
     """Say that a name means nothing here, and which one may have been meant."""
+    return f"is not known; {nearest_name(name, known)}"
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str:
+    """Which name may have been meant, else all that there are."""
     names = sorted(known)
     near = get_close_matches(name, names, n=1)
-    if near:
-        return f"is not known; did you mean {near[0]}?"
-    return f"is not known; known are {', '.join(names)}"
+    return f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"

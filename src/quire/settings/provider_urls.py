@@ -6,7 +6,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from quire.domain.data import Json
-from quire.domain.errors import SettingsInvalid
+from quire.domain.errors import SettingsInvalid, SettingsMistake
 
 _VARIABLES = {  # each as the vendor's own client reads it
     "openai": ("OPENAI_BASE_URL",),
@@ -49,32 +49,33 @@ def base_url(settings: ProviderTables, provider: str, environment: Mapping[str, 
         if address:
             url = _add_scheme(address) if provider == "ollama" else address
             if problem := url_problem(url):
-                raise SettingsInvalid(f"environment: {variable} {problem}")
+                said = f"environment: {variable} {problem.message}"
+                raise SettingsInvalid(said, fix=problem.fix)
             return url.rstrip("/")
     return ""
 
 
-def url_problem(url: str) -> str:
-    """What is wrong with an address, never repeating a key in it; "" if nothing is."""
+def url_problem(url: str) -> SettingsMistake | None:
+    """What is wrong with an address, never repeating a key in it; follows its name."""
     try:
         parts = urlsplit(url)
         _ = parts.port  # a port that is no number shows itself only here
     except ValueError:
-        return "is not an address; write https://HOST/path"
+        return SettingsMistake("is not an address", "write https://HOST/path")
     if "@" in parts.netloc:
-        return "holds a name or a key; use key_env or key_file for that"
+        return SettingsMistake("holds a name or a key", "use key_env or key_file for that")
     if "?" in url or "#" in url:  # where keys stand too
-        return "must end with its path: without ? and #"
+        return SettingsMistake("must end with its path: without ? and #")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        return f"must be an address like https://HOST/path, not {url!r}"
-    return ""
+        return SettingsMistake(f"must be an address like https://HOST/path, not {url!r}")
+    return None
 
 
-def model_url_problem(model: Json) -> str:
+def model_url_problem(model: Json) -> SettingsMistake | None:
     """What is wrong with the address in a model's name, if it has one and something is."""
     name = model if isinstance(model, str) else ""
     found = _ADDRESS.search(name)
-    return url_problem(found[1]) if found else ""
+    return url_problem(found[1]) if found else None
 
 
 def _add_scheme(host: str) -> str:

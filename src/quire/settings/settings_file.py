@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from quire.domain.data import Json
-from quire.domain.errors import SettingsInvalid
+from quire.domain.errors import SettingsInvalid, SettingsMistake
 from quire.domain.models import CacheMarking, StructuredOutput
 from quire.settings.provider_urls import PROVIDERS, model_url_problem, url_problem
 
@@ -26,7 +26,7 @@ class SettingRule(NamedTuple):
     allows: Callable[[Json], bool]
 
 
-def settings_mistakes(values: Mapping[str, Json]) -> list[str]:
+def settings_mistakes(values: Mapping[str, Json]) -> list[SettingsMistake]:
     """Everything wrong with a file of settings."""
     found = _table_mistakes(values, _RULES, "")
     found += _table_mistakes(_subtable(values, "worker"), _WORKER, "worker.")
@@ -42,75 +42,88 @@ def settings_mistakes(values: Mapping[str, Json]) -> list[str]:
 
 def _table_mistakes(
     values: Mapping[str, Json], rules: Mapping[str, SettingRule], at: str
-) -> list[str]:
+) -> list[SettingsMistake]:
     return [*_wrong_values(values, rules, at), *_unknown_settings(values, tuple(rules), at)]
 
 
 def _wrong_values(
     values: Mapping[str, Json], rules: Mapping[str, SettingRule], at: str
-) -> Iterator[str]:
+) -> Iterator[SettingsMistake]:
     for name, rule in rules.items():
         if name in values and not rule.allows(values[name]):
-            yield f"{at}{name} must be {rule.wanted}, not {_quote_value(values[name])}"
+            said = f"{at}{name} must be {rule.wanted}, not {_quote_value(values[name])}"
+            yield SettingsMistake(said)
 
 
-def _unknown_settings(values: Mapping[str, Json], known: Sequence[str], at: str) -> Iterator[str]:
+def _unknown_settings(
+    values: Mapping[str, Json], known: Sequence[str], at: str
+) -> Iterator[SettingsMistake]:
     for name in values:
         if name not in known:
             near = get_close_matches(name, known, 1)
             hint = f"did you mean {at}{near[0]}?" if near else f"known: {', '.join(known)}"
-            yield f"unknown setting {at}{name}; {hint}"
+            yield SettingsMistake(f"unknown setting {at}{name}", hint)
 
 
-def _alias_mistakes(name: str, target: Json) -> Iterator[str]:
+def _alias_mistakes(name: str, target: Json) -> Iterator[SettingsMistake]:
     if problem := model_url_problem(target):
-        yield f"aliases.{name} {problem}"
+        yield _prefixed(f"aliases.{name} ", problem)
         return
     if not name or "/" in name:
-        yield f'aliases."{name}": an alias has no slash; a model has one'
+        yield SettingsMistake(f'aliases."{name}": an alias has no slash', "a model has one")
     if not _is_model(target):
-        yield f"aliases.{name} must be a model, as provider/model, not {_quote_value(target)}"
+        yield SettingsMistake(
+            f"aliases.{name} must be a model, as provider/model, not {_quote_value(target)}"
+        )
 
 
-def _provider_mistakes(name: str, value: Json) -> Iterator[str]:
+def _provider_mistakes(name: str, value: Json) -> Iterator[SettingsMistake]:
     at = f"providers.{name}."
     if name not in PROVIDERS:
         yield from _unknown_settings({name: value}, PROVIDERS, "providers.")
     elif not isinstance(value, Mapping):
-        yield f"providers.{name} must be a table, not {_quote_value(value)}"
+        yield SettingsMistake(f"providers.{name} must be a table, not {_quote_value(value)}")
     elif "key" in value:
-        yield (
-            f"{at}key: a key does not belong in a file that is passed around; name the variable"
-            f' that holds it (key_env = "…"), or its file (key_file = "…")'
+        yield SettingsMistake(
+            f"{at}key: a key does not belong in a file that is passed around",
+            'name the variable that holds it (key_env = "…"), or its file (key_file = "…")',
         )
     else:
         yield from _table_mistakes(value, _PROVIDER, at)
         url = value.get("base_url")
         if isinstance(url, str) and (problem := url_problem(url)):
-            yield f"{at}base_url {problem}"
+            yield _prefixed(f"{at}base_url ", problem)
 
 
-def _model_mistakes(name: str, value: Json) -> Iterator[str]:
-    at = f'models."{name}".'
+def _model_mistakes(name: str, value: Json) -> Iterator[SettingsMistake]:
     if problem := model_url_problem(name):
-        yield f'models."{name.partition("@")[0]}@…" {problem}'
+        yield _prefixed(f'models."{name.partition("@")[0]}@…" ', problem)
     elif not _is_model(name):
-        yield (
-            f'models.{name} is no model; write the whole name in quotes: [models."provider/model"]'
-        )
+        fix = 'write the whole name in quotes: [models."provider/model"]'
+        yield SettingsMistake(f"models.{name} is no model", fix)
     elif not isinstance(value, Mapping):
-        yield f'models."{name}" must be a table, not {_quote_value(value)}'
+        said = f'models."{name}" must be a table, not {_quote_value(value)}'
+        yield SettingsMistake(said, models=(name,))
     else:
-        yield from _table_mistakes(value, _MODEL, at)
-        yield from _table_mistakes(_subtable(value, "limits"), _LIMITS, f"{at}limits.")
-        yield from _table_mistakes(_subtable(value, "batch"), _PRICES, f"{at}batch.")
-        url = value.get("url")
-        if isinstance(url, str) and (problem := url_problem(url)):
-            yield f"{at}url {problem}"
-        tiers = value.get("tiers")
-        for item in tiers if isinstance(tiers, list) else ():
-            if isinstance(item, Mapping):
-                yield from _table_mistakes(item, _TIER, f"{at}tiers.")
+        for mistake in _model_table_mistakes(f'models."{name}".', value):
+            yield mistake._replace(models=(name,))
+
+
+def _model_table_mistakes(at: str, value: Mapping[str, Json]) -> Iterator[SettingsMistake]:
+    yield from _table_mistakes(value, _MODEL, at)
+    yield from _table_mistakes(_subtable(value, "limits"), _LIMITS, f"{at}limits.")
+    yield from _table_mistakes(_subtable(value, "batch"), _PRICES, f"{at}batch.")
+    url = value.get("url")
+    if isinstance(url, str) and (problem := url_problem(url)):
+        yield _prefixed(f"{at}url ", problem)
+    tiers = value.get("tiers")
+    for item in tiers if isinstance(tiers, list) else ():
+        if isinstance(item, Mapping):
+            yield from _table_mistakes(item, _TIER, f"{at}tiers.")
+
+
+def _prefixed(at: str, mistake: SettingsMistake) -> SettingsMistake:
+    return mistake._replace(message=at + mistake.message)
 
 
 def _subtable(values: Mapping[str, Json], name: str) -> Mapping[str, Json]:
@@ -244,7 +257,7 @@ model = "simulated/small"      # what `quire run` uses when no --model is given
 # output = 2.00
 """
 
-FurtherChecks = Callable[[Mapping[str, Json], Sequence[str]], list[str]]
+FurtherChecks = Callable[[Mapping[str, Json], Sequence[SettingsMistake]], list[SettingsMistake]]
 
 _FLAT_NAMES = ("ledger", "model", "workspace", "durable")
 
@@ -330,7 +343,7 @@ def _read_file(path: Path, further: FurtherChecks) -> dict[str, Any]:
     found = settings_mistakes(plain)
     found += further(plain, found)
     if found:
-        raise SettingsInvalid("\n".join(f"{path}: {name}" for name in found))
+        raise SettingsInvalid(*(_prefixed(f"{path}: ", mistake) for mistake in found))
     return plain
 
 

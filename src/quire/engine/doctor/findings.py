@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from quire.dispatch.runtime import Runtime
-from quire.domain.errors import LedgerError
+from quire.domain.errors import Error, LedgerError
 from quire.engine.engine import Engine
 from quire.ledger.ledger import Ledger
 from quire.settings import Settings
@@ -64,11 +64,15 @@ def problem(area: str, said: str, fix: str = "") -> Finding:
 
 
 def finding_of_error(area: str, error: BaseException) -> Finding:
-    """An error as a finding: our messages say what happened, then what to do."""
+    """An error as a finding: what happened, and what to do, each in a line."""
     lines = str(error).splitlines() or [type(error).__name__]
-    said, _, fix = lines[0].partition("; ")
-    more = len(lines) - 1
-    return problem(area, said + (f" (and {more} more lines)" if more else ""), fix)
+    said, fix = (error.message, error.fix) if isinstance(error, Error) else (lines[0], "")
+    more = f" (and {len(lines) - 1} more lines)" if len(lines) > 1 else ""
+    return problem(area, _first_line(said) + more, _first_line(fix))
+
+
+def _first_line(text: str) -> str:
+    return next(iter(text.splitlines()), "")
 
 
 def plural(number: int, noun: str) -> str:

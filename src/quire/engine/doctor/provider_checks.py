@@ -129,7 +129,7 @@ class ProviderAccess(NamedTuple):
 
     use: ProviderUse
     account: Account | None
-    problem: str
+    problem: Error | None
     marked: tuple[KnownKey, ...]  # keys that were refused before
 
 
@@ -186,7 +186,7 @@ def _provider_access(
             use.provider, installation.settings, installation.environment, use.url
         )
     except Error as error:
-        return ProviderAccess(use, None, str(error), ())
+        return ProviderAccess(use, None, error, ())
     chosen = _choose_account(tx, box, key_search, installation)
     known = list_keys(tx, [key_search])
     marked = tuple(
@@ -204,15 +204,15 @@ def _choose_account(
     try:
         return choose_accounts(tx, box, key_search, installation.runtime.now())
     except Error as error:
-        return AccountChoice((), str(error))
+        return AccountChoice((), error)
 
 
 def _access_finding(access: ProviderAccess) -> Finding:
     name = access.use.provider
     if access.account is None:
-        said, _, fix = access.problem.partition("; ")
-        missing = f"{name}: {said}".replace(f"{name}: {name}", name)
-        return (problem if access.use.needed else warning)("keys", missing, fix)
+        missing = access.problem or Error()
+        severity = problem if access.use.needed else warning
+        return severity("keys", f"{name}: {missing.message}", missing.fix)
     if not access.account.credential:
         return ok("keys", f"{name}: no key, and none is needed")
     return ok("keys", f"{name}: {access.account.credential}")
@@ -250,7 +250,7 @@ _START_COMMANDS: Mapping[str, str] = MappingProxyType(
 class Ping(NamedTuple):
     """Who opened when somebody without a key came to a door."""
 
-    problem: str = ""  # nobody did
+    problem: Error | None = None  # nobody did
     skew: float | None = None  # seconds that our clock is ahead of theirs
     doubt: float = 0.0  # seconds that the skew may be off
 
@@ -303,7 +303,7 @@ async def _ping(account: Account, session: aiohttp.ClientSession, runtime: Runti
         async with session.get(url, allow_redirects=False) as response:
             date_header = response.headers.get("Date", "")
     except FAILURES as error:
-        return Ping(str(explain(error, url, f"start it with {start}" if start else "")))
+        return Ping(explain(error, url, f"start it with {start}" if start else ""))
     return ping_from_date(date_header, before, runtime.now())
 
 
@@ -315,7 +315,7 @@ def ping_from_date(date_header: str, before: datetime, after: datetime) -> Ping:
         skew = (middle - theirs).total_seconds() - _SECOND / 2
     except (TypeError, ValueError):  # no date, or none with a zone
         return Ping()
-    return Ping("", skew, _SECOND / 2 + (after - before).total_seconds() / 2)
+    return Ping(None, skew, _SECOND / 2 + (after - before).total_seconds() / 2)
 
 
 def _home_url(account: Account) -> str:
@@ -329,8 +329,7 @@ def _reach_finding(access: ProviderAccess, probe: KeyCheck, ping: Ping) -> Findi
     bad = problem if access.use.needed else warning
     place = host_of(_home_url(account))
     if ping.problem:
-        said, _, fix = ping.problem.partition("; ")
-        return bad("reach", f"{name}: {said}", fix)
+        return bad("reach", f"{name}: {ping.problem.message}", ping.problem.fix)
     if probe.state in ("invalid", "spent"):
         said = f"{name}: {account.credential or 'without a key'}: {probe.message}"
         return bad(
@@ -339,7 +338,7 @@ def _reach_finding(access: ProviderAccess, probe: KeyCheck, ping: Ping) -> Findi
     if probe.state == "valid":
         by = f"{account.credential} is accepted" if account.credential else "answers"
         return ok("reach", f"{name}: {by} ({place})")
-    if "a run will tell" in probe.message:
+    if probe.untestable:
         untold = "; whether it takes the key, a run will tell" if account.credential else ""
         return ok("reach", f"{name}: {place} answers{untold}")
     kind = ok if name in OWN_MACHINE else warning

@@ -10,11 +10,12 @@ from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
 
-from quire.domain.errors import UnknownModel
+from quire.domain.errors import UnknownModel, with_fix
 from quire.domain.version import VERSION
 from quire.engine.doctor.findings import (
     Finding,
     Installation,
+    finding_of_error,
     format_bytes,
     ok,
     problem,
@@ -95,8 +96,8 @@ def check_model(installation: Installation) -> Iterator[Finding]:
         try:
             find_model(alias, own, config.aliases)
         except UnknownModel as error:
-            first = str(error).splitlines()[0]
-            yield warning("model", f"alias {alias}: {first}", f"mend [aliases] in {FILE}")
+            said = f"alias {alias}: {error.headline}"
+            yield warning("model", said, f"mend [aliases] in {FILE}")
 
 
 def _model_finding(name: str, installation: Installation) -> Finding:
@@ -104,10 +105,10 @@ def _model_finding(name: str, installation: Installation) -> Finding:
     try:
         facts = find_model(name, facts_from_tables(config.models), config.aliases)
     except UnknownModel as error:
-        said, _, hint = str(error).splitlines()[0].partition("; ")
+        found = finding_of_error("model", error)
         where = config.sources.get("model", "")
         fix = f"set `model` in {FILE}" if where != "environment" else "set QUIRE_MODEL"
-        return problem("model", said, f"{hint}; {fix}".removeprefix("; "))
+        return problem("model", error.message, with_fix(found.fix, fix))
     shown = facts.name if facts.name == name else f"{name} = {facts.name}"
     if facts.retires:
         left = (date.fromisoformat(facts.retires) - installation.runtime.now().date()).days
