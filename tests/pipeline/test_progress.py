@@ -238,7 +238,7 @@ def test_waiting_for_another_stage_is_a_reason_only_where_nothing_moves(world: W
         alone = [*stall_reasons(tx, now, 0, NOW), *stage_stall_reasons(tx, now, 0)]
 
     assert moving == []
-    assert [line.partition(":")[0] for line in alone] == [
+    assert [str(stall).partition(":")[0] for stall in alone] == [
         "no worker is running",
         "points waits for summary",
         "digest waits for points",

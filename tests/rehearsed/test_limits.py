@@ -177,4 +177,6 @@ def test_status_says_which_limit_holds_calls_back(rehearse: Rehearse) -> None:
 
     with here.engine.ledger.snapshot() as tx:
         why = stall_reasons(tx, here.engine.progress(run.id), 1, here.runtime.now())
-    assert why == [f"calls are held back: {here.asks} allows 20 requests a minute"]
+    assert [str(stall) for stall in why] == [
+        f"calls are held back: {here.asks} allows 20 requests a minute"
+    ]

@@ -92,6 +92,35 @@ class Event(NamedTuple):
     detail: str
 
 
+class StallKind(StrEnum):
+    """Why nothing moves in a run, or in one of its stages."""
+
+    HELD = "held"
+    CANCELLING = "cancelling"
+    TASK_LIMIT = "task_limit"
+    NO_WORKER = "no_worker"
+    BACKOFF = "backoff"  # the provider asked to wait
+    RATE_LIMIT = "rate_limit"  # we wait, to keep within its limits
+    BATCH = "batch"
+    EARLY_CHECK = "early_check"  # the rest waits for the first tasks
+    STAGE_WAITS = "stage_waits"
+    PROPOSED = "proposed"  # results wait for their critics
+    BLOCKED = "blocked"
+    STALE = "stale"
+
+
+class Stall(NamedTuple):
+    """One reason why nothing moves."""
+
+    kind: StallKind
+    message: str
+    more: str = ""  # where that is known: what it waits for, or what lets it go on
+
+    def __str__(self) -> str:
+        """Show as one line."""
+        return f"{self.message}: {self.more}" if self.more else self.message
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageProgress:
     """How far one stage of a run is, from its tallies."""

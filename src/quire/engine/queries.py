@@ -331,8 +331,8 @@ class RunStatus:
         workers = self.workers(run)
         with self.ledger.snapshot() as tx:
             now = progress(tx, run, self.queries.contexts)
-            said = stall_reasons(tx, now, workers, self.runtime.now())
-            return [*said, *stage_stall_reasons(tx, now, workers)]
+            stalls = stall_reasons(tx, now, workers, self.runtime.now())
+            return [str(stall) for stall in (*stalls, *stage_stall_reasons(tx, now, workers))]
 
 
 def run_status(now: Progress, workers: int) -> str:

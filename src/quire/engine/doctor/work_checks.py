@@ -90,8 +90,7 @@ def _run_findings(
             f"restart the workers; if it stays so, report it with `quire events {run.run_id}`",
         )
     elif why and not (workers and run.batches):  # else the batches tell for themselves
-        said, _, fix = why[0].partition(": ")
-        yield warning(area, f"{name} does not move: {said}", fix)
+        yield warning(area, f"{name} does not move: {why[0].message}", why[0].more)
     else:
         yield ok(area, f"{name} is going on: {run.done:,} of {run.total:,} done")
 

@@ -11,7 +11,7 @@ from quire.domain.data import JsonObject
 from quire.domain.errors import NotFound, PluginFailed, PluginMissing
 from quire.domain.groupings import Driver
 from quire.domain.ids import RunId
-from quire.domain.runs import Progress, RunStage, StageProgress, Wishes
+from quire.domain.runs import Progress, RunStage, StageProgress, Stall, StallKind, Wishes
 from quire.domain.states import TASK, TASK_OWED
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.admit import scarce_limits
@@ -190,33 +190,34 @@ LONGEST_CAUSE = 160  # characters of a reason
 _NUMBER = re.compile(r"^task \d+(?= of |, which it reads)")  # of what blocks a task
 
 
-def stall_reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> list[str]:
+def stall_reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> list[Stall]:
     """Say why a run does not move, given how many workers live; empty when it does or has ended."""
     if found.state != "running":
         return []
-    said = [f"held ({hold.kind.value}): {hold.detail}" for hold in found.holds]
+    stalls = [
+        Stall(StallKind.HELD, f"held ({hold.kind.value})", hold.detail) for hold in found.holds
+    ]
     if found.cancelling:
         waits = "for a worker" if workers == 0 else "for the calls that are out"
-        said.append(f"being cancelled: waiting {waits}")
+        stalls.append(Stall(StallKind.CANCELLING, "being cancelled", f"waiting {waits}"))
     if _is_limit_reached(found):
-        said.append(
-            f"--limit {found.task_limit} is reached; run the same command without it to go on"
-        )
-    if not said and workers == 0:
-        said.append(
-            f"no worker is running: `quire attach {found.run_id}`, the command that began it"
-            " again, or `quire work`"
-        )
+        go_on = "run the same command without it to go on"
+        said = f"--limit {found.task_limit} is reached; {go_on}"
+        stalls.append(Stall(StallKind.TASK_LIMIT, said))
+    if not stalls and workers == 0:
+        begin = f"`quire attach {found.run_id}`, the command that began it again, or `quire work`"
+        stalls.append(Stall(StallKind.NO_WORKER, "no worker is running", begin))
     moment = tx.requests.next_lane_moment(found.run_id)
     if moment is not None and moment > now and not found.holds:
         error = tx.attempts.last_error(found.run_id) or "the provider asked to wait"
         seconds = (moment - now).total_seconds()
-        said.append(f"{error}; the next call may go in {seconds:.0f} s")
-    if not said and moment is not None:
-        said += _limit_reasons(tx, found.run_id, now)
+        said = f"{error}; the next call may go in {seconds:.0f} s"
+        stalls.append(Stall(StallKind.BACKOFF, said))
+    if not stalls and moment is not None:
+        stalls += _limit_reasons(tx, found.run_id, now)
     if found.batches and not found.holds:
-        said += _batch_reasons(tx, found, workers, now)
-    return said
+        stalls += _batch_reasons(tx, found, workers, now)
+    return stalls
 
 
 def _is_limit_reached(found: Progress) -> bool:
@@ -226,7 +227,7 @@ def _is_limit_reached(found: Progress) -> bool:
     return bool(found.recipe) or found.expanded >= limit
 
 
-def stage_stall_reasons(tx: Transaction, found: Progress, workers: int) -> Iterator[str]:
+def stage_stall_reasons(tx: Transaction, found: Progress, workers: int) -> Iterator[Stall]:
     """Say what is the matter with a recipe's stages, in their order, also when it has ended.
 
     That one stage waits for another is told only where the run does not move.
@@ -238,23 +239,25 @@ def stage_stall_reasons(tx: Transaction, found: Progress, workers: int) -> Itera
     causes = _block_causes(tx, found) if blocked else {}
     for stage in found.stages:
         if stage.waits_for and not moves:
-            yield f"{stage.name} {_stage_wait_text(found, stage)}"
+            waits = f"{stage.name} {_stage_wait_text(found, stage)}"
+            yield Stall(StallKind.STAGE_WAITS, waits)
         proposed = stage.count("proposed")
         if proposed and not moves:
-            yield f"{stage.name}: {proposed:,} proposed, {_critics_text(found, stage)}"
+            said = f"{proposed:,} proposed, {_critics_text(found, stage)}"
+            yield Stall(StallKind.PROPOSED, stage.name, said)
         if stage.count("blocked"):
-            yield _blocked_text(found, stage, causes.get(stage.name, Counter()))
+            said = _blocked_text(found, stage, causes.get(stage.name, Counter()))
+            yield Stall(StallKind.BLOCKED, stage.name, said)
         if stage.stale:
-            yield (
-                f"{stage.name}: {stage.stale:,} stale, made from what has changed since;"
-                f" `quire retry {found.run_id} --stale` makes them again"
-            )
+            again = f"`quire retry {found.run_id} --stale` makes them again"
+            said = f"{stage.stale:,} stale, made from what has changed since; {again}"
+            yield Stall(StallKind.STALE, stage.name, said)
 
 
 def _blocked_text(found: Progress, stage: StageProgress, causes: Counter[str]) -> str:
     """Why some of a stage are blocked, and what helps; nothing need be done once it was."""
     count, run = stage.count("blocked"), found.run_id
-    said = f"{stage.name}: {count:,} blocked"
+    said = f"{count:,} blocked"
     whys = causes.most_common()
     listed = [f"{why} ({min(times, count):,})" for why, times in whys[:SHOWN_CAUSES]]
     if listed:
@@ -310,9 +313,9 @@ def _critics_text(found: Progress, stage: StageProgress) -> str:
     return f"waiting for {' and '.join(owed)}"
 
 
-def _batch_reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> list[str]:
+def _batch_reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> list[Stall]:
     """Say what batches are waited for, and when they are looked at."""
-    said = []
+    stalls = []
     for view in tx.batch_views.list_batches(found.run_id):
         if view.state in ("collected", "abandoned"):
             continue
@@ -322,19 +325,25 @@ def _batch_reasons(tx: Transaction, found: Progress, workers: int, now: datetime
         next_look = f"next look in {wait:.0f} s" if wait else "its next look is now"
         if not wait and not workers:
             next_look = "its next look is due, and needs a worker: `quire work`"
-        said.append(f"batch {view.id}, {calls}, is {view.state}{problem}: {next_look}")
+        said = f"batch {view.id}, {calls}, is {view.state}{problem}"
+        stalls.append(Stall(StallKind.BATCH, said, next_look))
     run = tx.runs.get_run(found.run_id)
     if run and run.early_judged_at is None and found.total > EARLY_TASKS:
-        said.append(f"the rest is sent when the first {EARLY_TASKS} tasks are known to be fine")
-    return said
+        said = f"the rest is sent when the first {EARLY_TASKS} tasks are known to be fine"
+        stalls.append(Stall(StallKind.EARLY_CHECK, said))
+    return stalls
 
 
-def _limit_reasons(tx: Transaction, run: RunId, now: datetime) -> list[str]:
+def _limit_reasons(tx: Transaction, run: RunId, now: datetime) -> list[Stall]:
     """Say so where we hold calls back ourselves, to keep within the provider's limits."""
     models = tx.runs.models_of_run(tx.runs.must_get_run(run))
     held = {model.name: scarce_limits(tx, model, now) for model in models}
     return [
-        f"calls are held back: {name} allows {' and '.join(limits)} a minute"
+        Stall(
+            StallKind.RATE_LIMIT,
+            "calls are held back",
+            f"{name} allows {' and '.join(limits)} a minute",
+        )
         for name, limits in held.items()
         if limits
     ]
