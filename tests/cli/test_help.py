@@ -35,8 +35,10 @@ HEAVY = {
 }
 HEAVY_PARTS = {
     *("engine", "ledger", "providers", "dispatch", "pipeline", "recipes", "plan", "gates"),
-    *("sources", "simulated", "export", "accounts", "rehearsal", "local", "kits"),
+    *("sources", "simulated", "export", "accounts", "rehearsal", "local"),
 }
+# Who asks for the whole help wants a line of every kit, and for it the module with its commands.
+KIT_PARTS = {"quire.kits", "quire.kits.judge", "quire.kits.judge.commands"}
 LIST_IMPORTS = """
 import json, sys
 from quire.cli import main
@@ -73,6 +75,8 @@ def test_help_imports_no_provider_database_or_web_package(args: list[str], folde
     imported = set(json.loads(printed.splitlines()[-1]))
     assert imported & HEAVY == set()
     assert imported & {f"quire.{part}" for part in HEAVY_PARTS} == set()
+    kits = {name for name in imported if name.startswith("quire.kits")}
+    assert kits == (KIT_PARTS if args == ["--help"] else set())
 
 
 def test_the_version_is_shown_in_three_ways(quire: Quire) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Quire
+from tests.plugin_packages import Packages
 from tests.recipes.examples import SOUND
 
 COMMANDS = ["recipe", *(f"recipe {item}" for item in ("list", "check", "show", "graph", "new"))]
@@ -182,10 +183,7 @@ def test_a_name_that_no_recipe_can_have_is_refused(quire: Quire, folder: Path) -
 def test_a_broken_package_is_told_and_the_rest_works(
     quire: Quire, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    about = folder / "stranger-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: stranger\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[quire.gates]\ntheirs = no_such_module:gate\n")
+    Packages(folder).install("stranger", "[quire.gates]\ntheirs = no_such_module:gate\n", "")
     monkeypatch.syspath_prepend(str(folder))
 
     result = quire("recipe", "list")

@@ -8,6 +8,7 @@ import pytest
 from quire.domain.errors import Conflict
 from quire.recipes.plugin_registry import builtin_registry, with_entry_points
 from quire.recipes.recipe_files import load_recipe
+from tests.plugin_packages import Packages
 
 MODULE = """
 from pathlib import Path
@@ -32,33 +33,26 @@ RECIPE = Path(__file__).with_name("{recipe}")
 RECIPE = '[[stages]]\nname = "a"\nabout = "all_to_one"\nprompt = "Go."\n'
 
 
-class Packages:
-    """Installs packages that offer something, for one test."""
+class RecipePackages(Packages):
+    """Packages with a gate, a grouping and a recipe."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def install(self, package: str, points: str, **fields: str) -> None:
-        """Write a package and what it says of itself."""
+    def bring(self, package: str, points: str, **fields: str) -> None:
+        """Install one; `fields` say what is unusual about it."""
         fields = {"name": "theirs", "driver": "once", "recipe": f"{package}.toml"} | fields
-        (self.folder / f"{package}.py").write_text(fields.get("module") or MODULE.format(**fields))
         (self.folder / f"{package}.toml").write_text(RECIPE)
-        about = self.folder / f"{package}-1.0.dist-info"
-        about.mkdir()
-        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
-        (about / "entry_points.txt").write_text(points)
+        self.install(package, points, fields.get("module") or MODULE.format(**fields))
 
 
 @pytest.fixture
-def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Packages:
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RecipePackages:
     """A folder on the path."""
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "modules", dict(sys.modules))
-    return Packages(tmp_path)
+    return RecipePackages(tmp_path)
 
 
-def test_what_a_package_offers_is_added(packages: Packages) -> None:
-    packages.install(
+def test_what_a_package_offers_is_added(packages: RecipePackages) -> None:
+    packages.bring(
         "quire_stranger",
         "[quire.gates]\ntheirs = quire_stranger:gate\n"
         "[quire.groupings]\ntheirs = quire_stranger:Grouping\n"
@@ -89,10 +83,10 @@ def test_what_a_package_offers_is_added(packages: Packages) -> None:
     ],
 )
 def test_a_broken_package_is_one_line_that_names_it(
-    packages: Packages, point: str, told: dict[str, str], said: str
+    packages: RecipePackages, point: str, told: dict[str, str], said: str
 ) -> None:
-    packages.install("bad", point, **told)
-    packages.install("good", "[quire.gates]\nfine = good:gate", name="fine")
+    packages.bring("bad", point, **told)
+    packages.bring("good", "[quire.gates]\nfine = good:gate", name="fine")
 
     found = with_entry_points()
 
@@ -107,10 +101,10 @@ def test_a_broken_package_is_one_line_that_names_it(
     ("name", "owners"), [("theirs", ("one", "two")), ("json", ("quire", "one"))]
 )
 def test_two_of_one_name_are_refused_and_both_are_named(
-    packages: Packages, name: str, owners: tuple[str, str]
+    packages: RecipePackages, name: str, owners: tuple[str, str]
 ) -> None:
-    packages.install("one", f"[quire.gates]\n{name} = one:gate", name=name)
-    packages.install("two", f"[quire.gates]\n{name} = two:gate", name=name)
+    packages.bring("one", f"[quire.gates]\n{name} = one:gate", name=name)
+    packages.bring("two", f"[quire.gates]\n{name} = two:gate", name=name)
 
     with pytest.raises(Conflict, match=f"of {owners[0]} and {owners[1]}"):
         with_entry_points()
@@ -125,11 +119,13 @@ def test_without_packages_there_is_what_comes_with_quire() -> None:
     }
 
 
-def test_a_package_that_is_installed_later_is_found_by_the_next_look(packages: Packages) -> None:
-    packages.install("early", "[quire.gates]\nearly = early:gate", name="early")
+def test_a_package_that_is_installed_later_is_found_by_the_next_look(
+    packages: RecipePackages,
+) -> None:
+    packages.bring("early", "[quire.gates]\nearly = early:gate", name="early")
     before = with_entry_points()
 
-    packages.install("late", "[quire.gates]\nlate = late:gate", name="late")
+    packages.bring("late", "[quire.gates]\nlate = late:gate", name="late")
 
     assert "late" not in before.gates
     assert {"early", "late"} <= set(with_entry_points().gates)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quire.engine.experiments import start_experiment
+from quire.kits.judge.experiment_runs import start_experiment
 from quire.providers.catalog import CATALOG
 from quire.rehearsal.server import rehearsal_server
 from tests.crash.pace import VARIABLE, PacedClock

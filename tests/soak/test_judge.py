@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from quire.engine import Engine, RunHandle, open_engine
-from quire.engine.experiments import start_experiment
+from quire.kits.judge.experiment import ExperimentRows
 from quire.kits.judge.experiment_file import read_experiment
-from quire.kits.judge.experiment_rows import ExperimentRows
+from quire.kits.judge.experiment_runs import start_experiment
 from quire.kits.judge.recipe import planned_tasks
 from quire.providers.catalog import CATALOG
 from quire.rehearsal.server import RehearsalThread, rehearsal_server

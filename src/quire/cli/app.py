@@ -8,7 +8,6 @@ from quire.cli import (
     batches,
     doctor,
     exchanges,
-    judge,
     keys,
     library,
     local,
@@ -129,7 +128,6 @@ for panel, command, example in _COMMANDS:
         app.add_typer(library.schema_app, name="schema", rich_help_panel=PREPARE)
         app.add_typer(recipes.app, name="recipe", rich_help_panel=PREPARE)
         app.add_typer(keys.app, name="keys", rich_help_panel=PREPARE)
-        app.add_typer(judge.app, name="judge", rich_help_panel=RUN)
         app.add_typer(rehearse.app, name="rehearse", rich_help_panel=RUN)
         app.add_typer(local.app, name="local", rich_help_panel=RUN)
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from quire.engine.queries import FirstRows
     from quire.export.result_rows import ExportedBlock, ExportedTask
 
-FORMATS = ("jsonl",)
 STDOUT = "-"
 TEXT, CELL = 100, 20  # characters of a cell that is alone, and of one among others
 ABOUT, ERROR = 24, 60  # characters of a title, and of why a task has no result
@@ -175,14 +174,15 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a run's results in order, one line a block; of a recipe's other stages one a task."""
-    if form not in FORMATS:
-        raise UsageError(f"--format takes {', '.join(FORMATS)}, not {form!r}")
+    from quire.engine import check_format
+
+    check_format(form)
     if as_json and output == STDOUT:
         raise UsageError("--json tells about the export, so the export itself needs -o FILE")
     with engine_for(context) as engine:
         number = resolve_run(engine, run)
         simulated = engine.queries.head(number).model.provider == "simulated"
-        lines = engine.export(number, output, only, stage)
+        lines = engine.export(number, output, only, stage, form)
         now = engine.progress(number)
     ended = now.done + now.failed + now.counts.get("cancelled", 0)
     pending = max(0, lines - ended) if only == "all" and not now.recipe else 0

@@ -3,9 +3,10 @@
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -17,6 +18,8 @@ from quire.domain.errors import Error, LedgerError, NotFound, UsageError
 from quire.domain.ids import RunId
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from quire.engine import Engine
 
 
@@ -76,6 +79,8 @@ EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
     (UnicodeEncodeError, USAGE),  # only what was typed can hold bytes that are no text
 )
 
+COMMAND_GROUP = "quire.commands"  # of entry points
+_PLUGIN_PANEL, _AFTER_PLUGINS = "Run", "rehearse"  # where the help lists what packages bring
 _GLOBAL_FLAGS = ("-q", "--quiet")
 _GLOBAL_OPTION = "--ledger"
 
@@ -85,11 +90,48 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The commands as the help lists them: groups come last, but batches beside status."""
+        self._add_plugins(tuple(self._plugins))
         names = super().list_commands(ctx)
-        if {"batches", "status"} <= set(names):
-            names.remove("batches")
-            names.insert(names.index("status") + 1, "batches")
+        names.remove("batches")
+        names.insert(names.index("status") + 1, "batches")
         return names
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command by its name; where it is none of ours, packages are asked for theirs."""
+        if cmd_name not in self.commands:
+            self._add_plugins((cmd_name,) if cmd_name in self._plugins else tuple(self._plugins))
+        return super().get_command(ctx, cmd_name)
+
+    @cached_property
+    def _plugins(self) -> "dict[str, EntryPoint]":
+        """The groups of commands that packages bring and nobody has asked for yet."""
+        from quire.settings import entry_points  # reads what is said of every package
+
+        owners = dict.fromkeys(self.commands, "quire")
+        found: dict[str, EntryPoint] = {}
+        for point in entry_points.points_of_group(COMMAND_GROUP):
+            if point.name in owners:
+                clash = entry_points.describe_clash(point, owners[point.name])
+                note(f"quire: {clash}; {entry_points.CLASH_FIX}")
+            else:
+                found[point.name] = point
+                owners[point.name] = entry_points.package_name(point)
+        return found
+
+    def _add_plugins(self, names: Iterable[str]) -> None:
+        """Load groups of commands; one that is broken is a line of warning, and left out."""
+        from quire.settings.entry_points import describe_failure
+
+        added = {}
+        for name in names:
+            point = self._plugins.pop(name)
+            try:
+                added[name] = _load_group(point)
+            except Exception as error:  # noqa: BLE001 - a stranger's module may raise anything
+                note(f"quire: {describe_failure(point, error)}")
+        own = list(self.commands.items())
+        place = list(self.commands).index(_AFTER_PLUGINS)
+        self.commands = dict([*own[:place], *added.items(), *own[place:]])
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> Any:
         """Carry out one command line and leave with its exit code."""
@@ -105,6 +147,16 @@ class Commands(TyperGroup):
                 )
             )
         )
+
+
+def _load_group(point: "EntryPoint") -> TyperGroup:
+    app = point.load()
+    if not isinstance(app, typer.Typer):
+        raise TypeError("it is no typer.Typer")
+    group = typer.main.get_group(app)
+    group.name = point.name
+    group.rich_help_panel = group.rich_help_panel or _PLUGIN_PANEL
+    return group
 
 
 def global_options_first(args: Sequence[str]) -> list[str]:

@@ -1,5 +1,6 @@
 """Documents and blocks: one ingested input, and its smallest addressable pieces. Both immutable."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -76,3 +77,24 @@ class Document:
     conv_total_blocks: int
     conv_block_type_freq: dict[str, int]
     conv_total_characters: int
+
+
+def unstored_document(number: int, source: ParsedDocument, now: datetime) -> Document:
+    """A source as a document that is in no ledger: its number counts only for the caller."""
+    blocks = list(source.blocks)
+    return Document(
+        id=DocumentId(number),
+        source_uid=source.source_uid,
+        source_type=source.source_type,
+        source_filesize=source.source_filesize,
+        source_total_characters=source.source_total_characters,
+        source_locator=source.source_locator,
+        title=source.title,
+        uploaded_at=now,
+        conv_uid=source.conv_uid,
+        conv_parsing_tool=source.parsing_tool,
+        conv_representation_type=source.representation_type,
+        conv_total_blocks=len(blocks),
+        conv_block_type_freq=dict(Counter(block.type.value for block in blocks)),
+        conv_total_characters=sum(len(block.content) for block in blocks),
+    )

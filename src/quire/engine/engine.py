@@ -14,6 +14,7 @@ from quire.dispatch.runtime import Runtime
 from quire.dispatch.worker import Worker, WorkerSettings
 from quire.domain.data import Json
 from quire.domain.ids import RunId, WorkspaceId
+from quire.domain.models import ModelFacts
 from quire.domain.policy import Policy
 from quire.domain.runs import Progress, Run
 from quire.engine.batches import BatchAdmin
@@ -23,12 +24,13 @@ from quire.engine.orders import check_stop_after, read_recipe, resolve_order
 from quire.engine.queries import Queries, RunStatus
 from quire.engine.run_forecasts import Forecasts, check_one_given
 from quire.engine.run_handle import RunHandle
-from quire.engine.settings_checks import find_mistakes
-from quire.export.jsonl import write_jsonl
+from quire.engine.settings_checks import find_mistakes, own_models
+from quire.export.formats import write_export
 from quire.export.result_rows import flat_rows
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.pipeline.answers.progress import is_at_rest, progress
 from quire.pipeline.commands.start import RunOrder, start
+from quire.providers.catalog import find_model
 from quire.providers.provider_registry import Providers
 from quire.recipes.plugin_registry import with_entry_points
 from quire.recipes.setting_rules import POLICY_ALIASES
@@ -196,6 +198,10 @@ class Engine(Forecasts, RunCommands, RunStatus, BatchAdmin):
             found = tx.runs.must_get_run(RunId(run))
         return RunHandle(self, found.id, goes_on=True)
 
+    def find_model(self, name: str) -> ModelFacts:
+        """The model of a name or an alias, as quire.toml and the catalog know it."""
+        return find_model(name, own_models(self.settings.models), self.settings.aliases)
+
     def runs(self, limit: int = 20) -> list[Run]:
         """The newest runs first."""
         with self.ledger.snapshot() as tx:
@@ -270,9 +276,16 @@ class Engine(Forecasts, RunCommands, RunStatus, BatchAdmin):
         """The results of a run's last stage, or of another, as flat rows."""
         return flat_rows(self.ledger, run, only, stage)
 
-    def export(self, run: RunId, path: str, only: str = "all", stage: str | None = None) -> int:
-        """Write the results of a run's last stage, or of another, as JSON lines."""
-        return write_jsonl(self.ledger, run, path, only, stage)
+    def export(
+        self,
+        run: RunId,
+        path: str,
+        only: str = "all",
+        stage: str | None = None,
+        form: str = "jsonl",
+    ) -> int:
+        """Write the results of a run's last stage, or of another, to a file; returns how many."""
+        return write_export(self.ledger, run, path, form, only=only, stage=stage)
 
 
 POLICY_NAMES = (*(field.name for field in fields_of(Policy)), *POLICY_ALIASES)

@@ -2,7 +2,8 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -16,7 +17,7 @@ from quire.domain.errors import NotFound, UsageError
 from quire.domain.ids import DocumentId, RequestId, RunId, TaskId
 from quire.domain.models import ModelFacts
 from quire.domain.recipes import Schema
-from quire.domain.runs import Event, Progress, StageProgress
+from quire.domain.runs import Event, Progress, Run, StageProgress
 from quire.domain.tasks import Failure, TaskView
 from quire.engine.orders import find_schema
 from quire.engine.request_texts import describe_subject, request_text, text_alone
@@ -28,6 +29,7 @@ from quire.export.result_selection import (
     is_block_by_block,
 )
 from quire.ledger.ledger import Ledger, Transaction
+from quire.ledger.tables.results import TaskOutcome
 from quire.ledger.tables.views import AttemptView, MemberView, RequestLine, RequestView
 from quire.pipeline.answers.progress import (
     is_at_rest,
@@ -103,6 +105,15 @@ class ExchangeView:
     members: list[MemberView]
 
 
+class RunOutcomes(NamedTuple):
+    """A run, what it was about, and what became of its tasks, read one by one."""
+
+    run: Run
+    models: tuple[str, ...]  # by number
+    documents: Mapping[DocumentId, str]  # with their texts, in the order of the run
+    tasks: Iterator[tuple[TaskOutcome, tuple[DocumentId, ...]]]  # each with what it was shown
+
+
 class Queries:
     """Read-only views of a ledger."""
 
@@ -173,6 +184,17 @@ class Queries:
                 found += [FailureGroup(cause, failed, stage.name) for cause, failed in ordered]
         return found
 
+    @contextmanager
+    def outcomes(self, run: RunId) -> Iterator[RunOutcomes]:
+        """All that became of a run, from one snapshot, to be read while it is open."""
+        with self._ledger.snapshot() as tx:
+            found = tx.runs.must_get_run(run)
+            documents = tx.outcomes.all_documents_of_run(run)
+            texts = tx.subjects.document_texts(documents)
+            models = tuple(model.name for model in tx.runs.models_of_run(found))
+            by_document = {document: texts.get(document, "") for document in documents}
+            yield RunOutcomes(found, models, by_document, _shown_outcomes(tx, run))
+
     def events(self, run: RunId, limit: int = 50) -> list[Event]:
         """A run's history."""
         with self._ledger.snapshot() as tx:
@@ -226,6 +248,15 @@ class Queries:
                 attempts=tx.views.attempts_of_request(request),
                 members=tx.views.verdicts_of_request(request),
             )
+
+
+def _shown_outcomes(
+    tx: Transaction, run: RunId
+) -> Iterator[tuple[TaskOutcome, tuple[DocumentId, ...]]]:
+    shown = tx.outcomes.documents_shown_in_run(run)
+    for outcome in tx.outcomes.outcomes_of_run(run):
+        own = () if outcome.document_id is None else (outcome.document_id,)
+        yield outcome, shown.get(outcome.task_id, own)
 
 
 class _Blockers:

@@ -1,69 +1,26 @@
-"""JSONL: one line a block or task, streamed, whole or not at all."""
+"""JSONL: one line a block or task, streamed."""
 
-import os
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import BinaryIO
 
 import orjson
 
 from quire.domain.documents import Document
-from quire.domain.errors import UsageError
-from quire.domain.ids import RunId
 from quire.domain.recipes import Schema, Stage
 from quire.export.result_rows import ExportedBlock, block_rows, task_rows
-from quire.export.result_selection import (
-    ALL,
-    ResultSource,
-    check_only,
-    choose_stage,
-    find_result_source,
-    is_block_by_block,
-)
-from quire.ledger.ledger import Ledger, Transaction
+from quire.export.result_selection import ResultSource, is_block_by_block
+from quire.ledger.ledger import Transaction
 
 
-def write_jsonl(
-    ledger: Ledger, run: RunId, path: str, only: str = "all", stage: str | None = None
-) -> int:
-    """Write a run's results to a file (`-` is standard output); returns how many lines.
+def lines(tx: Transaction, source: ResultSource, stage: Stage | None, only: str) -> Iterator[bytes]:
+    """One line each: of a stage that owes a record about every block, block by block.
 
-    A stage that owes a record about every block is written block by block, as
-    `{immutable, user_defined}`; any other task by task. `stage` may be all: then task by task.
+    Those are `{immutable, user_defined}`; any other stage, and all of them, go task by task.
     """
-    check_only(only)
-    lines = 0
-    with ledger.snapshot() as tx:
-        source = find_result_source(tx, run)
-        stream = (
-            _all_task_lines(tx, source, only)
-            if stage == ALL
-            else _stage_lines(tx, source, only, stage)
-        )
-        with _open_target(path) as target:
-            for line in stream:
-                target.write(line)
-                lines += 1
-    return lines
-
-
-def _stage_lines(
-    tx: Transaction, source: ResultSource, only: str, name: str | None
-) -> Iterator[bytes]:
-    """The lines of one stage; who asks for what is not there is told at once."""
-    stage = choose_stage(source.recipe, name)
-    return (
-        _block_lines(tx, source, stage, only)
-        if is_block_by_block(stage)
-        else _task_lines(tx, source, stage, only)
-    )
-
-
-def _all_task_lines(tx: Transaction, source: ResultSource, only: str) -> Iterator[bytes]:
-    for stage in source.recipe.stages:
-        yield from _task_lines(tx, source, stage, only)
+    if stage is not None and is_block_by_block(stage):
+        yield from _block_lines(tx, source, stage, only)
+    else:
+        for chosen in source.recipe.stages if stage is None else (stage,):
+            yield from _task_lines(tx, source, chosen, only)
 
 
 def _task_lines(tx: Transaction, source: ResultSource, stage: Stage, only: str) -> Iterator[bytes]:
@@ -123,25 +80,3 @@ def _document_head(document: Document) -> dict[str, object]:
             "conv_total_characters": document.conv_total_characters,
         },
     }
-
-
-@contextmanager
-def _open_target(path: str) -> Iterator[BinaryIO]:
-    """A file that appears only when it is whole; a pipe or a device is written as it is."""
-    if path == "-":
-        yield sys.stdout.buffer
-        sys.stdout.flush()
-        return
-    target = Path(path).resolve()  # a link is followed, not replaced
-    plain = not target.exists() or target.is_file()
-    written = target.with_name(f"{target.name}.partial-{os.getpid()}") if plain else target
-    try:
-        with written.open("wb") as file:
-            yield file
-        if plain:
-            written.replace(target)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
-    finally:
-        if plain:
-            written.unlink(missing_ok=True)

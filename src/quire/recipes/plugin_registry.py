@@ -5,14 +5,12 @@ mend what, so that only the run that asked for it waits.
 """
 
 import json
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from importlib.resources import files
-from os import PathLike, fspath, stat
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,6 +22,13 @@ from quire.domain.ids import DocumentId
 from quire.domain.recipes import Stage
 from quire.gates.chain import GATES
 from quire.plan.builtin_groupings import GROUPINGS, grouping_of
+from quire.settings.entry_points import (
+    CLASH_FIX,
+    describe_clash,
+    describe_failure,
+    package_name,
+    points_of_group,
+)
 
 MOST_PARTS = 10_000_000  # that one thing is expanded into; whoever gives more never ends
 MOST_BYTES = 100_000  # of what a grouping says about one task
@@ -187,21 +192,14 @@ def with_entry_points(registry: Registry | None = None) -> Registry:
     ) -> dict[str, Kind]:
         owners = dict.fromkeys(own, OURS)
         found = dict(own)
-        for point in _points_of_group(group):
-            package = _package_name(point)
+        for point in points_of_group(group):
+            package = package_name(point)
             if owners.setdefault(point.name, package) != package or point.name in found:
-                raise Conflict(
-                    f"{group} has two named {point.name!r}, of {owners[point.name]} and {package}",
-                    "uninstall one of them",
-                )
+                raise Conflict(describe_clash(point, owners[point.name]), CLASH_FIX)
             try:
                 found[point.name] = check(point.load(), point)
             except Exception as error:  # noqa: BLE001 - a stranger's module may raise anything
-                message = " ".join(str(error).split())[:200]
-                warnings.append(
-                    f"package {package}: {group} {point.name} cannot be used"
-                    f" ({type(error).__name__}: {message}); update or uninstall it"
-                )
+                warnings.append(describe_failure(point, error))
         return found
 
     return replace(
@@ -211,42 +209,6 @@ def with_entry_points(registry: Registry | None = None) -> Registry:
         recipes=add_points(known.recipes, RECIPE_GROUP, _load_recipe_path),
         warnings=(*known.warnings, *warnings),
     )
-
-
-def _points_of_group(group: str) -> Iterator[EntryPoint]:
-    """Those of one group in a fixed order; a package that is found twice counts once."""
-    seen: set[tuple[str, str, str]] = set()
-    offered = [
-        entry_point
-        for entry_point in _installed_points(_package_folders())
-        if entry_point.group == group
-    ]
-    for point in sorted(offered, key=lambda entry_point: (entry_point.name, entry_point.value)):
-        key = (point.name, point.value, _package_name(point))
-        if key not in seen:
-            seen.add(key)
-            yield point
-
-
-def _package_folders() -> tuple[tuple[str, int], ...]:
-    """The folders of packages, and when something was last put into each or taken out."""
-    found = []
-    for folder in sys.path:
-        with suppress(OSError):
-            found.append((folder, stat(folder or ".").st_mtime_ns))
-    return tuple(found)
-
-
-@lru_cache(maxsize=1)
-def _installed_points(_folders: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
-    """What is installed for us: read once, because for it every package's files are looked at."""
-    found = entry_points()
-    groups = (GATE_GROUP, GROUPING_GROUP, RECIPE_GROUP)
-    return tuple(point for group in groups for point in found.select(group=group))
-
-
-def _package_name(point: EntryPoint) -> str:
-    return point.dist.name if point.dist is not None else point.value.partition(":")[0]
 
 
 def _instantiate(value: object, name: str, parts: tuple[str, ...]) -> object:
@@ -270,7 +232,7 @@ def _load_gate(value: object, point: EntryPoint) -> Gate:
 def _load_grouping(value: object, point: EntryPoint) -> Grouping:
     parts = ("name", "driver", "wants_documents", "mistakes", "fan", "count")
     made = _instantiate(value, point.name, parts)
-    return GuardedGrouping(made, _package_name(point))  # type: ignore[arg-type]  # all parts of one are there
+    return GuardedGrouping(made, package_name(point))  # type: ignore[arg-type]  # all parts of one are there
 
 
 def _load_recipe_path(value: object, point: EntryPoint) -> Path:

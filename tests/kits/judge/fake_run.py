@@ -11,8 +11,11 @@ from quire.domain.ids import DocumentId
 from quire.domain.recipes import Stage
 from quire.domain.requests import Stop
 from quire.gates.markers import MarkersGate
-from quire.kits.judge.experiment import Experiment
-from quire.kits.judge.experiment_rows import ExperimentRows, TaskRow
+from quire.kits.judge.experiment import (
+    Experiment,
+    ExperimentRows,
+    TaskRow,
+)
 from quire.kits.judge.groupings import JudgeGivenTargets, JudgeSamples, JudgeTargets
 from quire.kits.judge.recipe import recipe_of
 

@@ -16,8 +16,8 @@ from quire.domain.models import Usage
 from quire.domain.pricing import price_call
 from quire.domain.states import TASK
 from quire.engine import Engine
-from quire.engine.experiments import rows_of
-from quire.kits.judge.experiment_rows import ExperimentRows
+from quire.kits.judge.experiment import ExperimentRows
+from quire.kits.judge.experiment_runs import rows_of
 from quire.kits.judge.metrics import Figures
 from quire.kits.judge.recipe import (
     RUBRIC_CRITIC,

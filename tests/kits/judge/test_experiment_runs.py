@@ -7,17 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from quire.engine.experiments import experiment_run, find_experiment_run, rows_of, start_experiment
 from quire.kits.judge.experiment import (
     BENCHMARK,
     Experiment,
+    ExperimentRows,
     GroundTruth,
     ScaleStage,
     experiment_from_json,
     experiment_to_json,
 )
 from quire.kits.judge.experiment_file import read_experiment
-from quire.kits.judge.experiment_rows import ExperimentRows
+from quire.kits.judge.experiment_runs import (
+    experiment_run,
+    find_experiment_run,
+    rows_of,
+    start_experiment,
+)
 from quire.kits.judge.experiment_tables import make_tables
 from quire.kits.judge.recipe import SCORE_CRITIC, SCORE_GEN
 from quire.kits.judge.table_files import write_tables

@@ -10,8 +10,14 @@ import pandas  # type: ignore[import-untyped]
 import pytest
 
 from quire.domain.errors import UsageError
-from quire.kits.judge.experiment import Evidence, Experiment, GroundTruth, ScaleStage, all_pairs
-from quire.kits.judge.experiment_rows import ExperimentRows
+from quire.kits.judge.experiment import (
+    Evidence,
+    Experiment,
+    ExperimentRows,
+    GroundTruth,
+    ScaleStage,
+    all_pairs,
+)
 from quire.kits.judge.experiment_tables import COLUMNS, make_tables
 from quire.kits.judge.randomization import RANDOMIZATIONS
 from quire.kits.judge.table_files import write_tables

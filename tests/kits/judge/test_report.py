@@ -10,9 +10,13 @@ import pytest
 
 from quire.domain.errors import Conflict, UsageError
 from quire.kits.judge.charts import MODEL_COLOURS, stage_colours
-from quire.kits.judge.experiment import Experiment, GroundTruth, all_pairs
+from quire.kits.judge.experiment import (
+    Experiment,
+    ExperimentRows,
+    GroundTruth,
+    all_pairs,
+)
 from quire.kits.judge.experiment_file import read_experiment, write_example
-from quire.kits.judge.experiment_rows import ExperimentRows
 from quire.kits.judge.recipe import planned_tasks, recipe_of
 from quire.kits.judge.report import metrics_of, write_report
 from tests.kits.judge.examples import experiment

@@ -3,8 +3,16 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from quire.domain.data import Json
-from quire.kits.judge.experiment import VIEWS, Experiment, shared_truth
-from quire.kits.judge.experiment_rows import BLOCKED, PARSED, PENDING, ExperimentRows, TaskRow
+from quire.kits.judge.experiment import (
+    BLOCKED,
+    PARSED,
+    PENDING,
+    VIEWS,
+    Experiment,
+    ExperimentRows,
+    TaskRow,
+    shared_truth,
+)
 from quire.kits.judge.randomization import sample_seeds, scale_display, swap_seed
 from quire.kits.judge.recipe import RUBRIC_CRITIC, RUBRIC_GEN, SCORE_CRITIC, SCORE_GEN
 

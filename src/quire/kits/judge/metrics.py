@@ -8,7 +8,7 @@ from math import log2, sqrt
 from typing import NamedTuple
 
 from quire.domain.data import Json
-from quire.kits.judge.experiment_rows import PARSED
+from quire.kits.judge.experiment import PARSED
 from quire.kits.judge.randomization import mulberry32
 
 RESAMPLES = 1_000

@@ -12,7 +12,7 @@ import orjson
 from quire.domain.data import Json, plain_json
 from quire.domain.errors import UsageError
 from quire.domain.version import VERSION
-from quire.kits.judge.experiment_rows import ExperimentRows
+from quire.kits.judge.experiment import ExperimentRows
 from quire.kits.judge.experiment_tables import COLUMNS, TableRow, make_tables
 
 EXPORT_SCHEMA_VERSION = 3

@@ -31,8 +31,10 @@ from quire.domain.runs import Progress
 
 if TYPE_CHECKING:
     from quire.engine import Engine, RunHandle
-    from quire.kits.judge.experiment import Experiment
-    from quire.kits.judge.experiment_rows import ExperimentRows
+    from quire.kits.judge.experiment import (
+        Experiment,
+        ExperimentRows,
+    )
 
 
 class ExperimentView(NamedTuple):
@@ -49,7 +51,7 @@ class ExperimentView(NamedTuple):
 
 def experiment_view(engine: "Engine", run: RunId) -> ExperimentView:
     """What is shown of an experiment's run."""
-    from quire.engine.experiments import experiment_run
+    from quire.kits.judge.experiment_runs import experiment_run
     from quire.kits.judge.recipe import planned_tasks
 
     experiment = experiment_run(engine, run).experiment
@@ -208,7 +210,7 @@ def init(
 @of.takes_policy(without=_POLICY_NOT_OFFERED)
 def plan(context: typer.Context, *, file: File, as_json: of.AsJson = False, **policy: Json) -> None:
     """Forecast an experiment by stage and model: calls, tokens, dollars; spends nothing."""
-    from quire.engine.experiments import plan_experiment
+    from quire.kits.judge.experiment_runs import plan_experiment
 
     with engine_for(context, make=True) as engine:
         planned = plan_experiment(engine, file, **policy)
@@ -228,7 +230,7 @@ def run(
     **policy: Json,
 ) -> None:
     """Carry an experiment out; Ctrl-C stops cleanly, the same command goes on."""
-    from quire.engine.experiments import plan_experiment, start_experiment
+    from quire.kits.judge.experiment_runs import plan_experiment, start_experiment
 
     settings: dict[str, Any] = policy
     with engine_for(context, make=True) as engine:
@@ -255,8 +257,8 @@ def status(
     context: typer.Context, which: RunOrFileOrNewest = None, as_json: of.AsJson = False
 ) -> None:
     """Show how an experiment stands, stage by stage, and why nothing moves if nothing moves."""
-    from quire.engine.experiments import find_experiment_run
     from quire.engine.queries import run_status
+    from quire.kits.judge.experiment_runs import find_experiment_run
 
     with engine_for(context) as engine:
         view = experiment_view(engine, find_experiment_run(engine, which))
@@ -326,8 +328,8 @@ def report(
 
 
 def _read_rows(context: typer.Context, which: str) -> "ExperimentRows":
-    from quire.engine.experiments import find_experiment_run, rows_of
     from quire.engine.queries import run_status
+    from quire.kits.judge.experiment_runs import find_experiment_run, rows_of
 
     with engine_for(context) as engine:
         run = find_experiment_run(engine, which)

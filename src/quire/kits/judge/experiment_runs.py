@@ -1,37 +1,30 @@
 """Experiments become runs, and runs become what tables and reports are made from."""
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from quire.domain.data import NOTHING, Json
-from quire.domain.documents import Document, ParsedDocument
+from quire.domain.documents import unstored_document
 from quire.domain.errors import NotFound, UsageError
-from quire.domain.ids import DocumentId, RunId, TaskId
+from quire.domain.ids import DocumentId, RunId
 from quire.domain.recipes import Recipe
 from quire.domain.runs import Run
-from quire.engine.engine import Engine
-from quire.engine.recipe_forecasts import RecipePlan
-from quire.engine.run_handle import RunHandle
-from quire.engine.settings_checks import own_models
+from quire.engine import Engine, RecipePlan, RunHandle, RunOutcomes, TaskOutcome
 from quire.kits.judge.experiment import (
     EXPERIMENT,
     Experiment,
+    ExperimentRows,
+    TaskRow,
     document_of,
     experiment_from_json,
     experiment_to_json,
     with_names,
 )
 from quire.kits.judge.experiment_file import read_experiment
-from quire.kits.judge.experiment_rows import ExperimentRows, TaskRow
 from quire.kits.judge.recipe import SCORE_GEN, recipe_of
-from quire.ledger.ledger import Transaction
-from quire.ledger.tables.results import TaskOutcome
-from quire.providers.catalog import find_model
 
 RUNS_SEARCHED = 10_000  # for the newest one of an experiment
 
@@ -65,8 +58,10 @@ def plan_experiment(engine: Engine, path: str | Path, **policy: Json) -> RecipeP
     """Forecast the run of an experiment's file; its evidence is read, and not taken in."""
     experiment = _load_experiment(engine, Path(path))
     now = engine.runtime.now()
-    evidence = map(document_of, experiment.evidence)
-    documents = [_unstored_document(no, document, now) for no, document in enumerate(evidence)]
+    documents = [
+        unstored_document(number, document_of(evidence), now)
+        for number, evidence in enumerate(experiment.evidence)
+    ]
     return engine.plan_documents(_experiment_recipe(experiment), documents, **policy)
 
 
@@ -96,27 +91,25 @@ def find_experiment_run(engine: Engine, name: str | None = None) -> RunId:
 
 def experiment_run(engine: Engine, run: RunId) -> ExperimentRun:
     """A run with the experiment it was told, whatever has become of the file."""
-    with engine.ledger.snapshot() as tx:
-        return _experiment_run(tx, run)
+    with engine.queries.outcomes(run) as found:
+        return _experiment_run(found)
 
 
 def rows_of(engine: Engine, run: RunId) -> ExperimentRows:
     """What became of every task of an experiment's run."""
-    with engine.ledger.snapshot() as tx:
-        found = _experiment_run(tx, run)
-        names = [model.name for model in tx.runs.models_of_run(found.run)]
-        shown = tx.outcomes.documents_shown_in_run(run)
+    with engine.queries.outcomes(run) as found:
+        told = _experiment_run(found)
         tasks = [
-            _stage_row(outcome, names, shown)
-            for outcome in tx.outcomes.outcomes_of_run(run)
+            _task_row(outcome, found.models[outcome.model_no], shown)
+            for outcome, shown in found.tasks
             if not _is_purged(outcome)
         ]
     return ExperimentRows(
-        experiment=found.experiment,
-        documents=found.documents,
+        experiment=told.experiment,
+        documents=told.documents,
         tasks=tasks,
-        status=found.run.state,
-        updated_at=found.run.ended_at or engine.runtime.now(),
+        status=told.run.state,
+        updated_at=told.run.ended_at or engine.runtime.now(),
         run_id=run,
     )
 
@@ -126,33 +119,11 @@ def _experiment_recipe(experiment: Experiment) -> Recipe:
     return replace(recipe_of(experiment), facts={EXPERIMENT: experiment_to_json(experiment)})
 
 
-def _unstored_document(number: int, source: ParsedDocument, now: datetime) -> Document:
-    """A source as a document that is in no ledger: its number counts only here."""
-    blocks = list(source.blocks)
-    return Document(
-        id=DocumentId(number),
-        source_uid=source.source_uid,
-        source_type=source.source_type,
-        source_filesize=source.source_filesize,
-        source_total_characters=source.source_total_characters,
-        source_locator=source.source_locator,
-        title=source.title,
-        uploaded_at=now,
-        conv_uid=source.conv_uid,
-        conv_parsing_tool=source.parsing_tool,
-        conv_representation_type=source.representation_type,
-        conv_total_blocks=len(blocks),
-        conv_block_type_freq=dict(Counter(block.type.value for block in blocks)),
-        conv_total_characters=sum(len(block.content) for block in blocks),
-    )
-
-
 def _load_experiment(engine: Engine, path: Path) -> Experiment:
     """An experiment's file, its models under the names that the ledger knows them by."""
     experiment = read_experiment(path)
-    own, aliases = own_models(engine.settings.models), engine.settings.aliases
     given = (*experiment.models, *filter(None, [experiment.view_model]))
-    names = {name: find_model(name, own, aliases).name for name in given}
+    names = {name: engine.find_model(name).name for name in given}
     for model in experiment.models:
         same = [name for name in experiment.models if names[name] == names[model]]
         if len(same) > 1:
@@ -174,15 +145,13 @@ def _experiment_facts(run: Run) -> Mapping[str, Json] | None:
     return own if isinstance(own, Mapping) else None
 
 
-def _experiment_run(tx: Transaction, number: RunId) -> ExperimentRun:
-    run = tx.runs.must_get_run(number)
+def _experiment_run(found: RunOutcomes) -> ExperimentRun:
+    run = found.run
     facts = _experiment_facts(run)
     if facts is None:
-        raise UsageError(f"run {number} is not an experiment's; `quire export {number}` exports it")
-    documents = tuple(tx.outcomes.all_documents_of_run(number))
-    texts = tx.subjects.document_texts(documents)
-    experiment = experiment_from_json(facts, [texts.get(document, "") for document in documents])
-    return ExperimentRun(run, experiment, documents)
+        raise UsageError(f"run {run.id} is not an experiment's; `quire export {run.id}` exports it")
+    experiment = experiment_from_json(facts, list(found.documents.values()))
+    return ExperimentRun(run, experiment, tuple(found.documents))
 
 
 def _is_purged(outcome: TaskOutcome) -> bool:
@@ -190,18 +159,15 @@ def _is_purged(outcome: TaskOutcome) -> bool:
     return outcome.stage == SCORE_GEN and outcome.part is None
 
 
-def _stage_row(
-    outcome: TaskOutcome, models: list[str], shown: Mapping[TaskId, tuple[DocumentId, ...]]
-) -> TaskRow:
-    own = () if outcome.document_id is None else (outcome.document_id,)
+def _task_row(outcome: TaskOutcome, model: str, shown: tuple[DocumentId, ...]) -> TaskRow:
     return TaskRow(
         task_id=outcome.task_id,
         stage=outcome.stage,
         state=outcome.state,
-        model=models[outcome.model_no],
+        model=model,
         sample=outcome.sample,
         part=json.loads(outcome.part) if outcome.part else NOTHING,
-        documents=shown.get(outcome.task_id, own),
+        documents=shown,
         of=outcome.of,
         attempts=outcome.tries + (outcome.result_id is not None),
         error=outcome.error or "",
