@@ -34,41 +34,30 @@ def local() -> None:
 @app.command(epilog="Example: quire local install")
 def install(context: typer.Context) -> None:
     """Fetch the model, 93 MB, and its runtime into this Python's environment, if not there yet."""
-    from quire.domain.errors import Error
-    from quire.local.install import MODEL_TITLE, fetch, find_weights, missing_packages
+    from quire.engine.local_servers import install_model, model_title
 
-    wanted = missing_packages()
-    for part in wanted:
-        note(f"fetching {part.description} …")
-        fetch(part)
-    if missing_packages():
-        raise Error(
-            f"{MODEL_TITLE} was fetched, but is not where this Python looks; see the lines above"
-        )
+    where, is_new = install_model(note)
     if session(context).quiet:
         return
-    say(f"{MODEL_TITLE} {'is installed' if wanted else 'is here already'}: {find_weights()}")
+    say(f"{model_title()} {'is installed' if is_new else 'is here already'}: {where}")
     say("next: `quire local serve`")
 
 
 @app.command(epilog="Example: quire local serve --port 8901 --threads 2")
 def serve(context: typer.Context, port: Port = _DEFAULT_PORT, threads: Threads = 1) -> None:
     """Answer as OpenAI's server would, on this machine only, until Ctrl-C."""
-    from quire.local.install import MODEL_TITLE, installed_weights
-    from quire.local.model_server import serve as answer
-
-    file, quiet = installed_weights(), session(context).quiet
+    from quire.engine.local_servers import model_title, serve_model
 
     def announce(url: str) -> None:
-        if quiet:
-            return
-        say(f"{MODEL_TITLE} answers at {url}; Ctrl-C ends it")
+        tell(f"{model_title()} answers at {url}; Ctrl-C ends it")
         if port != _DEFAULT_PORT:
-            say(f"in another terminal: export QUIRE_LOCAL_URL={url}")
-        say("in another terminal: quire run --schema SCHEMA --model local/smollm2")
+            tell(f"in another terminal: export QUIRE_LOCAL_URL={url}")
+        tell("in another terminal: quire run --schema SCHEMA --model local/smollm2")
 
-    if not quiet:
-        note(f"loading {file.name} …")
-    answered = answer(file, port, threads, announce)
-    if not quiet:
-        note(f"ended; {quantity(answered, 'call')} answered")
+    tell, remark = (_say_nothing,) * 2 if session(context).quiet else (say, note)
+    answered = serve_model(port, threads, remark, announce)
+    remark(f"ended; {quantity(answered, 'call')} answered")
+
+
+def _say_nothing(_: str) -> None:
+    """What a quiet command says."""

@@ -1,7 +1,5 @@
 """Commands that rehearse: a provider's server on this machine that costs nothing."""
 
-import os
-import signal
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,9 +16,6 @@ from quire.domain.ids import RunId
 
 if TYPE_CHECKING:
     from quire.engine import Engine
-    from quire.rehearsal.server import RehearsalServer
-    from quire.rehearsal.server_state import ServerConfig
-
 
 Host = Annotated[str, typer.Option(metavar="HOST", help="Where to listen.")]
 Port = Annotated[
@@ -153,28 +148,27 @@ def serve(
     as_json: AsJson = False,
 ) -> None:
     """Serve what OpenAI, Anthropic and Google would, until Ctrl-C; nothing is sent to them."""
-    import asyncio  # not for --help
+    from quire.engine.local_servers import serve_rehearsal
 
-    from quire.providers.catalog import CATALOG
-    from quire.rehearsal.server_state import ServerConfig
-
-    config = ServerConfig(
-        faults=",".join(fault or ()),
-        latency=latency,
-        batch_latency=batch_latency,
-        batch_hits=batch_hits,
-        limit=limit,
-        keys=_parse_key_states(key or ()),
-        models=CATALOG,
-        strict=strict,
-        thinking=thinking,
-        seed=seed,
-        log=log,
-    )
+    config = {
+        "faults": ",".join(fault or ()),
+        "latency": latency,
+        "batch_latency": batch_latency,
+        "batch_hits": batch_hits,
+        "limit": limit,
+        "keys": _parse_key_states(key or ()),
+        "strict": strict,
+        "thinking": thinking,
+        "seed": seed,
+        "log": log,
+    }
     quiet = session(context).quiet
-    announcers = () if quiet else _announcers(bool(key), as_json)
-    seen = asyncio.run(_serve_until_signal(config, host, port, announcers))
-    _print_seen(seen, as_json=as_json, quiet=quiet)
+
+    def announce(url: str) -> None:
+        if not quiet:
+            _print_address(url, bool(key), exports=not as_json)
+
+    _print_seen(serve_rehearsal(config, host, port, announce), as_json=as_json, quiet=quiet)
 
 
 @app.command(
@@ -242,57 +236,14 @@ def _run_driver(*, quiet: bool) -> "Callable[[Engine, RunId], bool]":
     return drive
 
 
-def _announcers(keys_given: bool, as_json: bool) -> Sequence[Callable[[str], None]]:
-    note_keys = _note_given_keys if keys_given else _note_any_key
-    return (note_keys,) if as_json else (_print_exports, note_keys)
-
-
-async def _serve_until_signal(
-    config: "ServerConfig", host: str, port: int, announcers: Sequence[Callable[[str], None]]
-) -> Mapping[str, Any]:
-    """Serve until a signal comes, and return what was seen."""
-    import asyncio
-
-    from quire.rehearsal.server import RehearsalServer
-
-    rehearsal = RehearsalServer(config)
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    try:
-        url = await _start_server(rehearsal, host, port)
-        for item in announcers:
-            item(url)
-        await stop.wait()
-        return rehearsal.stats
-    finally:
-        await rehearsal.stop()
-
-
-async def _start_server(rehearsal: "RehearsalServer", host: str, port: int) -> str:
-    try:
-        return await rehearsal.start(host, port)
-    except OSError as error:
-        why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-        raise SettingsInvalid(
-            f"cannot listen on {host}:{port} ({why}); give --host or --port another value"
-        ) from None
-
-
-def _print_exports(url: str) -> None:
-    for name, path in _BASE_URLS:
-        say(f"export {name}={url}{path}")
-    for name in _KEYS:
-        say(f"export {name}={ANY_KEY}")
-
-
-def _note_any_key(url: str) -> None:
-    note(f"rehearsing at {url}; any key will do; Ctrl-C ends it")
-
-
-def _note_given_keys(url: str) -> None:
-    note(f"rehearsing at {url}; only the keys you gave will do; Ctrl-C ends it")
+def _print_address(url: str, keys_given: bool, *, exports: bool) -> None:
+    if exports:
+        for name, path in _BASE_URLS:
+            say(f"export {name}={url}{path}")
+        for name in _KEYS:
+            say(f"export {name}={ANY_KEY}")
+    which = "only the keys you gave" if keys_given else "any key"
+    note(f"rehearsing at {url}; {which} will do; Ctrl-C ends it")
 
 
 def _print_seen(seen: Mapping[str, Any], *, as_json: bool, quiet: bool) -> None:
