@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from quire.cli.progress_words import stage_words
+from quire.domain.reasons import StageWait, WaitKind
 from quire.domain.runs import StageProgress
 from tests.cli.conftest import RECIPE, Quire
 
@@ -194,7 +195,9 @@ def test_the_words_beside_a_stages_bar_fit_their_room() -> None:
     assert stage_words(busy, 60) == "1,200 failed · 34 blocked · 5 proposed"
     assert stage_words(busy, 25) == "1,200 failed · 34 blocked"
     assert stage_words(busy, 3) == ""
-    waiting = StageProgress(name="page", state="waiting", counts={}, waits_for="waits for facts")
+    waiting = StageProgress(
+        name="page", state="waiting", counts={}, wait=StageWait(WaitKind.UPSTREAM, "facts")
+    )
     assert stage_words(waiting, 10) == "waits for…"
 
 

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from quire.domain.data import JsonObject
 from quire.domain.ids import LaneId, RunId, StageId
+from quire.domain.reasons import StageWait
+from quire.domain.wording import wait_text
 
 
 class HoldKind(StrEnum):
@@ -129,8 +131,13 @@ class StageProgress:
     state: str
     counts: Mapping[str, int]  # tasks by state
     judges: str = ""  # of a critic: the stage whose results it judges
-    waits_for: str = ""  # why it has not begun, for a person
+    wait: StageWait | None = None  # why it has not begun
     stale: int = 0  # tasks whose results used what is no longer current
+
+    @property
+    def waits_for(self) -> str:
+        """Why it has not begun, for a person."""
+        return wait_text(self.wait)
 
     @property
     def critic(self) -> bool:

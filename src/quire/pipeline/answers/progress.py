@@ -11,6 +11,7 @@ from quire.domain.data import JsonObject
 from quire.domain.errors import NotFound, PluginFailed, PluginMissing
 from quire.domain.groupings import Driver
 from quire.domain.ids import RunId
+from quire.domain.reasons import StageWait, WaitKind
 from quire.domain.runs import Progress, RunStage, StageProgress, Stall, StallKind, Wishes
 from quire.domain.states import TASK, TASK_OWED
 from quire.ledger.ledger import Transaction
@@ -113,7 +114,7 @@ def _add_stage_facts(
         seen[recipe_stage.name] = replace(
             seen[recipe_stage.name],
             judges=recipe_stage.of if recipe_stage.critic else "",
-            waits_for=_wait_text(tx, whole, recipe_stage.name),
+            wait=_stage_wait(tx, whole, recipe_stage.name),
             stale=stale.get(recipe_stage.name, 0),
         )
     return replace(
@@ -125,16 +126,15 @@ def _add_stage_facts(
     )
 
 
-def _wait_text(tx: Transaction, whole: _RecipeRun, name: str) -> str:
-    """Why a stage has not begun; "" where it has, or is about to."""
+def _stage_wait(tx: Transaction, whole: _RecipeRun, name: str) -> StageWait | None:
+    """Why a stage has not begun; None where it has, or is about to."""
     stage = whole.stages[name]
     if stage.state != "waiting" or whole.wishes is None:
-        return ""
+        return None
     try:
-        said = wait_reason(tx, whole.spec, whole.spec.stages[stage.id], whole.stages, whole.wishes)
+        return wait_reason(tx, whole.spec, whole.spec.stages[stage.id], whole.stages, whole.wishes)
     except NotFound as error:  # a package that brought a grouping is not installed here
-        return str(error)
-    return said.replace("it stops", "the run stops").removeprefix("it ")
+        return StageWait(WaitKind.PLUGIN, problem=str(error))
 
 
 def _is_limit_used_up(tx: Transaction, whole: _RecipeRun) -> bool:
@@ -150,7 +150,7 @@ def _is_limit_used_up(tx: Transaction, whole: _RecipeRun) -> bool:
 def _is_stage_used_up(tx: Transaction, whole: _RecipeRun, stage: RunStage, limit: int) -> bool:
     recipe_stage = whole.spec.stages[stage.id]
     if stage.state == "waiting":
-        return bool(whole.seen[recipe_stage.name].waits_for)
+        return whole.seen[recipe_stage.name].wait is not None
     if stage.state != "expanding" or recipe_stage.critic:
         return stage.state != "open"
     if not recipe_stage.upstream:
@@ -238,7 +238,7 @@ def stage_stall_reasons(tx: Transaction, found: Progress, workers: int) -> Itera
     blocked = any(progress.count("blocked") for progress in found.stages)
     causes = _block_causes(tx, found) if blocked else {}
     for stage in found.stages:
-        if stage.waits_for and not moves:
+        if stage.wait and not moves:
             waits = f"{stage.name} {_stage_wait_text(found, stage)}"
             yield Stall(StallKind.STAGE_WAITS, waits)
         proposed = stage.count("proposed")
@@ -293,10 +293,11 @@ def shared_cause(stages: Sequence[StageProgress], error: str) -> str:
 
 def _stage_wait_text(found: Progress, stage: StageProgress) -> str:
     """Why a stage has not begun, and what lets it."""
-    above = next((e for e in found.stages if stage.waits_for == f"waits for {e.name}"), None)
-    if above is None:
+    wait = stage.wait
+    if wait is None or wait.kind is not WaitKind.UPSTREAM:
         go_on = f"`quire resume {found.run_id}` goes on"
         return f"waits: {stage.waits_for}; {go_on}"
+    above = next(progress for progress in found.stages if progress.name == wait.stage)
     owed = above.count("waiting", "ready", "packed", "proposed")
     left = f"{owed:,} of its {above.expanded:,} owed" if above.expanded else "it has not begun"
     if not owed and above.state == "expanding":

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
+from quire.domain.reasons import StageWait, WaitKind
 from quire.domain.recipes import Stage
 from quire.domain.runs import HoldKind, RunStage, Wishes
 from quire.domain.states import TASK_OWED
@@ -39,11 +40,11 @@ def wait_reason(
     recipe_stage: Stage,
     stages_by_name: StagesByName,
     wishes: Wishes,
-) -> str:
-    """Why a stage does not start yet, for a person; empty if it may."""
+) -> StageWait | None:
+    """Why a stage does not start yet; None if it may."""
     last = wishes.stop_after
     if last and last != recipe_stage.name and last in spec.stages_above(recipe_stage):
-        return f"it stops after {last}"
+        return StageWait(WaitKind.STOP_AFTER, last)
     eager = spec.policy.policy.completion_mode == THROUGHPUT
     for name in recipe_stage.upstream:
         above = stages_by_name[name]
@@ -55,8 +56,8 @@ def wait_reason(
                 tx, spec, recipe_stage, stages_by_name, wishes
             )
         if not ready:
-            return f"it waits for {name}"
-    return ""
+            return StageWait(WaitKind.UPSTREAM, name)
+    return None
 
 
 def _may_run_ahead(spec: RunSpec, recipe_stage: Stage, name: str) -> bool:
