@@ -1,11 +1,12 @@
 """Tables keep their numbers on narrow screens: what matters least gives way."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import pytest
 
 from quire.cli.batches import _NARROWING as OF_BATCHES
-from quire.cli.printing import Narrowing, brief_moment, moment, narrow_table
+from quire.cli.printing import Cell, Narrowing, moment, narrow_table
 from quire.cli.rehearsal_report import _NARROWING as OF_REHEARSALS
 from quire.cli.runs import _RUNS_NARROWING as OF_RUNS
 from quire.dispatch.runtime import Runtime
@@ -29,15 +30,19 @@ def test_the_least_important_column_is_shortened_first_and_left_out_later() -> N
 
 
 def test_a_moment_of_today_needs_no_date() -> None:
-    now = Runtime().now()
+    now, then = Runtime().now(), datetime(2020, 2, 3, 12, tzinfo=UTC)
 
-    assert brief_moment(moment(now)) == moment(now).split()[1]
-    assert brief_moment("2020-02-03 10:11:12") == "2020-02-03"
+    assert Cell.of_moment(now) == (moment(now), moment(now).split()[1])
+    assert Cell.of_moment(then) == (moment(then), "2020-02-03")
+    assert Cell.of_moment(None) == ("", "")
 
 
 RUN = ["12", "finished", "clauses", LONG, "12,450", "12,400", "50", "$0.0312 + ≤ $0.0123"]
-BATCH = ["12", "3", LONG, "open, cancelling", "1,450", "1,290", "$0.031200", "2026-11-15 10:11:12"]
-REHEARSED = ["forecast (packed, cached, batch)", "1,450", "1,234,567", "34,567", "0", "45,678"]
+STARTED = Cell("2026-11-15 10:11:12", "2026-11-15")
+STATE = Cell("open, cancelling", "open, cancelling")
+BATCH = ["12", "3", LONG, STATE, "1,450", "1,290", "$0.031200", STARTED]
+FORECAST = Cell("forecast (packed, cached, batch)", "forecast")
+REHEARSED = [FORECAST, "1,450", "1,234,567", "34,567", "0", "45,678"]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +50,7 @@ REHEARSED = ["forecast (packed, cached, batch)", "1,450", "1,234,567", "34,567",
     [
         (
             (">run", "state", "schema", "model", ">blocks", ">done", ">failed", ">cost", "started"),
-            [*RUN, "2026-11-15 10:11:12"],
+            [*RUN, STARTED],
             OF_RUNS,
         ),
         (
@@ -61,7 +66,7 @@ REHEARSED = ["forecast (packed, cached, batch)", "1,450", "1,234,567", "34,567",
     ],
 )
 def test_tables_with_large_numbers_fit_80_columns(
-    columns: Sequence[str], row: list[str], steps: Sequence[Narrowing]
+    columns: Sequence[str], row: list[object], steps: Sequence[Narrowing]
 ) -> None:
     kept, [cells] = narrow_table(columns, [row], steps, 80)
 

@@ -11,7 +11,7 @@ from quire.cli.live_progress import NARROW_BAR, live_words
 from quire.cli.printing import moment
 from quire.cli.progress_words import (
     answer_counts,
-    next_poll_words,
+    next_poll,
     outstanding_batches,
     plain_words,
     provider_counts,
@@ -108,13 +108,13 @@ def test_the_live_line_leaves_out_what_is_0_and_tells_more_where_there_is_room()
 def test_a_look_that_is_overdue_is_done_now_or_needs_a_worker() -> None:
     since = moment(NOW)[11:16]
 
-    assert next_poll_words(NOW, 1) == "now"
-    assert next_poll_words(NOW, 0).endswith(f"{since}; needs a worker: quire work")
-    assert next_poll_words(NOW - timedelta(days=2), 0).startswith(
+    assert str(next_poll(NOW, 1)) == "now"
+    assert str(next_poll(NOW, 0)).endswith(f"{since}; needs a worker: quire work")
+    assert str(next_poll(NOW - timedelta(days=2), 0)).startswith(
         f"due since {moment(NOW - timedelta(days=2))[:16]};"
     )
-    assert next_poll_words(NOW + timedelta(hours=5, seconds=5), 0) == "in 5 h"
-    assert next_poll_words(None, 0) == ""
+    assert next_poll(NOW + timedelta(hours=5, seconds=5), 0) == ("in 5 h", False)
+    assert next_poll(None, 0) is None
 
 
 def test_a_run_says_what_providers_have_of_it() -> None:

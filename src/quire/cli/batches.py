@@ -9,8 +9,8 @@ from typer.core import TyperGroup
 
 from quire.cli.options import AsJson
 from quire.cli.printing import (
+    Cell,
     Narrowing,
-    brief_moment,
     clip,
     moment,
     print_json,
@@ -19,12 +19,14 @@ from quire.cli.printing import (
     quantity,
     say,
     short_model_name,
+    shorter,
 )
 from quire.cli.progress_words import (
     BATCH_OVER,
     NEEDS_WORKER,
+    NextPoll,
     direct_reason,
-    next_poll_words,
+    next_poll,
     plain_words,
     provider_counts,
 )
@@ -39,8 +41,8 @@ if TYPE_CHECKING:
 
 LIST = "list"
 _NARROWING: tuple[Narrowing, ...] = (
-    ("next look", lambda at: at if at.startswith(("due", "now")) else brief_moment(at)),
-    ("state", lambda state: state.removesuffix(", completed")),
+    ("next look", shorter),
+    ("state", shorter),
     ("model", short_model_name),
     ("model", lambda name: clip(name, 16)),
     ("model", None),
@@ -211,15 +213,16 @@ def _batch_row(batch: "BatchView", workers: int) -> tuple[object, ...]:
         batch.id,
         batch.run_id,
         batch.model,
-        _state_words(batch),
+        Cell(_state_words(batch), _state_words(batch, is_short=True)),
         batch.rows,
         batch.answered,
-        _cost_words(batch).partition(", presumed")[0].replace("at most", "≤"),
-        _next_poll(batch, workers).partition("; ")[0],
+        ("≤ " if _presumed_calls(batch) else "") + dollars(batch.cost),
+        _next_poll_cell(batch, workers),
     )
 
 
 def _batch_pairs(batch: "BatchView", workers: int) -> list[tuple[str, str]]:
+    poll = _overdue_poll(batch, workers)
     mismatches = {
         "missing": batch.missing,
         "twice": batch.duplicates,
@@ -243,27 +246,35 @@ def _batch_pairs(batch: "BatchView", workers: int) -> list[tuple[str, str]]:
         ("cost", _cost_words(batch)),
         ("made", moment(batch.created_at)),
         ("submitted", moment(batch.submitted_at)),
-        ("next look", _next_poll(batch, workers)),
+        ("next look", str(poll) if poll else moment(batch.next_at) if not batch.ended_at else ""),
         ("ended", moment(batch.ended_at)),
         ("problem", plain_words(batch.problem)),
     ]
 
 
-def _state_words(batch: "BatchView") -> str:
-    """A batch's state, with how it ended and what was wished of it."""
+def _state_words(batch: "BatchView", *, is_short: bool = False) -> str:
+    """A batch's state, with how it ended and what was wished of it; in short what is unusual."""
     is_cancelling = batch.cancelling and batch.state not in (*BATCH_OVER, "ended")
     end = "queue was full" if batch.end_reason == "queue_full" else batch.end_reason or ""
+    if is_short and end == "completed":
+        end = ""
     words = [batch.state, end, "cancelling" if is_cancelling else ""]
     return ", ".join(dict.fromkeys(word for word in words if word))
 
 
 def _cost_words(batch: "BatchView") -> str:
     """What a batch cost; where the fate of calls is not known, that is presumed, and said."""
-    unknown = sum(batch.attempts.get(state, 0) for state in ("unknown", "written_off"))
-    if not unknown or not batch.cost:
+    unknown = _presumed_calls(batch)
+    if not unknown:
         return dollars(batch.cost)
     calls = quantity(unknown, "call whose outcome is", "calls whose outcome is")
     return f"at most {dollars(batch.cost)}, presumed for {calls} unknown"
+
+
+def _presumed_calls(batch: "BatchView") -> int:
+    """How many calls of a batch may have cost something, and nobody knows."""
+    unknown = sum(batch.attempts.get(state, 0) for state in ("unknown", "written_off"))
+    return unknown if batch.cost else 0
 
 
 def _unreadable_hint(batch: "BatchView") -> str:
@@ -277,10 +288,14 @@ def _decode_line(line: bytes) -> str:
     return line.decode("utf-8", "backslashreplace")
 
 
-def _next_poll(batch: "BatchView", workers: int) -> str:
-    if batch.ended_at:
-        return ""
-    return next_poll_words(batch.next_at, workers) if _is_overdue(batch) else moment(batch.next_at)
+def _next_poll_cell(batch: "BatchView", workers: int) -> Cell:
+    poll = _overdue_poll(batch, workers)
+    at = None if batch.ended_at else batch.next_at
+    return Cell(poll.when, poll.when) if poll else Cell.of_moment(at)
+
+
+def _overdue_poll(batch: "BatchView", workers: int) -> NextPoll | None:
+    return next_poll(batch.next_at, workers) if _is_overdue(batch) else None
 
 
 def _is_overdue(batch: "BatchView") -> bool:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from quire.cli.printing import clip, console, moment, note, quantity
+from quire.cli.printing import clip, console, note, quantity, time_of_day
 from quire.cli.progress_words import answer_counts as through_batches
-from quire.cli.progress_words import ended_tasks, next_poll_words, outstanding_batches, plain_words
+from quire.cli.progress_words import ended_tasks, next_poll, outstanding_batches, plain_words
 from quire.cli.progress_words import stage_words as stage_words
 from quire.cli.session import print_outcome, session
 from quire.domain.ids import RunId
@@ -121,7 +121,7 @@ class EventFeed:
 def _event_line(run: RunId, event: "Event", words: str) -> str:
     what, _, more = event.detail.partition(": ")
     said = plain_words(words.format(what=what, more=more, all=event.detail))
-    return f"{moment(event.at)[11:]} run {run}: {said}"
+    return f"{time_of_day(event.at)} run {run}: {said}"
 
 
 WIDE_FROM = 100  # columns from which on there is room for a long bar
@@ -262,27 +262,28 @@ def live_words(now: Progress, views: Iterable["BatchView"], room: int) -> str:
     tokens = _short_number(now.input_tokens + now.output_tokens)
     spent = f"{tokens} tokens" if now.calls else ""
     cost = dollars(now.cost + now.presumed)
-    out, poll, short = _batch_words(now, list(views))
+    out, short = _batch_words(now, list(views))
+    poll = next_poll(now.next_poll_at, workers=1) if now.batches else None  # who shows this is one
+    next_look, look = (f"next look {poll}", f"look {poll}") if poll else ("", "")
     variants = (
-        (failed, flying, out, poll, calls, spent, cost),
-        (failed, flying, out, poll, cost),
-        (failed, out, poll, cost),
-        (failed, short, poll.removeprefix("next "), cost),
-        (short, poll.removeprefix("next "), cost),
+        (failed, flying, out, next_look, calls, spent, cost),
+        (failed, flying, out, next_look, cost),
+        (failed, out, next_look, cost),
+        (failed, short, look, cost),
+        (short, look, cost),
     )
     lines = [" · ".join(part for part in variant if part) for variant in variants]
     return next((name for name in lines if len(name) <= room), lines[-1])
 
 
-def _batch_words(now: Progress, views: Sequence["BatchView"]) -> tuple[str, str, str]:
-    """The batches that are out, the next look, and the batches once more in short."""
+def _batch_words(now: Progress, views: Sequence["BatchView"]) -> tuple[str, str]:
+    """The batches that are out, and once more in short."""
     if not now.batches:
-        return "", "", ""
+        return "", ""
     named = quantity(now.batches, "batch", "batches")
     done, of = through_batches(views)
-    poll = next_poll_words(now.next_poll_at, workers=1)  # who shows this is one
     far, brief = (f", {done:,} of {of:,}", f" {done:,}/{of:,}") if of else ("", "")
-    return f"{named} out{far}", f"next look {poll}" if poll else "", f"{named}{brief}"
+    return f"{named} out{far}", f"{named}{brief}"
 
 
 def _progress_bars() -> "rich.progress.Progress":

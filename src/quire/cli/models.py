@@ -134,7 +134,7 @@ def _dangling_aliases(model_list: ModelList) -> Iterator[str]:
         try:
             find_model(alias, model_list.own, model_list.aliases)
         except UnknownModel as error:
-            yield f"aliases.{alias}: {str(error).splitlines()[0]}"
+            yield f"aliases.{alias}: {error.headline}"
 
 
 def print_check(checked: CatalogCheck, as_json: bool) -> None:

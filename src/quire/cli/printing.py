@@ -6,7 +6,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,7 +18,29 @@ SIMULATED = "simulated"
 _COLUMN_MARKS = ">~*"
 _GAP = 2  # between two columns
 
-Narrowing = tuple[str, Callable[[str], str] | None]  # a column, and how it shortens; None: it goes
+Narrowing = tuple[str, Callable[[Any], object] | None]  # a column, and how it shortens or goes
+
+
+class Cell(NamedTuple):
+    """What stands in a table, and what in its place where there is little room."""
+
+    text: str
+    short: str
+
+    @classmethod
+    def of_moment(cls, at: datetime | None) -> "Cell":
+        """A moment; in short without its date where that is today's, else the date alone."""
+        from quire.dispatch.runtime import Runtime  # loads asyncio: not for --help
+
+        if at is None:
+            return cls("", "")
+        local, today = at.astimezone(), Runtime().now().astimezone().date()
+        return cls(moment(at), time_of_day(at) if local.date() == today else f"{local:%Y-%m-%d}")
+
+
+def shorter(cell: Cell) -> str:
+    """A cell where there is little room."""
+    return cell.short
 
 
 def allow_any_text() -> None:
@@ -79,29 +101,31 @@ def print_table(
     needed, columns are shortened or left out as `narrowing` says, the least important first.
     """
     stream = sys.stderr if to_stderr else sys.stdout
-    cells = [[plain_text(cell_text(value)) for value in row] for row in rows]
-    _print_grid(
-        _build_table(*narrow_table(columns, cells, narrowing, console(stream).width)), stream
-    )
+    width = console(stream).width
+    _print_grid(_build_table(*narrow_table(columns, rows, narrowing, width)), stream)
 
 
 def narrow_table(
     columns: Sequence[str],
-    rows: Sequence[Sequence[str]],
+    rows: Iterable[Sequence[object]],
     narrowing: Sequence[Narrowing],
     width: int,
 ) -> tuple[list[str], list[list[str]]]:
     """Let columns give way, in the order they are named, until a table is not wider than that."""
     headings, cells = list(columns), [list(row) for row in rows]
     for name, shorten in narrowing:
-        if _table_width(headings, cells) <= width:
+        if _table_width(headings, _cell_texts(cells)) <= width:
             break
         at = [text.lstrip(_COLUMN_MARKS) for text in headings].index(name)
         if shorten is None:
             del headings[at]
         for row in cells:
             row[at : at + 1] = [] if shorten is None else [shorten(row[at])]
-    return headings, cells
+    return headings, _cell_texts(cells)
+
+
+def _cell_texts(rows: Iterable[Sequence[object]]) -> list[list[str]]:
+    return [[plain_text(cell_text(value)) for value in row] for row in rows]
 
 
 def _table_width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
@@ -169,12 +193,9 @@ def moment(at: datetime | None) -> str:
     return at.astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else ""
 
 
-def brief_moment(text: str) -> str:
-    """A shown moment without its date where that is today's, else the date alone."""
-    from quire.dispatch.runtime import Runtime  # loads asyncio: not for --help
-
-    date, _, time = text.partition(" ")
-    return time if moment(Runtime().now()).startswith(date) else date
+def time_of_day(at: datetime) -> str:
+    """The time of a moment on this machine's clock."""
+    return f"{at.astimezone():%H:%M:%S}"
 
 
 def short_model_name(model: str) -> str:
@@ -188,6 +209,8 @@ def cell_text(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
+    if isinstance(value, Cell):
+        return value.text
     if isinstance(value, list):
         return ", ".join(map(cell_text, value))
     return "" if value is None else str(value)

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from quire.cli.printing import Narrowing, clip, moment, print_table, quantity
+from quire.cli.printing import Narrowing, clip, print_table, quantity
 from quire.domain.runs import BATCH, Progress, StageProgress
 from quire.domain.states import TASK_ENDED
 
@@ -148,8 +148,8 @@ def outstanding_batches(now: Progress, workers: int, views: Iterable["BatchView"
     out = f"{quantity(now.batches, 'batch', 'batches')} out"
     done, of = answer_counts(views)
     parts = [out + (f", {done:,} of {quantity(of, 'call')} answered there" if done else "")]
-    if poll := next_poll_words(now.next_poll_at, workers):
-        parts.append(poll if poll.startswith("due") else f"next look {poll}")
+    if poll := next_poll(now.next_poll_at, workers):
+        parts.append(str(poll) if poll.unattended else f"next look {poll}")
     return ", ".join(parts)
 
 
@@ -191,22 +191,31 @@ def policy_value(head: "RunHead", name: str) -> object:
     return sourced.get("value") if isinstance(sourced, Mapping) else None
 
 
-def next_poll_words(at: datetime | None, workers: int) -> str:
+class NextPoll(NamedTuple):
+    """When somebody looks at a batch next."""
+
+    when: str  # in so long, now, or since when it is due
+    unattended: bool = False  # it is due, and there is no worker
+
+    def __str__(self) -> str:
+        """Say what is missing, too."""
+        return f"{self.when}; {NEEDS_WORKER}" if self.unattended else self.when
+
+
+def next_poll(at: datetime | None, workers: int) -> NextPoll | None:
     """When somebody looks at a batch: in so long, now, or not before there is a worker."""
     from quire.dispatch.runtime import Runtime  # loads asyncio: not for --help
 
     if at is None:
-        return ""
+        return None
     now = Runtime().now()
     if at > now:
-        return f"in {_duration_words((at - now).total_seconds())}"
-    return "now" if workers else f"due since {clock_time(at, now)}; {NEEDS_WORKER}"
-
-
-def clock_time(at: datetime, now: datetime) -> str:
-    """The time of a moment, with its date where that is not today's."""
-    local_time, today = moment(at)[:-3], moment(now)[:10]
-    return local_time.removeprefix(f"{today} ")
+        return NextPoll(f"in {_duration_words((at - now).total_seconds())}")
+    if workers:
+        return NextPoll("now")
+    local, today = at.astimezone(), now.astimezone().date()
+    since = f"{local:%H:%M}" if local.date() == today else f"{local:%Y-%m-%d %H:%M}"
+    return NextPoll(f"due since {since}", unattended=True)
 
 
 def plain_words(recorded: str) -> str:

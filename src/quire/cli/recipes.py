@@ -153,7 +153,7 @@ def _recipe_row(name: str, registry: "Registry") -> dict[str, object]:
     try:
         recipe = open_recipe(path, registry).recipe
     except (Error, OSError) as error:  # a package's file may be wrong; the others are listed
-        said = str(error).partition("\n")[0]
+        said = error.headline if isinstance(error, Error) else str(error)
         return {"name": name, "file": str(path), "stages": None, "description": f"! {said}"}
     return {
         "name": name,
@@ -165,14 +165,16 @@ def _recipe_row(name: str, registry: "Registry") -> dict[str, object]:
 
 def _check_file(file: str, registry: "Registry") -> tuple[int, list[FileMistake]]:
     """How many stages a recipe has, and what is wrong with it."""
-    from quire.recipes.recipe_files import open_recipe
+    from quire.recipes.recipe_files import NO_SUCH_FILE, RecipeFileMissing, open_recipe
 
     try:
         return len(open_recipe(file, registry).recipe.stages), []
     except RecipeInvalid as error:
         return 0, [mistake for mistake in error.mistakes if isinstance(mistake, FileMistake)]
+    except RecipeFileMissing:
+        return 0, [FileMistake(file, 1, NO_SUCH_FILE)]
     except UsageError as error:
-        return 0, [FileMistake(file, 1, str(error).removeprefix(f"{file}: "))]
+        return 0, [FileMistake(file, 1, str(error))]
     except OSError as error:
         return 0, [FileMistake(file, 1, error.strerror or str(error))]
 
@@ -212,10 +214,10 @@ def _parameter_row(parameter: "Parameter") -> Iterator[str]:
 
 
 def _stage_row(stage: "Stage", recipe: "Recipe") -> Iterator[str]:
-    from quire.recipes.recipe_drawing import describe_stage
+    from quire.recipes.recipe_drawing import describe_subject
 
     yield stage.name
-    yield describe_stage(stage).partition(" · ")[0]
+    yield describe_subject(stage)
     yield ", ".join(stage.upstream)
     yield ", ".join(stage.models) or _model_source(stage, recipe)
     yield ", ".join(gate.name for gate in stage.gates)

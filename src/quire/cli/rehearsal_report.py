@@ -3,7 +3,17 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from quire.cli.printing import Narrowing, clip, note, print_json, print_table, quantity, say
+from quire.cli.printing import (
+    Cell,
+    Narrowing,
+    clip,
+    note,
+    print_json,
+    print_table,
+    quantity,
+    say,
+    shorter,
+)
 from quire.cli.run_summary import exit_code, mean_pack, mean_pack_words
 from quire.domain.money import dollars
 
@@ -13,7 +23,7 @@ if TYPE_CHECKING:
 
 MAX_CAUSES = 5  # of failures, told to people
 _NARROWING: tuple[Narrowing, ...] = (
-    ("", lambda name: name.partition(" (")[0]),
+    ("", shorter),
     ("written", None),
     ("of it cached", None),
 )
@@ -151,7 +161,7 @@ def _print_comparison(done: "RehearsalResult") -> None:
     usage, forecast = done.usage, done.forecast.expected
     rows = (
         (
-            f"forecast ({forecast.name})",
+            Cell(f"forecast ({forecast.name})", "forecast"),
             forecast.requests,
             forecast.input_tokens,
             forecast.cached_tokens,
@@ -160,7 +170,7 @@ def _print_comparison(done: "RehearsalResult") -> None:
             dollars(forecast.cost),
         ),
         (
-            "rehearsed",
+            Cell("rehearsed", "rehearsed"),
             done.progress.calls,
             usage.input_total,
             usage.cached,

@@ -7,8 +7,8 @@ import typer
 
 from quire.cli.options import AsJson, RunNumber
 from quire.cli.printing import (
+    Cell,
     Narrowing,
-    brief_moment,
     cell_text,
     clip,
     model_label,
@@ -19,6 +19,7 @@ from quire.cli.printing import (
     quantity,
     say,
     short_model_name,
+    shorter,
 )
 from quire.cli.progress_words import outstanding_batches, plain_words, print_stages
 from quire.cli.run_summary import mean_pack_words, progress_json
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _RUNS_NARROWING: tuple[Narrowing, ...] = (
-    ("started", brief_moment),
+    ("started", shorter),
     ("model", short_model_name),
     ("started", None),
     ("model", lambda name: clip(name, 16)),
@@ -71,7 +72,7 @@ def runs(
                 now.done,
                 now.failed,
                 dollars(now.cost) + (f" + ≤ {dollars(now.presumed)}" if now.presumed else ""),
-                moment(head.started_at),
+                Cell.of_moment(head.started_at),
             )
             for head, now, workers in found
         )

@@ -25,15 +25,18 @@ def edges(recipe: Recipe) -> list[tuple[str, str, str]]:
 
 def describe_stage(stage: Stage) -> str:
     """A stage in a few words: what it is about, how often, how its answers are judged."""
+    gates = [gate.name for gate in stage.gates if gate != JSON_GATE]
+    return " · ".join([describe_subject(stage), *gates])
+
+
+def describe_subject(stage: Stage) -> str:
+    """What a stage is about, and how often."""
+    if stage.critic:
+        return f"critic of {stage.of}, {stage.critic}"
     times = [f"{len(stage.models)} models"] if len(stage.models) > 1 else []
     times += [f"{stage.samples} samples"] if stage.samples > 1 else []
     about = " × ".join([stage.about, *times])
-    if stage.of and not stage.critic:
-        about += f" of {stage.of}"
-    if stage.critic:
-        about = f"critic of {stage.of}, {stage.critic}"
-    gates = [gate.name for gate in stage.gates if gate != JSON_GATE]
-    return " · ".join([about, *gates])
+    return f"{about} of {stage.of}" if stage.of else about
 
 
 def _text_lines(recipe: Recipe) -> Iterator[str]:

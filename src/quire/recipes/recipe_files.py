@@ -22,6 +22,7 @@ from quire.recipes.stage_tables import read_stage
 LARGEST_FILE = 4 * 1024 * 1024
 DEEPEST = 60  # levels of tables and lists
 ENDING = ".toml"
+NO_SUCH_FILE = "there is no such file"
 _WHERE = re.compile(r"(.*?)\s*\(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
 TOP_RULES: Mapping[str, Rule] = {
     "name": TEXT,
@@ -95,12 +96,16 @@ def load_recipe(where: str | Path, registry: Registry, given: Mapping[str, Json]
     return open_recipe(where, registry, given).recipe
 
 
+class RecipeFileMissing(NotFound):
+    """There is no such file."""
+
+
 def find_recipe(where: str, registry: Registry) -> Path:
     """The file of a recipe: what looks like a path is one, all else is a name."""
     path = Path(where)
     if where.endswith(ENDING) or "/" in where or path.is_file():
         if not path.is_file():
-            raise NotFound(f"{where}: there is no such file")
+            raise RecipeFileMissing(f"{where}: {NO_SUCH_FILE}")
         return path
     if where not in registry.recipes:
         raise NotFound(
@@ -119,7 +124,7 @@ class _FolderFiles:
     def __call__(self, path: str) -> bytes:
         file = self.folder / path
         if not file.is_file():
-            raise FileNotFoundError(2, "there is no such file", str(file))
+            raise FileNotFoundError(2, NO_SUCH_FILE, str(file))
         if file.stat().st_size > LARGEST_FILE:
             raise OSError(27, f"it is larger than {LARGEST_FILE:,} bytes", str(file))
         return file.read_bytes()
