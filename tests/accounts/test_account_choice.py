@@ -13,6 +13,7 @@ from quire.accounts.key_search import KeyPlaces, KeySearch, search_places
 from quire.domain.accounts import Credential, Secret
 from quire.domain.errors import UsageError
 from quire.domain.ids import WorkspaceId
+from quire.domain.states import CredentialState
 from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.credentials import NewCredential
 from tests.accounts.test_credentials import NOW
@@ -106,7 +107,7 @@ def test_a_marked_key_makes_way_for_the_next(ledger: Ledger, box: Box, chosen: C
     with ledger.transaction() as tx:
         add(tx, box, "openai", "work", Secret(KEY), NOW)
         first = chosen(tx, search).accounts[0]
-        mark(tx, first, "spent", "no credit left", NOW)
+        mark(tx, first, CredentialState.SPENT, "no credit left", NOW)
 
         assert labels(chosen(tx, search)) == ["env OPENAI_API_KEY …5678"]
         clear(tx, NOW)
@@ -117,8 +118,8 @@ def test_when_every_key_is_marked_it_says_which_and_why(ledger: Ledger, chosen: 
     search = key_search("gemini", GEMINI_API_KEY=KEY, GOOGLE_API_KEY=OTHER)
     with ledger.transaction() as tx:
         first, second = chosen(tx, search).accounts
-        mark(tx, first, "invalid", "HTTP 401", NOW)
-        mark(tx, second, "spent", "HTTP 402", NOW)
+        mark(tx, first, CredentialState.INVALID, "HTTP 401", NOW)
+        mark(tx, second, CredentialState.SPENT, "HTTP 402", NOW)
 
         assert refusal(chosen(tx, search)) == (
             "no usable key for gemini: env GEMINI_API_KEY …1234 was not accepted (HTTP 401);"
@@ -133,7 +134,7 @@ def test_a_marked_key_of_a_server_of_ones_own_is_not_left_out_silently(
     search = key_search("vllm", VLLM_API_KEY=KEY)
     with ledger.transaction() as tx:
         (account,) = chosen(tx, search).accounts
-        mark(tx, account, "invalid", "HTTP 401", NOW)
+        mark(tx, account, CredentialState.INVALID, "HTTP 401", NOW)
 
         assert chosen(tx, search).accounts == ()
 
@@ -141,7 +142,7 @@ def test_a_marked_key_of_a_server_of_ones_own_is_not_left_out_silently(
 def test_a_changed_variable_is_another_key_without_the_mark(ledger: Ledger, chosen: Choose) -> None:
     with ledger.transaction() as tx:
         (account,) = chosen(tx, key_search(OPENAI_API_KEY=KEY)).accounts
-        mark(tx, account, "invalid", "HTTP 401", NOW)
+        mark(tx, account, CredentialState.INVALID, "HTTP 401", NOW)
 
         assert labels(chosen(tx, key_search(OPENAI_API_KEY=OTHER))) == ["env OPENAI_API_KEY …5678"]
         assert chosen(tx, key_search(OPENAI_API_KEY=KEY)).accounts == ()
@@ -152,7 +153,7 @@ def test_one_key_in_two_places_is_tried_once(ledger: Ledger, box: Box, chosen: C
         add(tx, box, "gemini", "work", Secret(KEY), NOW)
         search = key_search("gemini", GEMINI_API_KEY=KEY, GOOGLE_API_KEY=KEY)
         found = chosen(tx, search)
-        mark(tx, found.accounts[0], "spent", "x", NOW)
+        mark(tx, found.accounts[0], CredentialState.SPENT, "x", NOW)
 
         assert labels(found) == ["stored work …1234"]
         assert chosen(tx, search).accounts == ()
@@ -202,7 +203,7 @@ def test_no_secret_key_is_needed_where_nothing_is_stored(ledger: Ledger, box: Bo
         assert labels(choose_accounts(tx, no_box, search, NOW)) == ["env OPENAI_API_KEY …1234"]
         add(tx, box, "openai", "work", Secret(OTHER), NOW)
         (stored, _) = every_account(tx, lambda: box, search, NOW).accounts
-        mark(tx, stored, "spent", "x", NOW)
+        mark(tx, stored, CredentialState.SPENT, "x", NOW)
 
         assert labels(choose_accounts(tx, no_box, search, NOW)) == ["env OPENAI_API_KEY …1234"]
 
@@ -254,7 +255,7 @@ def test_what_quire_toml_says_wrongly_holds_unless_a_stored_key_works(
 def test_vertex_may_leave_the_search_to_google(ledger: Ledger, chosen: Choose) -> None:
     with ledger.transaction() as tx:
         (account,) = chosen(tx, key_search("vertex")).accounts
-        mark(tx, account, "invalid", "HTTP 403", NOW)
+        mark(tx, account, CredentialState.INVALID, "HTTP 403", NOW)
 
         assert account.options == {"adc": "true"}
         assert account.credential == "env application default credentials"
@@ -268,7 +269,7 @@ def test_every_account_is_found_marked_or_not_and_those_that_do_not_open_are_tol
     with ledger.transaction() as tx:
         add(tx, box, "openai", "work", Secret(KEY), NOW)
         for account in chosen(tx, search).accounts:
-            mark(tx, account, "invalid", "x", NOW)
+            mark(tx, account, CredentialState.INVALID, "x", NOW)
 
         assert len(every_account(tx, lambda: box, search, NOW).accounts) == 2
         without = every_account(tx, no_box, search, NOW)

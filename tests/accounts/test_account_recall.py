@@ -4,6 +4,7 @@ from quire.accounts.account_choice import choose_accounts, recall
 from quire.accounts.credentials import add, mark, remove
 from quire.accounts.encryption import Box
 from quire.domain.accounts import CredentialId, Secret
+from quire.domain.states import CredentialState
 from quire.ledger.ledger import Ledger
 from tests.accounts.test_account_choice import no_box
 from tests.accounts.test_credentials import NOW
@@ -17,7 +18,7 @@ def test_what_was_sent_is_asked_after_with_the_same_key(ledger: Ledger, box: Box
         stored, found = choose_accounts(tx, lambda: box, search, NOW).accounts
         assert stored.id
         assert found.id
-        mark(tx, stored, "spent", "x", NOW)
+        mark(tx, stored, CredentialState.SPENT, "x", NOW)
 
         assert recall(tx, lambda: box, search, stored.id).accounts == (stored,)
         assert recall(tx, no_box, search, found.id).accounts == (found,)

@@ -10,6 +10,7 @@ from quire.accounts.encryption import Box
 from quire.accounts.key_search import KeySearch
 from quire.domain.accounts import KEYLESS_ACCOUNT, Account, Secret
 from quire.domain.errors import Conflict, NotFound, UsageError
+from quire.domain.states import CredentialState
 from quire.ledger.ledger import Ledger, Transaction
 from tests.accounts.test_key_search import KEY, OTHER, key_search
 
@@ -55,7 +56,7 @@ def test_a_removed_key_can_be_kept_again_and_starts_afresh(ledger: Ledger, box: 
     with ledger.transaction() as tx:
         first = add(tx, box, "openai", "work", Secret(KEY), NOW)
         (account,) = accounts(tx, box, key_search())
-        mark(tx, account, "invalid", "wrong", NOW)
+        mark(tx, account, CredentialState.INVALID, "wrong", NOW)
         assert remove(tx, "openai", "work", NOW).id == first
         assert list_keys(tx, []) == []
 
@@ -70,7 +71,7 @@ def test_keeping_a_key_takes_the_mark_off_its_twin_in_the_environment(
     search = key_search(OPENAI_API_KEY=KEY)
     with ledger.transaction() as tx:
         (account,) = accounts(tx, box, search)
-        mark(tx, account, "spent", "no credit", NOW)
+        mark(tx, account, CredentialState.SPENT, "no credit", NOW)
 
         add(tx, box, "openai", "work", Secret(KEY), NOW)
 
@@ -118,7 +119,7 @@ def test_a_mark_is_listed_with_its_reason_and_since_when(ledger: Ledger, box: Bo
     with ledger.transaction() as tx:
         (account,) = accounts(tx, box, search)
         (before,) = list_keys(tx, [search])
-        mark(tx, account, "invalid", "HTTP 401: no such key", LATER)
+        mark(tx, account, CredentialState.INVALID, "HTTP 401: no such key", LATER)
         (after,) = list_keys(tx, [search])
 
     assert (before.state, before.since) == ("valid", None)
@@ -140,7 +141,7 @@ def test_a_reason_that_repeats_the_key_is_kept_without_it(ledger: Ledger, box: B
     with ledger.transaction() as tx:
         (account,) = accounts(tx, box, search)
 
-        mark(tx, account, "invalid", f"Incorrect key:\n {KEY}{'!' * 1000}", NOW)
+        mark(tx, account, CredentialState.INVALID, f"Incorrect key:\n {KEY}{'!' * 1000}", NOW)
 
         (known,) = list_keys(tx, [search])
         assert known.reason.startswith("Incorrect key: …1234!!!")
@@ -151,15 +152,15 @@ def test_a_second_mark_changes_nothing(ledger: Ledger, box: Box) -> None:
     search = key_search(OPENAI_API_KEY=KEY)
     with ledger.transaction() as tx:
         (account,) = accounts(tx, box, search)
-        assert mark(tx, account, "spent", "", NOW)
-        assert not mark(tx, account, "invalid", "later", LATER)
+        assert mark(tx, account, CredentialState.SPENT, "", NOW)
+        assert not mark(tx, account, CredentialState.INVALID, "later", LATER)
 
         assert list_keys(tx, [search])[0][4:] == ("spent", "no reason was given", NOW)
 
 
 def test_nobody_needs_no_mark(ledger: Ledger) -> None:
     with ledger.transaction() as tx:
-        assert not mark(tx, KEYLESS_ACCOUNT, "invalid", "x", NOW)
+        assert not mark(tx, KEYLESS_ACCOUNT, CredentialState.INVALID, "x", NOW)
         assert not clear_one(tx, KEYLESS_ACCOUNT, NOW)
 
 
@@ -170,7 +171,7 @@ def test_marks_are_cleared_for_all_for_a_provider_or_for_one(ledger: Ledger, box
             *accounts(tx, box, key_search("gemini", GEMINI_API_KEY=KEY, GOOGLE_API_KEY=OTHER)),
         ]
         for account in everyone:
-            mark(tx, account, "spent", "x", NOW)
+            mark(tx, account, CredentialState.SPENT, "x", NOW)
         return everyone
 
     with ledger.transaction() as tx:

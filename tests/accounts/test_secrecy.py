@@ -16,6 +16,7 @@ from quire.accounts.encryption import Box
 from quire.accounts.key_search import KeySearch
 from quire.domain.accounts import Secret
 from quire.domain.errors import Error
+from quire.domain.states import CredentialState
 from quire.ledger.ledger import Ledger
 from tests.accounts.conftest import SECRET
 from tests.accounts.test_account_choice import no_box
@@ -43,7 +44,13 @@ def lived(ledger: Ledger, box: Box, around: KeySearch) -> Ledger:
     with ledger.transaction() as tx:
         add(tx, box, "anthropic", "work", Secret(KEYS[0]), NOW)
         for account in choose_accounts(tx, lambda: box, around, NOW).accounts:
-            mark(tx, account, "invalid", f"you said {account.key.reveal()}, which is wrong", NOW)
+            mark(
+                tx,
+                account,
+                CredentialState.INVALID,
+                f"you said {account.key.reveal()}, which is wrong",
+                NOW,
+            )
     with ledger.transaction() as tx:
         clear(tx, NOW)
         remove(tx, "anthropic", "work", NOW)
@@ -96,7 +103,7 @@ def test_no_error_and_no_traceback_shows_a_key(
     with lived.transaction() as tx:
         chosen = choose_accounts(tx, lambda: box, around, NOW)
         for account in chosen.accounts:
-            mark(tx, account, "spent", account.key.reveal(), NOW)
+            mark(tx, account, CredentialState.SPENT, account.key.reveal(), NOW)
         messages.append(str(choose_accounts(tx, lambda: box, around, NOW).problem))
         messages.append(str(every_account(tx, no_box, around, NOW).problem))
         messages += [

@@ -10,6 +10,7 @@ import pytest
 from quire.cli.run_summary import print_end
 from quire.dispatch.runtime import Runtime
 from quire.domain.runs import Hold, HoldKind, Progress
+from quire.domain.states import RunMove
 from quire.engine import open_engine
 from quire.providers.catalog import CATALOG
 from quire.rehearsal.server import rehearsal_server
@@ -130,7 +131,7 @@ def test_attaching_to_a_run_that_ended_waits_for_its_batches(served: Quire) -> N
         run = engine.get(1)
         engine.work(lambda: run.progress().batches > 0 and bool(engine.batches(1)[0].ref))
         with engine.ledger.transaction() as tx:
-            tx.runs.move_run("cancel", run.id, NOW)  # as if all else had been answered
+            tx.runs.move_run(RunMove.CANCEL, run.id, NOW)  # as if all else had been answered
         assert run.progress().batches == 1
 
     printed = served("attach", 1, code=1)

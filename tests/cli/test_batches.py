@@ -9,6 +9,7 @@ from quire.cli.batches import _batch_row, _cost_words, _state_words
 from quire.dispatch.runtime import Runtime
 from quire.domain.ids import BatchId, RunId
 from quire.domain.runs import HoldKind
+from quire.domain.states import BatchState
 from quire.engine import Engine, open_engine
 from quire.pipeline.batches.submit import confirm_created, mark_unknown, record_intent
 from tests.cli.conftest import Quire
@@ -212,15 +213,17 @@ def test_a_lost_batch_is_sought_by_what_its_provider_shows(
 
 
 def test_a_batch_that_is_collected_is_not_being_cancelled_any_more() -> None:
-    wished = replace(view(state="collected"), cancelling=True, end_reason="cancelled")
+    wished = replace(view(state=BatchState.COLLECTED), cancelling=True, end_reason="cancelled")
 
     assert _state_words(wished) == "collected, cancelled"
-    assert _state_words(replace(wished, state="open", end_reason=None)) == "open, cancelling"
+    assert (
+        _state_words(replace(wished, state=BatchState.OPEN, end_reason=None)) == "open, cancelling"
+    )
     assert _state_words(replace(wished, end_reason="queue_full")) == "collected, queue was full"
 
 
 def test_what_is_presumed_of_a_batch_is_not_told_as_known() -> None:
-    given_up = replace(view(state="abandoned"), cost=11_300, attempts={"written_off": 2})
+    given_up = replace(view(state=BatchState.ABANDONED), cost=11_300, attempts={"written_off": 2})
 
     assert _cost_words(given_up) == "at most $0.0113, presumed for 2 calls whose outcome is unknown"
     assert _batch_row(given_up, 0)[6] == "≤ $0.0113"

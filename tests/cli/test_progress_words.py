@@ -20,11 +20,12 @@ from quire.dispatch.runtime import Runtime
 from quire.domain.batches import BatchView
 from quire.domain.ids import BatchId, RunId
 from quire.domain.runs import Progress
+from quire.domain.states import BatchState, RunState
 
 NOW = Runtime().now()
 BUSY = Progress(
     run_id=RunId(3),
-    state="running",
+    state=RunState.RUNNING,
     total=1_450,
     expanded=1_450,
     counts={"done": 50, "failed": 3, "packed": 1_397},
@@ -37,7 +38,7 @@ BUSY = Progress(
 
 
 def view(
-    rows: int = 145, state: str = "open", counts: Mapping[str, int] | None = None
+    rows: int = 145, state: BatchState = BatchState.OPEN, counts: Mapping[str, int] | None = None
 ) -> BatchView:
     """A batch, and what its provider counts."""
     nothing: dict[str, Any] = dict.fromkeys(
@@ -77,7 +78,9 @@ def view(
     ],
 )
 def test_every_vendor_counts_in_its_own_words(counts: Mapping[str, int], done: int) -> None:
-    assert answer_counts([view(counts=counts), view(7, "collected", {"completed": 7})]) == (
+    assert answer_counts(
+        [view(counts=counts), view(7, BatchState.COLLECTED, {"completed": 7})]
+    ) == (
         done,
         145,
     )

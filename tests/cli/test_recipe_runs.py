@@ -7,6 +7,7 @@ import pytest
 from quire.cli.progress_words import stage_words
 from quire.domain.reasons import StageWait, WaitKind
 from quire.domain.runs import StageProgress
+from quire.domain.states import StageState
 from tests.cli.conftest import RECIPE, Quire
 
 MODEL = ("--model", "simulated/small")
@@ -188,7 +189,7 @@ def test_tables_of_stages_fit_the_screen(
 def test_the_words_beside_a_stages_bar_fit_their_room() -> None:
     busy = StageProgress(
         name="facts",
-        state="open",
+        state=StageState.OPEN,
         counts={"done": 9, "failed": 1_200, "blocked": 34, "proposed": 5},
     )
 
@@ -196,7 +197,7 @@ def test_the_words_beside_a_stages_bar_fit_their_room() -> None:
     assert stage_words(busy, 25) == "1,200 failed · 34 blocked"
     assert stage_words(busy, 3) == ""
     waiting = StageProgress(
-        name="page", state="waiting", counts={}, wait=StageWait(WaitKind.UPSTREAM, "facts")
+        name="page", state=StageState.WAITING, counts={}, wait=StageWait(WaitKind.UPSTREAM, "facts")
     )
     assert stage_words(waiting, 10) == "waits for…"
 

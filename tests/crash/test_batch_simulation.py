@@ -11,6 +11,7 @@ import pytest
 from quire.dispatch.runtime import BATCH_POINTS, POINTS
 from quire.domain.ids import RunId
 from quire.domain.runs import HoldKind
+from quire.domain.states import RunState
 from quire.engine import Engine, RunHandle
 from quire.ledger.ledger import Ledger, Transaction, open_ledger
 from quire.providers.catalog import CATALOG
@@ -174,7 +175,7 @@ def drive_until_the_end(here: Rehearsed, run: RunHandle, clock: PacedClock, fate
             here.engine.drive(run.id, batches=True)
         assert_the_ledger_is_sound(here, run.id)
         progress = run.progress()
-        if progress.state == "finished" and not progress.batches:
+        if progress.state == RunState.FINISHED and not progress.batches:
             return
     raise AssertionError(f"never finished: {run.progress()}, {fate.deaths}")
 

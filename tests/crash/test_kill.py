@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from quire.dispatch.runtime import POINTS
+from quire.domain.states import RunState
 from tests.world import World, sentences
 
 Worlds = Callable[..., World]
@@ -35,7 +36,7 @@ def test_a_process_killed_at_a_point_is_taken_over_and_nothing_is_lost(
     run.wait()  # this process takes over
 
     assert ended == -signal.SIGKILL
-    assert run.progress().state == "finished"
+    assert run.progress().state == RunState.FINISHED
     assert [row["first_40_chars"] for row in run.rows()] == [text[:40] for text in texts]
     sent = Counter(line.split()[2] for line in log.read_text().splitlines())
     assert sum(sent.values()) - len(sent) <= CONCURRENCY

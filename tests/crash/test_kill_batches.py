@@ -10,6 +10,7 @@ import pytest
 
 from quire.dispatch.runtime import BATCH_POINTS
 from quire.domain.ids import RunId
+from quire.domain.states import AttemptState, RunState
 from quire.engine import RunHandle
 from quire.providers.catalog import CATALOG
 from quire.rehearsal.server import rehearsal_server
@@ -102,7 +103,7 @@ def assert_all_is_done_and_paid_once(here: Rehearsed, run: RunHandle) -> None:
     assert sum(entry.blocks for entry, _ in carried_out) == BLOCKS
     assert (progress.cost, progress.presumed) == (here.bill(), 0)
     assert {attempt.state for attempt in attempts} <= {"settled", "refused"}
-    assert len([attempt for attempt in attempts if attempt.state == "settled"]) == BLOCKS
+    assert len([attempt for attempt in attempts if attempt.state == AttemptState.SETTLED]) == BLOCKS
     assert [batch.state for batch in here.engine.batches()] == ["collected"] * 2
     assert_counts_agree(here, run.id)
 
@@ -120,6 +121,6 @@ def test_a_process_killed_in_the_midst_of_a_batch_is_taken_over_and_nothing_is_m
     finished = run.wait(at_most(60.0))  # this process takes over
 
     assert ended == -signal.SIGKILL
-    assert finished.state == "finished"
+    assert finished.state == RunState.FINISHED
     assert exported_rows(run) == undisturbed_rows(texts)
     assert_all_is_done_and_paid_once(here, run)

@@ -9,6 +9,7 @@ import pytest
 
 from quire.domain.ids import RunId
 from quire.domain.recipes import Recipe
+from quire.domain.states import RunState, TaskState
 from tests.crash.test_simulation import Died, Mortal
 from tests.pipeline.recipe_stages import NOTED, SMALL, recipe, record_stage, text_stage
 from tests.pipeline.test_money import assert_counts_agree
@@ -55,13 +56,13 @@ def assert_lineage_holds(here: World, run: RunId) -> None:
     with here.engine.ledger.snapshot() as tx:
         outcomes = list(tx.outcomes.outcomes_of_run(run))
     for outcome in outcomes:
-        if outcome.state in ("done", "proposed"):
+        if outcome.state in (TaskState.DONE, TaskState.PROPOSED):
             assert outcome.result_id is not None
-        elif outcome.state not in ("failed", "cancelled"):
+        elif outcome.state not in (TaskState.FAILED, "cancelled"):
             assert outcome.result_id is None
     judged = Counter(outcome.of for outcome in outcomes if outcome.stage == "check")
     for outcome in outcomes:
-        if outcome.stage == "read" and outcome.state == "proposed":
+        if outcome.stage == "read" and outcome.state == TaskState.PROPOSED:
             assert judged[outcome.task_id] >= 1
     assert len({outcome.task_id for outcome in outcomes}) == len(outcomes)
 
@@ -75,7 +76,7 @@ def drive_until_the_end(here: World, run: RunId, runtime: Mortal) -> None:
                 raise (group.split(Died)[1] or Died()) from group
         assert_counts_agree(here, run)
         assert_lineage_holds(here, run)
-        if here.engine.progress(run).state == "finished":
+        if here.engine.progress(run).state == RunState.FINISHED:
             return
     raise AssertionError(f"never finished: {here.engine.progress(run)}, {runtime.deaths}")
 

@@ -9,6 +9,7 @@ import pytest
 
 from quire.dispatch.runtime import POINTS
 from quire.domain.ids import RunId
+from quire.domain.states import RunState, TaskState
 from tests.pipeline.test_money import assert_counts_agree
 from tests.world import Calm, World, sentences
 
@@ -56,7 +57,7 @@ def drive_until_the_end(here: World, run: RunId, runtime: Mortal) -> None:
                 raise (group.split(Died)[1] or Died()) from group
         assert_counts_agree(here, run)
         assert_one_result_a_task(here, run)
-        if here.engine.progress(run).state == "finished":
+        if here.engine.progress(run).state == RunState.FINISHED:
             return
     raise AssertionError(f"never finished: {here.engine.progress(run)}, {runtime.deaths}")
 
@@ -65,7 +66,7 @@ def assert_one_result_a_task(here: World, run: RunId) -> None:
     """A done task has exactly one current result, every other task none."""
     with here.engine.ledger.snapshot() as tx:
         for row in tx.results.export_rows(run, tx.runs.stages_of_run(run)[0].id):
-            assert (row.data is not None) == (row.state == "done")
+            assert (row.data is not None) == (row.state == TaskState.DONE)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -16,6 +16,7 @@ from quire.domain.errors import LedgerUnavailable, ProviderError, Remedy
 from quire.domain.ids import WorkerId
 from quire.domain.models import Usage
 from quire.domain.requests import Call, Reply, Stop
+from quire.domain.states import RunState
 from quire.engine.keys import worker_accounts
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.prepare import prepare
@@ -197,4 +198,4 @@ def test_a_retry_after_a_purge_owes_only_what_is_still_here(world: Worlds) -> No
     better = world()
 
     assert better.engine.get(run.id).retry() == 2
-    assert better.engine.get(run.id).wait().state == "finished"
+    assert better.engine.get(run.id).wait().state == RunState.FINISHED

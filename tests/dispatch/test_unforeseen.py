@@ -14,6 +14,7 @@ from quire.domain.accounts import KEYLESS_ACCOUNT, Account
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import RunId
 from quire.domain.requests import Call
+from quire.domain.states import RunState
 from quire.providers.protocol import RawResponse
 from tests.world import Scripted, World, sentences
 
@@ -114,7 +115,7 @@ def test_nobody_to_tell_costs_no_call_its_place_in_the_books(world: Worlds) -> N
         messages.append(message)
         raise BrokenPipeError
 
-    here.engine.work(lambda: run.progress().state == "finished", tell=tell)
+    here.engine.work(lambda: run.progress().state == RunState.FINISHED, tell=tell)
 
     assert messages
     assert became(here, run.id) == {

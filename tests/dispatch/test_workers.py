@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from quire.domain.runs import Progress
+from quire.domain.states import RunState
 from tests.world import World, sentences
 
 Worlds = Callable[..., World]
@@ -49,7 +50,7 @@ def test_a_pause_from_elsewhere_is_honoured_within_two_seconds(world: Worlds) ->
 
     ended = run.wait(pause_soon)
 
-    assert ended.state == "running"
+    assert ended.state == RunState.RUNNING
     assert ended.done - paused_at[0] <= 80  # two seconds at two calls of 50 ms
 
 
@@ -74,7 +75,7 @@ def test_stopping_waits_for_calls_in_flight_and_loses_none(world: Worlds) -> Non
     run.wait()
 
     ended = run.progress()
-    assert ended.state == "running"
+    assert ended.state == RunState.RUNNING
     assert ended.done == here.model.calls > 0
     assert ended.presumed == 0
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from quire.domain.errors import Error, SettingsInvalid, SettingsMistake
+from quire.domain.states import RunState
 from quire.engine.doctor.checkup import is_well
 from quire.engine.doctor.findings import finding_of_error
 from quire.engine.doctor.setup_checks import EXTRAS, disk_finding
@@ -60,7 +61,7 @@ def test_a_recount_agrees_after_every_crash(world: Worlds, seed: int) -> None:
     here.ingest(sentences(30))
     run = here.start(pack_size=6, concurrency=3, max_tries=50, max_calls=500)
 
-    while here.engine.progress(run.id).state != "finished":
+    while here.engine.progress(run.id).state != RunState.FINISHED:
         with suppress(Died, BaseExceptionGroup):
             run.wait()
         with here.engine.ledger.snapshot() as tx:

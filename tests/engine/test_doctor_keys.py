@@ -13,6 +13,7 @@ from quire.accounts.credentials import mark
 from quire.accounts.encryption import Box
 from quire.accounts.key_search import KEY_VARIABLES, search_keys
 from quire.dispatch.runtime import Runtime
+from quire.domain.states import CredentialState
 from quire.engine.doctor.findings import Installation
 from quire.engine.doctor.ledger_checks import skew_finding
 from quire.engine.doctor.provider_checks import (
@@ -62,7 +63,7 @@ def test_a_marked_key_is_a_warning(world: Worlds) -> None:
     with here.engine.ledger.transaction() as tx:
         around = search_keys("anthropic", here.engine.settings, environment)
         (account,) = choose_accounts(tx, no_box, around, Runtime().now()).accounts
-        mark(tx, account, "spent", "no credit", Runtime().now())
+        mark(tx, account, CredentialState.SPENT, "no credit", Runtime().now())
 
     told = findings_of(here, "keys", environment=environment)
 

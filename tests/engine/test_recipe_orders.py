@@ -8,6 +8,7 @@ import pytest
 
 from quire.domain.errors import RecipeInvalid, UsageError
 from quire.domain.recipes import SAME
+from quire.domain.states import RunState
 from quire.engine.recipe_forecasts import RecipePlan
 from tests.pipeline.recipe_stages import NOTED, SMALL, recipe, record_stage, text_stage
 from tests.world import METADATA, World, sentences
@@ -37,7 +38,7 @@ def test_a_recipe_is_run_by_name_by_file_and_as_a_value(world: Worlds, tmp_path:
     valued = here.engine.run(recipe=recipe(SUMMARY), model=SMALL, limit=1)
 
     for run in (named, filed, valued):
-        assert run.wait().state == "finished"
+        assert run.wait().state == RunState.FINISHED
     assert filed.rows()[0]["status"] == "accepted"
     assert valued.progress().recipe == "dish"
     assert here.engine.queries.exchange(here.engine.queries.requests(filed.id)[0].id).user == (

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from quire.domain.ids import RequestId
 from quire.domain.runs import RunStage
+from quire.domain.states import AttemptMove, RequestMove
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.pipeline.answers.settle import settle
 from quire.pipeline.calls.record import record_answers
@@ -139,8 +140,8 @@ def test_a_request_that_waits_is_not_claimed_before_its_moment(ledger: Ledger, r
 def test_a_request_whose_late_answer_is_here_is_not_claimed_again(ledger: Ledger) -> None:
     place, (attempt,) = send_all(ledger)
     with ledger.transaction() as tx:
-        tx.attempts.move_attempts("lose", [attempt])
-        tx.requests.move_requests("release", [factories.request_of(tx, attempt)])
+        tx.attempts.move_attempts(AttemptMove.LOSE, [attempt])
+        tx.requests.move_requests(RequestMove.RELEASE, [factories.request_of(tx, attempt)])
         record_answers(tx, [answer(place, attempt, b"{}", reply())], NOW)
 
         assert claim_next(tx, place.lane, 1, NOW) == []

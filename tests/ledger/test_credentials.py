@@ -7,6 +7,7 @@ import pytest
 from quire.domain.accounts import KeySource
 from quire.domain.errors import LedgerError
 from quire.domain.ids import WorkspaceId
+from quire.domain.states import CredentialMove
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.ledger.statements import migrations
 from quire.ledger.tables.credentials import NewCredential
@@ -115,12 +116,17 @@ def test_a_key_of_the_environment_cannot_be_removed(ledger: Ledger) -> None:
 def test_a_mark_has_a_reason_and_a_moment_and_both_go_with_it(ledger: Ledger) -> None:
     with ledger.transaction() as tx:
         credential = add_credential(tx)
-        assert tx.credentials.move_credentials("reject", [credential], "a \0 in it", NOW) == [
+        assert tx.credentials.move_credentials(
+            CredentialMove.REJECT, [credential], "a \0 in it", NOW
+        ) == [credential]
+        assert (
+            tx.credentials.move_credentials(CredentialMove.EXHAUST, [credential], "too late", LATER)
+            == []
+        )
+        (marked,) = tx.credentials.list_credentials()
+        assert tx.credentials.move_credentials(CredentialMove.CLEAR, [credential], "", LATER) == [
             credential
         ]
-        assert tx.credentials.move_credentials("exhaust", [credential], "too late", LATER) == []
-        (marked,) = tx.credentials.list_credentials()
-        assert tx.credentials.move_credentials("clear", [credential], "", LATER) == [credential]
         (cleared,) = tx.credentials.list_credentials()
 
     assert (marked.state, marked.reason, marked.marked_at) == ("invalid", "a \ufffd in it", NOW)
@@ -131,7 +137,7 @@ def test_nobody_moves_where_nobody_is_named(ledger: Ledger) -> None:
     with ledger.transaction() as tx:
         add_credential(tx)
 
-        assert tx.credentials.move_credentials("reject", [], "why", NOW) == []
+        assert tx.credentials.move_credentials(CredentialMove.REJECT, [], "why", NOW) == []
 
 
 def test_credentials_of_others_are_neither_seen_nor_moved_nor_removed(
@@ -146,7 +152,7 @@ def test_credentials_of_others_are_neither_seen_nor_moved_nor_removed(
             == []
         )
         assert tx.credentials.get_credential(mine) is None
-        assert tx.credentials.move_credentials("reject", [mine], "spite", NOW) == []
+        assert tx.credentials.move_credentials(CredentialMove.REJECT, [mine], "spite", NOW) == []
         assert not tx.credentials.remove_credential(mine, NOW)
         add_credential(tx)  # of the same name, and of the same key
 

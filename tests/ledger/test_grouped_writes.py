@@ -5,6 +5,7 @@ import re
 import pytest
 
 from quire.domain.errors import LedgerError
+from quire.domain.states import RequestMove, RequestState
 from quire.ledger.ledger import Ledger
 from quire.ledger.statements import ROWS_PER_INSERT, migrations, spell_out_checks
 from tests.ledger.factories import add_document, new_run
@@ -31,7 +32,7 @@ def test_a_group_that_has_moved_on_is_reported(ledger: Ledger, raw: Raw) -> None
         pytest.raises(LedgerError, match="1 requests to close were not out"),
         ledger.transaction() as tx,
     ):
-        tx.requests.move_request_group("close", tx.requests.take_ids(1), "out")
+        tx.requests.move_request_group(RequestMove.CLOSE, tx.requests.take_ids(1), RequestState.OUT)
 
 
 def test_a_checked_list_is_spelled_out() -> None:

@@ -4,6 +4,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from quire.domain.runs import HoldKind
+from quire.domain.states import AttemptMove, RunMove
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.pipeline.calls.record import LOST_CALL_GRACE, reclaim_expired_leases, record_answers
 from tests.ledger.factories import (
@@ -76,7 +77,7 @@ def test_tallied_money_equals_the_attempts_own(ledger: Ledger) -> None:
     paid, unread, lost, late, _ = attempts
     with ledger.transaction() as tx:
         record_answers(tx, [answer(place, paid, b"{}", reply()), answer(place, unread)], NOW)
-        tx.attempts.move_attempts("lose", [lost, late])
+        tx.attempts.move_attempts(AttemptMove.LOSE, [lost, late])
         reserved = {row.id: row.reserved for row in tx.attempts.attempts_by_id(attempts)}
         tx.tallies.add_tallies(place.stage, {"presumed": reserved[lost] + reserved[late]})
         record_answers(tx, [answer(place, late, b"{}", reply())], NOW)
@@ -172,7 +173,7 @@ def test_a_lane_that_may_not_send_is_not_open(ledger: Ledger) -> None:
         tx.holds.add_hold(held.run, HoldKind.USER, "", NOW)
         tx.requests.delay_lane(waiting.lane, NOW + LEASE)
         tx.runs.ask_cancel_run(cancelling.run, NOW)
-        tx.runs.move_run("finish", ended.run, NOW)
+        tx.runs.move_run(RunMove.FINISH, ended.run, NOW)
 
         assert [lane.id for lane in tx.requests.open_lanes(NOW)] == [free.lane]
         assert [lane.id for lane in tx.requests.open_lanes(NOW + LEASE)] == [

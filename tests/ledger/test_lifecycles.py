@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -18,8 +19,13 @@ from quire.domain.states import (
     RUN,
     STAGE,
     TASK,
+    CredentialState,
+    Lifecycle,
+    RunMove,
+    RunState,
+    TaskMove,
+    TaskState,
 )
-from quire.domain.states import Lifecycle as Life
 from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.statements import migrations
 from tests.ledger.factories import (
@@ -36,16 +42,17 @@ TABLES = {"batch": "batches", "review": "results"}
 TABLES |= {noun: f"{noun}s" for noun in ("run", "stage", "task", "request", "attempt")}
 TABLES |= {"credential": "credentials"}
 MOVING = (RUN, STAGE, TASK, REQUEST, ATTEMPT, BATCH, CREDENTIAL)
-Move = Callable[[Transaction, str, int], object]
+Life = Lifecycle[Any, Any]
+Move = Callable[[Transaction, Any, Any], object]
 
 MOVES: dict[str, Move] = {
-    "run": lambda tx, name, row: tx.runs.move_run(name, row, NOW),  # type: ignore[arg-type]
-    "stage": lambda tx, name, row: tx.runs.move_stage(name, row),  # type: ignore[arg-type]
-    "task": lambda tx, name, row: tx.tasks.move_tasks(name, [row]),  # type: ignore[list-item]
-    "request": lambda tx, name, row: tx.requests.move_requests(name, [row]),  # type: ignore[list-item]
-    "attempt": lambda tx, name, row: tx.attempts.move_attempts(name, [row]),  # type: ignore[list-item]
-    "batch": lambda tx, name, row: tx.batches.move_batch(name, row),  # type: ignore[arg-type]
-    "credential": lambda tx, name, row: tx.credentials.move_credentials(name, [row], "why", NOW),  # type: ignore[list-item]
+    "run": lambda tx, name, row: tx.runs.move_run(name, row, NOW),
+    "stage": lambda tx, name, row: tx.runs.move_stage(name, row),
+    "task": lambda tx, name, row: tx.tasks.move_tasks(name, [row]),
+    "request": lambda tx, name, row: tx.requests.move_requests(name, [row]),
+    "attempt": lambda tx, name, row: tx.attempts.move_attempts(name, [row]),
+    "batch": lambda tx, name, row: tx.batches.move_batch(name, row),
+    "credential": lambda tx, name, row: tx.credentials.move_credentials(name, [row], "why", NOW),
 }
 
 
@@ -102,32 +109,39 @@ def test_a_group_of_tasks_moves_only_from_the_state_it_is_said_to_be_in(
 def test_a_group_of_tasks_of_another_stage_does_not_move(ledger: Ledger) -> None:
     place, other = run_with_ready_tasks(ledger, name="a"), run_with_ready_tasks(ledger, name="b")
     with ledger.transaction() as tx:
-        assert tx.tasks.move_task_group("pack", place.stage, tasks_of(tx, other), "ready") == 0
+        assert (
+            tx.tasks.move_task_group(
+                TaskMove.PACK, place.stage, tasks_of(tx, other), TaskState.READY
+            )
+            == 0
+        )
 
 
 def test_a_move_from_a_state_that_the_lifecycle_does_not_list_is_an_error(ledger: Ledger) -> None:
     run_with_ready_tasks(ledger, ["one"])
 
     with ledger.transaction() as tx, pytest.raises(IllegalMove, match="cannot pack when it is don"):
-        tx.tasks.move_tasks("pack", [1], ["done"])  # type: ignore[list-item]
+        tx.tasks.move_tasks(TaskMove.PACK, [1], [TaskState.DONE])  # type: ignore[list-item]
 
 
 def test_a_move_from_fewer_states_leaves_the_others_where_they_are(ledger: Ledger) -> None:
     place = run_with_ready_tasks(ledger)
     with ledger.transaction() as tx:
         first, second, third = tasks_of(tx, place)
-        tx.tasks.move_tasks("pack", [second])
+        tx.tasks.move_tasks(TaskMove.PACK, [second])
 
-        assert tx.tasks.move_tasks("give_up", [first, second, third], ["packed"]) == 1
+        assert (
+            tx.tasks.move_tasks(TaskMove.GIVE_UP, [first, second, third], [TaskState.PACKED]) == 1
+        )
         assert tx.tallies.recount_tasks(place.stage) == {"ready": 2, "failed": 1}
 
 
 def test_an_ended_run_knows_when_and_a_reopened_one_forgets(ledger: Ledger) -> None:
     place = run_with_ready_tasks(ledger)
     with ledger.transaction() as tx:
-        tx.runs.move_run("finish", place.run, NOW)
+        tx.runs.move_run(RunMove.FINISH, place.run, NOW)
         ended = tx.runs.get_run(place.run)
-        tx.runs.move_run("reopen", place.run, NOW)
+        tx.runs.move_run(RunMove.REOPEN, place.run, NOW)
         reopened = tx.runs.get_run(place.run)
 
     assert ended
@@ -141,7 +155,7 @@ def test_a_retry_grants_fresh_tries_and_calls(ledger: Ledger, raw: Raw) -> None:
     raw.rows("UPDATE tasks SET state = 'failed', tries = 3, calls = 5, pack_cap = 2")
 
     with ledger.transaction() as tx:
-        tx.tasks.move_tasks_of_stage("retry", place.stage)
+        tx.tasks.move_tasks_of_stage(TaskMove.RETRY, place.stage)
 
     assert raw.rows("SELECT state, tries, calls, pack_cap FROM tasks") == [("ready", 0, 0, 2)]
 
@@ -189,9 +203,9 @@ def _row_of(life: Life, ledger: Ledger) -> int:
 def _put(raw: Raw, life: Life, row: int, state: str) -> None:
     with_it = ""  # columns that a CHECK ties to the state
     if life is RUN:
-        with_it = f", ended_at = {'NULL' if state == 'running' else '1'}"
+        with_it = f", ended_at = {'NULL' if state == RunState.RUNNING else '1'}"
     if life is CREDENTIAL:
-        reason, at = ("NULL", "NULL") if state == "valid" else ("'because'", "1")
+        reason, at = ("NULL", "NULL") if state == CredentialState.VALID else ("'because'", "1")
         with_it = f", reason = {reason}, marked_at = {at}"
     table = TABLES[life.noun]
     raw.rows(f"UPDATE {table} SET state = :state{with_it} WHERE id = :id", state=state, id=row)

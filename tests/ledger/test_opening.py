@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from quire.domain.errors import LedgerError, LedgerUnavailable
+from quire.domain.states import TaskMove
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.ledger.sqlite import SqliteDatabase
 from quire.ledger.statements import migrations
@@ -169,7 +170,7 @@ def test_a_full_disk_passes_and_leaves_nothing_half_written(tmp_path: Path) -> N
 
     def fill() -> None:
         with ledger.transaction() as tx:
-            tx.tasks.move_tasks("pack", tasks_of(tx, place))
+            tx.tasks.move_tasks(TaskMove.PACK, tasks_of(tx, place))
             add_document(tx, ["x" * 10_000] * 100, "b.txt")
 
     with pytest.raises(LedgerUnavailable, match="the disk is full; free some space"):

@@ -9,6 +9,7 @@ from typing import TypeVar
 import pytest
 
 from quire.domain.errors import LedgerUnavailable
+from quire.domain.states import AttemptMove, RequestMove, TaskMove
 from quire.ledger.ledger import Ledger
 from quire.pipeline.calls.record import record_answers
 from quire.pipeline.commands.control import pause
@@ -86,15 +87,15 @@ def test_two_who_prepare_pack_different_tasks(postgres_ledger: Ledger) -> None:
 def test_a_request_is_not_claimed_while_its_late_answer_is_judged(postgres_ledger: Ledger) -> None:
     place, (attempt,) = send_all(postgres_ledger)
     with postgres_ledger.transaction() as tx:
-        tx.attempts.move_attempts("lose", [attempt])
-        tx.requests.move_requests("release", [request_of(tx, attempt)])
+        tx.attempts.move_attempts(AttemptMove.LOSE, [attempt])
+        tx.requests.move_requests(RequestMove.RELEASE, [request_of(tx, attempt)])
         record_answers(tx, [answer(place, attempt, b"{}", reply())], NOW)
 
     with postgres_ledger.transaction() as settler, postgres_ledger.transaction() as courier:
         assert [
             answered_attempt.attempt_id for answered_attempt in settler.attempts.take_answered(5)
         ] == [attempt]
-        settler.attempts.move_attempts("settle", [attempt])
+        settler.attempts.move_attempts(AttemptMove.SETTLE, [attempt])
 
         assert claim_next(courier, place.lane, 5, NOW) == []
 
@@ -136,7 +137,7 @@ def test_members_of_a_request_are_taken_until_the_end(postgres_ledger: Ledger) -
     with postgres_ledger.transaction() as tx:
         tx.requests.take_members([request_of(tx, attempt)])
         with _meanwhile(postgres_ledger, accept_too) as second:
-            tx.tasks.move_tasks("accept", tasks_of(tx, place))
+            tx.tasks.move_tasks(TaskMove.ACCEPT, tasks_of(tx, place))
 
     assert second.result(60) == ["done"]
 
@@ -154,7 +155,7 @@ def test_tallies_appended_while_others_fold_are_neither_lost_nor_counted_twice(
         tx.tallies.fold_tallies(place.stage)
         with _meanwhile(postgres_ledger, fold_too) as second:
             with postgres_ledger.transaction() as other:
-                other.tasks.move_tasks("pack", tasks_of(other, place)[:1])
+                other.tasks.move_tasks(TaskMove.PACK, tasks_of(other, place)[:1])
             with postgres_ledger.snapshot() as reader:
                 assert reader.tallies.tallies_of_stage(place.stage) == {"ready": 2, "packed": 1}
     second.result(60)

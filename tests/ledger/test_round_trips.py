@@ -10,6 +10,7 @@ import pytest
 from quire.domain.data import Json
 from quire.domain.recipes import Schema
 from quire.domain.requests import Stop
+from quire.domain.states import TaskMove
 from quire.ledger.ledger import Ledger
 from quire.ledger.tables.attempts import COMPRESS_FROM, decompress
 from quire.pipeline.calls.record import record_answers
@@ -225,7 +226,7 @@ def test_a_result_keeps_its_data(ledger: Ledger) -> None:
             ],
             NOW,
         )
-        tx.tasks.move_tasks("accept", tasks)
+        tx.tasks.move_tasks(TaskMove.ACCEPT, tasks)
 
     with ledger.snapshot() as tx:
         rows = list(tx.results.export_rows(place.run, place.stage))

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from quire.domain.ids import TaskId
-from quire.domain.states import TASK
+from quire.domain.states import TASK, TaskMove
 from quire.ledger.ledger import Ledger, Transaction
 from tests.ledger.factories import Place, run_with_ready_tasks, tasks_of
 from tests.ledger.raw import Raw
@@ -21,7 +21,7 @@ class Regret(Exception):
 def test_a_move_appends_its_tally_in_the_same_transaction(ledger: Ledger, raw: Raw) -> None:
     place = run_with_ready_tasks(ledger)
     with ledger.transaction() as tx:
-        tx.tasks.move_tasks("pack", tasks_of(tx, place)[:2])
+        tx.tasks.move_tasks(TaskMove.PACK, tasks_of(tx, place)[:2])
 
     assert raw.rows("SELECT what, delta FROM tallies ORDER BY id") == [
         ("ready", 3),
@@ -33,7 +33,7 @@ def test_a_move_appends_its_tally_in_the_same_transaction(ledger: Ledger, raw: R
 def test_who_did_not_move_is_not_tallied(ledger: Ledger, raw: Raw) -> None:
     place = run_with_ready_tasks(ledger)
     with ledger.transaction() as tx:
-        assert tx.tasks.move_tasks("return", tasks_of(tx, place)) == 0
+        assert tx.tasks.move_tasks(TaskMove.RETURN, tasks_of(tx, place)) == 0
 
     assert raw.rows("SELECT what, delta FROM tallies") == [("ready", 3)]
 
@@ -41,7 +41,7 @@ def test_who_did_not_move_is_not_tallied(ledger: Ledger, raw: Raw) -> None:
 def test_tasks_of_two_stages_are_tallied_apart(ledger: Ledger) -> None:
     first, second = run_with_ready_tasks(ledger, name="a"), run_with_ready_tasks(ledger, name="b")
     with ledger.transaction() as tx:
-        tx.tasks.move_tasks("pack", [*tasks_of(tx, first), *tasks_of(tx, second)[:1]])
+        tx.tasks.move_tasks(TaskMove.PACK, [*tasks_of(tx, first), *tasks_of(tx, second)[:1]])
 
         assert _sums(tx, first) == {"packed": 3}
         assert _sums(tx, second) == {"ready": 2, "packed": 1}
@@ -52,8 +52,8 @@ def test_folding_keeps_the_sums_and_leaves_one_row_for_each(ledger: Ledger, raw:
     place = run_with_ready_tasks(ledger)
     with ledger.transaction() as tx:
         for _ in range(5):
-            tx.tasks.move_tasks("pack", tasks_of(tx, place))
-            tx.tasks.move_tasks("return", tasks_of(tx, place))
+            tx.tasks.move_tasks(TaskMove.PACK, tasks_of(tx, place))
+            tx.tasks.move_tasks(TaskMove.RETURN, tasks_of(tx, place))
         tx.tallies.add_tallies(place.stage, {"cost": 2**40, "calls": 3})
         before = _sums(tx, place)
         assert tx.tallies.crowded_stages(20) == [place.stage]

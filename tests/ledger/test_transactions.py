@@ -6,6 +6,7 @@ import pytest
 
 from quire.domain.errors import LedgerError, LedgerUnavailable
 from quire.domain.runs import HoldKind
+from quire.domain.states import TaskMove
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.ledger.tables.attempts import AttemptEnd
 from quire.ledger.tables.tasks import TaskNote
@@ -21,7 +22,7 @@ def test_an_error_undoes_rows_and_tallies(ledger: Ledger, raw: Raw) -> None:
     def stumble() -> None:
         with ledger.transaction() as tx:
             add_document(tx, ["more"], "b.txt")
-            tx.tasks.move_tasks("pack", tasks_of(tx, place))
+            tx.tasks.move_tasks(TaskMove.PACK, tasks_of(tx, place))
             tx.holds.add_hold(place.run, HoldKind.USER, "why", NOW)
             raise ZeroDivisionError
 
@@ -68,7 +69,7 @@ def test_a_snapshot_sees_one_moment(ledger: Ledger) -> None:
     with ledger.snapshot() as tx:
         before = (tx.tallies.tallies_of_run(place.run), len(tx.documents.list_documents()))
         with ledger.transaction() as other:
-            other.tasks.move_tasks("pack", tasks_of(other, place))
+            other.tasks.move_tasks(TaskMove.PACK, tasks_of(other, place))
             add_document(other, ["more"], "b.txt")
 
         assert (tx.tallies.tallies_of_run(place.run), len(tx.documents.list_documents())) == before
@@ -144,9 +145,9 @@ def test_a_server_that_stops_undoes_the_transaction_and_a_started_one_goes_on(
 
     def interrupted() -> None:
         with ledger.transaction() as tx:
-            tx.tasks.move_tasks("pack", tasks_of(tx, place))
+            tx.tasks.move_tasks(TaskMove.PACK, tasks_of(tx, place))
             stoppable_postgres.stop()
-            tx.tasks.move_tasks("return", tasks_of(tx, place))
+            tx.tasks.move_tasks(TaskMove.RETURN, tasks_of(tx, place))
 
     with pytest.raises(LedgerUnavailable, match=r"^PostgreSQL at 127\.0\.0\.1[^\n]*$"):
         interrupted()
@@ -154,5 +155,5 @@ def test_a_server_that_stops_undoes_the_transaction_and_a_started_one_goes_on(
 
     with ledger.transaction() as tx:
         assert tx.tallies.tallies_of_stage(place.stage) == {"ready": 3}
-        assert tx.tasks.move_tasks("pack", tasks_of(tx, place)) == 3
+        assert tx.tasks.move_tasks(TaskMove.PACK, tasks_of(tx, place)) == 3
     ledger.close()

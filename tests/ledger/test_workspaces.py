@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from quire.domain.ids import WorkspaceId
+from quire.domain.states import RunMove, TaskMove
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.pipeline.calls.record import reclaim_expired_leases, record_answers
 from tests.ledger.factories import (
@@ -74,7 +75,7 @@ def test_runs_of_others_are_neither_seen_nor_moved(ledger: Ledger, theirs: Ledge
         assert tx.runs.list_runs(10) == []
         assert tx.runs.running_wishes() == []
         assert tx.runs.count_run_inputs(place.run) == (0, 0)
-        assert not tx.runs.move_run("finish", place.run, NOW)
+        assert not tx.runs.move_run(RunMove.FINISH, place.run, NOW)
         tx.runs.ask_cancel_run(place.run, NOW)
         tx.runs.set_task_limit(place.run, 1)
         assert tx.events.events_of_run(place.run) == []
@@ -105,8 +106,8 @@ def test_tasks_of_others_are_neither_seen_nor_moved(ledger: Ledger, theirs: Ledg
     with theirs.transaction() as tx:
         assert tx.tasks.ready_tasks(place.stage, 10) == []
         assert (
-            tx.tasks.move_tasks("pack", tasks)
-            == tx.tasks.move_tasks_of_stage("cancel", place.stage)
+            tx.tasks.move_tasks(TaskMove.PACK, tasks)
+            == tx.tasks.move_tasks_of_stage(TaskMove.CANCEL, place.stage)
             == 0
         )
         assert tx.tasks.get_task(tasks[0]) is None

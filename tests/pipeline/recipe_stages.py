@@ -73,7 +73,7 @@ def task_outcomes(engine: Engine, run: RunHandle, stage: str) -> list[tuple[str,
         key = next(
             run_stage.id for run_stage in tx.runs.stages_of_run(run.id) if run_stage.name == stage
         )
-        found = []
+        found: list[tuple[str, str | None]] = []
         for related in tx.lineage.first_tasks_of_stage(key, 10_000):
             view = tx.tasks.get_task(related.id)
             assert view is not None

@@ -6,6 +6,7 @@ import pytest
 
 from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.runs import HoldKind
+from quire.domain.states import RunState, TaskState
 from quire.simulated.fault_scripts import parse_fault_script
 from tests.pipeline.recipe_stages import task_outcomes, task_states
 from tests.pipeline.taste_gate import (
@@ -32,7 +33,7 @@ def test_in_an_exact_run_a_failure_holds_it_until_it_is_waived(world: Worlds) ->
         for task_id, (state, _) in zip(
             tasks_of(here, run, "summary"), task_outcomes(here.engine, run, "summary"), strict=True
         )
-        if state == "failed"
+        if state == TaskState.FAILED
     ]
     assert hold_kinds(run) == [HoldKind.FAILURES]
     assert task_states(here.engine, run)["points"] == {}
@@ -41,7 +42,7 @@ def test_in_an_exact_run_a_failure_holds_it_until_it_is_waived(world: Worlds) ->
     assert run.waive(task) == 0
     ended = run.wait()
 
-    assert ended.state == "finished"
+    assert ended.state == RunState.FINISHED
     assert task_states(here.engine, run) == {
         "summary": {"done": 2, "failed": 1},
         "check": {"done": 2},
@@ -49,7 +50,9 @@ def test_in_an_exact_run_a_failure_holds_it_until_it_is_waived(world: Worlds) ->
         "digest": {"done": 1},
     }
     reasons = {
-        error for state, error in task_outcomes(here.engine, run, "points") if state == "blocked"
+        error
+        for state, error in task_outcomes(here.engine, run, "points")
+        if state == TaskState.BLOCKED
     }
     assert reasons == {f"task {task}, which it reads, is failed"}
     kinds = [event.kind for event in here.engine.queries.events(run.id)]
@@ -68,7 +71,7 @@ def test_a_waiver_lifts_no_hold_for_another_reason(world: Worlds) -> None:
     failed = zip(
         tasks_of(here, run, "summary"), task_outcomes(here.engine, run, "summary"), strict=True
     )
-    assert sum(run.waive(task) for task, (state, _) in failed if state == "failed") == 1
+    assert sum(run.waive(task) for task, (state, _) in failed if state == TaskState.FAILED) == 1
 
     assert hold_kinds(run) == [HoldKind.PLUGIN, HoldKind.REFUSED]
 
@@ -114,7 +117,7 @@ def test_waiving_a_task_that_its_critic_failed_waives_the_critic_too(world: Worl
 
     run.waive(task)
 
-    assert run.wait().state == "finished"
+    assert run.wait().state == RunState.FINISHED
 
 
 def test_retrying_an_exact_run_lifts_the_hold(world: Worlds) -> None:
@@ -127,7 +130,7 @@ def test_retrying_an_exact_run_lifts_the_hold(world: Worlds) -> None:
     assert run.retry() == 1
     run.wait()
 
-    assert run.progress().state == "finished"
+    assert run.progress().state == RunState.FINISHED
     assert task_states(here.engine, run) == ALL_DONE
 
 
@@ -139,7 +142,7 @@ def test_by_best_effort_dependants_of_failures_are_blocked_and_the_rest_goes_on(
 
     run = start_run(here, max_tries=1)
 
-    assert run.wait().state == "finished"
+    assert run.wait().state == RunState.FINISHED
     assert task_states(here.engine, run)["points"] == {"blocked": 2, "done": 4}
 
 

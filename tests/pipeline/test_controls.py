@@ -6,6 +6,7 @@ import pytest
 
 from quire.domain.errors import IllegalMove, NotFound
 from quire.domain.ids import RunId
+from quire.domain.states import RunState
 from tests.world import METADATA, World, sentences
 
 Worlds = Callable[..., World]
@@ -31,7 +32,7 @@ def test_the_same_order_without_the_limit_goes_on_with_the_same_run(world: World
 
     assert (second.id, second.goes_on) == (first.id, True)
     assert here.model.blocks == 25
-    assert second.progress().state == "finished"
+    assert second.progress().state == RunState.FINISHED
 
 
 def test_the_same_order_at_another_speed_is_the_same_run(world: Worlds) -> None:
@@ -190,7 +191,7 @@ def test_a_run_of_which_many_of_the_first_fail_is_held_before_the_rest_is_paid(
     run = here.run(pack_size=10)
 
     progress = run.progress()
-    assert progress.state == "running"
+    assert progress.state == RunState.RUNNING
     assert progress.failed + progress.done <= 60
     assert here.model.blocks < 400
     assert "tasks failed" in here.engine.stall_reasons(run.id)[0]
@@ -213,7 +214,7 @@ def test_few_early_failures_hold_nothing(world: Worlds) -> None:
 
     run = here.run(pack_size=10, max_tries=1)
 
-    assert run.progress().state == "finished"
+    assert run.progress().state == RunState.FINISHED
     assert run.progress().failed == 20
 
 
@@ -236,7 +237,7 @@ def test_a_big_run_does_not_starve_a_small_one(world: Worlds) -> None:
     big = here.start(pack_size=1, concurrency=4)
     small = here.start({**METADATA, "title": "small"}, pack_size=25, concurrency=4)
 
-    here.engine.work(lambda: small.progress().state == "finished")
+    here.engine.work(lambda: small.progress().state == RunState.FINISHED)
 
     assert big.progress().done < 500
 
@@ -250,7 +251,7 @@ def test_cancel_ends_a_run_at_once_when_nothing_is_out(world: Worlds) -> None:
 
     run.cancel()
 
-    assert run.progress().state == "cancelled"
+    assert run.progress().state == RunState.CANCELLED
     assert run.progress().counts == {"cancelled": 10}
 
 
@@ -261,7 +262,7 @@ def test_a_run_whose_answers_cannot_be_read_can_be_cancelled_and_purged(world: W
 
     run.cancel()
 
-    assert run.progress().state == "cancelled"
+    assert run.progress().state == RunState.CANCELLED
     here.engine.purge("doc")
     assert here.engine.documents() == []
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from quire.domain.states import RunState, TaskMove, TaskState
 from quire.pipeline.stages.advance import reopen
 from quire.simulated.fault_scripts import NO_FAULTS, parse_fault_script
 from tests.pipeline.recipe_stages import (
@@ -166,10 +167,12 @@ def test_a_word_that_was_not_heard_is_heard_by_the_sweep(world: Worlds) -> None:
     with here.engine.ledger.transaction() as tx:  # as if two critics had spoken at one moment
         key = next(stage.id for stage in tx.runs.stages_of_run(run.id) if stage.name == "summary")
         tx.tasks.move_tasks(
-            "propose", [task.id for task in tx.lineage.first_tasks_of_stage(key, 9)], ["done"]
+            TaskMove.PROPOSE,
+            [task.id for task in tx.lineage.first_tasks_of_stage(key, 9)],
+            [TaskState.DONE],
         )
         reopen(tx, run.id, key, here.runtime.now())
 
-    assert run.wait().state == "finished"
+    assert run.wait().state == RunState.FINISHED
 
     assert task_states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}

@@ -7,6 +7,7 @@ import pytest
 
 from quire.domain.ids import TaskId
 from quire.domain.runs import HoldKind
+from quire.domain.states import RunState
 from quire.simulated.fault_scripts import NO_FAULTS, parse_fault_script
 from tests.ledger.raw import Raw
 from tests.pipeline.decision_records import current_result, decision_events
@@ -42,7 +43,7 @@ def test_an_edit_marks_dependants_stale_and_a_retry_of_them_uses_the_new_data(
     assert current_result(here, task) == ("person", "edited", {"text": "Mended by hand."})
     assert stale_counts(here, run) == {"points": 2}
     assert task_states(here.engine, run) == ALL_DONE
-    assert run.wait().state == "finished"
+    assert run.wait().state == RunState.FINISHED
     assert here.model.calls == calls  # nothing is asked again by itself
     assert decision_events(run, here) == [("edited", f"task {task} of summary, by Ada")]
 
@@ -66,13 +67,13 @@ def test_a_rejected_answer_is_asked_again_with_the_note_and_its_dependants_are_s
     decision = run.reject(task, "It names nobody.", who="Ada")
 
     assert decision.stale == 2
-    assert run.progress().state == "running"
+    assert run.progress().state == RunState.RUNNING
     assert task_states(here.engine, run)["summary"] == {"done": 2, "ready": 1}
     assert stale_counts(here, run) == {"points": 2}
     with here.engine.ledger.snapshot() as tx:
         assert tx.results.tasks_with_results([task]) == set()
 
-    assert run.wait().state == "finished"
+    assert run.wait().state == RunState.FINISHED
 
     assert here.model.calls == calls + 2  # the answer and its critic, and nothing else
     assert "It names nobody." in sent_texts(here.engine, run, "summary")[-1]
@@ -149,7 +150,7 @@ def test_a_person_overrides_a_critic_that_is_owed(world: Worlds, deed: str) -> N
     found = task_states(here.engine, run)
     assert found["summary"] == {"done": 1}
     assert found["check"] == {"cancelled": 1}
-    assert run.wait().state == "finished"
+    assert run.wait().state == RunState.FINISHED
     assert here.model.calls == calls + 2  # two points, and no critic
     assert task_states(here.engine, run)["points"] == {"done": 2}
     assert stale_counts(here, run) == {}
@@ -165,7 +166,7 @@ def test_the_word_of_a_critic_that_was_out_comes_too_late(world: Worlds) -> None
         if not decided and here.model.calls == 2:  # the critic is being asked
             decided.extend(tasks_of(here, run, "summary"))
             run.approve(decided[0])
-        return run.progress().state == "finished" and here.model.calls == 2
+        return run.progress().state == RunState.FINISHED and here.model.calls == 2
 
     here.engine.work(meddle)
     run.wait()
@@ -187,7 +188,7 @@ def test_approving_what_only_its_critic_failed_lets_an_exact_run_go_on(world: Wo
     run.approve(task)
 
     assert hold_kinds(run) == []
-    assert run.wait().state == "finished"
+    assert run.wait().state == RunState.FINISHED
     assert task_states(here.engine, run) == {
         "summary": {"done": 1},
         "check": {"cancelled": 1},
@@ -198,12 +199,12 @@ def test_approving_what_only_its_critic_failed_lets_an_exact_run_go_on(world: Wo
 def test_approving_in_a_finished_run_brings_back_what_was_blocked(world: Worlds) -> None:
     here = world(faults=REFUSED)
     run = start_run(here, stages=(SUMMARY, CHECK, POINTS), max_tries=1)
-    assert run.wait().state == "finished"
+    assert run.wait().state == RunState.FINISHED
     assert task_states(here.engine, run)["points"] == {"blocked": 6}
     here.model.faults = NO_FAULTS
 
     run.approve(tasks_of(here, run, "summary")[0])
-    assert run.wait().state == "finished"
+    assert run.wait().state == RunState.FINISHED
 
     assert task_states(here.engine, run)["points"] == {"blocked": 4, "done": 2}
 

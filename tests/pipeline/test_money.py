@@ -10,6 +10,7 @@ from quire.domain.accounts import KEYLESS_ACCOUNT, Account
 from quire.domain.data import JsonObject
 from quire.domain.ids import RunId
 from quire.domain.requests import Call, Reply
+from quire.domain.states import AttemptState, RunState
 from quire.pipeline.answers.progress import progress as summed_up
 from quire.pipeline.calls.record import LOST_CALL_GRACE, reclaim_expired_leases
 from quire.providers.protocol import RawResponse
@@ -50,7 +51,7 @@ def test_tallies_equal_a_recount_and_spend_equals_the_attempts(world: Worlds) ->
 
     run = here.run(pack_size=10, max_tries=5)
 
-    assert run.progress().state == "finished"
+    assert run.progress().state == RunState.FINISHED
     assert_counts_agree(here, run.id)
 
 
@@ -132,7 +133,7 @@ def test_an_unreadable_response_is_kept_and_holds_the_run(world: Worlds) -> None
     assert here.model.calls == 1
     request = here.engine.queries.requests(run.id)[0].id
     attempt = here.engine.queries.exchange(request).attempts[0]
-    assert attempt.state == "answered"
+    assert attempt.state == AttemptState.ANSWERED
     assert "this is no answer" in (attempt.raw or "")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from quire.domain.states import TaskState
 from tests.world import METADATA, World, sentences
 
 Worlds = Callable[..., World]
@@ -229,7 +230,7 @@ def test_a_block_larger_than_the_window_fails_unpaid_with_the_reason(world: Worl
 
     assert planned.forecast.oversized == 1
     state, _, error = here.task_tries(run.id)[2]
-    assert state == "failed"
+    assert state == TaskState.FAILED
     assert "the window of simulated/small holds 32,000" in error
     assert run.progress().done == 5
     assert run.progress().input_tokens < 5_000

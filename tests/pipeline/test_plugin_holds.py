@@ -12,6 +12,7 @@ from quire.domain.groupings import Driver, DriverItem, GroupingContext, Part
 from quire.domain.ids import DocumentId
 from quire.domain.recipes import GateUse
 from quire.domain.runs import HoldKind
+from quire.domain.states import RunState
 from quire.engine import RunHandle
 from quire.pipeline.answers import settle
 from quire.pipeline.contexts import Contexts
@@ -145,7 +146,7 @@ def test_a_grouping_that_breaks_holds_its_run_until_it_is_mended(
     innocent.wait()
     run.wait()
 
-    assert innocent.progress().state == "finished"
+    assert innocent.progress().state == RunState.FINISHED
     assert hold_reason(run).startswith(f"grouping weird of package oddities: {said}")
     assert hold_reason(run).endswith(
         f"; mend or update its package, start the workers again, then `quire resume {run.id}`"
@@ -153,12 +154,12 @@ def test_a_grouping_that_breaks_holds_its_run_until_it_is_mended(
     assert hold_details(here, run) == [hold_reason(run)]
     if how == "endless":  # what it gave before is owed all the same
         assert run.cancel()
-        assert run.wait().state == "cancelled"
+        assert run.wait().state == RunState.CANCELLED
         return
     assert task_states(here.engine, run) == {"w": {}}
     plug(here)
     assert run.resume()
-    assert run.wait().state == "finished"
+    assert run.wait().state == RunState.FINISHED
     assert task_states(here.engine, run) == {"w": {"done": 2}}
 
 
@@ -192,14 +193,14 @@ def test_a_grouping_that_is_not_installed_holds_its_run_alone(world: Worlds) -> 
     innocent.wait()
     run.wait()
 
-    assert innocent.progress().state == "finished"
+    assert innocent.progress().state == RunState.FINISHED
     assert hold_reason(run) == (
         "no grouping 'weird': whoever brought it is not installed here; install that package,"
         f" start the workers again, then `quire resume {run.id}`"
     )
     plug(here)
     run.resume()
-    assert run.wait().state == "finished"
+    assert run.wait().state == RunState.FINISHED
 
 
 def _stored_count(here: World, run: RunHandle) -> int:
@@ -230,7 +231,7 @@ def test_answers_that_wait_for_a_missing_gate_stop_nobody_and_are_paid_for_once(
     innocent = here.start()
     calls = here.model.calls
 
-    assert innocent.wait().state == "finished"
+    assert innocent.wait().state == RunState.FINISHED
     run.wait()
 
     assert hold_reason(run).startswith("no gate 'taste': whoever brought it is not installed here")
@@ -239,7 +240,7 @@ def test_answers_that_wait_for_a_missing_gate_stop_nobody_and_are_paid_for_once(
     set_taste(here)
     calls = here.model.calls
     run.resume()
-    assert run.wait().state == "finished"
+    assert run.wait().state == RunState.FINISHED
     assert task_states(here.engine, run) == {"w": {"done": 2}}
     assert here.model.calls == calls
 
@@ -264,7 +265,7 @@ def test_a_run_can_be_cancelled_without_its_gate_and_what_was_paid_for_counts_la
 
     run.cancel()
 
-    assert run.wait().state == "cancelled"
+    assert run.wait().state == RunState.CANCELLED
     assert task_states(here.engine, run) == {"w": {"cancelled": 2}}
     set_taste(here)
     with here.engine.ledger.transaction() as tx:
@@ -282,7 +283,7 @@ def test_calls_that_wait_to_go_again_do_not_go_while_their_gate_is_missing(world
     here.model.faults = NO_FAULTS
     innocent = here.start()
 
-    assert innocent.wait().state == "finished"
+    assert innocent.wait().state == RunState.FINISHED
     calls = here.model.calls
     run.wait()
 
@@ -290,5 +291,5 @@ def test_calls_that_wait_to_go_again_do_not_go_while_their_gate_is_missing(world
     assert here.model.calls == calls
     set_taste(here)
     run.resume()
-    assert run.wait().state == "finished"
+    assert run.wait().state == RunState.FINISHED
     assert task_states(here.engine, run) == {"w": {"done": 2}}

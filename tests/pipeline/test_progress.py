@@ -7,6 +7,7 @@ from typing import Any
 from quire.domain.ids import LOCAL
 from quire.domain.recipes import Recipe
 from quire.domain.runs import StageProgress
+from quire.domain.states import RunState
 from quire.engine import RunHandle
 from quire.ledger.ledger import Transaction
 from quire.pipeline.answers.progress import is_at_rest, progress, stage_stall_reasons, stall_reasons
@@ -177,7 +178,7 @@ def test_what_is_blocked_says_why_even_when_the_run_has_ended(world: Worlds) -> 
 
     now = run.wait()
 
-    assert now.state == "finished"
+    assert now.state == RunState.FINISHED
     (line,) = here.engine.stall_reasons(run.id)
     assert line.startswith("point: 1 blocked, because facts failed: ")
     assert line.endswith(f"(1); `quire retry {run.id}` asks again what failed")

@@ -7,6 +7,7 @@ import pytest
 from quire.domain.errors import IllegalMove, LedgerUnavailable, NotFound
 from quire.domain.ids import RunId
 from quire.domain.runs import HoldKind
+from quire.domain.states import RunState
 from quire.engine import RunHandle
 from quire.ledger.ledger import Transaction
 from quire.pipeline.commands.control import COMMAND_TRIES, transact_with_retry
@@ -50,7 +51,7 @@ def test_a_run_stops_after_a_stage_and_its_critics_and_goes_on_from_another_proc
     set_taste(there)
     again = there.engine.get(run.id)
     assert again.resume()
-    assert again.wait().state == "finished"
+    assert again.wait().state == RunState.FINISHED
     assert task_states(there.engine, again) == ALL_DONE
 
 
@@ -66,7 +67,7 @@ def test_a_stage_after_the_stop_does_not_run_ahead(world: Worlds) -> None:
 def test_a_run_that_stops_after_its_last_stage_just_ends(world: Worlds) -> None:
     run = start_run(world(), stop_after="digest")
 
-    assert run.wait().state == "finished"
+    assert run.wait().state == RunState.FINISHED
 
 
 def test_a_wish_to_stop_can_be_moved_and_taken_back(world: Worlds) -> None:
@@ -80,7 +81,7 @@ def test_a_wish_to_stop_can_be_moved_and_taken_back(world: Worlds) -> None:
     assert task_states(here.engine, run)["points"] == {"done": 6}
     assert run.stop_after(None)
     assert not run.stop_after(None)
-    assert run.wait().state == "finished"
+    assert run.wait().state == RunState.FINISHED
 
 
 def test_resuming_a_pause_keeps_the_wish_to_stop(world: Worlds) -> None:
@@ -103,7 +104,7 @@ def test_the_same_order_without_the_wish_goes_on(world: Worlds) -> None:
     again = start_run(here, count=0)
 
     assert again.id == run.id
-    assert again.wait().state == "finished"
+    assert again.wait().state == RunState.FINISHED
 
 
 def test_stopping_after_what_is_not_there_or_is_over_is_refused(world: Worlds) -> None:
@@ -132,7 +133,7 @@ def test_a_run_paused_at_any_stage_goes_on_in_another_process(world: Worlds, sta
     again = there.engine.get(run.id)
     again.resume()
 
-    assert again.wait().state == "finished"
+    assert again.wait().state == RunState.FINISHED
     assert task_states(there.engine, again) == ALL_DONE
     assert calls + there.model.calls == 13
 

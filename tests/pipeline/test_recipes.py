@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from quire.domain.states import RunState, TaskState
 from tests.pipeline.recipe_stages import (
     NOTED,
     SMALL,
@@ -46,7 +47,7 @@ def test_results_flow_from_stage_to_stage_to_one(world: Worlds) -> None:
     run = here.engine.run_recipe(staged_recipe, model=SMALL)
     ended = run.wait()
 
-    assert ended.state == "finished"
+    assert ended.state == RunState.FINISHED
     assert task_states(here.engine, run) == {
         "summary": {"done": 3},
         "point": {"done": 12},
@@ -121,10 +122,12 @@ def test_best_effort_blocks_what_reads_a_failure_and_goes_on_with_the_rest(world
     run = here.engine.run_recipe(staged_recipe, model=SMALL, max_tries=2)
     ended = run.wait()
 
-    assert ended.state == "finished"
+    assert ended.state == RunState.FINISHED
     assert task_states(here.engine, run)["point"] == {"done": 2, "blocked": 1}
     reasons = [
-        error for state, error in task_outcomes(here.engine, run, "point") if state == "blocked"
+        error
+        for state, error in task_outcomes(here.engine, run, "point")
+        if state == TaskState.BLOCKED
     ]
     assert "which it reads, is failed" in str(reasons[0])
 
@@ -146,7 +149,7 @@ def test_exact_holds_the_run_at_the_first_stage_that_failed(world: Worlds) -> No
     run.resume()
     ended = run.wait()
     assert ended.holds == ()
-    assert ended.state == "finished"
+    assert ended.state == RunState.FINISHED
     assert task_states(here.engine, run) == {"summary": {"done": 3}, "point": {"done": 3}}
 
 
@@ -178,7 +181,7 @@ def test_a_prompt_that_cannot_be_filled_in_fails_its_task_and_says_why(world: Wo
     run.wait()
 
     ((state, error),) = task_outcomes(here.engine, run, "bad")
-    assert state == "failed"
+    assert state == TaskState.FAILED
     assert "template" in str(error)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from quire.domain.errors import NotFound
+from quire.domain.states import RunState
 from quire.engine import RunHandle
 from quire.pipeline.commands.regate import RegateReport
 from tests.ledger.raw import Raw
@@ -55,7 +56,7 @@ def test_gates_that_have_not_changed_change_nothing(world: Worlds) -> None:
         "points": {"same": 6},
         "digest": {"same": 1},
     }
-    assert run.progress().state == "finished"
+    assert run.progress().state == RunState.FINISHED
     assert here.model.calls == calls
 
 
@@ -89,7 +90,7 @@ def test_changed_data_takes_the_place_of_the_old_and_dependants_are_marked(world
     assert found.stale == 1
     assert all("!" in item for item in data_of(here, run, "points"))
     assert stale_counts(here, run) == {"digest": 1}
-    assert run.wait().state == "finished"
+    assert run.wait().state == RunState.FINISHED
     assert (here.model.calls, run.progress().cost) == (calls, cost)
     raw = Raw(here.url)
     kept = raw.rows(
@@ -143,7 +144,7 @@ def test_an_answer_that_failed_and_passes_now_is_accepted_and_the_run_goes_on(
     assert found.counts["accepted"] == 1
     assert found.examples[0].before == "it says number1 (1 try)"
     assert task_states(here.engine, run)["summary"] == {"done": 2, "proposed": 1}
-    assert run.wait().state == "finished"
+    assert run.wait().state == RunState.FINISHED
     assert task_states(here.engine, run) == ALL_DONE
     assert here.model.calls == calls + 1 + 2  # its critic, and what was blocked
     assert stale_counts(here, run) == {"digest": 1}
@@ -164,7 +165,7 @@ def test_an_answer_that_passed_and_does_not_any_more_fails_with_the_reason(world
     assert found.examples[0].after == "it says number1"
     assert task_outcomes(here.engine, run, "summary")[1] == ("failed", "regate: it says number1")
     assert stale_counts(here, run) == {"points": 2}
-    assert run.wait().state == "finished"
+    assert run.wait().state == RunState.FINISHED
     assert here.model.calls == calls
     assert counts(run.regate("summary", apply=True)) == {"summary": {"same": 3}}
 

@@ -6,6 +6,7 @@ import pytest
 
 from quire.domain.errors import IllegalMove
 from quire.domain.runs import HoldKind
+from quire.domain.states import RunState, TaskMove, TaskState
 from quire.pipeline.calls.prepare import prepare
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.stages.advance import advance
@@ -42,14 +43,14 @@ def test_rerun_asks_a_stage_and_all_after_it_again_and_keeps_the_rest(
     before = here.model.calls
 
     owed = run.rerun(stage)
-    assert run.progress().state == "running"
+    assert run.progress().state == RunState.RUNNING
     run.wait()
 
     assert here.model.calls - before == calls
     assert owed == calls - (3 if stage == "summary" else 0)  # critics are called as answers come
     done = {name: counts["done"] for name, counts in task_states(here.engine, run).items()}
     assert done == {"summary": 3, "check": 6 if stage == "summary" else 3, "points": 6, "digest": 1}
-    assert run.progress().state == "finished"
+    assert run.progress().state == RunState.FINISHED
     assert stale_counts(here, run) == {}
 
 
@@ -104,7 +105,7 @@ def test_an_old_answer_that_comes_after_a_rerun_is_paid_and_does_not_count(world
             and here.model.calls > 1
         ):
             rerun_counts.append(run.rerun("summary"))  # while its dependants are being answered
-        return run.progress().state == "finished"
+        return run.progress().state == RunState.FINISHED
 
     here.engine.work(meddle)
 
@@ -138,7 +139,7 @@ def test_nothing_is_asked_again_about_what_was_purged(world: Worlds) -> None:
     here.engine.purge("doc1")
 
     assert run.rerun("summary") == 2 + 4
-    assert run.wait().state == "finished"
+    assert run.wait().state == RunState.FINISHED
 
     assert here.model.calls == calls + 6
     assert task_states(here.engine, run) == {"summary": {"done": 3}, "points": {"done": 6}}
@@ -191,7 +192,7 @@ def test_rerun_lets_failed_critics_of_old_answers_go(world: Worlds) -> None:
     run.rerun("summary")
     ended = run.wait()
 
-    assert ended.state == "finished"
+    assert ended.state == RunState.FINISHED
     assert task_states(here.engine, run)["check"] == {"cancelled": 1, "done": 5}
 
 
@@ -232,7 +233,7 @@ def test_a_call_of_an_older_version_that_was_lost_too_often_fails_nobody(world: 
         (task,) = tx.requests.take_members(
             [request.id for request in tx.views.list_requests(run.id, 0, 9)]
         )
-        tx.tasks.move_tasks("return", [task.task_id], ["packed"])
+        tx.tasks.move_tasks(TaskMove.RETURN, [task.task_id], [TaskState.PACKED])
     raw = Raw(here.url)
     raw.rows("UPDATE tasks SET version = version + 1")  # while it was out, it was asked anew
     raw.rows("UPDATE requests SET lost = 99")

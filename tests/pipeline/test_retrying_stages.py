@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from quire.domain.errors import NotFound
+from quire.domain.states import RunState
 from quire.simulated.fault_scripts import NO_FAULTS, parse_fault_script
 from tests.pipeline.recipe_stages import task_outcomes, task_states
 from tests.pipeline.taste_gate import (
@@ -101,7 +102,7 @@ def test_a_cancelled_run_that_is_retried_lets_each_task_wait_for_what_it_reads(
     here.engine.work(lambda: task_states(here.engine, run)["points"].get("waiting", 0) > 0)
     run.cancel()
     run.wait()
-    assert run.progress().state == "cancelled"
+    assert run.progress().state == RunState.CANCELLED
     asked = here.model.calls
 
     assert run.retry() > 0
@@ -127,7 +128,7 @@ def test_superseding_a_result_marks_what_was_made_from_it_and_asks_nothing(world
     run.wait()
 
     assert stale_counts(here, run) == {"points": 2}
-    assert run.progress().state == "finished"
+    assert run.progress().state == RunState.FINISHED
     assert here.model.calls == calls
 
 

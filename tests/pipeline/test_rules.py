@@ -13,6 +13,7 @@ from quire.domain.ids import RunId, WorkerId
 from quire.domain.models import Usage
 from quire.domain.requests import Answer, Call, Reply, Stop
 from quire.domain.runs import HoldKind, Lane
+from quire.domain.states import RunState, TaskMove
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.claim import Sender, claim
 from quire.pipeline.calls.prepare import prepare
@@ -50,7 +51,7 @@ def test_a_text_prepared_in_vain_is_never_sent_under_a_key_that_is_used_again(
     with here.engine.ledger.transaction() as tx:  # somebody else packs other tasks meanwhile
         stage = tx.runs.stages_of_run(run.id)[0].id
         first = tx.tasks.ready_tasks(stage, 1)[0].id
-        tx.tasks.move_tasks("give_up", [first])
+        tx.tasks.move_tasks(TaskMove.GIVE_UP, [first])
         prepare(tx, Contexts(), context, here.runtime.now())
 
     with here.engine.ledger.transaction() as tx:
@@ -100,7 +101,7 @@ def test_the_early_look_is_not_forgotten_when_its_transaction_is_undone(world: W
         advance(tx, contexts, here.runtime.now())
         context = contexts.of_lane(tx, only_lane(tx, run.id))
         failed = [task.id for task in tx.tasks.ready_tasks(context.stage_id, 60)]
-        tx.tasks.move_tasks("give_up", failed)
+        tx.tasks.move_tasks(TaskMove.GIVE_UP, failed)
     with suppress(Undone), here.engine.ledger.transaction() as tx:
         prepare(tx, contexts, context, here.runtime.now())
         raise Undone
@@ -120,7 +121,7 @@ def test_the_early_look_does_not_tell_again_that_a_run_is_held(world: Worlds) ->
         advance(tx, contexts, now)
         context = contexts.of_lane(tx, only_lane(tx, run.id))
         tx.tasks.move_tasks(
-            "give_up", [task.id for task in tx.tasks.ready_tasks(context.stage_id, 60)]
+            TaskMove.GIVE_UP, [task.id for task in tx.tasks.ready_tasks(context.stage_id, 60)]
         )
         hold_run(tx, run.id, HoldKind.FAILURES, "too many failed", now)
         prepare(tx, contexts, context, now)
@@ -170,7 +171,7 @@ def test_a_limit_that_covers_everything_lets_the_run_finish(world: Worlds) -> No
     here = world()
     here.ingest(sentences(12))
 
-    assert here.run(limit=12).progress().state == "finished"
+    assert here.run(limit=12).progress().state == RunState.FINISHED
 
 
 def test_a_lost_call_that_turns_out_refused_costs_nothing_and_disturbs_nobody(

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+from quire.domain.states import TaskMove, TaskState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.contexts import RECHECK_AFTER, Contexts, SweepMemo
 from quire.pipeline.stages.critics import sweep_critics
@@ -82,7 +83,7 @@ def test_a_critic_that_failed_as_often_as_before_is_looked_at_again_where_an_ans
     sweep_once()  # in vain: one failed, and nothing waits for it
     run.retry()
     with here.engine.ledger.transaction() as tx:  # and it fails once more, at another worker
-        tx.tasks.move_tasks("give_up", tasks_of(here, run, "check"), ["ready"])
+        tx.tasks.move_tasks(TaskMove.GIVE_UP, tasks_of(here, run, "check"), [TaskState.READY])
     assert task_states(here.engine, run) == failed | {"summary": {"done": 2, "proposed": 1}}
 
     sweep_once()

@@ -7,6 +7,7 @@ import pytest
 from quire.domain.data import Json
 from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.recipes import GateUse
+from quire.domain.states import RunState
 from tests.pipeline.decision_records import current_result
 from tests.pipeline.recipe_stages import NOTED, SMALL, recipe, record_stage, task_states
 from tests.pipeline.taste_gate import CHECK, POINTS, SUMMARY, set_taste, start_run, tasks_of
@@ -104,7 +105,7 @@ def test_nothing_is_rejected_in_a_cancelled_run_and_the_rest_can_be_decided(
     run.wait()
     run.cancel()
     run.wait()
-    assert run.progress().state == "cancelled"
+    assert run.progress().state == RunState.CANCELLED
     task = tasks_of(here, run, "summary")[0]
 
     with pytest.raises(IllegalMove, match="is cancelled, and nothing is asked again"):
@@ -112,4 +113,4 @@ def test_nothing_is_rejected_in_a_cancelled_run_and_the_rest_can_be_decided(
     run.approve(task)
 
     assert current_result(here, task)[1] == "approved"
-    assert run.progress().state == "cancelled"
+    assert run.progress().state == RunState.CANCELLED

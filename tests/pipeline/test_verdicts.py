@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from quire.domain.states import AttemptState
 from tests.world import World, sentences
 
 Worlds = Callable[..., World]
@@ -17,7 +18,8 @@ def test_every_judged_member_has_a_verdict_written_or_not(world: Worlds) -> None
         lines = tx.views.list_requests(run.id, 0, 1000)
         for line in lines:
             judged = any(
-                attempt.state == "settled" for attempt in tx.views.attempts_of_request(line.id)
+                attempt.state == AttemptState.SETTLED
+                for attempt in tx.views.attempts_of_request(line.id)
             )
             verdicts = [member.verdict for member in tx.views.verdicts_of_request(line.id)]
             assert all((verdict is not None) == judged for verdict in verdicts)

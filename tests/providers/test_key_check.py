@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from quire.domain.accounts import Account, Secret
+from quire.domain.states import CredentialState
 from quire.providers.key_check import KeyCheck, check_keys
 from tests.accounts.key_server import GOOD, KeyServer, serve_keys
 
@@ -54,7 +55,7 @@ def tried(account: Account) -> KeyCheck:
 def test_each_vendor_is_asked_where_it_listens(
     door: KeyServer, provider: str, path: str, asked: str, header: str
 ) -> None:
-    assert tried(account(door, provider, GOOD, path)) == KeyCheck("valid", "accepted")
+    assert tried(account(door, provider, GOOD, path)) == KeyCheck(CredentialState.VALID, "accepted")
 
     ((seen, headers),) = door.seen
     assert seen == asked
@@ -64,7 +65,7 @@ def test_each_vendor_is_asked_where_it_listens(
 def test_openai_is_told_on_whose_behalf_it_is_asked(door: KeyServer) -> None:
     mine = replace(account(door), options={"organization": "org-1", "api": "chat"})
 
-    assert tried(mine).state == "valid"
+    assert tried(mine).state == CredentialState.VALID
     ((_, headers),) = door.seen
     assert headers["openai-organization"] == "org-1"
     assert "openai-project" not in headers
@@ -74,7 +75,7 @@ def test_openai_is_told_on_whose_behalf_it_is_asked(door: KeyServer) -> None:
 def test_a_refused_key_is_invalid_and_not_repeated(door: KeyServer, provider: str) -> None:
     probe = tried(account(door, provider, BAD))
 
-    assert probe.state == "invalid"
+    assert probe.state == CredentialState.INVALID
     assert probe.message.startswith(f"{provider} 401: Incorrect API key provided")
     assert BAD not in probe.message
     assert "\n" not in probe.message
@@ -98,7 +99,7 @@ def test_geminis_way_to_refuse_a_key_is_understood(door: KeyServer) -> None:
     }
     door.say.update(status=400, body=json.dumps({"error": error}).encode())
 
-    assert tried(account(door, "gemini", BAD)).state == "invalid"
+    assert tried(account(door, "gemini", BAD)).state == CredentialState.INVALID
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def test_an_account_without_credit_is_spent(
 ) -> None:
     door.say.update(status=status, body=json.dumps({"error": error}).encode())
 
-    assert tried(account(door)).state == "spent"
+    assert tried(account(door)).state == CredentialState.SPENT
 
 
 @pytest.mark.parametrize(
@@ -134,7 +135,7 @@ def test_what_says_nothing_about_the_key_leaves_it_open(
 
     probe = tried(account(door))
 
-    assert probe.state == ""
+    assert probe.state is None
     assert said in probe.message
     assert len(door.seen) == 1  # a redirect is not followed: the key would go along
 
@@ -147,14 +148,14 @@ def test_a_vendor_that_cannot_be_reached_leaves_it_open(door: KeyServer) -> None
     probe = tried(nowhere)
 
     assert probe == KeyCheck(
-        "", "nothing listens at 127.0.0.1:9; start the server, or check the URL"
+        None, "nothing listens at 127.0.0.1:9; start the server, or check the URL"
     )
 
 
 def test_an_endless_answer_is_not_read_to_its_end(door: KeyServer) -> None:
     door.say.update(body=b"x" * 3_000_000)
 
-    assert tried(account(door)).state == "valid"
+    assert tried(account(door)).state == CredentialState.VALID
 
 
 @pytest.mark.parametrize(
@@ -170,7 +171,7 @@ def test_an_endless_answer_is_not_read_to_its_end(door: KeyServer) -> None:
 def test_what_cannot_be_asked_is_told(provider: str, url: str, said: str) -> None:
     probe = tried(Account(provider=provider, credential="", key=Secret(GOOD), base_url=url))
 
-    assert probe.state == ""
+    assert probe.state is None
     assert said in probe.message
     assert not url or url not in probe.message
 
@@ -178,7 +179,7 @@ def test_what_cannot_be_asked_is_told(provider: str, url: str, said: str) -> Non
 def test_a_key_that_no_header_can_carry_is_invalid(door: KeyServer) -> None:
     probe = tried(account(door, "openai", "a key\nX-Injected: yes"))
 
-    assert probe.state == "invalid"
+    assert probe.state == CredentialState.INVALID
     assert door.seen == []
 
 

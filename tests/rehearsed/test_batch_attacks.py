@@ -9,6 +9,7 @@ import pytest
 from quire.domain.batches import BatchRow, BatchStatus
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.runs import HoldKind, Progress
+from quire.domain.states import BatchState, TaskState
 from quire.providers.openai_batches import OpenAIBatches
 from tests.rehearsed.conftest import Rehearse, Serve
 from tests.rehearsed.rehearsed import KEYS, OPENAI, QuickClock, Rehearsed
@@ -127,7 +128,7 @@ def test_a_batch_that_is_gone_for_good_is_presumed_and_its_calls_go_again(
 
     assert progress.done == BLOCKS
     assert progress.presumed > 0
-    assert here.engine.batch(1).state == "abandoned"
+    assert here.engine.batch(1).state == BatchState.ABANDONED
 
 
 def test_a_worker_without_the_key_leaves_others_batches_alone(
@@ -181,7 +182,9 @@ def test_rows_that_the_provider_always_breaks_down_at_end_with_its_words(
     struck = [entry for entry in here.server.entries() if entry.fault == "500"]
     assert len(struck) == 3 * {1: 1, 4: 3}[size]  # alone; or in packs of four, two, and one
     assert progress.cost == here.bill()
-    assert [tries for state, tries, _ in here.task_tries(run.id) if state == "failed"] == [0]
+    assert [tries for state, tries, _ in here.task_tries(run.id) if state == TaskState.FAILED] == [
+        0
+    ]
 
 
 def test_a_retry_asks_again_where_the_provider_broke_down(

@@ -9,6 +9,7 @@ from quire.domain.batches import BatchMatch
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import BatchId
 from quire.domain.runs import Progress
+from quire.domain.states import BatchState
 from quire.pipeline.batches.submit import mark_absent
 from quire.providers.anthropic_batches import AnthropicBatches
 from quire.providers.gemini import GeminiBatches
@@ -50,7 +51,7 @@ def test_a_list_without_an_end_never_makes_a_batch_absent(
 
     def hasten(progress: Progress) -> None:
         in_time(progress)
-        if here.engine.batches() and here.engine.batches()[0].state == "unknown":
+        if here.engine.batches() and here.engine.batches()[0].state == BatchState.UNKNOWN:
             here.server.advance(600)  # long after it would surely be absent
 
     progress = here.start(route="batch", min_batch_size=2, pack_size=3).wait(hasten)

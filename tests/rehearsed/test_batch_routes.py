@@ -7,6 +7,7 @@ import pytest
 
 from quire.domain.errors import UsageError
 from quire.domain.runs import HoldKind, Progress
+from quire.domain.states import BatchState, RunState
 from tests.engine.installations import examine_engine
 from tests.rehearsed.conftest import Rehearse, Serve
 from tests.rehearsed.rehearsed import KEYS, OPENAI, QuickClock, Rehearsed
@@ -74,7 +75,11 @@ def test_no_more_tokens_wait_at_the_provider_than_may(
 
     def watch(progress: Any) -> None:
         nonlocal most
-        open_ = [batch for batch in here.engine.batches() if batch.state in ("submitting", "open")]
+        open_ = [
+            batch
+            for batch in here.engine.batches()
+            if batch.state in (BatchState.SUBMITTING, BatchState.OPEN)
+        ]
         most = max(most, sum(view.tokens for view in open_))
 
     progress = here.start(route="batch", min_batch_size=2).wait(watch)
@@ -113,7 +118,7 @@ def test_at_the_deadline_what_is_owed_goes_direct_and_late_answers_are_spend_on_
     progress = run.wait(skipping(here, 540))
     first = here.engine.rows(run.id)
 
-    assert progress.state == "finished"
+    assert progress.state == RunState.FINISHED
     assert progress.done == BLOCKS
     assert travelled(here) == {"direct": 40}
     told = [
@@ -234,7 +239,7 @@ def skipping(here: Rehearsed, seconds: float) -> Callable[[Progress], None]:
     def watch(progress: Progress) -> None:
         in_time(progress)
         for batch in here.engine.batches(progress.run_id):
-            if batch.state == "open" and batch.id not in skipped:
+            if batch.state == BatchState.OPEN and batch.id not in skipped:
                 skipped.add(batch.id)
                 here.server.advance(seconds)
 

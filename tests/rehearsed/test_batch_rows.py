@@ -10,6 +10,7 @@ import pytest
 from quire.domain.batches import BatchEnd, BatchMatch, BatchStatus
 from quire.domain.errors import IllegalMove, ProviderError, Remedy, UsageError
 from quire.domain.runs import HoldKind
+from quire.domain.states import BatchState
 from quire.providers import anthropic_batches, batch_files, batch_requests
 from quire.providers.openai_batches import OpenAIBatches
 from tests.pipeline.test_money import assert_counts_agree
@@ -232,10 +233,10 @@ def test_whoever_waits_for_rest_waits_for_batches_that_nobody_needs_any_more(
     run = here.start(**ROUTE, deadline="5m")
 
     assert run.wait(at_most(60)).done == BLOCKS  # directly
-    assert here.engine.batch(1).state != "collected"
+    assert here.engine.batch(1).state != BatchState.COLLECTED
     assert not here.engine.queries.is_idle()
     here.server.advance(7200)
     here.engine.work(here.engine.queries.is_idle)
 
-    assert here.engine.batch(1).state == "collected"
+    assert here.engine.batch(1).state == BatchState.COLLECTED
     assert here.engine.progress(run.id).cost == here.bill()

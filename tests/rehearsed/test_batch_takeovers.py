@@ -7,6 +7,7 @@ import pytest
 
 from quire.domain.ids import BatchId
 from quire.domain.runs import HoldKind
+from quire.domain.states import BatchState
 from quire.engine import Engine
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.pipeline.batches.submit import record_intent, recover_submission
@@ -123,7 +124,7 @@ def test_whoever_is_interrupted_leaves_his_batches_to_the_next_at_once(
     with here.engine.ledger.snapshot() as tx:
         batch = tx.batches.get_batch(BatchId(1))
     assert batch is not None
-    assert batch.state == "unknown"
+    assert batch.state == BatchState.UNKNOWN
     assert batch.lease_until <= now
     assert batch.next_at <= now
     assert run.wait().done == BLOCKS

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from quire.domain.states import RunState
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import ANTHROPIC, GEMINI, OPENAI, VENDORS, QuickClock, Rehearsed
 from tests.world import sentences
@@ -53,7 +54,7 @@ def creates(here: Rehearsed) -> Counter[str]:
 
 def check(here: Rehearsed, run: Any, progress: Any) -> None:
     """All answered, nothing made twice, and paid what the server billed."""
-    assert progress.state == "finished"
+    assert progress.state == RunState.FINISHED
     assert progress.done == BLOCKS
     assert set(creates(here).values()) == {1}
     assert progress.cost <= here.bill() <= progress.cost + progress.presumed
@@ -119,7 +120,7 @@ def test_rows_that_cannot_be_used_go_again_as_those_of_direct_calls_do(
     run = here.start(route="batch", min_batch_size=2)
     progress = run.wait()
 
-    assert progress.state == "finished"
+    assert progress.state == RunState.FINISHED
     assert progress.done + progress.failed == BLOCKS
     assert progress.failed < BLOCKS * 0.01
     assert progress.splits > 0

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from quire.domain.states import AttemptState
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import VENDORS, Rehearsed, billed_entries
 from tests.world import sentences
@@ -63,7 +64,7 @@ def test_every_call_that_was_refused_is_in_the_ledger_free_and_with_its_reason(
     run = here.run(pack_size=2, concurrency=8, max_calls=40)
 
     attempts, statuses = here.attempts(run.id), here.server.stats()["statuses"]
-    failed = [attempt for attempt in attempts if attempt.state == "refused"]
+    failed = [attempt for attempt in attempts if attempt.state == AttemptState.REFUSED]
     assert run.progress().done == 200
     assert len(attempts) == here.server.stats()["requests"]
     assert len(failed) == sum(count for status, count in statuses.items() if status != "200") > 0
@@ -105,7 +106,9 @@ def test_dropped_connections_are_presumed_paid_and_the_bill_lies_between(
     assert dict(ended.counts) == {"done": 600}
     assert ended.cost <= here.bill() <= ended.cost + ended.presumed
     lost = [
-        attempt for attempt in here.attempts(run.id) if attempt.state in ("unknown", "written_off")
+        attempt
+        for attempt in here.attempts(run.id)
+        if attempt.state in (AttemptState.UNKNOWN, AttemptState.WRITTEN_OFF)
     ]
     assert len(lost) == dropped > 0
     assert ended.presumed == sum(view.reserved for view in lost)

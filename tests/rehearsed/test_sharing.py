@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+from quire.domain.states import RunState
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import ANTHROPIC, LONG
 from tests.world import METADATA, sentences
@@ -46,7 +47,7 @@ def test_a_narrow_run_does_not_narrow_a_wide_one_of_the_same_model(rehearse: Reh
         schema=METADATA, model=here.asks, over=others, pack_size=1, concurrency=2
     )
 
-    here.engine.work(lambda: wide.progress().state == "finished")
+    here.engine.work(lambda: wide.progress().state == RunState.FINISHED)
 
     assert here.server.stats()["most_in_flight"] > 8
     assert 0 < narrow.progress().done < 60  # it went on beside, and the wide one did not wait

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from quire.domain.runs import HoldKind
+from quire.domain.states import RunState
 from quire.engine import RunHandle
 from tests.pipeline.recipe_stages import recipe, task_states, text_stage
 from tests.rehearsed.conftest import Rehearse
@@ -85,7 +86,7 @@ def test_pausing_while_a_batch_is_out_collects_it_and_sends_nothing_more(
     assert [hold.kind for hold in run.progress().holds] == [HoldKind.USER]
     run.resume()
 
-    assert run.wait().state == "finished"
+    assert run.wait().state == RunState.FINISHED
     assert task_states(here.engine, run) == ALL
     paid(here, run)
 
@@ -100,7 +101,7 @@ def test_a_rerun_while_a_batch_is_out_counts_only_new_answers(batched: Batched, 
     ended = run.wait()
 
     found = {name: counts["done"] for name, counts in task_states(here.engine, run).items()}
-    assert ended.state == "finished"
+    assert ended.state == RunState.FINISHED
     assert (found["first"], found["second"]) == (COUNT, COUNT)
     assert found["check"] in (COUNT, 2 * COUNT)
     with here.engine.ledger.snapshot() as tx:
@@ -117,4 +118,4 @@ def test_a_run_through_batches_stops_after_a_stage(batched: Batched) -> None:
     assert task_states(here.engine, run) == {**ALL, "second": {}}
     assert run.progress().batches == 0
     run.resume()
-    assert run.wait().state == "finished"
+    assert run.wait().state == RunState.FINISHED

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from quire.domain.runs import HoldKind
+from quire.domain.states import RunState
 from tests.pipeline.recipe_stages import recipe, task_states, text_stage
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import ANTHROPIC, KEYS, OPENAI, QuickClock, Rehearsed
@@ -50,7 +51,7 @@ def test_a_missing_key_holds_the_run_and_nothing_is_lost(
     monkeypatch.setenv(BY_HAND, KEYS[BY_HAND])
     run.resume()
     ended = run.wait(at_most(60))
-    assert ended.state == "finished"
+    assert ended.state == RunState.FINISHED
     assert task_states(here.engine, run) == {"first": {"done": COUNT}, "second": {"done": COUNT}}
     assert len(here.server.batches()) == 2
 
@@ -76,5 +77,5 @@ def test_a_key_that_goes_missing_while_its_batch_is_out_spares_the_other_vendors
     }  # collected although it is held
     monkeypatch.setenv(BY_HAND, KEYS[BY_HAND])
     run.resume()
-    assert run.wait(skipping(here, 600)).state == "finished"
+    assert run.wait(skipping(here, 600)).state == RunState.FINISHED
     assert len(here.server.batches()) == 2

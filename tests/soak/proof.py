@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from quire.domain.states import TaskState
 from tests.ledger.raw import Raw
 
 
@@ -51,5 +52,5 @@ def assert_each_task_done_once(url: str, count: int) -> None:
         "SELECT count(*), count(DISTINCT task_id), count(superseded_at) FROM results"
     )
     raw.close()
-    assert states == {"done": count}
+    assert states == {TaskState.DONE: count}
     assert results == [(count, count, 0)]

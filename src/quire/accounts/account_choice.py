@@ -9,13 +9,16 @@ from quire.accounts.encryption import Box, Owner
 from quire.accounts.key_search import DEFAULT_CREDENTIALS, KeySearch, variables_of
 from quire.domain.accounts import Account, Credential, CredentialId, Secret
 from quire.domain.errors import Error, NotFound, UsageError
-from quire.domain.states import CREDENTIAL
+from quire.domain.states import CREDENTIAL, CredentialState
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.credentials import NewCredential
 
 OpenBox = Callable[[], Box]  # called only when something stored must be opened
 
-_STATE_WORDS = {"invalid": "was not accepted", "spent": "has no credit left"}
+_STATE_WORDS = {
+    CredentialState.INVALID: "was not accepted",
+    CredentialState.SPENT: "has no credit left",
+}
 
 
 class AccountChoice(NamedTuple):

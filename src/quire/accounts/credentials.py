@@ -14,13 +14,15 @@ from quire.accounts.key_search import (
 )
 from quire.domain.accounts import Account, Credential, CredentialId, KeySource, Secret
 from quire.domain.errors import Conflict, NotFound, UsageError
-from quire.domain.states import CREDENTIAL
+from quire.domain.states import CREDENTIAL, CredentialMove, CredentialState
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.credentials import NewCredential
 
 LONGEST_REASON = 300  # characters
 
-_MARKS = {CREDENTIAL.targets[move]: move for move in ("reject", "exhaust")}
+_MARKS = {
+    CREDENTIAL.targets[move]: move for move in (CredentialMove.REJECT, CredentialMove.EXHAUST)
+}
 
 
 class KnownKey(NamedTuple):
@@ -30,7 +32,7 @@ class KnownKey(NamedTuple):
     name: str
     source: KeySource
     tail: str
-    state: str
+    state: CredentialState
     reason: str
     since: datetime | None  # marked, else stored; None: found outside, and never marked
 
@@ -67,7 +69,7 @@ def add(
         for item in tx.credentials.credentials_of_provider(provider)
         if item.digest == digest
     ]
-    tx.credentials.move_credentials("clear", twins, "", now)
+    tx.credentials.move_credentials(CredentialMove.CLEAR, twins, "", now)
     return credential
 
 
@@ -84,7 +86,9 @@ def remove(tx: Transaction, provider: str, name: str | None, now: datetime) -> C
     return found[0]
 
 
-def mark(tx: Transaction, account: Account, state: str, reason: str, now: datetime) -> bool:
+def mark(
+    tx: Transaction, account: Account, state: CredentialState, reason: str, now: datetime
+) -> bool:
     """Set a credential aside as `invalid` or `spent`; false if it was set aside already."""
     if account.id is None:
         return False
@@ -103,14 +107,16 @@ def clear(tx: Transaction, now: datetime, provider: str | None = None) -> int:
         else tx.credentials.credentials_of_provider(provider)
     )
     return len(
-        tx.credentials.move_credentials("clear", [credential.id for credential in known], "", now)
+        tx.credentials.move_credentials(
+            CredentialMove.CLEAR, [credential.id for credential in known], "", now
+        )
     )
 
 
 def clear_one(tx: Transaction, account: Account, now: datetime) -> bool:
     """Take the mark of one account's credential away."""
     return account.id is not None and bool(
-        tx.credentials.move_credentials("clear", [account.id], "", now)
+        tx.credentials.move_credentials(CredentialMove.CLEAR, [account.id], "", now)
     )
 
 

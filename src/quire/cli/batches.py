@@ -34,6 +34,7 @@ from quire.cli.session import engine_for, print_outcome
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
 from quire.domain.money import dollars
+from quire.domain.states import AttemptState, BatchState
 
 if TYPE_CHECKING:
     from quire.domain.batches import BatchView
@@ -142,7 +143,7 @@ def show(
         print_json(found)
         return
     print_pairs(_batch_pairs(found if tagged else replace(found, tag=""), workers))
-    if found.state == "unknown":
+    if found.state == BatchState.UNKNOWN:
         calls = quantity(found.rows, "call")
         wanted = (
             found.tag if tagged else f"a batch of {calls} made after {moment(found.created_at)}"
@@ -254,7 +255,7 @@ def _batch_pairs(batch: "BatchView", workers: int) -> list[tuple[str, str]]:
 
 def _state_words(batch: "BatchView", *, is_short: bool = False) -> str:
     """A batch's state, with how it ended and what was wished of it; in short what is unusual."""
-    is_cancelling = batch.cancelling and batch.state not in (*BATCH_OVER, "ended")
+    is_cancelling = batch.cancelling and batch.state not in (*BATCH_OVER, BatchState.ENDED)
     end = "queue was full" if batch.end_reason == "queue_full" else batch.end_reason or ""
     if is_short and end == "completed":
         end = ""
@@ -273,7 +274,9 @@ def _cost_words(batch: "BatchView") -> str:
 
 def _presumed_calls(batch: "BatchView") -> int:
     """How many calls of a batch may have cost something, and nobody knows."""
-    unknown = sum(batch.attempts.get(state, 0) for state in ("unknown", "written_off"))
+    unknown = sum(
+        batch.attempts.get(state, 0) for state in (AttemptState.UNKNOWN, AttemptState.WRITTEN_OFF)
+    )
     return unknown if batch.cost else 0
 
 

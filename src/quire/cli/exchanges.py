@@ -19,6 +19,7 @@ from quire.cli.session import engine_for, resolve_run
 from quire.domain.errors import NotFound
 from quire.domain.ids import RequestId, RunId, TaskId
 from quire.domain.money import dollars
+from quire.domain.states import AttemptState
 
 if TYPE_CHECKING:
     from quire.engine import Engine
@@ -140,7 +141,7 @@ def _print_exchange(view: "ExchangeView") -> None:
 def _print_attempt(attempt: "AttemptView") -> None:
     say()
     cost = "" if attempt.cost is None else f"{dollars(attempt.cost)} ({attempt.cost_basis})"
-    if attempt.state in ("unknown", "written_off"):
+    if attempt.state in (AttemptState.UNKNOWN, AttemptState.WRITTEN_OFF):
         cost = f"{dollars(attempt.reserved)} at most (presumed: nobody knows what became of it)"
     tokens = ""
     if attempt.input_tokens is not None:

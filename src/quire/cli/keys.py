@@ -10,6 +10,7 @@ from quire.cli.options import AsJson
 from quire.cli.printing import moment, note, plain_text, print_json, print_table, say
 from quire.cli.session import SOME_FAILED, engine_for, session
 from quire.domain.errors import NotFound, UsageError
+from quire.domain.states import CredentialState
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -162,7 +163,7 @@ def try_keys(
         for account, probe in zip(accounts, probes, strict=True):
             called = " ".join(part for part in (account.provider, account.credential) if part)
             say(f"{called}: {probe.message}")
-    if any(check.state != "valid" for check in probes):
+    if any(check.state != CredentialState.VALID for check in probes):
         raise typer.Exit(SOME_FAILED)
 
 
@@ -202,7 +203,7 @@ def _record_probes(engine: "Engine", accounts: list["Account"], probes: list["Ke
         for account, probe in zip(accounts, probes, strict=True):
             if probe.state:
                 clear_one(tx, account, _current_time())
-            if probe.state in ("invalid", "spent"):
+            if probe.state in (CredentialState.INVALID, CredentialState.SPENT):
                 mark(tx, account, probe.state, probe.message, _current_time())
 
 

@@ -17,6 +17,7 @@ from quire.cli.session import print_outcome, session
 from quire.domain.ids import RunId
 from quire.domain.money import dollars
 from quire.domain.runs import Progress, StageProgress
+from quire.domain.states import RunState, StageState, TaskState
 
 if TYPE_CHECKING:
     import rich.progress
@@ -229,7 +230,7 @@ def _stage_fields(stage: StageProgress, words: str) -> dict[str, Any]:
     """How a stage's line stands; a bar that has nothing to show is empty, not full."""
     return {
         "completed": ended_tasks(stage),
-        "total": stage.expanded or (0 if stage.state == "closed" else 1),
+        "total": stage.expanded or (0 if stage.state == StageState.CLOSED else 1),
         "words": words,
         "waiting": True,
         "known": stage.expanded,
@@ -246,8 +247,8 @@ def goal(progress: Progress) -> int:
 
 def ended_count(progress: Progress) -> int:
     """How many blocks are through, one way or the other."""
-    through = progress.done + progress.failed + progress.counts.get("cancelled", 0)
-    return through + progress.counts.get("blocked", 0)
+    through = progress.done + progress.failed + progress.counts.get(TaskState.CANCELLED, 0)
+    return through + progress.counts.get(TaskState.BLOCKED, 0)
 
 
 def _bar_width(width: int) -> int:
@@ -361,7 +362,7 @@ def drive(
             watcher(transform(now))
             if news:
                 news()
-            awaited = await_batches and now.state != "running" and now.batches > 0
+            awaited = await_batches and now.state != RunState.RUNNING and now.batches > 0
             return is_at_rest(now) and not awaited
 
         interrupted = engine.work(done, signals=True, tell=watcher.tell, only=run)

@@ -8,14 +8,27 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from quire.cli.printing import Narrowing, clip, print_table, quantity
 from quire.domain.runs import BATCH, Progress, StageProgress
-from quire.domain.states import TASK_ENDED
+from quire.domain.states import (
+    TASK_ENDED,
+    TASK_UNDER_WAY,
+    BatchState,
+    RunState,
+    StageState,
+    TaskState,
+)
 
 if TYPE_CHECKING:
     from quire.domain.batches import BatchView
     from quire.engine.queries import RunHead
 
 
-_UNDER_WAY = ("waiting", "ready", "packed")
+_TOLD_STATES = (
+    TaskState.DONE,
+    TaskState.FAILED,
+    TaskState.BLOCKED,
+    TaskState.PROPOSED,
+    TaskState.CANCELLED,
+)
 _STAGE_NARROWING: tuple[Narrowing, ...] = (
     ("stage", lambda name: clip(name, 20)),
     ("remarks", lambda text: clip(text, 30)),
@@ -25,13 +38,13 @@ _STAGE_NARROWING: tuple[Narrowing, ...] = (
 
 def print_stages(now: Progress) -> None:
     """Print a table of stages; what is 0 everywhere is no column."""
-    counts: tuple[tuple[str, tuple[str, ...]], ...] = (
-        ("done", ("done",)),
-        ("failed", ("failed",)),
-        ("proposed", ("proposed",)),
-        ("blocked", ("blocked",)),
-        ("under way", _UNDER_WAY),
-        ("cancelled", ("cancelled",)),
+    counts: tuple[tuple[str, tuple[TaskState, ...]], ...] = (
+        ("done", (TaskState.DONE,)),
+        ("failed", (TaskState.FAILED,)),
+        ("proposed", (TaskState.PROPOSED,)),
+        ("blocked", (TaskState.BLOCKED,)),
+        ("under way", TASK_UNDER_WAY),
+        ("cancelled", (TaskState.CANCELLED,)),
     )
     used = [count for count in counts if count[0] == "done" or _has_any(now, count[1])]
     columns = ["stage", "state", ">tasks", *(f">{name}" for name, _ in used), "*remarks"]
@@ -52,7 +65,7 @@ def print_stages(now: Progress) -> None:
     print_table(columns, rows, narrowing=_STAGE_NARROWING)
 
 
-def _has_any(now: Progress, states: Sequence[str]) -> bool:
+def _has_any(now: Progress, states: Sequence[TaskState]) -> bool:
     return any(stage.count(*states) for stage in now.stages)
 
 
@@ -68,7 +81,7 @@ def stage_remarks(stage: StageProgress) -> str:
 
 def task_count(stage: StageProgress) -> str:
     """How many tasks a stage has; `+` where more may come."""
-    if stage.state == "waiting":
+    if stage.state == StageState.WAITING:
         return "–"
     return f"{stage.expanded:,}{'+' if stage.growing else ''}"
 
@@ -80,15 +93,15 @@ def stages_summary(now: Progress) -> str:
 
 def _stage_summary(stage: StageProgress) -> str:
     if not stage.expanded:
-        return f"{stage.name}: {'not begun' if stage.state == 'waiting' else 'nothing'}"
+        return f"{stage.name}: {'not begun' if stage.state == StageState.WAITING else 'nothing'}"
     return f"{stage.name}: {', '.join(_count_parts(stage))}"
 
 
 def _count_parts(stage: StageProgress) -> Iterator[str]:
-    for state in ("done", "failed", "blocked", "proposed", "cancelled"):
+    for state in _TOLD_STATES:
         if count := stage.count(state):
             yield f"{count:,} {state}"
-    if count := stage.count(*_UNDER_WAY):
+    if count := stage.count(*TASK_UNDER_WAY):
         yield f"{count:,} to come"
 
 
@@ -98,7 +111,7 @@ def stage_words(stage: StageProgress, room: int) -> str:
         return clip(stage.waits_for, max(1, room))
     parts = [
         f"{stage.count(state):,} {state}"
-        for state in ("failed", "blocked", "proposed")
+        for state in (TaskState.FAILED, TaskState.BLOCKED, TaskState.PROPOSED)
         if stage.count(state)
     ]
     for some in range(len(parts), 0, -1):
@@ -110,11 +123,11 @@ def stage_words(stage: StageProgress, room: int) -> str:
 
 def ended_tasks(stage: StageProgress) -> int:
     """Tasks that have come to an end, one way or the other."""
-    return stage.count(*TASK_ENDED, "blocked")
+    return stage.count(*TASK_ENDED, TaskState.BLOCKED)
 
 
 NEEDS_WORKER = "needs a worker: quire work"
-BATCH_OVER = ("collected", "abandoned")
+BATCH_OVER = (BatchState.COLLECTED, BatchState.ABANDONED)
 _ENDED_COUNTS = (
     "complet",
     "succe",
@@ -143,7 +156,7 @@ def outstanding_batches(now: Progress, workers: int, views: Iterable["BatchView"
     """What providers have of a run, and when the next look is; "" where they have nothing."""
     if not now.batches:
         return ""
-    if now.state != "running":
+    if now.state != RunState.RUNNING:
         return _cancelling_words(now, workers)
     out = f"{quantity(now.batches, 'batch', 'batches')} out"
     done, of = answer_counts(views)

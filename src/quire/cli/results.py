@@ -20,6 +20,7 @@ from quire.cli.printing import (
 )
 from quire.cli.session import engine_for, resolve_run, session
 from quire.domain.errors import UsageError
+from quire.domain.states import TaskState
 
 if TYPE_CHECKING:
     from quire.engine.queries import FirstRows
@@ -184,7 +185,7 @@ def export(
         simulated = engine.queries.head(number).model.provider == "simulated"
         lines = engine.export(number, output, only, stage, form)
         now = engine.progress(number)
-    ended = now.done + now.failed + now.counts.get("cancelled", 0)
+    ended = now.done + now.failed + now.counts.get(TaskState.CANCELLED, 0)
     pending = max(0, lines - ended) if only == "all" and not now.recipe else 0
     if as_json:
         summary = {"run": number, "lines": lines, "path": output, "simulated": simulated}

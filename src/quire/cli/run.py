@@ -20,6 +20,7 @@ from quire.cli.run_summary import exit_code, model_labels, print_end, print_end_
 from quire.cli.session import DONE, INTERRUPTED, SOME_FAILED, engine_for, resolve_run, session
 from quire.domain.data import Json
 from quire.domain.runs import Progress
+from quire.domain.states import RunState
 
 if TYPE_CHECKING:
     from quire.engine import Engine, RunHandle, SchemaPlan
@@ -67,7 +68,7 @@ def attach(context: typer.Context, run: of.RunNumber = None, as_json: of.AsJson 
     with engine_for(context) as engine:
         handle = engine.get(resolve_run(engine, run))
         start = handle.progress()
-        owed = start.state == "running" or start.batches > 0
+        owed = start.state == RunState.RUNNING or start.batches > 0
         interrupted = owed and _drive(context, engine, handle, await_batches=True)
         how = _DriveOutcome(interrupted, None)
         code = _sum_up(context, engine, handle.progress(), how, as_json=as_json)
@@ -90,7 +91,7 @@ def _sum_up(
     if as_json:
         print_end_json(engine, now, code)
     else:
-        compared = how.forecast if now.state == "finished" else None
+        compared = how.forecast if now.state == RunState.FINISHED else None
         quiet = session(context).quiet
         print_end(engine, now, code, forecast=compared, quiet=quiet, new=how.new)
     return code
@@ -101,7 +102,7 @@ def _drive(
 ) -> bool:
     """Work until the run is at rest; true if somebody interrupted."""
     start = engine.progress(handle.id)
-    begins = start.state == "running" or not await_batches
+    begins = start.state == RunState.RUNNING or not await_batches
     opening = (
         _opening_line(engine.queries.head(handle.id), start, goes_on=handle.goes_on)
         if begins
@@ -113,7 +114,7 @@ def _drive(
 def _forecast_cost(engine: "Engine", handle: "RunHandle", **arguments: Any) -> int | None:
     """What the forecast says when the work begins, if working that out takes no time."""
     now = handle.progress()
-    if now.state != "running" or now.total > MAX_FORECAST_BLOCKS:
+    if now.state != RunState.RUNNING or now.total > MAX_FORECAST_BLOCKS:
         return None
     planned: SchemaPlan = engine.plan(**arguments)
     return planned.forecast.expected.cost
@@ -125,7 +126,7 @@ def _opening_line(head: "RunHead", now: Progress, *, goes_on: bool) -> str:
     if now.recipe:
         about = f"{head.schema}, {quantity(len(now.stages), 'stage')}, with {model_labels(head)}"
         limited = f", at most {now.task_limit:,} to begin with" if now.task_limit else ""
-    if goes_on and now.state == "finished":
+    if goes_on and now.state == RunState.FINISHED:
         return f"run {head.id} has this already, nothing is asked again (--new asks, and pays)"
     if goes_on:
         status = "is held" if now.holds else "goes on"

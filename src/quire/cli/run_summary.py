@@ -15,6 +15,7 @@ from quire.cli.session import DONE, HELD, INTERRUPTED, SOME_FAILED
 from quire.domain.ids import RunId
 from quire.domain.money import dollars
 from quire.domain.runs import HoldKind, Progress
+from quire.domain.states import RunState, TaskState
 
 if TYPE_CHECKING:
     from quire.engine import Engine
@@ -107,18 +108,18 @@ MAX_EVENTS_READ = 10_000  # events, the newest
 
 def exit_code(now: Progress, *, interrupted: bool) -> int:
     """How a run stands, as an exit code."""
-    if now.state == "running":
+    if now.state == RunState.RUNNING:
         if interrupted and (ended_count(now) < goal(now) or (now.recipe and not now.spent)):
             return INTERRUPTED
         if now.holds and not requested_stop(now):
             return HELD
-    return SOME_FAILED if now.failed or now.state == "cancelled" else DONE
+    return SOME_FAILED if now.failed or now.state == RunState.CANCELLED else DONE
 
 
 def requested_stop(now: Progress) -> str:
     """Where a run stopped because it was told to, in words; empty where more than that holds it."""
     details = [hold.detail for hold in now.holds if hold.kind is HoldKind.STOP_AFTER]
-    if now.state != "running" or len(details) != len(now.holds) or not details:
+    if now.state != RunState.RUNNING or len(details) != len(now.holds) or not details:
         return ""
     return details[0].partition(";")[0]
 
@@ -147,7 +148,7 @@ def print_end(
     run = now.run_id
     if not quiet:
         _sum_up(engine, now, code, forecast)
-    if now.state == "running" and not requested_stop(now):
+    if now.state == RunState.RUNNING and not requested_stop(now):
         for hold in now.holds:
             note(f"quire: run {run} is held ({hold.kind.value}): {hold.detail}")
     if not quiet:
@@ -185,15 +186,15 @@ def _status_words(now: Progress, code: int) -> str:
         return "was stopped"
     if stopped := requested_stop(now):
         return stopped
-    if now.state == "running":
+    if now.state == RunState.RUNNING:
         return f"reached its limit of {now.task_limit:,}" if now.task_limit else "is at rest"
-    return "is done" if now.state == "finished" else "was cancelled"
+    return "is done" if now.state == RunState.FINISHED else "was cancelled"
 
 
 def _task_counts(now: Progress) -> str:
     noun = "task" if now.recipe else "block"
     parts = [f"{now.done:,} of {quantity(now.total, noun)} done", f"{now.failed:,} failed"]
-    for state in ("blocked", "cancelled"):
+    for state in (TaskState.BLOCKED, TaskState.CANCELLED):
         if count := now.counts.get(state, 0):
             parts.append(f"{count:,} {state}")
     return ", ".join(parts)
@@ -216,7 +217,7 @@ def _spending_words(now: Progress, forecast: int | None) -> str:
 
 def _forecast_comparison(now: Progress, forecast: int) -> str:
     """The forecast, and how far above or below it all was once it is paid."""
-    if now.state != "finished":
+    if now.state != RunState.FINISHED:
         return f"forecast {dollars(forecast)}"
     from quire.plan.job_forecasts import (
         describe_forecast_error,
@@ -231,7 +232,7 @@ def _cached_words(now: Progress) -> str:
 
 def _outstanding_note(now: Progress, code: int) -> str:
     """What providers still have when nobody works on a run any more."""
-    if now.state != "running":
+    if now.state != RunState.RUNNING:
         return outstanding_batches(now, workers=0)
     if code != INTERRUPTED or not now.batches:
         return ""
@@ -252,7 +253,9 @@ def _next_steps(now: Progress, code: int, *, new: bool) -> list[str]:
     stopped = code in (DONE, SOME_FAILED) and requested_stop(now)
     if stopped:
         said.append(continue_after_stop(run))
-    elif now.state == "running" and now.task_limit is not None and code in (DONE, SOME_FAILED):
+    elif (
+        now.state == RunState.RUNNING and now.task_limit is not None and code in (DONE, SOME_FAILED)
+    ):
         said.append(f"the same command without --limit{' and --new' * new} goes on")
     if now.failed:
         said.append(f"quire failures {run} says why some failed; quire retry {run} asks again")

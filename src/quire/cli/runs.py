@@ -26,6 +26,7 @@ from quire.cli.run_summary import mean_pack_words, progress_json
 from quire.cli.session import engine_for, resolve_run
 from quire.domain.money import dollars
 from quire.domain.runs import Progress
+from quire.domain.states import RunState, TaskState
 
 if TYPE_CHECKING:
     from quire.domain.batches import BatchView
@@ -128,7 +129,7 @@ def _status_pairs(
     simulated = f" ({head.model.note})" if head.model.note else ""
     counts = ", ".join(f"{count:,} {state}" for state, count in now.counts.items())
     untouched = 0 if now.recipe else now.total - sum(now.counts.values())
-    fate = "to come" if now.state == "running" else "never asked"
+    fate = "to come" if now.state == RunState.RUNNING else "never asked"
     blocks = ", ".join(part for part in (counts, untouched and f"{untouched:,} {fate}") if part)
     presumed = (
         f" + at most {dollars(now.presumed)} presumed for calls whose outcome is unknown"
@@ -210,7 +211,7 @@ def failures(
         print_json([_group_json(group, staged=bool(now.recipe)) for group in groups])
         return
     noun = "task" if now.recipe else "block"
-    hidden = 0 if blocked else now.counts.get("blocked", 0)
+    hidden = 0 if blocked else now.counts.get(TaskState.BLOCKED, 0)
     if not groups:
         say(f"run {number} has no {'blocked' if blocked else 'failed'} {noun}s")
     else:

@@ -16,6 +16,7 @@ from quire.cli.session import engine_for, print_outcome, resolve_run, session
 from quire.domain.data import Json
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId, TaskId
+from quire.domain.states import RunState
 
 if TYPE_CHECKING:
     from quire.domain.ids import RunId
@@ -52,7 +53,7 @@ def cancel(context: typer.Context, run: RunNumber = None, as_json: AsJson = Fals
         state = engine.progress(number).state
     if not changed:
         said = "was cancelled already"
-    elif state == "cancelled":
+    elif state == RunState.CANCELLED:
         said = "is cancelled"
     else:
         said = "will be cancelled by its worker; with none, `quire work --until-idle` does it"

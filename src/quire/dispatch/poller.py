@@ -16,6 +16,7 @@ from quire.domain.batches import Batch, BatchEnd, BatchLookup, BatchMatch, Batch
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import BatchId, WorkerId
 from quire.domain.runs import HoldKind
+from quire.domain.states import BatchState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.batches.collect import (
     back_off_poll,
@@ -38,7 +39,7 @@ from quire.plan.batch_schedule import backoff_seconds, seconds_to_next_poll
 ASK_SECONDS = 60.0  # that one question may take
 MISSING_KEY_WAIT = timedelta(minutes=5)  # until a key that is missing may be back
 KEYLESS_WAIT = timedelta(seconds=30)  # until a batch that others may have the key of is tried again
-AT_PROVIDER = ("unknown", "open", "ended")
+AT_PROVIDER = (BatchState.UNKNOWN, BatchState.OPEN, BatchState.ENDED)
 NEW_BATCH_AGE = timedelta(minutes=2)  # in which a provider may not know its own batch yet
 TOLERATED = 4  # failures in a row of such a kind
 PERSON_WAIT = timedelta(hours=1)  # until somebody may have looked
@@ -72,7 +73,7 @@ class Poller:
         for batch in tx.batches.due_batches(now, self._leases.free_slots + len(self._keyless)):
             if self._leases.has_batch(batch.id) or batch.id in self._keyless:
                 continue
-            if batch.state == "submitting":
+            if batch.state == BatchState.SUBMITTING:
                 recover_submission(tx, batch, now)
                 continue
             leased = self._leased_batch(tx, batch, now)
@@ -99,7 +100,7 @@ class Poller:
         """Do what is next for a batch; a provider that does not answer is asked again later."""
         try:
             leased = leased._replace(account=await self._accounts.ready_account(leased.account))
-            if leased.batch.state == "unknown":
+            if leased.batch.state == BatchState.UNKNOWN:
                 await self._reconcile(leased)
             else:
                 await self._poll_status(leased)
@@ -234,7 +235,7 @@ class Poller:
         ended = note_status(tx, batch, status, now + timedelta(seconds=wait), now)
         if ended and status.end is BatchEnd.FAILED:
             hold_refused_batch(tx, batch, status.problem, now)
-        over = ended or (batch.state == "ended" and status.end is not None)
+        over = ended or (batch.state == BatchState.ENDED and status.end is not None)
         return tx.batches.get_batch(batch.id) if over else None
 
     def _postpone(self, tx: Transaction, leased: LeasedBatch, error: ProviderError) -> None:
@@ -270,7 +271,7 @@ def _is_transient(batch: Batch, error: ProviderError, now: datetime) -> bool:
     """Whether what is said not to be there may only not be there yet."""
     if error.bad_key or error.spent or batch.failures >= TOLERATED:
         return False
-    return batch.state == "ended" or now - (batch.submitted_at or now) < NEW_BATCH_AGE
+    return batch.state == BatchState.ENDED or now - (batch.submitted_at or now) < NEW_BATCH_AGE
 
 
 def _schedule_lookup(

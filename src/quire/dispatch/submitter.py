@@ -19,6 +19,7 @@ from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import AttemptId, LaneId, RunId, WorkerId
 from quire.domain.requests import Call
 from quire.domain.runs import BATCH, Lane
+from quire.domain.states import BatchMove, BatchState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.batches.collect import hold_refused_batch
 from quire.pipeline.batches.draft import DraftTerms, fill_draft
@@ -223,7 +224,7 @@ class Submitter:
     def _give_up(self, tx: Transaction, leased: LeasedBatch) -> None:
         now, batch = self._runtime.now(), leased.batch
         if return_to_draft(tx, batch, "nothing in it is owed any more", now):
-            tx.batches.move_batch("abandon", batch.id, ["draft"])
+            tx.batches.move_batch(BatchMove.ABANDON, batch.id, [BatchState.DRAFT])
 
     def _mark_creating(
         self, tx: Transaction, leased: LeasedBatch, spool: Spool, input_ref: str

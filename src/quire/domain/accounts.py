@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple, NewType, NoReturn
 
 from quire.domain.models import Limits
+from quire.domain.states import CredentialState
 
 CredentialId = NewType("CredentialId", int)
 MIN_HIDDEN_LENGTH = 4  # characters; a shorter key is part of ordinary words, and guards nothing
@@ -87,7 +88,7 @@ class Credential:
     source: KeySource
     tail: str  # its last four characters; of a short key none
     digest: bytes  # tells a changed key from the one that was here before
-    state: str
+    state: CredentialState
     reason: str = ""  # why it is not valid
     marked_at: datetime | None = None  # since when
     created_at: datetime

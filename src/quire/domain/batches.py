@@ -13,6 +13,7 @@ from quire.domain.errors import ProviderError
 from quire.domain.ids import AttemptId, BatchId, LaneId, RunId, StageId
 from quire.domain.models import PLAIN_WIRE, Wire
 from quire.domain.requests import QueuedRequest
+from quire.domain.states import BatchState
 
 
 class BatchLookup(StrEnum):
@@ -148,7 +149,7 @@ class Batch:
 
     id: BatchId
     nonce: str
-    state: str
+    state: BatchState
     lane_id: LaneId
     run_id: RunId
     stage_id: StageId
@@ -200,7 +201,7 @@ class BatchView:
     id: BatchId
     run_id: RunId
     model: str
-    state: str
+    state: BatchState
     end_reason: str | None
     ref: str
     credential: str  # by its name

@@ -9,6 +9,7 @@ from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError
 from quire.domain.ids import AttemptId, LaneId, RequestId, RunId, StageId, TaskId, WorkerId
 from quire.domain.models import PLAIN_WIRE, Params, Usage, Wire
+from quire.domain.states import AttemptState, RequestState
 
 
 class RequestKind(StrEnum):
@@ -137,12 +138,12 @@ class AttemptRow(NamedTuple):
     id: AttemptId
     request_id: RequestId
     no: int
-    state: str
+    state: AttemptState
     reserved: int
     lane_id: LaneId
     run_id: RunId
     stage_id: StageId
-    request_state: str
+    request_state: RequestState
     tasks: int
     sent: int
 
@@ -156,7 +157,7 @@ class AnsweredAttempt(NamedTuple):
     run_id: RunId
     stage_id: StageId
     lane_id: LaneId
-    request_state: str
+    request_state: RequestState
     sent: int
     tasks: int
     max_output: int

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from quire.domain.data import JsonObject
 from quire.domain.ids import LaneId, RunId, StageId
 from quire.domain.reasons import StageWait
+from quire.domain.states import RunState, StageState, TaskState
 from quire.domain.wording import wait_text
 
 
@@ -42,7 +43,7 @@ class Run:
     recipe: JsonObject
     model: JsonObject
     policy: JsonObject
-    state: str
+    state: RunState
     task_limit: int | None
     cancel_asked_at: datetime | None
     early_judged_at: datetime | None
@@ -66,7 +67,7 @@ class RunStage(NamedTuple):
     id: StageId
     run_id: RunId
     name: str
-    state: str
+    state: StageState
     cursor_document: int
     cursor_block: int
     expanded: int
@@ -128,7 +129,7 @@ class StageProgress:
     """How far one stage of a run is, from its tallies."""
 
     name: str
-    state: str
+    state: StageState
     counts: Mapping[str, int]  # tasks by state
     judges: str = ""  # of a critic: the stage whose results it judges
     wait: StageWait | None = None  # why it has not begun
@@ -152,9 +153,9 @@ class StageProgress:
     @property
     def growing(self) -> bool:
         """Whether more tasks may come."""
-        return self.state in ("waiting", "expanding")
+        return self.state in (StageState.WAITING, StageState.EXPANDING)
 
-    def count(self, *states: str) -> int:
+    def count(self, *states: TaskState) -> int:
         """How many tasks are in one of these states."""
         return sum(self.counts.get(state, 0) for state in states)
 
@@ -164,7 +165,7 @@ class Progress:
     """How far a run is, from its tallies."""
 
     run_id: RunId
-    state: str
+    state: RunState
     total: int  # blocks in the run's inputs; of a recipe the tasks that are known so far
     expanded: int  # tasks made of them so far
     counts: Mapping[str, int]  # tasks by state
@@ -191,19 +192,19 @@ class Progress:
     @property
     def held(self) -> bool:
         """Whether it does not go on until somebody acts; `holds` says why."""
-        return self.state == "running" and bool(self.holds) and not self.cancelling
+        return self.state == RunState.RUNNING and bool(self.holds) and not self.cancelling
 
     @property
     def done(self) -> int:
         """Tasks with an accepted answer."""
-        return self.counts.get("done", 0)
+        return self.counts.get(TaskState.DONE, 0)
 
     @property
     def failed(self) -> int:
         """Tasks that were given up."""
-        return self.counts.get("failed", 0)
+        return self.counts.get(TaskState.FAILED, 0)
 
     @property
     def out(self) -> int:
         """Tasks packed into a request that is queued or in flight."""
-        return self.counts.get("packed", 0)
+        return self.counts.get(TaskState.PACKED, 0)

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from quire.domain.ids import BlockId, DocumentId, RequestId, ResultId, StageId, TaskId
+from quire.domain.states import TaskState
 
 
 class BlockSubject(NamedTuple):
@@ -36,7 +37,7 @@ class Member(NamedTuple):
     sent_version: int  # the version this request asks for
     task_id: TaskId
     stage_id: StageId
-    state: str
+    state: TaskState
     version: int  # the version owed now
     tries: int
     calls: int
@@ -54,7 +55,7 @@ class MemberContent(NamedTuple):
     request_id: RequestId
     wire_id: str
     task_id: TaskId
-    state: str
+    state: TaskState
     current: bool
     calls: int
     block_index: int
@@ -82,7 +83,7 @@ class TaskView(NamedTuple):
     run_id: int
     stage_id: StageId
     block_uid: str
-    state: str
+    state: TaskState
     tries: int
     calls: int
     error: str | None
@@ -97,7 +98,7 @@ class DriverTask(NamedTuple):
     """A task that another stage is expanded over."""
 
     id: TaskId
-    state: str
+    state: TaskState
     model_no: int
     sample: int
     part: str | None  # JSON
@@ -110,7 +111,7 @@ class RelatedTask(NamedTuple):
     """A task that another one reads."""
 
     id: TaskId
-    state: str
+    state: TaskState
 
 
 class Ancestor(NamedTuple):
@@ -119,7 +120,7 @@ class Ancestor(NamedTuple):
     task_id: TaskId  # the one that comes from it
     stage_id: StageId
     id: TaskId
-    state: str
+    state: TaskState
 
 
 class NewPart(NamedTuple):
@@ -133,7 +134,7 @@ class NewPart(NamedTuple):
     judged_result_id: ResultId | None
     subject_hash: bytes
     question_hash: bytes
-    state: str
+    state: TaskState
     error: str | None = None
 
 
@@ -168,7 +169,7 @@ class InputRow(NamedTuple):
     document_id: DocumentId | None
     model_no: int
     sample: int
-    state: str
+    state: TaskState
 
 
 class JudgedRow(NamedTuple):

@@ -5,6 +5,7 @@ from quire.domain.batches import Batch, BatchView
 from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.ids import BatchId, RunId
 from quire.domain.runs import HoldKind
+from quire.domain.states import BatchState
 from quire.ledger.ledger import Ledger, Transaction
 from quire.pipeline.batches.submit import abandon_batch, confirm_created, mark_absent
 
@@ -53,7 +54,7 @@ class BatchAdmin:
         with self.ledger.transaction() as tx:
             found = _get_submitted(tx, batch)
             _check_reference(tx, found, ref)
-            if found.state == "unknown":
+            if found.state == BatchState.UNKNOWN:
                 confirm_created(tx, found, ref, now, now)
             else:  # it was adopted under a wrong name
                 tx.batches.name_batch(found.id, ref, now, now)
@@ -64,7 +65,7 @@ class BatchAdmin:
         now = self.runtime.now()
         with self.ledger.transaction() as tx:
             found = _get_submitted(tx, batch)
-            if found.state == "unknown":
+            if found.state == BatchState.UNKNOWN:
                 mark_absent(tx, found, now)
             elif not _is_in_doubt(tx, found):
                 raise IllegalMove(
@@ -85,7 +86,7 @@ def _get_batch(tx: Transaction, batch: int) -> Batch:
 
 def _get_submitted(tx: Transaction, batch: int) -> Batch:
     found = _get_batch(tx, batch)
-    if found.state not in ("unknown", "open", "ended"):
+    if found.state not in (BatchState.UNKNOWN, BatchState.OPEN, BatchState.ENDED):
         raise IllegalMove(
             f"batch {batch} is {found.state}; only one that the provider has, or may have,"
             " can be adopted"

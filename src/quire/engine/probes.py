@@ -10,6 +10,7 @@ from quire.domain.data import Json, canonical_json
 from quire.domain.errors import Conflict, UsageError
 from quire.domain.ids import DocumentId, RunId
 from quire.domain.runs import HoldKind, Progress
+from quire.domain.states import RunState
 from quire.engine.orders import SchemaOrder
 from quire.engine.probe_report import ProbeReport, ProbeRun, ProbeSpec, make_report
 from quire.ledger.ledger import Ledger, Transaction
@@ -187,14 +188,14 @@ def unfinished_turns(engine: ProbeHost, planned: ProbePlan) -> list[ProbeTurn]:
     return [
         turn
         for turn, run in zip(planned.turns, runs, strict=True)
-        if run is None or run.state != "finished"
+        if run is None or run.state != RunState.FINISHED
     ]
 
 
 def stop_reason(now: Progress) -> str:
     """Say which run a probe waits for, and how it goes on."""
     run = now.run_id
-    if now.state == "cancelled":
+    if now.state == RunState.CANCELLED:
         return f"run {run} of the probe was cancelled; the same probe asks its questions again"
     for hold in now.holds:
         return (
@@ -283,7 +284,7 @@ def _turn_order(planned: ProbePlan, turn: ProbeTurn) -> RunOrder:
 
 
 def _is_over(now: Progress, turn: ProbeTurn) -> bool:
-    if now.state == "running":
+    if now.state == RunState.RUNNING:
         held = {hold.kind for hold in now.holds}
         return turn.size > 1 and held == {HoldKind.FAILURES}
-    return now.state == "finished"
+    return now.state == RunState.FINISHED

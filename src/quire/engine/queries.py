@@ -18,6 +18,7 @@ from quire.domain.ids import DocumentId, RequestId, RunId, TaskId
 from quire.domain.models import ModelFacts
 from quire.domain.recipes import Schema
 from quire.domain.runs import Event, Progress, Run, StageProgress
+from quire.domain.states import RunState, TaskState
 from quire.domain.tasks import Failure, TaskView
 from quire.engine.orders import find_schema
 from quire.engine.request_texts import describe_subject, request_text, text_alone
@@ -70,7 +71,7 @@ class RunHead:
     """What a run was told at its start."""
 
     id: RunId
-    state: str
+    state: RunState
     schema: str  # or the recipe, where it is more than a schema
     fields: tuple[str, ...]  # of the schema, in its own order; none of a recipe
     model: ModelFacts
@@ -277,7 +278,9 @@ class _Blockers:
                 groups["", "", shared_cause(self._stages, failure.error)].append(failure)
                 continue
             why = (
-                shared_cause(self._stages, blocker.error or "") if blocker.state == "failed" else ""
+                shared_cause(self._stages, blocker.error or "")
+                if blocker.state == TaskState.FAILED
+                else ""
             )
             key = (self._names.get(blocker.stage_id, ""), blocker.state, why)
             groups[key].append(failure)
@@ -291,7 +294,7 @@ class _Blockers:
         blocker: TaskView | None = None
         while match := _BLOCKING_TASK.match(error):
             blocker = self._view(TaskId(int(match[1]))) or blocker
-            if blocker is None or blocker.id != int(match[1]) or blocker.state != "blocked":
+            if blocker is None or blocker.id != int(match[1]) or blocker.state != TaskState.BLOCKED:
                 break
             error = blocker.error or ""
         return blocker
@@ -310,9 +313,9 @@ def _describe_blockers(key: tuple[str, str, str], tasks: Sequence[TaskId]) -> st
     more = len(tasks) - MOST_BLOCKERS
     named = ", ".join(map(str, tasks[:MOST_BLOCKERS])) + (f" and {more:,} more" if more > 0 else "")
     several = len(tasks) > 1
-    if state not in ("failed", "cancelled", "blocked"):
+    if state not in (TaskState.FAILED, TaskState.CANCELLED, TaskState.BLOCKED):
         state = "asked again"
-    became = "failed" if state == "failed" else f"{'are' if several else 'is'} {state}"
+    became = "failed" if state == TaskState.FAILED else f"{'are' if several else 'is'} {state}"
     return f"{stage} task{'s' * several} {named} {became}{f': {why}' if why else ''}"
 
 
@@ -373,4 +376,4 @@ def run_status(now: Progress, workers: int) -> str:
     if now.held:
         return "held"
     idle = workers == 0 or is_at_rest(now)
-    return "stopped" if now.state == "running" and idle else now.state
+    return "stopped" if now.state == RunState.RUNNING and idle else now.state

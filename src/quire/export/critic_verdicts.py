@@ -8,15 +8,16 @@ from typing import NamedTuple
 import orjson
 
 from quire.domain.data import Json
+from quire.domain.states import TaskState
 from quire.export.result_selection import ResultSource
 from quire.ledger.tables.results import CritiqueRow
 
 TASK_STATUSES = {  # of a task; what is not here is pending
-    "done": "accepted",
-    "failed": "failed",
-    "cancelled": "cancelled",
-    "blocked": "blocked",
-    "proposed": "proposed",
+    TaskState.DONE: "accepted",
+    TaskState.FAILED: "failed",
+    TaskState.CANCELLED: "cancelled",
+    TaskState.BLOCKED: "blocked",
+    TaskState.PROPOSED: "proposed",
 }
 
 
@@ -52,7 +53,7 @@ def critic_verdicts(
             word.stage,
             TASK_STATUSES.get(word.state, "pending"),
             source.models[word.model_no],
-            word.data if word.state == "done" else None,
+            word.data if word.state == TaskState.DONE else None,
         )
         for word in words
     )

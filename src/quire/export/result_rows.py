@@ -11,6 +11,7 @@ from quire.domain.data import Json
 from quire.domain.documents import Document
 from quire.domain.ids import DocumentId, RunId, TaskId, block_uid
 from quire.domain.recipes import Stage
+from quire.domain.states import ReviewState, TaskState
 from quire.export.critic_verdicts import (
     TASK_STATUSES,
     ExportedVerdict,
@@ -31,9 +32,9 @@ from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.results import ExportRow, StageOutcome
 
 BLOCK_STATUSES = {
-    "done": "accepted",
-    "failed": "failed",
-    "cancelled": "cancelled",
+    TaskState.DONE: "accepted",
+    TaskState.FAILED: "failed",
+    TaskState.CANCELLED: "cancelled",
 }  # others: pending
 CHUNK_ROWS = 500  # rows whose critics are read at once
 
@@ -79,8 +80,8 @@ def block_rows(
         tasks = [row.task_id for row in chunk if row.task_id is not None] if judged else []
         words = tx.exports.critiques_of_tasks(tasks)
         for row in chunk:
-            status = BLOCK_STATUSES.get(row.state or "", "pending")
-            if row.review_state == "rejected":
+            status = BLOCK_STATUSES.get(row.state, "pending") if row.state else "pending"
+            if row.review_state == ReviewState.REJECTED:
                 status = "pending"
             if only in ("all", status):
                 critics = critic_verdicts(source, words.get(row.task_id, [])) if row.task_id else ()
@@ -130,7 +131,7 @@ class ExportedTask:
     @property
     def status(self) -> str:
         """Accepted, failed, blocked, cancelled, proposed or pending."""
-        if self.outcome.review_state == "rejected":
+        if self.outcome.review_state == ReviewState.REJECTED:
             return "pending"
         return TASK_STATUSES.get(self.outcome.state, "pending")
 

@@ -10,6 +10,7 @@ import aiohttp
 
 from quire.domain.accounts import Account
 from quire.domain.errors import ProviderError
+from quire.domain.states import CredentialState
 from quire.domain.version import VERSION
 from quire.providers import anthropic, error_codes, gemini
 from quire.providers.http import one_line
@@ -34,7 +35,7 @@ _MONEY = frozenset(
 class KeyCheck(NamedTuple):
     """What a vendor said of a key."""
 
-    state: str  # valid, invalid or spent; "" = that did not become clear
+    state: CredentialState | None  # None: that did not become clear
     message: str  # one line, never with the key in it
     untestable: bool = False  # no call that costs nothing would show it
 
@@ -60,14 +61,14 @@ async def _check_key(account: Account, session: aiohttp.ClientSession) -> KeyChe
     try:
         question = _check_request(account)
     except ProviderError as error:
-        return KeyCheck("invalid" if error.bad_key else "", str(error))
+        return KeyCheck(CredentialState.INVALID if error.bad_key else None, str(error))
     if question is None:
         said = f"{account.provider} has nothing that costs nothing; a run will tell"
-        return KeyCheck("", said, untestable=True)
+        return KeyCheck(None, said, untestable=True)
     try:
         response = await _get(question, session)
     except FAILURES as error:
-        return KeyCheck("", str(explain(error, question.url)))
+        return KeyCheck(None, str(explain(error, question.url)))
     return _read_check(account, question, response)
 
 
@@ -128,19 +129,19 @@ def _models_url(name: str, base: str, versions: tuple[str, ...]) -> str:
 def _read_check(account: Account, question: _CheckRequest, response: HttpResponse) -> KeyCheck:
     place, status = host_of(question.url), response.status
     if 200 <= status < 300:
-        return KeyCheck("valid", "accepted")
+        return KeyCheck(CredentialState.VALID, "accepted")
     if 300 <= status < 400 or response.body[:200].lstrip().startswith(b"<"):
-        return KeyCheck("", f"{status} from {place}, but not from an API; check the base URL")
+        return KeyCheck(None, f"{status} from {place}, but not from an API; check the base URL")
     error_body = error_codes.read_error(response.body)
     quoted = error_body._replace(
         message=account.key.redact(error_body.message)
     )  # before it is cut short
     said = one_line(error_codes.error_message(account.provider, status, quoted))
     if status == 402 or _MONEY.intersection(error_body.codes):
-        return KeyCheck("spent", said)
+        return KeyCheck(CredentialState.SPENT, said)
     if status in (401, 403) or b"API_KEY_INVALID" in response.body:
-        return KeyCheck("invalid", said)
+        return KeyCheck(CredentialState.INVALID, said)
     if status in (404, 405):
         unlisted = f"{place} has no list of models ({status}); a run will tell"
-        return KeyCheck("", unlisted, untestable=True)
-    return KeyCheck("", said)
+        return KeyCheck(None, unlisted, untestable=True)
+    return KeyCheck(None, said)

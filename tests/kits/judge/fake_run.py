@@ -10,6 +10,7 @@ from quire.domain.groupings import DriverItem, Grouping, GroupingContext, Part
 from quire.domain.ids import DocumentId
 from quire.domain.recipes import Stage
 from quire.domain.requests import Stop
+from quire.domain.states import TaskState
 from quire.gates.markers import MarkersGate
 from quire.kits.judge.experiment import (
     Experiment,
@@ -77,12 +78,12 @@ class FakeRun:
         task_id = len(self.tasks) + 1
         state = "done"
         answer = ""
-        if of is not None and of.state != "done":
+        if of is not None and of.state != TaskState.DONE:
             state = "blocked"
         else:
             answer = self._text(stage, part)
             state = "failed" if self.random.random() < self.failing else "done"
-        attempts = 0 if state == "blocked" else 1 + (state == "failed") * 2
+        attempts = 0 if state == TaskState.BLOCKED else 1 + (state == TaskState.FAILED) * 2
         self.tasks.append(
             TaskRow(
                 task_id=task_id,
@@ -97,9 +98,9 @@ class FakeRun:
                 error={"failed": "no VERDICT: line", "blocked": "what it needs failed"}.get(
                     state, ""
                 ),
-                data=_judge(stage, answer, part.part) if state == "done" else None,
+                data=_judge(stage, answer, part.part) if state == TaskState.DONE else None,
                 answer=answer,
-                message_id="" if state == "blocked" else f"attempt-{task_id}",
+                message_id="" if state == TaskState.BLOCKED else f"attempt-{task_id}",
             )
         )
 

@@ -14,7 +14,7 @@ from quire.domain.data import canonical_json
 from quire.domain.ids import RunId
 from quire.domain.models import Usage
 from quire.domain.pricing import price_call
-from quire.domain.states import TASK
+from quire.domain.states import TASK, TaskState
 from quire.engine import Engine
 from quire.kits.judge.experiment import ExperimentRows
 from quire.kits.judge.experiment_runs import rows_of
@@ -88,7 +88,7 @@ def prove(engine: Engine, run: RunId, folder: Path) -> ExperimentRows:
 def assert_counts_add_up(engine: Engine, run: RunId, rows: ExperimentRows) -> None:
     """As many tasks as were planned, each through; tallies equal tasks, spend equals attempts."""
     made = Counter(task.stage for task in rows.tasks)
-    answered = Counter(task.stage for task in rows.tasks if task.state == "done")
+    answered = Counter(task.stage for task in rows.tasks if task.state == TaskState.DONE)
     owed = planned_tasks(rows.experiment)  # but a critic of what there is not
     owed |= {RUBRIC_CRITIC: answered[RUBRIC_GEN], SCORE_CRITIC: answered[SCORE_GEN]}
     assert made == owed
@@ -106,14 +106,14 @@ def assert_counts_add_up(engine: Engine, run: RunId, rows: ExperimentRows) -> No
 def assert_every_score_has_a_critic(rows: ExperimentRows) -> None:
     """One of its own, of the same model, which came to a word unless it failed itself."""
     for stage, judges in ((RUBRIC_GEN, RUBRIC_CRITIC), (SCORE_GEN, SCORE_CRITIC)):
-        done = [task for task in rows.tasks_of_stage(stage) if task.state == "done"]
+        done = [task for task in rows.tasks_of_stage(stage) if task.state == TaskState.DONE]
         critics = list(rows.tasks_of_stage(judges))
         assert sorted(task.task_id for task in done) == sorted(row.of or 0 for row in critics)
         for task in done:
             critic = rows.task_about(judges, task.task_id)
             assert critic is not None
             assert (critic.model, critic.sample) == (task.model, task.sample)
-            assert critic.state in ("done", "failed")
+            assert critic.state in (TaskState.DONE, TaskState.FAILED)
 
 
 def assert_all_models_saw_the_same(rows: ExperimentRows) -> None:

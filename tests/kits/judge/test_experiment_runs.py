@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from quire.domain.states import RunState, TaskState
 from quire.kits.judge.experiment import (
     BENCHMARK,
     Experiment,
@@ -59,7 +60,7 @@ text = "A curfew was declared."
 def run_experiment(here: World, path: Path) -> ExperimentRows:
     """Run an experiment to its end."""
     run = start_experiment(here.engine, path)
-    assert run.wait().state == "finished"
+    assert run.wait().state == RunState.FINISHED
     return rows_of(here.engine, run.id)
 
 
@@ -213,7 +214,7 @@ def test_a_view_that_fails_blocks_the_scores_that_need_it_and_no_others(
     states = Counter(
         (task.part["evidence_ids"] == [bad], task.state) for task in rows.tasks_of_stage(SCORE_GEN)
     )
-    assert states == {(True, "blocked"): 4, (False, "done"): 8}
+    assert states == {(True, TaskState.BLOCKED): 4, (False, TaskState.DONE): 8}
 
 
 @pytest.mark.parametrize("view", ["raw", "cleaned"])
@@ -243,7 +244,7 @@ def test_a_view_that_fails_blocks_scores_on_a_given_rubric_too(
     states = Counter(
         (task.part["evidence_ids"] == [bad], task.state) for task in rows.tasks_of_stage(SCORE_GEN)
     )
-    assert (True, "done") not in states
+    assert (True, TaskState.DONE) not in states
     assert states[False, "done"] == 2
 
 

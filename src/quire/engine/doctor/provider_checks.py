@@ -19,7 +19,7 @@ from quire.accounts.key_search import KEY_VARIABLES, KeySearch, key_doubt, searc
 from quire.dispatch.runtime import Runtime
 from quire.domain.accounts import Account, label_credential
 from quire.domain.errors import Error
-from quire.domain.states import CREDENTIAL
+from quire.domain.states import CREDENTIAL, CredentialState
 from quire.domain.version import VERSION
 from quire.engine.doctor.findings import (
     Finding,
@@ -330,12 +330,12 @@ def _reach_finding(access: ProviderAccess, probe: KeyCheck, ping: Ping) -> Findi
     place = host_of(_home_url(account))
     if ping.problem:
         return bad("reach", f"{name}: {ping.problem.message}", ping.problem.fix)
-    if probe.state in ("invalid", "spent"):
+    if probe.state in (CredentialState.INVALID, CredentialState.SPENT):
         said = f"{name}: {account.credential or 'without a key'}: {probe.message}"
         return bad(
             "reach", said, f"`quire keys add {name}`; `quire keys test {name}` marks this one"
         )
-    if probe.state == "valid":
+    if probe.state == CredentialState.VALID:
         by = f"{account.credential} is accepted" if account.credential else "answers"
         return ok("reach", f"{name}: {by} ({place})")
     if probe.untestable:

@@ -9,6 +9,7 @@ from quire.domain.accounts import Level
 from quire.domain.batches import BatchView
 from quire.domain.models import Limits, ModelFacts
 from quire.domain.runs import HoldKind, Progress
+from quire.domain.states import BatchState
 from quire.domain.version import VERSION
 from quire.engine.doctor.findings import Finding, Installation, ok, plural, problem, warning
 from quire.ledger.ledger import Transaction
@@ -152,7 +153,7 @@ def _describe_limits(limits: Limits, left: Level) -> str:
 
 
 FORGOTTEN = timedelta(minutes=15)  # after it was due, nobody seems to look after it
-OVER = ("collected", "abandoned")
+OVER = (BatchState.COLLECTED, BatchState.ABANDONED)
 
 
 def check_batches(installation: Installation) -> Iterator[Finding]:
@@ -162,7 +163,7 @@ def check_batches(installation: Installation) -> Iterator[Finding]:
         out = [view for view in tx.batch_views.list_batches() if view.state not in OVER]
     for view in out:
         named = f"batch {view.id} of run {view.run_id} ({plural(view.rows, 'call')})"
-        if view.state == "unknown":
+        if view.state == BatchState.UNKNOWN:
             yield warning("batches", f"{named} may or may not have been made", _lookup_hint(view))
         elif view.next_at is not None and now - view.next_at > FORGOTTEN:
             yield warning(

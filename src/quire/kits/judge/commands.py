@@ -28,6 +28,7 @@ from quire.domain.data import Json
 from quire.domain.ids import RunId
 from quire.domain.money import dollars
 from quire.domain.runs import Progress
+from quire.domain.states import RunState, TaskState
 
 if TYPE_CHECKING:
     from quire.engine import Engine, RunHandle
@@ -62,7 +63,7 @@ def opening_line(view: ExperimentView, now: Progress, *, goes_on: bool) -> str:
     """What is said before the work begins."""
     models = ", ".join(model_label(model) for model in view.experiment.models)
     about = f"{view.experiment.experiment_tag}, {quantity(now.total, 'task')} with {models}"
-    if goes_on and now.state == "finished":
+    if goes_on and now.state == RunState.FINISHED:
         return f"run {view.run} has this already, nothing is asked again (--new asks, and pays)"
     if goes_on:
         stands = "is held" if now.holds else "goes on"
@@ -78,7 +79,7 @@ def print_summary(context: typer.Context, view: ExperimentView, now: Progress, c
         words = f"{_status_words(now, code)}: {task_counts(now)}"
         say(f"run {now.run_id} {words}{' · simulated' * simulated}")
         say(f"  {spending_words(now)}")
-    if now.state == "running" and not requested_stop(now):
+    if now.state == RunState.RUNNING and not requested_stop(now):
         for hold in now.holds:
             note(f"quire: run {now.run_id} is held ({hold.kind.value}): {hold.detail}")
     for line in () if quiet else _next_steps(now, code):
@@ -86,8 +87,8 @@ def print_summary(context: typer.Context, view: ExperimentView, now: Progress, c
 
 
 def _status_words(now: Progress, code: int) -> str:
-    if now.state != "running":
-        return "is done" if now.state == "finished" else "was cancelled"
+    if now.state != RunState.RUNNING:
+        return "is done" if now.state == RunState.FINISHED else "was cancelled"
     at_rest = requested_stop(now) or "is at rest"
     return {HELD: "is held", INTERRUPTED: "was stopped"}.get(code, at_rest)
 
@@ -102,7 +103,7 @@ def _next_steps(now: Progress, code: int) -> Iterator[str]:
         yield f"quire resume {run}, then the same command"
     if now.failed:
         yield f"quire failures {run} says why some failed; quire retry {run} asks again"
-    if now.state != "running":
+    if now.state != RunState.RUNNING:
         yield f"quire judge export {run} --to tables, or quire judge report {run} --to report"
 
 
@@ -124,11 +125,11 @@ def experiment_pairs(experiment: "Experiment") -> list[tuple[str, str]]:
 def task_counts(now: Progress) -> str:
     """How many tasks are through."""
     parts = [f"{now.done:,} of {quantity(now.total, 'task')} done", f"{now.failed:,} failed"]
-    for state in ("blocked", "cancelled"):
+    for state in (TaskState.BLOCKED, TaskState.CANCELLED):
         if count := now.counts.get(state, 0):
             parts.append(f"{count:,} {state}")
     untouched = now.total - sum(now.counts.values())
-    if untouched and now.state != "running":  # there was nothing for a critic to judge
+    if untouched and now.state != RunState.RUNNING:  # there was nothing for a critic to judge
         parts.append(f"{untouched:,} never asked")
     return ", ".join(parts)
 
@@ -146,8 +147,8 @@ def spending_words(now: Progress) -> str:
 def stage_rows(view: ExperimentView, now: Progress) -> Iterator[list[object]]:
     """How far each stage is."""
     for stage in now.stages:
-        done, failed = stage.count("done"), stage.count("failed")
-        blocked, cancelled = stage.count("blocked"), stage.count("cancelled")
+        done, failed = stage.count(TaskState.DONE), stage.count(TaskState.FAILED)
+        blocked, cancelled = stage.count(TaskState.BLOCKED), stage.count(TaskState.CANCELLED)
         owed = stage.expanded - done - failed - blocked - cancelled
         planned = view.planned.get(stage.name, 0)
         yield [stage.name, planned, stage.expanded, done, failed, blocked, owed]

@@ -17,7 +17,7 @@ from quire.domain.requests import (
     Reply,
     Stop,
 )
-from quire.domain.states import ATTEMPT
+from quire.domain.states import ATTEMPT, AttemptMove, AttemptState
 from quire.ledger.connection import Connection, Row
 from quire.ledger.stored_values import storable_text, to_micros
 from quire.ledger.tables.moves import move_row_group, move_rows
@@ -77,19 +77,24 @@ class Attempts:
             model=group.model,
             credential=group.credential_id,
             sent_at=group.sent_at,
-            state=ATTEMPT.start,
+            state=str(ATTEMPT.start),
         )
 
     def move_attempts(
-        self, name: str, attempts: Sequence[AttemptId], sources: Iterable[str] | None = None
-    ) -> dict[AttemptId, str]:
+        self,
+        name: AttemptMove,
+        attempts: Sequence[AttemptId],
+        sources: Iterable[AttemptState] | None = None,
+    ) -> dict[AttemptId, AttemptState]:
         """Make a move with every attempt that is where it starts; returns who moved, from where."""
         if not attempts:
             return {}
         moved = move_rows(self._connection, "move_attempts", ATTEMPT, name, sources, ids=attempts)
         return {row[0]: source for source, rows in moved for row in rows}
 
-    def move_attempt_group(self, name: str, attempts: Sequence[AttemptId], source: str) -> None:
+    def move_attempt_group(
+        self, name: AttemptMove, attempts: Sequence[AttemptId], source: AttemptState
+    ) -> None:
         """Make a move with attempts that this transaction read in one state: the fast way."""
         move_row_group(self._connection, "move_attempt_group", ATTEMPT, name, source, attempts)
 
@@ -102,7 +107,8 @@ class Attempts:
     def answer_open_attempts(self, answers: Sequence[Answer], now: datetime) -> bool:
         """Answer attempts that are all open and readable; if one is not, do nothing: false."""
         ids = [answer.attempt_id for answer in answers]
-        at, source, target = to_micros(now), ATTEMPT.start, ATTEMPT.targets["answer"]
+        at = to_micros(now)
+        source, target = str(ATTEMPT.start), str(ATTEMPT.targets[AttemptMove.ANSWER])
         used = [
             (*_usage_row(answer.attempt_id, answer.reply, answer.cost, at), source, target)
             for answer in answers

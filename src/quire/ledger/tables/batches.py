@@ -18,7 +18,7 @@ from quire.domain.ids import (
     WorkspaceId,
 )
 from quire.domain.requests import AttemptRow, QueuedRequest
-from quire.domain.states import ATTEMPT, BATCH
+from quire.domain.states import ATTEMPT, BATCH, AttemptState, BatchMove, BatchState
 from quire.ledger.connection import Connection, Row
 from quire.ledger.stored_values import from_micros, from_micros_or_none, storable_text, to_micros
 from quire.ledger.tables.moves import move_rows
@@ -36,7 +36,7 @@ class Batches:
 
     def add_batch(self, lane: LaneId, now: datetime) -> BatchId:
         """Begin a draft."""
-        rows = self._run("add_batch", lane=lane, state=BATCH.start, now=to_micros(now))
+        rows = self._run("add_batch", lane=lane, state=str(BATCH.start), now=to_micros(now))
         return BatchId(rows[0][0])
 
     def get_batch(self, batch: BatchId) -> Batch | None:
@@ -71,7 +71,9 @@ class Batches:
         """Let others look after what workers that are gone had in hand, in every workspace."""
         self._connection.change("end_leases_of_workers", workers=workers)
 
-    def move_batch(self, name: str, batch: BatchId, sources: Sequence[str] | None = None) -> bool:
+    def move_batch(
+        self, name: BatchMove, batch: BatchId, sources: Sequence[BatchState] | None = None
+    ) -> bool:
         """Make a move, if the batch is where it starts."""
         moved = move_rows(
             self._connection,
@@ -89,7 +91,7 @@ class Batches:
     ) -> None:
         """Take calls into a draft."""
         self._connection.run_many(
-            "add_batch_attempts", [(*attempt, ATTEMPT.start) for attempt in attempts]
+            "add_batch_attempts", [(*attempt, str(ATTEMPT.start)) for attempt in attempts]
         )
         self._change("grow_batch", id=batch, calls=len(attempts), tokens=tokens, size=size)
 
@@ -234,7 +236,7 @@ class Batches:
 
     def attempt_states_of_batch(
         self, batch: BatchId, attempts: Sequence[AttemptId]
-    ) -> dict[AttemptId, str]:
+    ) -> dict[AttemptId, AttemptState]:
         """How those of these attempts stand that travelled in a batch."""
         rows = self._connection.run("attempt_states_of_batch", batch=batch, ids=attempts)
         return {row[0]: row[1] for row in rows}
@@ -286,7 +288,7 @@ def _to_batch(row: Row) -> Batch:
     return Batch(
         id=row[0],
         nonce=row[1],
-        state=row[2],
+        state=BatchState(row[2]),
         lane_id=row[3],
         run_id=row[4],
         stage_id=row[5],

@@ -15,7 +15,7 @@ from quire.domain.ids import (
     WorkspaceId,
 )
 from quire.domain.requests import AnsweredAttempt, Stop
-from quire.domain.states import REVIEW, TASK
+from quire.domain.states import REVIEW, TASK, ReviewMove, ReviewState, TaskMove, TaskState
 from quire.ledger.connection import Connection, Row
 from quire.ledger.stored_values import storable_text, to_micros
 from quire.ledger.tables.attempts import decompress
@@ -23,21 +23,26 @@ from quire.ledger.tables.moves import allowed_sources, move_rows
 from quire.ledger.tables.tallies import Tallies
 from quire.ledger.tables.tasks import PURGED
 
-Moves = tuple[tuple[str, tuple[str, ...] | None], ...]
-STALE_MOVES: Moves = (("reopen", None),)
-ALL_MOVES: Moves = (("reopen", None), ("return", None), ("retry", None), ("reset", ("blocked",)))
+Moves = tuple[tuple[TaskMove, tuple[TaskState, ...] | None], ...]
+STALE_MOVES: Moves = ((TaskMove.REOPEN, None),)
+ALL_MOVES: Moves = (
+    (TaskMove.REOPEN, None),
+    (TaskMove.RETURN, None),
+    (TaskMove.RETRY, None),
+    (TaskMove.RESET, (TaskState.BLOCKED,)),
+)
 
 
 class AnsweredTask(NamedTuple):
     """A task whose answers were judged, with its current result if it has one."""
 
     id: TaskId
-    state: str
+    state: TaskState
     version: int
     result_id: ResultId | None
     attempt_id: AttemptId | None  # that the result came from
     data: str | None  # JSON
-    review_state: str | None
+    review_state: ReviewState | None
     error: str | None
 
 
@@ -47,13 +52,13 @@ class TaskForDecision(NamedTuple):
     id: TaskId
     run_id: RunId
     stage_id: StageId
-    state: str
+    state: TaskState
     version: int
     part: str | None  # JSON
     result_id: ResultId | None
     data: str | None  # JSON
     gate_version: str | None
-    review_state: str | None
+    review_state: ReviewState | None
 
 
 class Controls:
@@ -65,18 +70,20 @@ class Controls:
         self._workspace = workspace
         self._tallies = tallies
 
-    def repropose_tasks(self, stage: StageId, sources: Sequence[str]) -> int:
+    def repropose_tasks(self, stage: StageId, sources: Sequence[TaskState]) -> int:
         """Let tasks wait for their critic again, where only its word is missing."""
-        return self._move_picked("repropose_tasks", "propose", stage, sources)
+        return self._move_picked("repropose_tasks", TaskMove.PROPOSE, stage, sources)
 
-    def grant_critics(self, stage: StageId, sources: Sequence[str]) -> int:
+    def grant_critics(self, stage: StageId, sources: Sequence[TaskState]) -> int:
         """Ask critics again whose word somebody waits for."""
-        return self._move_picked("grant_critics", "retry", stage, sources)
+        return self._move_picked("grant_critics", TaskMove.RETRY, stage, sources)
 
-    def renew_objected_answers(self, stage: StageId, source: str, now: datetime) -> None:
+    def renew_objected_answers(self, stage: StageId, source: TaskState, now: datetime) -> None:
         """Let answers make way that were objected to for the last time."""
-        self._change("renew_objected_tasks", stage=stage, source=source)
-        self._change("supersede_objected_results", stage=stage, source=source, now=to_micros(now))
+        self._change("renew_objected_tasks", stage=stage, source=str(source))
+        self._change(
+            "supersede_objected_results", stage=stage, source=str(source), now=to_micros(now)
+        )
 
     def renew_tasks(self, stage: StageId, now: datetime, *, stale: bool) -> int:
         """Owe new answers of all tasks, or of stale ones; returns of how many.
@@ -99,16 +106,22 @@ class Controls:
             self._change("supersede_critiques", stage=stage, now=to_micros(now))
         return renewed
 
-    def move_critics(self, name: str, stage: StageId, sources: Sequence[str] | None = None) -> int:
+    def move_critics(
+        self, name: TaskMove, stage: StageId, sources: Sequence[TaskState] | None = None
+    ) -> int:
         """Make a move with the tasks that `renew_critics` renews."""
         return self._move_picked("move_critics", name, stage, sources)
 
-    def propose_judged_tasks(self, stage: StageId, critic: StageId, sources: Sequence[str]) -> int:
+    def propose_judged_tasks(
+        self, stage: StageId, critic: StageId, sources: Sequence[TaskState]
+    ) -> int:
         """Let tasks of a stage wait for a critic again that has judged them."""
-        return self._move_picked("propose_judged_tasks", "propose", stage, sources, critic=critic)
+        return self._move_picked(
+            "propose_judged_tasks", TaskMove.PROPOSE, stage, sources, critic=critic
+        )
 
     def move_orphaned_critics(
-        self, name: str, stage: StageId, sources: Sequence[str] | None = None
+        self, name: TaskMove, stage: StageId, sources: Sequence[TaskState] | None = None
     ) -> int:
         """Make a move with critics whose judged result made way."""
         return self._move_picked("move_orphaned_critics", name, stage, sources)
@@ -116,7 +129,7 @@ class Controls:
     def reset_tasks_without_inputs(self, stage: StageId, *, gathers: bool) -> int:
         """Let ready tasks wait whose inputs are not there any more."""
         name = "reset_gathering_without_inputs" if gathers else "reset_without_inputs"
-        return self._move_picked(name, "reset", stage, ["ready"])
+        return self._move_picked(name, TaskMove.RESET, stage, [TaskState.READY])
 
     def mark_stage_stale(self, stage: StageId, now: datetime) -> int:
         """Mark whoever in a stage used what is not current; returns how many."""
@@ -174,7 +187,7 @@ class Controls:
         rows = self._run("get_task_for_decision", id=task)
         return TaskForDecision._make(rows[0]) if rows else None
 
-    def review_result(self, name: str, result: ResultId) -> bool:
+    def review_result(self, name: ReviewMove, result: ResultId) -> bool:
         """Make a move of the review with a current result; false if somebody was quicker."""
         moves = move_rows(self._connection, "review_result", REVIEW, name, id=result)
         return any(rows for _, rows in moves)
@@ -187,7 +200,7 @@ class Controls:
             version=task.version,
             gate_version=task.gate_version,
             data=data,
-            review=REVIEW.targets["edit"],
+            review=str(ReviewState.EDITED),
             now=to_micros(now),
         )
 
@@ -211,15 +224,17 @@ class Controls:
     def _move_picked(
         self,
         statement: str,
-        name: str,
+        name: TaskMove,
         stage: StageId,
-        sources: Sequence[str] | None,
+        sources: Sequence[TaskState] | None,
         **values: object,
     ) -> int:
         """Make a move with all that a statement picks; its tally is written beside it."""
         target, total = TASK.targets[name], 0
         for source in allowed_sources(TASK, name, sources):
-            moved = self._change(statement, stage=stage, source=source, target=target, **values)
+            moved = self._change(
+                statement, stage=stage, source=str(source), target=str(target), **values
+            )
             if moved:
                 self._tallies.add_tallies(stage, {source: -moved, target: moved})
             total += moved

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from quire.domain.accounts import Credential, CredentialId, KeySource
 from quire.domain.ids import WorkspaceId
-from quire.domain.states import CREDENTIAL
+from quire.domain.states import CREDENTIAL, CredentialMove, CredentialState
 from quire.ledger.connection import Connection, Row
 from quire.ledger.stored_values import from_micros, from_micros_or_none, storable_text, to_micros
 from quire.ledger.tables.moves import move_rows
@@ -51,7 +51,7 @@ class Credentials:
         rows = self._run(
             "add_credential",
             **new._asdict() | {"source": new.source.value},
-            state=CREDENTIAL.start,
+            state=str(CREDENTIAL.start),
             now=to_micros(now),
         )
         return CredentialId(rows[0][0]) if rows else None
@@ -64,7 +64,7 @@ class Credentials:
         return removed > 0
 
     def move_credentials(
-        self, name: str, credentials: Sequence[CredentialId], reason: str, now: datetime
+        self, name: CredentialMove, credentials: Sequence[CredentialId], reason: str, now: datetime
     ) -> list[CredentialId]:
         """Make a move with every credential that is where it starts; returns who moved."""
         if not credentials:
@@ -95,7 +95,7 @@ def _to_credential(row: Row) -> Credential:
         tail=row[4],
         digest=bytes(row[5]),
         sealed=None if row[6] is None else bytes(row[6]),
-        state=row[7],
+        state=CredentialState(row[7]),
         reason=row[8] or "",
         marked_at=from_micros_or_none(row[9]),
         created_at=from_micros(row[10]),

@@ -1,24 +1,28 @@
-"""The one way a row changes state: compare-and-set, source and target taken from the lifecycle."""
+"""The one way a row changes state: compare-and-set, source and target taken from the lifecycle.
+
+States are bound as plain text: for a member of an enum SQLite's driver looks for an adapter each
+time.
+"""
 
 from collections.abc import Iterable, Sequence
 
 from quire.domain.errors import IllegalMove, LedgerError
-from quire.domain.states import Lifecycle
+from quire.domain.states import Lifecycle, MoveT, StateT
 from quire.ledger.connection import Connection, Row
 
 
 def move_rows(
     connection: Connection,
     statement: str,
-    lifecycle: Lifecycle,
-    name: str,
-    sources: Iterable[str] | None = None,
+    lifecycle: Lifecycle[StateT, MoveT],
+    name: MoveT,
+    sources: Iterable[StateT] | None = None,
     **values: object,
-) -> list[tuple[str, list[Row]]]:
+) -> list[tuple[StateT, list[Row]]]:
     """Make a move from each allowed source state; returns what moved, source by source."""
-    target = lifecycle.targets[name]
+    target = str(lifecycle.targets[name])
     return [
-        (source, connection.run(statement, target=target, source=source, **values))
+        (source, connection.run(statement, target=target, source=str(source), **values))
         for source in allowed_sources(lifecycle, name, sources)
     ]
 
@@ -26,9 +30,9 @@ def move_rows(
 def move_row_group(
     connection: Connection,
     statement: str,
-    lifecycle: Lifecycle,
-    name: str,
-    source: str,
+    lifecycle: Lifecycle[StateT, MoveT],
+    name: MoveT,
+    source: StateT,
     ids: Sequence[int],
 ) -> None:
     """Make a move with rows that this transaction read in one state, and that nobody else can have.
@@ -38,15 +42,15 @@ def move_row_group(
     if not ids:
         return
     allowed_sources(lifecycle, name, [source])
-    target = lifecycle.targets[name]
-    moved = connection.change(statement, ids=ids, source=source, target=target)
+    target = str(lifecycle.targets[name])
+    moved = connection.change(statement, ids=ids, source=str(source), target=target)
     if moved != len(ids):
         raise LedgerError(f"{len(ids) - moved} {lifecycle.noun}s to {name} were not {source}")
 
 
 def allowed_sources(
-    lifecycle: Lifecycle, name: str, sources: Iterable[str] | None
-) -> Sequence[str]:
+    lifecycle: Lifecycle[StateT, MoveT], name: MoveT, sources: Iterable[StateT] | None
+) -> Sequence[StateT]:
     """Take the move's own sources, or the caller's narrower ones if the lifecycle allows them."""
     allowed = lifecycle.sources[name]
     if sources is None:

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from quire.domain.ids import DocumentId, RequestId, TaskId, WorkspaceId
+from quire.domain.states import RequestState, TaskState
 from quire.ledger.connection import Connection, Row
 from quire.ledger.stored_values import to_micros
 
@@ -12,8 +13,8 @@ from quire.ledger.stored_values import to_micros
 class PurgeScope(NamedTuple):
     """Tasks about a document or what comes from it, and every request that carried one."""
 
-    tasks: list[tuple[TaskId, str]]  # each with its state
-    requests: list[tuple[RequestId, str]]
+    tasks: list[tuple[TaskId, TaskState]]
+    requests: list[tuple[RequestId, RequestState]]
 
 
 class Purges:
@@ -63,7 +64,9 @@ class Purges:
         rows = self._run("tasks_from_document", workspace=self._workspace, document=document)
         return [row[0] for row in rows]
 
-    def _take_requests_of_tasks(self, tasks: Sequence[TaskId]) -> list[tuple[RequestId, str]]:
+    def _take_requests_of_tasks(
+        self, tasks: Sequence[TaskId]
+    ) -> list[tuple[RequestId, RequestState]]:
         rows = self._run("take_requests_of_tasks", tasks=list(tasks))
         return [(row[0], row[1]) for row in rows]
 

@@ -7,7 +7,7 @@ from quire.domain.data import JsonObject, plain_json, to_named_tuples
 from quire.domain.ids import LaneId, RequestId, RunId, StageId, TaskId, WorkspaceId
 from quire.domain.requests import Membership, NewRequest, QueuedRequest, RequestGroup
 from quire.domain.runs import Lane
-from quire.domain.states import REQUEST
+from quire.domain.states import REQUEST, RequestMove, RequestState
 from quire.domain.tasks import Member, MemberContent
 from quire.ledger.connection import Connection, Row
 from quire.ledger.stored_values import from_micros_or_none, storable_text, to_micros
@@ -68,7 +68,7 @@ class Requests:
             lane=queue.lane_id,
             prefix=queue.prefix_hash,
             version=queue.render_version,
-            state=REQUEST.start,
+            state=str(REQUEST.start),
         )
         self._connection.run_many("add_members", members)
 
@@ -80,10 +80,14 @@ class Requests:
     def claim_requests(self, requests: Sequence[QueuedRequest]) -> None:
         """Take requests that this transaction has just read; they go out now."""
         ids = [request.id for request in requests]
-        move_row_group(self._connection, "claim_requests", REQUEST, "claim", "queued", ids)
+        claim, queued = RequestMove.CLAIM, RequestState.QUEUED
+        move_row_group(self._connection, "claim_requests", REQUEST, claim, queued, ids)
 
     def move_requests(
-        self, name: str, requests: Sequence[RequestId], sources: Iterable[str] | None = None
+        self,
+        name: RequestMove,
+        requests: Sequence[RequestId],
+        sources: Iterable[RequestState] | None = None,
     ) -> list[RequestId]:
         """Make a move with every request that is where the move starts; returns who moved."""
         if not requests:
@@ -91,7 +95,9 @@ class Requests:
         moved = move_rows(self._connection, "move_requests", REQUEST, name, sources, ids=requests)
         return [row[0] for _, rows in moved for row in rows]
 
-    def move_request_group(self, name: str, requests: Sequence[RequestId], source: str) -> None:
+    def move_request_group(
+        self, name: RequestMove, requests: Sequence[RequestId], source: RequestState
+    ) -> None:
         """Make a move with requests that this transaction read in one state: the fast way."""
         move_row_group(self._connection, "move_request_group", REQUEST, name, source, requests)
 

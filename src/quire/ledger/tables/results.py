@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from quire.domain.data import Json, to_named_tuples
 from quire.domain.ids import AttemptId, DocumentId, ResultId, RunId, StageId, TaskId, WorkspaceId
+from quire.domain.states import ReviewState, TaskState
 from quire.ledger.connection import Connection, Row
 from quire.ledger.stored_values import to_micros
 from quire.ledger.tables.attempts import decompress
@@ -25,11 +26,11 @@ class ExportRow(NamedTuple):
     locator: str
     content: str
     task_id: TaskId | None
-    state: str | None
+    state: TaskState | None
     error: str | None
     tries: int | None
     data: str | None
-    review_state: str | None
+    review_state: ReviewState | None
     version: int | None
 
 
@@ -63,7 +64,7 @@ class TaskOutcome(NamedTuple):
 
     task_id: TaskId
     stage: str
-    state: str
+    state: TaskState
     model_no: int
     sample: int
     part: str | None  # JSON
@@ -117,7 +118,7 @@ class StageOutcome(NamedTuple):
 
     task_id: TaskId
     subject: bytes
-    state: str
+    state: TaskState
     error: str | None
     version: int
     stale_since: int | None
@@ -128,7 +129,7 @@ class StageOutcome(NamedTuple):
     conv_uid: str | None
     block_index: int | None
     data: str | None  # JSON
-    review_state: str | None
+    review_state: ReviewState | None
 
 
 class CritiqueRow(NamedTuple):
@@ -136,7 +137,7 @@ class CritiqueRow(NamedTuple):
 
     task_id: TaskId
     stage: str
-    state: str
+    state: TaskState
     model_no: int
     error: str | None
     data: str | None  # JSON
@@ -147,7 +148,7 @@ class BlockCause(NamedTuple):
 
     stage: str  # of those that are blocked
     above: str  # of those that they read
-    state: str
+    state: TaskState
     error: str
     tasks: int  # that are blocked by it
 

@@ -11,7 +11,7 @@ from quire.domain.errors import NotFound
 from quire.domain.ids import DocumentId, RunId, StageId, WorkspaceId
 from quire.domain.models import ModelFacts
 from quire.domain.runs import Run, RunStage, Wishes
-from quire.domain.states import RUN, STAGE
+from quire.domain.states import RUN, STAGE, RunMove, RunState, StageMove, StageState
 from quire.ledger.connection import Connection, Row
 from quire.ledger.stored_values import from_micros, from_micros_or_none, to_micros
 from quire.ledger.tables.moves import move_rows
@@ -84,7 +84,7 @@ class Runs:
             recipe=recipe,
             model=model,
             policy=policy,
-            state=RUN.start,
+            state=str(RUN.start),
             task_limit=limit,
             now=to_micros(now),
         )
@@ -164,7 +164,7 @@ class Runs:
         """Let commands on this run happen one after the other."""
         self._change("lock_run", id=run)
 
-    def move_run(self, name: str, run: RunId, now: datetime) -> bool:
+    def move_run(self, name: RunMove, run: RunId, now: datetime) -> bool:
         """Make a move; says whether the run was where the move starts."""
         ended = None if RUN.targets[name] == RUN.start else to_micros(now)
         moved = move_rows(
@@ -201,7 +201,7 @@ class Runs:
     def add_stage(self, run: RunId, name: str) -> StageId:
         """Add a stage, waiting."""
         return StageId(
-            self._connection.run("add_stage", run=run, name=name, state=STAGE.start)[0][0]
+            self._connection.run("add_stage", run=run, name=name, state=str(STAGE.start))[0][0]
         )
 
     def stages_of_run(self, run: RunId) -> list[RunStage]:
@@ -217,7 +217,9 @@ class Runs:
         rows = self._connection.run("take_stage", id=stage)
         return RunStage._make(rows[0]) if rows else None
 
-    def move_stage(self, name: str, stage: StageId, sources: Iterable[str] | None = None) -> bool:
+    def move_stage(
+        self, name: StageMove, stage: StageId, sources: Iterable[StageState] | None = None
+    ) -> bool:
         """Make a move; says whether the stage was where the move starts."""
         moved = move_rows(self._connection, "move_stage", STAGE, name, sources, ids=[stage])
         return any(rows for _, rows in moved)
@@ -246,7 +248,7 @@ def _to_run(row: Row) -> Run:
         recipe=json.loads(row[1]),
         model=json.loads(row[2]),
         policy=json.loads(row[3]),
-        state=row[4],
+        state=RunState(row[4]),
         task_limit=row[5],
         cancel_asked_at=from_micros_or_none(row[6]),
         early_judged_at=from_micros_or_none(row[7]),

@@ -17,7 +17,7 @@ class Tallies:
 
     def add_tallies(self, stage: StageId, deltas: Mapping[str, int]) -> None:
         """Append what changed."""
-        rows = [(stage, what, delta) for what, delta in deltas.items() if delta]
+        rows = [(stage, str(what), delta) for what, delta in deltas.items() if delta]
         self._connection.run_many("add_tallies", rows)
 
     def tallies_of_run(self, run: RunId) -> dict[str, int]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from quire.domain.data import to_named_tuples
 from quire.domain.ids import RunId, StageId, TaskId, WorkspaceId
-from quire.domain.states import TASK
+from quire.domain.states import TASK, TaskMove, TaskState
 from quire.domain.tasks import Failure, ReadyTask, TaskView
 from quire.ledger.connection import Connection, Row
 from quire.ledger.stored_values import storable_text, to_micros
@@ -52,10 +52,10 @@ class Tasks:
             ordinal=after[0],
             index=after[1],
             question=question,
-            state="ready",
+            state=str(TaskState.READY),
             limit=limit,
         )
-        self._tallies.add_tallies(stage, {"ready": made})
+        self._tallies.add_tallies(stage, {TaskState.READY: made})
         return made
 
     def last_ready_block(self, stage: StageId) -> tuple[int, int]:
@@ -68,7 +68,7 @@ class Tasks:
         return to_named_tuples(ReadyTask, self._run("ready_tasks", stage=stage, limit=limit))
 
     def move_tasks(
-        self, name: str, tasks: Sequence[TaskId], sources: Iterable[str] | None = None
+        self, name: TaskMove, tasks: Sequence[TaskId], sources: Iterable[TaskState] | None = None
     ) -> int:
         """Make a move with every task that is where the move starts; returns how many moved."""
         if not tasks:
@@ -88,38 +88,43 @@ class Tasks:
         return moved
 
     def move_task_group(
-        self, name: str, stage: StageId, tasks: Sequence[TaskId], source: str, calls: int = 0
+        self,
+        name: TaskMove,
+        stage: StageId,
+        tasks: Sequence[TaskId],
+        source: TaskState,
+        calls: int = 0,
     ) -> int:
         """Make a move with tasks of one stage in one state: the fast way for the common paths."""
         if not tasks:
             return 0
-        (state,) = allowed_sources(TASK, name, [source])
+        allowed_sources(TASK, name, [source])
         moved = self._connection.change(
             "move_task_group",
             workspace=self._workspace,
             stage=stage,
             ids=tasks,
-            source=state,
-            target=TASK.targets[name],
+            source=str(source),
+            target=str(TASK.targets[name]),
             calls=calls,
         )
         self._tally(name, source, {stage: moved})
         return moved
 
     def move_tasks_of_stage(
-        self, name: str, stage: StageId, sources: Iterable[str] | None = None
+        self, name: TaskMove, stage: StageId, sources: Iterable[TaskState] | None = None
     ) -> int:
         """Make a move with every task of a stage that is where the move starts."""
-        statement = "grant_tasks" if name == "retry" else "move_stage_tasks"
-        more: dict[str, object] = {"purged": PURGED} if name == "retry" else {}
+        statement = "grant_tasks" if name == TaskMove.RETRY else "move_stage_tasks"
+        more: dict[str, object] = {"purged": PURGED} if name == TaskMove.RETRY else {}
         total = 0
         for source in allowed_sources(TASK, name, sources):
             moved = self._connection.change(
                 statement,
                 workspace=self._workspace,
                 stage=stage,
-                source=source,
-                target=TASK.targets[name],
+                source=str(source),
+                target=str(TASK.targets[name]),
                 **more,
             )
             self._tally(name, source, {stage: moved})
@@ -175,7 +180,7 @@ class Tasks:
         return ReadyTask._make(rows[0]) if rows else None
 
     def _tally(
-        self, name: str, source: str, moved: "Counter[StageId] | dict[StageId, int]"
+        self, name: TaskMove, source: TaskState, moved: "Counter[StageId] | dict[StageId, int]"
     ) -> None:
         for stage, count in moved.items():
             self._tallies.add_tallies(stage, {source: -count, TASK.targets[name]: count})

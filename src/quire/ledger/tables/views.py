@@ -12,6 +12,7 @@ from quire.domain.accounts import KeySource, label_credential
 from quire.domain.batches import BatchView
 from quire.domain.data import JsonObject
 from quire.domain.ids import BatchId, RequestId, RunId, StageId, TaskId, WorkspaceId
+from quire.domain.states import AttemptState, BatchState, RequestState, TaskState
 from quire.ledger.connection import Connection, Row
 from quire.ledger.stored_values import from_micros, from_micros_or_none
 from quire.ledger.tables.attempts import decompress
@@ -24,7 +25,7 @@ class RequestLine(NamedTuple):
     kind: str
     tasks: int
     max_output: int
-    state: str
+    state: RequestState
     sent: int
     purged: bool
     accepted: int
@@ -40,7 +41,7 @@ class RequestView(NamedTuple):
     kind: str
     tasks: int
     max_output: int
-    state: str
+    state: RequestState
     sent: int
     payload_hash: bytes
     body: str | None
@@ -52,7 +53,7 @@ class AttemptView(NamedTuple):
 
     id: int
     no: int
-    state: str
+    state: AttemptState
     provider: str
     model: str
     params: JsonObject
@@ -82,7 +83,7 @@ class MemberView(NamedTuple):
     wire_id: str
     task_id: TaskId
     version: int
-    state: str
+    state: TaskState
     verdict: str | None
     reasons: str | None
 
@@ -141,14 +142,15 @@ def _decode_text(stored: bytes | None, codec: str) -> str | None:
     return None if plain is None else plain.decode("utf-8", "replace")
 
 
-ANSWERED = ("answered", "settled")
+ANSWERED = (AttemptState.ANSWERED, AttemptState.SETTLED)
+POLLED = (BatchState.DRAFT, BatchState.UNKNOWN, BatchState.OPEN)  # something is to come of them
 MAX_BATCHES = 1000  # batches in one list
 
 
 class _AttemptCount(NamedTuple):
     """Attempts of a batch that stand alike."""
 
-    state: str
+    state: AttemptState
     attempts: int
     tasks: int
     cost: int
@@ -213,13 +215,13 @@ class BatchViews:
 
 
 def _to_batch_view(row: Row, counts: Sequence[_AttemptCount], unreadable: int) -> BatchView:
-    attempts = {count.state: count.attempts for count in counts}
-    next_at = from_micros(row[17]) if row[17] and row[3] in ("draft", "unknown", "open") else None
+    attempts: dict[str, int] = {count.state: count.attempts for count in counts}
+    next_at = from_micros(row[17]) if row[17] and row[3] in POLLED else None
     return BatchView(
         id=row[0],
         run_id=row[1],
         model=row[2],
-        state=row[3],
+        state=BatchState(row[3]),
         end_reason=row[4],
         ref=row[5],
         credential=label_credential(KeySource(row[6]), row[7], row[8]) if row[6] else "",

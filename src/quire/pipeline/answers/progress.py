@@ -13,7 +13,15 @@ from quire.domain.groupings import Driver
 from quire.domain.ids import RunId
 from quire.domain.reasons import StageWait, WaitKind
 from quire.domain.runs import Progress, RunStage, StageProgress, Stall, StallKind, Wishes
-from quire.domain.states import TASK, TASK_OWED
+from quire.domain.states import (
+    TASK,
+    TASK_OWED,
+    TASK_UNDER_WAY,
+    BatchState,
+    RunState,
+    StageState,
+    TaskState,
+)
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.admit import scarce_limits
 from quire.pipeline.contexts import Contexts
@@ -51,7 +59,7 @@ def progress(tx: Transaction, run: RunId, contexts: Contexts | None = None) -> P
         batches=batches,
         next_poll_at=next_at,
         task_limit=found.task_limit,
-        cancelling=found.state == "running" and found.cancel_asked_at is not None,
+        cancelling=found.state == RunState.RUNNING and found.cancel_asked_at is not None,
         stages=tuple(
             StageProgress(
                 name=run_stage.name,
@@ -80,7 +88,7 @@ def is_schema_run(recipe: JsonObject) -> bool:
 
 def is_at_rest(now: Progress) -> bool:
     """Whether a worker can do nothing more for this run until somebody acts."""
-    if now.state != "running":
+    if now.state != RunState.RUNNING:
         return True
     if now.cancelling:
         return False
@@ -129,7 +137,7 @@ def _add_stage_facts(
 def _stage_wait(tx: Transaction, whole: _RecipeRun, name: str) -> StageWait | None:
     """Why a stage has not begun; None where it has, or is about to."""
     stage = whole.stages[name]
-    if stage.state != "waiting" or whole.wishes is None:
+    if stage.state != StageState.WAITING or whole.wishes is None:
         return None
     try:
         return wait_reason(tx, whole.spec, whole.spec.stages[stage.id], whole.stages, whole.wishes)
@@ -149,10 +157,10 @@ def _is_limit_used_up(tx: Transaction, whole: _RecipeRun) -> bool:
 
 def _is_stage_used_up(tx: Transaction, whole: _RecipeRun, stage: RunStage, limit: int) -> bool:
     recipe_stage = whole.spec.stages[stage.id]
-    if stage.state == "waiting":
+    if stage.state == StageState.WAITING:
         return whole.seen[recipe_stage.name].wait is not None
-    if stage.state != "expanding" or recipe_stage.critic:
-        return stage.state != "open"
+    if stage.state != StageState.EXPANDING or recipe_stage.critic:
+        return stage.state != StageState.OPEN
     if not recipe_stage.upstream:
         return stage.expanded >= limit
     try:
@@ -192,7 +200,7 @@ _NUMBER = re.compile(r"^task \d+(?= of |, which it reads)")  # of what blocks a 
 
 def stall_reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> list[Stall]:
     """Say why a run does not move, given how many workers live; empty when it does or has ended."""
-    if found.state != "running":
+    if found.state != RunState.RUNNING:
         return []
     stalls = [
         Stall(StallKind.HELD, f"held ({hold.kind.value})", hold.detail) for hold in found.holds
@@ -235,17 +243,17 @@ def stage_stall_reasons(tx: Transaction, found: Progress, workers: int) -> Itera
     if not found.recipe:
         return
     moves = workers > 0 and not is_at_rest(found)
-    blocked = any(progress.count("blocked") for progress in found.stages)
+    blocked = any(progress.count(TaskState.BLOCKED) for progress in found.stages)
     causes = _block_causes(tx, found) if blocked else {}
     for stage in found.stages:
         if stage.wait and not moves:
             waits = f"{stage.name} {_stage_wait_text(found, stage)}"
             yield Stall(StallKind.STAGE_WAITS, waits)
-        proposed = stage.count("proposed")
+        proposed = stage.count(TaskState.PROPOSED)
         if proposed and not moves:
             said = f"{proposed:,} proposed, {_critics_text(found, stage)}"
             yield Stall(StallKind.PROPOSED, stage.name, said)
-        if stage.count("blocked"):
+        if stage.count(TaskState.BLOCKED):
             said = _blocked_text(found, stage, causes.get(stage.name, Counter()))
             yield Stall(StallKind.BLOCKED, stage.name, said)
         if stage.stale:
@@ -256,13 +264,13 @@ def stage_stall_reasons(tx: Transaction, found: Progress, workers: int) -> Itera
 
 def _blocked_text(found: Progress, stage: StageProgress, causes: Counter[str]) -> str:
     """Why some of a stage are blocked, and what helps; nothing need be done once it was."""
-    count, run = stage.count("blocked"), found.run_id
+    count, run = stage.count(TaskState.BLOCKED), found.run_id
     said = f"{count:,} blocked"
     whys = causes.most_common()
     listed = [f"{why} ({min(times, count):,})" for why, times in whys[:SHOWN_CAUSES]]
     if listed:
         said += f", {'; '.join(listed)}{'; …' if len(whys) > SHOWN_CAUSES else ''}"
-    if found.counts.get("failed", 0) or found.counts.get("cancelled", 0):
+    if found.counts.get(TaskState.FAILED, 0) or found.counts.get(TaskState.CANCELLED, 0):
         return f"{said}; `quire retry {run}` asks again what failed"
     if any(found.counts.get(state, 0) for state in TASK_OWED):
         return f"{said} until what they read is answered, which is asked again"
@@ -273,7 +281,7 @@ def _block_causes(tx: Transaction, found: Progress) -> dict[str, Counter[str]]:
     """Why tasks are blocked, by stage, each reason with how many it blocks."""
     causes: dict[str, Counter[str]] = defaultdict(Counter)
     for cause in tx.exports.causes_of_blocked_tasks(found.run_id):
-        became = cause.state if cause.state == "failed" else f"is {cause.state}"
+        became = cause.state if cause.state == TaskState.FAILED else f"is {cause.state}"
         why = (
             f": {shared_cause(found.stages, cause.error)}"
             if cause.error and became == "failed"
@@ -298,9 +306,9 @@ def _stage_wait_text(found: Progress, stage: StageProgress) -> str:
         go_on = f"`quire resume {found.run_id}` goes on"
         return f"waits: {stage.waits_for}; {go_on}"
     above = next(progress for progress in found.stages if progress.name == wait.stage)
-    owed = above.count("waiting", "ready", "packed", "proposed")
+    owed = above.count(*TASK_OWED)
     left = f"{owed:,} of its {above.expanded:,} owed" if above.expanded else "it has not begun"
-    if not owed and above.state == "expanding":
+    if not owed and above.state == StageState.EXPANDING:
         left = "not all of it was asked yet"
     return f"{stage.waits_for}: {left}"
 
@@ -308,9 +316,7 @@ def _stage_wait_text(found: Progress, stage: StageProgress) -> str:
 def _critics_text(found: Progress, stage: StageProgress) -> str:
     """What the critics of a stage still owe it."""
     critics = [progress for progress in found.stages if progress.judges == stage.name]
-    owed = [
-        f"{critic.name} ({critic.count('waiting', 'ready', 'packed'):,} owed)" for critic in critics
-    ]
+    owed = [f"{critic.name} ({critic.count(*TASK_UNDER_WAY):,} owed)" for critic in critics]
     return f"waiting for {' and '.join(owed)}"
 
 
@@ -318,7 +324,7 @@ def _batch_reasons(tx: Transaction, found: Progress, workers: int, now: datetime
     """Say what batches are waited for, and when they are looked at."""
     stalls = []
     for view in tx.batch_views.list_batches(found.run_id):
-        if view.state in ("collected", "abandoned"):
+        if view.state in (BatchState.COLLECTED, BatchState.ABANDONED):
             continue
         wait = max(0.0, (view.next_at - now).total_seconds()) if view.next_at else 0.0
         problem = f" ({view.problem})" if view.problem else ""

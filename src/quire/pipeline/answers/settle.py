@@ -12,7 +12,15 @@ from quire.domain.data import Json, JsonObject
 from quire.domain.gates import Judgement, ResponseJudgement, Verdict
 from quire.domain.ids import LaneId, RequestId, StageId, TaskId
 from quire.domain.requests import AnsweredAttempt, Stop
-from quire.domain.states import TASK
+from quire.domain.states import (
+    TASK,
+    AttemptMove,
+    AttemptState,
+    RequestMove,
+    RequestState,
+    TaskMove,
+    TaskState,
+)
 from quire.domain.tasks import Member
 from quire.gates.chain import judge_data, judge_text
 from quire.gates.packed_json import judge_pack
@@ -84,10 +92,10 @@ def _gate_facts(context: LaneContext, part: JsonObject) -> JsonObject:
 
 GROUP = 512  # answers judged in one transaction
 GROUP_SIZE = 8 * 2**20  # or so many characters of them, as far as one can tell beforehand
-OPEN_TO_ANSWERS = frozenset(TASK.sources["accept"])
+OPEN_TO_ANSWERS = frozenset(TASK.sources[TaskMove.ACCEPT])
 
 
-_Groups = dict[tuple[StageId, str], list[TaskId]]  # by stage and the state they were in
+_Groups = dict[tuple[StageId, TaskState], list[TaskId]]  # by stage and the state they were in
 
 
 class _Outcome:
@@ -131,7 +139,7 @@ def settle(tx: Transaction, contexts: Contexts, now: datetime, limit: int = GROU
         _judge_and_gather(attempt, members.get(attempt.request_id, []), outcome)
     _write(tx, outcome, now)
     tx.attempts.move_attempt_group(
-        "settle", [attempt.attempt_id for attempt in answered], "answered"
+        AttemptMove.SETTLE, [attempt.attempt_id for attempt in answered], AttemptState.ANSWERED
     )
     return len(answered)
 
@@ -272,10 +280,12 @@ def _end_request(answered: AnsweredAttempt, outcome: _Outcome) -> bool:
 
     A later attempt of it may still be out; and tasks of a call past its deadline are owed again.
     """
-    if answered.request_state == "queued":  # a late answer: what was queued need not be sent
+    if (
+        answered.request_state == RequestState.QUEUED
+    ):  # a late answer: what was queued need not be sent
         outcome.dropping.append(answered.request_id)
         return not answered.late
-    if answered.request_state == "out" and answered.no == answered.sent:
+    if answered.request_state == RequestState.OUT and answered.no == answered.sent:
         outcome.closing.append(answered.request_id)
         return not answered.late
     return False
@@ -306,12 +316,12 @@ def _gather_step(member: Member, step: AnswerStep, outcome: _Outcome, *, last: b
             pass  # gathered already, all together
         case AskAgain(tries=tries, pack_cap=cap, output_floor=floor, error=error):
             outcome.called.append(task)
-            if last and member.state == "packed":
+            if last and member.state == TaskState.PACKED:
                 outcome.notes.append(TaskNote(task, tries, cap, floor, error))
                 outcome.going_again.append(member)
         case GiveUp(tries=tries, error=error):
             outcome.called.append(task)
-            if last and TASK.allows(member.state, "give_up"):
+            if last and TASK.allows(member.state, TaskMove.GIVE_UP):
                 outcome.notes.append(TaskNote(task, tries, member.pack_cap, error=error))
                 outcome.given_up[member.stage_id, member.state].append(task)
         case never:
@@ -319,8 +329,8 @@ def _gather_step(member: Member, step: AnswerStep, outcome: _Outcome, *, last: b
 
 
 def _write(tx: Transaction, outcome: _Outcome, now: datetime) -> None:
-    tx.requests.move_request_group("close", outcome.closing, "out")
-    tx.requests.move_requests("drop", outcome.dropping, ["queued"])
+    tx.requests.move_request_group(RequestMove.CLOSE, outcome.closing, RequestState.OUT)
+    tx.requests.move_requests(RequestMove.DROP, outcome.dropping, [RequestState.QUEUED])
     tx.requests.accept_members(outcome.all_accepted)
     tx.requests.note_verdicts(outcome.verdicts)
     tx.results.add_results(outcome.results, now)
@@ -331,7 +341,7 @@ def _write(tx: Transaction, outcome: _Outcome, now: datetime) -> None:
     tx.tasks.note_tasks([note for note in outcome.notes if note.id not in outcome.taken])
     tx.critiques.ask_for_repair([task for task in outcome.repairing if task not in outcome.taken])
     for (stage, state), tasks in outcome.given_up.items():
-        tx.tasks.move_task_group("give_up", stage, tasks, state)
+        tx.tasks.move_task_group(TaskMove.GIVE_UP, stage, tasks, state)
     return_tasks(tx, outcome.going_again, [*outcome.closing, *outcome.dropping])
     for stage, splits in outcome.splits.items():
         tx.tallies.add_tallies(stage, {"splits": splits})

@@ -9,6 +9,15 @@ from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import AttemptId
 from quire.domain.requests import Answer, AttemptRow, CallFailure
 from quire.domain.runs import HoldKind
+from quire.domain.states import (
+    AttemptState,
+    BatchMove,
+    RequestMove,
+    RequestState,
+    RunState,
+    TaskMove,
+    TaskState,
+)
 from quire.domain.tasks import Member
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.tasks import TaskNote
@@ -29,8 +38,8 @@ CHUNK = 1000
 FOREIGN_DELAY = timedelta(hours=1)  # until somebody may have named the right batch
 NOTHING_RAN = (BatchEnd.FAILED, BatchEnd.QUEUE_FULL)
 UNANSWERED_STATES, ANSWERED_STATES = (
-    ("unknown", "written_off"),
-    ("answered", "settled"),
+    (AttemptState.UNKNOWN, AttemptState.WRITTEN_OFF),
+    (AttemptState.ANSWERED, AttemptState.SETTLED),
 )  # how attempts may stand
 
 
@@ -63,7 +72,7 @@ def note_status(
 ) -> bool:
     """Write down how a batch stands; true where it has ended."""
     tx.batches.note_batch_status(batch.id, status, next_at)
-    if status.end is None or not tx.batches.move_batch("end", batch.id):
+    if status.end is None or not tx.batches.move_batch(BatchMove.END, batch.id):
         return False
     tx.batches.end_batch(batch.id, status.end, now)
     suffix = f": {status.problem}" if status.problem else ""
@@ -139,7 +148,7 @@ def _open_rows(
     """Calls of a batch whose failure is news, each with what went wrong."""
     errors = {failure.attempt_id: failure.error for failure in failures}
     states = tx.batches.attempt_states_of_batch(batch.id, list(errors)) if errors else {}
-    news = [attempt for attempt, state in states.items() if state == "open"]
+    news = [attempt for attempt, state in states.items() if state == AttemptState.OPEN]
     return [(row, errors[row.id]) for row in tx.attempts.attempts_by_id(news)] if news else []
 
 
@@ -157,7 +166,9 @@ def _bound_failures(
     }
     counted = tx.batches.count_failures(list(broken)) if broken else {}
     often = [request for request, count in counted.items() if count >= most]
-    dropped = tx.requests.move_requests("drop", often, ["queued"]) if often else ()
+    dropped = (
+        tx.requests.move_requests(RequestMove.DROP, often, [RequestState.QUEUED]) if often else ()
+    )
     for request in dropped:
         members = tx.requests.take_members([request])
         return_tasks(tx, members, [request])
@@ -177,7 +188,7 @@ def _halve(tx: Transaction, members: Sequence[Member], error: str) -> None:
             [TaskNote(member.task_id, tries=member.tries, pack_cap=cap, error=error)]
         )
     if len(members) == 1:
-        tx.tasks.move_tasks("give_up", [members[0].task_id], ["ready"])
+        tx.tasks.move_tasks(TaskMove.GIVE_UP, [members[0].task_id], [TaskState.READY])
 
 
 def settle_missing(tx: Transaction, batch: Batch, strays: StrayRows, now: datetime) -> int:
@@ -201,7 +212,7 @@ def settle_missing(tx: Transaction, batch: Batch, strays: StrayRows, now: dateti
 
 def _hold_unread(tx: Transaction, batch: Batch, lines: int, now: datetime) -> None:
     run = tx.runs.get_run(batch.run_id)
-    if run is None or run.state != "running":  # nothing is asked again
+    if run is None or run.state != RunState.RUNNING:  # nothing is asked again
         return
     noun = "line" if lines == 1 else "lines"
     detail = (
@@ -214,7 +225,7 @@ def _hold_unread(tx: Transaction, batch: Batch, lines: int, now: datetime) -> No
 
 def finish_batch(tx: Transaction, batch: Batch, strays: StrayRows, now: datetime) -> bool:
     """Everything the batch answered is here."""
-    if not tx.batches.move_batch("collect", batch.id):
+    if not tx.batches.move_batch(BatchMove.COLLECT, batch.id):
         return False
     tx.batches.count_batch_rows(
         batch.id,

@@ -8,6 +8,7 @@ from quire.domain.accounts import CredentialId
 from quire.domain.batches import Batch, DraftedCall
 from quire.domain.ids import AttemptId, BatchId
 from quire.domain.requests import Call
+from quire.domain.states import BatchMove, BatchState, RequestState, RunState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.claim import call_of, drop_unsendable, verified_texts
 from quire.pipeline.calls.record import (
@@ -36,7 +37,7 @@ def record_intent(
     """Write down the intent, under a new name; None where another create is not settled yet."""
     if credential is not None and tx.batches.count_unacknowledged_batches(credential):
         return None
-    if not tx.batches.move_batch("submit", batch):
+    if not tx.batches.move_batch(BatchMove.SUBMIT, batch):
         return None
     tx.batches.submit_batch(batch, nonce, credential, now)
     return tx.batches.get_batch(batch)
@@ -45,7 +46,7 @@ def record_intent(
 def is_current_submission(tx: Transaction, batch: Batch) -> bool:
     """Whether nobody else took over the submission that this was."""
     found = tx.batches.get_batch(batch.id)
-    return found is not None and found.nonce == batch.nonce and found.state == "submitting"
+    return found is not None and found.nonce == batch.nonce and found.state == BatchState.SUBMITTING
 
 
 def next_part(
@@ -101,7 +102,7 @@ def confirm_created(
     if (
         found is None
         or found.nonce != batch.nonce
-        or not tx.batches.move_batch("confirm", batch.id)
+        or not tx.batches.move_batch(BatchMove.CONFIRM, batch.id)
     ):
         return False
     tx.batches.name_batch(batch.id, ref, next_at, now)
@@ -136,7 +137,11 @@ def return_to_draft(
 ) -> bool:
     """The provider does not have it: it is a draft again, and waits a while."""
     found = tx.batches.get_batch(batch.id)
-    if found is None or found.nonce != batch.nonce or not tx.batches.move_batch("refuse", batch.id):
+    if (
+        found is None
+        or found.nonce != batch.nonce
+        or not tx.batches.move_batch(BatchMove.REFUSE, batch.id)
+    ):
         return False
     wait = timedelta(seconds=backoff_seconds(found.failures, retry_after))
     tx.batches.delay_batch(batch.id, now + wait, problem, failed=True)
@@ -147,7 +152,11 @@ def return_to_draft(
 def mark_unknown(tx: Transaction, batch: Batch, problem: str, now: datetime) -> bool:
     """Nobody knows whether the provider has it: nothing is sent until that is known."""
     found = tx.batches.get_batch(batch.id)
-    if found is None or found.nonce != batch.nonce or not tx.batches.move_batch("lose", batch.id):
+    if (
+        found is None
+        or found.nonce != batch.nonce
+        or not tx.batches.move_batch(BatchMove.LOSE, batch.id)
+    ):
         return False
     tx.batches.delay_batch(batch.id, now, problem, failed=False)
     tx.events.add_event(batch.run_id, "batch_unknown", f"batch {batch.id}: {problem}", now)
@@ -158,7 +167,7 @@ def recover_submission(tx: Transaction, batch: Batch, now: datetime) -> None:
     """Whoever submitted it is gone: before the create nothing was sent, after it perhaps."""
     gone = "the worker that submitted it is gone"
     if batch.creating_at is None:
-        if tx.batches.move_batch("refuse", batch.id):
+        if tx.batches.move_batch(BatchMove.REFUSE, batch.id):
             tx.batches.delay_batch(batch.id, now, gone, failed=False)
     else:
         mark_unknown(tx, batch, gone, now)
@@ -167,7 +176,11 @@ def recover_submission(tx: Transaction, batch: Batch, now: datetime) -> None:
 def mark_absent(tx: Transaction, batch: Batch, now: datetime) -> bool:
     """It is certain that the provider does not have it: it is a draft again."""
     found = tx.batches.get_batch(batch.id)
-    if found is None or found.nonce != batch.nonce or not tx.batches.move_batch("absent", batch.id):
+    if (
+        found is None
+        or found.nonce != batch.nonce
+        or not tx.batches.move_batch(BatchMove.ABSENT, batch.id)
+    ):
         return False
     tx.batches.delay_batch(batch.id, now, "", failed=False)
     tx.batches.mark_batch_absent(batch.id, now)
@@ -179,12 +192,12 @@ def mark_absent(tx: Transaction, batch: Batch, now: datetime) -> bool:
 def _abandon_if_run_ended(tx: Transaction, draft: Batch, now: datetime) -> None:
     """A draft of a run that has ended is nobody's: its calls are not sent any more."""
     run = tx.runs.get_run(draft.run_id)
-    if run is None or run.state == "running":
+    if run is None or run.state == RunState.RUNNING:
         return
     while rows := tx.batches.open_attempts_of_batch(draft.id, CHUNK):
         gone = refuse_uncharged(tx, rows, "the run ended before it was sent", now)
-        drop_requests(tx, [row.request_id for row in gone], ["out"])
-    tx.batches.move_batch("abandon", draft.id, ["draft"])
+        drop_requests(tx, [row.request_id for row in gone], [RequestState.OUT])
+    tx.batches.move_batch(BatchMove.ABANDON, draft.id, [BatchState.DRAFT])
 
 
 def abandon_batch(tx: Transaction, batch: Batch, now: datetime) -> bool:
@@ -192,7 +205,7 @@ def abandon_batch(tx: Transaction, batch: Batch, now: datetime) -> bool:
     why = "the provider has the batch no more"
     while rows := tx.batches.open_attempts_of_batch(batch.id, CHUNK):
         write_off_attempts(tx, rows, why, now)
-    if not tx.batches.move_batch("abandon", batch.id, ["open", "ended"]):
+    if not tx.batches.move_batch(BatchMove.ABANDON, batch.id, [BatchState.OPEN, BatchState.ENDED]):
         return False
     tx.events.add_event(batch.run_id, "batch_abandoned", f"batch {batch.id}: {why}", now)
     return True

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from quire.domain.accounts import Account, Need, Rates
 from quire.domain.ids import AttemptId, RequestId, WorkerId
 from quire.domain.requests import Answer, AttemptGroup, Call, CallFailure, NewAttempt, QueuedRequest
+from quire.domain.states import RequestState, TaskMove, TaskState
 from quire.ledger.ledger import Transaction
 from quire.ledger.stored_values import to_micros
 from quire.ledger.tables.tasks import TaskNote
@@ -149,7 +150,7 @@ def drop_unsendable(
 ) -> None:
     """Give back what cannot go; what was in vain too often is split, and given up when alone."""
     drop_requests(
-        tx, [queued_request.id for queued_request in requests], ["out"]
+        tx, [queued_request.id for queued_request in requests], [RequestState.OUT]
     )  # as the claim has just left them
     exhausted = {
         queued_request.id: queued_request
@@ -167,7 +168,7 @@ def drop_unsendable(
             [TaskNote(member.task_id, tries=member.tries, pack_cap=cap, error=error)]
         )
         if request.tasks == 1:
-            tx.tasks.move_tasks("give_up", [member.task_id], ["ready"])
+            tx.tasks.move_tasks(TaskMove.GIVE_UP, [member.task_id], [TaskState.READY])
 
 
 def _common_fields(context: LaneContext, sender: Sender, now: datetime) -> AttemptGroup:

@@ -10,6 +10,7 @@ from quire.domain.models import Usage
 from quire.domain.pricing import price_call
 from quire.domain.requests import Membership, NewRequest, OutputSample, RequestGroup, RequestKind
 from quire.domain.runs import BATCH, HoldKind
+from quire.domain.states import StageState, TaskMove, TaskState
 from quire.domain.tasks import ReadyTask
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.admit import NO_LIMIT
@@ -99,7 +100,7 @@ def may_pack(tx: Transaction, contexts: Contexts, context: LaneContext, now: dat
         if run_stage.id == context.stage_id
     )
     limit = wishes.task_limit
-    if stage.state == "expanding" and (limit is None or stage.expanded < limit):
+    if stage.state == StageState.EXPANDING and (limit is None or stage.expanded < limit):
         return True
     room = _early_room(tx, contexts, context, now)
     if context.stage.critic and _may_propose(tx, context):
@@ -110,7 +111,7 @@ def may_pack(tx: Transaction, contexts: Contexts, context: LaneContext, now: dat
 def _may_propose(tx: Transaction, context: LaneContext) -> bool:
     """Whether answers that a critic must see are still to come: a fuller batch costs less."""
     counts = tx.tallies.tallies_of_stage(context.spec.stage_ids[context.stage.of])
-    return any(counts.get(state, 0) for state in ("ready", "packed"))
+    return any(counts.get(state, 0) for state in (TaskState.READY, TaskState.PACKED))
 
 
 def _early_room(tx: Transaction, contexts: Contexts, context: LaneContext, now: datetime) -> int:
@@ -119,10 +120,15 @@ def _early_room(tx: Transaction, contexts: Contexts, context: LaneContext, now: 
     if run in contexts.early_checked_runs:
         return NO_LIMIT
     counts = tx.tallies.tallies_of_stage(context.stage_id)
-    failed = counts.get("failed", 0)
-    ended = failed + counts.get("done", 0)
+    failed = counts.get(TaskState.FAILED, 0)
+    ended = failed + counts.get(TaskState.DONE, 0)
     if ended < EARLY_TASKS:
-        return EARLY_TASKS - counts.get("packed", 0) - counts.get("proposed", 0) - ended
+        return (
+            EARLY_TASKS
+            - counts.get(TaskState.PACKED, 0)
+            - counts.get(TaskState.PROPOSED, 0)
+            - ended
+        )
     if not tx.runs.mark_early_judged(run, now):
         contexts.early_checked_runs.add(run)  # it is committed: no need to look again
     elif failed * 100 > ended * EARLY_FAILED_PERCENT:
@@ -210,7 +216,7 @@ def _queue(
         used = gathered.used
         carried = [(request, task) for request, _, task, *_ in members if task in used]
         tx.subjects.note_used_results([(request, task, used[task]) for request, task in carried])
-    tx.tasks.move_task_group("pack", context.stage_id, tasks, "ready")
+    tx.tasks.move_task_group(TaskMove.PACK, context.stage_id, tasks, TaskState.READY)
     tx.tallies.add_tallies(context.stage_id, {"packs": len(requests), "packed_tasks": len(tasks)})
 
 

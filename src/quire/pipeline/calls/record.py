@@ -13,6 +13,15 @@ from quire.domain.errors import ProviderError
 from quire.domain.ids import AttemptId, RequestId, RunId, StageId, WorkerId
 from quire.domain.requests import Answer, AttemptRow, CallFailure, Reply
 from quire.domain.runs import HoldKind
+from quire.domain.states import (
+    AttemptMove,
+    AttemptState,
+    CredentialState,
+    RequestMove,
+    RequestState,
+    TaskMove,
+    TaskState,
+)
 from quire.domain.tasks import Member
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.attempts import AttemptEnd, UndecodedResponse
@@ -33,27 +42,31 @@ from quire.plan.retrying import (
 
 
 def drop_requests(
-    tx: Transaction, requests: Sequence[RequestId], sources: Sequence[str] = ("queued",)
+    tx: Transaction,
+    requests: Sequence[RequestId],
+    sources: Sequence[RequestState] = (RequestState.QUEUED,),
 ) -> int:
     """Drop requests and give their tasks back; returns how many were dropped."""
     if not requests:
         return 0
-    dropped = tx.requests.move_requests("drop", requests, sources)
+    dropped = tx.requests.move_requests(RequestMove.DROP, requests, sources)
     return_tasks(tx, tx.requests.take_members(dropped), dropped)
     return len(dropped)
 
 
 def return_tasks(tx: Transaction, members: Sequence[Member], requests: Sequence[RequestId]) -> None:
     """Packed tasks are ready again, unless another live request carries the same version."""
-    packed = [member.task_id for member in members if member.state == "packed" and member.current]
+    packed = [
+        member.task_id for member in members if member.state == TaskState.PACKED and member.current
+    ]
     if packed:
         elsewhere = tx.requests.tasks_carried_elsewhere(packed, requests)
-        tx.tasks.move_tasks("return", [task for task in packed if task not in elsewhere])
+        tx.tasks.move_tasks(TaskMove.RETURN, [task for task in packed if task not in elsewhere])
 
 
 PRESUMED_STATES = (
-    "unknown",
-    "written_off",
+    AttemptState.UNKNOWN,
+    AttemptState.WRITTEN_OFF,
 )  # attempts whose cost was counted, although nobody knew it
 
 
@@ -64,7 +77,9 @@ def record_answers(tx: Transaction, answers: Sequence[Answer], now: datetime) ->
     stored: Sequence[Answer] = answers
     late: list[AttemptId] = []
     if not tx.attempts.answer_open_attempts(answers, now):
-        moved = tx.attempts.move_attempts("answer", [answer.attempt_id for answer in answers])
+        moved = tx.attempts.move_attempts(
+            AttemptMove.ANSWER, [answer.attempt_id for answer in answers]
+        )
         stored = [answer for answer in answers if answer.attempt_id in moved]
         stored = _without_purged(tx, stored)
         late = [attempt for attempt, source in moved.items() if source in PRESUMED_STATES]
@@ -169,7 +184,7 @@ def requeue_uncharged(
 ) -> int:
     """Calls that were definitely not carried out, many at once: free, and queued again."""
     gone = refuse_uncharged(tx, rows, why, now)
-    tx.requests.move_requests("release", [row.request_id for row in gone])
+    tx.requests.move_requests(RequestMove.RELEASE, [row.request_id for row in gone])
     _drop_late(tx, gone)
     if delay:
         until = now + timedelta(seconds=delay)
@@ -181,7 +196,9 @@ def refuse_uncharged(
     tx: Transaction, rows: Sequence[AttemptRow], why: str, now: datetime
 ) -> list[AttemptRow]:
     """Calls that were definitely not carried out, many at once: free; returns which they were."""
-    moved = tx.attempts.move_attempts("refuse", [row.id for row in rows], ["open"])
+    moved = tx.attempts.move_attempts(
+        AttemptMove.REFUSE, [row.id for row in rows], [AttemptState.OPEN]
+    )
     gone = [row for row in rows if row.id in moved]
     tx.attempts.end_attempts([AttemptEnd(row.id, why, 0, "free") for row in gone], now)
     return gone
@@ -199,7 +216,7 @@ def write_off_attempts(
     """Calls that may have been carried out, and whose answers will not come: presumed and over."""
     lose_attempts(tx, rows, why, now)
     _drop_late(tx, rows)
-    gone = tx.attempts.move_attempts("write_off", [row.id for row in rows])
+    gone = tx.attempts.move_attempts(AttemptMove.WRITE_OFF, [row.id for row in rows])
     reserved = {row.id: row.reserved for row in rows}
     tx.attempts.end_attempts(
         [AttemptEnd(attempt_id, why, reserved[attempt_id], "presumed") for attempt_id in gone], now
@@ -208,11 +225,11 @@ def write_off_attempts(
 
 def _refuse_attempt(tx: Transaction, row: AttemptRow, error: str, now: datetime) -> bool:
     """End an attempt that was definitely not carried out; false if it was given up before."""
-    moved = tx.attempts.move_attempts("refuse", [row.id])
+    moved = tx.attempts.move_attempts(AttemptMove.REFUSE, [row.id])
     if not moved:
         return False
     tx.attempts.end_attempts([AttemptEnd(row.id, error, 0, "free")], now)
-    if moved[row.id] == "open":
+    if moved[row.id] == AttemptState.OPEN:
         return True
     tx.tallies.add_tallies(
         row.stage_id, {"presumed": -row.reserved}
@@ -235,7 +252,7 @@ def _apply_remedy(
                 tx.requests.delay_lane(row.lane_id, now + timedelta(seconds=delay))
         case Split() | Refuse() if tx.batches.late_requests([row.request_id]):
             tx.requests.move_requests(
-                "close", [row.request_id]
+                RequestMove.CLOSE, [row.request_id]
             )  # overtaken: its tasks are others' by now
         case Split(pack_cap=cap):
             _split_pack(tx, row, cap, str(failure.error))
@@ -263,7 +280,13 @@ def mark_key_or_hold(
     if account.id is None or not (error.bad_key or error.spent):
         detail = f"{_advice(error, account)}; then `quire resume {run}`"
         hold_run(tx, run, kind, detail, now)
-    elif mark(tx, account, "invalid" if error.bad_key else "spent", str(error), now):
+    elif mark(
+        tx,
+        account,
+        CredentialState.INVALID if error.bad_key else CredentialState.SPENT,
+        str(error),
+        now,
+    ):
         tx.events.add_event(run, "key_refused", f"{account.credential}: {error}", now)
 
 
@@ -283,10 +306,10 @@ def hold_run(tx: Transaction, run: RunId, kind: HoldKind, detail: str, now: date
 
 def lose_attempts(tx: Transaction, rows: Sequence[AttemptRow], error: str, now: datetime) -> int:
     """Nobody knows what became of these calls: presume their cost, let the requests go again."""
-    lost = tx.attempts.move_attempts("lose", [row.id for row in rows])
+    lost = tx.attempts.move_attempts(AttemptMove.LOSE, [row.id for row in rows])
     gone = [row for row in rows if row.id in lost]
     tx.attempts.end_attempts([AttemptEnd(row.id, error, None, None) for row in gone], now)
-    tx.requests.move_requests("release", [row.request_id for row in gone])
+    tx.requests.move_requests(RequestMove.RELEASE, [row.request_id for row in gone])
     tx.requests.count_losses([row.request_id for row in gone])
     for row in gone:
         tx.tallies.add_tallies(row.stage_id, {"presumed": row.reserved})
@@ -294,12 +317,12 @@ def lose_attempts(tx: Transaction, rows: Sequence[AttemptRow], error: str, now: 
 
 
 def _requeue(tx: Transaction, row: AttemptRow, delay: float, now: datetime) -> None:
-    tx.requests.move_requests("release", [row.request_id])
+    tx.requests.move_requests(RequestMove.RELEASE, [row.request_id])
     tx.requests.delay_requests([(row.request_id, now + timedelta(seconds=delay))])
 
 
 def _split_pack(tx: Transaction, row: AttemptRow, cap: int, error: str) -> None:
-    tx.requests.move_requests("close", [row.request_id])
+    tx.requests.move_requests(RequestMove.CLOSE, [row.request_id])
     members = tx.requests.take_members([row.request_id])
     tx.tasks.note_tasks(
         [
@@ -313,7 +336,7 @@ def _split_pack(tx: Transaction, row: AttemptRow, cap: int, error: str) -> None:
 
 
 def _retry_or_give_up(tx: Transaction, contexts: Contexts, row: AttemptRow, reason: str) -> None:
-    tx.requests.move_requests("close", [row.request_id])
+    tx.requests.move_requests(RequestMove.CLOSE, [row.request_id])
     policy = contexts.any_of_stage(tx, row.run_id, row.stage_id).policy
     members = [member for member in tx.requests.take_members([row.request_id]) if member.current]
     for member in members:
@@ -324,7 +347,7 @@ def _retry_or_give_up(tx: Transaction, contexts: Contexts, row: AttemptRow, reas
                 return_tasks(tx, [member], [row.request_id])
             case GiveUp(tries=tries, error=error):
                 tx.tasks.note_tasks([TaskNote(member.task_id, tries, member.pack_cap, error=error)])
-                tx.tasks.move_tasks("give_up", [member.task_id], ["packed"])
+                tx.tasks.move_tasks(TaskMove.GIVE_UP, [member.task_id], [TaskState.PACKED])
             case never:
                 assert_never(never)
 
@@ -354,7 +377,7 @@ def reclaim_expired_leases(
         tx.workers.end_workers(gone, now)
         tx.notify()
     expired = dict(tx.attempts.unknown_attempts(now - LOST_CALL_GRACE, WRITE_OFF_CHUNK))
-    written_off = tx.attempts.move_attempts("write_off", list(expired))
+    written_off = tx.attempts.move_attempts(AttemptMove.WRITE_OFF, list(expired))
     error = "written off: no answer came"
     endings = [
         AttemptEnd(attempt_id, error, expired[attempt_id], "presumed") for attempt_id in written_off

@@ -14,7 +14,7 @@ from quire.domain.groupings import Driver
 from quire.domain.ids import DocumentId, RequestId, ResultId, TaskId
 from quire.domain.recipes import Stage
 from quire.domain.requests import RequestKind
-from quire.domain.states import TASK_OPEN, TASK_OWED
+from quire.domain.states import TASK_OPEN, TASK_OWED, TaskMove, TaskState
 from quire.domain.tasks import InputRow, MemberRow, ReadyTask, SubjectRow
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.tasks import TaskNote
@@ -267,17 +267,17 @@ def gather_ready(tx: Transaction, context: LaneContext, limit: int) -> GatheredT
     ready = tx.subjects.ready_parts(context.stage_id, context.model_no, limit)
     orphans = _orphan_critics(tx, context, ready)
     if orphans:  # nobody waits for their word: what they judge made way
-        tx.tasks.move_tasks("cancel", sorted(orphans), ["ready"])
+        tx.tasks.move_tasks(TaskMove.CANCEL, sorted(orphans), [TaskState.READY])
         ready = [task for task in ready if task not in orphans]
     unfounded = _unfounded_tasks(tx, context, ready)
     if unfounded:  # an input made way while the task was made
-        tx.tasks.move_tasks("reset", sorted(unfounded), ["ready"])
+        tx.tasks.move_tasks(TaskMove.RESET, sorted(unfounded), [TaskState.READY])
         ready = [task for task in ready if task not in unfounded]
     done = render(tx, spec, stage_prompt, ready)
     if done.failed:
         notes = [TaskNote(task, error=why) for task, why in done.failed.items()]
         tx.tasks.note_tasks(notes)
-        tx.tasks.move_tasks("give_up", list(done.failed), ["ready"])
+        tx.tasks.move_tasks(TaskMove.GIVE_UP, list(done.failed), [TaskState.READY])
     tasks = [_ready_task(done, task) for task in done.contents]
     used = {task: json.dumps(done.used[task]) for task in done.contents if done.used[task]}
     return GatheredTasks(tasks, used, _complaints(done.rows.values()))
@@ -298,7 +298,7 @@ def _unfounded_tasks(tx: Transaction, context: LaneContext, ready: Sequence[Task
     owed = (
         TASK_OWED
         if context.spec.is_gathering(context.stage)
-        else (*TASK_OPEN, "failed", "cancelled")
+        else (*TASK_OPEN, TaskState.FAILED, TaskState.CANCELLED)
     )
     inputs = tx.subjects.inputs_of_tasks(ready)
     return {task for task, rows in inputs.items() if any(row.state in owed for row in rows)}

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from quire.domain.ids import BatchId, LaneId, RunId, StageId
 from quire.domain.runs import BATCH, DIRECT, Lane
+from quire.domain.states import BatchMove, BatchState, TaskMove, TaskState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.record import requeue_uncharged
 
@@ -45,7 +46,7 @@ def dissolve_draft(tx: Transaction, draft: BatchId, why: str, now: datetime) -> 
     count = 0
     while rows := tx.batches.open_attempts_of_batch(draft, CHUNK):
         count += requeue_uncharged(tx, rows, why, now)
-    tx.batches.move_batch("abandon", draft, ["draft"])
+    tx.batches.move_batch(BatchMove.ABANDON, draft, [BatchState.DRAFT])
     return count
 
 
@@ -81,5 +82,5 @@ def _overtake_batch(tx: Transaction, batch: BatchId) -> int:
     """Owe again what a batch has not answered, beside the batch; returns how many calls."""
     calls = tx.batches.mark_requests_late(batch)
     while calls and (tasks := tx.batches.tasks_in_late_requests(batch, CHUNK)):
-        tx.tasks.move_tasks("return", tasks, ["packed"])
+        tx.tasks.move_tasks(TaskMove.RETURN, tasks, [TaskState.PACKED])
     return calls

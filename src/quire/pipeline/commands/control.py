@@ -9,6 +9,7 @@ from quire.accounts.credentials import clear
 from quire.domain.errors import IllegalMove, LedgerUnavailable, NotFound
 from quire.domain.ids import RunId
 from quire.domain.runs import HoldKind, Run
+from quire.domain.states import RunState
 from quire.ledger.ledger import Ledger, Transaction
 from quire.pipeline.run_spec import RunSpec
 from quire.pipeline.stages.advance import wind_down_run
@@ -25,7 +26,7 @@ def pause(tx: Transaction, run: RunId, now: datetime, command: str | None = None
     if not register_command(tx, run, "pause", now, command):
         return False
     state = tx.runs.must_get_run(run).state
-    if state != "running":
+    if state != RunState.RUNNING:
         raise IllegalMove(f"run {run} is {state}; there is nothing to pause")
     held = tx.holds.add_hold(run, HoldKind.USER, f"paused; `quire resume {run}` goes on", now)
     if held:
@@ -57,9 +58,9 @@ def cancel(tx: Transaction, run: RunId, now: datetime, command: str | None = Non
     if not register_command(tx, run, "cancel", now, command):
         return False
     found = tx.runs.must_get_run(run)
-    if found.state == "finished":
+    if found.state == RunState.FINISHED:
         raise IllegalMove(f"run {run} is finished; there is nothing to cancel")
-    if found.state == "cancelled" or found.cancel_asked_at is not None:
+    if found.state == RunState.CANCELLED or found.cancel_asked_at is not None:
         return False
     tx.runs.ask_cancel_run(run, now)
     tx.events.add_event(run, "cancel_asked", "by hand", now)
@@ -79,7 +80,7 @@ def stop_after(
     if stage is not None and stage not in spec.stage_ids:
         names = ", ".join(spec.stage_ids)
         raise NotFound(f"run {run} has no stage {stage!r}; stages: {names}")
-    if found.state != "running":
+    if found.state != RunState.RUNNING:
         raise IllegalMove(f"run {run} is {found.state}; there is nothing to stop")
     wishes = tx.runs.wishes_of_run(run)
     if wishes is not None and wishes.stop_after == stage:
@@ -117,6 +118,6 @@ def register_command(
 def uncancelled_run(tx: Transaction, run: RunId) -> Run:
     """A run that is not on its way to being cancelled."""
     found = tx.runs.must_get_run(run)
-    if found.cancel_asked_at is not None and found.state == "running":
+    if found.cancel_asked_at is not None and found.state == RunState.RUNNING:
         raise IllegalMove(f"run {run} is being cancelled; try again when it is")
     return found

@@ -12,7 +12,7 @@ from quire.domain.data import canonical_json
 from quire.domain.documents import Block, ParsedDocument
 from quire.domain.errors import Conflict, SourceUnreadable
 from quire.domain.ids import DocumentId, fingerprint
-from quire.domain.states import TASK_OPEN
+from quire.domain.states import TASK_OPEN, RequestState, TaskMove
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.documents import NewBlock
 from quire.pipeline.calls.record import drop_requests
@@ -76,14 +76,14 @@ def purge(tx: Transaction, document: DocumentId, now: datetime) -> PurgeCounts:
     """Erase a document; refused while a call about it is out, for its answer is not here yet."""
     touched = tx.purges.take_scope(document)
     requests = touched.requests
-    out = any(state == "out" for _, state in requests)
+    out = any(state == RequestState.OUT for _, state in requests)
     if out or tx.purges.has_unsettled_answers([request for request, _ in requests]):
         raise Conflict(
             "a call about this document is out; pause or cancel the run, or wait, then purge again"
         )
-    drop_requests(tx, [request for request, state in requests if state == "queued"])
+    drop_requests(tx, [request for request, state in requests if state == RequestState.QUEUED])
     owed = [task for task, state in touched.tasks if state in TASK_OPEN]
-    tx.tasks.move_tasks("cancel", owed)
+    tx.tasks.move_tasks(TaskMove.CANCEL, owed)
     tx.purges.erase_exchanges([request for request, _ in requests], now)
     tx.purges.erase_document(document, now)
     return PurgeCounts(len(requests), len(owed))

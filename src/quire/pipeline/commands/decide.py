@@ -12,7 +12,7 @@ from quire.domain.ids import ResultId, RunId, TaskId
 from quire.domain.recipes import Stage
 from quire.domain.requests import Stop
 from quire.domain.runs import HoldKind
-from quire.domain.states import REVIEW
+from quire.domain.states import REVIEW, ReviewMove, ReviewState, RunState, TaskMove, TaskState
 from quire.domain.tasks import TaskView
 from quire.gates.chain import judge_data, judge_text
 from quire.gates.shape import Shape
@@ -28,7 +28,7 @@ from quire.recipes.policy_layers import policy_from_json
 
 LONGEST_NOTE = 2000  # characters of a note that a task remembers
 LONGEST_WHO = 100
-DECIDABLE = ("done", "proposed", "failed")
+DECIDABLE = (TaskState.DONE, TaskState.PROPOSED, TaskState.FAILED)
 TEXT = "text"
 
 
@@ -53,26 +53,26 @@ def approve(
     tx: Transaction, spec: RunSpec, task: TaskId, request: DecisionRequest
 ) -> DecisionOutcome:
     """Confirm a result: no machine replaces it, and no critic is waited for any more."""
-    found, result = _open_decision(tx, spec, task, "approve", request)
+    found, result = _open_decision(tx, spec, task, ReviewMove.APPROVE, request)
     if result is None:
         return _repeated_decision(spec, found)
-    if not tx.controls.review_result("approve", result):
+    if not tx.controls.review_result(ReviewMove.APPROVE, result):
         raise _overtaken_error(found)
-    return _confirm_result(tx, spec, found, request, "approved")
+    return _confirm_result(tx, spec, found, request, ReviewState.APPROVED)
 
 
 def edit(
     tx: Transaction, spec: RunSpec, task: TaskId, data: Json, request: DecisionRequest
 ) -> DecisionOutcome:
     """Put a person's own data in the place of a result; it must pass the gates of its stage."""
-    found, result = _open_decision(tx, spec, task, "edit", request)
+    found, result = _open_decision(tx, spec, task, ReviewMove.EDIT, request)
     if result is None:
         return _repeated_decision(spec, found)
     text = plain_json(_check_data(spec, found, data))
     if not tx.controls.supersede_results_by_key([result], request.now):
         raise _overtaken_error(found)
     tx.controls.add_edited_result(found, text, request.now)
-    return _confirm_result(tx, spec, found, request, "edited")
+    return _confirm_result(tx, spec, found, request, ReviewState.EDITED)
 
 
 def reject(
@@ -82,27 +82,31 @@ def reject(
     complaint = note.strip()[:LONGEST_NOTE]
     if not complaint:
         raise UsageError("say what is wrong with it: the model is told so when it is asked again")
-    found, result = _open_decision(tx, spec, task, "reject", request)
+    found, result = _open_decision(tx, spec, task, ReviewMove.REJECT, request)
     if result is None:
         return _repeated_decision(spec, found)
     if not (
-        tx.controls.review_result("reject", result)
+        tx.controls.review_result(ReviewMove.REJECT, result)
         and tx.controls.supersede_results_by_key([result], request.now)
     ):
         raise _overtaken_error(found)
     tx.controls.ask_again_rejected(task, complaint)
-    tx.tasks.move_tasks("retry" if found.state == "failed" else "reopen", [task], [found.state])
+    tx.tasks.move_tasks(
+        TaskMove.RETRY if found.state == TaskState.FAILED else TaskMove.REOPEN,
+        [task],
+        [found.state],
+    )
     stale = tx.lineage.mark_stale([task], request.now)
     recipe_stage = spec.stages[found.stage_id]
     reset_dependants(tx, spec, [recipe_stage, *spec.dependants_of(recipe_stage)], request.now)
-    _add_decision_event(tx, spec, found, request, "rejected")
+    _add_decision_event(tx, spec, found, request, ReviewState.REJECTED)
     return DecisionOutcome(spec.run_id, recipe_stage.name, changed=True, stale=stale)
 
 
 def current_data(tx: Transaction, spec: RunSpec, task: TaskId) -> Json:
     """The data of a result that may be edited."""
     found = _must_get_task(tx, task)
-    _check_decidable(tx, spec, found, "edit")
+    _check_decidable(tx, spec, found, ReviewMove.EDIT)
     data: Json = json.loads(found.data or "null")
     return data
 
@@ -113,7 +117,7 @@ def run_of(tx: Transaction, task: TaskId) -> RunId:
 
 
 def _open_decision(
-    tx: Transaction, spec: RunSpec, task: TaskId, move: str, request: DecisionRequest
+    tx: Transaction, spec: RunSpec, task: TaskId, move: ReviewMove, request: DecisionRequest
 ) -> tuple[TaskForDecision, ResultId | None]:
     """The task, and its result that is decided about; None where the same was carried out before.
 
@@ -123,7 +127,7 @@ def _open_decision(
     found = _must_get_task(tx, task)
     if not begun:
         return found, None
-    if uncancelled_run(tx, spec.run_id).state == "cancelled" and move == "reject":
+    if uncancelled_run(tx, spec.run_id).state == RunState.CANCELLED and move == ReviewMove.REJECT:
         raise IllegalMove(
             f"run {spec.run_id} is cancelled, and nothing is asked again in it;"
             f" `quire retry {spec.run_id}` opens it again, then reject"
@@ -144,7 +148,9 @@ def _repeated_decision(spec: RunSpec, found: TaskForDecision) -> DecisionOutcome
     return DecisionOutcome(spec.run_id, spec.stages[found.stage_id].name, changed=False)
 
 
-def _check_decidable(tx: Transaction, spec: RunSpec, found: TaskForDecision, move: str) -> ResultId:
+def _check_decidable(
+    tx: Transaction, spec: RunSpec, found: TaskForDecision, move: ReviewMove
+) -> ResultId:
     """The result that is decided about, if there is one and nobody has decided before."""
     recipe_stage = spec.stages[found.stage_id]
     if recipe_stage.critic:
@@ -175,9 +181,9 @@ def _cancel_critics(tx: Transaction, result: ResultId) -> None:
     critics = tx.controls.critics_of_result(result)
     if critics:
         drop_requests(tx, tx.controls.unsent_requests_of_tasks(critics))
-        tx.tasks.move_tasks("return", critics)
-        tx.tasks.move_tasks("retry", critics, ["failed"])
-        tx.tasks.move_tasks("cancel", critics)
+        tx.tasks.move_tasks(TaskMove.RETURN, critics)
+        tx.tasks.move_tasks(TaskMove.RETRY, critics, [TaskState.FAILED])
+        tx.tasks.move_tasks(TaskMove.CANCEL, critics)
 
 
 def _confirm_result(
@@ -185,12 +191,12 @@ def _confirm_result(
 ) -> DecisionOutcome:
     """What a person confirmed is done: whoever waited for it goes on, or is marked."""
     recipe_stage, stale = spec.stages[found.stage_id], 0
-    tx.tasks.move_tasks("accept", [found.id], ["proposed", "failed"])
+    tx.tasks.move_tasks(TaskMove.ACCEPT, [found.id], [TaskState.PROPOSED, TaskState.FAILED])
     tx.controls.clear_task_error(found.id)
     if spec.dependants_of(recipe_stage):
         release(tx, spec, [found.id], request.now)
         stale = tx.lineage.mark_stale([found.id], request.now)
-    if found.state == "failed":
+    if found.state == TaskState.FAILED:
         _lift_failures_hold(tx, spec, request.now)
     _add_decision_event(tx, spec, found, request, event)
     return DecisionOutcome(spec.run_id, recipe_stage.name, changed=True, stale=stale)
@@ -328,7 +334,7 @@ def _check_waivable(tx: Transaction, run: RunId, views: Sequence[TaskView]) -> N
             " only an exact run waits for a waiver"
         )
     for view in views:
-        if view.state != "failed":
+        if view.state != TaskState.FAILED:
             raise IllegalMove(
                 f"task {view.id} is {view.state}, and only a failed one can be waived;"
                 f" `quire failures {run}` shows those"

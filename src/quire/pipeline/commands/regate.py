@@ -12,6 +12,7 @@ from quire.domain.errors import IllegalMove
 from quire.domain.gates import Judgement, Verdict
 from quire.domain.ids import AttemptId, RequestId, RunId, StageId, TaskId
 from quire.domain.requests import AnsweredAttempt
+from quire.domain.states import ReviewState, RunMove, RunState, TaskMove, TaskState
 from quire.domain.tasks import Member
 from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.controls import AnsweredTask
@@ -62,7 +63,7 @@ class GateChange(NamedTuple):
 
 def is_confirmed(task: AnsweredTask) -> bool:
     """Whether a person has said that its result is right."""
-    return task.review_state in ("approved", "edited")
+    return task.review_state in (ReviewState.APPROVED, ReviewState.EDITED)
 
 
 def rejudge(
@@ -123,8 +124,10 @@ def _members_of(
     found: dict[RequestId, list[Member]] = defaultdict(list)
     for row in tx.subjects.members_of_requests(requests) if requests else []:
         request = RequestId(row.request_id)
-        placeholder = (context.stage_id, "", 0, 0, 0, 0)  # gates do not look at how tasks stand
-        found[request].append(Member(request, 0, row.wire_id, 0, row.task_id, *placeholder))
+        standing = (TaskState.DONE, 0, 0, 0, 0)  # gates do not look at it
+        found[request].append(
+            Member(request, 0, row.wire_id, 0, row.task_id, context.stage_id, *standing)
+        )
     return found
 
 
@@ -172,7 +175,7 @@ def revise(
         withdraw_unsent(tx, spec, below, now)
         reset_dependants(tx, spec, below, now)
     if (accepted and len(spec.stages) > 1) or spec.policy.policy.completion_mode == EXACT:
-        tx.runs.move_run("reopen", spec.run_id, now)  # what was blocked may go, or it is held
+        tx.runs.move_run(RunMove.REOPEN, spec.run_id, now)  # what was blocked may go, or it is held
     return stale
 
 
@@ -201,7 +204,11 @@ def _accept_changes(
     )
     tasks = [change.task.id for change, _ in accepted]
     move = acceptance_move(spec, stage)
-    tx.tasks.move_tasks(move, tasks, ["failed", "done"] if move == "propose" else ["failed"])
+    tx.tasks.move_tasks(
+        move,
+        tasks,
+        [TaskState.FAILED, TaskState.DONE] if move == TaskMove.PROPOSE else [TaskState.FAILED],
+    )
     if context.reads_results:
         record_inputs_used(
             tx, [(answer.request_id, change.task.id) for change, answer in accepted], now
@@ -220,7 +227,7 @@ def _refuse_changes(tx: Transaction, context: LaneContext, refused: Sequence[Gat
     tx.tasks.note_tasks(
         [TaskNote(task, tries=tries[task], error=f"regate: {reasons[task]}") for task in tasks]
     )
-    tx.tasks.move_tasks("give_up", tasks, ["done", "proposed"])
+    tx.tasks.move_tasks(TaskMove.GIVE_UP, tasks, [TaskState.DONE, TaskState.PROPOSED])
     _fail_judged(tx, context, tasks)
 
 
@@ -228,7 +235,7 @@ def _fail_judged(tx: Transaction, context: LaneContext, critics: Sequence[TaskId
     """Whoever a critic has judged that has no word any more fails with it."""
     recipe_stage = context.spec.stages[context.stage_id]
     if recipe_stage.critic:
-        tx.tasks.move_tasks("propose", tx.controls.judged_targets(critics), ["done"])
+        tx.tasks.move_tasks(TaskMove.PROPOSE, tx.controls.judged_targets(critics), [TaskState.DONE])
         give_up_uncriticised(tx, context.spec, recipe_stage)
 
 
@@ -294,7 +301,7 @@ def regate(
 
 
 def _check_not_cancelled(tx: Transaction, asked: RegateRequest) -> None:
-    if uncancelled_run(tx, asked.run_id).state == "cancelled":
+    if uncancelled_run(tx, asked.run_id).state == RunState.CANCELLED:
         raise IllegalMove(
             f"run {asked.run_id} is cancelled; `quire retry {asked.run_id}` opens it again"
         )

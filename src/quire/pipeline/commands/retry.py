@@ -7,7 +7,7 @@ from quire.domain.errors import IllegalMove, NotFound
 from quire.domain.ids import RunId, StageId
 from quire.domain.recipes import Stage
 from quire.domain.runs import HoldKind
-from quire.domain.states import TASK_OWED
+from quire.domain.states import TASK_OWED, RequestState, RunMove, RunState, TaskMove, TaskState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.record import drop_requests
 from quire.pipeline.calls.route import dissolve_draft
@@ -57,9 +57,9 @@ def renew_stage(
 
 def cancel_orphan_critics(tx: Transaction, critic: StageId) -> None:
     """Nobody waits for critics of results that made way: those who have not answered never do."""
-    tx.controls.move_orphaned_critics("return", critic)
-    tx.controls.move_orphaned_critics("retry", critic, ["failed"])
-    tx.controls.move_orphaned_critics("cancel", critic)
+    tx.controls.move_orphaned_critics(TaskMove.RETURN, critic)
+    tx.controls.move_orphaned_critics(TaskMove.RETRY, critic, [TaskState.FAILED])
+    tx.controls.move_orphaned_critics(TaskMove.CANCEL, critic)
 
 
 def renew_critics(tx: Transaction, spec: RunSpec, critic: Stage, now: datetime) -> int:
@@ -68,10 +68,10 @@ def renew_critics(tx: Transaction, spec: RunSpec, critic: Stage, now: datetime) 
     renewed = tx.controls.renew_critic_tasks(stage, now)
     if not renewed:
         return 0
-    tx.controls.move_critics("reopen", stage)
-    tx.controls.move_critics("return", stage)
-    tx.controls.move_critics("retry", stage)
-    tx.controls.propose_judged_tasks(above, stage, ["done", "failed"])
+    tx.controls.move_critics(TaskMove.REOPEN, stage)
+    tx.controls.move_critics(TaskMove.RETURN, stage)
+    tx.controls.move_critics(TaskMove.RETRY, stage)
+    tx.controls.propose_judged_tasks(above, stage, [TaskState.DONE, TaskState.FAILED])
     return renewed
 
 
@@ -108,9 +108,9 @@ def retry(
     run = spec.run_id
     if not register_command(tx, run, "retry", now, command):
         return 0
-    cancelled = uncancelled_run(tx, run).state == "cancelled"
+    cancelled = uncancelled_run(tx, run).state == RunState.CANCELLED
     names = set(spec.stage_ids) if stage is None else {find_stage(spec, stage).name}
-    sources = ["failed", "cancelled"] if cancelled else ["failed"]
+    sources = [TaskState.FAILED, *([TaskState.CANCELLED] if cancelled else [])]
     granted = _drop_unreadable(tx, run)
     granted += _retry_critics(tx, spec, names, sources)
     for recipe_stage in spec.recipe.stages:
@@ -118,14 +118,16 @@ def retry(
             granted += _retry_stage(tx, spec, recipe_stage, sources, now)
     if cancelled:
         tx.runs.ask_cancel_run(run, None)
-        tx.runs.move_run("reopen", run, now)
+        tx.runs.move_run(RunMove.REOPEN, run, now)
     if granted or cancelled:
         reset_dependants(tx, spec, spec.recipe.stages, now)
         tx.events.add_event(run, "retried", f"{granted} tasks go again", now)
     return granted
 
 
-def _retry_critics(tx: Transaction, spec: RunSpec, names: set[str], sources: Sequence[str]) -> int:
+def _retry_critics(
+    tx: Transaction, spec: RunSpec, names: set[str], sources: Sequence[TaskState]
+) -> int:
     """Answers that lack only their critic's word wait for it again."""
     granted = 0
     for recipe_stage in spec.recipe.stages:
@@ -136,13 +138,13 @@ def _retry_critics(tx: Transaction, spec: RunSpec, names: set[str], sources: Seq
 
 
 def _retry_stage(
-    tx: Transaction, spec: RunSpec, recipe_stage: Stage, sources: Sequence[str], now: datetime
+    tx: Transaction, spec: RunSpec, recipe_stage: Stage, sources: Sequence[TaskState], now: datetime
 ) -> int:
     stage = spec.stage_ids[recipe_stage.name]
     if spec.critics_of(recipe_stage):  # an answer that was objected to makes way for another
         for source in sources:
             tx.controls.renew_objected_answers(stage, source, now)
-    return tx.tasks.move_tasks_of_stage("retry", stage, sources)
+    return tx.tasks.move_tasks_of_stage(TaskMove.RETRY, stage, sources)
 
 
 def retry_stale(
@@ -157,7 +159,7 @@ def retry_stale(
     run = spec.run_id
     if not register_command(tx, run, "retry", now, command):
         return 0
-    if uncancelled_run(tx, run).state == "cancelled":
+    if uncancelled_run(tx, run).state == RunState.CANCELLED:
         raise IllegalMove(f"run {run} is cancelled; `quire retry {run}` opens it again")
     stages = spec.recipe.stages if stage is None else (find_stage(spec, stage),)
     withdraw_unsent(
@@ -179,7 +181,7 @@ def _drop_unreadable(tx: Transaction, run: RunId) -> int:
     """Ask again, and pay again, where an answer is here that nobody can read."""
     unreadable = tx.requests.unreadable_requests_of_run(run)
     tasks = len(tx.requests.take_members(unreadable)) if unreadable else 0
-    drop_requests(tx, unreadable, ["out"])
+    drop_requests(tx, unreadable, [RequestState.OUT])
     tx.holds.lift_holds(run, [HoldKind.UNDECODABLE])
     return tasks
 
@@ -195,7 +197,7 @@ def rerun(
     if not register_command(tx, run, "rerun", now, command):
         return 0
     first = find_stage(spec, from_stage)
-    if uncancelled_run(tx, run).state == "cancelled":
+    if uncancelled_run(tx, run).state == RunState.CANCELLED:
         raise IllegalMove(f"run {run} is cancelled; `quire retry {run}` opens it again, then rerun")
     stages = downstream_stages(spec, first)
     names = {stage.name for stage in stages}

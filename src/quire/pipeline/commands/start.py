@@ -12,6 +12,7 @@ from quire.domain.models import ModelFacts
 from quire.domain.policy import SourcedPolicy
 from quire.domain.recipes import Recipe, Stage
 from quire.domain.runs import BATCH, DIRECT, HoldKind
+from quire.domain.states import StageMove
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.route import set_route
 from quire.pipeline.run_spec import StagePrompt, possible_models
@@ -108,7 +109,7 @@ def _add_stage(tx: Transaction, run: RunId, order: RunOrder, stage: Stage) -> No
     for model in possible_models(order.recipe, stage, order.facts.name):
         tx.requests.add_lane(run, stage_id, model)
     if stage.critic or not stage.upstream:
-        tx.runs.move_stage("expand", stage_id)
+        tx.runs.move_stage(StageMove.EXPAND, stage_id)
 
 
 def _order_text(order: RunOrder) -> str:

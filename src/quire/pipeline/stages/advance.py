@@ -6,7 +6,15 @@ from typing import NamedTuple
 from quire.domain.errors import PluginFailed
 from quire.domain.ids import RunId, StageId
 from quire.domain.runs import RunStage, Wishes
-from quire.domain.states import TASK_OWED
+from quire.domain.states import (
+    TASK_OWED,
+    RequestState,
+    RunMove,
+    StageMove,
+    StageState,
+    TaskMove,
+    TaskState,
+)
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.plugin_holds import (
     check_plugins,
@@ -75,7 +83,9 @@ def _advance_stages(tx: Transaction, contexts: Contexts, wishes: Wishes, now: da
     if len(spec.stages) > 1:
         _sweep_stages(tx, contexts.sweep_memo, spec, wishes, now)
     stages = tx.runs.stages_of_run(wishes.run_id)
-    return sum(expand(tx, contexts, stage) for stage in stages if stage.state == "expanding")
+    return sum(
+        expand(tx, contexts, stage) for stage in stages if stage.state == StageState.EXPANDING
+    )
 
 
 def _sweep_stages(
@@ -88,11 +98,13 @@ def _sweep_stages(
     held = stopped or any([hold_if_failed(tx, spec, run_stage, now) for run_stage in stages])
     for stage in stages:
         recipe_stage = spec.stages[stage.id]
-        if stage.state == "waiting" and not held:
+        if stage.state == StageState.WAITING and not held:
             begin(tx, spec, stage, stages_by_name, wishes, now)
         if recipe_stage.critic:
             sweep_critics(tx, memo, spec, recipe_stage, now)
-        if stage.state in ("expanding", "open") and has_settled_inputs(tx, spec, stage):
+        if stage.state in (StageState.EXPANDING, StageState.OPEN) and has_settled_inputs(
+            tx, spec, stage
+        ):
             sweep(tx, memo, spec, stage, now)
 
 
@@ -103,26 +115,26 @@ def _close_stages(tx: Transaction, memo: SweepMemo, spec: RunSpec, now: datetime
     for stage in tx.runs.stages_of_run(run):
         if _may_call_critic(spec, stage, states):
             continue
-        if stage.state == "open" and not _has_owed_tasks(tx, stage):
+        if stage.state == StageState.OPEN and not _has_owed_tasks(tx, stage):
             tx.runs.lock_run(
                 run
             )  # a retry may be under way: look again when nobody else can reopen it
             if not _has_owed_tasks(tx, stage):
-                tx.runs.move_stage("close", stage.id)
+                tx.runs.move_stage(StageMove.CLOSE, stage.id)
     stages = tx.runs.stages_of_run(run)
-    if any(stage.state != "closed" for stage in stages) or _reopen_unblocked(
+    if any(stage.state != StageState.CLOSED for stage in stages) or _reopen_unblocked(
         tx, memo, spec, stages, now
     ):
         return False
     if any([hold_if_failed(tx, spec, stage, now) for stage in stages]):
         return False
-    return _end_run(tx, run, "finish", now)
+    return _end_run(tx, run, RunMove.FINISH, now)
 
 
-def _may_call_critic(spec: RunSpec, stage: RunStage, states: dict[str, str]) -> bool:
+def _may_call_critic(spec: RunSpec, stage: RunStage, states: dict[str, StageState]) -> bool:
     """Whether a critic may still be asked: there is more to come of what it judges."""
     recipe_stage = spec.stages[stage.id]
-    return bool(recipe_stage.critic) and states[recipe_stage.of] != "closed"
+    return bool(recipe_stage.critic) and states[recipe_stage.of] != StageState.CLOSED
 
 
 def _reopen_unblocked(
@@ -143,7 +155,7 @@ def wind_down_run(tx: Transaction, run: RunId, now: datetime, *, unfit: bool = F
     Of an unfit run nobody here can judge the answers: they stay, and are not waited for.
     """
     drop_requests(
-        tx, tx.requests.unreadable_requests_of_run(run, unfit=unfit), ["out"]
+        tx, tx.requests.unreadable_requests_of_run(run, unfit=unfit), [RequestState.OUT]
     )  # answered, but nobody knows what
     tx.batches.ask_cancel_batches_of_run(run, now)
     for draft in tx.batches.drafts_of_run(run):
@@ -154,13 +166,13 @@ def wind_down_run(tx: Transaction, run: RunId, now: datetime, *, unfit: bool = F
         tx.runs.lock_stage(stage.id) for stage in tx.runs.stages_of_run(run)
     ]  # nobody expands now
     for stage in stages:
-        tx.tasks.move_tasks_of_stage("cancel", stage.id)
+        tx.tasks.move_tasks_of_stage(TaskMove.CANCEL, stage.id)
     if any(_has_owed_tasks(tx, stage) for stage in stages):
         return False
-    return _end_run(tx, run, "cancel", now)
+    return _end_run(tx, run, RunMove.CANCEL, now)
 
 
-def _end_run(tx: Transaction, run: RunId, move: str, now: datetime) -> bool:
+def _end_run(tx: Transaction, run: RunId, move: RunMove, now: datetime) -> bool:
     if not tx.runs.move_run(move, run, now):
         return False
     if asked := tx.batches.ask_cancel_batches_of_run(run, now):
@@ -174,7 +186,7 @@ def _end_run(tx: Transaction, run: RunId, move: str, now: datetime) -> bool:
     for stage in tx.runs.stages_of_run(run):
         tx.tallies.fold_tallies(stage.id)
     counts = tx.tallies.tallies_of_run(run)
-    detail = f"{counts.get('done', 0)} done, {counts.get('failed', 0)} failed"
+    detail = f"{counts.get(TaskState.DONE, 0)} done, {counts.get(TaskState.FAILED, 0)} failed"
     tx.events.add_event(run, f"run_{move}", detail, now)
     tx.notify()
     return True
@@ -187,5 +199,5 @@ def _has_owed_tasks(tx: Transaction, stage: RunStage) -> bool:
 
 def reopen(tx: Transaction, run: RunId, stage: StageId, now: datetime) -> None:
     """Something is owed again: a closed stage and an ended run open in the same transaction."""
-    tx.runs.move_stage("reopen", stage)
-    tx.runs.move_run("reopen", run, now)
+    tx.runs.move_stage(StageMove.REOPEN, stage)
+    tx.runs.move_run(RunMove.REOPEN, run, now)

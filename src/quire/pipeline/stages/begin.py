@@ -6,13 +6,13 @@ from datetime import datetime
 from quire.domain.reasons import StageWait, WaitKind
 from quire.domain.recipes import Stage
 from quire.domain.runs import HoldKind, RunStage, Wishes
-from quire.domain.states import TASK_OWED
+from quire.domain.states import TASK_OWED, StageMove, StageState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.record import hold_run
 from quire.pipeline.run_spec import RunSpec
 
 EXACT, BEST_EFFORT, THROUGHPUT = "exact", "best_effort", "throughput"
-SEALED = ("open", "closed")  # stages all of whose tasks are made
+SEALED = (StageState.OPEN, StageState.CLOSED)  # stages all of whose tasks are made
 
 StagesByName = Mapping[str, RunStage]  # a run's stages by name, as they stand
 
@@ -28,7 +28,7 @@ def begin(
     """Let a waiting stage start, if it may; says whether it did."""
     if wait_reason(tx, spec, spec.stages[stage.id], stages_by_name, wishes):
         return False
-    if not tx.runs.move_stage("expand", stage.id):
+    if not tx.runs.move_stage(StageMove.EXPAND, stage.id):
         return False
     tx.events.add_event(spec.run_id, "stage_started", stage.name, now)
     return True
@@ -50,9 +50,13 @@ def wait_reason(
         above = stages_by_name[name]
         if eager and _may_run_ahead(spec, recipe_stage, name):
             # what it is about comes one by one; all else that it reads must be there to be found
-            ready = above.state != "waiting" if name == recipe_stage.of else above.state in SEALED
+            ready = (
+                above.state != StageState.WAITING
+                if name == recipe_stage.of
+                else above.state in SEALED
+            )
         else:
-            ready = above.state == "closed" or _is_at_task_limit(
+            ready = above.state == StageState.CLOSED or _is_at_task_limit(
                 tx, spec, recipe_stage, stages_by_name, wishes
             )
         if not ready:
@@ -82,7 +86,7 @@ def _is_at_task_limit(
         return False
     above = stages_by_name[recipe_stage.of]
     counts = tx.tallies.tallies_of_stage(above.id)
-    if above.state != "expanding" or any(counts.get(state, 0) for state in TASK_OWED):
+    if above.state != StageState.EXPANDING or any(counts.get(state, 0) for state in TASK_OWED):
         return False
     beyond = spec.stages[above.id]
     if beyond.upstream:
@@ -98,9 +102,9 @@ def stop_if_asked(
     if not last or last not in stages_by_name:
         return False
     done = [last, *(stage.name for stage in spec.critics_of(spec.stages[stages_by_name[last].id]))]
-    if any(stages_by_name[name].state != "closed" for name in done):
+    if any(stages_by_name[name].state != StageState.CLOSED for name in done):
         return False
-    if all(stage.state == "closed" for stage in stages_by_name.values()):
+    if all(stage.state == StageState.CLOSED for stage in stages_by_name.values()):
         return False  # there is nothing after it: the run just ends
     detail = f"stopped after {last}, as asked; `quire resume {spec.run_id}` goes on"
     hold_run(tx, spec.run_id, HoldKind.STOP_AFTER, detail, now)
@@ -109,7 +113,7 @@ def stop_if_asked(
 
 def hold_if_failed(tx: Transaction, spec: RunSpec, stage: RunStage, now: datetime) -> bool:
     """Where every answer counts, a failure holds the run; says whether there is one."""
-    if spec.policy.policy.completion_mode != EXACT or stage.state != "closed":
+    if spec.policy.policy.completion_mode != EXACT or stage.state != StageState.CLOSED:
         return False
     failed = tx.tasks.count_unwaived_failures(stage.id)
     if not failed:

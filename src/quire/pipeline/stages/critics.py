@@ -10,6 +10,7 @@ from quire.domain.data import Json
 from quire.domain.errors import TemplateFailed
 from quire.domain.ids import RequestId, ResultId, StageId, TaskId
 from quire.domain.recipes import GATE, SAME, Stage
+from quire.domain.states import StageMove, TaskMove, TaskState
 from quire.domain.tasks import NewPart
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.critiques import ProposedResult
@@ -51,7 +52,7 @@ def call_critics(tx: Transaction, spec: RunSpec, stage: StageId, proposed: Seque
             tx.lineage.add_task_inputs(
                 [(task, [read]) for task, read in zip(ids, reads, strict=True)]
             )
-            tx.runs.move_stage("reopen", critic_id)
+            tx.runs.move_stage(StageMove.REOPEN, critic_id)
             called += len(rows)
     return called
 
@@ -69,7 +70,7 @@ def _critic_task(
         result,
         key,
         b"",
-        "ready",
+        TaskState.READY,
     )
 
 
@@ -89,7 +90,7 @@ def apply_critiques(
     cleared = tx.critiques.tasks_fully_criticised(
         [e.target for e in verdicts if e.target not in refused]
     )
-    tx.tasks.move_tasks("accept", cleared, ["proposed"])
+    tx.tasks.move_tasks(TaskMove.ACCEPT, cleared, [TaskState.PROPOSED])
     return cleared
 
 
@@ -127,18 +128,18 @@ def _send_back(
         else:
             again[objection.target].append(note)
     tx.tasks.note_tasks([*enough, *(note for notes in again.values() for note in notes)])
-    tx.tasks.move_tasks("give_up", [note.id for note in enough], ["proposed"])
+    tx.tasks.move_tasks(TaskMove.GIVE_UP, [note.id for note in enough], [TaskState.PROPOSED])
     tx.critiques.supersede_results(list(again), now)
     tx.lineage.mark_stale(list(again), now)  # it was done before, where its critic is asked again
     tx.critiques.ask_anew(list(again))
-    tx.tasks.move_tasks("reopen", list(again), ["proposed"])
+    tx.tasks.move_tasks(TaskMove.REOPEN, list(again), [TaskState.PROPOSED])
 
 
 def give_up_uncriticised(tx: Transaction, spec: RunSpec, critic: Stage) -> list[TaskId]:
     """Tasks whose critic came to nothing fail with it; the answer stays, for a person to see."""
     stage, above = spec.stage_ids[critic.name], spec.stage_ids[critic.of]
-    failed = tx.tallies.tallies_of_stage(stage).get("failed", 0)
-    waiting = tx.tallies.tallies_of_stage(above).get("proposed", 0)
+    failed = tx.tallies.tallies_of_stage(stage).get(TaskState.FAILED, 0)
+    waiting = tx.tallies.tallies_of_stage(above).get(TaskState.PROPOSED, 0)
     if not failed or not waiting:
         return []
     doomed = tx.critiques.failed_critiques(above, stage, few=waiting < failed)
@@ -146,13 +147,13 @@ def give_up_uncriticised(tx: Transaction, spec: RunSpec, critic: Stage) -> list[
         TaskNote(task, tries=tries, error=f"critic_failed: {why}") for task, tries, why in doomed
     ]
     tx.tasks.note_tasks(notes)
-    tx.tasks.move_tasks("give_up", [note.id for note in notes], ["proposed"])
+    tx.tasks.move_tasks(TaskMove.GIVE_UP, [note.id for note in notes], [TaskState.PROPOSED])
     return [note.id for note in notes]
 
 
-def acceptance_move(spec: RunSpec, stage: StageId) -> str:
+def acceptance_move(spec: RunSpec, stage: StageId) -> TaskMove:
     """How an accepted answer moves its task: a critic may still be owed."""
-    return "propose" if spec.critics_of(spec.stages[stage]) else "accept"
+    return TaskMove.PROPOSE if spec.critics_of(spec.stages[stage]) else TaskMove.ACCEPT
 
 
 def record_inputs_used(
@@ -174,7 +175,7 @@ def follow_up(
 ) -> None:
     """See to what follows from new results of these tasks of one stage."""
     recipe_stage = spec.stages[stage]
-    if acceptance_move(spec, stage) == "propose":
+    if acceptance_move(spec, stage) == TaskMove.PROPOSE:
         call_critics(tx, spec, stage, tasks)
         return
     if recipe_stage.critic:
@@ -192,14 +193,14 @@ def sweep_critics(
     """
     stage, above = spec.stage_ids[critic.name], spec.stage_ids[critic.of]
     counts = tx.tallies.tallies_of_stage(stage)
-    waiting = tx.tallies.tallies_of_stage(above).get("proposed", 0)
-    state = (counts.get("failed", 0), waiting)
+    waiting = tx.tallies.tallies_of_stage(above).get(TaskState.PROPOSED, 0)
+    state = (counts.get(TaskState.FAILED, 0), waiting)
     if not memo.unchanged(("unheard", stage), state, now):
         if give_up_uncriticised(tx, spec, critic):
-            waiting = tx.tallies.tallies_of_stage(above).get("proposed", 0)
+            waiting = tx.tallies.tallies_of_stage(above).get(TaskState.PROPOSED, 0)
         else:
             memo.note(("unheard", stage), state, now)
-    if not waiting or any(counts.get(state, 0) for state in ("ready", "packed")):
+    if not waiting or any(counts.get(state, 0) for state in (TaskState.READY, TaskState.PACKED)):
         return
     call_critics(tx, spec, above, tx.critiques.tasks_to_criticise(above, stage))
     unheeded = tx.critiques.unapplied_critiques(above, stage)
@@ -221,7 +222,9 @@ def _stage_by_name(spec: RunSpec, name: str) -> Stage:
     return spec.stages[spec.stage_ids[name]]
 
 
-def by_stage(tasks: Mapping[tuple[StageId, str], Sequence[TaskId]]) -> dict[StageId, list[TaskId]]:
+def by_stage(
+    tasks: Mapping[tuple[StageId, TaskState], Sequence[TaskId]],
+) -> dict[StageId, list[TaskId]]:
     """Tasks by stage, whatever state they were in."""
     found: dict[StageId, list[TaskId]] = {}
     for (stage, _), group in tasks.items():

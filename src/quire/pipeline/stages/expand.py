@@ -9,6 +9,7 @@ from quire.domain.groupings import Driver, DriverItem, Grouping, GroupingContext
 from quire.domain.ids import BlockId, DocumentId, StageId, TaskId
 from quire.domain.recipes import Stage
 from quire.domain.runs import RunStage
+from quire.domain.states import StageMove, StageState, TaskState
 from quire.domain.tasks import NewPart, RelatedTask
 from quire.ledger.ledger import Transaction
 from quire.pipeline.contexts import Contexts, LaneContext
@@ -223,9 +224,12 @@ def _task_row(
 ) -> NewPart:
     part, item = made.part, made.item
     number = spec.model_numbers.get(part.model or spec.models[0].name)
-    state, error = ("waiting", None) if gathers else readiness(reads)
+    state, error = (TaskState.WAITING, None) if gathers else readiness(reads)
     if number is None:
-        state, error = "failed", f"its grouping asks {part.model!r}, which the run was not told of"
+        state, error = (
+            TaskState.FAILED,
+            f"its grouping asks {part.model!r}, which the run was not told of",
+        )
     return NewPart(
         item.block_id,
         _document_of(made),
@@ -240,13 +244,13 @@ def _task_row(
     )
 
 
-def readiness(reads: Sequence[RelatedTask]) -> tuple[str, str | None]:
+def readiness(reads: Sequence[RelatedTask]) -> tuple[TaskState, str | None]:
     """The state of a task by what it reads: it may go, must wait, or cannot go and why."""
     for read in reads:
-        if read.state in ("failed", "blocked", "cancelled"):
-            return "blocked", f"task {read.id}, which it reads, is {read.state}"
-    done = all(read.state == "done" for read in reads)
-    return ("ready" if done else "waiting"), None
+        if read.state in (TaskState.FAILED, TaskState.BLOCKED, TaskState.CANCELLED):
+            return TaskState.BLOCKED, f"task {read.id}, which it reads, is {read.state}"
+    done = all(read.state == TaskState.DONE for read in reads)
+    return (TaskState.READY if done else TaskState.WAITING), None
 
 
 def _shown_documents(made: _NewTask) -> tuple[DocumentId, ...]:
@@ -274,7 +278,7 @@ def expand(tx: Transaction, contexts: Contexts, listed: RunStage) -> int:
     wanted = tx.runs.wishes_of_run(
         stage.run_id
     )  # read after the lock: a cancel may have come first
-    if stage.state != "expanding" or wanted is None or wanted.cancelling:
+    if stage.state != StageState.EXPANDING or wanted is None or wanted.cancelling:
         return 0
     spec = contexts.spec_of(tx, stage.run_id)
     recipe_stage = spec.stages[stage.id]
@@ -283,7 +287,7 @@ def expand(tx: Transaction, contexts: Contexts, listed: RunStage) -> int:
         for run_stage in tx.runs.stages_of_run(stage.run_id)
         if run_stage.name in recipe_stage.upstream
     ]
-    sealed = all(run_stage.state in ("open", "closed") for run_stage in above)
+    sealed = all(run_stage.state in (StageState.OPEN, StageState.CLOSED) for run_stage in above)
     limit = CHUNK
     if wanted.task_limit is not None and not recipe_stage.upstream:
         limit = min(limit, max(0, wanted.task_limit - stage.expanded))
@@ -294,7 +298,7 @@ def expand(tx: Transaction, contexts: Contexts, listed: RunStage) -> int:
     else:
         made = expand_grouping(tx, spec, stage, limit)
     if made.exhausted and sealed:
-        tx.runs.move_stage("seal", stage.id)
+        tx.runs.move_stage(StageMove.SEAL, stage.id)
     return made.added
 
 

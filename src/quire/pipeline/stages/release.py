@@ -6,7 +6,7 @@ from datetime import datetime
 
 from quire.domain.ids import StageId, TaskId
 from quire.domain.runs import RunStage
-from quire.domain.states import TASK_OWED
+from quire.domain.states import TASK_OWED, RunMove, StageMove, TaskMove, TaskState
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.contexts import SweepMemo
@@ -19,11 +19,11 @@ def release(tx: Transaction, spec: RunSpec, done: Sequence[TaskId], now: datetim
     """Let go whoever waited for one of these alone; returns how many."""
     hopeful = tx.lineage.dependants_to_reset(done)
     if hopeful:  # they were told that it would not come
-        tx.tasks.move_tasks("reset", [task for task, _ in hopeful], ["blocked"])
+        tx.tasks.move_tasks(TaskMove.RESET, [task for task, _ in hopeful], [TaskState.BLOCKED])
         for stage in sorted({stage for _, stage in hopeful}):
-            tx.runs.move_stage("reopen", stage)
-        tx.runs.move_run("reopen", spec.run_id, now)
-    return tx.tasks.move_tasks("unblock", tx.lineage.dependants_to_release(done))
+            tx.runs.move_stage(StageMove.REOPEN, stage)
+        tx.runs.move_run(RunMove.REOPEN, spec.run_id, now)
+    return tx.tasks.move_tasks(TaskMove.UNBLOCK, tx.lineage.dependants_to_release(done))
 
 
 def has_settled_inputs(tx: Transaction, spec: RunSpec, stage: RunStage) -> bool:
@@ -41,12 +41,12 @@ def sweep(tx: Transaction, memo: SweepMemo, spec: RunSpec, stage: RunStage, now:
     What was looked at in vain is not looked at again while nothing above it moves.
     """
     counts = tx.tallies.tallies_of_stage(stage.id)
-    if not counts.get("blocked", 0) and not counts.get("waiting", 0):
+    if not counts.get(TaskState.BLOCKED, 0) and not counts.get(TaskState.WAITING, 0):
         return 0
     above = [
         tx.tallies.tallies_of_stage(spec.stage_ids[name]) for name in spec.stages[stage.id].upstream
     ]
-    state = (counts.get("blocked", 0), counts.get("waiting", 0), above)
+    state = (counts.get(TaskState.BLOCKED, 0), counts.get(TaskState.WAITING, 0), above)
     if memo.unchanged(("sweep", stage.id), state, now):
         return 0
     moved = _sweep_tasks(tx, spec, stage, counts)
@@ -57,10 +57,10 @@ def sweep(tx: Transaction, memo: SweepMemo, spec: RunSpec, stage: RunStage, now:
 
 def _sweep_tasks(tx: Transaction, spec: RunSpec, stage: RunStage, counts: Mapping[str, int]) -> int:
     moved = 0
-    if counts.get("blocked", 0):
+    if counts.get(TaskState.BLOCKED, 0):
         moved += _reset_unblocked(tx, stage.id)
         counts = tx.tallies.tallies_of_stage(stage.id)
-    if counts.get("waiting", 0):
+    if counts.get(TaskState.WAITING, 0):
         moved += _release_or_block(tx, spec, stage)
     return moved
 
@@ -71,14 +71,14 @@ def _reset_unblocked(tx: Transaction, stage: StageId) -> int:
     if not hopeful:
         return 0
     tx.tasks.note_tasks([TaskNote(task) for task in hopeful])
-    return tx.tasks.move_tasks("reset", hopeful, ["blocked"])
+    return tx.tasks.move_tasks(TaskMove.RESET, hopeful, [TaskState.BLOCKED])
 
 
 def _release_or_block(tx: Transaction, spec: RunSpec, stage: RunStage) -> int:
     gathers = spec.is_gathering(spec.stages[stage.id])
     query = tx.lineage.gathering_tasks_to_release if gathers else tx.lineage.tasks_to_release
     ready = query(stage.id, CHUNK)
-    moved = tx.tasks.move_tasks("unblock", ready) if ready else 0
+    moved = tx.tasks.move_tasks(TaskMove.UNBLOCK, ready) if ready else 0
     if gathers and ready:
         return moved
     reasons: dict[str, list[TaskId]] = defaultdict(list)
@@ -86,5 +86,5 @@ def _release_or_block(tx: Transaction, spec: RunSpec, stage: RunStage) -> int:
         reasons[f"task {culprit} of {above}, which it reads, came to nothing"].append(task)
     for reason, tasks in reasons.items():
         tx.tasks.note_tasks([TaskNote(task, error=reason) for task in tasks])
-        moved += tx.tasks.move_tasks("block", tasks)
+        moved += tx.tasks.move_tasks(TaskMove.BLOCK, tasks)
     return moved
