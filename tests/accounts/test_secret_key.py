@@ -23,8 +23,8 @@ KEY = Secret("sk-a-key-that-is-worth-money-1234")
 MINE = Owner(LOCAL, "openai", "work")
 MAKE = """
 import sys; from pathlib import Path
-from quire.accounts.encryption import key_place, make_key, open_box
-place = key_place({}, Path(sys.argv[1]), "quire.db"); make_key(place); open_box(place)
+from quire.accounts.encryption import secret_key_place, make_secret_key, open_box
+place = secret_key_place({}, Path(sys.argv[1]), "quire.db"); make_secret_key(place); open_box(place)
 """
 
 

@@ -53,7 +53,7 @@ def test_an_engine_may_be_told_an_environment_of_its_own(docs: Path, tmp_path: P
         planned = q.plan(over=q.ingest(docs), schema=tmp_path / "metadata.json")
         assert q.environment == told
 
-    assert planned.ask.facts.name == "simulated/small"
+    assert planned.order.facts.name == "simulated/small"
     assert (tmp_path / "told.db").exists()
 
 
@@ -194,16 +194,19 @@ def test_settings_of_the_folder_are_used_and_flags_win(
     monkeypatch.setenv("QUIRE_MAX_TRIES", "5")
     with quire.open() as q:
         q.ingest(docs)
-        told = q.plan(schema=METADATA, concurrency=7).ask
+        order = q.plan(schema=METADATA, concurrency=7).order
 
         assert q.settings.ledger == str(tmp_path / "here.db")
-        assert told.facts.name == "simulated/large"
-        assert (told.policy.policy.pack_size, told.policy.sources["pack_size"]) == (2, "quire.toml")
-        assert (told.policy.policy.max_tries, told.policy.sources["max_tries"]) == (
+        assert order.facts.name == "simulated/large"
+        assert (order.policy.policy.pack_size, order.policy.sources["pack_size"]) == (
+            2,
+            "quire.toml",
+        )
+        assert (order.policy.policy.max_tries, order.policy.sources["max_tries"]) == (
             5,
             "environment",
         )
-        assert (told.policy.policy.concurrency, told.policy.sources["concurrency"]) == (7, "flag")
+        assert (order.policy.policy.concurrency, order.policy.sources["concurrency"]) == (7, "flag")
 
 
 @pytest.mark.parametrize(

@@ -63,8 +63,8 @@ def drive(engine: Engine, run: RunId) -> bool:
 
 def rehearse_here(here: World, model: str = OPENAI, **how: object) -> RehearsalResult:
     """Rehearse the job."""
-    scene = how.pop("scene", {})
-    part = RehearsalSpec(schema="metadata", model=model, server_config=scene, **how)  # type: ignore[arg-type]
+    server_config = how.pop("server_config", {})
+    part = RehearsalSpec(schema="metadata", model=model, server_config=server_config, **how)  # type: ignore[arg-type]
     return rehearse(here.engine, part, drive, Calm())
 
 
@@ -162,7 +162,7 @@ def test_a_sample_says_what_all_would_cost(here: World) -> None:
 def test_faults_are_survived_and_counted(here: World) -> None:
     script = "500=0.2,skip=0.2,seed=4"  # who meets which is a matter of order: none may run out
 
-    done = rehearse_here(here, scene={"faults": script}, policy=PATIENT)
+    done = rehearse_here(here, server_config={"faults": script}, policy=PATIENT)
 
     assert done.progress.done == 40
     assert done.progress.resent > 0
@@ -171,7 +171,9 @@ def test_faults_are_survived_and_counted(here: World) -> None:
 
 
 def test_an_answer_that_is_lost_is_billed_all_the_same(here: World) -> None:
-    done = rehearse_here(here, scene={"faults": "drop=0.3,seed=2"}, policy={"pack_size": 10})
+    done = rehearse_here(
+        here, server_config={"faults": "drop=0.3,seed=2"}, policy={"pack_size": 10}
+    )
 
     assert done.progress.done == 40
     assert done.billed > done.progress.cost
@@ -179,14 +181,14 @@ def test_an_answer_that_is_lost_is_billed_all_the_same(here: World) -> None:
 
 
 def test_failures_are_told_by_their_cause(here: World) -> None:
-    done = rehearse_here(here, scene={"faults": "wrong@MARK"}, policy={"max_tries": 2})
+    done = rehearse_here(here, server_config={"faults": "wrong@MARK"}, policy={"max_tries": 2})
 
     assert done.progress.failed == 1
     assert [len(failure.failures) for failure in done.failures] == [1]
 
 
 def test_a_key_that_is_refused_ends_as_it_would(here: World) -> None:
-    done = rehearse_here(here, scene={"faults": "key=1"})
+    done = rehearse_here(here, server_config={"faults": "key=1"})
 
     assert [hold.kind.value for hold in done.progress.holds] == ["credential"]
     assert done.billed == 0
@@ -222,7 +224,7 @@ def test_the_server_sees_nothing_but_the_made_up_key(
     log = tmp_path / "log.jsonl"
 
     rehearse_here(
-        here, scene={"faults": "key=0.5,seed=1", "log": str(log)}, policy={"pack_size": 1}
+        here, server_config={"faults": "key=0.5,seed=1", "log": str(log)}, policy={"pack_size": 1}
     )
 
     seen = [json.loads(line)["key"] for line in log.read_text().splitlines()]
@@ -249,9 +251,13 @@ def test_what_quire_toml_says_of_a_key_is_left_aside(tmp_path: Path) -> None:
         ({"model": "simulated/small"}, UsageError, "a rehearsal already"),
         ({"model": "local/smollm2"}, UsageError, "costs nothing"),
         ({"schema": "nobody"}, NotFound, "there is no schema"),
-        ({"scene": {"faults": "nothing=1"}}, SettingsInvalid, "nothing"),
-        ({"scene": {"latency": "soon"}}, SettingsInvalid, "latency"),
-        ({"scene": {"limit": "model"}, "model": "ollama/llama3"}, UsageError, "--limit-profile"),
+        ({"server_config": {"faults": "nothing=1"}}, SettingsInvalid, "nothing"),
+        ({"server_config": {"latency": "soon"}}, SettingsInvalid, "latency"),
+        (
+            {"server_config": {"limit": "model"}, "model": "ollama/llama3"},
+            UsageError,
+            "--limit-profile",
+        ),
         ({"policy": {"pack_size": 0}}, UsageError, "pack_size"),
         ({"documents": []}, UsageError, "nothing to rehearse"),
     ],
@@ -275,7 +281,7 @@ def test_a_pack_size_that_was_probed_is_rehearsed(here: World) -> None:
 
 
 def test_the_servers_limits_are_kept_to(here: World) -> None:
-    done = rehearse_here(here, scene={"limit": "requests=100000,input=9000000"})
+    done = rehearse_here(here, server_config={"limit": "requests=100000,input=9000000"})
 
     assert done.progress.done == 40
     assert done.server_stats["statuses"] == {"200": done.progress.calls}

@@ -35,7 +35,7 @@ if os.geteuid() == 0:
     os.setuid({NOBODY})
 try:
     with open_ledger(sys.argv[1]).transaction() as tx:
-        tx.workers.add("here", 1, "0", datetime(2026, 1, 1, tzinfo=UTC))
+        tx.workers.add_worker("here", 1, "0", datetime(2026, 1, 1, tzinfo=UTC))
 except LedgerError as error:
     print(error)
 """

@@ -94,7 +94,7 @@ def test_an_error_that_nothing_can_write_is_kept_with_its_name(
 ) -> None:
     batching, form = FAILED[vendor]
     for module in (anthropic_batches, google):
-        monkeypatch.setattr(module, "written", lambda value: b"")
+        monkeypatch.setattr(module, "dump_json", lambda value: b"")
 
     row = batching.row(form % b"1", account(vendor, ""))
 
@@ -111,7 +111,7 @@ def test_a_reader_with_a_bug_keeps_the_line_and_its_name(
         raise AttributeError("a bug")
 
     for module in (anthropic_batches, google, batch_files):
-        monkeypatch.setattr(module, "written", bug)
+        monkeypatch.setattr(module, "dump_json", bug)
 
     row = batching.row(form % b"1", account(vendor, ""))
 

@@ -15,9 +15,9 @@ from quire.cli import rehearse
 from tests.rehearsal.plain_http import BEARER, ask
 
 REHEARSE = """
-from quire.cli import app, rehearsing
+from quire.cli import app, rehearse
 if not any(group.name == "rehearse" for group in app.registered_groups):
-    app.add_typer(rehearsing.app, name="rehearse")
+    app.add_typer(rehearse.app, name="rehearse")
 app(prog_name="quire")
 """
 

@@ -1,4 +1,4 @@
-"""What a scene may say: latencies, keys, schemas in words or in Google's older form."""
+"""What a server's configuration may say: latencies, keys, schemas in words or Google's form."""
 
 import json
 from random import Random

@@ -24,7 +24,7 @@ def garble_lines(monkeypatch: pytest.MonkeyPatch, garble: Garble, count: int = 2
             for item in garble(line) if left[0] >= 0 else [line]:
                 yield item
 
-    monkeypatch.setattr(batch_files, "lines", broken)
+    monkeypatch.setattr(batch_files, "result_lines", broken)
 
 
 def half(line: bytes) -> list[bytes]:

@@ -53,7 +53,7 @@ def test_one_deep_row_does_not_hold_up_the_others(
             number += 1
             yield with_deep_argument(asks, line) if number == 3 else line
 
-    monkeypatch.setattr(MODULES[asks], "lines", deeper)
+    monkeypatch.setattr(MODULES[asks], "result_lines", deeper)
     monkeypatch.setattr(gemini, "INLINE_CALLS", 0)
     here = batched(rehearse, asks)
 

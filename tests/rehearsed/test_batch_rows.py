@@ -42,7 +42,7 @@ def change_lines(monkeypatch: pytest.MonkeyPatch, asks: str, change: Change) -> 
             for item in found:
                 yield item
 
-    monkeypatch.setattr(MODULES[asks], "lines", changed)
+    monkeypatch.setattr(MODULES[asks], "result_lines", changed)
 
 
 def batched(rehearse: Rehearse, asks: str, url: str = "", **server_config: Any) -> Rehearsed:
@@ -127,7 +127,7 @@ def test_a_file_that_does_not_hold_all_answers_yet_is_read_again(
             if downloads[0] > 1 or no <= 10:
                 yield line
 
-    monkeypatch.setattr(batch_files, "lines", short)
+    monkeypatch.setattr(batch_files, "result_lines", short)
 
     ended = here.start(**ROUTE).wait(at_most(60))
 

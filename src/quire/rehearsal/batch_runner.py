@@ -41,7 +41,7 @@ class RowExchange(Exchange):
     ) -> None:
         """Begin with a row that is understood."""
         super().__init__(state, call.dialect, entry, call.incoming)
-        self.draw = number  # and not the request's: polling must not change what is drawn
+        self.draw_number = number  # and not the request's: polling must not change what is drawn
         self.faults = state.row_faults
         self._key = job.order.owner
         self._broken = "batch_errors" in job.faults
