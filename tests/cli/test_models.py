@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from quire.cli.models import check_models, read_model_list
+from quire.engine.model_list import check_models, read_model_list
 from quire.providers.catalog import CATALOG, PRICED_ON, UNPRICED
 from tests.cli.conftest import Quire
 

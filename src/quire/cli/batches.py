@@ -302,7 +302,7 @@ def _overdue_poll(batch: "BatchView", workers: int) -> NextPoll | None:
 
 
 def _is_overdue(batch: "BatchView") -> bool:
-    from quire.dispatch.runtime import Runtime  # loads asyncio: not for --help
+    from quire.engine import Runtime  # loads asyncio: not for --help
 
     at = None if batch.ended_at else batch.next_at
     return at is not None and at <= Runtime().now()

@@ -22,9 +22,8 @@ from quire.domain.money import dollars
 from quire.domain.states import AttemptState
 
 if TYPE_CHECKING:
-    from quire.engine import Engine
+    from quire.engine import AttemptView, Engine
     from quire.engine.queries import ExchangeView
-    from quire.ledger.tables.views import AttemptView
 
 
 def prompt(

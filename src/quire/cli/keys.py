@@ -254,6 +254,6 @@ def _key_search(engine: "Engine", provider: str) -> "KeySearch":
 
 
 def _current_time() -> "datetime":
-    from quire.dispatch.runtime import Runtime
+    from quire.engine import Runtime
 
     return Runtime().now()

@@ -346,7 +346,7 @@ def drive(
 
     `shown` is what people see of how it stands. True if somebody interrupted.
     """
-    from quire.pipeline.answers.progress import is_at_rest
+    from quire.engine import is_at_rest
 
     run, quiet = start.run_id, session(context).quiet
     if not quiet:

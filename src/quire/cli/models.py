@@ -1,11 +1,7 @@
 """The command that shows which models there are, what they cost, and whether that is still so."""
 
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date, datetime
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,131 +9,14 @@ import typer
 from quire.cli.options import AsJson
 from quire.cli.printing import console, print_json, print_pairs, print_table, quantity, say
 from quire.cli.session import DONE, SOME_FAILED
-from quire.domain.errors import UnknownModel
+from quire.domain.money import per_million
 
 if TYPE_CHECKING:
     from quire.domain.models import Limits, ModelFacts, Price
+    from quire.engine.model_list import CatalogCheck, ModelList
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelList:
-    """The models of the catalog, and over them those that quire.toml states."""
-
-    known: "Mapping[str, ModelFacts]"
-    own: "Mapping[str, ModelFacts]"  # stated in quire.toml
-    aliases: Mapping[str, str]
-    unpriced: Mapping[str, str]
-    made: str  # the day of the catalog's prices
-
-    def pick(self, name: str) -> "list[ModelFacts]":
-        """The model of a name or an alias, else those whose names contain it; never none."""
-        from quire.providers.catalog import find_model
-
-        exact = self.aliases.get(name, name)
-        if exact not in self.known:
-            part = name.lower()
-            found = [facts for text, facts in self.known.items() if part in text.lower()]
-            if found:
-                return found
-        return [find_model(name, self.own, self.aliases)]
-
-    def source(self, facts: "ModelFacts") -> str:
-        """Where these facts come from."""
-        if facts.name in self.own:
-            return "quire.toml"
-        return f"catalog of {self.made}" if facts.name in self.known else "its name alone"
-
-
-def read_model_list() -> ModelList:
-    """Read the catalog and the nearest quire.toml."""
-    from quire.providers.catalog import CATALOG, PRICED_ON, UNPRICED, facts_from_tables
-    from quire.settings import read_settings
-
-    settings = read_settings(Path.cwd(), os.environ, ())
-    own = facts_from_tables(settings.models)
-    return ModelList(
-        known={**CATALOG, **own},
-        own=own,
-        aliases=settings.aliases,
-        unpriced={name: why for name, why in UNPRICED.items() if name not in own},
-        made=PRICED_ON,
-    )
-
-
-OLD_DAYS = 90  # after which prices are no longer believed
-SOON_DAYS = 60  # before a model is shut down, when it is worth a line
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogCheck:
-    """What a check of the catalog found."""
-
-    made: str
-    age_days: int
-    compared: int | None  # models; None: genai-prices is not installed
-    problems: tuple[str, ...]
-    remarks: tuple[str, ...]  # worth a line, and not wrong
-
-
-def check_models(
-    model_list: ModelList, chosen: "Mapping[str, ModelFacts]", now: datetime
-) -> CatalogCheck:
-    """Check models against the clock, against each other and against a second opinion."""
-    from quire.providers.price_check import COMPARED_PROVIDERS, price_differences
-
-    today = now.date()
-    age = (today - date.fromisoformat(model_list.made)).days
-    ours = [
-        facts
-        for name, facts in chosen.items()
-        if name not in model_list.own
-        and facts.provider in COMPARED_PROVIDERS  # own prices may be negotiated ones
-    ]
-    differing = price_differences(ours, now)
-    problems = [
-        *_retirements(chosen.values(), today),
-        *(
-            f"{difference.model}: {difference.kind} costs {per_million(difference.ours)} in the"
-            f" catalog, and {per_million(difference.theirs)} in genai-prices"
-            for difference in differing or ()
-        ),
-        *_dangling_aliases(model_list),
-    ]
-    if age > OLD_DAYS:
-        problems.append(f"the catalog is {age:,} days old: a newer Quire has newer prices")
-    return CatalogCheck(
-        made=model_list.made,
-        age_days=age,
-        compared=None if differing is None else len(ours),
-        problems=tuple(problems),
-        remarks=tuple(_upcoming_retirements(chosen.values(), today)),
-    )
-
-
-def _retirements(chosen: "Iterable[ModelFacts]", today: date) -> Iterator[str]:
-    for facts in chosen:
-        if facts.retires and date.fromisoformat(facts.retires) <= today:
-            yield f"{facts.name} was shut down on {facts.retires}"
-
-
-def _upcoming_retirements(chosen: "Iterable[ModelFacts]", today: date) -> Iterator[str]:
-    for facts in chosen:
-        left = (date.fromisoformat(facts.retires) - today).days if facts.retires else 0
-        if 0 < left <= SOON_DAYS:
-            yield f"{facts.name} will be shut down on {facts.retires}, in {quantity(left, 'day')}"
-
-
-def _dangling_aliases(model_list: ModelList) -> Iterator[str]:
-    from quire.providers.catalog import find_model
-
-    for alias in model_list.aliases:
-        try:
-            find_model(alias, model_list.own, model_list.aliases)
-        except UnknownModel as error:
-            yield f"aliases.{alias}: {error.headline}"
-
-
-def print_check(checked: CatalogCheck, as_json: bool) -> None:
+def print_check(checked: "CatalogCheck", as_json: bool) -> None:
     """Print what a check found, what is wrong first."""
     if as_json:
         print_json(checked)
@@ -150,11 +29,6 @@ def print_check(checked: CatalogCheck, as_json: bool) -> None:
     else:
         say(f"{quantity(checked.compared, 'model')} compared with genai-prices")
     say(quantity(len(checked.problems), "problem") if checked.problems else "nothing is wrong")
-
-
-def per_million(micro: int) -> str:
-    """Dollars per million tokens, in as few digits as are exact."""
-    return f"{micro / 1_000_000:.9g}"
 
 
 _COLUMNS = (
@@ -196,12 +70,12 @@ def models(
     as_json: AsJson = False,
 ) -> None:
     """List the models with their prices, or show one in full."""
+    from quire.engine.model_list import check_models, read_model_list
+
     model_list = read_model_list()
     found = {facts.name: facts for name in names or () for facts in model_list.pick(name)}
     if check:
-        from quire.dispatch.runtime import Runtime
-
-        checked = check_models(model_list, found or model_list.known, Runtime().now())
+        checked = check_models(model_list, found or model_list.known)
         print_check(checked, as_json)
         raise typer.Exit(SOME_FAILED if checked.problems else DONE)
     chosen = [*(found if names else model_list.known).values()]
@@ -214,7 +88,7 @@ def models(
 
 
 def _print_models_json(
-    model_list: ModelList, chosen: "Sequence[ModelFacts]", *, everything: bool
+    model_list: "ModelList", chosen: "Sequence[ModelFacts]", *, everything: bool
 ) -> None:
     """Print a list of models; prices are micro-dollars per million tokens, as in the ledger."""
     unknown = model_list.unpriced.items() if everything else ()
@@ -227,7 +101,7 @@ def _print_models_json(
 
 
 def _print_models(
-    model_list: ModelList, chosen: "Sequence[ModelFacts]", *, everything: bool
+    model_list: "ModelList", chosen: "Sequence[ModelFacts]", *, everything: bool
 ) -> None:
     width = console().width
     providers = list(dict.fromkeys(facts.provider for facts in chosen))
@@ -280,7 +154,7 @@ def _model_row(facts: "ModelFacts") -> tuple[str, ...]:
     )
 
 
-def _model_pairs(model_list: ModelList, facts: "ModelFacts") -> Iterator[tuple[str, str]]:
+def _model_pairs(model_list: "ModelList", facts: "ModelFacts") -> Iterator[tuple[str, str]]:
     wire = facts.wire
     yield "model", facts.name
     yield "note", facts.note

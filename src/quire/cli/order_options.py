@@ -15,8 +15,7 @@ from quire.domain.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from quire.domain.ids import DocumentId
-    from quire.engine import Engine
-    from quire.recipes.recipe_parameters import Parameter
+    from quire.engine import Engine, Parameter
 
 
 MaybeSchema = Annotated[
@@ -115,11 +114,11 @@ def _refuse_recipe_options(typed: TypedOrder) -> None:
 
 def _read_parameters(engine: "Engine", recipe: str, typed: Sequence[str]) -> dict[str, Json]:
     """Parameters by name, each read as the recipe declares it; the recipe checks them."""
-    from quire.recipes.recipe_files import open_recipe
+    from quire.engine.recipe_list import RecipeList
 
     if not typed:
         return {}
-    declared = open_recipe(recipe, engine.registry).parameters
+    declared = RecipeList(engine.registry).open(recipe).parameters
     values: dict[str, Json] = {}
     for text in typed:
         name, value = _split_pair("--param", "NAME=VALUE", text)

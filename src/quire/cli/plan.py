@@ -24,11 +24,15 @@ from quire.domain.data import Json
 from quire.domain.money import dollars
 
 if TYPE_CHECKING:
-    from quire.engine import SchemaPlan
+    from quire.engine import (
+        BatchCaching,
+        CachingOption,
+        Forecast,
+        SchemaPlan,
+        StageForecast,
+        Variant,
+    )
     from quire.engine.recipe_forecasts import RecipePlan
-    from quire.plan.batch_caching import BatchCaching, CachingOption
-    from quire.plan.job_forecasts import StageForecast
-    from quire.plan.variants import Forecast, Variant
 
 
 _RECIPE_NARROWING: tuple[Narrowing, ...] = (
@@ -338,7 +342,7 @@ def _duration_words(seconds: float) -> str:
 
 def _early_batch_note(planned: "SchemaPlan") -> Iterator[str]:
     """Say that the first blocks hold up the others for as long as a batch takes."""
-    from quire.plan.job_forecasts import EARLY_TASKS  # not for --help
+    from quire.engine import EARLY_TASKS  # not for --help
 
     forecast = planned.forecast
     whole = forecast.expected.batched == forecast.expected.requests

@@ -19,10 +19,9 @@ from quire.domain.money import dollars
 from quire.domain.runs import Progress
 
 if TYPE_CHECKING:
-    from quire.engine import Engine
+    from quire.engine import Engine, Excess, ProbeSpend, ShareEstimate
     from quire.engine.probe_report import ProbeReport
     from quire.engine.probes import ProbePlan, ProbeTurn
-    from quire.plan.pack_probe import Excess, ProbeSpend, ShareEstimate
 
 
 _MAX_FIELDS = 8  # shown of those that differ
@@ -125,7 +124,7 @@ def _run_driver(
     context: typer.Context, engine: "Engine"
 ) -> "Callable[[ProbeTurn, RunId], Progress]":
     """Work on the probe's runs, one after the other, each with its live line."""
-    from quire.pipeline.answers.progress import is_at_rest
+    from quire.engine import is_at_rest
 
     quiet = session(context).quiet
 

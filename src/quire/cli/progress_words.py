@@ -217,7 +217,7 @@ class NextPoll(NamedTuple):
 
 def next_poll(at: datetime | None, workers: int) -> NextPoll | None:
     """When somebody looks at a batch: in so long, now, or not before there is a worker."""
-    from quire.dispatch.runtime import Runtime  # loads asyncio: not for --help
+    from quire.engine import Runtime  # loads asyncio: not for --help
 
     if at is None:
         return None

@@ -1,6 +1,8 @@
 """Commands that list, check, show, draw and start recipes."""
 
+import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,13 +11,12 @@ import typer
 from quire.cli.options import AsJson
 from quire.cli.printing import note, print_json, print_pairs, print_table, quantity, say
 from quire.cli.session import USAGE, print_outcome, session
-from quire.domain.errors import Conflict, Error, FileMistake, RecipeInvalid, UsageError
+from quire.domain.errors import Conflict, FileMistake, UsageError
 
 if TYPE_CHECKING:
     from quire.domain.recipes import Recipe, Stage
-    from quire.recipes.plugin_registry import Registry
-    from quire.recipes.recipe_files import RecipeFile
-    from quire.recipes.recipe_parameters import Parameter
+    from quire.engine import Parameter
+    from quire.engine.recipe_list import RecipeList
 
 app = typer.Typer(
     help="Recipes: several stages over the same documents.",
@@ -29,13 +30,12 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A recipe's name, or i
 @app.command("list", epilog="Example: quire recipe list")
 def list_all(context: typer.Context, as_json: AsJson = False) -> None:
     """List the recipes that come with Quire and with installed packages."""
-    registry = _load_registry(context)
-    rows = [_recipe_row(name, registry) for name in sorted(registry.recipes)]
+    lines = _recipe_list(context).lines()
     if as_json:
-        print_json(rows)
+        print_json([line._asdict() for line in lines])
     else:
-        columns = ("name", ">stages", "*description")
-        print_table(columns, ([row[key.lstrip(">*")] for key in columns] for row in rows))
+        rows = [(line.name, line.stages, line.description) for line in lines]
+        print_table(("name", ">stages", "*description"), rows)
 
 
 @app.command(epilog="Example: quire recipe check mine.toml theirs.toml")
@@ -47,12 +47,12 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Say everything that is wrong with recipes, as FILE:LINE: MESSAGE."""
-    registry = _load_registry(context)
-    found = {file: _check_file(file, registry) for file in files}
+    recipes = _recipe_list(context)
+    found = {file: recipes.check(file) for file in files}
     if as_json:
         print_json(
             [
-                {"file": file, "mistakes": [_mistake_json(mistake) for mistake in mistakes]}
+                {"file": file, "mistakes": [asdict(mistake) for mistake in mistakes]}
                 for file, (_, mistakes) in found.items()
             ]
         )
@@ -66,16 +66,17 @@ def check(
 @app.command(epilog="Example: quire recipe show summarise")
 def show(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
     """Show a recipe's stages and what can be chosen."""
-    file, path = _open_recipe(context, name)
+    recipes = _recipe_list(context)
     if as_json:
-        print_json(_recipe_json(file, path))
+        print_json(recipes.as_json(name))
         return
+    file = recipes.open(name)
     recipe = file.recipe
     print_pairs(
         [
             ("recipe", f"{recipe.name}, version {recipe.version}"),
             ("about", recipe.description),
-            ("file", str(path)),
+            ("file", str(recipes.find(name))),
             ("inputs", ", ".join(recipe.inputs)),
         ]
     )
@@ -98,16 +99,16 @@ def graph(
     as_json: AsJson = False,
 ) -> None:
     """Draw which stage reads which."""
-    from quire.recipes.recipe_drawing import FORMATS, draw, edges
+    from quire.engine.recipe_list import GRAPH_FORMATS, draw_recipe, graph_json
 
-    if form not in FORMATS:
-        raise UsageError(f"--format must be {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
-    recipe = _open_recipe(context, name)[0].recipe
+    if form not in GRAPH_FORMATS:
+        *others, last = GRAPH_FORMATS
+        raise UsageError(f"--format must be {', '.join(others)} or {last}")
+    recipe = _recipe_list(context).open(name).recipe
     if as_json:
-        drawn = [{"from": a, "to": b, "kind": kind} for a, b, kind in edges(recipe)]
-        print_json({"name": recipe.name, "stages": _stage_names(recipe), "edges": drawn})
+        print_json(graph_json(recipe))
     else:
-        say(draw(recipe, form))
+        say(draw_recipe(recipe, form))
 
 
 @app.command(epilog="Example: quire recipe new obligations")
@@ -117,7 +118,7 @@ def new(
     as_json: AsJson = False,
 ) -> None:
     """Start a recipe's file, with remarks that say what to write where."""
-    from quire.recipes.recipe_files import starter_recipe
+    from quire.engine.recipe_list import starter_recipe
 
     path = Path(name if name.endswith(".toml") else f"{name}.toml")
     text = starter_recipe(path.stem)
@@ -130,53 +131,13 @@ def new(
     print_outcome(context, as_json, {"file": str(path), "name": path.stem}, said)
 
 
-def _load_registry(context: typer.Context) -> "Registry":
-    from quire.recipes.plugin_registry import with_entry_points
+def _recipe_list(context: typer.Context) -> "RecipeList":
+    from quire.engine.recipe_list import RecipeList
 
-    registry = with_entry_points()
-    for name in () if session(context).quiet else registry.warnings:
-        note(f"quire: {name}")
-    return registry
-
-
-def _open_recipe(context: typer.Context, name: str) -> "tuple[RecipeFile, Path]":
-    from quire.recipes.recipe_files import find_recipe, open_recipe
-
-    registry = _load_registry(context)
-    return open_recipe(name, registry), find_recipe(name, registry)
-
-
-def _recipe_row(name: str, registry: "Registry") -> dict[str, object]:
-    from quire.recipes.recipe_files import open_recipe
-
-    path = registry.recipes[name]
-    try:
-        recipe = open_recipe(path, registry).recipe
-    except (Error, OSError) as error:  # a package's file may be wrong; the others are listed
-        said = error.headline if isinstance(error, Error) else str(error)
-        return {"name": name, "file": str(path), "stages": None, "description": f"! {said}"}
-    return {
-        "name": name,
-        "file": str(path),
-        "stages": len(recipe.stages),
-        "description": recipe.description,
-    }
-
-
-def _check_file(file: str, registry: "Registry") -> tuple[int, list[FileMistake]]:
-    """How many stages a recipe has, and what is wrong with it."""
-    from quire.recipes.recipe_files import NO_SUCH_FILE, RecipeFileMissing, open_recipe
-
-    try:
-        return len(open_recipe(file, registry).recipe.stages), []
-    except RecipeInvalid as error:
-        return 0, [mistake for mistake in error.mistakes if isinstance(mistake, FileMistake)]
-    except RecipeFileMissing:
-        return 0, [FileMistake(file, 1, NO_SUCH_FILE)]
-    except UsageError as error:
-        return 0, [FileMistake(file, 1, str(error))]
-    except OSError as error:
-        return 0, [FileMistake(file, 1, error.strerror or str(error))]
+    found = RecipeList()
+    for line in () if session(context).quiet else found.warnings:
+        note(f"quire: {line}")
+    return found
 
 
 def _print_mistakes(
@@ -188,22 +149,7 @@ def _print_mistakes(
         say(f"{file}: {quantity(stages, 'stage')}, no mistakes")
 
 
-def _mistake_json(mistake: FileMistake) -> dict[str, object]:
-    return {"file": mistake.file, "line": mistake.line, "message": mistake.message}
-
-
-def _recipe_json(file: "RecipeFile", path: Path) -> dict[str, object]:
-    from dataclasses import asdict
-
-    from quire.recipes.recipe_snapshots import recipe_to_json
-
-    declared = {name: asdict(parameter) for name, parameter in file.parameters.items()}
-    return {**recipe_to_json(file.recipe), "parameters": declared, "file": str(path)}
-
-
 def _parameter_row(parameter: "Parameter") -> Iterator[str]:
-    import json
-
     yield parameter.name
     yield parameter.kind
     yield (
@@ -214,7 +160,7 @@ def _parameter_row(parameter: "Parameter") -> Iterator[str]:
 
 
 def _stage_row(stage: "Stage", recipe: "Recipe") -> Iterator[str]:
-    from quire.recipes.recipe_drawing import describe_subject
+    from quire.engine.recipe_list import describe_subject
 
     yield stage.name
     yield describe_subject(stage)
@@ -232,7 +178,3 @@ def _model_source(stage: "Stage", recipe: "Recipe") -> str:
         if stage.models:
             return "same"
     return "the run's model"
-
-
-def _stage_names(recipe: "Recipe") -> list[str]:
-    return [stage.name for stage in recipe.stages]

@@ -217,7 +217,7 @@ def _run_driver(*, quiet: bool) -> "Callable[[Engine, RunId], bool]":
     """Work until a run is at rest, showing how far it is; true if somebody interrupted."""
 
     def drive(engine: "Engine", run: RunId) -> bool:
-        from quire.pipeline.answers.progress import is_at_rest
+        from quire.engine import is_at_rest
 
         start = engine.progress(run)
         if not quiet:

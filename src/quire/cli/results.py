@@ -23,8 +23,8 @@ from quire.domain.errors import UsageError
 from quire.domain.states import TaskState
 
 if TYPE_CHECKING:
+    from quire.engine import ExportedBlock, ExportedTask
     from quire.engine.queries import FirstRows
-    from quire.export.result_rows import ExportedBlock, ExportedTask
 
 STDOUT = "-"
 TEXT, CELL = 100, 20  # characters of a cell that is alone, and of one among others

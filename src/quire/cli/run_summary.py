@@ -219,7 +219,7 @@ def _forecast_comparison(now: Progress, forecast: int) -> str:
     """The forecast, and how far above or below it all was once it is paid."""
     if now.state != RunState.FINISHED:
         return f"forecast {dollars(forecast)}"
-    from quire.plan.job_forecasts import (
+    from quire.engine import (
         describe_forecast_error,
     )  # not for the commands that only look
 

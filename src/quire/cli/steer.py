@@ -20,9 +20,7 @@ from quire.domain.states import RunState
 
 if TYPE_CHECKING:
     from quire.domain.ids import RunId
-    from quire.engine import Engine
-    from quire.pipeline.commands.decide import DecisionOutcome
-    from quire.pipeline.commands.regate import RegateReport
+    from quire.engine import DecisionOutcome, Engine, RegateReport
 
 
 def pause(context: typer.Context, run: RunNumber = None, as_json: AsJson = False) -> None:

@@ -23,3 +23,8 @@ def dollars(micro: int) -> str:
     if amount >= MILLION // 100:
         return f"{sign}${amount / MILLION:.4f}"
     return f"{sign}${amount / MILLION:.6f}"
+
+
+def per_million(micro: int) -> str:
+    """A price in dollars per million tokens, in as few digits as are exact."""
+    return f"{micro / MILLION:.9g}"

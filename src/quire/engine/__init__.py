@@ -1,9 +1,13 @@
-"""The engine: the one interface of the command line, scripts, servers and kits."""
+"""The engine: the one interface of the command line, scripts, servers and kits.
+
+What it gives and takes is imported from here too, wherever it is defined.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from quire.dispatch.runtime import Runtime
     from quire.engine.engine import Engine, open_engine
     from quire.engine.library import Ingestion
     from quire.engine.queries import RunOutcomes
@@ -11,35 +15,94 @@ if TYPE_CHECKING:
     from quire.engine.run_forecasts import SchemaPlan
     from quire.engine.run_handle import RunHandle
     from quire.export.formats import check_format
+    from quire.export.result_rows import ExportedBlock, ExportedTask
     from quire.ledger.tables.results import TaskOutcome
+    from quire.ledger.tables.views import AttemptView
+    from quire.pipeline.answers.progress import is_at_rest
+    from quire.pipeline.commands.decide import DecisionOutcome
+    from quire.pipeline.commands.regate import RegateReport
+    from quire.plan.batch_caching import BatchCaching, CachingOption
+    from quire.plan.job_forecasts import EARLY_TASKS, StageForecast, describe_forecast_error
+    from quire.plan.pack_probe import Excess, ProbeSpend, ShareEstimate
+    from quire.plan.variants import Forecast, Variant
+    from quire.recipes.recipe_parameters import Parameter
 
 __all__ = [
+    "EARLY_TASKS",
+    "AttemptView",
+    "BatchCaching",
+    "CachingOption",
+    "DecisionOutcome",
     "Engine",
+    "Excess",
+    "ExportedBlock",
+    "ExportedTask",
+    "Forecast",
     "Ingestion",
+    "Parameter",
+    "ProbeSpend",
     "RecipePlan",
+    "RegateReport",
     "RunHandle",
     "RunOutcomes",
+    "Runtime",
     "SchemaPlan",
+    "ShareEstimate",
+    "StageForecast",
     "TaskOutcome",
+    "Variant",
     "check_format",
+    "describe_forecast_error",
+    "is_at_rest",
     "open_engine",
 ]
 
-_MODULES = {
-    "Engine": "quire.engine.engine",
-    "Ingestion": "quire.engine.library",
-    "RecipePlan": "quire.engine.recipe_forecasts",
-    "RunHandle": "quire.engine.run_handle",
-    "RunOutcomes": "quire.engine.queries",
-    "SchemaPlan": "quire.engine.run_forecasts",
-    "TaskOutcome": "quire.ledger.tables.results",
-    "check_format": "quire.export.formats",
-    "open_engine": "quire.engine.engine",
+_NAMES = {
+    "quire.dispatch.runtime": ("Runtime",),
+    "quire.engine.engine": (
+        "Engine",
+        "open_engine",
+    ),
+    "quire.engine.library": ("Ingestion",),
+    "quire.engine.queries": ("RunOutcomes",),
+    "quire.engine.recipe_forecasts": ("RecipePlan",),
+    "quire.engine.run_forecasts": ("SchemaPlan",),
+    "quire.engine.run_handle": ("RunHandle",),
+    "quire.export.formats": ("check_format",),
+    "quire.export.result_rows": (
+        "ExportedBlock",
+        "ExportedTask",
+    ),
+    "quire.ledger.tables.results": ("TaskOutcome",),
+    "quire.ledger.tables.views": ("AttemptView",),
+    "quire.pipeline.answers.progress": ("is_at_rest",),
+    "quire.pipeline.commands.decide": ("DecisionOutcome",),
+    "quire.pipeline.commands.regate": ("RegateReport",),
+    "quire.plan.batch_caching": (
+        "BatchCaching",
+        "CachingOption",
+    ),
+    "quire.plan.job_forecasts": (
+        "EARLY_TASKS",
+        "StageForecast",
+        "describe_forecast_error",
+    ),
+    "quire.plan.pack_probe": (
+        "Excess",
+        "ProbeSpend",
+        "ShareEstimate",
+    ),
+    "quire.plan.variants": (
+        "Forecast",
+        "Variant",
+    ),
+    "quire.recipes.recipe_parameters": ("Parameter",),
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for when it is asked for: `quire models` needs no database."""
-    if name not in _MODULES:
-        raise AttributeError(f"module 'quire.engine' has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    for module, names in _NAMES.items():
+        if name in names:
+            return getattr(import_module(module), name)
+    raise AttributeError(f"module 'quire.engine' has no attribute {name!r}")
