@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.domain.data import Json, canonical_json
+from quire.domain.data import Json, canonical_json, json_or_text, stored_json, strict_json
 
 VALUES = st.recursive(
     st.none()
@@ -50,3 +50,21 @@ def test_the_order_in_which_keys_were_added_leaves_no_trace(value: dict[str, Jso
     turned = dict(reversed(value.items()))
 
     assert canonical_json(turned) == canonical_json(value)
+
+
+def test_what_the_ledger_keeps_is_read_to_the_last_digit() -> None:
+    assert stored_json("[12345678901234567890123]") == [12345678901234567890123]
+    assert stored_json(None) is None
+
+
+@pytest.mark.parametrize("raw", [b'{"a":1,"a":2}', b"[NaN]", b'"\\ud800"', b"{"])
+def test_what_comes_from_outside_is_read_strictly(raw: bytes) -> None:
+    with pytest.raises(ValueError, match="at line 1"):
+        strict_json(raw)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("3", 3), ("[1]", [1]), ("three", "three"), ("[" * 9999, "[" * 9999)]
+)
+def test_what_is_typed_is_json_where_it_can_be(typed: str, meant: Json) -> None:
+    assert json_or_text(typed) == meant

@@ -19,6 +19,7 @@ from quire.cli.printing import (
     short_model_name,
 )
 from quire.cli.session import engine_for, resolve_run, session
+from quire.domain.data import stored_json
 from quire.domain.errors import UsageError
 from quire.domain.states import TaskState
 
@@ -66,7 +67,7 @@ def _print_rows(rows: Sequence["ExportedBlock"], fields: Sequence[str]) -> None:
     """A table as narrow as it can be: what is the same in every row is not a column."""
     titles = {row.document.title for row in rows}
     by_status = any(row.status != "accepted" for row in rows)
-    data = [json.loads(row.data) if row.data else {} for row in rows]
+    data = [stored_json(row.data) or {} for row in rows]
     columns = ["~block", *(_heading(name, [item.get(name) for item in data]) for name in fields)]
     if by_status:
         columns.insert(0, "status")
@@ -158,7 +159,7 @@ def _row_json(row: "ExportedBlock") -> dict[str, object]:
         "block_content": row.row.content,
         "status": row.status,
         "error": row.row.error if row.status == "failed" else None,
-        "data": json.loads(row.data) if row.data else None,
+        "data": stored_json(row.data),
     }
 
 

@@ -13,7 +13,7 @@ import typer
 from quire.cli.options import AsJson, OnlyStage, RunNumber
 from quire.cli.printing import note, print_json, print_table, quantity, say
 from quire.cli.session import engine_for, print_outcome, resolve_run, session
-from quire.domain.data import Json
+from quire.domain.data import Json, json_or_text
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId, TaskId
 from quire.domain.states import RunState
@@ -313,16 +313,8 @@ def _apply_changes(data: Json, changes: Sequence[str]) -> Json:
         name, equals, value = change.partition("=")
         if not equals or not name:
             raise UsageError(f"--set wants FIELD=VALUE, not {change!r}")
-        fields[name] = value if isinstance(fields.get(name), str) else _parse_value(value)
+        fields[name] = value if isinstance(fields.get(name), str) else json_or_text(value)
     return fields
-
-
-def _parse_value(value: str) -> Json:
-    try:
-        found: Json = json.loads(value)
-    except (ValueError, RecursionError):
-        return value
-    return found
 
 
 def _read_data(source: str) -> Json:

@@ -2,9 +2,12 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, time
 from functools import partial
 from types import MappingProxyType
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
+
+import jiter
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 JsonObject: TypeAlias = Mapping[str, Json]
@@ -22,6 +25,42 @@ def canonical_json(value: Json) -> str:
     return json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
+
+
+def stored_json(text: str | None) -> Any:
+    """Read JSON of our own from the ledger; None where there is none.
+
+    Integers are exact at any size; orjson would read those beyond 64 bits as floats.
+    """
+    return json.loads(text) if text else None
+
+
+def strict_json(raw: bytes) -> Any:
+    """Read JSON from outside; ValueError also at repeated keys, NaN and half surrogate pairs."""
+    return jiter.from_json(raw, allow_inf_nan=False, catch_duplicate_keys=True)
+
+
+def json_or_text(text: str) -> Json:
+    """Read what somebody typed: JSON where it is that, else the text itself."""
+    try:
+        value: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return value
+
+
+def as_object(value: Json) -> JsonObject:
+    """An object as it is; anything else has no fields."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def dates_as_text(value: Any) -> Any:
+    """TOML's dates become text, as they would have been in quotes: JSON has none."""
+    if isinstance(value, dict):
+        return {name: dates_as_text(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [dates_as_text(item) for item in value]
+    return value.isoformat() if isinstance(value, date | time) else value
 
 
 Row = TypeVar("Row", bound=tuple[object, ...])

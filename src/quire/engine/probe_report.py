@@ -1,11 +1,10 @@
 """A probe's report: what was asked, what it took, how the answers differ, what is recommended."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from quire.domain.data import Json
+from quire.domain.data import Json, stored_json
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
 from quire.domain.runs import Progress
@@ -156,11 +155,7 @@ def make_report(
 
 def _answers(ledger: Ledger, run: RunId) -> Answers:
     with ledger.snapshot() as tx:
-        # not orjson, which reads an integer beyond 64 bits as a float
-        return {
-            row.block_uid: None if row.data is None else json.loads(row.data)
-            for row in run_block_rows(tx, run)
-        }
+        return {row.block_uid: stored_json(row.data) for row in run_block_rows(tx, run)}
 
 
 def _largest_call(ledger: Ledger, run: RunId) -> int:

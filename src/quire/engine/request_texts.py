@@ -1,8 +1,8 @@
 """Request texts: what was sent about a task, or would be, rendered again."""
 
-import json
 from collections.abc import Iterator, Sequence
 
+from quire.domain.data import stored_json
 from quire.domain.ids import TaskId
 from quire.domain.tasks import TaskView
 from quire.ledger.ledger import Transaction
@@ -56,7 +56,7 @@ def _candidate_texts(
         return
     members = tx.subjects.members_of_requests([view.id])
     tasks = [member.task_id for member in members]
-    used = {member.task_id: json.loads(member.used) for member in members if member.used}
+    used = {member.task_id: stored_json(member.used) for member in members if member.used}
     for critiques in _candidate_critiques(tx, context, tasks, mended=view.kind == REPAIR):
         done = render(tx, context.spec, context.stage_prompt, tasks, used or None, critiques)
         if all(task in done.contents for task in tasks):

@@ -1,13 +1,12 @@
 """Critic verdicts: what critics said of a result, as it stands beside it in files and frames."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import orjson
 
-from quire.domain.data import Json
+from quire.domain.data import Json, stored_json
 from quire.domain.states import TaskState
 from quire.export.result_selection import ResultSource
 from quire.ledger.tables.results import CritiqueRow
@@ -67,8 +66,8 @@ def critic_columns(critics: Iterable[ExportedVerdict]) -> dict[str, Json]:
         seen[critic.stage] += 1
         prefix = critic.stage if seen[critic.stage] == 1 else f"{critic.stage}.{seen[critic.stage]}"
         columns[f"{prefix}.status"] = critic.status
-        data = json.loads(critic.data) if critic.data else None
-        columns |= {f"{prefix}.{name}": value for name, value in data_columns(data).items()}
+        data = data_columns(stored_json(critic.data))
+        columns |= {f"{prefix}.{name}": value for name, value in data.items()}
     return columns
 
 

@@ -1,13 +1,12 @@
 """Result rows: a stage's results block by block or task by task, also flat for data frames."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
 import orjson
 
-from quire.domain.data import Json
+from quire.domain.data import Json, stored_json
 from quire.domain.documents import Document
 from quire.domain.ids import DocumentId, RunId, TaskId, block_uid
 from quire.domain.recipes import Stage
@@ -106,7 +105,7 @@ def flat_blocks(
             "status": row.status,
             "error": row.row.error if row.status == "failed" else None,
         }
-        data = json.loads(row.data) if row.data else {}  # exact beyond 64 bits
+        data = stored_json(row.data) or {}
         yield (
             {f"quire_{name}" if name in fields else name: value for name, value in ours.items()}
             | {name: data.get(name) for name in fields}
@@ -138,7 +137,7 @@ class ExportedTask:
     @property
     def data(self) -> Json:
         """The accepted data; what was not accepted is never exported."""
-        found: Json = json.loads(self.text) if self.text else None  # exact beyond 64 bits
+        found: Json = stored_json(self.text)
         return found
 
     @property
@@ -165,7 +164,7 @@ class ExportedTask:
     @property
     def part(self) -> Json:
         """What its grouping said of it."""
-        found: Json = json.loads(self.outcome.part) if self.outcome.part else None
+        found: Json = stored_json(self.outcome.part)
         return found
 
     def as_json(self) -> dict[str, object]:

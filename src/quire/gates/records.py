@@ -5,9 +5,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-import jiter
-
-from quire.domain.data import Json, canonical_json
+from quire.domain.data import Json, canonical_json, strict_json
 
 DEPTH_LIMIT = 100  # far above any real schema, far below where parsers and writers give up
 # jsonschema-rs lets integers of 4,300 digits pass any maximum; and a number like 1e400 is read as
@@ -277,7 +275,7 @@ def parse_records(text: str) -> Records:
 def parse_strictly(text: str, count: int) -> list[Json]:
     """Read an answer of exactly the asked form with so many records; anything else gives none."""
     try:
-        root = jiter.from_json(text.encode(), allow_inf_nan=False, catch_duplicate_keys=True)
+        root = strict_json(text.encode())
     except ValueError:  # half of a surrogate pair is one too
         return []
     items = root.get("results") if type(root) is dict and len(root) == 1 else None
@@ -286,7 +284,7 @@ def parse_strictly(text: str, count: int) -> list[Json]:
 
 def _read_strictly(text: str) -> _Strict:
     try:
-        root = jiter.from_json(text.encode(), allow_inf_nan=False, catch_duplicate_keys=True)
+        root = strict_json(text.encode())
     except UnicodeEncodeError:
         return _Strict(None, "half of a surrogate pair in the text")
     except ValueError as error:

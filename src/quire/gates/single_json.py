@@ -5,9 +5,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-import jiter
-
-from quire.domain.data import Json, JsonObject, canonical_json
+from quire.domain.data import Json, JsonObject, canonical_json, strict_json
 from quire.domain.gates import GateInput, Judgement, Verdict
 from quire.gates.gate_parameters import unknown_names
 from quire.gates.packed_json import GATE_VERSION
@@ -56,9 +54,7 @@ def _read_object(text: str) -> tuple[Json, str]:
     try:
         _value, end = json.JSONDecoder().raw_decode(text, begin)
         # again by the reader that refuses what the other one only overlooks
-        value: Json = jiter.from_json(
-            text[begin:end].encode(), allow_inf_nan=False, catch_duplicate_keys=True
-        )
+        value: Json = strict_json(text[begin:end].encode())
     except RecursionError:
         return None, "answer is nested too deeply"
     except ValueError as error:

@@ -1,11 +1,10 @@
 """Run spec: a run's recipe, policy, models and stage prompts as they were fixed at its start."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from quire.domain.data import NOTHING, Json, JsonObject
+from quire.domain.data import NOTHING, Json, JsonObject, stored_json
 from quire.domain.errors import PluginMissing
 from quire.domain.gates import Gate
 from quire.domain.groupings import Driver, Grouping
@@ -134,7 +133,7 @@ class RunSpec:
 
     def parse_part(self, text: str | None) -> JsonObject:
         """What a grouping said of a task, as it was written down."""
-        found: JsonObject = json.loads(text) if text else NOTHING
+        found: JsonObject = stored_json(text) or NOTHING
         return found
 
     def _find_stage(self, name: str) -> Stage:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import NamedTuple
 
-from quire.domain.data import Json
+from quire.domain.data import Json, json_or_text
 from quire.domain.errors import SettingsInvalid, SettingsMistake
 from quire.domain.policy import Policy, SourcedPolicy
 from quire.domain.recipes import Schema
@@ -139,11 +139,8 @@ def _normalise_value(name: str, value: Json) -> Json:
 def _parse_text(text: str) -> Json:
     """Read an environment variable: a number or true/false where it looks like one."""
     bare = text.strip()
-    try:
-        value: Json = json.loads(bare.lower())
-    except ValueError:
-        return bare or None
-    return value if isinstance(value, (bool, int, float)) else bare
+    value = json_or_text(bare.lower())
+    return value if isinstance(value, (bool, int, float)) else bare or None
 
 
 def _make_policy(values: Mapping[str, Json]) -> Policy:

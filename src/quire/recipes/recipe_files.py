@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from quire.domain.data import Json
+from quire.domain.data import Json, as_object
 from quire.domain.errors import FileMistake, NotFound, RecipeInvalid, UsageError
 from quire.domain.ids import slug
 from quire.domain.recipes import Recipe
@@ -63,7 +63,7 @@ def read_recipe_file(
     body, decoded = _parse_toml(text, name)
     lines = find_lines(decoded)
     found, wrong = _read_top_level(body, name, _FolderFiles(folder))
-    declarations, problems = read_declarations(_table_or_empty(body.get("parameters")))
+    declarations, problems = read_declarations(as_object(body.get("parameters")))
     values, missing = choose_values(declarations, given or {}, complete=given is not None)
     recipe = Recipe(
         name=found.name,
@@ -204,10 +204,6 @@ def _non_json_problems(value: object, path: tuple[str | int, ...]) -> Iterator[R
         yield RecipeProblem(path, f"{path[-1]} must be a finite number")
     elif not isinstance(value, str | int | float | bool):
         yield RecipeProblem(path, f"{path[-1]} is a date or time; write it as text, in quotes")
-
-
-def _table_or_empty(value: Json) -> Mapping[str, Json]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def starter_recipe(name: str) -> str:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from quire.domain.data import Json
+from quire.domain.data import Json, json_or_text
 from quire.recipes.recipe_problems import RecipeProblem, rule_problems
 from quire.recipes.setting_rules import TEXT, Rule, is_whole, one_of, unknown_message
 
@@ -51,11 +51,7 @@ class Parameter:
         """A value as it is meant: what was typed as text may stand for a number or a list."""
         if self.kind == "string" or not isinstance(value, str):
             return value
-        try:
-            parsed: Json = json.loads(value)
-        except ValueError:
-            return value
-        return parsed
+        return json_or_text(value)
 
 
 def read_declarations(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from quire.domain.data import Json
+from quire.domain.data import Json, as_object
 from quire.domain.errors import Mistake, SchemaInvalid
 from quire.domain.models import Params
 from quire.domain.recipes import (
@@ -128,7 +128,7 @@ class _StageReader:
             if "model" in values
             else _as_texts(values.get("models")),
             policy=self._read_policy(values.get("policy"), schema),
-            settings=_as_table(values.get("settings")),
+            settings=as_object(values.get("settings")),
             templated=True,
             max_tokens_per_block=_as_integer(_first_value("max_tokens_per_block", values, config)),
             max_batch_size=_as_integer(_first_value("max_batch_size", values, config)),
@@ -162,14 +162,14 @@ class _StageReader:
         return _UNREAD_SCHEMA
 
     def _read_params(self, value: Json, config: Mapping[str, Json]) -> Params:
-        table = _as_table(value)
+        table = as_object(value)
         wrong = list(rule_problems(table, PARAM_RULES, (*self.place, "params")))
         self.problems += wrong
         schema_values = {name: config[name] for name in ("temperature", "effort") if name in config}
         return params_from({**schema_values, **({} if wrong else table)})
 
     def _read_policy(self, value: Json, schema: Schema | None) -> Mapping[str, Json]:
-        values, mistakes = stage_layer(_as_table(value))
+        values, mistakes = stage_layer(as_object(value))
         for key, message in mistakes:
             self._add_problem(message, "policy", key)
         schema_values, _ = stage_layer(schema_layer(schema) if schema else {})
@@ -230,7 +230,3 @@ def _as_texts(value: Json) -> tuple[str, ...]:
 
 def _as_integer(value: Json) -> int | None:
     return value if isinstance(value, int) else None
-
-
-def _as_table(value: Json) -> Mapping[str, Json]:
-    return value if isinstance(value, Mapping) else {}

@@ -4,12 +4,12 @@ import math
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, time
+from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from quire.domain.data import Json
+from quire.domain.data import Json, as_object, dates_as_text
 from quire.domain.errors import SettingsInvalid, SettingsMistake
 from quire.domain.models import CacheMarking, StructuredOutput
 from quire.settings.provider_urls import PROVIDERS, model_url_problem, url_problem
@@ -127,8 +127,7 @@ def _prefixed(at: str, mistake: SettingsMistake) -> SettingsMistake:
 
 
 def _subtable(values: Mapping[str, Json], name: str) -> Mapping[str, Json]:
-    table = values.get(name)
-    return table if isinstance(table, Mapping) else {}
+    return as_object(values.get(name))
 
 
 def _quote_value(value: Json) -> str:
@@ -339,21 +338,12 @@ def _read_file(path: Path, further: FurtherChecks) -> dict[str, Any]:
         raise SettingsInvalid(f"{path}: {error}") from None
     except RecursionError:
         raise SettingsInvalid(f"{path}: brackets are nested too deep to be read") from None
-    plain: dict[str, Any] = _without_dates(table)
+    plain: dict[str, Any] = dates_as_text(table)
     found = settings_mistakes(plain)
     found += further(plain, found)
     if found:
         raise SettingsInvalid(*(_prefixed(f"{path}: ", mistake) for mistake in found))
     return plain
-
-
-def _without_dates(value: Any) -> Any:
-    """JSON has no dates: TOML's become text, as they would have been in quotes."""
-    if isinstance(value, dict):
-        return {name: _without_dates(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_without_dates(item) for item in value]
-    return value.isoformat() if isinstance(value, date | time) else value
 
 
 def _read_environment(environment: Mapping[str, str]) -> dict[str, str]:

@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import jiter
-
-from quire.domain.data import Json, canonical_json
+from quire.domain.data import Json, canonical_json, strict_json
 from quire.domain.documents import Block, BlockType
 from quire.domain.errors import SourceUnreadable
 from quire.sources.source_scan import BYTE_ORDER_MARK, Origin
@@ -40,8 +38,7 @@ class JsonLines:
 
     def _block(self, index: int, number: int, line: bytes) -> Block:
         try:
-            # jiter refuses repeated keys, NaN and half surrogate pairs
-            row: Json = jiter.from_json(line, allow_inf_nan=False, catch_duplicate_keys=True)
+            row: Json = strict_json(line)
             whole = canonical_json(row)
         except ValueError as error:
             reason = str(error).replace(" at line 1 column ", " at column ")

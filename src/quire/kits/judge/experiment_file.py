@@ -3,12 +3,12 @@
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from datetime import date, time
+from datetime import date
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from quire.domain.data import Json
+from quire.domain.data import Json, dates_as_text
 from quire.domain.errors import Conflict, FileMistake, RecipeInvalid, UsageError
 from quire.gates.markers import MOST_STAGES
 from quire.kits.judge.evidence import EvidenceReader
@@ -100,7 +100,7 @@ def read_experiment(path: Path) -> Experiment:
     """Read an experiment with all of its evidence; paths in it start from its own folder."""
     text = _read_text(path)
     try:
-        body = _without_dates(tomllib.loads(text))
+        body = dates_as_text(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         found = _AT_LINE.search(str(error))
         raise _refusal(path, f"not TOML: {error}", int(found[1]) if found else 1) from None
@@ -282,15 +282,6 @@ _WINDOW_RULES = {
     "country": TEXT,
     "concept": TEXT,
 }
-
-
-def _without_dates(value: Any) -> Any:
-    """TOML's dates become text, as they would have been in quotes."""
-    if isinstance(value, dict):
-        return {name: _without_dates(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_without_dates(item) for item in value]
-    return value.isoformat() if isinstance(value, date | time) else value
 
 
 EXAMPLE = ("experiment.toml", "evidence.csv")

@@ -1,12 +1,11 @@
 """Experiments become runs, and runs become what tables and reports are made from."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from quire.domain.data import NOTHING, Json
+from quire.domain.data import NOTHING, Json, stored_json
 from quire.domain.documents import unstored_document
 from quire.domain.errors import NotFound, UsageError
 from quire.domain.ids import DocumentId, RunId
@@ -166,12 +165,12 @@ def _task_row(outcome: TaskOutcome, model: str, shown: tuple[DocumentId, ...]) -
         state=outcome.state,
         model=model,
         sample=outcome.sample,
-        part=json.loads(outcome.part) if outcome.part else NOTHING,
+        part=stored_json(outcome.part) or NOTHING,
         documents=shown,
         of=outcome.of,
         attempts=outcome.tries + (outcome.result_id is not None),
         error=outcome.error or "",
-        data=json.loads(outcome.data) if outcome.data else None,
+        data=stored_json(outcome.data),
         answer=outcome.answer,
         message_id=f"attempt-{outcome.attempt_id}" if outcome.attempt_id else "",
     )

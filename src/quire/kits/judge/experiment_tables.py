@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from quire.domain.data import Json
+from quire.domain.data import Json, as_object
 from quire.kits.judge.experiment import (
     BLOCKED,
     PARSED,
@@ -385,7 +385,7 @@ def _critic_columns(prefix: str, critic: TaskRow | None, judged: TaskRow) -> Tab
 def _score_items(rows: ExperimentRows, scores: Sequence[TableRow]) -> Iterator[TableRow]:
     labels = _labels(rows)
     tokens = {
-        task.task_id: {stage: token for token, stage in _mapping(task.part["labels"]).items()}
+        task.task_id: {stage: token for token, stage in as_object(task.part["labels"]).items()}
         for task in rows.tasks_of_stage(SCORE_GEN)
     }
     for score in scores:
@@ -409,10 +409,6 @@ def _labels(rows: ExperimentRows) -> dict[tuple[Json, Json], Json]:
             if isinstance(stage, Mapping):
                 found[rubric["rubric_id"], stage["stage_number"]] = stage["label"]
     return found
-
-
-def _mapping(value: Json) -> Mapping[str, Json]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _texts(value: Json) -> tuple[str, ...]:

@@ -1,11 +1,10 @@
 """Critiques: results that critics are owed, and what critics said of them."""
 
-import json
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.domain.data import Json, to_named_tuples
+from quire.domain.data import Json, stored_json, to_named_tuples
 from quire.domain.ids import BlockId, DocumentId, ResultId, StageId, TaskId, WorkspaceId
 from quire.ledger.connection import Connection, Row
 from quire.ledger.stored_values import to_micros
@@ -63,7 +62,7 @@ class Critiques:
     ) -> list[tuple[StageId, TaskId, Json]]:
         """What every critic has said of the current results of some proposed tasks."""
         rows = self._run("critiques_of_proposed", ids=list(targets)) if targets else []
-        return [(row[0], row[1], json.loads(row[2] or "null")) for row in rows]
+        return [(row[0], row[1], stored_json(row[2])) for row in rows]
 
     def tasks_fully_criticised(self, targets: Sequence[TaskId]) -> list[TaskId]:
         """Which of these has been judged by all its critics."""

@@ -1,12 +1,11 @@
 """Results: the accepted data of each task, versioned, and the outcomes that exports show."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
-from quire.domain.data import Json, to_named_tuples
+from quire.domain.data import Json, stored_json, to_named_tuples
 from quire.domain.ids import AttemptId, DocumentId, ResultId, RunId, StageId, TaskId, WorkspaceId
 from quire.domain.states import ReviewState, TaskState
 from quire.ledger.connection import Connection, Row
@@ -203,7 +202,7 @@ class Exports:
     def all_critiques_of_task(self, task: TaskId) -> list[tuple[str, Json]]:
         """What critics ever said of results of a task, current or not, each with its stage."""
         rows = self._run("all_critiques_of_task", task=task)
-        return [(row[0], json.loads(row[1] or "null")) for row in rows]
+        return [(row[0], stored_json(row[1])) for row in rows]
 
     def causes_of_blocked_tasks(self, run: RunId) -> list[BlockCause]:
         """Why tasks are blocked, stage by stage, the commonest reason first."""

@@ -1,12 +1,11 @@
 """Runs and their stages: what was ordered, how it stands, the wishes about it, and its probes."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
 
-from quire.domain.data import Json, JsonObject, plain_json
+from quire.domain.data import Json, JsonObject, plain_json, stored_json
 from quire.domain.errors import NotFound
 from quire.domain.ids import DocumentId, RunId, StageId, WorkspaceId
 from quire.domain.models import ModelFacts
@@ -57,7 +56,7 @@ class Probes:
         if not rows:
             return None
         size, report = rows[0]
-        return ProbeRecord(size, json.loads(report))
+        return ProbeRecord(size, stored_json(report))
 
 
 class Runs:
@@ -139,7 +138,7 @@ class Runs:
     def models_of_run(self, run: Run) -> list[ModelFacts]:
         """The models that a run was told about, by number: its own, then the further ones."""
         further = self._connection.run("models_of_run", run=run.id)
-        snapshots = [run.model, *(json.loads(facts) for _, _, facts in further)]
+        snapshots = [run.model, *(stored_json(facts) for _, _, facts in further)]
         return [ModelFacts.from_json(item) for item in snapshots]
 
     def list_runs(self, limit: int) -> list[Run]:
@@ -245,9 +244,9 @@ def _to_run(row: Row) -> Run:
     # not orjson, which reads an integer beyond 64 bits as a float
     return Run(
         id=row[0],
-        recipe=json.loads(row[1]),
-        model=json.loads(row[2]),
-        policy=json.loads(row[3]),
+        recipe=stored_json(row[1]),
+        model=stored_json(row[2]),
+        policy=stored_json(row[3]),
         state=RunState(row[4]),
         task_limit=row[5],
         cancel_asked_at=from_micros_or_none(row[6]),

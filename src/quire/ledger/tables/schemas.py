@@ -1,9 +1,8 @@
 """Schemas: one name, one body, never changed."""
 
-import json
 from datetime import datetime
 
-from quire.domain.data import plain_json
+from quire.domain.data import plain_json, stored_json
 from quire.domain.ids import WorkspaceId
 from quire.domain.recipes import Schema
 from quire.ledger.connection import Connection, Row
@@ -55,4 +54,4 @@ def _first_schema(rows: list[Row]) -> Schema | None:
 
 def _to_schema(row: Row) -> Schema:
     # not orjson, which reads an integer beyond 64 bits as a float
-    return Schema(ref=row[0], uid=row[1], body=json.loads(row[2]))
+    return Schema(ref=row[0], uid=row[1], body=stored_json(row[2]))

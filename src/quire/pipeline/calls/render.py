@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import orjson
 
+from quire.domain.data import stored_json
 from quire.domain.errors import TemplateFailed
 from quire.domain.groupings import Driver
 from quire.domain.ids import DocumentId, RequestId, ResultId, TaskId
@@ -148,7 +149,7 @@ def _judged_results(
     """What critics judge: the question is put into the same words again, from what it used."""
     rows = tx.subjects.judged_answers(critics)
     above = spec.stage_prompts[critic.of]
-    used = {row.task_id: json.loads(row.used) for row in rows if row.used}
+    used = {row.task_id: stored_json(row.used) for row in rows if row.used}
     asked = render(tx, spec, above, [row.task_id for row in rows], used, critiques).contents
     system = render_prefix(above.stage).system
     prompt = above.stage.prompt if above.stage.schema is not None else ""
@@ -157,7 +158,7 @@ def _judged_results(
             asked="\n\n".join(filter(None, [prompt, asked.get(row.task_id, "")])),
             system=system,
             answer=row.answer if above.stage.schema is None else row.data or "",
-            data=json.loads(row.data or "null"),
+            data=stored_json(row.data),
         )
         for row in rows
     }
@@ -222,7 +223,7 @@ def _read_input(
 ) -> PromptResult:
     shown = documents.get(row.document_id) if row.document_id is not None else None
     return PromptResult(
-        data=json.loads(row.data or "null"),
+        data=stored_json(row.data),
         document=shown.title if shown else "",
         model=models[row.model_no] if models else "",
         sample=row.sample,
@@ -377,7 +378,7 @@ def unchanged_requests(tx: Transaction, requests: Sequence[RequestId]) -> set[Re
     changed = {
         member.request_id
         for member in members
-        if json.loads(member.used or "[]")
+        if (stored_json(member.used) or [])
         != [row.result_id for row in inputs.get(member.task_id, ())]
     }
     return {RequestId(member.request_id) for member in members} - {RequestId(e) for e in changed}
@@ -385,7 +386,7 @@ def unchanged_requests(tx: Transaction, requests: Sequence[RequestId]) -> set[Re
 
 def _is_unchanged(done: RenderedTasks, member: MemberRow) -> bool:
     task = member.task_id
-    return task in done.contents and json.loads(member.used or "[]") == done.used[task]
+    return task in done.contents and (stored_json(member.used) or []) == done.used[task]
 
 
 def _item(done: RenderedTasks, task: TaskId) -> BlockItem:

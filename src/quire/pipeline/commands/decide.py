@@ -1,11 +1,10 @@
 """Decide: a person approves, edits or rejects a result, or waives failed tasks of an exact run."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.domain.data import Json, JsonObject, plain_json
+from quire.domain.data import Json, JsonObject, plain_json, stored_json
 from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.gates import Judgement, Verdict
 from quire.domain.ids import ResultId, RunId, TaskId
@@ -107,7 +106,7 @@ def current_data(tx: Transaction, spec: RunSpec, task: TaskId) -> Json:
     """The data of a result that may be edited."""
     found = _must_get_task(tx, task)
     _check_decidable(tx, spec, found, ReviewMove.EDIT)
-    data: Json = json.loads(found.data or "null")
+    data: Json = stored_json(found.data)
     return data
 
 
@@ -248,7 +247,7 @@ def _judge_edit(
     words = data[TEXT] if isinstance(data, Mapping) and list(data) == [TEXT] else None
     if isinstance(words, str):
         return judge_text(words, Stop.END, gates, None, facts)
-    if problems := tuple(_form_problems(json.loads(found.data or "null"), data)):
+    if problems := tuple(_form_problems(stored_json(found.data), data)):
         return Verdict(Judgement.RETRY, None, problems)
     return judge_data(data, gates[1:], None, facts)
 

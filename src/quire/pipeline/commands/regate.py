@@ -1,13 +1,12 @@
 """Regate: stored answers are judged again with the gates as they are now, for nothing."""
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.domain.data import canonical_json, plain_json
+from quire.domain.data import canonical_json, plain_json, stored_json
 from quire.domain.errors import IllegalMove
 from quire.domain.gates import Judgement, Verdict
 from quire.domain.ids import AttemptId, RequestId, RunId, StageId, TaskId
@@ -90,7 +89,7 @@ def _compare(task: AnsweredTask, answers: Sequence[AnswerVerdict]) -> tuple[str,
     best = own if own.accepts else accepted
     if best is None:
         return REFUSED, GateChange(task, None, own.verdict.reasons)
-    if canonical_json(best.verdict.data) == canonical_json(json.loads(task.data)):
+    if canonical_json(best.verdict.data) == canonical_json(stored_json(task.data)):
         return SAME, None
     return CHANGED, GateChange(task, best)
 

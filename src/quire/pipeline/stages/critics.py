@@ -1,12 +1,11 @@
 """Critics: what accepted answers set in motion; critics are called, and may veto."""
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.domain.data import Json
+from quire.domain.data import Json, stored_json
 from quire.domain.errors import TemplateFailed
 from quire.domain.ids import RequestId, ResultId, StageId, TaskId
 from quire.domain.recipes import GATE, SAME, Stage
@@ -162,7 +161,7 @@ def record_inputs_used(
     """Keep with the results what they were made from, and see whether that is still current."""
     written = tx.subjects.results_used_by_members(sorted({request for request, _ in accepted}))
     used = [
-        (task, json.loads(written[request, task]))
+        (task, stored_json(written[request, task]))
         for request, task in accepted
         if (request, task) in written
     ]
