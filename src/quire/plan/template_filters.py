@@ -187,17 +187,20 @@ def _is_in(meter: Meter, value: Value, whole: Value) -> bool:
     return value in whole
 
 
-UNDECIDED = "it must come out as true or false"
 _KINDS = (
     *((str, "a text"), (int | float, "a number"), (Sequence, "a list"), (Mapping, "a record")),
     (type(None), "null"),
 )
 
 
+class NotBoolean(TypeError):
+    """A condition came out as something else than true or false."""
+
+
 def _check_boolean(meter: Meter, value: Value) -> bool:
     if not isinstance(value, bool):
         kind = next((said for kinds, said in _KINDS if isinstance(value, kinds)), "something else")
-        raise TypeError(f"{UNDECIDED}, not as {kind}")
+        raise NotBoolean(f"it must come out as true or false, not as {kind}")
     return value
 
 

@@ -7,7 +7,7 @@ from quire.domain.errors import TemplateFailed, TemplateInvalid
 from quire.domain.groupings import Driver
 from quire.domain.recipes import Stage
 from quire.plan.template_analysis import ITEM, Path
-from quire.plan.template_filters import UNDECIDED
+from quire.plan.template_filters import NotBoolean
 from quire.plan.templates import (
     SUBJECT_NAMES,
     Expression,
@@ -58,7 +58,7 @@ def _undecidable_mistakes(condition: Expression, schema: JsonObject) -> Iterator
         try:
             condition.holds(fill(read_block_text(f"Sample {number} of an Answer.")))
         except TemplateFailed as error:
-            if error.reason.startswith(UNDECIDED):
+            if isinstance(error.__cause__, NotBoolean):
                 yield f"accepts: {error.reason}; compare, as in answer.score >= 0.7"
                 return
             failures.append(error.reason)

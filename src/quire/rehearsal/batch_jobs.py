@@ -255,7 +255,7 @@ class BatchJobs:
         if "batch_full" in faults and order.endpoint.refuses_when_full:
             self._refused += 1
             message = "Enqueued token limit reached, by the fault script."
-            raise ApiProblem(ProblemKind.RATE, message, retry_after=1.0)
+            raise ApiProblem(ProblemKind.RATE, message, retry_after=1.0, of_tokens=True)
         source = self._files.new_path()
         os.link(order.source, source)
         chance = Random(f"{self._seed}:{number}")  # noqa: S311 - a rehearsal is no secret

@@ -217,9 +217,8 @@ class Exchange:
         reserved = Limits(requests=1, input=wanted, total=max(wanted, held))
         short = self.state.limiter.take(self._owner, reserved, self._now)
         if short:
-            raise ApiProblem(
-                ProblemKind.RATE, _shortage_message(short, call.model), retry_after=short.wait
-            )
+            message, of_tokens = _shortage_message(short, call.model), short.kind != "requests"
+            raise ApiProblem(ProblemKind.RATE, message, retry_after=short.wait, of_tokens=of_tokens)
         return reserved
 
     def _settle(self, endpoint: CallEndpoint, reserved: Limits) -> None:

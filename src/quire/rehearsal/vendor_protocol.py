@@ -104,7 +104,13 @@ class ApiProblem(Exception):
     """A call that is answered with an error; each vendor gives it a form."""
 
     def __init__(
-        self, kind: ProblemKind, message: str, *, place: str = "", retry_after: float | None = None
+        self,
+        kind: ProblemKind,
+        message: str,
+        *,
+        place: str = "",
+        retry_after: float | None = None,
+        of_tokens: bool = False,
     ) -> None:
         """Say what is wrong, where, and how long to wait where waiting helps."""
         super().__init__(message)
@@ -112,6 +118,7 @@ class ApiProblem(Exception):
         self.message = message
         self.place = place  # of the field that is wrong
         self.retry_after = retry_after
+        self.of_tokens = of_tokens  # of a rate: it is that of tokens, not that of requests
 
 
 GENEROUS_WINDOW = 1_000_000

@@ -273,15 +273,15 @@ def body_problem(mistake: BodyMistake) -> ApiProblem:
     place = dotted_path(mistake.place, brackets=False)
     match mistake.kind:
         case ProblemKind.UNKNOWN_FIELD:
-            message = f"{place}: Extra inputs are not permitted"
+            message = "Extra inputs are not permitted"
         case ProblemKind.MISSING_FIELD:
-            message = f"{place}: Field required"
+            message = "Field required"
         case ProblemKind.MISTYPED_FIELD:
             first = mistake.expected.partition(",")[0]
-            message = f"{place}: Input should be {_TYPES.get(first, first)}"
+            message = f"Input should be {_TYPES.get(first, first)}"
         case _:
-            message = f"{place}: {mistake.detail}"
-    return ApiProblem(mistake.kind, message.removeprefix(": "), place=place)
+            message = mistake.detail
+    return ApiProblem(mistake.kind, f"{place}: {message}" if place else message, place=place)
 
 
 def _request_id(number: int) -> str:

@@ -81,7 +81,7 @@ class OpenAIEndpoint:
         message = _ERROR_MESSAGES.get(problem.kind, problem.message)
         if problem.kind is ProblemKind.NO_MODEL:
             message = f"The model `{problem.message}` does not exist or you do not have access."
-        if problem.kind is ProblemKind.RATE and "token" in problem.message:
+        if problem.kind is ProblemKind.RATE and problem.of_tokens:
             kind = "tokens"
         error = {"message": message, "type": kind, "param": problem.place or None, "code": code}
         headers: dict[str, str] = {}
