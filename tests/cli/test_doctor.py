@@ -9,11 +9,11 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from quire.accounts.key_search import KEY_VARIABLES
 from quire.cli.app import quire as global_options
 from quire.cli.doctor import _finding_line, doctor
 from quire.cli.session import Commands
 from quire.engine.doctor.findings import warning
+from quire.providers.vendors import VENDORS
 from tests.cli.conftest import Quire
 from tests.ledger.raw import Raw
 
@@ -27,7 +27,7 @@ KEY = "sk-a-key-that-is-worth-money-1234"
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """No keys, proxies or other places in the environment."""
-    usual = {name for names in KEY_VARIABLES.values() for name in names}
+    usual = {name for facts in VENDORS.values() for name in facts.key_variables}
     places = {
         text for text in os.environ if text.upper().endswith(("_BASE_URL", "_PROXY", "_HOST"))
     }

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from quire.accounts.key_search import KEY_VARIABLES
 from quire.cli import app
+from quire.providers.vendors import VENDORS
 from tests.accounts.key_server import GOOD, KeyServer, serve_keys
 from tests.cli.conftest import Quire
 
@@ -26,7 +26,7 @@ OTHER = "sk-ant-a-key-of-somebody-else-5678"
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """No keys, proxies or other places in the environment."""
-    usual = {name for names in KEY_VARIABLES.values() for name in names}
+    usual = {name for facts in VENDORS.values() for name in facts.key_variables}
     places = {
         text for text in os.environ if text.upper().endswith(("_BASE_URL", "_PROXY", "_HOST"))
     }

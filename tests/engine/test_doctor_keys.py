@@ -11,7 +11,7 @@ import pytest
 from quire.accounts.account_choice import choose_accounts
 from quire.accounts.credentials import mark
 from quire.accounts.encryption import Box
-from quire.accounts.key_search import KEY_VARIABLES, search_keys
+from quire.accounts.key_search import search_keys
 from quire.dispatch.runtime import Runtime
 from quire.domain.states import CredentialState
 from quire.engine.doctor.findings import Installation
@@ -23,6 +23,7 @@ from quire.engine.doctor.provider_checks import (
     providers_in_use,
 )
 from quire.providers.catalog import find_model
+from quire.providers.vendors import KEYED_PROVIDERS, VENDORS
 from tests.accounts.key_server import GOOD, KeyServer, serve_keys
 from tests.engine.installations import Later, findings_of, severities, with_settings
 from tests.pipeline.recipe_stages import SMALL
@@ -225,14 +226,15 @@ def test_a_date_is_measured_against_the_middle_of_the_wait() -> None:
 
 def test_every_provider_with_a_key_is_of_concern(world: Worlds) -> None:
     here = world()
-    environment = {names[0]: f"a-key-of-{name}-12345678" for name, names in KEY_VARIABLES.items()}
+    environment = {
+        VENDORS[name].key_variables[0]: f"a-key-of-{name}-12345678" for name in KEYED_PROVIDERS
+    }
     installation = Installation(
         settings=here.engine.settings, environment=environment, engine=here.engine
     )
 
-    assert {
-        access.use.provider for access in provider_accesses(installation)
-    } == KEY_VARIABLES.keys()
+    found = {access.use.provider for access in provider_accesses(installation)}
+    assert found == {*KEYED_PROVIDERS}
 
 
 def test_a_further_model_of_a_run_is_of_concern(world: Worlds) -> None:

@@ -8,14 +8,14 @@ import pytest
 from quire.domain.accounts import Account
 from quire.domain.batches import BatchEnd, BatchStatus, Submission
 from quire.domain.errors import ProviderError, Remedy
-from quire.providers.openai_batches import AzureBatches, groq_batches
+from quire.providers.openai_batches import OpenAIBatches
 from quire.providers.protocol import HttpClient
 from tests.providers.exchanges.openai import RESPONSES_ANSWERS
 from tests.providers.exchanges.openai_batches import BATCH, NONCE, answered, batch
 from tests.providers.sample_calls import KEY, account, make_call
 from tests.providers.scripted import Scripted, jsonl, rows_of
 
-AZURE = AzureBatches()
+AZURE = OpenAIBatches("azure")
 BODY, _ = RESPONSES_ANSWERS["answer"]
 
 
@@ -86,7 +86,7 @@ def test_azure_takes_more_calls_and_never_ends_a_batch_by_itself() -> None:
 
 
 def test_groq_takes_chat_completions_only_at_its_own_address(tmp_path: Path) -> None:
-    groq = groq_batches()
+    groq = OpenAIBatches("groq")
     server = Scripted(**{"POST /batches": (200, BATCH)})
     made = submission(tmp_path / "calls")
 

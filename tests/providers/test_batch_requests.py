@@ -10,14 +10,10 @@ from aiohttp import web
 from quire.domain.batches import BatchEnd, BatchStatus
 from quire.domain.errors import ProviderError, Remedy
 from quire.providers.batch_requests import (
-    ask,
-    ask_json,
-    cancel_batch,
-    create_batch,
+    ApiCaller,
     not_found_error,
     read_counts,
     reference,
-    result_lines,
 )
 from quire.providers.protocol import HttpRequest
 from quire.providers.transport import Transport
@@ -29,21 +25,20 @@ from tests.providers.transports import a_request, classify_openai, hanging, run_
 Asked = Callable[[Transport, HttpRequest], Awaitable[object]]
 
 
+def caller(transport: Transport) -> ApiCaller:
+    return ApiCaller(transport, classify_openai, account())
+
+
 async def create(transport: Transport, request: HttpRequest) -> str:
-    return await create_batch(
-        transport, classify_openai, account(), request, lambda body: body.get("id")
-    )
+    return await caller(transport).create(request, "id")
 
 
 async def get(transport: Transport, request: HttpRequest) -> object:
-    return await ask_json(transport, classify_openai, account(), request, missing="batch b1")
+    return await caller(transport).ask_json(request, missing="batch b1")
 
 
 async def read(transport: Transport, request: HttpRequest) -> object:
-    return [
-        line
-        async for line in result_lines(transport, classify_openai, account(), request, "batch b1")
-    ]
+    return [line async for line in caller(transport).lines(request, "batch b1")]
 
 
 def answered(ask: Asked, status: int, body: object, **headers: str) -> ProviderError:
@@ -202,7 +197,7 @@ def test_no_key_is_in_what_comes_back() -> None:
         return web.Response(body=orjson.dumps({"echo": KEY}) + b"\n\n  \n" + KEY.encode())
 
     async def whole(way: Transport, base: str) -> bytes:
-        return (await ask(way, classify_openai, account(), a_request(base))).body
+        return (await caller(way).ask(a_request(base))).body
 
     body = run_against(handler, whole)
     found = run_against(handler, lambda way, base: read(way, a_request(base)))
@@ -233,9 +228,7 @@ def test_cancelling_what_has_ended_is_no_error(
 
     async def work(way: Transport, base: str) -> Remedy | None:
         try:
-            await cancel_batch(
-                way, classify_openai, account(), a_request(base, "POST"), poll, "batch b1"
-            )
+            await caller(way).cancel(a_request(base, "POST"), poll, "batch b1")
         except ProviderError as error:
             return error.remedy
         return None

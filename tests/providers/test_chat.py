@@ -10,7 +10,8 @@ from quire.domain.errors import Undecodable
 from quire.domain.models import StructuredOutput, Usage
 from quire.domain.requests import Call, Stop
 from quire.providers.openai import OpenAI
-from quire.providers.openai_formats import ChatVariant, encode_chat, read_chat
+from quire.providers.openai_formats import encode_chat, read_chat
+from quire.providers.vendors import ChatVariant
 from quire.providers.wire import load
 from tests.providers.exchanges.openai import ANSWER, CHAT_ANSWERS, completion, spoken
 from tests.providers.sample_calls import (

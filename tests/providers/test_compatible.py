@@ -11,7 +11,8 @@ from quire.domain.data import Json
 from quire.domain.errors import ProviderError, Remedy, Undecodable
 from quire.domain.models import CacheMarking, Limits, StructuredOutput, Usage
 from quire.domain.requests import Call
-from quire.providers.compatible import CHAT_PROFILES, PROFILES, Compatible
+from quire.providers.compatible import Compatible
+from quire.providers.vendors import VENDORS
 from tests.providers.exchanges.openai import ANSWER, CHAT_ANSWERS, completion, spoken
 from tests.providers.sample_calls import (
     EVERY_FORM,
@@ -24,10 +25,11 @@ from tests.providers.sample_calls import (
 from tests.providers.wire_types import mistakes
 
 SERVER = "http://server.test:9/v1"
+CHATTERS = [name for name, facts in VENDORS.items() if facts.wire_format == "compatible:Compatible"]
 OWN = {"random_seed", "cache_control"}  # fields that OpenAI does not have
 
 
-@pytest.mark.parametrize("name", CHAT_PROFILES)
+@pytest.mark.parametrize("name", CHATTERS)
 @pytest.mark.parametrize("call", EVERY_FORM)
 def test_every_call_fits_the_published_types_but_for_known_habits(name: str, call: Call) -> None:
     found = mistakes(
@@ -142,7 +144,7 @@ def test_mistral_has_its_own_word_for_a_seed() -> None:
     assert (body.get("random_seed"), body.get("seed")) == (5, None)
 
 
-@pytest.mark.parametrize("name", CHAT_PROFILES)
+@pytest.mark.parametrize("name", CHATTERS)
 @pytest.mark.parametrize("answer", CHAT_ANSWERS)
 def test_answers_are_read(name: str, answer: str) -> None:
     body, expected = CHAT_ANSWERS[answer]
@@ -151,11 +153,11 @@ def test_answers_are_read(name: str, answer: str) -> None:
     assert Compatible(name).decode(orjson.dumps(priced)) == expected
 
 
-@pytest.mark.parametrize("name", CHAT_PROFILES)
+@pytest.mark.parametrize("name", CHATTERS)
 def test_unknown_is_nothing_only_on_ones_own_machine(name: str) -> None:
     raw = orjson.dumps(completion(spoken(ANSWER), usage=None))
 
-    if PROFILES[name].free:
+    if VENDORS[name].own_machine:
         assert Compatible(name).decode(raw).usage == Usage()
         return
     with pytest.raises(Undecodable):
@@ -270,8 +272,8 @@ def test_requests_that_are_counted_by_the_day_are_no_limit_a_minute() -> None:
     assert minutely.limits == Limits(requests=14400, total=6000)
 
 
-def test_every_profile_says_where_it_is_or_that_somebody_must() -> None:
-    nameless = {name for name, profile in PROFILES.items() if not profile.base_url}
+def test_every_row_says_where_it_is_or_that_somebody_must() -> None:
+    nameless = {name for name, facts in VENDORS.items() if not facts.base_url}
 
-    assert nameless == {"azure", "compatible"}
-    assert all(profile.structured for profile in PROFILES.values())
+    assert nameless == {"azure", "compatible", "simulated"}
+    assert all(facts.structured for facts in VENDORS.values())

@@ -8,8 +8,9 @@ from importlib.util import find_spec
 import pytest
 
 from quire.domain.errors import UnknownModel
-from quire.providers.provider_registry import PROVIDER_NAMES, Providers
+from quire.providers.provider_registry import Providers
 from quire.providers.transport import Transport
+from quire.providers.vendors import PROVIDER_NAMES
 
 
 @pytest.mark.parametrize("name", PROVIDER_NAMES)

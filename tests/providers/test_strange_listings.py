@@ -8,7 +8,7 @@ from quire.domain.batches import BatchMatch
 from quire.providers.anthropic_batches import AnthropicBatches
 from quire.providers.gemini import GeminiBatches
 from quire.providers.mistral_batches import MistralBatches
-from quire.providers.openai_batches import AzureBatches, OpenAIBatches, groq_batches
+from quire.providers.openai_batches import OpenAIBatches
 from quire.providers.protocol import BatchApi
 from quire.providers.vertex import VertexBatches
 from tests.providers.batch_servers import Answer, BatchServer, batch_query, json_lines, run
@@ -20,8 +20,8 @@ from tests.providers.test_vertex_batches import job as vertex_job
 
 BATCHES: dict[str, BatchApi] = {
     "openai": OpenAIBatches(),
-    "groq": groq_batches(),
-    "azure": AzureBatches(),
+    "groq": OpenAIBatches("groq"),
+    "azure": OpenAIBatches("azure"),
     "mistral": MistralBatches(),
     "anthropic": AnthropicBatches(),
     "gemini": GeminiBatches(),

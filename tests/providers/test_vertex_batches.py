@@ -63,7 +63,7 @@ def batches(folder: Path) -> VertexBatches:
     def open_store(http: HttpClient, account: Account) -> FolderStore:
         return FolderStore(folder / "store")
 
-    return VertexBatches(open_store)
+    return VertexBatches(open_store=open_store)
 
 
 def job(state: str = "JOB_STATE_SUCCEEDED", **changes: Any) -> dict[str, Any]:
@@ -286,7 +286,7 @@ def test_any_line_is_a_row_or_none(line: bytes) -> None:
         async def lines(self, uri: str) -> Any:
             yield line
 
-    mine = VertexBatches(lambda http, account: OneLine(Path()))
+    mine = VertexBatches(open_store=lambda http, account: OneLine(Path()))
     there = batch_server({})
     done = BatchStatus(end=BatchEnd.COMPLETED, results=(OUT,))
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from quire.domain.runs import HoldKind
-from quire.providers import batch_files, batch_requests
+from quire.providers.batch_requests import ApiCaller
 from tests.rehearsed.rehearsed import Rehearsed
 from tests.time_limits import at_most
 
@@ -16,7 +16,7 @@ Garble = Callable[[bytes], list[bytes]]
 
 def garble_lines(monkeypatch: pytest.MonkeyPatch, garble: Garble, count: int = 2) -> None:
     """Let the first lines of a download be others."""
-    whole, left = batch_requests.result_lines, [count]
+    whole, left = ApiCaller.lines, [count]
 
     async def broken(*about: Any) -> AsyncGenerator[bytes]:
         async for line in whole(*about):
@@ -24,7 +24,7 @@ def garble_lines(monkeypatch: pytest.MonkeyPatch, garble: Garble, count: int = 2
             for item in garble(line) if left[0] >= 0 else [line]:
                 yield item
 
-    monkeypatch.setattr(batch_files, "result_lines", broken)
+    monkeypatch.setattr(ApiCaller, "lines", broken)
 
 
 def half(line: bytes) -> list[bytes]:

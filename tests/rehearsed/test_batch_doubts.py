@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from quire.domain.runs import Progress
-from quire.providers import anthropic_batches, batch_requests, gemini
+from quire.providers import gemini
+from quire.providers.batch_requests import ApiCaller
 from quire.providers.protocol import HttpRequest, HttpResponse
 from quire.providers.transport import Transport
 from tests.rehearsed.conftest import Rehearse, Serve
@@ -18,7 +19,6 @@ from tests.time_limits import at_most
 from tests.world import sentences
 
 BLOCKS = 30
-MODULES: dict[str, Any] = {ANTHROPIC: anthropic_batches, GEMINI: gemini}
 DEEP = "[" * 300 + "1" + "]" * 300
 
 
@@ -41,11 +41,11 @@ def with_deep_argument(asks: str, line: bytes) -> bytes:
     return json.dumps(row).replace('"DEEP"', DEEP).encode()
 
 
-@pytest.mark.parametrize("asks", MODULES)
+@pytest.mark.parametrize("asks", [ANTHROPIC, GEMINI])
 def test_one_deep_row_does_not_hold_up_the_others(
     rehearse: Rehearse, monkeypatch: pytest.MonkeyPatch, asks: str
 ) -> None:
-    whole = batch_requests.result_lines
+    whole = ApiCaller.lines
 
     async def deeper(*about: Any, **more: Any) -> AsyncGenerator[bytes]:
         number = 0
@@ -53,7 +53,7 @@ def test_one_deep_row_does_not_hold_up_the_others(
             number += 1
             yield with_deep_argument(asks, line) if number == 3 else line
 
-    monkeypatch.setattr(MODULES[asks], "result_lines", deeper)
+    monkeypatch.setattr(ApiCaller, "lines", deeper)
     monkeypatch.setattr(gemini, "INLINE_CALLS", 0)
     here = batched(rehearse, asks)
 

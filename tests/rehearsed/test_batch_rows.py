@@ -11,7 +11,7 @@ from quire.domain.batches import BatchEnd, BatchMatch, BatchStatus
 from quire.domain.errors import IllegalMove, ProviderError, Remedy, UsageError
 from quire.domain.runs import HoldKind
 from quire.domain.states import BatchState
-from quire.providers import anthropic_batches, batch_files, batch_requests
+from quire.providers.batch_requests import ApiCaller
 from quire.providers.openai_batches import OpenAIBatches
 from tests.pipeline.test_money import assert_counts_agree
 from tests.rehearsed.conftest import Rehearse
@@ -20,16 +20,15 @@ from tests.rehearsed.test_batch_routes import stop_when_out
 from tests.time_limits import at_most
 from tests.world import sentences
 
-MODULES = {OPENAI: batch_files, ANTHROPIC: anthropic_batches}
 BLOCKS = 40
 ROUTE: dict[str, Any] = {"route": "batch", "min_batch_size": 2, "pack_size": 3}
 
 Change = Callable[[int, int, bytes], list[bytes]]  # a download's number, a line's, and the line
 
 
-def change_lines(monkeypatch: pytest.MonkeyPatch, asks: str, change: Change) -> None:
+def change_lines(monkeypatch: pytest.MonkeyPatch, change: Change) -> None:
     """Let downloads be others; where nothing is left of a line, they break off there."""
-    whole, downloads = batch_requests.result_lines, [0]
+    whole, downloads = ApiCaller.lines, [0]
 
     async def changed(*about: Any, **more: Any) -> AsyncGenerator[bytes]:
         downloads[0] += 1
@@ -42,7 +41,7 @@ def change_lines(monkeypatch: pytest.MonkeyPatch, asks: str, change: Change) -> 
             for item in found:
                 yield item
 
-    monkeypatch.setattr(MODULES[asks], "result_lines", changed)
+    monkeypatch.setattr(ApiCaller, "lines", changed)
 
 
 def batched(rehearse: Rehearse, asks: str, url: str = "", **server_config: Any) -> Rehearsed:
@@ -80,7 +79,7 @@ def test_an_answer_counts_also_after_another_row_of_its_call(
     other: Callable[[bytes], bytes],
 ) -> None:
     here = batched(rehearse, asks, ledger_url)
-    change_lines(monkeypatch, asks, lambda _, no, line: [other(line), line] if no == 3 else [line])
+    change_lines(monkeypatch, lambda _, no, line: [other(line), line] if no == 3 else [line])
 
     run = here.start(**ROUTE)
     ended = run.wait(at_most(60))
@@ -103,7 +102,7 @@ def test_an_answer_counts_although_an_earlier_download_said_otherwise(
         return [other(line)] if no == 3 else []
 
     here = batched(rehearse, ANTHROPIC, ledger_url)
-    change_lines(monkeypatch, ANTHROPIC, change)
+    change_lines(monkeypatch, change)
 
     run = here.start(**ROUTE)
     ended = run.wait(at_most(60))
@@ -116,7 +115,7 @@ def test_a_file_that_does_not_hold_all_answers_yet_is_read_again(
     rehearse: Rehearse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = batched(rehearse, OPENAI)
-    whole = batch_requests.result_lines
+    whole = ApiCaller.lines
     downloads = [0]
 
     async def short(*about: Any) -> AsyncGenerator[bytes]:
@@ -127,7 +126,7 @@ def test_a_file_that_does_not_hold_all_answers_yet_is_read_again(
             if downloads[0] > 1 or no <= 10:
                 yield line
 
-    monkeypatch.setattr(batch_files, "result_lines", short)
+    monkeypatch.setattr(ApiCaller, "lines", short)
 
     ended = here.start(**ROUTE).wait(at_most(60))
 

@@ -20,7 +20,7 @@ from quire.domain.batches import (
     custom_id,
 )
 from quire.domain.errors import ProviderError, Remedy
-from quire.providers.openai_batches import AzureBatches, OpenAIBatches, groq_batches
+from quire.providers.openai_batches import OpenAIBatches
 from quire.providers.protocol import BatchApi
 from quire.providers.provider_registry import Providers
 from quire.providers.transport import Transport
@@ -104,8 +104,8 @@ class BatchBench:
 VENDORS: list[Any] = [
     pytest.param(OpenAIBatches(), "openai/gpt-6-luna", "/v1", {}, id="openai"),
     pytest.param(OpenAIBatches(), "openai/gpt-6-luna", "/v1", {"api": "chat"}, id="chat"),
-    pytest.param(AzureBatches(), "azure/gpt-6-luna", "/openai/v1", {}, id="azure"),
-    pytest.param(groq_batches(), "groq/openai/gpt-oss-120b", "/openai/v1", {}, id="groq"),
+    pytest.param(OpenAIBatches("azure"), "azure/gpt-6-luna", "/openai/v1", {}, id="azure"),
+    pytest.param(OpenAIBatches("groq"), "groq/openai/gpt-oss-120b", "/openai/v1", {}, id="groq"),
 ]
 EACH = pytest.mark.parametrize(("batches", "model", "path", "options"), VENDORS)
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from ipaddress import ip_address
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -14,49 +13,15 @@ from quire.accounts.encryption import digest_of
 from quire.domain.accounts import KeySource, Secret
 from quire.domain.data import Json
 from quire.domain.errors import NotFound, UsageError
+from quire.providers.vendors import KEYED_PROVIDERS, VENDORS, vendor_facts
 from quire.settings import Settings, base_url
 
-KEY_VARIABLES = MappingProxyType(
-    {
-        "anthropic": ("ANTHROPIC_API_KEY",),
-        "openai": ("OPENAI_API_KEY",),
-        "azure": ("AZURE_OPENAI_API_KEY",),
-        "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-        "vertex": ("GOOGLE_ACCESS_TOKEN",),
-        "mistral": ("MISTRAL_API_KEY",),
-        "groq": ("GROQ_API_KEY",),
-        "openrouter": ("OPENROUTER_API_KEY",),
-        "compatible": ("COMPATIBLE_API_KEY",),
-        "vllm": ("VLLM_API_KEY",),
-        "ollama": ("OLLAMA_API_KEY",),
-        "llamacpp": ("LLAMA_API_KEY",),
-        "lmstudio": ("LMSTUDIO_API_KEY",),
-    }
-)
-OPTION_VARIABLES = MappingProxyType(  # what else the vendors' own tools read
-    {
-        "openai": {"organization": "OPENAI_ORG_ID", "project": "OPENAI_PROJECT_ID"},
-        "vertex": {
-            "project": "GOOGLE_CLOUD_PROJECT",
-            "location": "GOOGLE_CLOUD_LOCATION",
-            "bucket": "QUIRE_VERTEX_BUCKET",
-        },
-    }
-)
-IN_THIS_PROCESS = frozenset({"simulated", "local"})  # whom nobody asks for a key
-ON_THIS_MACHINE = frozenset({"vllm", "ollama", "llamacpp", "lmstudio"})  # mostly without one
 LONGEST_KEY = 8192  # characters; the tokens of clouds reach some thousands
 
 _KEY_PREFIXES = {  # the longest that fits decides whose a key looks to be
-    "anthropic": ("sk-ant-",),
-    "openai": ("sk-",),
-    "gemini": ("AIza", "AQ."),
-    "vertex": ("ya29.",),
-    "groq": ("gsk_",),
-    "openrouter": ("sk-or-",),
+    name: facts.key_prefixes for name, facts in VENDORS.items() if facts.key_prefixes
 }
 _COMMON_PREFIX = "sk-"  # many have taken it over from OpenAI
-_NEVER_PREFIXED = frozenset({"azure", "mistral"})  # their keys are never like those above
 # no longer than this, because keys of 32 letters are common, and no message should repeat one
 _PROVIDER_NAME = re.compile(r"[a-z][a-z0-9_-]{0,19}")
 _KEY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,29}")
@@ -66,15 +31,16 @@ _KEY_TEXT = re.compile(r"[!-~]+")  # ASCII that can be seen: what may stand in a
 def variables_of(provider: str) -> tuple[str, ...]:
     """The variables where this vendor's own tools look for its key."""
     usual = re.sub(r"[^A-Z0-9]", "_", provider.upper())
-    return KEY_VARIABLES.get(provider, (f"{usual}_API_KEY",))
+    return vendor_facts(provider).key_variables or (f"{usual}_API_KEY",)
 
 
 def needs_key(provider: str, base_url: str) -> bool:
     """Whether nobody is answered without a key; servers of one's own mostly ask for none."""
-    if provider in IN_THIS_PROCESS | ON_THIS_MACHINE:
+    facts = vendor_facts(provider)
+    if facts.keyless or facts.own_machine:
         return False
     host = _host(base_url)
-    return not (_is_here(host) or (provider == "compatible" and _is_near(host)))
+    return not (_is_here(host) or (facts.keyless_nearby and _is_near(host)))
 
 
 def validate_key(text: str, where: str) -> Secret:
@@ -93,12 +59,12 @@ def validate_key(text: str, where: str) -> Secret:
 
 def validate_provider(text: str, others: frozenset[str] = frozenset()) -> str:
     """Take the name of a provider that has keys, or suggest the nearest."""
-    known = KEY_VARIABLES.keys() | others
+    known = {*KEYED_PROVIDERS, *others}
     if text in known:
         return text
     if not _PROVIDER_NAME.fullmatch(text) or _looks_like_a_key(text):
         raise UsageError("that is not the name of a provider; it goes before the key's own name")
-    if text in IN_THIS_PROCESS:
+    if vendor_facts(text).keyless:
         raise UsageError(f"{text} needs no key")
     near = get_close_matches(text, known, 1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))}"
@@ -123,7 +89,8 @@ def key_doubt(provider: str, key: Secret) -> str:
         usual = _KEY_PREFIXES[provider][0]
         return f"this does not look like a key of {provider}: those begin with {usual}"
     if owners and (
-        provider in _KEY_PREFIXES or (start != _COMMON_PREFIX and provider in _NEVER_PREFIXED)
+        provider in _KEY_PREFIXES
+        or (start != _COMMON_PREFIX and vendor_facts(provider).never_prefixed)
     ):
         return f"this looks like a key of {owners[0]}, not of {provider}"
     return ""
@@ -196,7 +163,7 @@ class KeySearch:
     @property
     def is_keyless(self) -> bool:
         """Whether the answers are made here, by what Quire itself starts."""
-        return self.provider in IN_THIS_PROCESS
+        return vendor_facts(self.provider).keyless
 
     def without_default_credentials(self) -> "KeySearch":
         """The same, without what Google would find by itself, if there is such a thing."""
@@ -221,9 +188,8 @@ def search_keys(
     Raises SettingsInvalid where the environment names a place that is none.
     """
     table = settings.providers.get(provider, {})
-    said = {
-        name: environment.get(text, "") for name, text in OPTION_VARIABLES.get(provider, {}).items()
-    }
+    variables = vendor_facts(provider).option_variables
+    said = {name: environment.get(variable, "") for name, variable in variables.items()}
     options = {
         name: value
         for name, value in {**said, **table}.items()
@@ -239,7 +205,7 @@ def search_places(
     """Find a provider's keys outside the ledger; reads a file if quire.toml names one."""
     keys: tuple[FoundKey, ...] = ()
     problem = None
-    if provider not in IN_THIS_PROCESS:
+    if not vendor_facts(provider).keyless:
         try:
             keys = tuple(dict.fromkeys(_find_keys(provider, places)))
         except UsageError as error:
@@ -262,7 +228,7 @@ def _find_keys(provider: str, places: KeyPlaces) -> Iterator[FoundKey]:
     for text in variables_of(provider):
         if text != named and places.environment.get(text, "").strip():
             yield _key_in_variable(provider, text, places.environment)
-    if provider == "vertex":
+    if vendor_facts(provider).default_credentials:
         name, nobody = DEFAULT_CREDENTIALS, Secret("")
         yield FoundKey(provider, KeySource.ENVIRONMENT, name, nobody, digest_of(nobody))
 

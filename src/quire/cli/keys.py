@@ -114,10 +114,10 @@ def _open_key_box(engine: "Engine") -> "Box":
 def list_all(context: typer.Context, as_json: AsJson = False) -> None:
     """List the keys there are, here and in the environment, in the order they are tried."""
     from quire.accounts.credentials import list_keys
-    from quire.accounts.key_search import KEY_VARIABLES
+    from quire.providers.vendors import KEYED_PROVIDERS
 
     with engine_for(context) as engine:
-        searches = [_key_search(engine, name) for name in KEY_VARIABLES]
+        searches = [_key_search(engine, name) for name in KEYED_PROVIDERS]
         with engine.ledger.snapshot() as tx:
             found = list_keys(tx, searches)
     for around in searches:
@@ -172,11 +172,13 @@ def _matching_accounts(engine: "Engine", which: str | None) -> list["Account"]:
     from quire.accounts.account_choice import every_account
     from quire.accounts.credentials import stored_credentials
     from quire.accounts.encryption import open_box
-    from quire.accounts.key_search import KEY_VARIABLES
+    from quire.providers.vendors import KEYED_PROVIDERS
 
     place = _key_location(engine)
     found: list[Account] = []
-    for provider in [name for name in KEY_VARIABLES if which not in KEY_VARIABLES or which == name]:
+    for provider in [
+        name for name in KEYED_PROVIDERS if which not in KEYED_PROVIDERS or which == name
+    ]:
         search = _key_search(engine, provider)
         if which != provider:  # what Google would find may not even be there
             search = search.without_default_credentials()

@@ -17,7 +17,7 @@ from quire.ledger.ledger import Transaction
 from quire.pipeline.run_spec import possible_models
 from quire.plan.routing import with_usual_route
 from quire.providers.catalog import find_model
-from quire.providers.provider_registry import PROVIDER_NAMES
+from quire.providers.vendors import PROVIDER_NAMES
 from quire.recipes.plugin_registry import Registry
 from quire.recipes.policy_layers import resolve_policy, schema_layer
 from quire.recipes.recipe_checks import validate_recipe

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any, NamedTuple
 
-from quire.accounts.key_search import IN_THIS_PROCESS, variables_of
+from quire.accounts.key_search import variables_of
 from quire.dispatch.runtime import Runtime
 from quire.domain.data import Json
 from quire.domain.documents import Block, Document
@@ -34,6 +34,7 @@ from quire.pipeline.commands.corpus import ingest
 from quire.plan.job_forecasts import Forecast
 from quire.providers.catalog import CATALOG
 from quire.providers.provider_registry import Providers
+from quire.providers.vendors import vendor_facts
 from quire.rehearsal.request_log import LogEntry
 from quire.rehearsal.server import RehearsalThread, rehearsal_server
 from quire.settings import Settings
@@ -232,7 +233,7 @@ def _refuse_senseless(facts: ModelFacts) -> None:
             f"{facts.name} is a rehearsal already: `quire run` with it costs nothing; give --model"
             " the model that the real run is for"
         )
-    if facts.provider in IN_THIS_PROCESS:
+    if vendor_facts(facts.provider).keyless:
         raise UsageError(
             f"{facts.name} answers on this machine and costs nothing: `quire run --limit 20` tries"
             " the real one"

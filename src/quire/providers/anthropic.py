@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
@@ -31,6 +32,7 @@ from quire.providers.portable_schemas import SchemaDialect, portable_schema
 from quire.providers.protocol import HttpRequest, HttpResponse
 from quire.providers.rate_headers import retry_after
 from quire.providers.schema_limits import can_bind
+from quire.providers.vendors import VENDORS
 from quire.providers.wire import (
     IdentityKey,
     endpoint_url,
@@ -46,7 +48,7 @@ from quire.providers.wire import (
     token_count,
 )
 
-BASE_URL = "https://api.anthropic.com"
+BASE_URL = VENDORS["anthropic"].base_url
 VERSION = "2026-10-21"
 SAMPLING_VERSION = "2023-06-01"  # the newer one refuses temperature and top_p
 USUAL_OUTPUT = 8_192  # tokens, where nobody said how many: a call without a limit is refused
@@ -75,10 +77,11 @@ _LONG = re.compile(r"prompt is too long|exceed context limit|too many tokens", r
 _KINDS = ("requests", "input-tokens", "output-tokens", "tokens")
 
 
+@dataclass(eq=False)
 class Anthropic:
     """Claude, at Anthropic itself."""
 
-    name = "anthropic"
+    name: str = "anthropic"
     decoder_version = 1
 
     def encode(self, call: Call, account: Account) -> HttpRequest:

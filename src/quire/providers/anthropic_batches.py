@@ -12,13 +12,10 @@ import orjson
 from quire.domain.accounts import Account
 from quire.domain.batches import (
     BatchEnd,
-    BatchLookup,
     BatchMatch,
     BatchQuery,
     BatchRow,
-    BatchRules,
     BatchStatus,
-    PollCadence,
     RowEnd,
     Submission,
     parse_custom_id,
@@ -36,16 +33,11 @@ from quire.providers.anthropic import (
 )
 from quire.providers.batch_requests import (
     BatchSearch,
+    HttpBatches,
     answered_row,
-    ask_json,
-    ask_json_dated,
-    cancel_batch,
-    create_batch,
     dump_json,
     read_counts,
-    read_row_safely,
     reference,
-    result_lines,
     row_error,
     unreadable_row,
     unusable_row,
@@ -73,30 +65,17 @@ _CALL_STATES = {"processing", "succeeded", "errored", "canceled", "expired"}  # 
 _ENDS = {"canceled": RowEnd.CANCELLED, "expired": RowEnd.EXPIRED}
 
 
-class AnthropicBatches:
+class AnthropicBatches(HttpBatches):
     """Batches of Claude's, at Anthropic itself."""
 
-    name = "anthropic"
-    rules = BatchRules(
-        calls=100_000,
-        size=255_000_000,  # of 256 MB; what stands around and between the calls counts too
-        lookup=BatchLookup.ROWS,
-        cadence=PollCadence(30.0, 120.0, 600.0),
-        separator=b",",
-    )
-
-    def __init__(self) -> None:
-        """Speak as in direct calls."""
-        self._vendor = Anthropic()
+    def __init__(self, name: str = "anthropic") -> None:
+        """Write calls as in direct ones."""
+        super().__init__(Anthropic(name))
 
     def line(self, call: Call, account: Account, custom_id: str) -> bytes:
         """Put one call of a batch into a message's parameters."""
         body = encode_call(self._vendor, call, account).body
         return orjson.dumps({"custom_id": custom_id, "params": orjson.Fragment(body)})
-
-    async def upload(self, http: HttpClient, account: Account, submission: Submission) -> str:
-        """Bring nothing anywhere: the calls travel with the order."""
-        return ""
 
     async def create(
         self, http: HttpClient, account: Account, submission: Submission, input_ref: str
@@ -106,9 +85,7 @@ class AnthropicBatches:
         version = SAMPLING_VERSION if _has_sampling(path) else VERSION
         request = _request(account, method="POST", version=version)
         upload = (b'{"requests":[', path, b"]}")
-        return await create_batch(
-            http, self._vendor.classify, account, request, lambda body: body.get("id"), upload
-        )
+        return await self._caller(http, account).create(request, "id", upload)
 
     async def find(self, http: HttpClient, account: Account, query: BatchQuery) -> BatchMatch:
         """Look for a batch of the same size; once it has ended, its rows tell whose it is.
@@ -116,14 +93,14 @@ class AnthropicBatches:
         Earlier submissions may have had another size, so that every batch is looked into for them.
         """
         search = BatchSearch(self.name, query, MOST_PAGES)
-        for json_object in await self._list_batches(http, account, search):
-            ref, alike = reference(json_object.get("id")), _may_have_rows(json_object, query.rows)
+        for batch in await self._list_batches(http, account, search):
+            ref, alike = reference(batch.get("id")), _may_have_rows(batch, query.rows)
             if ref in query.known or not (alike or query.retired):
                 continue
             if not ref:
                 search.doubt("has one without a name")
                 continue
-            ended = json_object.get("processing_status") == "ended"
+            ended = batch.get("processing_status") == "ended"
             first = await self._first_custom_id(http, account, ref) if ended else None
             if first is not None:
                 search.consider((parse_custom_id(first) or ("",))[0], ref)
@@ -136,8 +113,8 @@ class AnthropicBatches:
 
     async def poll(self, http: HttpClient, account: Account, ref: str) -> BatchStatus:
         """Ask how a batch stands; its counts move only when all of it has ended."""
-        body = await ask_json(
-            http, self._vendor.classify, account, _request(account, ref), missing=f"batch {ref}"
+        body = await self._caller(http, account).ask_json(
+            _request(account, ref), missing=f"batch {ref}"
         )
         status = body.get("processing_status")
         if not isinstance(status, str):
@@ -164,20 +141,8 @@ class AnthropicBatches:
             async for line in found:
                 yield self.row(line, account)
 
-    async def cancel(self, http: HttpClient, account: Account, ref: str) -> None:
-        """Ask for a batch's end; what it has answered by then is kept."""
-        request = _request(account, ref, "cancel", method="POST")
-        await cancel_batch(
-            http,
-            self._vendor.classify,
-            account,
-            request,
-            lambda: self.poll(http, account, ref),
-            missing=f"batch {ref}",
-        )
-
-    async def discard(self, http: HttpClient, account: Account, input_ref: str) -> None:
-        """Delete nothing: nothing was brought."""
+    def _cancel_request(self, account: Account, ref: str) -> HttpRequest:
+        return _request(account, ref, "cancel", method="POST")
 
     async def _list_batches(
         self, http: HttpClient, account: Account, search: BatchSearch
@@ -187,15 +152,11 @@ class AnthropicBatches:
         after: dict[str, str] = {}
         while True:
             request = _request(account, query={"limit": str(PAGE), **after})
-            body, said = await ask_json_dated(http, self._vendor.classify, account, request)
+            body, said = await self._caller(http, account).ask_json_dated(request)
             search.set_vendor_clock(said)
             listed, more = body.get("data"), body.get("has_more")
             page = items(listed)
-            recent = [
-                json_object
-                for json_object in page
-                if search.is_recent(json_object.get("created_at"))
-            ]
+            recent = [batch for batch in page if search.is_recent(batch.get("created_at"))]
             found += recent
             if not isinstance(listed, list) or len(page) < len(listed) or type(more) is not bool:
                 search.mark_unreadable()
@@ -220,15 +181,9 @@ class AnthropicBatches:
 
     def _lines(self, http: HttpClient, account: Account, ref: str) -> AsyncGenerator[bytes]:
         request = _request(account, ref, "results")
-        return result_lines(
-            http, self._vendor.classify, account, request, missing=f"the results of {ref}"
-        )
+        return self._caller(http, account).lines(request, f"the results of {ref}")
 
-    def row(self, line: bytes, account: Account) -> BatchRow:
-        """Read one line of results."""
-        return read_row_safely(lambda: self._row(line, account), line)
-
-    def _row(self, line: bytes, account: Account) -> BatchRow:
+    def _read_row(self, line: bytes, account: Account) -> BatchRow:
         row = mapping(parse(line))
         name, result = text(row.get("custom_id")), mapping(row.get("result"))
         kind, message = result.get("type"), mapping(result.get("message"))
@@ -245,7 +200,7 @@ class AnthropicBatches:
             return BatchRow(name, RowEnd.UNREADABLE, line)
         inner = mapping(error.get("error"))
         status = _STATUSES.get(text(inner.get("type")), 500)
-        why = row_error(self._vendor.classify, account, status, said)
+        why = row_error(self._classify, account, status, said)
         return BatchRow(name, RowEnd.ERRORED, error=why)
 
 

@@ -1,36 +1,23 @@
 """Azure OpenAI: OpenAI's wire formats at one's own resource, with deployments for models."""
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import urlsplit, urlunsplit
 
-from quire.domain.accounts import Account, Rates
-from quire.domain.data import JsonObject
+from quire.domain.accounts import Account
 from quire.domain.errors import ProviderError, Remedy
-from quire.domain.requests import Call, Reply
-from quire.providers import error_codes
-from quire.providers.openai_formats import (
-    ChatVariant,
-    encode_chat,
-    encode_responses,
-    failed_response,
-    read_either,
-)
-from quire.providers.protocol import HttpRequest, HttpResponse
-from quire.providers.rate_headers import read_rates
-from quire.providers.wire import endpoint_url, headers, load
-
-CHAT_VARIANT = ChatVariant(
-    system_role="developer", limit="max_completion_tokens", marking="prompt_cache"
-)
-PATH = "/openai/v1"
+from quire.domain.requests import Call
+from quire.providers.openai_formats import OpenAIFormats
+from quire.providers.protocol import HttpRequest
+from quire.providers.vendors import VENDORS
+from quire.providers.wire import endpoint_url, headers
 
 
-class Azure:
+@dataclass(eq=False)
+class Azure(OpenAIFormats):
     """OpenAI's wire formats as Azure serves them."""
 
-    name = "azure"
-    decoder_version = 1
+    name: str = "azure"
 
     def encode(self, call: Call, account: Account) -> HttpRequest:
         """Put a call into OpenAI's words, for the deployment that bears the model's name."""
@@ -41,38 +28,19 @@ class Azure:
                 " set AZURE_OPENAI_ENDPOINT to https://RESOURCE.openai.azure.com",
                 remedy=Remedy.FIX_ACCOUNT,
             )
-        chat = account.options.get("api") == "chat"
-        end = "/chat/completions" if chat else "/responses"
-        return HttpRequest(
-            endpoint_url(self.name, _resource_url(base), PATH, end),
-            headers("api-key", account.key),
-            encode_chat(call, CHAT_VARIANT) if chat else encode_responses(call),
-        )
-
-    def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
-        """Read a body of either API, or raise Undecodable."""
-        return read_either(load(raw, body))
-
-    def classify(self, response: HttpResponse) -> ProviderError:
-        """Say what can be done about an error."""
-        return error_codes.classify(self.name, response)
-
-    def rates(self, headers: Mapping[str, str]) -> Rates | None:
-        """Read what the headers say of our limits."""
-        return read_rates(headers)
-
-    def error_in_success(self, raw: bytes) -> HttpResponse | None:
-        """A body that came with a 200 and is an error, as the error that it is."""
-        return failed_response(raw)
+        end, body = self.encode_body(call, account)
+        url = endpoint_url(self.name, _resource_url(base), VENDORS[self.name].path, end)
+        return HttpRequest(url, headers("api-key", account.key), body)
 
 
 @lru_cache(maxsize=64)
 def _resource_url(base: str) -> str:
     """Complete what Azure's portal shows, https://RESOURCE.openai.azure.com/ or …/openai."""
+    facts = VENDORS["azure"]
     try:
         parts = urlsplit(base)
     except ValueError:
         return base
-    if parts.path.rstrip("/") != "/openai":
+    if parts.path.rstrip("/") != facts.portal_path:
         return base
-    return urlunsplit((parts.scheme, parts.netloc, PATH, parts.query, ""))
+    return urlunsplit((parts.scheme, parts.netloc, facts.path, parts.query, ""))

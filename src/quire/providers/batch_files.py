@@ -14,24 +14,19 @@ from quire.domain.ids import AttemptId
 from quire.domain.models import Params
 from quire.domain.requests import Call
 from quire.providers.batch_requests import (
+    ApiCaller,
     BatchSearch,
-    as_idempotent_failure,
-    ask_json,
     dump_json,
-    is_success,
-    read_row_safely,
     reference,
-    refusal_classifier,
-    result_lines,
     row_error,
     unreadable_row,
     unusable_row,
 )
 from quire.providers.protocol import HttpClient, HttpRequest, HttpResponse, WireFormat
+from quire.providers.vendors import VENDORS
 from quire.providers.wire import Headers, items, mapping, parse, text
 
 TAG = "quire"  # under which a batch's metadata hold our nonce
-PURPOSE: Mapping[str, str] = {"purpose": "batch"}  # what an upload says of itself
 PAGE = 100  # batches in one listing, the most there are
 ENDPOINTS = ("/responses", "/chat/completions")
 
@@ -77,18 +72,14 @@ def endpoint_of(url: str) -> str:
 
 
 async def upload_file(
-    http: HttpClient,
-    vendor: WireFormat,
-    account: Account,
-    submission: Submission,
-    fields: Mapping[str, str],
+    http: HttpClient, vendor: WireFormat, account: Account, submission: Submission
 ) -> str:
     """Upload a batch's calls from disk, in little memory, and return the file's name there."""
     # Lines of JSON hold no line break followed by dashes: no boundary can occur in them.
     boundary = f"quire-{submission.nonce}"
     said = "".join(
         f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
-        for name, value in fields.items()
+        for name, value in {"purpose": "batch", **VENDORS[vendor.name].upload_fields}.items()
     )
     head = (
         f'{said}--{boundary}\r\nContent-Disposition: form-data; name="file";'
@@ -99,7 +90,7 @@ async def upload_file(
     form = Headers(request.headers)
     form["Content-Type"] = f"multipart/form-data; boundary={boundary}"
     request = request._replace(headers=form)
-    found = await ask_json(http, vendor.classify, account, request, body)
+    found = await ApiCaller(http, vendor.classify, account).ask_json(request, body)
     if name := reference(found.get("id")):
         return name
     message = f"{vendor.name}: the calls were uploaded, and nobody said under which name"
@@ -109,25 +100,17 @@ async def upload_file(
 async def delete_file(http: HttpClient, vendor: WireFormat, account: Account, name: str) -> None:
     """Delete a file; that it is gone already is no error."""
     request = file_api_of(vendor, account).request("DELETE", "files", name)
-    try:
-        response = await http.exchange(request)
-    except ProviderError as error:
-        failure = as_idempotent_failure(error)
-    else:
-        if is_success(response) or response.status in (404, 410):
-            return
-        failure = refusal_classifier(vendor.classify, account, request)(response)
-    raise failure
+    await ApiCaller(http, vendor.classify, account).delete(request)
 
 
 async def read_files(
     http: HttpClient, vendor: WireFormat, account: Account, names: Iterable[str], read: RowReader
 ) -> AsyncGenerator[BatchRow]:
     """Read the rows of files of results, one after the other, each file once."""
-    api = file_api_of(vendor, account)
+    api, caller = file_api_of(vendor, account), ApiCaller(http, vendor.classify, account)
     for name in dict.fromkeys(names):
         request = api.request("GET", "files", name, "content")
-        found = result_lines(http, vendor.classify, account, request, f"the results' file {name}")
+        found = caller.lines(request, f"the results' file {name}")
         async with aclosing(found):
             async for line in found:
                 yield read(line, account)
@@ -135,10 +118,6 @@ async def read_files(
 
 def read_row(vendor: WireFormat, account: Account, line: bytes) -> BatchRow:
     """Read one line of results."""
-    return read_row_safely(lambda: _read_line(vendor, account, line), line)
-
-
-def _read_line(vendor: WireFormat, account: Account, line: bytes) -> BatchRow:
     row = mapping(parse(line))
     name = text(row.get("custom_id"))
     if not name:

@@ -1,22 +1,47 @@
 """Batch requests: asking vendors about batches, reading their rows, searching their lists.
 
-Whoever asks for a batch's state asks again later at no cost, so that a broken connection there is
-RETRY. Whoever makes one must not ask again: there, what nobody knows the end of is LOST.
+The idea. An order for a batch is the one request that must not be sent twice: each one that
+arrives is paid. So `create` asks once, and where nobody can say what became of it (a broken
+connection, a 5xx, a yes without a name) it raises LOST. Then the batch is looked for before
+anything is sent again: by the nonce that the order carried, by the file of calls that it named,
+or, where nothing on a batch is ours, by its size and the custom ids of its rows. Every other
+request costs nothing and may be repeated, so that a broken connection there is RETRY.
+
+What could go wrong. "Not found" is proof only of a list read to its end. A listing may end early,
+go round in circles, come in a form that nobody knows, lag behind, or be another project's,
+because a key sees only what is its own (a 404 is no proof either). The vendor's clock may be
+behind ours, so that a batch seems older than its order. And a submission that was given up as not
+there may turn up later.
+
+Why this way. `BatchSearch` keeps what was found apart from why that is not certain: one reason to
+doubt, and the answer is "unsure", which waits for a person, never "not there", which would pay
+twice. It looks further back where the vendor's date says that its clock is behind, never less
+far; and it looks for the names of earlier submissions on the way.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from typing import NamedTuple
 
 import orjson
 
 from quire.domain.accounts import Account
-from quire.domain.batches import BatchMatch, BatchQuery, BatchRow, BatchStatus, RowEnd
+from quire.domain.batches import BatchMatch, BatchQuery, BatchRow, BatchStatus, RowEnd, Submission
 from quire.domain.data import Json, JsonObject, plain_json
 from quire.domain.errors import ProviderError, Remedy
 from quire.providers.http import one_line, redact_key, refusal
 from quire.providers.network_errors import host_of
-from quire.providers.protocol import Classify, HttpClient, HttpRequest, HttpResponse, Upload
+from quire.providers.protocol import (
+    Classify,
+    HttpClient,
+    HttpRequest,
+    HttpResponse,
+    Upload,
+    WireFormat,
+)
+from quire.providers.vendors import VENDORS
 from quire.providers.wire import mapping, parse, text
 
 LONGEST_REFERENCE = 300
@@ -30,115 +55,130 @@ _ENVELOPE = {  # what a row may hold besides what came of its call
 _REMEDIES = {Remedy.LOST: Remedy.RETRY, Remedy.SPLIT: Remedy.FIX_REQUEST}  # of what is no call
 
 
-async def ask(
-    http: HttpClient,
-    classify: Classify,
-    account: Account,
-    request: HttpRequest,
-    upload: Upload = (),
-    missing: str = "",
-) -> HttpResponse:
-    """Ask what may be asked again: a broken connection is RETRY, and nothing is LOST.
-
-    `missing` names what a 404 says is not there, such as "batch batch_1"; see `not_found`.
-    """
-    try:
-        response = await http.exchange(request, upload)
-    except ProviderError as error:
-        failure = as_idempotent_failure(error)
-    else:
-        if is_success(response):
-            return response._replace(body=redact_key(response.body, account))
-        failure = refusal_classifier(classify, account, request, missing)(response)
-    raise failure
+def is_success(response: HttpResponse) -> bool:
+    """Whether a response is a success."""
+    return 200 <= response.status < 300
 
 
-async def ask_json(
-    http: HttpClient,
-    classify: Classify,
-    account: Account,
-    request: HttpRequest,
-    upload: Upload = (),
-    missing: str = "",
-) -> JsonObject:
-    """Ask what may be asked again, for a JSON object; anything else is RETRY."""
-    return (await ask_json_dated(http, classify, account, request, upload, missing))[0]
+class ApiCaller(NamedTuple):
+    """Whoever asks a vendor about files and batches: over which connections, and as whom."""
 
+    http: HttpClient
+    classify: Classify
+    account: Account
 
-async def ask_json_dated(
-    http: HttpClient,
-    classify: Classify,
-    account: Account,
-    request: HttpRequest,
-    upload: Upload = (),
-    missing: str = "",
-) -> tuple[JsonObject, str]:
-    """Ask for a JSON object, and when it was said, by the clock of whoever answers."""
-    response = await ask(http, classify, account, request, upload, missing)
-    body = parse(response.body)
-    if not isinstance(body, dict):
-        raise ProviderError(
-            f"{host_of(request.url)} answered {response.status}, but with no JSON object;"
-            " check the base URL, and what stands between here and there",
-            remedy=Remedy.RETRY,
-        )
-    return body, response.headers.get("date", "")
+    async def ask(
+        self,
+        request: HttpRequest,
+        upload: Upload = (),
+        missing: str = "",
+        is_fine: Callable[[HttpResponse], bool] = is_success,
+    ) -> HttpResponse:
+        """Ask what may be asked again: a broken connection is RETRY, and nothing is LOST.
 
-
-async def create_batch(
-    http: HttpClient,
-    classify: Classify,
-    account: Account,
-    request: HttpRequest,
-    read: Callable[[JsonObject], Json],
-    upload: Upload = (),
-) -> str:
-    """Make a batch, asking once, and return the reference that `read` finds in the answer.
-
-    LOST where it may have been made: the connection broke, time ran out, the server failed, or
-    it said yes in words that hold no reference. Any other remedy says that it was not made.
-    """
-    try:
-        response = await http.exchange(request, upload)
-    except ProviderError as error:
-        failure = unknown_outcome(str(error)) if error.remedy is Remedy.LOST else error
-    else:
-        if is_success(response):
-            body = parse(redact_key(response.body, account))
-            if found := reference(read(body) if isinstance(body, dict) else None):
-                return found
-            failure = unknown_outcome(
-                f"{host_of(request.url)} answered {response.status} without naming it"
-            )
+        `missing` names what a 404 says is not there, such as "batch batch_1"; see `refusal_of`.
+        """
+        try:
+            response = await self.http.exchange(request, upload)
+        except ProviderError as error:
+            failure = as_idempotent_failure(error)
         else:
-            failure = refusal_classifier(classify, account, request)(response)
-            if response.status >= 500 or failure.remedy in (Remedy.RETRY, Remedy.LOST):
-                failure = unknown_outcome(str(failure))
-    raise failure
+            if is_fine(response):
+                return response._replace(body=redact_key(response.body, self.account))
+            failure = self.refusal_of(request, missing)(response)
+        raise failure
 
+    async def ask_json(
+        self, request: HttpRequest, upload: Upload = (), missing: str = ""
+    ) -> JsonObject:
+        """Ask what may be asked again, for a JSON object; anything else is RETRY."""
+        return (await self.ask_json_dated(request, upload, missing))[0]
 
-async def cancel_batch(
-    http: HttpClient,
-    classify: Classify,
-    account: Account,
-    request: HttpRequest,
-    poll: Callable[[], Awaitable[BatchStatus]],
-    missing: str = "",
-) -> None:
-    """Ask for a batch's end; a refusal is none where `poll` shows that the end came already."""
-    try:
-        response = await http.exchange(request)
-    except ProviderError as error:
-        failure = as_idempotent_failure(error)
-    else:
-        if is_success(response):
-            return
-        failure = refusal_classifier(classify, account, request, missing)(response)
-        if response.status in _ENDED_ALREADY:
+    async def ask_json_dated(
+        self, request: HttpRequest, upload: Upload = (), missing: str = ""
+    ) -> tuple[JsonObject, str]:
+        """Ask for a JSON object, and when it was said, by the clock of whoever answers."""
+        response = await self.ask(request, upload, missing)
+        body = parse(response.body)
+        if not isinstance(body, dict):
+            raise ProviderError(
+                f"{host_of(request.url)} answered {response.status}, but with no JSON object;"
+                " check the base URL, and what stands between here and there",
+                remedy=Remedy.RETRY,
+            )
+        return body, response.headers.get("date", "")
+
+    async def create(self, request: HttpRequest, name: str, upload: Upload = ()) -> str:
+        """Make a batch, asking once, and return the reference that the answer has under a name.
+
+        LOST where it may have been made: the connection broke, time ran out, the server failed, or
+        it said yes in words that hold no reference. Any other remedy says that it was not made.
+        """
+        try:
+            response = await self.http.exchange(request, upload)
+        except ProviderError as error:
+            failure = unknown_outcome(str(error)) if error.remedy is Remedy.LOST else error
+        else:
+            if is_success(response):
+                body = mapping(parse(redact_key(response.body, self.account)))
+                if found := reference(body.get(name)):
+                    return found
+                failure = unknown_outcome(
+                    f"{host_of(request.url)} answered {response.status} without naming it"
+                )
+            else:
+                failure = self.refusal_of(request)(response)
+                if response.status >= 500 or failure.remedy in (Remedy.RETRY, Remedy.LOST):
+                    failure = unknown_outcome(str(failure))
+        raise failure
+
+    async def cancel(
+        self, request: HttpRequest, poll: Callable[[], Awaitable[BatchStatus]], missing: str = ""
+    ) -> None:
+        """Ask for a batch's end; a refusal is none where `poll` shows that the end came already."""
+
+        def is_fine(response: HttpResponse) -> bool:
+            return is_success(response) or response.status in _ENDED_ALREADY
+
+        response = await self.ask(request, (), missing, is_fine)
+        if not is_success(response):
             status = await poll()
-            if status.end is not None or status.cancelling:
-                return
-    raise failure
+            if status.end is None and not status.cancelling:
+                raise self.refusal_of(request, missing)(response)
+
+    async def delete(self, request: HttpRequest, *marks: bytes) -> None:
+        """Delete something; that it is gone already, by status or by a mark, is no error."""
+
+        def is_fine(response: HttpResponse) -> bool:
+            gone = response.status in (404, 410) or any(mark in response.body for mark in marks)
+            return is_success(response) or gone
+
+        await self.ask(request, is_fine=is_fine)
+
+    async def lines(self, request: HttpRequest, missing: str = "") -> AsyncGenerator[bytes]:
+        """Read a file of results, blank lines left out and without the key; close it when done.
+
+        Whoever stops early must close it: `async with aclosing(caller.lines(…)) as found`.
+        """
+        found = self.http.lines(request, self.refusal_of(request, missing))
+        try:
+            async for line in found:
+                if line and not line.isspace():
+                    yield redact_key(line, self.account)
+        finally:
+            if isinstance(found, AsyncGenerator):
+                await found.aclose()
+
+    def refusal_of(self, request: HttpRequest, missing: str = "") -> Classify:
+        """How to put an answer that is no success: one line, without the key."""
+
+        def classify_refusal(response: HttpResponse) -> ProviderError:
+            if missing and response.status == 404:
+                return not_found_error(self.account.provider, missing)
+            place = host_of(request.url)
+            return as_idempotent_failure(refusal(self.classify, response, self.account, place))
+
+        return classify_refusal
 
 
 def unknown_outcome(why: str) -> ProviderError:
@@ -148,7 +188,16 @@ def unknown_outcome(why: str) -> ProviderError:
 
 def as_idempotent_failure(error: ProviderError) -> ProviderError:
     """The same failure of something that costs nothing and may be asked again."""
-    return _with_remedy(error, _REMEDIES.get(error.remedy, error.remedy))
+    remedy = _REMEDIES.get(error.remedy, error.remedy)
+    if remedy is error.remedy:
+        return error
+    return ProviderError(
+        str(error),
+        remedy=remedy,
+        retry_after=error.retry_after,
+        bad_key=error.bad_key,
+        spent=error.spent,
+    )
 
 
 def not_found_error(vendor: str, what: str) -> ProviderError:
@@ -162,38 +211,6 @@ def not_found_error(vendor: str, what: str) -> ProviderError:
     )
 
 
-def refusal_classifier(
-    classify: Classify, account: Account, request: HttpRequest, missing: str = ""
-) -> Classify:
-    """How to put an answer that is no success: one line, without the key; for `Door.lines` too."""
-
-    def classify_refusal(response: HttpResponse) -> ProviderError:
-        if missing and response.status == 404:
-            return not_found_error(account.provider, missing)
-        error = refusal(classify, response, account, host_of(request.url))
-        return _with_remedy(error, _REMEDIES.get(error.remedy, error.remedy))
-
-    return classify_refusal
-
-
-async def result_lines(
-    http: HttpClient, classify: Classify, account: Account, request: HttpRequest, missing: str = ""
-) -> AsyncGenerator[bytes]:
-    """Read a file of results, blank lines left out and without the key; close it when done.
-
-    Whoever stops early must close it: `async with aclosing(lines(…)) as found`.
-    """
-    classify_refusal = refusal_classifier(classify, account, request, missing)
-    found = http.lines(request, classify_refusal)
-    try:
-        async for line in found:
-            if line and not line.isspace():
-                yield redact_key(line, account)
-    finally:
-        if isinstance(found, AsyncGenerator):
-            await found.aclose()
-
-
 def row_error(
     classify: Classify, account: Account, status: int, body: bytes, place: str = "a batch"
 ) -> ProviderError:
@@ -204,14 +221,6 @@ def row_error(
 def unreadable_row(line: bytes) -> BatchRow:
     """A line that names no call: somebody may have paid for it."""
     return BatchRow("", RowEnd.UNREADABLE, line)
-
-
-def read_row_safely(read: Callable[[], BatchRow], line: bytes) -> BatchRow:
-    """Read one line of results; whatever goes wrong in that, the line is kept."""
-    try:
-        return read()
-    except Exception:  # noqa: BLE001 - a bug in a reader must not hold up a batch for ever
-        return BatchRow(row_custom_id(parse(line)), RowEnd.UNREADABLE, line)
 
 
 def row_custom_id(row: Json) -> str:
@@ -278,27 +287,8 @@ def dump_json(value: Json) -> bytes:
         return b""
 
 
-def is_success(response: HttpResponse) -> bool:
-    """Whether a response is a success."""
-    return 200 <= response.status < 300
-
-
-def _with_remedy(error: ProviderError, remedy: Remedy) -> ProviderError:
-    if remedy is error.remedy:
-        return error
-    return ProviderError(
-        str(error),
-        remedy=remedy,
-        retry_after=error.retry_after,
-        bad_key=error.bad_key,
-        spent=error.spent,
-    )
-
-
 MOST_PAGES = 500
-CLOCK_SKEW = timedelta(
-    minutes=10
-)  # by which the vendor's clock and ours may differ, unless it says so
+CLOCK_SKEW = timedelta(minutes=10)  # of the vendor's clock and ours, unless it says so
 
 
 class BatchSearch:
@@ -389,3 +379,52 @@ class BatchSearch:
     def match(self) -> BatchMatch:
         """What was found; where it is the one that was sought, no doubt is left."""
         return self._match._replace(unsure="") if self._match.ref else self._match
+
+
+class HttpBatches(ABC):
+    """What the batches of every vendor do alike."""
+
+    label = "batch {}"  # what a batch is called where it is not found
+
+    def __init__(self, vendor: WireFormat) -> None:
+        """Speak as in direct calls, within the limits of the vendor's row."""
+        rules = VENDORS[vendor.name].batch_rules
+        assert rules is not None, f"{vendor.name} has no rules for batches"
+        self.name, self.rules, self._vendor = vendor.name, rules, vendor
+
+    async def upload(self, http: HttpClient, account: Account, submission: Submission) -> str:
+        """Bring nothing anywhere: the calls travel with the order."""
+        return ""
+
+    async def discard(self, http: HttpClient, account: Account, input_ref: str) -> None:
+        """Delete nothing: nothing was brought."""
+        return
+
+    @abstractmethod
+    async def poll(self, http: HttpClient, account: Account, ref: str) -> BatchStatus:
+        """Ask how a batch stands."""
+
+    async def cancel(self, http: HttpClient, account: Account, ref: str) -> None:
+        """Ask for a batch's end; what it has answered by then is kept, and paid for."""
+        request, missing = self._cancel_request(account, ref), self.label.format(ref)
+        caller = self._caller(http, account)
+        await caller.cancel(request, lambda: self.poll(http, account, ref), missing)
+
+    def row(self, line: bytes, account: Account) -> BatchRow:
+        """Read one line of results; whatever goes wrong in that, the line is kept."""
+        try:
+            return self._read_row(line, account)
+        except Exception:  # noqa: BLE001 - a bug in a reader must not hold up a batch for ever
+            return BatchRow(row_custom_id(parse(line)), RowEnd.UNREADABLE, line)
+
+    @abstractmethod
+    def _read_row(self, line: bytes, account: Account) -> BatchRow: ...
+
+    @abstractmethod
+    def _cancel_request(self, account: Account, ref: str) -> HttpRequest: ...
+
+    def _classify(self, response: HttpResponse) -> ProviderError:
+        return self._vendor.classify(response)
+
+    def _caller(self, http: HttpClient, account: Account) -> ApiCaller:
+        return ApiCaller(http, self._classify, account)

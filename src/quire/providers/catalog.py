@@ -12,14 +12,13 @@ from quire.domain.errors import SettingsInvalid, SettingsMistake, UnknownModel, 
 from quire.domain.models import ModelFacts
 from quire.providers.model_facts import (
     COMPATIBLE,
-    PROVIDERS,
-    STATEMENT_NEEDED,
     facts_from_statement,
     facts_like,
     is_own_machine,
     model_address,
     provider_of,
 )
+from quire.providers.vendors import VENDORS, vendor_facts
 
 _FILE: Mapping[str, Any] = tomllib.loads(
     files("quire.providers").joinpath("catalog.toml").read_text("utf-8")
@@ -102,7 +101,8 @@ def _is_ready(name: str, table: JsonObject, waiting: Mapping[str, object]) -> bo
 def _derive_facts(name: str, known: Mapping[str, ModelFacts]) -> ModelFacts | None:
     """What a name says of itself: a model of Google's in Vertex, or one on one's own machine."""
     provider, _, rest = name.partition("/")
-    twin = known.get(f"gemini/{rest}") if provider == "vertex" else None
+    vendor = vendor_facts(provider)
+    twin = None if vendor.statement_needed else known.get(f"{vendor.same_models_as}/{rest}")
     if twin is not None:
         return facts_like(twin, name)
     return facts_from_statement(name, _FILE["own_machine"], None) if is_own_machine(name) else None
@@ -118,7 +118,7 @@ def _unknown_model(
     if name in UNPRICED:
         said = f"no price is known of {name} ({UNPRICED[name]})"
         return UnknownModel(said, _statement_template(name))
-    if provider in STATEMENT_NEEDED and "/" in name:
+    if vendor_facts(provider).statement_needed and "/" in name:
         return UnknownModel(f"nothing is known of {name}", _statement_template(name))
     hint = with_fix(*_hint(name, [*known, *UNPRICED, *aliases]))
     return UnknownModel(f"no model is called {name!r}", hint)
@@ -131,9 +131,9 @@ def _hint(name: str, known: Iterable[str]) -> tuple[str, str]:
         return f"did you mean {' or '.join(near)}?", ""
     if "/" not in name:
         return "a name is provider/model", "`quire models` lists those that are known"
-    if provider_of(name) not in PROVIDERS:
+    if provider_of(name) not in VENDORS:
         others = "any server that speaks like OpenAI's is compatible/MODEL@URL"
-        return f"providers are {', '.join(PROVIDERS)}", others
+        return f"providers are {', '.join(VENDORS)}", others
     return "`quire models` lists those that are known", f"else {_statement_template(name)}"
 
 

@@ -1,7 +1,7 @@
 """Everybody who speaks OpenAI's Chat Completions: routers, vendors, and servers of one's own."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from quire.domain.accounts import Account, Rates
 from quire.domain.data import JsonObject
@@ -12,39 +12,40 @@ from quire.providers import error_codes
 from quire.providers.openai_formats import encode_chat, read_chat
 from quire.providers.protocol import HttpRequest, HttpResponse
 from quire.providers.rate_headers import read_rates
-from quire.providers.vendors import CHAT_PROFILES, PROFILES, ChatProfile, Profile
+from quire.providers.vendors import VENDORS, VendorFacts
 from quire.providers.wire import endpoint_url, headers, load, mapping, parse
 
-__all__ = ["CHAT_PROFILES", "PROFILES", "ChatProfile", "Compatible", "Profile"]
 
-
+@dataclass(eq=False)
 class Compatible:
     """Chat Completions with the habits of one server."""
 
+    name: str = "compatible"
     decoder_version = 1
 
-    def __init__(self, name: str = "compatible", profile: ChatProfile | None = None) -> None:
-        """Take on the habits that go with a name, or others."""
-        self.name = name
-        self.profile = profile or CHAT_PROFILES[name]
+    @property
+    def facts(self) -> VendorFacts:
+        """The habits that go with the name."""
+        return VENDORS[self.name]
 
     def encode(self, call: Call, account: Account) -> HttpRequest:
         """Put a call into the words that this server understands."""
-        if call.wire.structured not in self.profile.structured:
+        facts = self.facts
+        if call.wire.structured not in facts.structured:
             call = replace(call, wire=replace(call.wire, structured=StructuredOutput.TEXT))
-        base = call.wire.url or account.base_url or self.profile.base_url
-        if base and "://" not in base and self.profile.free:  # OLLAMA_HOST=127.0.0.1:11434
+        base = call.wire.url or account.base_url or facts.base_url
+        if base and "://" not in base and facts.own_machine:  # OLLAMA_HOST=127.0.0.1:11434
             base = f"http://{base}"
         return HttpRequest(
-            endpoint_url(self.name, base, self.profile.path, "/chat/completions"),
+            endpoint_url(self.name, base, facts.path, "/chat/completions"),
             headers("Authorization", account.key, "Bearer "),
-            encode_chat(call, self.profile.variant),
-            self.profile.start_hint,
+            encode_chat(call, facts.chat),
+            facts.start_hint,
         )
 
     def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read a completion, or raise Undecodable."""
-        return read_chat(load(raw, body), free=self.profile.free)
+        return read_chat(load(raw, body), free=self.facts.own_machine)
 
     def classify(self, response: HttpResponse) -> ProviderError:
         """Say what can be done about an error."""
@@ -56,7 +57,7 @@ class Compatible:
 
     def rates(self, headers: Mapping[str, str]) -> Rates | None:
         """Read what the headers say of our limits."""
-        return read_rates(headers, requests_a_minute=self.profile.requests_a_minute)
+        return read_rates(headers, requests_a_minute=self.facts.requests_a_minute)
 
     def error_in_success(self, raw: bytes) -> HttpResponse | None:
         """A body that came with a 200 and is an error, as the error that it is."""

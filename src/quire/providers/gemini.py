@@ -2,49 +2,39 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
 import orjson
 
-from quire.domain.accounts import Account, Rates
+from quire.domain.accounts import Account
 from quire.domain.batches import (
     BatchEnd,
-    BatchLookup,
     BatchMatch,
     BatchQuery,
     BatchRow,
-    BatchRules,
     BatchStatus,
-    PollCadence,
     RowEnd,
     Submission,
 )
 from quire.domain.data import Json, JsonObject
 from quire.domain.errors import ProviderError, Remedy
-from quire.domain.requests import Call, Reply
+from quire.domain.requests import Call
 from quire.providers.batch_requests import (
+    ApiCaller,
     BatchSearch,
-    as_idempotent_failure,
-    ask,
-    ask_json,
-    cancel_batch,
-    create_batch,
+    HttpBatches,
     dump_json,
-    is_success,
-    read_row_safely,
     reference,
-    refusal_classifier,
-    result_lines,
     row_custom_id,
 )
 from quire.providers.google import (
     CANCELLING,
-    classify_google,
+    GoogleFormat,
     encode_content,
     end_of,
     job_problem,
-    read_content,
     read_job_counts,
     read_job_row,
     search_jobs,
@@ -53,10 +43,10 @@ from quire.providers.google import (
 )
 from quire.providers.http import encode_call
 from quire.providers.protocol import HttpClient, HttpRequest, HttpResponse
+from quire.providers.vendors import VENDORS
 from quire.providers.wire import (
     Headers,
     headers,
-    load,
     mapping,
     model_id,
     parse,
@@ -65,15 +55,15 @@ from quire.providers.wire import (
     url_below,
 )
 
-BASE_URL = "https://generativelanguage.googleapis.com"
+BASE_URL = VENDORS["gemini"].base_url
 VERSION = "v1beta"  # has every field that v1 has, and the preview models besides
 
 
-class Gemini:
+@dataclass(eq=False)
+class Gemini(GoogleFormat):
     """Google's models, as developers reach them."""
 
-    name = "gemini"
-    decoder_version = 1
+    name: str = "gemini"
 
     def encode(self, call: Call, account: Account) -> HttpRequest:
         """Put a call into contents."""
@@ -85,43 +75,20 @@ class Gemini:
             encode_content(call),
         )
 
-    def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
-        """Read the first candidate."""
-        return read_content(self.name, load(raw, body))
-
-    def classify(self, response: HttpResponse) -> ProviderError:
-        """Say what can be done about an error."""
-        return classify_google(self.name, response)
-
-    def rates(self, headers: Mapping[str, str]) -> Rates | None:
-        """Learn nothing: Google's headers do not speak of limits."""
-        return None
-
-    def error_in_success(self, raw: bytes) -> HttpResponse | None:
-        """None: it sends no errors with a 200."""
-        return None
-
 
 INLINE_BYTES = 15_000_000  # of the 20 MB that an order may have
 INLINE_CALLS = 200  # their answers, however long, come in one body that is held in memory
 PAGE = 20  # jobs; each may show all its answers
 
 
-class GeminiBatches:
+class GeminiBatches(HttpBatches):
     """Batches as developers make them."""
 
-    name = "gemini"
-    rules = BatchRules(
-        calls=100_000,
-        size=1_000_000_000,  # of 2 GB: a job that outlasts its time gives nothing back at all
-        lookup=BatchLookup.TAG,
-        cadence=PollCadence(120.0, 300.0, 1_200.0),
-        window=48 * 3600.0,
-    )
+    label = "{}"
 
-    def __init__(self) -> None:
-        """Speak as in direct calls."""
-        self._vendor = Gemini()
+    def __init__(self, name: str = "gemini") -> None:
+        """Write calls as in direct ones."""
+        super().__init__(Gemini(name))
 
     def line(self, call: Call, account: Account, custom_id: str) -> bytes:
         """Put one call of a batch into a line of a file."""
@@ -137,7 +104,7 @@ class GeminiBatches:
         url = await self._start_upload(http, account, submission.nonce, size)
         commands = {"X-Goog-Upload-Offset": "0", "X-Goog-Upload-Command": "upload, finalize"}
         request = HttpRequest(url, _headers(account, commands), b"")
-        body = await ask_json(http, self._vendor.classify, account, request, (path,))
+        body = await self._caller(http, account).ask_json(request, (path,))
         name = reference(mapping(body.get("file")).get("name"))
         if not name.startswith("files/"):
             raise _unclear_error("the file was sent, but the answer does not name it")
@@ -154,9 +121,8 @@ class GeminiBatches:
             calls = {"requests": {"requests": _inline_calls(Path(submission.path))}}
         order = {"batch": {"displayName": submission.nonce, "inputConfig": calls}}
         request = request._replace(body=orjson.dumps(order))
-        return await create_batch(
-            http, self._classify_creation, account, request, lambda body: body.get("name")
-        )
+        caller = ApiCaller(http, self._classify_creation, account)
+        return await caller.create(request, "name")
 
     async def find(self, http: HttpClient, account: Account, query: BatchQuery) -> BatchMatch:
         """Look through all jobs for the one with our name."""
@@ -164,7 +130,7 @@ class GeminiBatches:
         search = BatchSearch(self.name, query)
         while True:
             request = _request(account, "batches", query={"pageSize": str(PAGE), **after})
-            body = await ask_json(http, self._vendor.classify, account, request)
+            body = await self._caller(http, account).ask_json(request)
             page = search_jobs(body, "operations", lambda job: mapping(job.get("metadata")), search)
             if search.is_over or not page or not search.turn_page(page):
                 return search.match
@@ -208,11 +174,7 @@ class GeminiBatches:
                 async for line in found:
                     yield self.row(line, account)
 
-    def row(self, line: bytes, account: Account) -> BatchRow:
-        """Read one line of a file of results; in a job, the key is one level deeper."""
-        return read_row_safely(lambda: self._row(line, account), line)
-
-    def _row(self, line: bytes, account: Account) -> BatchRow:
+    def _read_row(self, line: bytes, account: Account) -> BatchRow:
         row = mapping(parse(line))
         return read_job_row(self.name, account, row_custom_id(row), row, line)
 
@@ -224,33 +186,15 @@ class GeminiBatches:
             row_custom_id(row), RowEnd.UNREADABLE, b"a response nested too deep to be kept"
         )
 
-    async def cancel(self, http: HttpClient, account: Account, ref: str) -> None:
-        """Ask for a job's end."""
-        request = _request(account, "batches", f"{_last_part(ref)}:cancel", method="POST")
-        await cancel_batch(
-            http,
-            self._vendor.classify,
-            account,
-            request,
-            lambda: self.poll(http, account, ref),
-            missing=ref,
-        )
+    def _cancel_request(self, account: Account, ref: str) -> HttpRequest:
+        return _request(account, "batches", f"{_last_part(ref)}:cancel", method="POST")
 
     async def discard(self, http: HttpClient, account: Account, input_ref: str) -> None:
         """Delete the file of calls; whoever may not see one is told the same as if it were gone."""
         if not input_ref:
             return
         request = _request(account, "files", _last_part(input_ref), method="DELETE")
-        try:
-            response = await http.exchange(request)
-        except ProviderError as error:
-            failure = as_idempotent_failure(error)
-        else:
-            gone = response.status == 404 or b"may not exist" in response.body
-            if is_success(response) or gone:
-                return
-            failure = refusal_classifier(self._vendor.classify, account, request)(response)
-        raise failure
+        await self._caller(http, account).delete(request, b"may not exist")
 
     async def _start_upload(self, http: HttpClient, account: Account, nonce: str, size: int) -> str:
         """Say that a file comes, and learn where it is wanted: at the same host, whatever it is."""
@@ -263,7 +207,7 @@ class GeminiBatches:
         }
         about = orjson.dumps({"file": {"displayName": nonce, "mimeType": "application/jsonl"}})
         request = HttpRequest(url, _headers(account, commands), about)
-        response = await ask(http, self._vendor.classify, account, request)
+        response = await self._caller(http, account).ask(request)
         target = response.headers.get("x-goog-upload-url", "")
         if not target:
             raise _unclear_error("the answer does not say where the file is to be sent")
@@ -274,7 +218,7 @@ class GeminiBatches:
 
     async def _get_job(self, http: HttpClient, account: Account, ref: str) -> JsonObject:
         request = _request(account, "batches", _last_part(ref))
-        job = await ask_json(http, self._vendor.classify, account, request, missing=ref)
+        job = await self._caller(http, account).ask_json(request, missing=ref)
         if not isinstance(job.get("name"), str):
             raise _unclear_error(f"the answer does not say how {ref} stands")
         return job
@@ -283,11 +227,11 @@ class GeminiBatches:
         url = url_before_version(_url(account, "files"), "download")
         url = url_below(url, f"{_last_part(file)}:download", query={"alt": "media"})
         request = HttpRequest(url, _headers(account), b"", method="GET")
-        return result_lines(http, self._vendor.classify, account, request, missing=file)
+        return self._caller(http, account).lines(request, file)
 
     def _classify_creation(self, response: HttpResponse) -> ProviderError:
         """Whoever has too much waiting is told of quotas and bills alike: it passes."""
-        error = self._vendor.classify(response)
+        error = self._classify(response)
         if response.status != 429 or b'"violations"' in response.body:
             return error
         return ProviderError(str(error), remedy=Remedy.WAIT, retry_after=error.retry_after)

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import orjson
 
-from quire.domain.accounts import Account
+from quire.domain.accounts import Account, Rates
 from quire.domain.batches import BatchEnd, BatchRow, RowEnd
 from quire.domain.data import Json, JsonObject
 from quire.domain.errors import ProviderError, Remedy, Undecodable
@@ -44,6 +44,7 @@ from quire.providers.wire import (
     endpoint_url,
     fragment,
     items,
+    load,
     mapping,
     parse,
     required_token_count,
@@ -81,6 +82,29 @@ _BY_REASON = {
 _BAD_KEY = re.compile(r"API key (?:not valid|expired|not found)", re.IGNORECASE)
 _LONG = re.compile(r"token count.{0,40}exceeds|payload size exceeds|too many tokens", re.IGNORECASE)
 _SPENT = re.compile(r"spend|billing details|prepayment|credits", re.IGNORECASE)
+
+
+class GoogleFormat:
+    """What Gemini and Vertex AI read alike."""
+
+    name: str
+    decoder_version = 1
+
+    def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
+        """Read the first candidate."""
+        return read_content(self.name, load(raw, body))
+
+    def classify(self, response: HttpResponse) -> ProviderError:
+        """Say what can be done about an error."""
+        return classify_google(self.name, response)
+
+    def rates(self, headers: Mapping[str, str]) -> Rates | None:
+        """Learn nothing: Google's headers do not speak of limits."""
+        return None
+
+    def error_in_success(self, raw: bytes) -> HttpResponse | None:
+        """None: it sends no errors with a 200."""
+        return None
 
 
 @lru_cache(maxsize=256)

@@ -12,11 +12,11 @@ from quire.domain.accounts import Account
 from quire.domain.errors import ProviderError
 from quire.domain.states import CredentialState
 from quire.domain.version import VERSION
-from quire.providers import anthropic, error_codes, gemini
+from quire.providers import error_codes
 from quire.providers.http import one_line
 from quire.providers.network_errors import FAILURES, explain, host_of
 from quire.providers.protocol import HttpResponse
-from quire.providers.vendors import CHAT_PROFILES, PROFILES
+from quire.providers.vendors import vendor_facts
 from quire.providers.wire import endpoint_url, headers
 
 SECONDS = 20.0
@@ -87,43 +87,19 @@ async def _get(question: _CheckRequest, session: aiohttp.ClientSession) -> HttpR
 
 def _check_request(account: Account) -> _CheckRequest | None:
     """The vendor's cheapest call that a wrong key does not get through; None if it has none."""
-    name, key, base = account.provider, account.key, account.base_url
-    match name:
-        case "simulated" | "local" | "vertex":
-            return None
-        case "anthropic":
-            spans = ("anthropic-workspace-id", account.options.get("workspace", ""))
-            version = ("anthropic-version", "2023-06-01")
-            made = headers("x-api-key", key, "", version, spans)
-            url = _models_url(name, base or anthropic.BASE_URL, ("/v1",)) + "?limit=1"
-        case "gemini":
-            made = headers("x-goog-api-key", key)
-            url = _models_url(name, base or gemini.BASE_URL, ("/v1", "/v1beta")) + "?pageSize=1"
-        case "azure":
-            made = headers("api-key", key)
-            url = endpoint_url(
-                name, base.rstrip("/").removesuffix("/openai"), "/openai/v1", "/models"
-            )
-        case _:
-            made = headers("Authorization", key, "Bearer ", *_organization_headers(account))
-            path = CHAT_PROFILES[name].path if name in CHAT_PROFILES else "/v1"
-            end = "/key" if name == "openrouter" else "/models"  # its models are no secret
-            url = endpoint_url(name, base or PROFILES[name].base_url, path, end)
+    facts, options = vendor_facts(account.provider), account.options
+    check, path = facts.key_check, facts.path
+    if check is None:
+        return None
+    others = [(header, options.get(name, "")) for header, name in check.option_headers.items()]
+    made = headers(check.header, account.key, check.scheme, *check.headers, *others)
+    base = (account.base_url or facts.base_url).rstrip("/").removesuffix(facts.portal_path)
+    if check.versions:
+        path = ""
+        base += "" if urlsplit(base).path.endswith(check.versions) else check.versions[0]
+    url = endpoint_url(facts.name, base, path, check.path)
+    url += f"?{check.query}" if check.query else ""
     return _CheckRequest(url, {**made, "User-Agent": f"quire/{VERSION}"})
-
-
-def _organization_headers(account: Account) -> tuple[tuple[str, str], ...]:
-    """On whose behalf OpenAI is asked; a key need not be good for everybody's."""
-    names = ("organization", "project") if account.provider == "openai" else ()
-    return tuple((f"OpenAI-{name.title()}", account.options.get(name, "")) for name in names)
-
-
-def _models_url(name: str, base: str, versions: tuple[str, ...]) -> str:
-    """A vendor's list of models at a base URL that may or may not end with the API's version."""
-    whole = base.rstrip("/")
-    if not urlsplit(whole).path.endswith(versions):
-        whole += versions[0]
-    return endpoint_url(name, whole, "", "/models")
 
 
 def _read_check(account: Account, question: _CheckRequest, response: HttpResponse) -> KeyCheck:

@@ -7,13 +7,10 @@ import orjson
 from quire.domain.accounts import Account
 from quire.domain.batches import (
     BatchEnd,
-    BatchLookup,
     BatchMatch,
     BatchQuery,
     BatchRow,
-    BatchRules,
     BatchStatus,
-    PollCadence,
     Submission,
 )
 from quire.domain.data import JsonObject
@@ -21,7 +18,6 @@ from quire.domain.errors import ProviderError, Remedy
 from quire.domain.requests import Call
 from quire.providers.batch_files import (
     PAGE,
-    PURPOSE,
     TAG,
     are_all_before,
     batches_on_page,
@@ -34,24 +30,14 @@ from quire.providers.batch_files import (
 )
 from quire.providers.batch_requests import (
     BatchSearch,
-    ask_json,
-    ask_json_dated,
-    cancel_batch,
-    create_batch,
+    HttpBatches,
     read_counts,
     reference,
 )
 from quire.providers.compatible import Compatible
 from quire.providers.http import encode_call, one_line
-from quire.providers.protocol import HttpClient
+from quire.providers.protocol import HttpClient, HttpRequest
 from quire.providers.wire import items, model_id, text
-
-RULES = BatchRules(
-    calls=100_000,  # in one place they say a million
-    size=500_000_000,
-    lookup=BatchLookup.TAG,
-    cadence=PollCadence(first=30.0, later=120.0, after=600.0),
-)
 
 _ENDS = {
     "SUCCESS": BatchEnd.COMPLETED,
@@ -62,15 +48,12 @@ _ENDS = {
 _COUNTS = ("total_requests", "completed_requests", "succeeded_requests", "failed_requests")
 
 
-class MistralBatches:
+class MistralBatches(HttpBatches):
     """Batches as Mistral makes them."""
 
-    name = "mistral"
-    rules = RULES
-
-    def __init__(self) -> None:
+    def __init__(self, name: str = "mistral") -> None:
         """Write calls as Mistral reads them."""
-        self._vendor = Compatible(self.name)
+        super().__init__(Compatible(name))
 
     def line(self, call: Call, account: Account, custom_id: str) -> bytes:
         """Put one call of a batch into Mistral's words; the model is the whole job's."""
@@ -82,7 +65,7 @@ class MistralBatches:
 
     async def upload(self, http: HttpClient, account: Account, submission: Submission) -> str:
         """Upload the file of calls."""
-        return await upload_file(http, self._vendor, account, submission, PURPOSE)
+        return await upload_file(http, self._vendor, account, submission)
 
     async def create(
         self, http: HttpClient, account: Account, submission: Submission, input_ref: str
@@ -97,8 +80,7 @@ class MistralBatches:
             "timeout_hours": 24,
         }
         request = api.request("POST", "batch", "jobs", body=orjson.dumps(body))
-        classify = self._vendor.classify
-        return await create_batch(http, classify, account, request, lambda made: made.get("id"))
+        return await self._caller(http, account).create(request, "id")
 
     async def find(self, http: HttpClient, account: Account, query: BatchQuery) -> BatchMatch:
         """Look for a job by our tag, or by its file, from the newest on."""
@@ -106,18 +88,15 @@ class MistralBatches:
         search = BatchSearch(self.name, query)
         while True:
             request = api.request(
-                "GET",
-                "batch",
-                "jobs",
-                page=str(number),
-                page_size=str(PAGE),
+                *("GET", "batch", "jobs"),
+                page=f"{number}",
+                page_size=f"{PAGE}",
                 order_by="-created",
             )
-            body, said = await ask_json_dated(http, self._vendor.classify, account, request)
+            body, said = await self._caller(http, account).ask_json_dated(request)
             search.set_vendor_clock(said)
-            page = (
-                () if body.get("data") is None and body.get("total") == 0 else batches_on_page(body)
-            )
+            empty = body.get("data") is None and body.get("total") == 0
+            page = () if empty else batches_on_page(body)
             if page is None:
                 return search.mark_unreadable()
             search_page(page, query, search)
@@ -132,8 +111,7 @@ class MistralBatches:
     async def poll(self, http: HttpClient, account: Account, ref: str) -> BatchStatus:
         """Ask how a job stands."""
         request = file_api_of(self._vendor, account).request("GET", "batch", "jobs", ref)
-        classify = self._vendor.classify
-        body = await ask_json(http, classify, account, request, missing=f"batch {ref}")
+        body = await self._caller(http, account).ask_json(request, missing=f"batch {ref}")
         return read_job(body)
 
     def fetch(
@@ -142,19 +120,11 @@ class MistralBatches:
         """Read the file of answers, then that of errors, as far as there are any."""
         return read_files(http, self._vendor, account, status.results, self.row)
 
-    def row(self, line: bytes, account: Account) -> BatchRow:
-        """Read one line of results."""
+    def _read_row(self, line: bytes, account: Account) -> BatchRow:
         return read_row(self._vendor, account, line)
 
-    async def cancel(self, http: HttpClient, account: Account, ref: str) -> None:
-        """Ask for a job's end."""
-        request = file_api_of(self._vendor, account).request("POST", "batch", "jobs", ref, "cancel")
-        classify = self._vendor.classify
-
-        async def poll() -> BatchStatus:
-            return await self.poll(http, account, ref)
-
-        await cancel_batch(http, classify, account, request, poll, f"batch {ref}")
+    def _cancel_request(self, account: Account, ref: str) -> HttpRequest:
+        return file_api_of(self._vendor, account).request("POST", "batch", "jobs", ref, "cancel")
 
     async def discard(self, http: HttpClient, account: Account, input_ref: str) -> None:
         """Delete the file of calls."""

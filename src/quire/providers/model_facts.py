@@ -20,18 +20,9 @@ from quire.domain.models import (
 )
 from quire.domain.money import MILLION
 from quire.domain.pricing import price_at
+from quire.providers.vendors import vendor_facts
 
 COMPATIBLE = "compatible"
-OWN_MACHINE = ("vllm", "ollama", "llamacpp", "lmstudio", "local")
-STATEMENT_NEEDED = (
-    COMPATIBLE,
-    "azure",
-    "openrouter",
-)  # whose names say nothing of window and price
-PROVIDERS = (
-    *("openai", "anthropic", "gemini", "vertex", "azure", "mistral", "groq", "openrouter"),
-    *(COMPATIBLE, *OWN_MACHINE, "simulated"),
-)
 
 _HERE = ("localhost", "127.0.0.1", "::1")
 _START = re.compile("@https?://", re.IGNORECASE)
@@ -79,7 +70,7 @@ def model_address(name: str) -> ModelAddress:
 def is_own_machine(name: str) -> bool:
     """Whether calls to it go to a machine of the user's own, where nobody sends a bill."""
     where = model_address(name)
-    if provider_of(name) in OWN_MACHINE:
+    if vendor_facts(provider_of(name)).own_machine:
         return bool(name.partition("/")[2])
     parts = _split_url(where.url)
     return parts is not None and parts.hostname in _HERE
@@ -97,8 +88,6 @@ def _split_url(url: str) -> SplitResult | None:
 T = TypeVar("T")
 
 NEEDED = ("window", "max_output", "input", "output")
-_SAME_MODELS = (("openai", "azure"), ("gemini", "vertex"))  # one vendor's models in another's house
-_FORWARD_CACHE_MARKS = ("openrouter",)
 
 
 class _Table:
@@ -191,27 +180,23 @@ def facts_like(facts: ModelFacts, name: str) -> ModelFacts:
     In another vendor's house only what the model itself is carries over: there batches may cost
     something else, marks for the cache are not understood, and other dates hold.
     """
-    here, there = facts.provider, provider_of(name)
-    if here == there:
+    here, there = facts.provider, vendor_facts(provider_of(name))
+    if here == there.name:
         return replace(facts, name=name, wire=replace(facts.wire, **model_address(name)._asdict()))
     marking = facts.wire.marking
-    if marking is CacheMarking.BREAKPOINT and there not in _FORWARD_CACHE_MARKS:
+    if marking is CacheMarking.BREAKPOINT and not there.forwards_cache_marks:
         marking = CacheMarking.AUTOMATIC
     batch, batch_tiers = facts.batch_price, facts.batch_tiers
-    if (here, there) not in _SAME_MODELS:
+    if there.same_models_as != here:
         batch, batch_tiers = None, ()
-    elif there == "vertex" and batch is not None:
+    elif there.single_discount and batch is not None:
         batch, batch_tiers = _without_double_discount(facts, batch)
     return replace(
         facts,
         name=name,
         batch_price=batch,
         batch_tiers=batch_tiers,
-        wire=replace(
-            facts.wire,
-            **model_address(name)._asdict(),
-            marking=marking,
-        ),
+        wire=replace(facts.wire, **model_address(name)._asdict(), marking=marking),
         retires="",
         note=f"like {facts.name}" + (f"; {facts.note}" if facts.note else ""),
     )

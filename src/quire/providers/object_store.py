@@ -10,12 +10,7 @@ from urllib.parse import quote, urlencode
 from quire.domain.accounts import Account
 from quire.domain.errors import ProviderError, Remedy
 from quire.providers.batch_requests import (
-    as_idempotent_failure,
-    ask,
-    ask_json,
-    is_success,
-    refusal_classifier,
-    result_lines,
+    ApiCaller,
 )
 from quire.providers.google import google_classifier
 from quire.providers.protocol import HttpClient, HttpRequest
@@ -74,9 +69,7 @@ class CloudStorage:
 
     def __init__(self, http: HttpClient, account: Account) -> None:
         """Go through a door; the option `storage` says where, if not to Google's own."""
-        self._http = http
-        self._account = account
-        self._classify = google_classifier(account.provider)
+        self._caller = ApiCaller(http, google_classifier(account.provider), account)
         self._base = account.options.get("storage") or BASE_URL
 
     async def put(self, path: Path, uri: str) -> None:
@@ -87,13 +80,12 @@ class CloudStorage:
             {"uploadType": "media", "name": at.name},
             method="POST",
         )
-        missing = f"the bucket {SCHEME}{at.bucket}"
-        await ask(self._http, self._classify, self._account, request, (path,), missing)
+        await self._caller.ask(request, (path,), f"the bucket {SCHEME}{at.bucket}")
 
     def lines(self, uri: str) -> AsyncGenerator[bytes]:
         """Read a file line by line."""
         request = self._request(_object_path(uri), {"alt": "media"})
-        return result_lines(self._http, self._classify, self._account, request, missing=uri)
+        return self._caller.lines(request, uri)
 
     async def names(self, prefix: str) -> Sequence[str]:
         """List files, page by page."""
@@ -102,9 +94,7 @@ class CloudStorage:
         asked = {"prefix": at.name, "fields": "items/name,nextPageToken"}
         for _ in range(MOST_PAGES):
             request = self._request(f"/storage/v1/b/{quote(at.bucket, safe='')}/o", asked)
-            body = await ask_json(
-                self._http, self._classify, self._account, request, missing=prefix
-            )
+            body = await self._caller.ask_json(request, missing=prefix)
             names = (text(item.get("name")) for item in items(body.get("items")))
             found += [f"{SCHEME}{at.bucket}/{name}" for name in names if name]
             page = text(body.get("nextPageToken"))
@@ -115,24 +105,14 @@ class CloudStorage:
 
     async def delete(self, uri: str) -> None:
         """Delete a file."""
-        request = self._request(_object_path(uri), method="DELETE")
-        try:
-            response = await self._http.exchange(request)
-        except ProviderError as error:
-            failure = as_idempotent_failure(error)
-        else:
-            if is_success(response) or response.status == 404:
-                return
-            failure = refusal_classifier(self._classify, self._account, request)(response)
-        raise failure
+        await self._caller.delete(self._request(_object_path(uri), method="DELETE"))
 
     def _request(
         self, path: str, query: Mapping[str, str] | None = None, method: str = "GET"
     ) -> HttpRequest:
-        url = endpoint_url("vertex", self._base, "", path) + (
-            f"?{urlencode(query)}" if query else ""
-        )
-        named = headers("Authorization", self._account.key, "Bearer ")
+        asked = f"?{urlencode(query)}" if query else ""
+        url = endpoint_url("vertex", self._base, "", path) + asked
+        named = headers("Authorization", self._caller.account.key, "Bearer ")
         return HttpRequest(url, named, b"", method=method)
 
 

@@ -1,30 +1,24 @@
 """OpenAI's batches: a file of calls, and two of results; Groq's and Azure's are of that form."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import AsyncGenerator, Sequence
 
 import orjson
 
 from quire.domain.accounts import Account
 from quire.domain.batches import (
     BatchEnd,
-    BatchLookup,
     BatchMatch,
     BatchQuery,
     BatchRow,
-    BatchRules,
     BatchStatus,
-    PollCadence,
     Submission,
 )
 from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.requests import Call
 from quire.providers import error_codes
-from quire.providers.azure import Azure
 from quire.providers.batch_files import (
     PAGE,
-    PURPOSE,
     TAG,
     are_all_before,
     batches_on_page,
@@ -38,26 +32,15 @@ from quire.providers.batch_files import (
 )
 from quire.providers.batch_requests import (
     BatchSearch,
-    ask_json,
-    ask_json_dated,
-    cancel_batch,
-    create_batch,
+    HttpBatches,
     read_counts,
     reference,
 )
-from quire.providers.compatible import Compatible
 from quire.providers.http import encode_call, one_line
-from quire.providers.openai import OpenAI
-from quire.providers.protocol import HttpClient, HttpResponse, WireFormat
+from quire.providers.protocol import HttpClient, HttpRequest, HttpResponse
+from quire.providers.provider_registry import make_wire_format
 from quire.providers.rate_headers import retry_after
 from quire.providers.wire import items, mapping, text
-
-CADENCE = PollCadence(first=30.0, later=120.0, after=600.0)
-RULES = BatchRules(calls=50_000, size=200_000_000, lookup=BatchLookup.TAG, cadence=CADENCE)
-# Their documentation says 200 MB, their client 100; and no call is cheaper for being cached.
-GROQ_RULES = BatchRules(
-    calls=50_000, size=100_000_000, lookup=BatchLookup.TAG, cadence=CADENCE, caches=False
-)
 
 _QUEUE_FULL = "token_limit_exceeded"  # of all batches under way: nothing ran, and later it will
 _ENDS = {
@@ -68,20 +51,12 @@ _ENDS = {
 }
 
 
-class OpenAIBatches:
+class OpenAIBatches(HttpBatches):
     """Batches as OpenAI makes them, for it and for whoever speaks like it."""
 
-    def __init__(
-        self,
-        vendor: WireFormat | None = None,
-        rules: BatchRules = RULES,
-        fields: Mapping[str, str] = PURPOSE,
-    ) -> None:
-        """Write calls as a vendor does; `fields` go with every upload."""
-        self._vendor = vendor or OpenAI()
-        self.name = self._vendor.name
-        self.rules = rules
-        self._fields = fields
+    def __init__(self, name: str = "openai") -> None:
+        """Write calls as the vendor of this name does."""
+        super().__init__(make_wire_format(name))
 
     def line(self, call: Call, account: Account, custom_id: str) -> bytes:
         """Put one call of a batch into OpenAI's words: those of a direct call, wrapped."""
@@ -97,7 +72,7 @@ class OpenAIBatches:
 
     async def upload(self, http: HttpClient, account: Account, submission: Submission) -> str:
         """Upload the file of calls."""
-        return await upload_file(http, self._vendor, account, submission, self._fields)
+        return await upload_file(http, self._vendor, account, submission)
 
     async def create(
         self, http: HttpClient, account: Account, submission: Submission, input_ref: str
@@ -111,9 +86,7 @@ class OpenAIBatches:
             "metadata": {TAG: submission.nonce},
         }
         request = api.request("POST", "batches", body=orjson.dumps(body))
-        return await create_batch(
-            http, self._classify, account, request, lambda made: made.get("id")
-        )
+        return await self._caller(http, account).create(request, "id")
 
     async def find(self, http: HttpClient, account: Account, query: BatchQuery) -> BatchMatch:
         """Look for a batch by our tag, or by its file, from the newest on."""
@@ -121,7 +94,7 @@ class OpenAIBatches:
         search = BatchSearch(self.name, query)
         while True:
             request = api.request("GET", "batches", limit=str(PAGE), after=after)
-            body, said = await ask_json_dated(http, self._classify, account, request)
+            body, said = await self._caller(http, account).ask_json_dated(request)
             search.set_vendor_clock(said)
             page = batches_on_page(body)
             if page is None:
@@ -136,7 +109,7 @@ class OpenAIBatches:
     async def poll(self, http: HttpClient, account: Account, ref: str) -> BatchStatus:
         """Ask how a batch stands."""
         request = file_api_of(self._vendor, account).request("GET", "batches", ref)
-        body = await ask_json(http, self._classify, account, request, missing=f"batch {ref}")
+        body = await self._caller(http, account).ask_json(request, missing=f"batch {ref}")
         return read_status(self.name, body)
 
     def fetch(
@@ -145,21 +118,11 @@ class OpenAIBatches:
         """Read the file of answers, then that of errors, as far as there are any."""
         return read_files(http, self._vendor, account, status.results, self.row)
 
-    def row(self, line: bytes, account: Account) -> BatchRow:
-        """Read one line of results."""
+    def _read_row(self, line: bytes, account: Account) -> BatchRow:
         return read_row(self._vendor, account, line)
 
-    async def cancel(self, http: HttpClient, account: Account, ref: str) -> None:
-        """Ask for a batch's end; what is in work is finished, and paid for."""
-        request = file_api_of(self._vendor, account).request("POST", "batches", ref, "cancel")
-        await cancel_batch(
-            http,
-            self._classify,
-            account,
-            request,
-            lambda: self.poll(http, account, ref),
-            f"batch {ref}",
-        )
+    def _cancel_request(self, account: Account, ref: str) -> HttpRequest:
+        return file_api_of(self._vendor, account).request("POST", "batches", ref, "cancel")
 
     async def discard(self, http: HttpClient, account: Account, input_ref: str) -> None:
         """Delete the file of calls."""
@@ -211,26 +174,3 @@ def _is_last(body: JsonObject, page: Sequence[JsonObject], search: BatchSearch) 
     if more is False or (more is not True and len(page) < PAGE):
         return True
     return are_all_before(page, search)
-
-
-def groq_batches() -> OpenAIBatches:
-    """Batches of Groq."""
-    return OpenAIBatches(Compatible("groq"), GROQ_RULES)
-
-
-# A day is a target: nothing expires there, and whoever wants an end must ask for it.
-AZURE_RULES = replace(RULES, calls=100_000, window=0.0)
-# A resource holds 500 files that are kept for ever, and 10,000 that go after a fortnight at least.
-AZURE_FIELDS = {
-    **PURPOSE,
-    "expires_after[seconds]": "1209600",
-    "expires_after[anchor]": "created_at",
-}
-
-
-class AzureBatches(OpenAIBatches):
-    """Batches as Azure makes them."""
-
-    def __init__(self) -> None:
-        """Write calls as Azure reads them, with deployments for models."""
-        super().__init__(Azure(), AZURE_RULES, AZURE_FIELDS)

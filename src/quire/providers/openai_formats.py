@@ -2,24 +2,27 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
 
 import orjson
 
+from quire.domain.accounts import Account, Rates
 from quire.domain.data import Json, JsonObject
-from quire.domain.errors import Undecodable
+from quire.domain.errors import ProviderError, Undecodable
 from quire.domain.ids import fingerprint
 from quire.domain.models import CacheMarking, StructuredOutput, Usage
 from quire.domain.requests import Call, Reply, Stop
+from quire.providers import error_codes
 from quire.providers.portable_schemas import SchemaDialect, portable_schema
 from quire.providers.protocol import HttpResponse
+from quire.providers.rate_headers import read_rates
 from quire.providers.schema_limits import can_bind
+from quire.providers.vendors import VENDORS, ChatVariant
 from quire.providers.wire import (
     IdentityKey,
     fragment,
     items,
+    load,
     mapping,
     model_id,
     parse,
@@ -41,17 +44,33 @@ _CHAT_STOPS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatVariant:
-    """Where one server's Chat Completions differ from another's."""
+class OpenAIFormats:
+    """What is read alike wherever both wire formats are served."""
 
-    system_role: Literal["developer", "system"] = "system"
-    limit: Literal["max_completion_tokens", "max_tokens"] = "max_tokens"
-    seed: Literal["seed", "random_seed"] = "seed"
-    strict_for: str = ""  # only models with this in their name bind answers strictly
-    # How a prefix is marked for its cache, where that must be said at all.
-    marking: Literal["", "prompt_cache", "cache_control"] = ""
-    extra: Mapping[str, Json] = field(default_factory=dict, hash=False)  # sent with every call
+    name: str
+    decoder_version = 1
+
+    def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
+        """Read a body of either API, or raise Undecodable."""
+        return read_either(load(raw, body))
+
+    def classify(self, response: HttpResponse) -> ProviderError:
+        """Say what can be done about an error."""
+        return error_codes.classify(self.name, response)
+
+    def rates(self, headers: Mapping[str, str]) -> Rates | None:
+        """Read what the headers say of our limits."""
+        return read_rates(headers)
+
+    def error_in_success(self, raw: bytes) -> HttpResponse | None:
+        """A body that came with a 200 and is an error, as the error that it is."""
+        return failed_response(raw)
+
+    def encode_body(self, call: Call, account: Account) -> tuple[str, bytes]:
+        """The endpoint that the account's calls go to, and what one says there."""
+        if account.options.get("api") == "chat":
+            return "/chat/completions", encode_chat(call, VENDORS[self.name].chat)
+        return "/responses", encode_responses(call)
 
 
 def encode_chat(call: Call, variant: ChatVariant) -> bytes:

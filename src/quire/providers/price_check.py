@@ -8,15 +8,9 @@ from typing import NamedTuple
 
 from quire.domain.models import ModelFacts, Price
 from quire.domain.money import MILLION
+from quire.providers.vendors import VENDORS
 
-_THEIR_NAMES = {"gemini": "google"}  # what it calls a provider, where that is not what we do
-COMPARED_PROVIDERS = (
-    "anthropic",
-    "openai",
-    "gemini",
-    "mistral",
-    "groq",
-)  # it knows no other of ours
+COMPARED_PROVIDERS = tuple(name for name, facts in VENDORS.items() if facts.genai_prices_id)
 _TOKENS = 1_000  # enough for an exact price, and below every tier
 
 
@@ -68,7 +62,7 @@ def _their_price(facts: ModelFacts, above: int, at: datetime) -> Price | None:
         result = calc_price(
             usage,
             model_ref=model,
-            provider_id=_THEIR_NAMES.get(provider, provider),
+            provider_id=VENDORS[provider].genai_prices_id,
             genai_request_timestamp=at,
         )
         return result.input_price, result.output_price

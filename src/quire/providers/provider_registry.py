@@ -1,32 +1,16 @@
 """The provider registry: who answers for a name; a vendor's file is imported when first needed."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
 
 from quire.domain.errors import UnknownModel
 from quire.providers.protocol import BatchApi, HttpClient, Provider, WireFormat
+from quire.providers.vendors import PROVIDER_NAMES, VENDORS, vendor_facts
 from quire.simulated.fault_scripts import parse_fault_script
 
 if TYPE_CHECKING:
     from quire.providers.transport import Transport
-
-
-PROVIDER_NAMES = (
-    "simulated",
-    "openai",
-    "azure",
-    "anthropic",
-    "gemini",
-    "vertex",
-    "openrouter",
-    "mistral",
-    "groq",
-    "compatible",
-    "vllm",
-    "ollama",
-    "llamacpp",
-    "lmstudio",
-    "local",
-)
 
 
 class Providers:
@@ -49,7 +33,8 @@ class Providers:
     def batch_api(self, name: str) -> BatchApi | None:
         """The batches of the vendor of this name; None where it has none that we would use."""
         if name not in self._batch_apis:
-            self._batch_apis[name] = _make_batch_api(name)
+            place = vendor_facts(name).batch_api
+            self._batch_apis[name] = cast("BatchApi", load_class(place)(name)) if place else None
         return self._batch_apis[name]
 
     def http_client(self) -> HttpClient:
@@ -69,7 +54,7 @@ class Providers:
             from quire.providers.simulated import SimulatedProvider  # one vendor, when needed
 
             return SimulatedProvider(self._faults)
-        vendor = _make_wire_format(name)
+        vendor = make_wire_format(name)
         from quire.providers.http import HttpProvider  # not for the simulated model
 
         return HttpProvider(vendor, self._shared_transport())
@@ -82,75 +67,15 @@ class Providers:
         return self._transport
 
 
-def _make_wire_format(name: str) -> WireFormat:
+def make_wire_format(name: str) -> WireFormat:
     """The wire format that goes with a name."""
-    match name:
-        case "openai":
-            from quire.providers.openai import OpenAI
-
-            return OpenAI()
-        case "azure":
-            from quire.providers.azure import Azure
-
-            return Azure()
-        case "anthropic":
-            from quire.providers.anthropic import Anthropic
-
-            return Anthropic()
-        case "gemini":
-            from quire.providers.gemini import Gemini
-
-            return Gemini()
-        case "vertex":
-            from quire.providers.vertex import Vertex
-
-            return Vertex()
-        case _ if name in PROVIDER_NAMES:
-            from quire.providers.compatible import Compatible
-
-            return Compatible(name)
-    others = ", ".join(PROVIDER_NAMES)
-    raise UnknownModel(f"nobody answers for {name}/…; there are {others}")
+    if name not in VENDORS:
+        others = ", ".join(PROVIDER_NAMES)
+        raise UnknownModel(f"nobody answers for {name}/…; there are {others}")
+    return cast("WireFormat", load_class(VENDORS[name].wire_format)(name))
 
 
-def _make_batch_api(name: str) -> BatchApi | None:
-    """The batches that go with a name, if any.
-
-    OpenRouter has some, but neither tag, lookup nor cancelling: calls are better paced there.
-    """
-    match name:
-        case "openai" | "azure" | "mistral" | "groq":
-            return _make_file_batch_api(name)
-        case "anthropic":
-            from quire.providers.anthropic_batches import AnthropicBatches
-
-            return AnthropicBatches()
-        case "gemini":
-            from quire.providers.gemini import GeminiBatches
-
-            return GeminiBatches()
-        case "vertex":
-            from quire.providers.vertex import VertexBatches
-
-            return VertexBatches()
-    return None
-
-
-def _make_file_batch_api(name: str) -> BatchApi:
-    """The batches of those who take files as OpenAI does."""
-    match name:
-        case "azure":
-            from quire.providers.openai_batches import AzureBatches
-
-            return AzureBatches()
-        case "mistral":
-            from quire.providers.mistral_batches import MistralBatches
-
-            return MistralBatches()
-        case "groq":
-            from quire.providers.openai_batches import groq_batches
-
-            return groq_batches()
-    from quire.providers.openai_batches import OpenAIBatches
-
-    return OpenAIBatches()
+def load_class(place: str) -> Callable[[str], object]:
+    """The class at "module:Class" of this package; it is made with the name of a vendor."""
+    module, _, name = place.partition(":")
+    return cast("Callable[[str], object]", getattr(import_module(f"{__package__}.{module}"), name))

@@ -5,14 +5,14 @@ from collections.abc import Callable
 from functools import cache
 
 from quire.domain.models import ModelFacts
+from quire.providers.vendors import vendor_facts
 
-_EXACT = ("openai", "azure")
 _ENCODING = "o200k_base"  # gpt-4o and later; what GPT-6 uses is not published
 
 
 def token_counter(facts: ModelFacts) -> Callable[[str], int] | None:
     """Count a text's tokens as the model would; None where nobody here knows how it counts."""
-    return _load() if facts.provider in _EXACT else None
+    return _load() if vendor_facts(facts.provider).exact_tokenizer else None
 
 
 @cache

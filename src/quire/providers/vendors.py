@@ -1,101 +1,336 @@
-"""Vendors: where each one is found, and by which variables the world names its keys."""
+"""Vendors: one row for each says its name, URL, variables, key shape, APIs, batches and limits.
+
+A row is data, and read at every start: nothing of the vendors' own files is imported here. Those
+are named as "module:Class" in this package, and `provider_registry` imports them when needed.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Literal
 
+from quire.domain.batches import BatchLookup, BatchRules, PollCadence
+from quire.domain.data import Json
 from quire.domain.models import StructuredOutput
-from quire.providers.openai_formats import ChatVariant
 
-_ALL = tuple(StructuredOutput)
+_CADENCE = PollCadence(first=30.0, later=120.0, after=600.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
-    """What is usual for one vendor, or for one kind of server."""
+class ChatVariant:
+    """Where one server's Chat Completions differ from another's."""
 
+    system_role: Literal["developer", "system"] = "system"
+    limit: Literal["max_completion_tokens", "max_tokens"] = "max_tokens"
+    seed: Literal["seed", "random_seed"] = "seed"
+    strict_for: str = ""  # only models with this in their name bind answers strictly
+    # How a prefix is marked for its cache, where that must be said at all.
+    marking: Literal["", "prompt_cache", "cache_control"] = ""
+    extra: Mapping[str, Json] = field(default_factory=dict, hash=False)  # sent with every call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyCheckCall:
+    """The vendor's cheapest call that a wrong key does not get through."""
+
+    header: str = "Authorization"
+    scheme: str = "Bearer "
+    path: str = "/models"
+    query: str = ""
+    versions: tuple[str, ...] = ()  # one of which may end a base URL already; else the first is put
+    headers: tuple[tuple[str, str], ...] = ()
+    option_headers: Mapping[str, str] = field(
+        default_factory=dict
+    )  # a header, and the account's option that it carries
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VendorFacts:
+    """What is known of one vendor, or of one kind of server."""
+
+    name: str  # the part of a model's name before the slash
+    wire_format: str = "compatible:Compatible"
+    batch_api: str = ""  # "" = it has none that we would use
+    batch_rules: BatchRules | None = None
+    upload_fields: Mapping[str, str] = field(
+        default_factory=dict
+    )  # what goes with every file of calls, besides its use
     base_url: str = ""  # "" = somebody must say
-    key_variable: str = ""  # "" = no key is usual
-    url_variable: str = ""
-    free: bool = False  # on one's own machine: nothing is billed, and usage may be left out
-    structured: tuple[StructuredOutput, ...] = _ALL  # the ways to ask for JSON, best first
-    start_hint: str = ""  # what to do where nothing listens
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatProfile(Profile):
-    """The same, of somebody who speaks Chat Completions."""
-
     path: str = "/v1"  # of a base URL that has none
+    portal_path: str = ""  # what its portal shows in the place of the path
+    url_variables: tuple[str, ...] = ()  # each as the vendor's own client reads it
+    listen_port: int = 0  # its variable says where to listen: the port that is left out there
+    key_variables: tuple[str, ...] = ()
+    option_variables: Mapping[str, str] = field(
+        default_factory=dict
+    )  # what else the vendor's own tools read
+    key_prefixes: tuple[str, ...] = ()  # how its keys begin; () = nobody knows
+    never_prefixed: bool = False  # a prefix of another's is proof that a key is not its own
+    key_check: KeyCheckCall | None = KeyCheckCall()  # None: nothing there costs nothing
+    default_credentials: bool = False  # Google's own search finds a key, too
+    own_machine: bool = False  # nobody sends a bill; keys are rare, and usage may be left out
+    keyless: bool = False  # what Quire itself starts: nobody asks for a key
+    keyless_nearby: bool = False  # on this network it mostly asks for no key
+    start_hint: str = ""  # what to do where nothing listens
+    start_command: str = ""
+    chat: ChatVariant = ChatVariant()
+    structured: tuple[StructuredOutput, ...] = tuple(StructuredOutput)  # ways to ask for JSON
     requests_a_minute: bool = True  # x-ratelimit-limit-requests counts a minute, not a day
-    variant: ChatVariant = field(default_factory=ChatVariant)
+    statement_needed: bool = False  # the names of its models say nothing of window and price
+    same_models_as: str = ""  # another vendor, whose models it has in its own house
+    single_discount: bool = False  # one for batches and one for cached input never add up
+    forwards_cache_marks: bool = False
+    exact_tokenizer: bool = False  # quire[tokens] counts as its models do
+    genai_prices_id: str = ""  # what genai-prices calls it; "" = it does not know it
 
 
-CHAT_PROFILES: Mapping[str, ChatProfile] = MappingProxyType(
-    {
-        "compatible": ChatProfile(),
-        "openrouter": ChatProfile(
-            base_url="https://openrouter.ai/api/v1",
-            key_variable="OPENROUTER_API_KEY",
-            path="/api/v1",
-            variant=ChatVariant(marking="cache_control"),
+_ROWS = (
+    VendorFacts(
+        name="openai",
+        wire_format="openai:OpenAI",
+        batch_api="openai_batches:OpenAIBatches",
+        batch_rules=BatchRules(
+            calls=50_000, size=200_000_000, lookup=BatchLookup.TAG, cadence=_CADENCE
         ),
-        "mistral": ChatProfile(
-            base_url="https://api.mistral.ai/v1",
-            key_variable="MISTRAL_API_KEY",
-            variant=ChatVariant(seed="random_seed"),
+        base_url="https://api.openai.com/v1",
+        url_variables=("OPENAI_BASE_URL",),
+        key_variables=("OPENAI_API_KEY",),
+        option_variables={"organization": "OPENAI_ORG_ID", "project": "OPENAI_PROJECT_ID"},
+        key_prefixes=("sk-",),
+        key_check=KeyCheckCall(
+            option_headers={"OpenAI-Organization": "organization", "OpenAI-Project": "project"}
         ),
-        "groq": ChatProfile(
-            base_url="https://api.groq.com/openai/v1",
-            key_variable="GROQ_API_KEY",
-            url_variable="GROQ_BASE_URL",
-            path="/openai/v1",
-            requests_a_minute=False,
-            variant=ChatVariant(limit="max_completion_tokens", strict_for="gpt-oss"),
+        chat=ChatVariant(
+            system_role="developer",
+            limit="max_completion_tokens",
+            marking="prompt_cache",
+            extra={"store": False},
         ),
-        "vllm": ChatProfile(
-            base_url="http://localhost:8000/v1",
-            key_variable="VLLM_API_KEY",
-            free=True,
-            start_hint="start it with `vllm serve MODEL`",
+        exact_tokenizer=True,
+        genai_prices_id="openai",
+    ),
+    VendorFacts(
+        name="anthropic",
+        wire_format="anthropic:Anthropic",
+        batch_api="anthropic_batches:AnthropicBatches",
+        batch_rules=BatchRules(
+            calls=100_000,
+            size=255_000_000,  # of 256 MB; what stands around and between the calls counts too
+            lookup=BatchLookup.ROWS,
+            cadence=_CADENCE,
+            separator=b",",
         ),
-        "ollama": ChatProfile(
-            base_url="http://localhost:11434/v1",
-            url_variable="OLLAMA_HOST",
-            free=True,
-            start_hint="start it with `ollama serve`",
-            structured=(StructuredOutput.SCHEMA, StructuredOutput.JSON, StructuredOutput.TEXT),
+        base_url="https://api.anthropic.com",
+        url_variables=("ANTHROPIC_BASE_URL",),
+        key_variables=("ANTHROPIC_API_KEY",),
+        key_prefixes=("sk-ant-",),
+        key_check=KeyCheckCall(
+            header="x-api-key",
+            scheme="",
+            query="limit=1",
+            versions=("/v1",),
+            headers=(("anthropic-version", "2023-06-01"),),
+            option_headers={"anthropic-workspace-id": "workspace"},
         ),
-        "llamacpp": ChatProfile(
-            base_url="http://localhost:8080/v1",
-            key_variable="LLAMA_API_KEY",
-            free=True,
-            start_hint="start it with `llama-server -m FILE`",
+        genai_prices_id="anthropic",
+    ),
+    VendorFacts(
+        name="gemini",
+        wire_format="gemini:Gemini",
+        batch_api="gemini:GeminiBatches",
+        batch_rules=BatchRules(
+            calls=100_000,
+            size=1_000_000_000,  # of 2 GB: a job that outlasts its time gives nothing back at all
+            lookup=BatchLookup.TAG,
+            cadence=PollCadence(120.0, 300.0, 1_200.0),
+            window=48 * 3600.0,
         ),
-        "lmstudio": ChatProfile(
-            base_url="http://localhost:1234/v1",
-            free=True,
-            start_hint="start the server in LM Studio",
-            structured=(StructuredOutput.SCHEMA, StructuredOutput.TEXT),
+        base_url="https://generativelanguage.googleapis.com",
+        url_variables=("GOOGLE_GEMINI_BASE_URL", "GEMINI_BASE_URL"),
+        key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        key_prefixes=("AIza", "AQ."),
+        key_check=KeyCheckCall(
+            header="x-goog-api-key", scheme="", query="pageSize=1", versions=("/v1", "/v1beta")
         ),
-        "local": ChatProfile(
-            base_url="http://127.0.0.1:8901/v1",
-            url_variable="QUIRE_LOCAL_URL",
-            free=True,
-            structured=(StructuredOutput.SCHEMA, StructuredOutput.TEXT),
-            start_hint="start it with `quire local serve`",
+        genai_prices_id="google",
+    ),
+    VendorFacts(
+        name="vertex",
+        wire_format="vertex:Vertex",
+        batch_api="vertex:VertexBatches",
+        batch_rules=BatchRules(
+            calls=200_000,
+            size=1_000_000_000,
+            lookup=BatchLookup.TAG,
+            cadence=PollCadence(120.0, 300.0, 1_200.0),
+            window=96 * 3600.0,  # up to 72 hours of waiting, then 24 of work
+            caches=False,
         ),
-    }
+        base_url="https://aiplatform.googleapis.com",  # of the location "global"
+        url_variables=("GOOGLE_VERTEX_BASE_URL",),
+        key_variables=("GOOGLE_ACCESS_TOKEN",),
+        option_variables={
+            "project": "GOOGLE_CLOUD_PROJECT",
+            "location": "GOOGLE_CLOUD_LOCATION",
+            "bucket": "QUIRE_VERTEX_BUCKET",
+        },
+        key_prefixes=("ya29.",),
+        key_check=None,
+        default_credentials=True,
+        same_models_as="gemini",
+        single_discount=True,
+    ),
+    VendorFacts(
+        name="azure",
+        wire_format="azure:Azure",
+        batch_api="openai_batches:OpenAIBatches",
+        batch_rules=BatchRules(
+            calls=100_000,
+            size=200_000_000,
+            lookup=BatchLookup.TAG,
+            cadence=_CADENCE,
+            window=0.0,  # a day is a target: nothing expires, and an end must be asked for
+        ),
+        # A resource holds 500 files that are kept for ever, and 10,000 that go after a fortnight.
+        upload_fields={
+            "expires_after[seconds]": "1209600",
+            "expires_after[anchor]": "created_at",
+        },
+        path="/openai/v1",
+        portal_path="/openai",
+        url_variables=("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_BASE_URL"),
+        key_variables=("AZURE_OPENAI_API_KEY",),
+        never_prefixed=True,
+        key_check=KeyCheckCall(header="api-key", scheme=""),
+        chat=ChatVariant(
+            system_role="developer", limit="max_completion_tokens", marking="prompt_cache"
+        ),
+        statement_needed=True,
+        same_models_as="openai",
+        exact_tokenizer=True,
+    ),
+    VendorFacts(
+        name="mistral",
+        batch_api="mistral_batches:MistralBatches",
+        batch_rules=BatchRules(
+            calls=100_000,  # in one place they say a million
+            size=500_000_000,
+            lookup=BatchLookup.TAG,
+            cadence=_CADENCE,
+        ),
+        base_url="https://api.mistral.ai/v1",
+        url_variables=("MISTRAL_BASE_URL",),
+        key_variables=("MISTRAL_API_KEY",),
+        never_prefixed=True,
+        chat=ChatVariant(seed="random_seed"),
+        genai_prices_id="mistral",
+    ),
+    VendorFacts(
+        name="groq",
+        batch_api="openai_batches:OpenAIBatches",
+        batch_rules=BatchRules(
+            calls=50_000,
+            size=100_000_000,  # their documentation says 200 MB, their client 100
+            lookup=BatchLookup.TAG,
+            cadence=_CADENCE,
+            caches=False,  # no call is cheaper for being cached
+        ),
+        base_url="https://api.groq.com/openai/v1",
+        path="/openai/v1",
+        url_variables=("GROQ_BASE_URL",),
+        key_variables=("GROQ_API_KEY",),
+        key_prefixes=("gsk_",),
+        requests_a_minute=False,
+        chat=ChatVariant(limit="max_completion_tokens", strict_for="gpt-oss"),
+        genai_prices_id="groq",
+    ),
+    VendorFacts(  # it has batches, but neither tag, lookup nor cancelling: calls are better paced
+        name="openrouter",
+        base_url="https://openrouter.ai/api/v1",
+        path="/api/v1",
+        url_variables=("OPENROUTER_BASE_URL",),
+        key_variables=("OPENROUTER_API_KEY",),
+        key_prefixes=("sk-or-",),
+        key_check=KeyCheckCall(path="/key"),  # its models are no secret
+        chat=ChatVariant(marking="cache_control"),
+        statement_needed=True,
+        forwards_cache_marks=True,
+    ),
+    VendorFacts(
+        name="compatible",
+        key_variables=("COMPATIBLE_API_KEY",),
+        keyless_nearby=True,
+        statement_needed=True,
+    ),
+    VendorFacts(
+        name="vllm",
+        base_url="http://localhost:8000/v1",
+        url_variables=("VLLM_BASE_URL",),
+        key_variables=("VLLM_API_KEY",),
+        own_machine=True,
+        start_hint="start it with `vllm serve MODEL`",
+        start_command="`vllm serve MODEL`",
+    ),
+    VendorFacts(
+        name="ollama",
+        base_url="http://localhost:11434/v1",
+        url_variables=("OLLAMA_HOST",),
+        listen_port=11_434,
+        key_variables=("OLLAMA_API_KEY",),
+        own_machine=True,
+        start_hint="start it with `ollama serve`",
+        start_command="`ollama serve`",
+        structured=(StructuredOutput.SCHEMA, StructuredOutput.JSON, StructuredOutput.TEXT),
+    ),
+    VendorFacts(
+        name="llamacpp",
+        base_url="http://localhost:8080/v1",
+        url_variables=("LLAMACPP_BASE_URL",),
+        key_variables=("LLAMA_API_KEY",),
+        own_machine=True,
+        start_hint="start it with `llama-server -m FILE`",
+        start_command="`llama-server -m MODEL.gguf`",
+    ),
+    VendorFacts(
+        name="lmstudio",
+        base_url="http://localhost:1234/v1",
+        url_variables=("LMSTUDIO_BASE_URL",),
+        key_variables=("LMSTUDIO_API_KEY",),
+        own_machine=True,
+        start_hint="start the server in LM Studio",
+        start_command="`lms server start`",
+        structured=(StructuredOutput.SCHEMA, StructuredOutput.TEXT),
+    ),
+    VendorFacts(
+        name="local",
+        base_url="http://127.0.0.1:8901/v1",
+        url_variables=("QUIRE_LOCAL_URL",),
+        key_check=None,
+        own_machine=True,
+        keyless=True,
+        start_hint="start it with `quire local serve`",
+        start_command="`quire local serve`",
+        structured=(StructuredOutput.SCHEMA, StructuredOutput.TEXT),
+    ),
+    VendorFacts(name="simulated", wire_format="", key_check=None, keyless=True),
+)
+VENDORS: Mapping[str, VendorFacts] = MappingProxyType({row.name: row for row in _ROWS})
+
+
+def _names(*first: str) -> tuple[str, ...]:
+    """All names in the order of the rows, some of them before the others."""
+    return tuple(dict.fromkeys((*first, *VENDORS)))
+
+
+# Both are shown to people, who know them in this order; a new row takes its place by itself.
+PROVIDER_NAMES = _names(
+    *("simulated", "openai", "azure", "anthropic", "gemini", "vertex", "openrouter")
+)
+KEYED_PROVIDERS = tuple(
+    name for name in _names("anthropic", "openai", "azure") if VENDORS[name].key_variables
 )
 
-PROFILES: Mapping[str, Profile] = MappingProxyType(
-    {
-        "openai": Profile(
-            base_url="https://api.openai.com/v1",
-            key_variable="OPENAI_API_KEY",
-            url_variable="OPENAI_BASE_URL",
-        ),
-        "azure": Profile(key_variable="AZURE_OPENAI_API_KEY", url_variable="AZURE_OPENAI_ENDPOINT"),
-        **CHAT_PROFILES,
-    }
-)
+
+def vendor_facts(name: str) -> VendorFacts:
+    """The row of a name; of one that nobody bears, what is usual."""
+    return VENDORS.get(name) or VendorFacts(name=name)

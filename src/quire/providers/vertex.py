@@ -3,6 +3,7 @@
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass
 from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path
@@ -11,38 +12,27 @@ from urllib.parse import quote
 
 import orjson
 
-from quire.domain.accounts import Account, Rates
+from quire.domain.accounts import Account
 from quire.domain.batches import (
     BatchEnd,
-    BatchLookup,
     BatchMatch,
     BatchQuery,
     BatchRow,
-    BatchRules,
     BatchStatus,
-    PollCadence,
     Submission,
 )
 from quire.domain.data import Json, JsonObject
 from quire.domain.errors import ProviderError, Remedy, SettingsInvalid
-from quire.domain.requests import Call, Reply
-from quire.providers.batch_requests import (
-    BatchSearch,
-    ask_json,
-    cancel_batch,
-    create_batch,
-    read_row_safely,
-    reference,
-)
+from quire.domain.requests import Call
+from quire.providers.batch_requests import BatchSearch, HttpBatches, reference
 from quire.providers.google import (
     CANCELLING,
+    GoogleFormat,
     SchemaWriter,
-    classify_google,
     encode_content,
     end_of,
     failed_row,
     job_problem,
-    read_content,
     read_job_counts,
     read_job_row,
     search_jobs,
@@ -52,13 +42,13 @@ from quire.providers.google import (
 from quire.providers.http import encode_call
 from quire.providers.object_store import SCHEME, CloudStorage, OpenStore, parse_uri
 from quire.providers.portable_schemas import SchemaDialect, portable_schema
-from quire.providers.protocol import HttpClient, HttpRequest, HttpResponse
+from quire.providers.protocol import HttpClient, HttpRequest
 from quire.providers.schema_limits import importable_schema
+from quire.providers.vendors import VENDORS
 from quire.providers.wire import (
     IdentityKey,
     fragment,
     headers,
-    load,
     mapping,
     model_id,
     parse,
@@ -79,15 +69,12 @@ _LOCATION = re.compile(r"[a-z0-9-]{1,63}")  # it becomes a part of the host that
 _PROJECT = re.compile(r"[a-z0-9.:-]{1,100}")
 
 
-class Vertex:
+@dataclass(eq=False)
+class Vertex(GoogleFormat):
     """Google's models, as Cloud projects reach them."""
 
-    name = "vertex"
-    decoder_version = 1
-
-    def __init__(self, write_schema: SchemaWriter | None = None) -> None:
-        """Write schemas as usual, or in a form that somebody else has to read first."""
-        self._write_schema = write_schema
+    name: str = "vertex"
+    write_schema: SchemaWriter | None = None  # for somebody else who has to read schemas first
 
     def encode(self, call: Call, account: Account) -> HttpRequest:
         """Put a call into contents, addressed to the account's project and location."""
@@ -95,24 +82,8 @@ class Vertex:
         return HttpRequest(
             project_url(account, call.wire.url, end),
             headers("Authorization", account.key, "Bearer "),
-            encode_content(call, self._write_schema),
+            encode_content(call, self.write_schema),
         )
-
-    def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
-        """Read the first candidate."""
-        return read_content(self.name, load(raw, body))
-
-    def classify(self, response: HttpResponse) -> ProviderError:
-        """Say what can be done about an error."""
-        return classify_google(self.name, response)
-
-    def rates(self, headers: Mapping[str, str]) -> Rates | None:
-        """Learn nothing: Google's headers do not speak of limits."""
-        return None
-
-    def error_in_success(self, raw: bytes) -> HttpResponse | None:
-        """None: it sends no errors with a 200."""
-        return None
 
 
 def project_url(account: Account, base: str = "", end: str = "") -> str:
@@ -160,7 +131,7 @@ def _credentials() -> "Credentials":
 
 def _host_url(location: str) -> str:
     if location == GLOBAL_LOCATION:
-        return "https://aiplatform.googleapis.com"
+        return VENDORS["vertex"].base_url
     if location in _SEVERAL_REGIONS:
         return f"https://aiplatform.{location}.rep.googleapis.com"
     return f"https://{location}-aiplatform.googleapis.com"
@@ -179,25 +150,17 @@ def _option(account: Account, name: str, form: re.Pattern[str], usual: str) -> s
 
 PAGE = 100  # jobs
 
-_CODES = {h_t_t_p_status.phrase.lower(): h_t_t_p_status.value for h_t_t_p_status in HTTPStatus}
+_CODES = {status.phrase.lower(): status.value for status in HTTPStatus}
 
 
-class VertexBatches:
+class VertexBatches(HttpBatches):
     """Batches as Cloud projects make them; no cache makes them cheaper."""
 
-    name = "vertex"
-    rules = BatchRules(
-        calls=200_000,
-        size=1_000_000_000,
-        lookup=BatchLookup.TAG,
-        cadence=PollCadence(120.0, 300.0, 1_200.0),
-        window=96 * 3600.0,  # up to 72 hours of waiting, then 24 of work
-        caches=False,
-    )
+    label = "{}"
 
-    def __init__(self, open_store: OpenStore = CloudStorage) -> None:
-        """Keep files in Cloud Storage, or wherever else `opening` leads."""
-        self._vendor = Vertex(_importable_fragment)
+    def __init__(self, name: str = "vertex", open_store: OpenStore = CloudStorage) -> None:
+        """Keep files in Cloud Storage, or wherever else `open_store` leads."""
+        super().__init__(Vertex(name, _importable_fragment))
         self._open_store = open_store
 
     def line(self, call: Call, account: Account, custom_id: str) -> bytes:
@@ -228,9 +191,7 @@ class VertexBatches:
             },
         }
         request = _request(account, method="POST")._replace(body=orjson.dumps(order))
-        return await create_batch(
-            http, self._vendor.classify, account, request, lambda body: body.get("name")
-        )
+        return await self._caller(http, account).create(request, "name")
 
     async def find(self, http: HttpClient, account: Account, query: BatchQuery) -> BatchMatch:
         """Ask for the job with our name, and for those of the names before it."""
@@ -246,9 +207,7 @@ class VertexBatches:
         """Look at all jobs of a name; false where not all of them could be seen."""
         asked = {"filter": f'display_name="{name}"', "pageSize": str(PAGE)}
         while True:
-            body = await ask_json(
-                http, self._vendor.classify, account, _request(account, query=asked)
-            )
+            body = await self._caller(http, account).ask_json(_request(account, query=asked))
             # what was asked for by its name has one
             page = search_jobs(
                 body, "batchPredictionJobs", lambda job: {"displayName": None, **job}, search
@@ -262,7 +221,7 @@ class VertexBatches:
     async def poll(self, http: HttpClient, account: Account, ref: str) -> BatchStatus:
         """Ask how a job stands, and where it writes."""
         request = _request(account, _last_part(ref))
-        job = await ask_json(http, self._vendor.classify, account, request, missing=ref)
+        job = await self._caller(http, account).ask_json(request, missing=ref)
         if not isinstance(job.get("name"), str):
             raise ProviderError(
                 f"vertex: the answer does not say how {ref} stands", remedy=Remedy.RETRY
@@ -299,28 +258,15 @@ class VertexBatches:
                 async for line in lines:
                     yield self.row(line, account)
 
-    def row(self, line: bytes, account: Account) -> BatchRow:
-        """Read one line of results."""
-        return read_row_safely(lambda: self._row(line, account), line)
-
-    def _row(self, line: bytes, account: Account) -> BatchRow:
+    def _read_row(self, line: bytes, account: Account) -> BatchRow:
         row = mapping(parse(line))
         name, status = text(row.get("custom_id")), row.get("status")
         if name and isinstance(status, str) and status.strip():
             return failed_row(self.name, account, name, _failure(status), line)
         return read_job_row(self.name, account, name, row, line)
 
-    async def cancel(self, http: HttpClient, account: Account, ref: str) -> None:
-        """Ask for a job's end; what it has answered by then is written all the same."""
-        request = _request(account, f"{_last_part(ref)}:cancel", method="POST")
-        await cancel_batch(
-            http,
-            self._vendor.classify,
-            account,
-            request,
-            lambda: self.poll(http, account, ref),
-            missing=ref,
-        )
+    def _cancel_request(self, account: Account, ref: str) -> HttpRequest:
+        return _request(account, f"{_last_part(ref)}:cancel", method="POST")
 
     async def discard(self, http: HttpClient, account: Account, input_ref: str) -> None:
         """Delete the file of calls from the bucket."""

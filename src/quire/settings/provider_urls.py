@@ -7,26 +7,8 @@ from urllib.parse import urlsplit
 
 from quire.domain.data import Json
 from quire.domain.errors import SettingsInvalid, SettingsMistake
+from quire.providers.vendors import vendor_facts
 
-_VARIABLES = {  # each as the vendor's own client reads it
-    "openai": ("OPENAI_BASE_URL",),
-    "anthropic": ("ANTHROPIC_BASE_URL",),
-    "gemini": ("GOOGLE_GEMINI_BASE_URL", "GEMINI_BASE_URL"),
-    "vertex": ("GOOGLE_VERTEX_BASE_URL",),
-    "azure": ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_BASE_URL"),
-    "mistral": ("MISTRAL_BASE_URL",),
-    "groq": ("GROQ_BASE_URL",),
-    "openrouter": ("OPENROUTER_BASE_URL",),
-    "compatible": (),
-    "vllm": ("VLLM_BASE_URL",),
-    "ollama": ("OLLAMA_HOST",),
-    "llamacpp": ("LLAMACPP_BASE_URL",),
-    "lmstudio": ("LMSTUDIO_BASE_URL",),
-    "local": ("QUIRE_LOCAL_URL",),
-    "simulated": (),
-}
-PROVIDERS = tuple(_VARIABLES)
-OLLAMA_PORT = 11_434
 _ADDRESS = re.compile("@(http.*)", re.IGNORECASE | re.DOTALL)
 
 
@@ -44,10 +26,11 @@ def base_url(settings: ProviderTables, provider: str, environment: Mapping[str, 
     configured = settings.providers.get(provider, {}).get("base_url")
     if isinstance(configured, str):
         return configured.rstrip("/")
-    for variable in _VARIABLES.get(provider, ()):
+    facts = vendor_facts(provider)
+    for variable in facts.url_variables:
         address = environment.get(variable, "").strip()
         if address:
-            url = _add_scheme(address) if provider == "ollama" else address
+            url = _add_scheme(address, facts.listen_port) if facts.listen_port else address
             if problem := url_problem(url):
                 said = f"environment: {variable} {problem.message}"
                 raise SettingsInvalid(said, fix=problem.fix)
@@ -78,12 +61,12 @@ def model_url_problem(model: Json) -> SettingsMistake | None:
     return url_problem(found[1]) if found else None
 
 
-def _add_scheme(host: str) -> str:
-    """Ollama's variable says where to listen (0.0.0.0, :8080, box:8080): make an address of it."""
+def _add_scheme(host: str, usual_port: int) -> str:
+    """Make an address of where a server is told to listen: 0.0.0.0, :8080, box:8080."""
     url = host if "://" in host else f"http://{host}"
     try:
         parts = urlsplit(url)
-        port = parts.port or (None if "://" in host else OLLAMA_PORT)
+        port = parts.port or (None if "://" in host else usual_port)
     except ValueError:
         return url
     name = parts.hostname or "127.0.0.1"

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from quire.domain.data import Json, as_object, dates_as_text
 from quire.domain.errors import SettingsInvalid, SettingsMistake
 from quire.domain.models import CacheMarking, StructuredOutput
-from quire.settings.provider_urls import PROVIDERS, model_url_problem, url_problem
+from quire.providers.vendors import VENDORS
+from quire.settings.provider_urls import model_url_problem, url_problem
 
 MOST_TOKENS = 1_000_000_000_000
 LEAST_SECONDS, MOST_SECONDS = 0.01, 86_400
@@ -79,8 +80,8 @@ def _alias_mistakes(name: str, target: Json) -> Iterator[SettingsMistake]:
 
 def _provider_mistakes(name: str, value: Json) -> Iterator[SettingsMistake]:
     at = f"providers.{name}."
-    if name not in PROVIDERS:
-        yield from _unknown_settings({name: value}, PROVIDERS, "providers.")
+    if name not in VENDORS:
+        yield from _unknown_settings({name: value}, tuple(VENDORS), "providers.")
     elif not isinstance(value, Mapping):
         yield SettingsMistake(f"providers.{name} must be a table, not {_quote_value(value)}")
     elif "key" in value:

@@ -2,12 +2,11 @@
 
 import asyncio
 import ssl
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from statistics import median
-from types import MappingProxyType
 from typing import NamedTuple
 
 import aiohttp
@@ -15,7 +14,7 @@ import aiohttp
 from quire.accounts.account_choice import AccountChoice, choose_accounts
 from quire.accounts.credentials import KnownKey, check_box, list_keys, stored_credentials
 from quire.accounts.encryption import Box, open_box, secret_key_place
-from quire.accounts.key_search import KEY_VARIABLES, KeySearch, key_doubt, search_keys
+from quire.accounts.key_search import KeySearch, key_doubt, search_keys
 from quire.dispatch.runtime import Runtime
 from quire.domain.accounts import Account, label_credential
 from quire.domain.errors import Error
@@ -32,12 +31,11 @@ from quire.engine.doctor.findings import (
 from quire.engine.doctor.ledger_checks import skew_finding, trial_transaction
 from quire.engine.keys import box_opener
 from quire.ledger.ledger import Transaction
-from quire.providers import anthropic, gemini
 from quire.providers.catalog import facts_from_tables, find_model
 from quire.providers.key_check import KeyCheck, check_keys
-from quire.providers.model_facts import OWN_MACHINE, provider_of
+from quire.providers.model_facts import provider_of
 from quire.providers.network_errors import FAILURES, explain, host_of
-from quire.providers.vendors import PROFILES
+from quire.providers.vendors import KEYED_PROVIDERS, VENDORS, vendor_facts
 from quire.settings import base_url
 
 SIMULATED = "simulated"
@@ -67,8 +65,8 @@ def providers_in_use(installation: Installation, tx: Transaction) -> list[Provid
             ProviderUse(credential.provider)
             for credential in stored_credentials(tx.credentials.list_credentials())
         ),
-        *(ProviderUse(name) for name in KEY_VARIABLES if _has_outside_key(name, installation)),
-        *(ProviderUse(name) for name in OWN_MACHINE if _has_address(name, installation)),
+        *(ProviderUse(name) for name in KEYED_PROVIDERS if _has_outside_key(name, installation)),
+        *(ProviderUse(name) for name in _own_servers(installation)),
     ]
     for other in others:
         places.setdefault((other.provider, other.url), False)
@@ -94,7 +92,7 @@ def _used_by_models(names: Iterable[str], installation: Installation) -> list[Pr
             facts = find_model(name, facts_from_tables(settings.models), settings.aliases)
         except Error:
             provider = provider_of(settings.aliases.get(name, name))
-            found += [ProviderUse(provider)] if provider in KEY_VARIABLES else []
+            found += [ProviderUse(provider)] if provider in KEYED_PROVIDERS else []
         else:
             found.append(ProviderUse(facts.provider, facts.wire.url))
     return found
@@ -107,6 +105,11 @@ def _has_outside_key(provider: str, installation: Installation) -> bool:
     except Error:
         return True  # what is said about it cannot be used: that is worth a line
     return bool(key_search.without_default_credentials().keys or key_search.problem)
+
+
+def _own_servers(installation: Installation) -> list[str]:
+    own = (name for name, facts in VENDORS.items() if facts.own_machine)
+    return [name for name in own if _has_address(name, installation)]
 
 
 def _has_address(provider: str, installation: Installation) -> bool:
@@ -229,23 +232,6 @@ def _doubts(access: ProviderAccess) -> Iterator[Finding]:
 SECONDS = 8.0
 _SECOND = 1.0  # what a Date header leaves in doubt: it names whole seconds
 
-_HOMES: Mapping[str, str] = MappingProxyType(
-    {
-        "anthropic": anthropic.BASE_URL,
-        "gemini": gemini.BASE_URL,
-        "vertex": "https://aiplatform.googleapis.com",
-    }
-)
-_START_COMMANDS: Mapping[str, str] = MappingProxyType(
-    {
-        "ollama": "`ollama serve`",
-        "vllm": "`vllm serve MODEL`",
-        "llamacpp": "`llama-server -m MODEL.gguf`",
-        "lmstudio": "`lms server start`",
-        "local": "`quire local serve`",
-    }
-)
-
 
 class Ping(NamedTuple):
     """Who opened when somebody without a key came to a door."""
@@ -297,7 +283,7 @@ async def _ping_all(accounts: Sequence[Account], runtime: Runtime) -> list[Ping]
 
 async def _ping(account: Account, session: aiohttp.ClientSession, runtime: Runtime) -> Ping:
     url = _home_url(account)
-    start = _START_COMMANDS.get(account.provider)
+    start = vendor_facts(account.provider).start_command
     before = runtime.now()
     try:
         async with session.get(url, allow_redirects=False) as response:
@@ -319,8 +305,7 @@ def ping_from_date(date_header: str, before: datetime, after: datetime) -> Ping:
 
 
 def _home_url(account: Account) -> str:
-    usual = PROFILES[account.provider].base_url if account.provider in PROFILES else ""
-    return account.base_url or _HOMES.get(account.provider, usual)
+    return account.base_url or vendor_facts(account.provider).base_url
 
 
 def _reach_finding(access: ProviderAccess, probe: KeyCheck, ping: Ping) -> Finding:
@@ -341,5 +326,5 @@ def _reach_finding(access: ProviderAccess, probe: KeyCheck, ping: Ping) -> Findi
     if probe.untestable:
         untold = "; whether it takes the key, a run will tell" if account.credential else ""
         return ok("reach", f"{name}: {place} answers{untold}")
-    kind = ok if name in OWN_MACHINE else warning
+    kind = ok if vendor_facts(name).own_machine else warning
     return kind("reach", f"{name}: {probe.message}")
