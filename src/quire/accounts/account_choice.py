@@ -126,7 +126,7 @@ def _is_valid(credential: Credential) -> bool:
 def _account(tx: Transaction, box: OpenBox, search: KeySearch, candidate: _Candidate) -> Account:
     credential, key = candidate
     if key is None:
-        owner = Owner(tx.credentials.workspace, credential.provider, credential.name)
+        owner = Owner(tx.workspace, credential.provider, credential.name)
         key = box().open(credential.sealed or b"", owner)
     options = dict(search.options)
     if credential.name == DEFAULT_CREDENTIALS:

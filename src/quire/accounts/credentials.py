@@ -42,7 +42,7 @@ def check_box(tx: Transaction, box: Box) -> None:
     for credential in stored_credentials(tx.credentials.list_credentials())[:1]:
         box.open(
             credential.sealed or b"",
-            Owner(tx.credentials.workspace, credential.provider, credential.name),
+            Owner(tx.workspace, credential.provider, credential.name),
         )
 
 
@@ -59,7 +59,7 @@ def add(
                 f"{provider} has a key called {name} already; give this one another name with"
                 f" --name, or `quire keys remove {provider} {name}` first"
             )
-    sealed = box.seal(key, Owner(tx.credentials.workspace, provider, name))
+    sealed = box.seal(key, Owner(tx.workspace, provider, name))
     new = NewCredential(provider, name, KeySource.STORED, key.tail, digest, sealed)
     credential = tx.credentials.add_credential(new, now)
     if credential is None:

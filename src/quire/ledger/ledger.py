@@ -35,6 +35,7 @@ class Transaction:
     def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
         """Give every table the same connection and workspace."""
         self.connection = connection
+        self.workspace = workspace
         self.documents = Documents(connection, workspace)
         self.schemas = Schemas(connection, workspace)
         self.runs = Runs(connection, workspace)

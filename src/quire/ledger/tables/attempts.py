@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.domain.data import to_named_tuples
-from quire.domain.ids import AttemptId, LaneId, RunId, StageId, WorkerId, WorkspaceId
+from quire.domain.ids import AttemptId, LaneId, RunId, StageId, WorkerId
 from quire.domain.requests import (
     Answer,
     AnsweredAttempt,
@@ -18,9 +17,9 @@ from quire.domain.requests import (
     Stop,
 )
 from quire.domain.states import ATTEMPT, AttemptMove, AttemptState
-from quire.ledger.connection import Connection, Row
+from quire.ledger.connection import Row
 from quire.ledger.stored_values import storable_text, to_micros
-from quire.ledger.tables.moves import move_row_group, move_rows
+from quire.ledger.tables.table import Table
 
 ENCODING_ERRORS = (
     "replace"  # half a surrogate pair becomes "?": the raw response beside it is exact
@@ -55,13 +54,8 @@ class UndecodedResponse(NamedTuple):
     raw: bytes
 
 
-class Attempts:
+class Attempts(Table):
     """The workspace's attempts and their responses."""
-
-    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
-        """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self._workspace = workspace
 
     def take_ids(self, count: int) -> list[AttemptId]:
         """Set keys aside."""
@@ -89,14 +83,14 @@ class Attempts:
         """Make a move with every attempt that is where it starts; returns who moved, from where."""
         if not attempts:
             return {}
-        moved = move_rows(self._connection, "move_attempts", ATTEMPT, name, sources, ids=attempts)
+        moved = self._move("move_attempts", ATTEMPT, name, sources, ids=attempts)
         return {row[0]: source for source, rows in moved for row in rows}
 
     def move_attempt_group(
         self, name: AttemptMove, attempts: Sequence[AttemptId], source: AttemptState
     ) -> None:
         """Make a move with attempts that this transaction read in one state: the fast way."""
-        move_row_group(self._connection, "move_attempt_group", ATTEMPT, name, source, attempts)
+        self._move_group("move_attempt_group", ATTEMPT, name, source, attempts)
 
     def end_attempts(self, endings: Sequence[AttemptEnd], now: datetime) -> None:
         """Note how attempts without an answer ended."""
@@ -121,8 +115,7 @@ class Attempts:
         return True
 
     def _count_open_attempts(self, attempts: Sequence[AttemptId]) -> int:
-        count: int = self._run("count_open_attempts", ids=attempts)[0][0]
-        return count
+        return self._count("count_open_attempts", ids=attempts)
 
     def store_answers(self, answers: Sequence[Answer], now: datetime) -> None:
         """Keep paid answers, raw and decoded, with what they used and cost."""
@@ -170,17 +163,15 @@ class Attempts:
 
     def attempts_by_id(self, attempts: Sequence[AttemptId]) -> list[AttemptRow]:
         """Some attempts with where they belong."""
-        return [AttemptRow._make(row) for row in self._run("attempts_by_id", ids=attempts)]
+        return self._list(AttemptRow, "attempts_by_id", ids=attempts)
 
     def open_attempts_of_workers(self, workers: Sequence[WorkerId]) -> list[AttemptRow]:
         """What some workers have out, in every workspace."""
-        rows = self._connection.run("open_attempts_of_workers", workers=workers)
-        return [AttemptRow._make(row) for row in rows]
+        return self._list(AttemptRow, "open_attempts_of_workers", workers=workers)
 
     def unknown_attempts(self, before: datetime, limit: int) -> list[tuple[AttemptId, int]]:
         """Lost attempts of every workspace whose grace is over, with their reservations."""
-        rows = self._connection.run("unknown_attempts", before=to_micros(before), limit=limit)
-        return [(row[0], row[1]) for row in rows]
+        return self._run("unknown_attempts", before=to_micros(before), limit=limit)
 
     def take_answered(self, limit: int, without: Iterable[RunId] = ()) -> list[AnsweredAttempt]:
         """Stored answers that nobody has judged yet, taken for this transaction."""
@@ -192,8 +183,7 @@ class Attempts:
 
     def output_samples(self, lane: LaneId, limit: int) -> list[OutputSample]:
         """Output sizes of the lane's last answers that ended by themselves."""
-        rows = self._connection.run("output_samples", lane=lane, limit=limit)
-        return to_named_tuples(OutputSample, rows)
+        return self._list(OutputSample, "output_samples", lane=lane, limit=limit)
 
     def last_error(self, run: RunId) -> str | None:
         """Why the newest call of a run that waits to go again came to nothing."""
@@ -208,9 +198,6 @@ class Attempts:
         """Known and presumed spend, from the attempts themselves."""
         row = self._run("spend_of_run", run=run)[0]
         return row[0], row[1]
-
-    def _run(self, name: str, /, **values: object) -> list[Row]:
-        return self._connection.run(name, workspace=self._workspace, **values)
 
 
 def decompress(stored: bytes | None, codec: str) -> bytes | None:

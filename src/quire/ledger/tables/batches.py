@@ -15,24 +15,18 @@ from quire.domain.ids import (
     RunId,
     TaskId,
     WorkerId,
-    WorkspaceId,
 )
 from quire.domain.requests import AttemptRow, QueuedRequest
 from quire.domain.states import ATTEMPT, BATCH, AttemptState, BatchMove, BatchState
-from quire.ledger.connection import Connection, Row
+from quire.ledger.connection import Row
 from quire.ledger.stored_values import from_micros, from_micros_or_none, storable_text, to_micros
-from quire.ledger.tables.moves import move_rows
+from quire.ledger.tables.table import Table
 
 MAX_PROBLEM_LENGTH = 500  # characters that are kept
 
 
-class Batches:
+class Batches(Table):
     """The workspace's batches."""
-
-    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
-        """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self._workspace = workspace
 
     def add_batch(self, lane: LaneId, now: datetime) -> BatchId:
         """Begin a draft."""
@@ -75,13 +69,11 @@ class Batches:
         self, name: BatchMove, batch: BatchId, sources: Sequence[BatchState] | None = None
     ) -> bool:
         """Make a move, if the batch is where it starts."""
-        moved = move_rows(
-            self._connection,
+        moved = self._move(
             "move_batch",
             BATCH,
             name,
             sources,
-            workspace=self._workspace,
             ids=[batch],
         )
         return any(rows for _, rows in moved)
@@ -203,13 +195,11 @@ class Batches:
 
     def queued_tokens(self, model: str, credential: CredentialId | None) -> int:
         """Tokens that a provider still has to work off for one model and key."""
-        tokens: int = self._run("queued_tokens", model=model, credential=credential or 0)[0][0]
-        return tokens
+        return self._count("queued_tokens", model=model, credential=credential or 0)
 
     def count_unacknowledged_batches(self, credential: CredentialId | None) -> int:
         """Batches of a key of which nobody knows yet whether the provider has them."""
-        count: int = self._run("count_unacknowledged_batches", credential=credential or 0)[0][0]
-        return count
+        return self._count("count_unacknowledged_batches", credential=credential or 0)
 
     def open_batches_of_lane(self, lane: LaneId) -> list[BatchId]:
         """Batches of a lane that the provider has, or may have."""
@@ -231,15 +221,13 @@ class Batches:
 
     def open_attempts_of_batch(self, batch: BatchId, limit: int) -> list[AttemptRow]:
         """Calls of a batch that nothing has come back for."""
-        rows = self._run("open_attempts_of_batch", batch=batch, limit=limit)
-        return [AttemptRow._make(row) for row in rows]
+        return self._list(AttemptRow, "open_attempts_of_batch", batch=batch, limit=limit)
 
     def attempt_states_of_batch(
         self, batch: BatchId, attempts: Sequence[AttemptId]
     ) -> dict[AttemptId, AttemptState]:
         """How those of these attempts stand that travelled in a batch."""
-        rows = self._connection.run("attempt_states_of_batch", batch=batch, ids=attempts)
-        return {row[0]: row[1] for row in rows}
+        return dict(self._run("attempt_states_of_batch", batch=batch, ids=attempts))
 
     def redirect_requests(self, lane: LaneId, target: LaneId) -> int:
         """Let what is queued in one lane travel in another; returns how many requests that is."""
@@ -276,12 +264,6 @@ class Batches:
         """How many batches of a run are not collected yet, and when the next is looked at."""
         count, next_at = self._run("uncollected_batches", run=run)[0]
         return count, from_micros_or_none(next_at)
-
-    def _run(self, name: str, /, **values: object) -> list[Row]:
-        return self._connection.run(name, workspace=self._workspace, **values)
-
-    def _change(self, name: str, /, **values: object) -> int:
-        return self._connection.change(name, workspace=self._workspace, **values)
 
 
 def _to_batch(row: Row) -> Batch:

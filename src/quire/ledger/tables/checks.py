@@ -4,9 +4,9 @@ import sqlite3
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.domain.ids import RunId, StageId, WorkerId, WorkspaceId
-from quire.ledger.connection import Connection
+from quire.domain.ids import RunId, StageId, WorkerId
 from quire.ledger.stored_values import from_micros, from_micros_or_none
+from quire.ledger.tables.table import Table
 
 SQLITE_VERSION = sqlite3.sqlite_version
 OLDEST_SQLITE = "3.37.0"  # the first with STRICT tables
@@ -46,13 +46,8 @@ class Miscount(NamedTuple):
     truth: int
 
 
-class Checks:
+class Checks(Table):
     """What can be found wrong with a ledger."""
-
-    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
-        """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self._workspace = workspace
 
     def database_facts(self) -> DatabaseFacts:
         """What the database says of itself."""
@@ -72,14 +67,13 @@ class Checks:
 
     def last_activity(self, run: RunId) -> datetime | None:
         """When a run's calls last went out or came back; None if there were none."""
-        rows = self._connection.run("last_activity", workspace=self._workspace, run=run)
+        rows = self._run("last_activity", run=run)
         moments = [row for row in rows[0] if row is not None]
         return from_micros(max(moments)) if moments else None
 
     def miscounts(self) -> list[Miscount]:
         """Recount everything, and compare; reads all tasks and attempts."""
-        rows = self._connection.run("miscounts", workspace=self._workspace)
-        return [Miscount._make(row) for row in rows]
+        return self._list(Miscount, "miscounts")
 
     def correct_tallies(self) -> list[Miscount]:
         """Append what is missing in the tallies; others may count on meanwhile."""

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.domain.data import to_named_tuples
 from quire.domain.ids import (
     AttemptId,
     RequestId,
@@ -16,10 +15,10 @@ from quire.domain.ids import (
 )
 from quire.domain.requests import AnsweredAttempt, Stop
 from quire.domain.states import REVIEW, TASK, ReviewMove, ReviewState, TaskMove, TaskState
-from quire.ledger.connection import Connection, Row
+from quire.ledger.connection import Connection
 from quire.ledger.stored_values import storable_text, to_micros
 from quire.ledger.tables.attempts import decompress
-from quire.ledger.tables.moves import allowed_sources, move_rows
+from quire.ledger.tables.table import Table, allowed_sources
 from quire.ledger.tables.tallies import Tallies
 from quire.ledger.tables.tasks import PURGED
 
@@ -61,13 +60,12 @@ class TaskForDecision(NamedTuple):
     review_state: ReviewState | None
 
 
-class Controls:
+class Controls(Table):
     """The workspace's tasks, as commands see them: a stage at a time."""
 
     def __init__(self, connection: Connection, workspace: WorkspaceId, tallies: Tallies) -> None:
         """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self._workspace = workspace
+        super().__init__(connection, workspace)
         self._tallies = tallies
 
     def repropose_tasks(self, stage: StageId, sources: Sequence[TaskState]) -> int:
@@ -137,10 +135,7 @@ class Controls:
 
     def unsent_requests_of_stages(self, stages: Sequence[StageId], limit: int) -> list[RequestId]:
         """Unsent requests of some stages."""
-        return [
-            row[0]
-            for row in self._run("unsent_requests_of_stages", stages=list(stages), limit=limit)
-        ]
+        return self._column("unsent_requests_of_stages", stages=list(stages), limit=limit)
 
     def waive_critics(self, task: TaskId, now: datetime) -> int:
         """Go on without the critics that failed a task."""
@@ -152,13 +147,11 @@ class Controls:
 
     def answered_tasks(self, stage: StageId, after: int, limit: int) -> list[AnsweredTask]:
         """The next tasks of a stage whose answers were judged."""
-        rows = self._run("answered_tasks", stage=stage, after=after, limit=limit)
-        return to_named_tuples(AnsweredTask, rows)
+        return self._list(AnsweredTask, "answered_tasks", stage=stage, after=after, limit=limit)
 
     def answers_of_tasks(self, tasks: Sequence[TaskId]) -> list[tuple[TaskId, AttemptId]]:
         """Who answered the current version of some tasks, the newest first."""
-        rows = self._run("answers_of_tasks", ids=list(tasks)) if tasks else []
-        return [(row[0], row[1]) for row in rows]
+        return self._run("answers_of_tasks", ids=list(tasks)) if tasks else []
 
     def stored_answers(self, attempts: Sequence[AttemptId]) -> list[AnsweredAttempt]:
         """Answers that were judged before."""
@@ -179,8 +172,7 @@ class Controls:
 
     def judged_targets(self, critics: Sequence[TaskId]) -> list[TaskId]:
         """Done tasks that some critics judged, but for what a person confirmed."""
-        rows = self._run("judged_targets", ids=list(critics)) if critics else []
-        return [row[0] for row in rows]
+        return self._column("judged_targets", ids=list(critics)) if critics else []
 
     def get_task_for_decision(self, task: TaskId) -> TaskForDecision | None:
         """One task, for a decision about its result."""
@@ -189,7 +181,7 @@ class Controls:
 
     def review_result(self, name: ReviewMove, result: ResultId) -> bool:
         """Make a move of the review with a current result; false if somebody was quicker."""
-        moves = move_rows(self._connection, "review_result", REVIEW, name, id=result)
+        moves = self._move("review_result", REVIEW, name, id=result)
         return any(rows for _, rows in moves)
 
     def add_edited_result(self, task: TaskForDecision, data: str, now: datetime) -> None:
@@ -214,12 +206,11 @@ class Controls:
 
     def critics_of_result(self, result: ResultId) -> list[TaskId]:
         """Critics of a result that have not spoken, or came to nothing."""
-        return [row[0] for row in self._run("critics_of_result", result=result)]
+        return self._column("critics_of_result", result=result)
 
     def unsent_requests_of_tasks(self, tasks: Sequence[TaskId]) -> list[RequestId]:
         """Unsent requests that carry some tasks."""
-        rows = self._run("unsent_requests_of_tasks", ids=list(tasks)) if tasks else []
-        return [row[0] for row in rows]
+        return self._column("unsent_requests_of_tasks", ids=list(tasks)) if tasks else []
 
     def _move_picked(
         self,
@@ -239,9 +230,3 @@ class Controls:
                 self._tallies.add_tallies(stage, {source: -moved, target: moved})
             total += moved
         return total
-
-    def _run(self, name: str, /, **values: object) -> list[Row]:
-        return self._connection.run(name, workspace=self._workspace, **values)
-
-    def _change(self, name: str, /, **values: object) -> int:
-        return self._connection.change(name, workspace=self._workspace, **values)

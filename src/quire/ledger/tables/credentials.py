@@ -5,11 +5,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from quire.domain.accounts import Credential, CredentialId, KeySource
-from quire.domain.ids import WorkspaceId
 from quire.domain.states import CREDENTIAL, CredentialMove, CredentialState
-from quire.ledger.connection import Connection, Row
+from quire.ledger.connection import Row
 from quire.ledger.stored_values import from_micros, from_micros_or_none, storable_text, to_micros
-from quire.ledger.tables.moves import move_rows
+from quire.ledger.tables.table import Table
 
 
 class NewCredential(NamedTuple):
@@ -23,13 +22,8 @@ class NewCredential(NamedTuple):
     sealed: bytes | None = None  # stored ones only
 
 
-class Credentials:
+class Credentials(Table):
     """The workspace's credentials."""
-
-    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
-        """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self.workspace = workspace
 
     def list_credentials(self) -> list[Credential]:
         """Every credential, the oldest first."""
@@ -58,9 +52,7 @@ class Credentials:
 
     def remove_credential(self, credential: CredentialId, now: datetime) -> bool:
         """Erase a stored key; that there was one is not forgotten."""
-        removed = self._connection.change(
-            "remove_credential", workspace=self.workspace, id=credential, now=to_micros(now)
-        )
+        removed = self._change("remove_credential", id=credential, now=to_micros(now))
         return removed > 0
 
     def move_credentials(
@@ -70,20 +62,15 @@ class Credentials:
         if not credentials:
             return []
         marked = CREDENTIAL.targets[name] != CREDENTIAL.start
-        moved = move_rows(
-            self._connection,
+        moved = self._move(
             "move_credentials",
             CREDENTIAL,
             name,
-            workspace=self.workspace,
             ids=credentials,
             reason=storable_text(reason) if marked else None,
             marked_at=to_micros(now) if marked else None,
         )
         return [CredentialId(row[0]) for _, rows in moved for row in rows]
-
-    def _run(self, name: str, /, **values: object) -> list[Row]:
-        return self._connection.run(name, workspace=self.workspace, **values)
 
 
 def _to_credential(row: Row) -> Credential:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.domain.data import Json, stored_json, to_named_tuples
-from quire.domain.ids import BlockId, DocumentId, ResultId, StageId, TaskId, WorkspaceId
-from quire.ledger.connection import Connection, Row
+from quire.domain.data import Json, stored_json
+from quire.domain.ids import BlockId, DocumentId, ResultId, StageId, TaskId
 from quire.ledger.stored_values import to_micros
+from quire.ledger.tables.table import Table
 
 CHUNK = 5000
 
@@ -24,13 +24,8 @@ class ProposedResult(NamedTuple):
     block_id: BlockId | None
 
 
-class Critiques:
+class Critiques(Table):
     """The words of critics in the workspace."""
-
-    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
-        """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self._workspace = workspace
 
     def results_to_criticise(
         self, critic: StageId, tasks: Sequence[TaskId]
@@ -38,24 +33,19 @@ class Critiques:
         """Results of these proposed tasks that a critic was not asked about yet."""
         if not tasks:
             return []
-        return to_named_tuples(
-            ProposedResult, self._run("results_to_criticise", critic=critic, ids=list(tasks))
-        )
+        return self._list(ProposedResult, "results_to_criticise", critic=critic, ids=list(tasks))
 
     def tasks_to_criticise(self, stage: StageId, critic: StageId) -> list[TaskId]:
         """Proposed tasks of a stage that a critic was not asked about."""
-        rows = self._run("tasks_to_criticise", stage=stage, critic=critic, limit=CHUNK)
-        return [row[0] for row in rows]
+        return self._column("tasks_to_criticise", stage=stage, critic=critic, limit=CHUNK)
 
     def unapplied_critiques(self, stage: StageId, critic: StageId) -> list[TaskId]:
         """Tasks of a critic that are done, and whose word was not carried out."""
-        rows = self._run("unapplied_critiques", stage=stage, critic=critic, limit=CHUNK)
-        return [row[0] for row in rows]
+        return self._column("unapplied_critiques", stage=stage, critic=critic, limit=CHUNK)
 
     def targets_of_critics(self, critics: Sequence[TaskId]) -> list[TaskId]:
         """Who still waits for what some critics' tasks have said."""
-        rows = self._run("targets_of_critics", ids=list(critics)) if critics else []
-        return [row[0] for row in rows]
+        return self._column("targets_of_critics", ids=list(critics)) if critics else []
 
     def critiques_of_proposed(
         self, targets: Sequence[TaskId]
@@ -66,12 +56,11 @@ class Critiques:
 
     def tasks_fully_criticised(self, targets: Sequence[TaskId]) -> list[TaskId]:
         """Which of these has been judged by all its critics."""
-        rows = self._run("tasks_fully_criticised", ids=list(targets)) if targets else []
-        return [row[0] for row in rows]
+        return self._column("tasks_fully_criticised", ids=list(targets)) if targets else []
 
     def tries_of_tasks(self, tasks: Sequence[TaskId]) -> dict[TaskId, int]:
         """How often the answers of some tasks were wrong."""
-        return {row[0]: row[1] for row in self._run("tries_of_tasks", ids=list(tasks))}
+        return dict(self._run("tries_of_tasks", ids=list(tasks)))
 
     def supersede_results(self, tasks: Sequence[TaskId], now: datetime) -> int:
         """Let the current results of some tasks make way, but for what a person confirmed."""
@@ -101,9 +90,3 @@ class Critiques:
         else:
             rows = self._run("failed_critiques_by_critic", stage=critic, limit=CHUNK)
         return [(row[0], row[1], row[2]) for row in rows]
-
-    def _run(self, name: str, /, **values: object) -> list[Row]:
-        return self._connection.run(name, workspace=self._workspace, **values)
-
-    def _change(self, name: str, /, **values: object) -> int:
-        return self._connection.change(name, workspace=self._workspace, **values)

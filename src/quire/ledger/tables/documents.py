@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import orjson
 
-from quire.domain.data import to_named_tuples
 from quire.domain.documents import Block, BlockType, Document, ParsedDocument
-from quire.domain.ids import DocumentId, RunId, WorkspaceId
+from quire.domain.ids import DocumentId, RunId
 from quire.domain.tasks import BlockSubject
-from quire.ledger.connection import Connection, Row
+from quire.ledger.connection import Row
 from quire.ledger.stored_values import from_micros, to_micros
+from quire.ledger.tables.table import Table
 
 
 class NewBlock(NamedTuple):
@@ -34,17 +34,12 @@ class SizedBlock(NamedTuple):
     json_bytes: int
 
 
-class Documents:
+class Documents(Table):
     """Documents and their blocks."""
-
-    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
-        """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self._workspace = workspace
 
     def find_document(self, conv_uid: str) -> DocumentId | None:
         """The document of this conversion, if it is here already."""
-        rows = self._connection.run("find_document", workspace=self._workspace, conv_uid=conv_uid)
+        rows = self._run("find_document", conv_uid=conv_uid)
         return rows[0][0] if rows else None
 
     def add_document(self, parsed: ParsedDocument, now: datetime) -> DocumentId:
@@ -85,9 +80,8 @@ class Documents:
         self, document: DocumentId, freq: dict[str, int], characters: int
     ) -> None:
         """Write down what was learnt while the blocks streamed in."""
-        self._connection.change(
+        self._change(
             "set_document_counts",
-            workspace=self._workspace,
             id=document,
             blocks=sum(freq.values()),
             freq=orjson.dumps(freq, option=orjson.OPT_SORT_KEYS).decode(),
@@ -100,7 +94,7 @@ class Documents:
 
     def document_names(self) -> list[tuple[DocumentId, str]]:
         """Key and fingerprint of every document that is still here."""
-        return [(row[0], row[1]) for row in self._run("document_names")]
+        return self._run("document_names")
 
     def match_documents(self, name: str) -> list[Document]:
         """Up to three documents by title, locator, file name, key, or start of a fingerprint."""
@@ -122,15 +116,13 @@ class Documents:
 
     def count_blocks(self, documents: Sequence[DocumentId]) -> int:
         """How many blocks these documents have."""
-        count: int = self._run("count_blocks", documents=documents)[0][0]
-        return count
+        return self._count("count_blocks", documents=documents)
 
     def count_fitting_blocks(
         self, documents: Sequence[DocumentId], most: int
     ) -> list[tuple[DocumentId, int]]:
         """How many blocks of each document take at most so many bytes as a JSON string."""
-        rows = self._run("count_fitting_blocks", documents=documents, most=most)
-        return [(row[0], row[1]) for row in rows]
+        return self._run("count_fitting_blocks", documents=documents, most=most)
 
     def fitting_blocks(self, document: DocumentId, most: int) -> Iterator[SizedBlock]:
         """The blocks of a document that take at most so many bytes as a JSON string, in order."""
@@ -143,11 +135,9 @@ class Documents:
         """The next blocks of a run's inputs, or of its sample of them, after a place."""
         sampled = self._connection.run("is_sampled", run=run)
         statement = "sampled_subjects_after" if sampled else "subjects_after"
-        rows = self._run(statement, run=run, ordinal=ordinal, index=index, limit=limit)
-        return to_named_tuples(BlockSubject, rows)
-
-    def _run(self, name: str, /, **values: object) -> list[Row]:
-        return self._connection.run(name, workspace=self._workspace, **values)
+        return self._list(
+            BlockSubject, statement, run=run, ordinal=ordinal, index=index, limit=limit
+        )
 
 
 def _to_document(row: Row) -> Document:
@@ -169,13 +159,8 @@ def _to_document(row: Row) -> Document:
     )
 
 
-class Copies:
+class Copies(Table):
     """Documents on their way out."""
-
-    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
-        """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self._workspace = workspace
 
     def copy_document(self, document: Document) -> ParsedDocument:
         """A document with its names unchanged; its blocks stream while the transaction lasts."""

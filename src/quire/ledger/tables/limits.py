@@ -4,23 +4,17 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from quire.domain.accounts import Level, Pool
-from quire.domain.ids import WorkspaceId
 from quire.domain.models import Limits
-from quire.ledger.connection import Connection, Row
 from quire.ledger.stored_values import to_micros
+from quire.ledger.tables.table import Table
 
 LEARNT_FOR = timedelta(
     hours=1
 )  # what headers said of limits holds so long, if they do not say it again
 
 
-class LimitLevels:
+class LimitLevels(Table):
     """What is left of the limits in this workspace."""
-
-    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
-        """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self._workspace = workspace
 
     def take_limit_level(self, pool: Pool, now: datetime) -> tuple[Level, Limits] | None:
         """What is left and what the provider's headers allow, for this transaction alone."""
@@ -55,12 +49,6 @@ class LimitLevels:
             for row in self._run("list_limit_levels")
         ]
 
-    def _run(self, name: str, /, **values: object) -> list[Row]:
-        return self._connection.run(name, workspace=self._workspace, **values)
-
-    def _change(self, name: str, /, **values: object) -> int:
-        return self._connection.change(name, workspace=self._workspace, **values)
-
 
 def _learnt_limits(columns: Sequence[int | None], now: datetime) -> Limits:
     """What headers said, unless that is so long ago that it may not be so any more."""
@@ -70,13 +58,8 @@ def _learnt_limits(columns: Sequence[int | None], now: datetime) -> Limits:
     return Limits(requests=requests, input=input_, output=output, total=total)
 
 
-class PrefixCaches:
+class PrefixCaches(Table):
     """Which prefixes the providers keep for this workspace."""
-
-    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
-        """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self._workspace = workspace
 
     def get_prefix_cache(self, prefix: bytes, pool: Pool) -> tuple[int, int]:
         """When a prefix was last known to be kept, and until when somebody writes it."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.domain.data import JsonObject, plain_json, to_named_tuples
+from quire.domain.data import JsonObject, plain_json
 from quire.domain.ids import (
     BlockId,
     DocumentId,
@@ -26,9 +26,10 @@ from quire.domain.tasks import (
     RelatedTask,
     SubjectRow,
 )
-from quire.ledger.connection import Connection, Row
+from quire.ledger.connection import Connection
 from quire.ledger.stored_values import to_micros
 from quire.ledger.tables.attempts import decompress
+from quire.ledger.tables.table import Table
 from quire.ledger.tables.tallies import Tallies
 
 
@@ -40,33 +41,29 @@ class TaskToBlock(NamedTuple):
     above: str  # the stage of that
 
 
-class Lineage:
+class Lineage(Table):
     """What the workspace's tasks come from."""
 
     def __init__(self, connection: Connection, workspace: WorkspaceId, tallies: Tallies) -> None:
         """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self._workspace = workspace
+        super().__init__(connection, workspace)
         self._tallies = tallies
 
     def drivers_of_stage(self, stage: StageId, subject: bytes, limit: int) -> list[DriverTask]:
         """Tasks that another stage is expanded over, from one on."""
-        rows = self._run("drivers_of_stage", stage=stage, subject=subject, limit=limit)
-        return to_named_tuples(DriverTask, rows)
+        return self._list(DriverTask, "drivers_of_stage", stage=stage, subject=subject, limit=limit)
 
     def input_documents(
         self, run: RunId, of_input: str, ordinal: int, limit: int
     ) -> list[tuple[int, DocumentId]]:
         """Documents of an input, each with its ordinal, from one on."""
-        rows = self._run("input_documents", run=run, input=of_input, ordinal=ordinal, limit=limit)
-        return [(row[0], row[1]) for row in rows]
+        return self._run("input_documents", run=run, input=of_input, ordinal=ordinal, limit=limit)
 
     def input_blocks(
         self, run: RunId, of_input: str, key: int, limit: int
     ) -> list[tuple[BlockId, DocumentId]]:
         """Blocks of an input, each with its document, from one on."""
-        rows = self._run("input_blocks", run=run, input=of_input, key=key, limit=limit)
-        return [(row[0], row[1]) for row in rows]
+        return self._run("input_blocks", run=run, input=of_input, key=key, limit=limit)
 
     def add_parts(self, run: RunId, stage: StageId, parts: Sequence[NewPart]) -> Sequence[TaskId]:
         """Owe new answers; returns their keys, in the order given."""
@@ -119,9 +116,7 @@ class Lineage:
         found: dict[TaskId, dict[StageId, list[RelatedTask]]] = defaultdict(
             lambda: defaultdict(list)
         )
-        for ancestor in to_named_tuples(
-            Ancestor, self._run("ancestors", ids=tasks, stages=list(stages))
-        ):
+        for ancestor in self._list(Ancestor, "ancestors", ids=tasks, stages=list(stages)):
             found[ancestor.task_id][ancestor.stage_id].append(
                 RelatedTask(ancestor.id, ancestor.state)
             )
@@ -150,34 +145,31 @@ class Lineage:
 
     def first_tasks_of_stage(self, stage: StageId, limit: int) -> list[RelatedTask]:
         """The tasks of a stage that has few."""
-        return to_named_tuples(
-            RelatedTask, self._run("first_tasks_of_stage", stage=stage, limit=limit)
-        )
+        return self._list(RelatedTask, "first_tasks_of_stage", stage=stage, limit=limit)
 
     def dependants_to_release(self, tasks: Sequence[TaskId]) -> list[TaskId]:
         """Who waited for one of these, and waits for nothing now."""
-        return [row[0] for row in self._run("dependants_to_release", ids=tasks)] if tasks else []
+        return self._column("dependants_to_release", ids=tasks) if tasks else []
 
     def dependants_to_reset(self, tasks: Sequence[TaskId]) -> list[tuple[TaskId, StageId]]:
         """Who was blocked although one of these is there, and none of its inputs has failed now."""
-        rows = self._run("dependants_to_reset", ids=tasks) if tasks else []
-        return [(row[0], row[1]) for row in rows]
+        return self._run("dependants_to_reset", ids=tasks) if tasks else []
 
     def tasks_to_release(self, stage: StageId, limit: int) -> list[TaskId]:
         """Tasks of a stage that wait for nothing any more."""
-        return [row[0] for row in self._run("tasks_to_release", stage=stage, limit=limit)]
+        return self._column("tasks_to_release", stage=stage, limit=limit)
 
     def gathering_tasks_to_release(self, stage: StageId, limit: int) -> list[TaskId]:
         """Tasks of a stage that take what there is, once nothing is still owed to them."""
-        return [row[0] for row in self._run("gathering_tasks_to_release", stage=stage, limit=limit)]
+        return self._column("gathering_tasks_to_release", stage=stage, limit=limit)
 
     def tasks_to_block(self, stage: StageId, limit: int) -> list[TaskToBlock]:
         """Tasks of a stage that wait for what will not come."""
-        return to_named_tuples(TaskToBlock, self._run("tasks_to_block", stage=stage, limit=limit))
+        return self._list(TaskToBlock, "tasks_to_block", stage=stage, limit=limit)
 
     def tasks_to_reset(self, stage: StageId, limit: int) -> list[TaskId]:
         """Blocked tasks of a stage none of whose inputs has ended badly any more."""
-        return [row[0] for row in self._run("tasks_to_reset", stage=stage, limit=limit)]
+        return self._column("tasks_to_reset", stage=stage, limit=limit)
 
     def note_used_inputs(self, used: Sequence[tuple[TaskId, Sequence[ResultId | None]]]) -> None:
         """Note what the current results of some tasks were made from."""
@@ -199,52 +191,39 @@ class Lineage:
 
     def count_stale(self, run: RunId) -> dict[str, int]:
         """Stale tasks of a run by the names of their stages."""
-        return {row[0]: row[1] for row in self._run("count_stale", run=run)}
+        return dict(self._run("count_stale", run=run))
 
     def add_run_models(self, run: RunId, models: Sequence[tuple[str, JsonObject]]) -> None:
         """Tell a run about further models, numbered from 1."""
         rows = [(run, no, name, plain_json(facts)) for no, (name, facts) in enumerate(models, 1)]
         self._connection.insert_many("add_run_models", rows)
 
-    def _run(self, name: str, /, **values: object) -> list[Row]:
-        return self._connection.run(name, workspace=self._workspace, **values)
 
-    def _change(self, name: str, /, **values: object) -> int:
-        return self._connection.change(name, workspace=self._workspace, **values)
-
-
-class Subjects:
+class Subjects(Table):
     """What the workspace's tasks are rendered from."""
-
-    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
-        """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self._workspace = workspace
 
     def ready_parts(self, stage: StageId, model_no: int, limit: int) -> list[TaskId]:
         """What may be packed of one model's, in subject order."""
-        rows = self._run("ready_parts", stage=stage, model=model_no, limit=limit)
-        return [row[0] for row in rows]
+        return self._column("ready_parts", stage=stage, model=model_no, limit=limit)
 
     def subjects_of_tasks(self, tasks: Sequence[TaskId]) -> list[SubjectRow]:
         """Tasks with all that is said of them alone."""
-        return to_named_tuples(SubjectRow, self._run("subjects_of_tasks", ids=list(tasks)))
+        return self._list(SubjectRow, "subjects_of_tasks", ids=list(tasks))
 
     def parts_of_tasks(self, tasks: Sequence[TaskId]) -> dict[TaskId, str]:
         """What groupings said of some tasks, where they said something, as JSON."""
-        return {row[0]: row[1] for row in self._run("parts_of_tasks", ids=list(tasks))}
+        return dict(self._run("parts_of_tasks", ids=list(tasks)))
 
     def inputs_of_tasks(self, tasks: Sequence[TaskId]) -> dict[TaskId, list[InputRow]]:
         """What each task reads, in order, with the current results."""
         found: dict[TaskId, list[InputRow]] = defaultdict(list)
-        for row in to_named_tuples(InputRow, self._run("inputs_of_tasks", ids=list(tasks))):
+        for row in self._list(InputRow, "inputs_of_tasks", ids=list(tasks)):
             found[row.task_id].append(row)
         return found
 
     def data_of_results(self, results: Sequence[ResultId]) -> dict[ResultId, str | None]:
         """The data of some results, current or not."""
-        rows = self._connection.run("data_of_results", ids=list(results))
-        return {row[0]: row[1] for row in rows}
+        return dict(self._run("data_of_results", ids=list(results)))
 
     def documents_shown_by_tasks(self, tasks: Sequence[TaskId]) -> dict[TaskId, list[DocumentId]]:
         """Documents that some tasks show beside the one they are about."""
@@ -277,9 +256,7 @@ class Subjects:
 
     def members_of_requests(self, requests: Sequence[RequestId]) -> list[MemberRow]:
         """Who travels in some requests, in order."""
-        return to_named_tuples(
-            MemberRow, self._connection.run("members_of_requests", ids=list(requests))
-        )
+        return self._list(MemberRow, "members_of_requests", ids=list(requests))
 
     def note_used_results(self, used: Sequence[tuple[RequestId, TaskId, str]]) -> None:
         """Note what members of new requests were rendered from."""
@@ -291,6 +268,3 @@ class Subjects:
         """What members of some requests were rendered from."""
         rows = self._connection.run("results_used_by_members", ids=list(requests))
         return {(row[0], row[1]): row[2] for row in rows}
-
-    def _run(self, name: str, /, **values: object) -> list[Row]:
-        return self._connection.run(name, workspace=self._workspace, **values)

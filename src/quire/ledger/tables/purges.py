@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.domain.ids import DocumentId, RequestId, TaskId, WorkspaceId
+from quire.domain.ids import DocumentId, RequestId, TaskId
 from quire.domain.states import RequestState, TaskState
-from quire.ledger.connection import Connection, Row
 from quire.ledger.stored_values import to_micros
+from quire.ledger.tables.table import Table
 
 
 class PurgeScope(NamedTuple):
@@ -17,13 +17,8 @@ class PurgeScope(NamedTuple):
     requests: list[tuple[RequestId, RequestState]]
 
 
-class Purges:
+class Purges(Table):
     """Erasure, statement by statement."""
-
-    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
-        """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self._workspace = workspace
 
     def take_scope(self, document: DocumentId) -> PurgeScope:
         """All that is about the document or comes from it, taken for this transaction."""
@@ -33,7 +28,7 @@ class Purges:
         seen = self._tasks_from_document(
             document
         )  # others may have been made while we waited for those
-        rows = self._run("take_tasks", workspace=self._workspace, tasks=seen)
+        rows = self._run("take_tasks", tasks=seen)
         tasks = [(row[0], row[1]) for row in rows]  # from here on nobody packs them
         return PurgeScope(tasks, self._take_requests_of_tasks([task for task, _ in tasks]))
 
@@ -53,22 +48,15 @@ class Purges:
         """Erase results, blocks and names of the document, and what came from it."""
         tasks = self._tasks_from_document(document)
         self._connection.change("purge_results", tasks=tasks)
-        self._connection.change("purge_task_subjects", workspace=self._workspace, tasks=tasks)
+        self._change("purge_task_subjects", tasks=tasks)
         self._connection.change("purge_task_documents", tasks=tasks, document=document)
-        self._connection.change("purge_blocks", workspace=self._workspace, document=document)
-        self._connection.change(
-            "purge_document", workspace=self._workspace, id=document, now=to_micros(now)
-        )
+        self._change("purge_blocks", document=document)
+        self._change("purge_document", id=document, now=to_micros(now))
 
     def _tasks_from_document(self, document: DocumentId) -> list[TaskId]:
-        rows = self._run("tasks_from_document", workspace=self._workspace, document=document)
-        return [row[0] for row in rows]
+        return self._column("tasks_from_document", document=document)
 
     def _take_requests_of_tasks(
         self, tasks: Sequence[TaskId]
     ) -> list[tuple[RequestId, RequestState]]:
-        rows = self._run("take_requests_of_tasks", tasks=list(tasks))
-        return [(row[0], row[1]) for row in rows]
-
-    def _run(self, name: str, /, **values: object) -> list[Row]:
-        return self._connection.run(name, **values)
+        return self._run("take_requests_of_tasks", tasks=list(tasks))

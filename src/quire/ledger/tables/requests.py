@@ -3,24 +3,18 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from quire.domain.data import JsonObject, plain_json, to_named_tuples
-from quire.domain.ids import LaneId, RequestId, RunId, StageId, TaskId, WorkspaceId
+from quire.domain.data import JsonObject, plain_json
+from quire.domain.ids import LaneId, RequestId, RunId, StageId, TaskId
 from quire.domain.requests import Membership, NewRequest, QueuedRequest, RequestGroup
 from quire.domain.runs import Lane
 from quire.domain.states import REQUEST, RequestMove, RequestState
 from quire.domain.tasks import Member, MemberContent
-from quire.ledger.connection import Connection, Row
 from quire.ledger.stored_values import from_micros_or_none, storable_text, to_micros
-from quire.ledger.tables.moves import move_row_group, move_rows
+from quire.ledger.tables.table import Table
 
 
-class Requests:
+class Requests(Table):
     """The workspace's lanes and requests."""
-
-    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
-        """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self._workspace = workspace
 
     def add_lane(self, run: RunId, stage: StageId, model: str, route: str = "direct") -> LaneId:
         """Open a queue for a stage's calls to one model that travel alike."""
@@ -29,11 +23,11 @@ class Requests:
 
     def open_lanes(self, now: datetime) -> list[Lane]:
         """Lanes that may send now."""
-        return [Lane._make(row) for row in self._run("open_lanes", now=to_micros(now))]
+        return self._list(Lane, "open_lanes", now=to_micros(now))
 
     def lanes_of_run(self, run: RunId) -> list[Lane]:
         """A run's lanes, whether they may send or not."""
-        return [Lane._make(row) for row in self._run("lanes_of_run", run=run)]
+        return self._list(Lane, "lanes_of_run", run=run)
 
     def delay_lane(self, lane: LaneId, until: datetime) -> None:
         """Let a whole lane wait, because the provider asked for it."""
@@ -45,8 +39,7 @@ class Requests:
 
     def count_queued_in_lane(self, lane: LaneId, limit: int) -> int:
         """How many requests are queued in a lane, counted no further than the limit."""
-        count: int = self._run("count_queued_in_lane", lane=lane, limit=limit)[0][0]
-        return count
+        return self._count("count_queued_in_lane", lane=lane, limit=limit)
 
     def add_prefix(self, digest: bytes, system: str, output_schema: JsonObject) -> None:
         """Store a prefix once."""
@@ -74,14 +67,15 @@ class Requests:
 
     def sendable_requests(self, lane: LaneId, limit: int, now: datetime) -> list[QueuedRequest]:
         """The oldest sendable requests of a lane, which this transaction alone may claim."""
-        rows = self._run("sendable_requests", lane=lane, now=to_micros(now), limit=limit)
-        return to_named_tuples(QueuedRequest, rows)
+        return self._list(
+            QueuedRequest, "sendable_requests", lane=lane, now=to_micros(now), limit=limit
+        )
 
     def claim_requests(self, requests: Sequence[QueuedRequest]) -> None:
         """Take requests that this transaction has just read; they go out now."""
         ids = [request.id for request in requests]
         claim, queued = RequestMove.CLAIM, RequestState.QUEUED
-        move_row_group(self._connection, "claim_requests", REQUEST, claim, queued, ids)
+        self._move_group("claim_requests", REQUEST, claim, queued, ids)
 
     def move_requests(
         self,
@@ -92,14 +86,14 @@ class Requests:
         """Make a move with every request that is where the move starts; returns who moved."""
         if not requests:
             return []
-        moved = move_rows(self._connection, "move_requests", REQUEST, name, sources, ids=requests)
+        moved = self._move("move_requests", REQUEST, name, sources, ids=requests)
         return [row[0] for _, rows in moved for row in rows]
 
     def move_request_group(
         self, name: RequestMove, requests: Sequence[RequestId], source: RequestState
     ) -> None:
         """Make a move with requests that this transaction read in one state: the fast way."""
-        move_row_group(self._connection, "move_request_group", REQUEST, name, source, requests)
+        self._move_group("move_request_group", REQUEST, name, source, requests)
 
     def delay_requests(self, moments: Sequence[tuple[RequestId, datetime]]) -> None:
         """Let some requests wait."""
@@ -113,26 +107,23 @@ class Requests:
 
     def take_members(self, requests: Sequence[RequestId]) -> list[Member]:
         """The members of some requests as they stand now, taken for this transaction."""
-        return to_named_tuples(Member, self._run("take_members", ids=requests))
+        return self._list(Member, "take_members", ids=requests)
 
     def count_sendable_members(
         self, requests: Sequence[RequestId], most_calls: int
     ) -> dict[RequestId, int]:
         """How many members of each request still wait for just this answer."""
-        rows = self._run("count_sendable_members", ids=requests, most=most_calls)
-        return {row[0]: row[1] for row in rows}
+        return dict(self._run("count_sendable_members", ids=requests, most=most_calls))
 
     def member_contents(self, requests: Sequence[RequestId]) -> list[MemberContent]:
         """The members of some requests with what rendering needs."""
-        rows = self._run("member_contents", ids=requests)
-        return to_named_tuples(MemberContent, rows)
+        return self._list(MemberContent, "member_contents", ids=requests)
 
     def tasks_carried_elsewhere(
         self, tasks: Sequence[TaskId], requests: Sequence[RequestId]
     ) -> set[TaskId]:
         """Which of these tasks also ride in a live request other than these."""
-        rows = self._run("tasks_carried_elsewhere", tasks=tasks, requests=requests)
-        return {row[0] for row in rows}
+        return set(self._column("tasks_carried_elsewhere", tasks=tasks, requests=requests))
 
     def accept_members(self, requests: Sequence[RequestId]) -> None:
         """Note that every member's answer was accepted."""
@@ -146,25 +137,16 @@ class Requests:
 
     def queued_requests_of_run(self, run: RunId, limit: int) -> list[RequestId]:
         """Unsent requests of a run."""
-        return [row[0] for row in self._run("queued_requests_of_run", run=run, limit=limit)]
+        return self._column("queued_requests_of_run", run=run, limit=limit)
 
     def unreadable_requests_of_run(self, run: RunId, *, unfit: bool = False) -> list[RequestId]:
         """Requests that are out, whose every answer is here and could not be read, or judged."""
-        return [
-            row[0] for row in self._run("unreadable_requests_of_run", run=run, unfit=int(unfit))
-        ]
+        return self._column("unreadable_requests_of_run", run=run, unfit=int(unfit))
 
     def count_calls_in_flight(self, run: RunId) -> int:
         """Calls of a run that are out."""
-        count: int = self._run("count_calls_in_flight", run=run)[0][0]
-        return count
+        return self._count("count_calls_in_flight", run=run)
 
     def outdated_requests(self, lane: LaneId, render_version: int) -> list[RequestId]:
         """Unsent requests that an older Quire rendered."""
-        return [row[0] for row in self._run("outdated_requests", lane=lane, version=render_version)]
-
-    def _run(self, name: str, /, **values: object) -> list[Row]:
-        return self._connection.run(name, workspace=self._workspace, **values)
-
-    def _change(self, name: str, /, **values: object) -> int:
-        return self._connection.change(name, workspace=self._workspace, **values)
+        return self._column("outdated_requests", lane=lane, version=render_version)

@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
 from quire.domain.data import Json, stored_json, to_named_tuples
-from quire.domain.ids import AttemptId, DocumentId, ResultId, RunId, StageId, TaskId, WorkspaceId
+from quire.domain.ids import AttemptId, DocumentId, ResultId, RunId, StageId, TaskId
 from quire.domain.states import ReviewState, TaskState
-from quire.ledger.connection import Connection, Row
 from quire.ledger.stored_values import to_micros
 from quire.ledger.tables.attempts import decompress
+from quire.ledger.tables.table import Table
 
 # An accepted answer on its way into the ledger: task, its version, attempt, gates, data as JSON.
 AcceptedAnswer: TypeAlias = tuple[TaskId, int, AttemptId, str, str]
@@ -33,13 +33,8 @@ class ExportRow(NamedTuple):
     version: int | None
 
 
-class Results:
+class Results(Table):
     """The workspace's results."""
-
-    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
-        """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self._workspace = workspace
 
     def add_results(self, results: Sequence[AcceptedAnswer], now: datetime) -> None:
         """Keep accepted answers; a task that has a current one already breaks the transaction."""
@@ -78,13 +73,8 @@ class TaskOutcome(NamedTuple):
     answer: str
 
 
-class Outcomes:
+class Outcomes(Table):
     """What became of the workspace's tasks."""
-
-    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
-        """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self._workspace = workspace
 
     def outcomes_of_run(self, run: RunId) -> Iterator[TaskOutcome]:
         """Every task of a run, stage by stage in subject order, streamed."""
@@ -95,15 +85,12 @@ class Outcomes:
 
     def all_documents_of_run(self, run: RunId) -> list[DocumentId]:
         """The documents of a run in order, purged ones too."""
-        rows = self._connection.run("all_documents_of_run", run=run)
-        return [row[0] for row in rows]
+        return self._column("all_documents_of_run", run=run)
 
     def documents_shown_in_run(self, run: RunId) -> dict[TaskId, tuple[DocumentId, ...]]:
         """Documents that tasks of a run show."""
         found: dict[TaskId, list[DocumentId]] = defaultdict(list)
-        for task, document in self._connection.run(
-            "documents_shown_in_run", workspace=self._workspace, run=run
-        ):
+        for task, document in self._run("documents_shown_in_run", run=run):
             found[task].append(document)
         return {task: tuple(documents) for task, documents in found.items()}
 
@@ -160,13 +147,8 @@ class TaskHistory(NamedTuple):
     critiques: dict[TaskId, list[CritiqueRow]]
 
 
-class Exports:
+class Exports(Table):
     """The outcomes of the workspace's stages."""
-
-    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
-        """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self._workspace = workspace
 
     def outcomes_after(self, stage: StageId) -> Iterator[list[StageOutcome]]:
         """Every task of a stage in subject order, some at a time."""
@@ -197,7 +179,7 @@ class Exports:
 
     def refusals_of_task(self, task: TaskId) -> list[str]:
         """Why gates refused answers of a task, in the order they were asked."""
-        return [row[0] for row in self._connection.run("refusals_of_task", task=task)]
+        return self._column("refusals_of_task", task=task)
 
     def all_critiques_of_task(self, task: TaskId) -> list[tuple[str, Json]]:
         """What critics ever said of results of a task, current or not, each with its stage."""
@@ -206,9 +188,4 @@ class Exports:
 
     def causes_of_blocked_tasks(self, run: RunId) -> list[BlockCause]:
         """Why tasks are blocked, stage by stage, the commonest reason first."""
-        return to_named_tuples(
-            BlockCause, self._run("causes_of_blocked_tasks", run=run, limit=MAX_CAUSES)
-        )
-
-    def _run(self, name: str, /, **values: object) -> list[Row]:
-        return self._connection.run(name, workspace=self._workspace, **values)
+        return self._list(BlockCause, "causes_of_blocked_tasks", run=run, limit=MAX_CAUSES)

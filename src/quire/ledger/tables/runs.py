@@ -13,7 +13,7 @@ from quire.domain.runs import Run, RunStage, Wishes
 from quire.domain.states import RUN, STAGE, RunMove, RunState, StageMove, StageState
 from quire.ledger.connection import Connection, Row
 from quire.ledger.stored_values import from_micros, from_micros_or_none, to_micros
-from quire.ledger.tables.moves import move_rows
+from quire.ledger.tables.table import Table
 
 
 class ProbeQuestion(NamedTuple):
@@ -31,19 +31,13 @@ class ProbeRecord(NamedTuple):
     report: JsonObject
 
 
-class Probes:
+class Probes(Table):
     """The workspace's probes; none is ever changed."""
-
-    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
-        """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self._workspace = workspace
 
     def add_probe(self, question: ProbeQuestion, size: int, report: Json, now: datetime) -> None:
         """Keep what a probe found; from now on it is the newest of its question."""
-        self._connection.change(
+        self._change(
             "add_probe",
-            workspace=self._workspace,
             size=size,
             report=plain_json(report),
             now=to_micros(now),
@@ -52,20 +46,19 @@ class Probes:
 
     def newest_probe(self, question: ProbeQuestion) -> ProbeRecord | None:
         """What was found last, if there was a probe."""
-        rows = self._connection.run("newest_probe", workspace=self._workspace, **question._asdict())
+        rows = self._run("newest_probe", **question._asdict())
         if not rows:
             return None
         size, report = rows[0]
         return ProbeRecord(size, stored_json(report))
 
 
-class Runs:
+class Runs(Table):
     """The workspace's runs."""
 
     def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
         """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self._workspace = workspace
+        super().__init__(connection, workspace)
         self.probes = Probes(connection, workspace)  # what runs over samples showed
 
     def add_run(
@@ -166,14 +159,12 @@ class Runs:
     def move_run(self, name: RunMove, run: RunId, now: datetime) -> bool:
         """Make a move; says whether the run was where the move starts."""
         ended = None if RUN.targets[name] == RUN.start else to_micros(now)
-        moved = move_rows(
-            self._connection,
+        moved = self._move(
             "move_run",
             RUN,
             name,
             ids=[run],
             ended_at=ended,
-            workspace=self._workspace,
         )
         return any(rows for _, rows in moved)
 
@@ -205,7 +196,7 @@ class Runs:
 
     def stages_of_run(self, run: RunId) -> list[RunStage]:
         """A run's stages, in order."""
-        return [RunStage._make(row) for row in self._connection.run("stages_of_run", run=run)]
+        return self._list(RunStage, "stages_of_run", run=run)
 
     def lock_stage(self, stage: StageId) -> RunStage:
         """Take a stage's cursor for this transaction."""
@@ -220,7 +211,7 @@ class Runs:
         self, name: StageMove, stage: StageId, sources: Iterable[StageState] | None = None
     ) -> bool:
         """Make a move; says whether the stage was where the move starts."""
-        moved = move_rows(self._connection, "move_stage", STAGE, name, sources, ids=[stage])
+        moved = self._move("move_stage", STAGE, name, sources, ids=[stage])
         return any(rows for _, rows in moved)
 
     def set_stage_cursor(self, stage: StageId, ordinal: int, index: int, added: int) -> None:
@@ -232,12 +223,6 @@ class Runs:
     def add_command(self, command: str, run: RunId, name: str, now: datetime) -> bool:
         """Note a command by the caller's own id; false if it was carried out before."""
         return self._change("add_command", id=command, run=run, name=name, now=to_micros(now)) > 0
-
-    def _run(self, name: str, /, **values: object) -> list[Row]:
-        return self._connection.run(name, workspace=self._workspace, **values)
-
-    def _change(self, name: str, /, **values: object) -> int:
-        return self._connection.change(name, workspace=self._workspace, **values)
 
 
 def _to_run(row: Row) -> Run:

@@ -3,44 +3,31 @@
 from datetime import datetime
 
 from quire.domain.data import plain_json, stored_json
-from quire.domain.ids import WorkspaceId
 from quire.domain.recipes import Schema
-from quire.ledger.connection import Connection, Row
+from quire.ledger.connection import Row
 from quire.ledger.stored_values import to_micros
+from quire.ledger.tables.table import Table
 
 
-class Schemas:
+class Schemas(Table):
     """The workspace's schemas."""
-
-    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
-        """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self._workspace = workspace
 
     def schema_by_ref(self, ref: str) -> Schema | None:
         """The schema of this name."""
-        return _first_schema(
-            self._connection.run("schema_by_ref", workspace=self._workspace, ref=ref)
-        )
+        return _first_schema(self._run("schema_by_ref", ref=ref))
 
     def schema_by_uid(self, uid: str) -> Schema | None:
         """The schema of this fingerprint."""
-        return _first_schema(
-            self._connection.run("schema_by_uid", workspace=self._workspace, uid=uid)
-        )
+        return _first_schema(self._run("schema_by_uid", uid=uid))
 
     def list_schemas(self) -> list[Schema]:
         """Every schema, by name."""
-        return [
-            _to_schema(row)
-            for row in self._connection.run("list_schemas", workspace=self._workspace)
-        ]
+        return [_to_schema(row) for row in self._run("list_schemas")]
 
     def add_schema(self, schema: Schema, now: datetime) -> None:
         """Keep a schema."""
-        self._connection.change(
+        self._change(
             "add_schema",
-            workspace=self._workspace,
             ref=schema.ref,
             uid=schema.uid,
             body=plain_json(schema.body),

@@ -3,17 +3,12 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-from quire.domain.ids import RunId, StageId, WorkspaceId
-from quire.ledger.connection import Connection
+from quire.domain.ids import RunId, StageId
+from quire.ledger.tables.table import Table
 
 
-class Tallies:
+class Tallies(Table):
     """Counts by stage."""
-
-    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
-        """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self._workspace = workspace
 
     def add_tallies(self, stage: StageId, deltas: Mapping[str, int]) -> None:
         """Append what changed."""
@@ -37,8 +32,7 @@ class Tallies:
 
     def crowded_stages(self, limit: int) -> list[StageId]:
         """Stages of running runs with more rows than this."""
-        rows = self._connection.run("crowded_stages", workspace=self._workspace, limit=limit)
-        return [row[0] for row in rows]
+        return self._column("crowded_stages", limit=limit)
 
     def fold_tallies(self, stage: StageId) -> None:
         """Replace a stage's rows by their sums."""
@@ -49,5 +43,4 @@ class Tallies:
 
     def recount_tasks(self, stage: StageId) -> dict[str, int]:
         """Count the tasks themselves: the truth the tallies must equal."""
-        rows = self._connection.run("recount_tasks", workspace=self._workspace, stage=stage)
-        return {row[0]: row[1] for row in rows}
+        return dict(self._run("recount_tasks", stage=stage))

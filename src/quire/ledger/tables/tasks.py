@@ -5,13 +5,12 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from quire.domain.data import to_named_tuples
 from quire.domain.ids import RunId, StageId, TaskId, WorkspaceId
 from quire.domain.states import TASK, TaskMove, TaskState
 from quire.domain.tasks import Failure, ReadyTask, TaskView
 from quire.ledger.connection import Connection, Row
 from quire.ledger.stored_values import storable_text, to_micros
-from quire.ledger.tables.moves import allowed_sources, move_rows
+from quire.ledger.tables.table import Table, allowed_sources
 from quire.ledger.tables.tallies import Tallies
 
 PURGED = b"purged"  # in the place of what was asked, and named the content
@@ -27,13 +26,12 @@ class TaskNote(NamedTuple):
     error: str = ""
 
 
-class Tasks:
+class Tasks(Table):
     """The workspace's tasks."""
 
     def __init__(self, connection: Connection, workspace: WorkspaceId, tallies: Tallies) -> None:
         """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self._workspace = workspace
+        super().__init__(connection, workspace)
         self._tallies = tallies
 
     def expand_blocks(
@@ -65,7 +63,7 @@ class Tasks:
 
     def ready_tasks(self, stage: StageId, limit: int) -> list[ReadyTask]:
         """What may be packed, in subject order."""
-        return to_named_tuples(ReadyTask, self._run("ready_tasks", stage=stage, limit=limit))
+        return self._list(ReadyTask, "ready_tasks", stage=stage, limit=limit)
 
     def move_tasks(
         self, name: TaskMove, tasks: Sequence[TaskId], sources: Iterable[TaskState] | None = None
@@ -74,14 +72,12 @@ class Tasks:
         if not tasks:
             return 0
         moved = 0
-        for source, rows in move_rows(
-            self._connection,
+        for source, rows in self._move(
             "move_tasks",
             TASK,
             name,
             sources,
             ids=tasks,
-            workspace=self._workspace,
         ):
             moved += len(rows)
             self._tally(name, source, Counter(row[0] for row in rows))
@@ -99,9 +95,8 @@ class Tasks:
         if not tasks:
             return 0
         allowed_sources(TASK, name, [source])
-        moved = self._connection.change(
+        moved = self._change(
             "move_task_group",
-            workspace=self._workspace,
             stage=stage,
             ids=tasks,
             source=str(source),
@@ -119,9 +114,8 @@ class Tasks:
         more: dict[str, object] = {"purged": PURGED} if name == TaskMove.RETRY else {}
         total = 0
         for source in allowed_sources(TASK, name, sources):
-            moved = self._connection.change(
+            moved = self._change(
                 statement,
-                workspace=self._workspace,
                 stage=stage,
                 source=str(source),
                 target=str(TASK.targets[name]),
@@ -134,7 +128,7 @@ class Tasks:
     def count_calls(self, tasks: Sequence[TaskId]) -> None:
         """Count one more answered call for each."""
         if tasks:
-            self._connection.change("count_calls", workspace=self._workspace, ids=tasks)
+            self._change("count_calls", ids=tasks)
 
     def note_tasks(self, notes: Sequence[TaskNote]) -> None:
         """Write down what wrong or lost answers taught."""
@@ -143,17 +137,11 @@ class Tasks:
 
     def count_unwaived_failures(self, stage: StageId) -> int:
         """How many failed tasks of a stage nobody has said to go on without."""
-        count: int = self._run("count_unwaived_failures", stage=stage)[0][0]
-        return count
+        return self._count("count_unwaived_failures", stage=stage)
 
     def waive_task(self, task: TaskId, now: datetime) -> bool:
         """Go on without a failed task; false if it has not failed, or was waived before."""
-        return (
-            self._connection.change(
-                "waive_task", workspace=self._workspace, id=task, now=to_micros(now)
-            )
-            > 0
-        )
+        return self._change("waive_task", id=task, now=to_micros(now)) > 0
 
     def failures_of_stage(self, stage: StageId, limit: int) -> list[Failure]:
         """Failed tasks, for people."""
@@ -184,9 +172,6 @@ class Tasks:
     ) -> None:
         for stage, count in moved.items():
             self._tallies.add_tallies(stage, {source: -count, TASK.targets[name]: count})
-
-    def _run(self, name: str, /, **values: object) -> list[Row]:
-        return self._connection.run(name, workspace=self._workspace, **values)
 
 
 def _with_block_name(row: Row, place: int) -> list[Any]:

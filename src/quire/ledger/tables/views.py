@@ -11,11 +11,12 @@ import orjson
 from quire.domain.accounts import KeySource, label_credential
 from quire.domain.batches import BatchView
 from quire.domain.data import JsonObject
-from quire.domain.ids import BatchId, RequestId, RunId, StageId, TaskId, WorkspaceId
+from quire.domain.ids import BatchId, RequestId, RunId, StageId, TaskId
 from quire.domain.states import AttemptState, BatchState, RequestState, TaskState
-from quire.ledger.connection import Connection, Row
+from quire.ledger.connection import Row
 from quire.ledger.stored_values import from_micros, from_micros_or_none
 from quire.ledger.tables.attempts import decompress
+from quire.ledger.tables.table import Table
 
 
 class RequestLine(NamedTuple):
@@ -88,13 +89,8 @@ class MemberView(NamedTuple):
     reasons: str | None
 
 
-class Views:
+class Views(Table):
     """The workspace's requests as people look at them."""
-
-    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
-        """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self._workspace = workspace
 
     def list_requests(self, run: RunId, after: int, limit: int) -> list[RequestLine]:
         """A page of a run's requests."""
@@ -112,10 +108,7 @@ class Views:
 
     def verdicts_of_request(self, request: RequestId) -> list[MemberView]:
         """The tasks of a request, in order."""
-        return [MemberView._make(row) for row in self._run("verdicts_of_request", id=request)]
-
-    def _run(self, name: str, /, **values: object) -> list[Row]:
-        return self._connection.run(name, workspace=self._workspace, **values)
+        return self._list(MemberView, "verdicts_of_request", id=request)
 
 
 def _to_attempt_view(row: Row) -> AttemptView:
@@ -156,21 +149,15 @@ class _AttemptCount(NamedTuple):
     cost: int
 
 
-class BatchViews:
+class BatchViews(Table):
     """The workspace's batches as people look at them."""
-
-    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
-        """Work in one transaction, for one workspace."""
-        self._connection = connection
-        self._workspace = workspace
 
     def list_batches(
         self, run: RunId | None = None, batch: BatchId | None = None
     ) -> list[BatchView]:
         """Batches as people look at them, the newest first."""
-        rows = self._connection.run(
+        rows = self._run(
             "list_batches",
-            workspace=self._workspace,
             run=run or 0,
             batch=batch or 0,
             limit=MAX_BATCHES,
@@ -181,25 +168,23 @@ class BatchViews:
 
     def count_uncollected_of_ended_runs(self) -> int:
         """How many batches of runs that have ended are still to be collected."""
-        rows = self._connection.run("count_uncollected_of_ended_runs", workspace=self._workspace)
+        rows = self._run("count_uncollected_of_ended_runs")
         count: int = rows[0][0]
         return count
 
     def unreadable_lines(self, batch: BatchId) -> list[bytes]:
         """The lines of a batch's results that nobody could read, and that name no call of ours."""
-        rows = self._connection.run("unreadable_lines", workspace=self._workspace, batch=batch)
+        rows = self._run("unreadable_lines", batch=batch)
         return [bytes(row[0]) for row in rows]
 
     def batches_with_unreadable_lines(self) -> list[BatchId]:
         """Batches that are over, and keep such lines."""
-        rows = self._connection.run("batches_with_unreadable_lines", workspace=self._workspace)
+        rows = self._run("batches_with_unreadable_lines")
         return [BatchId(row[0]) for row in rows]
 
     def has_unreadable_lines(self, run: RunId) -> bool:
         """Whether a batch of a run had such lines: then calls may be paid for and not known."""
-        return bool(
-            self._connection.run("has_unreadable_lines", workspace=self._workspace, run=run)
-        )
+        return bool(self._run("has_unreadable_lines", run=run))
 
     def _counts_of_batches(
         self, batches: Sequence[BatchId]
@@ -211,7 +196,7 @@ class BatchViews:
 
     def _count_unreadable_lines(self, batches: Sequence[BatchId]) -> Mapping[BatchId, int]:
         rows = self._connection.run("count_unreadable_lines", ids=batches) if batches else []
-        return {row[0]: row[1] for row in rows}
+        return dict(rows)
 
 
 def _to_batch_view(row: Row, counts: Sequence[_AttemptCount], unreadable: int) -> BatchView:
