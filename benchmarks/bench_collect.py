@@ -21,6 +21,7 @@ from benchmarks.corpus import SCHEMA, fill
 from quire.dispatch.runtime import Runtime
 from quire.domain.ids import RunId
 from quire.engine import Engine
+from quire.engine.context import make_context
 from quire.ledger.ledger import open_ledger
 from quire.settings import Settings
 
@@ -84,7 +85,7 @@ def make_ready(folder: Path, count: int, per_call: int) -> Ready:
     ledger = open_ledger(str(path), durable=False)
     fill(ledger, FIRST + count)
     runtime = HaltingRuntime()
-    with Engine(Settings(ledger=str(path), poll=0.05), ledger, runtime) as engine:
+    with Engine(make_context(Settings(ledger=str(path), poll=0.05), ledger, runtime)) as engine:
         runtime.halt = engine.stop
         run = engine.run(
             schema=SCHEMA, model=MODEL, pack_size=per_call, route="batch", min_batch_size=2
@@ -128,7 +129,7 @@ def engine_seconds(ready: Ready, folder: Path, *, durable: bool) -> float:
     path = folder / "engine.db"
     shutil.copy(ready.path, path)
     ledger = open_ledger(str(path), durable=durable)
-    with Engine(Settings(ledger=str(path), poll=0.05), ledger) as engine:
+    with Engine(make_context(Settings(ledger=str(path), poll=0.05), ledger)) as engine:
         began = process_time()
         done = engine.drive(ready.run).done
         spent = process_time() - began

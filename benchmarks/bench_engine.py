@@ -9,6 +9,7 @@ from time import process_time
 from benchmarks.bare import GROUP, Bare
 from benchmarks.corpus import SCHEMA, fill
 from quire.engine import Engine
+from quire.engine.context import make_context
 from quire.ledger.ledger import open_ledger
 from quire.settings import Settings
 
@@ -33,7 +34,7 @@ def engine_seconds(folder: Path, count: int, per_call: int, group: int = GROUP) 
     path = str(folder / "engine.db")
     ledger = open_ledger(path)
     fill(ledger, count)
-    with Engine(Settings(ledger=path), ledger) as engine:
+    with Engine(make_context(Settings(ledger=path), ledger)) as engine:
         began = process_time()
         run = engine.run(
             schema=SCHEMA, model="simulated/small", pack_size=per_call, concurrency=group

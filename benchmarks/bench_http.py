@@ -21,6 +21,7 @@ from quire.domain.ids import AttemptId
 from quire.domain.models import Params
 from quire.domain.requests import Call
 from quire.engine import Engine
+from quire.engine.context import make_context
 from quire.ledger.ledger import open_ledger
 from quire.plan.rendering import BlockItem, render_prefix, user_text
 from quire.providers.anthropic import Anthropic
@@ -178,7 +179,7 @@ def engine_seconds(folder: Path, count: int, per_call: int) -> float:
     path = str(folder / "engine.db")
     ledger = open_ledger(path)
     fill(ledger, count)
-    with Engine(Settings(ledger=path), ledger) as engine:
+    with Engine(make_context(Settings(ledger=path), ledger)) as engine:
         began = process_time()
         run = engine.run(
             schema=SCHEMA, model=MODELS["openai"], pack_size=per_call, concurrency=GROUP

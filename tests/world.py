@@ -12,6 +12,7 @@ from quire.domain.documents import Block, BlockType, ParsedDocument
 from quire.domain.ids import RunId, conv_uid, source_uid
 from quire.domain.requests import Call
 from quire.engine import Engine, RunHandle
+from quire.engine.context import make_context
 from quire.ledger.ledger import open_ledger
 from quire.pipeline.commands.corpus import ingest
 from quire.providers.protocol import RawResponse
@@ -94,9 +95,9 @@ class World:
     def __post_init__(self) -> None:
         """Open the ledger."""
         settings = Settings(ledger=self.url, lease=self.lease, grace=self.grace)
-        self.engine = Engine(settings, open_ledger(self.url), self.runtime)
+        self.engine = Engine(make_context(settings, open_ledger(self.url), self.runtime))
         self.model = Scripted(parse_fault_script(self.faults))
-        self.engine.providers = OneProvider(self.model)
+        self.engine.context.providers = OneProvider(self.model)
 
     def ingest(self, texts: Sequence[str], name: str = "doc") -> None:
         """Put one document of these blocks into the ledger."""
@@ -124,9 +125,14 @@ class World:
         """Order a run over everything."""
         limit, new = policy.pop("limit", None), bool(policy.pop("new", False))
         assert limit is None or isinstance(limit, int)
-        return self.engine.run(
-            schema=schema or METADATA, model="simulated/small", limit=limit, new=new, **policy
+        order = self.engine.orders.resolve(
+            schema=schema or METADATA,
+            model="simulated/small",
+            limit=limit,
+            new=new,
+            policy=policy,
         )
+        return self.engine.start(order)
 
     def run(self, schema: dict[str, Json] | None = None, **policy: Json) -> RunHandle:
         """Order a run over everything and wait for it."""

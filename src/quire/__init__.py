@@ -1,6 +1,6 @@
 """Quire turns piles of documents into reviewed, structured data with language models."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from quire.domain.version import VERSION
 
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import what is asked for when it is asked for: `quire --help` must not load a database."""
     if name not in __all__:
         raise AttributeError(f"module 'quire' has no attribute {name!r}")

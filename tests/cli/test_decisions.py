@@ -39,7 +39,7 @@ def tasks(quire: Quire, folder: Path) -> list[int]:
     quire("init")
     quire("ingest", "one.txt", "two.txt")
     with open_engine(None) as engine:
-        engine.run_recipe("two.toml", model="simulated/small").wait()
+        engine.run(recipe="two.toml", model="simulated/small").wait()
     quire("export", 1, "--stage", "first", "-o", "out.jsonl")
     lines = (folder / "out.jsonl").read_text().splitlines()
     return [json.loads(line)["task_id"] for line in lines]

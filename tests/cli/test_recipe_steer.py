@@ -47,8 +47,8 @@ def two(quire: Quire, folder: Path) -> Callable[..., Quire]:
 
     def run(faults: str = "", **settings: object) -> Quire:
         with open_engine(None) as engine:
-            engine.providers = Providers(faults)
-            engine.run_recipe("two.toml", model="simulated/small", **settings).wait()  # type: ignore[arg-type]
+            engine.context.providers = Providers(faults)
+            engine.run(recipe="two.toml", model="simulated/small", **settings).wait()  # type: ignore[arg-type]
         return quire
 
     return run

@@ -13,6 +13,7 @@ from quire.domain.ids import RunId
 from quire.domain.runs import HoldKind
 from quire.domain.states import RunState
 from quire.engine import Engine, RunHandle
+from quire.engine.context import make_context
 from quire.ledger.ledger import Ledger, Transaction, open_ledger
 from quire.providers.catalog import CATALOG
 from quire.rehearsal.fault_script import BATCH_FAULTS
@@ -136,7 +137,7 @@ def here(
         made = Rehearsed(ledger_url, server=server, asks=asks, lease=600.0, poll=10.0)
         made.close()
         ledger, runtime = MortalLedger(ledger_url, fate), Mortal(clock, fate)
-        made.engine = Engine(made.engine.settings, ledger, runtime)
+        made.engine = Engine(make_context(made.engine.settings, ledger, runtime))
         yield made
         made.close()
 

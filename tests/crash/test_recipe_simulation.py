@@ -87,7 +87,7 @@ def test_killing_at_any_point_ends_in_the_same_results(world: Worlds, seed: int,
     runtime = Mortal(seed, chance=0.1)
     here = world(faults=FAULTS, runtime=runtime)
     fill(here)
-    run = here.engine.run_recipe(simulated_recipe(), model=SMALL, completion_mode=mode, **MANY)
+    run = here.engine.run(recipe=simulated_recipe(), model=SMALL, completion_mode=mode, **MANY)
 
     drive_until_the_end(here, run.id, runtime)
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from quire.dispatch.runtime import Runtime
 from quire.engine import Engine
+from quire.engine.context import make_context
 from quire.engine.doctor.checkup import examine
 from quire.engine.doctor.findings import Finding, Installation
 from tests.world import World
@@ -36,7 +37,7 @@ def examine_engine(
         Installation(
             settings=engine.settings,
             environment=engine.environment if environment is None else environment,
-            engine=engine,
+            context=engine.context,
             runtime=runtime or Runtime(),
             offline=offline,
             fix=fix,
@@ -59,5 +60,5 @@ def severities(findings: list[Finding]) -> list[str]:
 def with_settings(here: World, **changes: object) -> World:
     """The same world, told other settings."""
     settings = replace(here.engine.settings, **changes)  # type: ignore[arg-type]
-    here.engine = Engine(settings, here.engine.ledger, here.runtime)
+    here.engine = Engine(make_context(settings, here.engine.ledger, here.runtime))
     return here

@@ -230,7 +230,7 @@ def test_every_provider_with_a_key_is_of_concern(world: Worlds) -> None:
         VENDORS[name].key_variables[0]: f"a-key-of-{name}-12345678" for name in KEYED_PROVIDERS
     }
     installation = Installation(
-        settings=here.engine.settings, environment=environment, engine=here.engine
+        settings=here.engine.settings, environment=environment, context=here.engine.context
     )
 
     found = {access.use.provider for access in provider_accesses(installation)}
@@ -245,7 +245,9 @@ def test_a_further_model_of_a_run_is_of_concern(world: Worlds) -> None:
     with here.engine.ledger.transaction() as tx:
         tx.lineage.add_run_models(run.id, [(further.name, further.as_json())])
 
-    installation = Installation(settings=here.engine.settings, environment={}, engine=here.engine)
+    installation = Installation(
+        settings=here.engine.settings, environment={}, context=here.engine.context
+    )
     with here.engine.ledger.snapshot() as tx:
         found_out = providers_in_use(installation, tx)
 

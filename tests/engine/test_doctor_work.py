@@ -13,7 +13,7 @@ from quire.domain.groupings import Driver
 from quire.domain.models import Limits
 from quire.domain.runs import HoldKind
 from quire.domain.version import VERSION
-from quire.engine.queries import Queries
+from quire.pipeline.contexts import Contexts
 from quire.providers.catalog import find_model
 from tests.engine.installations import Later, findings_of, severities
 from tests.pipeline.recipe_stages import SMALL, recipe, text_stage
@@ -111,12 +111,12 @@ def test_a_run_is_described_by_the_groupings_that_packages_brought(world: Worlds
     here.ingest(["Alpha speaks."], "alpha")
     here.ingest(["Beta speaks."], "beta")
     plug(here, driver=Driver.RESULT)
-    here.engine.queries = Queries(here.engine.ledger, here.engine.registry)
+    here.engine.context.contexts = Contexts(here.engine.registry)
     two_stages = recipe(
         text_stage("first", "each_document", "{{ document.text }}"),
         text_stage("w", "weird", "{{ inputs.first.text }}", of="first"),
     )
-    here.engine.run_recipe(two_stages, model=SMALL, limit=1).wait()
+    here.engine.run(recipe=two_stages, model=SMALL, limit=1).wait()
 
     (finding,) = findings_of(here, "runs")
 

@@ -8,7 +8,8 @@ import pytest
 from quire.domain.errors import Conflict, UsageError
 from quire.domain.ids import RunId
 from quire.domain.runs import Progress
-from quire.engine.orders import SchemaOrder, resolve_schema_order
+from quire.engine import Order
+from quire.engine.orders import resolve_order, with_probed_size
 from quire.engine.probe_report import ProbeReport, ProbeSpec
 from quire.engine.probes import (
     ProbeTurn,
@@ -16,7 +17,6 @@ from quire.engine.probes import (
     probe,
     run_probe,
     unfinished_turns,
-    with_probed_size,
 )
 from quire.plan.pack_probe import Parity
 from tests.world import METADATA, World, sentences
@@ -43,11 +43,11 @@ def probe_report(here: World, **how: object) -> ProbeReport:
     return probe(here.engine, ProbeSpec(**how), schema=METADATA, model=MODEL)  # type: ignore[arg-type]
 
 
-def order_of(here: World, size: object, **more: object) -> SchemaOrder:
+def order_of(here: World, size: object, **more: object) -> Order:
     """Order the usual schema with a pack size."""
-    schema = here.engine.queries.schema("metadata")
+    schema = here.engine.library.schema("metadata")
     told = {"pack_size": size, **more}
-    return resolve_schema_order(here.engine.settings, schema, MODEL, told)  # type: ignore[arg-type]
+    return resolve_order(here.engine.settings, schema, MODEL, told)  # type: ignore[arg-type]
 
 
 def test_where_packing_changes_nothing_the_largest_size_is_recommended(filled: Worlds) -> None:

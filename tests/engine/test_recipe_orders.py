@@ -9,7 +9,6 @@ import pytest
 from quire.domain.errors import RecipeInvalid, UsageError
 from quire.domain.recipes import SAME
 from quire.domain.states import RunState
-from quire.engine.recipe_forecasts import RecipePlan
 from tests.pipeline.recipe_stages import NOTED, SMALL, recipe, record_stage, text_stage
 from tests.world import METADATA, World, sentences
 
@@ -80,7 +79,6 @@ def test_a_forecast_follows_the_fan_out_and_prices_every_model(world: Worlds) ->
 
     plan = here.engine.plan(recipe=stages, model=SMALL)
 
-    assert isinstance(plan, RecipePlan)
     assert [(stage.stage, stage.model, stage.tasks) for stage in plan.stages] == [
         ("facts", SMALL, 12),
         *(("summary", SMALL, 3), ("summary", LARGE, 3)),

@@ -12,8 +12,8 @@ from quire.domain.documents import Block
 from quire.domain.errors import NotFound, SettingsInvalid, UsageError
 from quire.domain.ids import RunId
 from quire.engine import Engine
-from quire.engine.orders import read_schema_source, resolve_schema_order
-from quire.engine.probes import store_probe_result
+from quire.engine.library import read_schema_source
+from quire.engine.orders import resolve_order, store_probe_result
 from quire.engine.rehearsals import (
     ANY_KEY,
     RehearsalResult,
@@ -146,7 +146,7 @@ def test_a_sample_is_of_that_size_and_spread_evenly(
 
 
 def test_only_the_named_documents_are_rehearsed(here: World) -> None:
-    done = rehearse_here(here, documents=here.engine.queries.documents(["second"]))
+    done = rehearse_here(here, documents=here.engine.library.resolve_documents(["second"]))
 
     assert (done.all_blocks, done.progress.total) == (10, 10)
 
@@ -272,7 +272,7 @@ def test_what_makes_no_sense_is_refused_in_a_line(
 
 
 def test_a_pack_size_that_was_probed_is_rehearsed(here: World) -> None:
-    asked = resolve_schema_order(here.engine.settings, SCHEMA, OPENAI, {"pack_size": "probed"})
+    asked = resolve_order(here.engine.settings, SCHEMA, OPENAI, {"pack_size": "probed"})
     store_probe_result(here.engine.ledger, asked, 20, {}, NOW)
 
     done = rehearse_here(here, policy={"pack_size": "probed"})

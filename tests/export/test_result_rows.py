@@ -29,7 +29,7 @@ DRAWS = text_stage("draws", "samples", "{{ inputs.page.text }}", of="page", samp
 
 
 def run_recipe(here: World, *stages: Any, **how: Any) -> RunHandle:
-    run = here.engine.run_recipe(recipe(*stages), model=SMALL, **how)
+    run = here.engine.run(recipe=recipe(*stages), model=SMALL, **how)
     run.wait()
     return run
 

@@ -28,7 +28,7 @@ from quire.ledger.tables.credentials import NewCredential
 from quire.ledger.tables.documents import NewBlock
 from quire.pipeline.calls.claim import Outgoing, Sender, claim
 from quire.pipeline.calls.prepare import prepare
-from quire.pipeline.commands.start import RunOrder, start
+from quire.pipeline.commands.start import Order, start
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.stages.advance import advance
 from quire.providers.catalog import find_model
@@ -100,7 +100,7 @@ def new_run(
 
 def start_run(tx: Transaction, document: DocumentId, name: str) -> RunId:
     """Start a run over a document that is here."""
-    order = RunOrder(
+    order = Order(
         recipe=extraction_recipe(SCHEMA, Params()),
         facts=find_model(MODEL),
         policy=resolve_policy([("flags", {"pack_size": 2})]),

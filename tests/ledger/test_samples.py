@@ -10,7 +10,7 @@ from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.runs import ProbeQuestion, ProbeRecord
 from quire.pipeline.answers.progress import progress
 from quire.pipeline.commands.corpus import purge
-from quire.pipeline.commands.start import BlockSample, RunOrder, run_key, start
+from quire.pipeline.commands.start import BlockSample, Order, run_key, start
 from quire.providers.catalog import find_model
 from quire.recipes.policy_layers import resolve_policy
 from quire.recipes.user_schemas import extraction_recipe
@@ -21,9 +21,9 @@ BLOCKS = ((0, 1), (1, 0), (1, 2))
 QUESTION = ProbeQuestion("uid", "simulated/small", "{}")
 
 
-def order(tx: Transaction, sample: BlockSample | None = None) -> RunOrder:
+def order(tx: Transaction, sample: BlockSample | None = None) -> Order:
     """Ask about the documents that are here."""
-    return RunOrder(
+    return Order(
         recipe=extraction_recipe(SCHEMA, Params()),
         facts=find_model(MODEL),
         policy=resolve_policy([]),

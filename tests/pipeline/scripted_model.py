@@ -39,5 +39,5 @@ def let_model_say(here: World, say: Say) -> SayingModel:
     """Let a test speak for the model."""
     model = SayingModel(say)
     here.model = model
-    here.engine.providers = OneProvider(model)
+    here.engine.context.providers = OneProvider(model)
     return model

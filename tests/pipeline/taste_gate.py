@@ -40,7 +40,7 @@ def set_taste(here: World, **taste: str) -> None:
     """Let the engine's gate `taste` judge like this from now on."""
     registry = here.engine.registry
     gates = {**registry.gates, "taste": Taste(**taste)}
-    here.engine.registry = replace(registry, gates=gates)
+    here.engine.context.registry = replace(registry, gates=gates)
 
 
 def documents(here: World, count: int = 3) -> None:
@@ -85,7 +85,7 @@ def start_run(
         set_taste(here)
     if count:
         documents(here, count)
-    return here.engine.run_recipe(recipe(*stages), model=SMALL, **settings)  # type: ignore[arg-type]
+    return here.engine.run(recipe=recipe(*stages), model=SMALL, **settings)  # type: ignore[arg-type]
 
 
 def hold_kinds(run: RunHandle) -> list[HoldKind]:

@@ -63,8 +63,8 @@ def test_one_objection_among_two_critics_is_heard_whoever_speaks_first(world: Wo
     here.ingest(["Some words."], "doc")
     let_model_say(here, lambda user: says('"BBB' not in user) if '"blocks"' in user else None)
 
-    run = here.engine.run_recipe(
-        recipe(SUMMARY, gate("aaa"), gate("bbb")), model=SMALL, max_tries=2
+    run = here.engine.run(
+        recipe=recipe(SUMMARY, gate("aaa"), gate("bbb")), model=SMALL, max_tries=2
     )
     run.wait()
 
@@ -76,7 +76,7 @@ def test_more_tasks_of_one_thing_than_a_chunk_are_all_made(world: Worlds) -> Non
     here = world()
     draws = text_stage("draw", "samples", "Say {{ sample }}", samples=5001)
 
-    run = here.engine.run_recipe(recipe(draws), model=SMALL)
+    run = here.engine.run(recipe=recipe(draws), model=SMALL)
 
     assert expand_all(here, run, 4) == {"draw": ("open", 5001)}
 
@@ -87,7 +87,7 @@ def test_more_tasks_of_each_of_two_results_than_a_chunk_are_all_made(world: Worl
         here.ingest([name], name)
     draws = text_stage("draw", "samples", "{{ inputs.summary.text }}", of="summary", samples=6000)
 
-    run = here.engine.run_recipe(recipe(SUMMARY, draws), model=SMALL, completion_mode="throughput")
+    run = here.engine.run(recipe=recipe(SUMMARY, draws), model=SMALL, completion_mode="throughput")
 
     assert expand_all(here, run, 6)["draw"] == ("open", 12_000)
 
@@ -106,7 +106,7 @@ def test_a_digest_does_not_show_what_a_critic_refused(world: Worlds) -> None:
     template = "{% for each in inputs.summary %}{{ each.text }};{% endfor %}"
     whole = text_stage("whole", "all_to_one", template, needs=("summary",))
 
-    run = here.engine.run_recipe(recipe(SUMMARY, gate("check"), whole), model=SMALL, max_tries=2)
+    run = here.engine.run(recipe=recipe(SUMMARY, gate("check"), whole), model=SMALL, max_tries=2)
     run.wait()
 
     assert task_states(here.engine, run)["summary"] == {"done": 2, "failed": 1}
@@ -122,7 +122,7 @@ def test_a_critic_of_packed_records_sees_no_other_record(world: Worlds) -> None:
         "check", "each_result", "{{ judged.answer }}", NOTED, of="read", critic="record"
     )
 
-    run = here.engine.run_recipe(recipe(read, check), model=SMALL, pack_size=10)
+    run = here.engine.run(recipe=recipe(read, check), model=SMALL, pack_size=10)
     run.wait()
 
     for text in sent_texts(here.engine, run, "check"):
@@ -137,7 +137,7 @@ def test_nothing_is_asked_about_a_document_that_was_purged_between_two_stages(
         here.ingest([f"Document {number} has a word."], f"doc{number}")
     better = text_stage("better", "each_result", "Better {{ inputs.summary.text }}", of="summary")
     again = text_stage("again", "each_document", "Again {{ document.text }}", needs=("summary",))
-    run = here.engine.run_recipe(recipe(SUMMARY, better, again), model=SMALL, stop_after="summary")
+    run = here.engine.run(recipe=recipe(SUMMARY, better, again), model=SMALL, stop_after="summary")
     run.wait()
 
     here.engine.purge("doc1")
@@ -154,7 +154,7 @@ def test_without_a_barrier_a_page_still_reads_every_fact_of_its_document(world: 
     facts = record_stage("facts", "each_block", "Read.")
     page = text_stage("page", "each_document", "{{ inputs.facts | length }}", needs=("facts",))
 
-    run = here.engine.run_recipe(recipe(facts, page), model=SMALL, completion_mode="throughput")
+    run = here.engine.run(recipe=recipe(facts, page), model=SMALL, completion_mode="throughput")
 
     assert expand_all(here, run, 4) == {"facts": ("open", 5001), "page": ("open", 1)}
     with here.engine.ledger.snapshot() as tx:

@@ -38,7 +38,7 @@ def test_every_result_is_judged_once_before_it_is_done(world: Worlds) -> None:
     here = world()
     documents(here)
 
-    run = here.engine.run_recipe(recipe(SUMMARY, critic()), model=SMALL)
+    run = here.engine.run(recipe=recipe(SUMMARY, critic()), model=SMALL)
     run.wait()
 
     assert task_states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}
@@ -48,7 +48,7 @@ def test_a_critic_sees_exactly_what_was_asked_and_answered(world: Worlds) -> Non
     here = world()
     documents(here, 1)
 
-    run = here.engine.run_recipe(recipe(SUMMARY, critic()), model=SMALL)
+    run = here.engine.run(recipe=recipe(SUMMARY, critic()), model=SMALL)
     run.wait()
 
     lines = here.engine.queries.requests(run.id)
@@ -66,7 +66,7 @@ def test_a_critic_of_packed_records_judges_each_alone(world: Worlds) -> None:
     here.ingest(sentences(20))
     staged_recipe = recipe(record_stage("first", "each_block", "Read."), critic(of="first"))
 
-    run = here.engine.run_recipe(staged_recipe, model=SMALL, pack_size=10)
+    run = here.engine.run(recipe=staged_recipe, model=SMALL, pack_size=10)
     run.wait()
 
     assert task_states(here.engine, run) == {"first": {"done": 20}, "check": {"done": 20}}
@@ -79,8 +79,8 @@ def test_an_objection_sends_the_answer_back_with_the_critique_until_tries_are_us
     here = world()
     documents(here, 1)
 
-    run = here.engine.run_recipe(
-        recipe(SUMMARY, critic("answer.word_count < 0")), model=SMALL, max_tries=3
+    run = here.engine.run(
+        recipe=recipe(SUMMARY, critic("answer.word_count < 0")), model=SMALL, max_tries=3
     )
     run.wait()
 
@@ -99,7 +99,7 @@ def test_a_critic_that_agrees_lets_the_answer_stand(world: Worlds) -> None:
     here = world()
     documents(here)
 
-    run = here.engine.run_recipe(recipe(SUMMARY, critic("answer.word_count >= 0")), model=SMALL)
+    run = here.engine.run(recipe=recipe(SUMMARY, critic("answer.word_count >= 0")), model=SMALL)
     run.wait()
 
     assert task_states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}
@@ -111,7 +111,7 @@ def test_dependants_wait_for_the_critic(world: Worlds) -> None:
     point = text_stage("point", "each_result", "{{ inputs.summary.text }}", of="summary")
     here.model.faults = parse_fault_script("refuse@Was this well done")
 
-    run = here.engine.run_recipe(recipe(SUMMARY, critic(), point), model=SMALL, max_tries=2)
+    run = here.engine.run(recipe=recipe(SUMMARY, critic(), point), model=SMALL, max_tries=2)
     run.wait()
 
     found = task_states(here.engine, run)
@@ -131,7 +131,7 @@ def test_retry_after_a_failed_critic_asks_the_critic_again_and_not_the_answer(
     here = world()
     documents(here)
     here.model.faults = parse_fault_script("refuse@Was this well done")
-    run = here.engine.run_recipe(recipe(SUMMARY, critic()), model=SMALL, max_tries=2)
+    run = here.engine.run(recipe=recipe(SUMMARY, critic()), model=SMALL, max_tries=2)
     run.wait()
     calls = len(here.model.packs)
 
@@ -149,7 +149,7 @@ def test_two_critics_must_both_have_spoken(world: Worlds, mode: str) -> None:
     documents(here)
 
     staged_recipe = recipe(SUMMARY, critic(), critic(name="second"))
-    run = here.engine.run_recipe(staged_recipe, model=SMALL, completion_mode=mode)
+    run = here.engine.run(recipe=staged_recipe, model=SMALL, completion_mode=mode)
     run.wait()
 
     assert task_states(here.engine, run) == {
@@ -162,7 +162,7 @@ def test_two_critics_must_both_have_spoken(world: Worlds, mode: str) -> None:
 def test_a_word_that_was_not_heard_is_heard_by_the_sweep(world: Worlds) -> None:
     here = world()
     documents(here)
-    run = here.engine.run_recipe(recipe(SUMMARY, critic()), model=SMALL)
+    run = here.engine.run(recipe=recipe(SUMMARY, critic()), model=SMALL)
     run.wait()
     with here.engine.ledger.transaction() as tx:  # as if two critics had spoken at one moment
         key = next(stage.id for stage in tx.runs.stages_of_run(run.id) if stage.name == "summary")

@@ -24,7 +24,7 @@ def test_packs_fit_the_window_of_the_model_that_reads_them(world: Worlds) -> Non
     here.ingest([f"{number}: {'word and another ' * 400}" for number in range(1200)])
 
     stage = record_stage("facts", "each_block", "Read.", models=BOTH)
-    run = here.engine.run_recipe(recipe(stage), pack_size=25, concurrency=2)
+    run = here.engine.run(recipe=recipe(stage), pack_size=25, concurrency=2)
     ended = run.wait()
 
     assert task_states(here.engine, run) == {"facts": {"done": 2400}}
@@ -48,7 +48,7 @@ def test_a_stage_without_templates_may_be_about_anything(
     here.ingest(sentences(3))
     stage = record_stage("facts", about, "Read.", models=models, templated=False)
 
-    run = here.engine.run_recipe(recipe(stage), model="simulated/small")
+    run = here.engine.run(recipe=recipe(stage), model="simulated/small")
     run.wait()
 
     tasks = {"each_document": 1, "each_block": 3}[about] * max(1, len(models))
@@ -60,10 +60,10 @@ def test_an_answer_that_is_read_later_costs_what_its_own_model_costs(world: Worl
     here.ingest(sentences(2))
     here.model.script = ["garbage=1", "garbage=1"]
     stage = record_stage("facts", "each_block", "Read.", models=BOTH)
-    run = here.engine.run_recipe(recipe(stage), pack_size=2)
+    run = here.engine.run(recipe=recipe(stage), pack_size=2)
     run.wait()
     later = world()
-    later.engine.providers = OneProvider(Mended())
+    later.engine.context.providers = OneProvider(Mended())
 
     later.engine.get(run.id).wait()
 

@@ -75,7 +75,7 @@ def plug(here: World, how: str = MENDED, driver: Driver = Driver.DOCUMENT) -> No
         **registry.groupings,
         "weird": GuardedGrouping(Weird(how, driver=driver), "oddities"),
     }
-    here.engine.registry = replace(registry, groupings=groupings)
+    here.engine.context.registry = replace(registry, groupings=groupings)
 
 
 def unplug(here: World) -> None:
@@ -83,7 +83,7 @@ def unplug(here: World) -> None:
     registry = here.engine.registry
     groupings = {name: grouping for name, grouping in registry.groupings.items() if name != "weird"}
     gates = {name: gate for name, gate in registry.gates.items() if name != "taste"}
-    here.engine.registry = replace(registry, groupings=groupings, gates=gates)
+    here.engine.context.registry = replace(registry, groupings=groupings, gates=gates)
 
 
 def two_documents(world: Worlds) -> World:
@@ -98,8 +98,8 @@ def start_run(here: World, about: str = "weird", gate: str = "text", **policy: i
     """Order an answer about each document."""
     prompt = "{{ sample }} {{ document.text }}"
     gates = (GateUse("text"),) if gate == "text" else (GateUse("text"), GateUse(gate))
-    return here.engine.run_recipe(
-        recipe(text_stage("w", about, prompt, gates=gates)),
+    return here.engine.run(
+        recipe=recipe(text_stage("w", about, prompt, gates=gates)),
         model=SMALL,
         **policy,  # type: ignore[arg-type]
     )

@@ -40,7 +40,7 @@ def documents(here: World, count: int = 3) -> None:
 
 
 def start_recipe(here: World, staged_recipe: Recipe = WHOLE, **how: Any) -> RunHandle:
-    return here.engine.run_recipe(staged_recipe, model=SMALL, **how)
+    return here.engine.run(recipe=staged_recipe, model=SMALL, **how)
 
 
 def stages(run: RunHandle) -> dict[str, StageProgress]:
@@ -115,9 +115,9 @@ def statements(here: World, run: RunHandle) -> int:
     with here.engine.ledger._database.snapshot() as connection:
         counting: Any = Counting(connection)
         tx = Transaction(counting, LOCAL)
-        progress(tx, run.id, here.engine.queries.contexts)
+        progress(tx, run.id, here.engine.context.contexts)
         Counting.count = 0
-        progress(tx, run.id, here.engine.queries.contexts)
+        progress(tx, run.id, here.engine.context.contexts)
     return Counting.count
 
 

@@ -44,7 +44,7 @@ def test_results_flow_from_stage_to_stage_to_one(world: Worlds) -> None:
         ),
     )
 
-    run = here.engine.run_recipe(staged_recipe, model=SMALL)
+    run = here.engine.run(recipe=staged_recipe, model=SMALL)
     ended = run.wait()
 
     assert ended.state == RunState.FINISHED
@@ -62,10 +62,10 @@ def test_a_recipe_given_twice_is_one_run_and_asks_nothing_again(world: Worlds) -
         SUMMARY, text_stage("again", "each_result", "{{ inputs.summary.text }}", of="summary")
     )
 
-    first = here.engine.run_recipe(staged_recipe, model=SMALL)
+    first = here.engine.run(recipe=staged_recipe, model=SMALL)
     first.wait()
     calls = len(here.model.packs)
-    second = here.engine.run_recipe(staged_recipe, model=SMALL)
+    second = here.engine.run(recipe=staged_recipe, model=SMALL)
     second.wait()
 
     assert (second.id, second.goes_on) == (first.id, True)
@@ -83,7 +83,7 @@ def test_records_about_results_are_packed_and_judged_by_further_gates(world: Wor
         record_stage("second", "each_result", "Read again.", of="first", gates=(JSON_GATE, small)),
     )
 
-    run = here.engine.run_recipe(staged_recipe, model=SMALL, pack_size=10)
+    run = here.engine.run(recipe=staged_recipe, model=SMALL, pack_size=10)
     run.wait()
 
     assert task_states(here.engine, run) == {"first": {"done": 20}, "second": {"done": 20}}
@@ -99,7 +99,7 @@ def test_several_models_are_asked_each_on_its_own(world: Worlds) -> None:
         text_stage("mend", "each_result", "{{ model }} mends {{ inputs.draft.model }}", of="draft"),
     )
 
-    run = here.engine.run_recipe(staged_recipe)
+    run = here.engine.run(recipe=staged_recipe)
     run.wait()
 
     assert task_states(here.engine, run) == {"draft": {"done": 4}, "mend": {"done": 4}}
@@ -119,7 +119,7 @@ def test_best_effort_blocks_what_reads_a_failure_and_goes_on_with_the_rest(world
         SUMMARY, text_stage("point", "each_result", "{{ inputs.summary.text }}", of="summary")
     )
 
-    run = here.engine.run_recipe(staged_recipe, model=SMALL, max_tries=2)
+    run = here.engine.run(recipe=staged_recipe, model=SMALL, max_tries=2)
     ended = run.wait()
 
     assert ended.state == RunState.FINISHED
@@ -139,7 +139,7 @@ def test_exact_holds_the_run_at_the_first_stage_that_failed(world: Worlds) -> No
         SUMMARY, text_stage("point", "each_result", "{{ inputs.summary.text }}", of="summary")
     )
 
-    run = here.engine.run_recipe(staged_recipe, model=SMALL, max_tries=2, completion_mode="exact")
+    run = here.engine.run(recipe=staged_recipe, model=SMALL, max_tries=2, completion_mode="exact")
     rest = run.wait()
 
     assert [hold.kind.value for hold in rest.holds] == ["failures"]
@@ -160,8 +160,8 @@ def test_throughput_lets_each_dependant_go_as_soon_as_its_own_input_is_there(wor
         SUMMARY, text_stage("point", "each_result", "{{ inputs.summary.text }}", of="summary")
     )
 
-    run = here.engine.run_recipe(
-        staged_recipe, model=SMALL, completion_mode="throughput", concurrency=2
+    run = here.engine.run(
+        recipe=staged_recipe, model=SMALL, completion_mode="throughput", concurrency=2
     )
     run.wait()
 
@@ -177,7 +177,7 @@ def test_a_prompt_that_cannot_be_filled_in_fails_its_task_and_says_why(world: Wo
     documents(here, 1)
     staged_recipe = recipe(text_stage("bad", "each_document", "{{ part.nothing }}"))
 
-    run = here.engine.run_recipe(staged_recipe, model=SMALL)
+    run = here.engine.run(recipe=staged_recipe, model=SMALL)
     run.wait()
 
     ((state, error),) = task_outcomes(here.engine, run, "bad")
@@ -209,7 +209,7 @@ def test_every_schema_of_a_critic_can_be_used(world: Worlds) -> None:
         ),
     )
 
-    run = here.engine.run_recipe(staged_recipe, model=SMALL)
+    run = here.engine.run(recipe=staged_recipe, model=SMALL)
     run.wait()
 
     assert task_states(here.engine, run) == {"summary": {"done": 1}, "check": {"done": 1}}
@@ -225,10 +225,10 @@ def test_a_limited_recipe_takes_its_first_tasks_through_and_goes_on_later(world:
         text_stage("whole", "all_to_one", "{{ inputs.edge | length }}", needs=("edge",)),
     )
 
-    run = here.engine.run_recipe(staged_recipe, model=SMALL, limit=2)
+    run = here.engine.run(recipe=staged_recipe, model=SMALL, limit=2)
     run.wait()
     first = task_states(here.engine, run)
-    again = here.engine.run_recipe(staged_recipe, model=SMALL)
+    again = here.engine.run(recipe=staged_recipe, model=SMALL)
     again.wait()
 
     assert first == {"summary": {"done": 2}, "point": {"done": 2}, "edge": {"done": 2}, "whole": {}}
@@ -248,10 +248,10 @@ def test_a_page_is_not_written_before_all_its_facts_are_known(
         "page", "each_document", "{{ inputs.facts | length }} facts", needs=("facts",)
     )
 
-    run = here.engine.run_recipe(recipe(facts, page), model=SMALL, concurrency=1, **told)
+    run = here.engine.run(recipe=recipe(facts, page), model=SMALL, concurrency=1, **told)
     run.wait()
-    here.engine.run_recipe(
-        recipe(facts, page), model=SMALL, concurrency=1, **(told | {"limit": None})
+    here.engine.run(
+        recipe=recipe(facts, page), model=SMALL, concurrency=1, **(told | {"limit": None})
     ).wait()
 
     assert task_states(here.engine, run) == {"facts": {"done": 6}, "page": {"done": 3}}

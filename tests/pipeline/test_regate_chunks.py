@@ -75,8 +75,10 @@ def test_packs_are_judged_record_by_record_chunk_by_chunk(
     monkeypatch.setattr(regating, "CHUNK", 7)
     here = world(faults="wrong@Block 3 ")
     here.ingest(sentences(25))
-    run = here.engine.run_recipe(
-        recipe(record_stage("first", "each_block", "Read.")), model="simulated/small", pack_size=10
+    run = here.engine.run(
+        recipe=recipe(record_stage("first", "each_block", "Read.")),
+        model="simulated/small",
+        pack_size=10,
     )
     run.wait()
 

@@ -21,7 +21,7 @@ def test_bad_edits_are_refused_with_all_that_is_wrong_and_change_nothing(world: 
     here.ingest(sentences(1))
     rules = GateUse("rules", {"rules": [{"field": "word_count", "max": 9}]})
     noted = record_stage("noted", "each_block", "Read.", NOTED, gates=(GateUse("json"), rules))
-    run = here.engine.run_recipe(recipe(noted), model=SMALL)
+    run = here.engine.run(recipe=recipe(noted), model=SMALL)
     run.wait()
     (task,) = tasks_of(here, run, "noted")
     before = current_result(here, task)

@@ -3,14 +3,12 @@
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from quire.domain.data import Json
 from quire.domain.ids import fingerprint
-from quire.engine.orders import resolve_schema_order
-from quire.engine.run_forecasts import forecast_run
 from quire.plan.job_forecasts import describe_forecast_error, percent_over
 from quire.plan.variants import Forecast
 from quire.recipes.user_schemas import load_schema
@@ -77,7 +75,7 @@ def long(name: str, tokens: int = LONG) -> dict[str, Json]:
     return {**body, "title": f"{name}_{tokens}", "prompt_config": config}
 
 
-def run_and_forecast(world: World, schema: dict[str, Json], **policy: bool) -> ForecastCheck:
+def run_and_forecast(world: World, schema: dict[str, Json], **policy: Any) -> ForecastCheck:
     """Forecast, answer thirty blocks, forecast again, answer the rest."""
     first = plan(world, schema, **policy)
     world.engine.run(schema=schema, model=MODEL, limit=30, **policy).wait()
@@ -91,11 +89,9 @@ def run_and_forecast(world: World, schema: dict[str, Json], **policy: bool) -> F
 
 def plan(world: World, schema: dict[str, Json], **policy: Json) -> Forecast:
     engine = world.engine
-    asked = resolve_schema_order(engine.settings, load_schema(schema, name="long"), MODEL, policy)
-    with engine.ledger.snapshot() as tx:
-        return forecast_run(
-            tx, asked, [document for document, _ in tx.documents.document_names()], None
-        )
+    asked = load_schema(schema, name="long")
+    order = engine.orders.resolve(schema=asked, model=MODEL, policy=policy)
+    return engine.forecasts.plan(order).forecast
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

@@ -25,7 +25,7 @@ def test_an_answer_that_cannot_be_decided_burns_no_tries(world: Callable[..., Wo
     fields = {"of": "summary", "critic": "gate", "accepts": ACCEPTS}
     order = recipe(summary, record_stage("check", "each_result", ask, NOTED, **fields))
 
-    run = here.engine.run_recipe(order, model=SMALL, max_tries=3)
+    run = here.engine.run(recipe=order, model=SMALL, max_tries=3)
     run.wait()
 
     assert task_states(here.engine, run) == {"summary": {"failed": 3}, "check": {"done": 3}}

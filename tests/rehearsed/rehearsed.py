@@ -12,6 +12,7 @@ from quire.domain.ids import RunId
 from quire.domain.models import ModelFacts, Usage
 from quire.domain.pricing import price_call
 from quire.engine import Engine, RunHandle
+from quire.engine.context import make_context
 from quire.ledger.ledger import open_ledger
 from quire.ledger.tables.views import AttemptView, RequestLine
 from quire.providers.catalog import CATALOG
@@ -84,7 +85,7 @@ class Rehearsed(World):
             models=self.tables,
             poll=self.poll,
         )
-        self.engine = Engine(settings, open_ledger(self.url), self.runtime)
+        self.engine = Engine(make_context(settings, open_ledger(self.url), self.runtime))
 
     @property
     def facts(self) -> ModelFacts:

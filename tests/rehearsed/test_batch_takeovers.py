@@ -9,6 +9,7 @@ from quire.domain.ids import BatchId
 from quire.domain.runs import HoldKind
 from quire.domain.states import BatchState
 from quire.engine import Engine
+from quire.engine.context import make_context
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.pipeline.batches.submit import record_intent, recover_submission
 from quire.rehearsal.timing import Clock
@@ -51,7 +52,7 @@ def batched(rehearse: Rehearse) -> Callable[..., Rehearsed]:
 def let_happen(here: Rehearsed, point: str, happens: Callable[[], None]) -> None:
     """Let something happen at a point of the worker's way."""
     assert isinstance(here.runtime, ByClock)
-    here.engine.runtime = Watched(here.runtime._clock, point, happens)
+    here.engine.context.runtime = Watched(here.runtime._clock, point, happens)
 
 
 def uploads(here: Rehearsed) -> int:
@@ -154,7 +155,7 @@ def test_nobody_rests_on_the_ledgers_thread_while_a_batch_is_in_hand(
     here = batched()
     here.close()
     ledger = Attentive(here.url)
-    here.engine = ledger.engine = Engine(here.engine.settings, ledger, here.runtime)
+    here.engine = ledger.engine = Engine(make_context(here.engine.settings, ledger, here.runtime))
     here.ingest(sentences(600), "more")
 
     done = here.start(route="batch", min_batch_size=2, packing=False).wait().done

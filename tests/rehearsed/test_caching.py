@@ -226,7 +226,7 @@ def test_every_model_of_a_stage_writes_its_own_prefix_once(rehearse: Rehearse) -
     stage = record_stage("facts", "each_block", "Read.", body, models=both)
     stage = replace(stage, instructions="Read every block with care, twice. " * 900)
 
-    run = here.engine.run_recipe(recipe(stage), **WIDE)
+    run = here.engine.run(recipe=recipe(stage), **WIDE)
     run.wait()
 
     assert run.progress().done == 120

@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 
 from quire.domain.data import Json
-from quire.engine.orders import resolve_schema_order
-from quire.engine.run_forecasts import forecast_run
 from quire.plan.variants import Forecast
 from quire.recipes.user_schemas import load_schema
 from tests.cli.conftest import Quire
@@ -24,14 +22,9 @@ NAMES = ("clauses", "revision")
 
 
 def plan(here: Rehearsed, name: str, **policy: Json) -> Forecast:
-    asked = resolve_schema_order(
-        here.engine.settings, load_schema(long(name), name="long"), here.asks, policy
-    )
-    batching = here.engine.providers.batch_api(here.facts.provider)
-    assert batching is not None
-    with here.engine.ledger.snapshot() as tx:
-        documents = [document for document, _ in tx.documents.document_names()]
-        return forecast_run(tx, asked, documents, batching.rules)
+    asked = load_schema(long(name), name="long")
+    order = here.engine.orders.resolve(schema=asked, model=here.asks, policy=policy)
+    return here.engine.forecasts.plan(order).forecast
 
 
 def run_and_plan(here: Rehearsed, name: str, **policy: Json) -> tuple[Forecast, Forecast, int]:

@@ -86,7 +86,7 @@ def test_two_who_find_the_same_answer_store_and_count_it_once(
         assert batch is not None
         head = (run.id, batch.stage_id, b"{}", reply(), 2, 1_000_000)
         found = [KeptLine(*item) for item in zip(lines, _answers(numbers, head), strict=True)]
-        assert collect_kept_lines(tx, batched.engine.queries.contexts, batch, found, NOW)
+        assert collect_kept_lines(tx, batched.engine.context.contexts, batch, found, NOW)
 
     view = batched.engine.batch(1)
     assert (run.progress().cost, view.duplicates, view.missing) == (before.cost, 0, 0)

@@ -170,7 +170,7 @@ def test_status_says_which_limit_holds_calls_back(rehearse: Rehearse) -> None:
     here = rehearse()
     here.ingest(sentences(40))
     slow = {here.asks: {"limits": {"requests": 20}}}
-    here.engine.settings = replace(here.engine.settings, models=slow)
+    here.engine.context.settings = replace(here.engine.settings, models=slow)
     run = here.start(pack_size=1)
     until = time.monotonic() + 3.0
     here.engine.work(lambda: time.monotonic() > until)

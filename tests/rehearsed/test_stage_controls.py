@@ -31,7 +31,7 @@ def batched(
         here = rehearse(OPENAI, clock=QuickClock(60), batch_latency="20s", url=url)
         for number in range(COUNT):
             here.ingest([f"Document {number} speaks of itself."], f"doc{number}")
-        run = here.engine.run_recipe(recipe(*STAGES), model=OPENAI, route="batch", min_batch_size=2)
+        run = here.engine.run(recipe=recipe(*STAGES), model=OPENAI, route="batch", min_batch_size=2)
         return here, run
 
     return make

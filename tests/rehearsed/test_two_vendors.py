@@ -33,7 +33,7 @@ def begun(rehearse: Rehearse, url: str, stages: Any, **server_config: Any) -> tu
     for number in range(COUNT):
         here.ingest([f"Document {number} speaks of itself."], f"doc{number}")
     cooked = recipe(*stages)
-    return here, here.engine.run_recipe(cooked, model=OPENAI, route="batch", min_batch_size=2)
+    return here, here.engine.run(recipe=cooked, model=OPENAI, route="batch", min_batch_size=2)
 
 
 @pytest.mark.parametrize("stages", [APART, IN_TURN], ids=["apart", "in turn"])

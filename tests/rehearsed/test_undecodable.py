@@ -64,7 +64,7 @@ def mended(asks: str) -> WireFormat:
 
 def speaking(here: Rehearsed, vendor: WireFormat) -> Rehearsed:
     """The engine, with this vendor's file."""
-    here.engine.providers = One(vendor)
+    here.engine.context.providers = One(vendor)
     return here
 
 

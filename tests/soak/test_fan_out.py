@@ -39,7 +39,7 @@ def read_reports(here: World, run: int, until: int | None = None) -> Iterator[di
 def test_a_million_tasks_are_made_in_little_memory_and_once(world: Worlds) -> None:
     here = world()
     here.ingest(["One document."])
-    run = here.engine.run_recipe(fan_out_recipe(WIDTH), model=SMALL, completion_mode="throughput")
+    run = here.engine.run(recipe=fan_out_recipe(WIDTH), model=SMALL, completion_mode="throughput")
 
     first = list(read_reports(here, run.id, until=WIDTH * WIDTH // 2))
     second = list(read_reports(here, run.id))

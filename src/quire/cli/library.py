@@ -248,7 +248,7 @@ def show(
 ) -> None:
     """Print a kept schema, as it was given."""
     with engine_for(context) as engine:
-        found = engine.queries.schema(ref)
+        found = engine.library.schema(ref)
     if as_json:
         print_json({"ref": found.ref, "uid": found.uid, "body": found.body})
     else:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date, time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -15,7 +15,8 @@ from quire.domain.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from quire.domain.ids import DocumentId
-    from quire.engine import Engine, Parameter
+    from quire.engine import Engine, Order, Parameter
+    from quire.engine.library import Over
 
 
 MaybeSchema = Annotated[
@@ -90,19 +91,23 @@ class TypedOrder(NamedTuple):
     stop_after: str | None = None
 
 
-def order_arguments(engine: "Engine", typed: TypedOrder) -> dict[str, Any]:
-    """The same as arguments of `run` and `plan`; what only recipes know is refused of a schema."""
+def resolve_order(
+    engine: "Engine", typed: TypedOrder, model: str | None, policy: Mapping[str, Json]
+) -> "Order":
+    """The order that was typed; what only recipes know is refused of a schema."""
     if (typed.schema is None) == (typed.recipe is None):
         raise UsageError("give --schema NAME or --recipe NAME, one of the two")
     if typed.recipe is None:
         _refuse_recipe_options(typed)
-        over = engine.queries.documents(typed.document) if typed.document else None
-        return {"schema": typed.schema, "over": over}
-    return {
-        "recipe": typed.recipe,
-        "parameters": _read_parameters(engine, typed.recipe, typed.param or ()),
-        "over": _select_inputs(engine, typed),
-    }
+    return engine.orders.resolve(
+        schema=typed.schema,
+        recipe=typed.recipe,
+        model=model,
+        over=_select_inputs(engine, typed),
+        parameters=_read_parameters(engine, typed.recipe or "", typed.param or ()),
+        stop_after=typed.stop_after,
+        policy=policy,
+    )
 
 
 def _refuse_recipe_options(typed: TypedOrder) -> None:
@@ -139,11 +144,11 @@ def _read_value(declared: "Mapping[str, Parameter]", name: str, text: str) -> Js
     return text if isinstance(value, date | time) else value
 
 
-def _select_inputs(engine: "Engine", typed: TypedOrder) -> Any:
+def _select_inputs(engine: "Engine", typed: TypedOrder) -> "Over":
     if typed.input and typed.document:
         raise UsageError("give --input or --document, not both: --input names documents too")
     if typed.document:
-        return engine.queries.documents(typed.document)
+        return engine.library.resolve_documents(typed.document)
     if not typed.input:
         return None
     named: dict[str, list[DocumentId]] = defaultdict(list)
@@ -157,7 +162,7 @@ def _find_documents(engine: "Engine", where: str) -> "list[DocumentId]":
     """Documents of files, which are taken in on the way, or one that is in the ledger."""
     if not (Path(where).exists() or any(name in where for name in "*?[")):
         try:
-            return engine.queries.documents([where])
+            return engine.library.resolve_documents([where])
         except NotFound:
             raise NotFound(
                 f"there is no such file or document: {where!r}; `quire documents` lists documents"

@@ -1,13 +1,13 @@
 """The command that forecasts a run: a schema's in every way it could go, a recipe's by stage."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from quire.cli import options as of
 from quire.cli import order_options
-from quire.cli.order_options import TypedOrder, order_arguments
+from quire.cli.order_options import TypedOrder, resolve_order
 from quire.cli.printing import (
     Narrowing,
     clip,
@@ -28,11 +28,10 @@ if TYPE_CHECKING:
         BatchCaching,
         CachingOption,
         Forecast,
-        SchemaPlan,
+        Plan,
         StageForecast,
         Variant,
     )
-    from quire.engine.recipe_forecasts import RecipePlan
 
 
 _RECIPE_NARROWING: tuple[Narrowing, ...] = (
@@ -44,7 +43,7 @@ _RECIPE_NARROWING: tuple[Narrowing, ...] = (
 )
 
 
-def print_recipe_forecast(planned: "RecipePlan", *, as_json: bool, about: str = "") -> None:
+def print_recipe_forecast(planned: "Plan", *, as_json: bool, about: str = "") -> None:
     """Print what a recipe's run would roughly take; `about` is said in place of its head."""
     if as_json:
         print_json(_recipe_json(planned))
@@ -60,10 +59,10 @@ def print_recipe_forecast(planned: "RecipePlan", *, as_json: bool, about: str = 
         say(line)
 
 
-def _recipe_heading(planned: "RecipePlan") -> str:
+def _recipe_heading(planned: "Plan") -> str:
     about = f"{quantity(planned.documents, 'document')}, {quantity(planned.blocks, 'block')}"
-    note = f" ({planned.facts.note})" if planned.facts.note else ""
-    return f"{about} · recipe {planned.recipe.name} · {planned.facts.name}{note}"
+    note = f" ({planned.order.facts.note})" if planned.order.facts.note else ""
+    return f"{about} · recipe {planned.order.recipe.name} · {planned.order.facts.name}{note}"
 
 
 def _stage_cells(forecast: "StageForecast") -> Iterator[object]:
@@ -74,7 +73,7 @@ def _stage_cells(forecast: "StageForecast") -> Iterator[object]:
     yield f"{roughly}{dollars(forecast.cost)}"
 
 
-def _recipe_notes(planned: "RecipePlan") -> Iterator[str]:
+def _recipe_notes(planned: "Plan") -> Iterator[str]:
     if planned.rough:
         yield "~ is a rough guess: how long answers are is known when some have come"
     for stage in planned.stages:
@@ -87,18 +86,18 @@ def _recipe_notes(planned: "RecipePlan") -> Iterator[str]:
             )
 
 
-def forecast_totals(planned: "RecipePlan") -> str:
+def forecast_totals(planned: "Plan") -> str:
     """Calls and dollars in all, in a few words."""
     roughly = "roughly " if planned.rough else ""
     tasks, calls = quantity(planned.tasks, "task"), quantity(planned.calls, "call")
     return f"{tasks}, {calls}, {roughly}{dollars(planned.cost)}"
 
 
-def _recipe_json(planned: "RecipePlan") -> dict[str, object]:
+def _recipe_json(planned: "Plan") -> dict[str, object]:
     return {
-        "recipe": planned.recipe.name,
-        "model": planned.facts.name,
-        "simulated": planned.facts.provider == "simulated",
+        "recipe": planned.order.recipe.name,
+        "model": planned.order.facts.name,
+        "simulated": planned.order.facts.provider == "simulated",
         "documents": planned.documents,
         "blocks": planned.blocks,
         "tasks": planned.tasks,
@@ -146,10 +145,10 @@ def plan(
 ) -> None:
     """Forecast calls, tokens, time and dollars of every way to do it; spends nothing."""
     with engine_for(context) as engine:
-        what = order_arguments(engine, TypedOrder(schema, recipe, document, param, given))
+        typed = TypedOrder(schema, recipe, document, param, given)
         engine.exact_tokens = True
-        planned: Any = engine.plan(model=model, **what, **policy)
-    if recipe is not None:
+        planned = engine.forecasts.plan(resolve_order(engine, typed, model, policy))
+    if not planned.order.recipe.is_single_schema:
         print_recipe_forecast(planned, as_json=as_json)
     elif as_json:
         print_json(_plan_json(planned))
@@ -157,7 +156,7 @@ def plan(
         _print_plan(planned)
 
 
-def _plan_json(planned: "SchemaPlan") -> dict[str, object]:
+def _plan_json(planned: "Plan") -> dict[str, object]:
     forecast, facts = planned.forecast, planned.order.facts
     caching = forecast.batch_caching
     return {
@@ -209,7 +208,7 @@ def _form_json(option: "CachingOption") -> dict[str, object]:
     return form | {"taken": option.taken, "remark": option.remark}
 
 
-def _print_plan(planned: "SchemaPlan") -> None:
+def _print_plan(planned: "Plan") -> None:
     forecast, facts = planned.forecast, planned.order.facts
     schema = planned.order.recipe.stages[-1].record.ref
     named_model = f"{facts.name} ({facts.note})" if facts.note else facts.name
@@ -263,7 +262,7 @@ def _time_cell(variant: "Variant") -> str:
     )
 
 
-def _plan_notes(planned: "SchemaPlan") -> Iterator[str]:
+def _plan_notes(planned: "Plan") -> Iterator[str]:
     """Say what the table does not: why nothing is cached, what is a guess, what cannot be."""
     forecast, facts = planned.forecast, planned.order.facts
     policy = planned.order.policy.policy
@@ -298,7 +297,7 @@ def _caching_lines(caching: "BatchCaching") -> Iterator[str]:
         yield f"  {dollars(form.cost)} {form.name}{f' ({remark})' if remark else ''}"
 
 
-def _size_notes(planned: "SchemaPlan") -> Iterator[str]:
+def _size_notes(planned: "Plan") -> Iterator[str]:
     """Say what sizes are known by; a run may reckon with others than this plan."""
     facts, factor = planned.order.facts, planned.token_factor
     if planned.forecast.learnt:
@@ -314,7 +313,7 @@ def _size_notes(planned: "SchemaPlan") -> Iterator[str]:
         )
 
 
-def _route_notes(planned: "SchemaPlan") -> Iterator[str]:
+def _route_notes(planned: "Plan") -> Iterator[str]:
     """Say which way `auto` goes and why, and what becomes of what a deadline finds outside."""
     forecast, policy = planned.forecast, planned.order.policy.policy
     batch = forecast.expected.batched > 0
@@ -340,7 +339,7 @@ def _duration_words(seconds: float) -> str:
     return f"{seconds:g} s"
 
 
-def _early_batch_note(planned: "SchemaPlan") -> Iterator[str]:
+def _early_batch_note(planned: "Plan") -> Iterator[str]:
     """Say that the first blocks hold up the others for as long as a batch takes."""
     from quire.engine import EARLY_TASKS  # not for --help
 
@@ -364,7 +363,7 @@ def _too_few_note(forecast: "Forecast", least: int) -> str:
     return f"{said} of a batch, and would go direct; in batches all the same: `quire run {flags}`"
 
 
-def _recommendation(planned: "SchemaPlan") -> Iterator[str]:
+def _recommendation(planned: "Plan") -> Iterator[str]:
     forecast = planned.forecast
     best, expected = forecast.cheapest, forecast.expected
     dearer = expected.batched > 0 and not best.batched
@@ -387,7 +386,7 @@ def _recommendation(planned: "SchemaPlan") -> Iterator[str]:
         )
 
 
-def _command_for(planned: "SchemaPlan", wanted: "Variant") -> str:
+def _command_for(planned: "Plan", wanted: "Variant") -> str:
     """What to type for one of the ways."""
     forecast, policy = planned.forecast, planned.order.policy
     typed = policy.sources.get("route") == "flag"

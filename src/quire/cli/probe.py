@@ -61,7 +61,7 @@ def probe(
 
     wanted = ProbeSpec(sample=sample, sizes=_parse_sizes(sizes), tolerance=tolerance, seed=seed)
     with engine_for(context) as engine:
-        over = engine.queries.documents(document) if document else None
+        over = engine.library.resolve_documents(document) if document else None
         planned = plan_probe(engine, wanted, schema=schema, model=model, over=over, **policy)
         _print_forecast(context, engine, planned, yes=yes)
         report = _run_probe(context, engine, planned)

@@ -204,7 +204,7 @@ def run(
         part = RehearsalSpec(
             schema=schema,
             model=model,
-            documents=engine.queries.documents(document) if document else None,
+            documents=engine.library.resolve_documents(document) if document else None,
             sample=sample,
             policy=policy,
             server_config={**server, **batches, "thinking": thinking, "seed": seed},

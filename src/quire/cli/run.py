@@ -5,15 +5,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from quire.cli import options as of
 from quire.cli import order_options
 from quire.cli.live_progress import EventFeed, LineThrottle, drive, goal, tell_detached
-from quire.cli.order_options import TypedOrder, order_arguments
+from quire.cli.order_options import TypedOrder, resolve_order
 from quire.cli.printing import model_label, note, quantity
 from quire.cli.progress_words import pacing_note
 from quire.cli.run_summary import exit_code, model_labels, print_end, print_end_json
@@ -23,7 +24,7 @@ from quire.domain.runs import Progress
 from quire.domain.states import RunState
 
 if TYPE_CHECKING:
-    from quire.engine import Engine, RunHandle, SchemaPlan
+    from quire.engine import Engine, Order, RunHandle
     from quire.engine.queries import RunHead
 
 
@@ -50,12 +51,12 @@ def run(
     """Ask a schema of every block, or follow a recipe; Ctrl-C stops, the same command goes on."""
     with engine_for(context, make=True) as engine:
         typed = TypedOrder(schema, recipe, document, param, given, stop_after)
-        what: dict[str, Any] = {**order_arguments(engine, typed), "model": model, **policy}
-        handle = engine.run(limit=limit, new=new, stop_after=stop_after, **what)
+        order = resolve_order(engine, typed, model, policy)
+        handle = engine.start(replace(order, task_limit=limit, new=new))
         if detach:
             tell_detached(context, handle, as_json=as_json)
             return
-        forecast = None if recipe else _forecast_cost(engine, handle, **what)
+        forecast = _forecast_cost(engine, handle, order)
         interrupted = _drive(context, engine, handle)
         now = handle.progress()
         how = _DriveOutcome(interrupted, forecast, new)
@@ -111,13 +112,13 @@ def _drive(
     return drive(context, engine, opening, start, await_batches=await_batches)
 
 
-def _forecast_cost(engine: "Engine", handle: "RunHandle", **arguments: Any) -> int | None:
-    """What the forecast says when the work begins, if working that out takes no time."""
+def _forecast_cost(engine: "Engine", handle: "RunHandle", order: "Order") -> int | None:
+    """What the forecast of a schema says when the work begins, if that takes no time."""
     now = handle.progress()
-    if now.state != RunState.RUNNING or now.total > MAX_FORECAST_BLOCKS:
+    costly = now.state != RunState.RUNNING or now.total > MAX_FORECAST_BLOCKS
+    if costly or not order.recipe.is_single_schema:
         return None
-    planned: SchemaPlan = engine.plan(**arguments)
-    return planned.forecast.expected.cost
+    return engine.forecasts.plan(order).forecast.expected.cost
 
 
 def _opening_line(head: "RunHead", now: Progress, *, goes_on: bool) -> str:

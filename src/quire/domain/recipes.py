@@ -96,6 +96,17 @@ class Recipe:
     inputs: tuple[str, ...] = ()  # names of sets of documents; none: there is one, without a name
     facts: Mapping[str, Json] = field(default_factory=dict)
 
+    @property
+    def is_single_schema(self) -> bool:
+        """Whether it is no more than a schema: people see blocks then, and not tasks of stages."""
+        only = self.stages[0]
+        return (
+            len(self.stages) == 1
+            and only.about == "each_block"
+            and only.schema is not None
+            and not only.templated
+        )
+
     def critics_of(self, name: str) -> tuple[Stage, ...]:
         """The stages that judge the results of this one."""
         return tuple(stage for stage in self.stages if stage.critic and stage.of == name)

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from quire.dispatch.runtime import Runtime
     from quire.engine.engine import Engine, open_engine
+    from quire.engine.forecasts import Plan
     from quire.engine.library import Ingestion
     from quire.engine.queries import RunOutcomes
-    from quire.engine.recipe_forecasts import RecipePlan
-    from quire.engine.run_forecasts import SchemaPlan
     from quire.engine.run_handle import RunHandle
     from quire.export.formats import check_format
     from quire.export.result_rows import ExportedBlock, ExportedTask
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from quire.pipeline.answers.progress import is_at_rest
     from quire.pipeline.commands.decide import DecisionOutcome
     from quire.pipeline.commands.regate import RegateReport
+    from quire.pipeline.commands.start import Order
     from quire.plan.batch_caching import BatchCaching, CachingOption
     from quire.plan.job_forecasts import EARLY_TASKS, StageForecast, describe_forecast_error
     from quire.plan.pack_probe import Excess, ProbeSpend, ShareEstimate
@@ -39,14 +39,14 @@ __all__ = [
     "ExportedTask",
     "Forecast",
     "Ingestion",
+    "Order",
     "Parameter",
+    "Plan",
     "ProbeSpend",
-    "RecipePlan",
     "RegateReport",
     "RunHandle",
     "RunOutcomes",
     "Runtime",
-    "SchemaPlan",
     "ShareEstimate",
     "StageForecast",
     "TaskOutcome",
@@ -63,10 +63,9 @@ _NAMES = {
         "Engine",
         "open_engine",
     ),
+    "quire.engine.forecasts": ("Plan",),
     "quire.engine.library": ("Ingestion",),
     "quire.engine.queries": ("RunOutcomes",),
-    "quire.engine.recipe_forecasts": ("RecipePlan",),
-    "quire.engine.run_forecasts": ("SchemaPlan",),
     "quire.engine.run_handle": ("RunHandle",),
     "quire.export.formats": ("check_format",),
     "quire.export.result_rows": (
@@ -78,6 +77,7 @@ _NAMES = {
     "quire.pipeline.answers.progress": ("is_at_rest",),
     "quire.pipeline.commands.decide": ("DecisionOutcome",),
     "quire.pipeline.commands.regate": ("RegateReport",),
+    "quire.pipeline.commands.start": ("Order",),
     "quire.plan.batch_caching": (
         "BatchCaching",
         "CachingOption",

@@ -1,43 +1,44 @@
 """Batches at providers, as people list, cancel and adopt them."""
 
-from quire.dispatch.runtime import Runtime
 from quire.domain.batches import Batch, BatchView
 from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.ids import BatchId, RunId
 from quire.domain.runs import HoldKind
 from quire.domain.states import BatchState
-from quire.ledger.ledger import Ledger, Transaction
+from quire.engine.context import EngineContext
+from quire.ledger.ledger import Transaction
 from quire.pipeline.batches.submit import abandon_batch, confirm_created, mark_absent
 
 
 class BatchAdmin:
     """What an engine knows of its batches."""
 
-    ledger: Ledger
-    runtime: Runtime
+    def __init__(self, context: EngineContext) -> None:
+        """Know the batches of the context's ledger."""
+        self._context = context
 
-    def batches(self, run: int | None = None) -> list[BatchView]:
+    def __call__(self, run: int | None = None) -> list[BatchView]:
         """The batches of a run, or of all, the newest first."""
-        with self.ledger.snapshot() as tx:
+        with self._context.ledger.snapshot() as tx:
             return tx.batch_views.list_batches(run=RunId(run) if run is not None else None)
 
-    def batch(self, batch: int) -> BatchView:
+    def get(self, batch: int) -> BatchView:
         """One batch."""
-        with self.ledger.snapshot() as tx:
+        with self._context.ledger.snapshot() as tx:
             found = tx.batch_views.list_batches(batch=BatchId(batch))
         if not found:
             raise NotFound(f"there is no batch {batch}; `quire batches` lists them")
         return found[0]
 
-    def batch_lines(self, batch: int) -> list[bytes]:
+    def lines(self, batch: int) -> list[bytes]:
         """The lines of a batch's results that nobody could read and that name no call of ours."""
-        with self.ledger.snapshot() as tx:
+        with self._context.ledger.snapshot() as tx:
             return tx.batch_views.unreadable_lines(BatchId(batch))
 
-    def cancel_batch(self, batch: int) -> bool:
+    def cancel(self, batch: int) -> bool:
         """Ask the provider to end a batch; what it has answered is kept, the rest goes again."""
-        now = self.runtime.now()
-        with self.ledger.transaction() as tx:
+        now = self._context.runtime.now()
+        with self._context.ledger.transaction() as tx:
             found = _get_batch(tx, batch)
             if not tx.batches.ask_cancel_batch(found.id, now):
                 raise IllegalMove(f"batch {batch} is {found.state}; there is nothing to cancel")
@@ -48,10 +49,10 @@ class BatchAdmin:
             tx.notify()
         return found.cancel_asked_at is None
 
-    def adopt_batch(self, batch: int, ref: str) -> None:
+    def adopt(self, batch: int, ref: str) -> None:
         """Say under which name the provider has a batch that nobody knew the fate of."""
-        now = self.runtime.now()
-        with self.ledger.transaction() as tx:
+        now = self._context.runtime.now()
+        with self._context.ledger.transaction() as tx:
             found = _get_submitted(tx, batch)
             _check_reference(tx, found, ref)
             if found.state == BatchState.UNKNOWN:
@@ -60,10 +61,10 @@ class BatchAdmin:
                 tx.batches.name_batch(found.id, ref, now, now)
             _lift_holds(tx, found)
 
-    def batch_absent(self, batch: int) -> None:
+    def mark_absent(self, batch: int) -> None:
         """Say that the provider does not have a batch: never had it, or has it no more."""
-        now = self.runtime.now()
-        with self.ledger.transaction() as tx:
+        now = self._context.runtime.now()
+        with self._context.ledger.transaction() as tx:
             found = _get_submitted(tx, batch)
             if found.state == BatchState.UNKNOWN:
                 mark_absent(tx, found, now)

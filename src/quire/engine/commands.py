@@ -3,16 +3,16 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from quire.dispatch.runtime import Runtime
-from quire.domain.data import Json, JsonObject
+from quire.domain.data import Json
 from quire.domain.ids import RunId, TaskId
-from quire.ledger.ledger import Ledger, Transaction
+from quire.engine.context import EngineContext
+from quire.export.formats import write_export
+from quire.ledger.ledger import Transaction
 from quire.pipeline.commands import control
 from quire.pipeline.commands.decide import (
     DecisionOutcome,
     DecisionRequest,
     approve,
-    current_data,
     edit,
     reject,
     run_of,
@@ -22,7 +22,6 @@ from quire.pipeline.commands.regate import RegateReport, RegateRequest, regate
 from quire.pipeline.commands.retry import rerun, retry, retry_stale
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.run_spec import RunSpec, read_run_spec
-from quire.recipes.plugin_registry import Registry
 
 Outcome = TypeVar("Outcome")
 
@@ -30,28 +29,28 @@ Outcome = TypeVar("Outcome")
 class RunCommands:
     """The controls of an engine."""
 
-    ledger: Ledger
-    registry: Registry
-    runtime: Runtime
+    def __init__(self, context: EngineContext) -> None:
+        """Steer the runs of the context's ledger."""
+        self._context = context
 
     def pause(self, run: RunId, command: str | None = None) -> bool:
         """Send nothing more for a run."""
-        now = self.runtime.now()
+        now = self._context.runtime.now()
         return self._in_transaction(lambda tx: control.pause(tx, run, now, command))
 
     def resume(self, run: RunId, command: str | None = None) -> bool:
         """Let a run go on."""
-        now = self.runtime.now()
+        now = self._context.runtime.now()
         return self._in_transaction(lambda tx: control.resume(tx, run, now, command))
 
     def cancel(self, run: RunId, command: str | None = None) -> bool:
         """Ask for a run's end."""
-        now = self.runtime.now()
+        now = self._context.runtime.now()
         return self._in_transaction(lambda tx: control.cancel(tx, run, now, command))
 
     def stop_after(self, run: RunId, stage: str | None, command: str | None = None) -> bool:
         """Begin no stage after this one; None takes that back."""
-        now = self.runtime.now()
+        now = self._context.runtime.now()
         return self._in_transaction(
             lambda tx: control.stop_after(tx, self._spec_of_run(tx, run), stage, now, command)
         )
@@ -65,26 +64,26 @@ class RunCommands:
         stale: bool = False,
     ) -> int:
         """Owe a run's failed tasks again, or its stale ones; returns how many."""
-        again, now = retry_stale if stale else retry, self.runtime.now()
+        again, now = retry_stale if stale else retry, self._context.runtime.now()
         return self._in_transaction(
             lambda tx: again(tx, self._spec_of_run(tx, run), now, command, stage=stage)
         )
 
     def waive(self, tasks: Sequence[TaskId], command: str | None = None) -> int:
         """Go on without failed tasks of an exact run; returns how many are new to that."""
-        now = self.runtime.now()
+        now = self._context.runtime.now()
         return self._in_transaction(lambda tx: waive(tx, tasks, now, command))
 
     def approve(self, task: TaskId, who: str = "", command: str | None = None) -> DecisionOutcome:
         """Confirm a task's result: no machine replaces it any more."""
-        act = DecisionRequest(who, self.runtime.now(), command)
+        act = DecisionRequest(who, self._context.runtime.now(), command)
         return self._in_transaction(lambda tx: approve(tx, self._spec_of_task(tx, task), task, act))
 
     def edit(
         self, task: TaskId, data: Json, who: str = "", command: str | None = None
     ) -> DecisionOutcome:
         """Put a person's own data in the place of a task's result."""
-        act = DecisionRequest(who, self.runtime.now(), command)
+        act = DecisionRequest(who, self._context.runtime.now(), command)
         return self._in_transaction(
             lambda tx: edit(tx, self._spec_of_task(tx, task), task, data, act)
         )
@@ -93,19 +92,14 @@ class RunCommands:
         self, task: TaskId, note: str, who: str = "", command: str | None = None
     ) -> DecisionOutcome:
         """Refuse a task's result; it is asked again with the note."""
-        act = DecisionRequest(who, self.runtime.now(), command)
+        act = DecisionRequest(who, self._context.runtime.now(), command)
         return self._in_transaction(
             lambda tx: reject(tx, self._spec_of_task(tx, task), task, note, act)
         )
 
-    def editable_data(self, task: TaskId) -> Json:
-        """The data of a result that may be edited, as it is now."""
-        with self.ledger.snapshot() as tx:
-            return current_data(tx, self._spec_of_task(tx, task), task)
-
     def rerun(self, run: RunId, from_stage: str, command: str | None = None) -> int:
         """Ask a stage and all after it again; returns how many tasks that is."""
-        now = self.runtime.now()
+        now = self._context.runtime.now()
         return self._in_transaction(
             lambda tx: rerun(tx, self._spec_of_run(tx, run), from_stage, now, command)
         )
@@ -120,20 +114,25 @@ class RunCommands:
     ) -> list[RegateReport]:
         """Judge stored answers with the gates as they are now; `apply` carries out what changes."""
         request = RegateRequest(run, stage, apply=apply, command=command)
-        return regate(self.ledger, Contexts(self.registry), request, self.runtime.now)
+        context = self._context
+        return regate(context.ledger, Contexts(context.registry), request, context.runtime.now)
 
-    def stage_policies(self, run: RunId) -> dict[str, JsonObject]:
-        """What stages of a run are told in the place of its policy, by name."""
-        with self.ledger.snapshot() as tx:
-            spec = self._spec_of_run(tx, run)
-        own = {stage.name: spec.policy_overrides(stage) for stage in spec.recipe.stages}
-        return {name: words for name, words in own.items() if words}
+    def export(
+        self,
+        run: RunId,
+        path: str,
+        only: str = "all",
+        stage: str | None = None,
+        form: str = "jsonl",
+    ) -> int:
+        """Write the results of a run's last stage, or of another, to a file; returns how many."""
+        return write_export(self._context.ledger, run, path, form, only=only, stage=stage)
 
     def _in_transaction(self, act: Callable[[Transaction], Outcome]) -> Outcome:
-        return control.transact_with_retry(self.ledger, act)
+        return control.transact_with_retry(self._context.ledger, act)
 
     def _spec_of_task(self, tx: Transaction, task: TaskId) -> RunSpec:
         return self._spec_of_run(tx, run_of(tx, task))
 
     def _spec_of_run(self, tx: Transaction, run: RunId) -> RunSpec:
-        return read_run_spec(tx, run, self.registry)
+        return read_run_spec(tx, run, self._context.registry)

@@ -1,40 +1,36 @@
 """Engine: opened on a ledger, it ingests, plans, runs, steers, answers questions and exports."""
 
 import asyncio
-import os
 import threading
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import fields as fields_of
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from quire.dispatch.loop_context import Vendors
 from quire.dispatch.runtime import Runtime
 from quire.dispatch.worker import Worker, WorkerSettings
 from quire.domain.data import Json
-from quire.domain.ids import RunId, WorkspaceId
+from quire.domain.ids import RunId
 from quire.domain.models import ModelFacts
-from quire.domain.policy import Policy
-from quire.domain.runs import Progress, Run
+from quire.domain.runs import Progress
 from quire.engine.batches import BatchAdmin
 from quire.engine.commands import RunCommands
-from quire.engine.keys import worker_accounts
-from quire.engine.orders import check_stop_after, read_recipe, resolve_order
-from quire.engine.queries import Queries, RunStatus
-from quire.engine.run_forecasts import Forecasts, check_one_given
+from quire.engine.context import EngineContext, open_context
+from quire.engine.doctor.checkup import Doctor
+from quire.engine.forecasts import Forecasts, Plan
+from quire.engine.keys import Keys
+from quire.engine.library import Library, Over, SchemaSource
+from quire.engine.orders import Orders, RecipeSource
+from quire.engine.queries import Queries
 from quire.engine.run_handle import RunHandle
-from quire.engine.settings_checks import find_mistakes, own_models
-from quire.export.formats import write_export
-from quire.export.result_rows import flat_rows
-from quire.ledger.ledger import Ledger, open_ledger
-from quire.pipeline.answers.progress import is_at_rest, progress
-from quire.pipeline.commands.start import RunOrder, start
+from quire.engine.settings_checks import own_models
+from quire.ledger.ledger import Ledger
+from quire.pipeline.answers.progress import is_at_rest
+from quire.pipeline.commands.start import Order
 from quire.providers.catalog import find_model
 from quire.providers.provider_registry import Providers
-from quire.recipes.plugin_registry import with_entry_points
-from quire.recipes.setting_rules import POLICY_ALIASES
-from quire.settings import Settings, read_settings
+from quire.recipes.plugin_registry import Registry
+from quire.settings import Settings
 
 
 def run_loop(work: Callable[[], Coroutine[Any, Any, bool]]) -> bool:
@@ -85,28 +81,43 @@ def is_main_thread() -> bool:
     return False
 
 
-class Engine(Forecasts, RunCommands, RunStatus, BatchAdmin):
-    """One ledger and all that can be done with it; the composition root."""
+class Engine:
+    """One ledger and all that can be done with it: the parts, wired together, and the work."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        ledger: Ledger,
-        runtime: Runtime | None = None,
-        environment: Mapping[str, str] | None = None,  # a default would show keys in help()
-    ) -> None:
-        """Wire the parts together; keys and places of providers are looked for in `environment`."""
-        self.settings = settings
-        self.environment = os.environ if environment is None else environment
-        self.ledger = ledger
-        self.registry = with_entry_points()
-        self.queries = Queries(ledger, self.registry)
-        self.runtime = runtime or Runtime()
-        self.providers = Providers(settings.faults)
-        self.exact_tokens = False  # count with the model's tokenizer, if installed, when planning
+    def __init__(self, context: EngineContext) -> None:
+        """Wire the parts together; `open_engine` is the usual way here."""
+        self.context = context
+        self.library = Library(context)
+        self.orders = Orders(context, self.library)
+        self.forecasts = Forecasts(context)
+        self.queries = Queries(context)
+        self.commands = RunCommands(context)
+        self.batches = BatchAdmin(context)
+        self.keys = Keys(context)
+        self.doctor = Doctor(context)
         self._workers: set[Worker] = set()
+        self._keep_old_calls()
 
-    def __enter__(self) -> "Engine":
+    def _keep_old_calls(self) -> None:
+        """Scripts may ask the engine itself for what its parts do."""
+        library, queries, commands = self.library, self.queries, self.commands
+        self.ingest, self.add_parsed = library.ingest, library.add_parsed
+        self.documents, self.purge = library.documents, library.purge
+        self.add_schema, self.schemas = library.add_schema, library.schemas
+        self.plan_documents = self.forecasts.plan_documents
+        self.runs, self.progress, self.workers = queries.runs, queries.progress, queries.workers
+        self.stall_reasons, self.rows = queries.stall_reasons, queries.rows
+        self.stage_policies, self.editable_data = queries.stage_policies, queries.editable_data
+        self.pause, self.resume, self.cancel = commands.pause, commands.resume, commands.cancel
+        self.stop_after, self.export = commands.stop_after, commands.export
+        self.retry, self.rerun, self.regate = commands.retry, commands.rerun, commands.regate
+        self.approve, self.edit, self.reject = commands.approve, commands.edit, commands.reject
+        self.waive = commands.waive
+        self.batch, self.batch_lines = self.batches.get, self.batches.lines
+        self.cancel_batch, self.adopt_batch = self.batches.cancel, self.batches.adopt
+        self.batch_absent = self.batches.mark_absent
+
+    def __enter__(self) -> Self:
         """Use as a context, closed at its end."""
         return self
 
@@ -116,101 +127,117 @@ class Engine(Forecasts, RunCommands, RunStatus, BatchAdmin):
 
     def close(self) -> None:
         """Let go of the ledger."""
-        self.ledger.close()
+        self.context.ledger.close()
+
+    @property
+    def settings(self) -> Settings:
+        """What environment and quire.toml say."""
+        return self.context.settings
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Where keys and places of providers are looked for."""
+        return self.context.environment
+
+    @property
+    def ledger(self) -> Ledger:
+        """All that is remembered."""
+        return self.context.ledger
+
+    @property
+    def registry(self) -> Registry:
+        """The gates, groupings and tables that recipes may name."""
+        return self.context.registry
+
+    @property
+    def providers(self) -> Providers:
+        """Whom calls go to."""
+        return self.context.providers
+
+    @property
+    def runtime(self) -> Runtime:
+        """Clock, chance and threads."""
+        return self.context.runtime
+
+    @property
+    def exact_tokens(self) -> bool:
+        """Whether plans count with the model's tokenizer, if it is installed."""
+        return self.context.exact_tokens
+
+    @exact_tokens.setter
+    def exact_tokens(self, exact: bool) -> None:
+        self.context.exact_tokens = exact
 
     def run(  # noqa: PLR0913 - all that a person may say of a run
         self,
         *,
-        schema: Any = None,
-        recipe: Any = None,
+        schema: SchemaSource | None = None,
+        recipe: RecipeSource | None = None,
         model: str | None = None,
-        over: Any = None,
-        parameters: Any = None,
-        limit: int | None = None,
-        stop_after: Any = None,
-        new: bool = False,
-        **policy: Json,
-    ) -> RunHandle:
-        """Start a run of a schema or of a recipe, or go on with that of the same order.
-
-        `wait` does the work. `parameters` and `stop_after` are for recipes.
-        """
-        if recipe is not None:
-            check_one_given(schema, recipe)
-            chosen: Any = {"parameters": parameters, "stop_after": stop_after}
-            options: Any = {"model": model, "over": over, "limit": limit, "new": new, **policy}
-            return self.run_recipe(recipe, **chosen, **options)
-        check_one_given(schema, recipe, parameters=parameters, stop_after=stop_after)
-        order = self._schema_order(schema, model, policy)
-        return self._start(
-            RunOrder(
-                recipe=order.recipe,
-                facts=order.facts,
-                policy=order.policy.with_route(self._schema_route(order, over)),
-                inputs=self._inputs(over),
-                task_limit=limit,
-                new=new,
-            )
-        )
-
-    def run_recipe(  # noqa: PLR0913 - all that a person may say of a recipe's run
-        self,
-        recipe: Any,
-        *,
-        model: str | None = None,
-        over: Any = None,
+        over: Over = None,
         parameters: Mapping[str, Json] | None = None,
         limit: int | None = None,
         stop_after: str | None = None,
         new: bool = False,
         **policy: Json,
     ) -> RunHandle:
-        """Start a run of a recipe (a name, a file or a Recipe), or go on with that of the same.
+        """Start a run of a schema or of a recipe, or go on with that of the same order.
 
-        `over` may name the recipe's inputs: `{"evidence": engine.ingest("articles/")}`.
+        `wait` does the work. A recipe is a name, a file or a Recipe; `parameters` and `stop_after`
+        are for recipes. `over` may name its inputs: `{"evidence": engine.ingest("articles/")}`.
         """
-        read = read_recipe(recipe, self.registry, parameters or {})
-        order = resolve_order(self.settings, read, model, policy)
-        check_stop_after(order.recipe, stop_after)
-        inputs, names = self._named_inputs(order.recipe, self._name_only_input(order.recipe, over))
-        return self._start(
-            RunOrder(
-                recipe=order.recipe,
-                facts=order.facts,
-                models=order.models,
-                policy=order.policy.with_route(self._order_route(order)),
-                inputs=inputs,
-                input_names=names,
-                task_limit=limit,
+        return self.start(
+            self.orders.resolve(
+                schema=schema,
+                recipe=recipe,
+                model=model,
+                over=over,
+                parameters=parameters,
+                limit=limit,
                 stop_after=stop_after,
                 new=new,
+                policy=policy,
             )
         )
 
-    def _start(self, order: RunOrder) -> RunHandle:
-        with self.ledger.transaction() as tx:
-            started = start(tx, order, self.runtime.now())
-        return RunHandle(self, started.run_id, goes_on=started.goes_on)
+    def start(self, order: Order) -> RunHandle:
+        """The same of an order that is resolved."""
+        route = self.forecasts.route(order)
+        started = self.orders.start(replace(order, policy=order.policy.with_route(route)))
+        return self._handle(started.run_id, goes_on=started.goes_on)
+
+    def plan(
+        self,
+        *,
+        schema: SchemaSource | None = None,
+        recipe: RecipeSource | None = None,
+        model: str | None = None,
+        over: Over = None,
+        parameters: Mapping[str, Json] | None = None,
+        **policy: Json,
+    ) -> Plan:
+        """Forecast requests, tokens and dollars, from answers where some came; spends nothing."""
+        return self.forecasts.plan(
+            self.orders.resolve(
+                schema=schema,
+                recipe=recipe,
+                model=model,
+                over=over,
+                parameters=parameters,
+                policy=policy,
+            )
+        )
 
     def get(self, run: int) -> RunHandle:
         """A run by its number."""
-        with self.ledger.snapshot() as tx:
-            found = tx.runs.must_get_run(RunId(run))
-        return RunHandle(self, found.id, goes_on=True)
+        return self._handle(self.queries.must_get(run).id, goes_on=True)
+
+    def _handle(self, run: RunId, *, goes_on: bool) -> RunHandle:
+        return RunHandle(self.drive, self.queries, self.commands, run, goes_on=goes_on)
 
     def find_model(self, name: str) -> ModelFacts:
         """The model of a name or an alias, as quire.toml and the catalog know it."""
         return find_model(name, own_models(self.settings.models), self.settings.aliases)
-
-    def runs(self, limit: int = 20) -> list[Run]:
-        """The newest runs first."""
-        with self.ledger.snapshot() as tx:
-            return tx.runs.list_runs(limit)
-
-    def progress(self, run: RunId) -> Progress:
-        """How far a run is."""
-        with self.ledger.snapshot() as tx:
-            return progress(tx, run, self.queries.contexts)
 
     def drive(
         self,
@@ -224,14 +251,14 @@ class Engine(Forecasts, RunCommands, RunStatus, BatchAdmin):
         """Work in this process until a run is at rest, and with `batches` until none is out."""
 
         def is_done() -> bool:
-            now = self.progress(run)
+            now = self.queries.progress(run)
             if watch:
                 watch(now)
             return is_at_rest(now) and not (batches and now.batches and not now.holds)
 
         if self.work(is_done, signals=signals or is_main_thread(), tell=tell, only=run):
             raise KeyboardInterrupt  # as Python's own would, but with every answer stored
-        return self.progress(run)
+        return self.queries.progress(run)
 
     def work(
         self,
@@ -243,24 +270,22 @@ class Engine(Forecasts, RunCommands, RunStatus, BatchAdmin):
     ) -> bool:
         """Be a worker for every run of the workspace, or for one; true if it was interrupted."""
         if only is not None:
-            self.get(only)  # says so at once if there is none
-        config = self.settings
+            self.queries.must_get(only)  # says so at once if there is none
+        context, providers, config = self.context, self.context.providers, self.context.settings
         settings = WorkerSettings(lease=config.lease, grace=config.grace, poll=config.poll)
 
         async def work() -> bool:
-            accounts = worker_accounts(self.settings, self.environment)
-            vendors = Vendors(
-                self.providers.get, self.providers.batch_api, self.providers.http_client
-            )
-            worker = Worker(self.ledger, vendors, accounts, self.runtime, settings, tell)
-            worker.contexts.registry = self.registry
+            accounts = self.keys.worker_accounts()
+            vendors = Vendors(providers.get, providers.batch_api, providers.http_client)
+            worker = Worker(context.ledger, vendors, accounts, context.runtime, settings, tell)
+            worker.contexts.registry = context.registry
             worker.serve_only(only)
             self._workers.add(worker)
             try:
                 await worker.run(done, signals=signals)
             finally:
                 self._workers.discard(worker)
-                await self.providers.close()
+                await providers.close()
             return worker.interrupted
 
         return run_loop(work)
@@ -269,26 +294,6 @@ class Engine(Forecasts, RunCommands, RunStatus, BatchAdmin):
         """Let the workers of this engine finish what is out and return; from any thread."""
         for worker in tuple(self._workers):
             worker.stop()
-
-    def rows(
-        self, run: RunId, only: str = "all", stage: str | None = None
-    ) -> list[dict[str, Json]]:
-        """The results of a run's last stage, or of another, as flat rows."""
-        return flat_rows(self.ledger, run, only, stage)
-
-    def export(
-        self,
-        run: RunId,
-        path: str,
-        only: str = "all",
-        stage: str | None = None,
-        form: str = "jsonl",
-    ) -> int:
-        """Write the results of a run's last stage, or of another, to a file; returns how many."""
-        return write_export(self.ledger, run, path, form, only=only, stage=stage)
-
-
-POLICY_NAMES = (*(field.name for field in fields_of(Policy)), *POLICY_ALIASES)
 
 
 def open_engine(
@@ -301,18 +306,13 @@ def open_engine(
     environment: Mapping[str, str] | None = None,
 ) -> Engine:
     """Open a ledger: a file or `postgresql://…`, by default the one that quire.toml names."""
-    environment = os.environ if environment is None else environment
-    settings = read_settings(Path.cwd(), environment, POLICY_NAMES, find_mistakes)
-    settings = replace(
-        settings,
-        ledger=url or settings.ledger,
-        workspace=workspace or settings.workspace,
-        faults=settings.faults if faults is None else faults,
+    return Engine(
+        open_context(
+            url,
+            workspace=workspace,
+            faults=faults,
+            must_exist=must_exist,
+            runtime=runtime,
+            environment=environment,
+        )
     )
-    ledger = open_ledger(
-        settings.ledger,
-        workspace=WorkspaceId(settings.workspace),
-        durable=settings.durable,
-        must_exist=must_exist,
-    )
-    return Engine(settings, ledger, runtime, environment)

@@ -1,42 +1,51 @@
 """Keys: settings and environment say as whom a worker's calls go out."""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from functools import cache
 from pathlib import Path
 
 from quire.accounts.account_choice import AccountChoice, choose_accounts, recall
 from quire.accounts.encryption import Box, open_box, secret_key_place
-from quire.accounts.key_search import search_keys
+from quire.accounts.key_search import KeySearch, search_keys
 from quire.dispatch.loop_context import WorkerAccounts
-from quire.domain.accounts import CredentialId
 from quire.domain.errors import UsageError
 from quire.domain.models import ModelFacts
-from quire.ledger.ledger import Transaction
+from quire.engine.context import EngineContext
 from quire.settings import Settings
+
+
+class Keys:
+    """The keys of an installation."""
+
+    def __init__(self, context: EngineContext) -> None:
+        """Find keys where the context's settings and environment say."""
+        self._context = context
+
+    def worker_accounts(self) -> WorkerAccounts:
+        """What a worker asks for its accounts."""
+        return worker_accounts(self._context.settings, self._context.environment)
+
+    def box(self) -> Box:
+        """What stored keys are sealed with."""
+        return box_opener(self._context.settings, self._context.environment)()
 
 
 def worker_accounts(settings: Settings, environment: Mapping[str, str]) -> WorkerAccounts:
     """What a worker asks for its accounts."""
     box = box_opener(settings, environment)
 
-    def choose_account(tx: Transaction, facts: ModelFacts, now: datetime) -> AccountChoice:
+    def find(facts: ModelFacts, choose: Callable[[KeySearch], AccountChoice]) -> AccountChoice:
         try:
-            key_search = search_keys(facts.provider, settings, environment, facts.wire.url)
+            keys = search_keys(facts.provider, settings, environment, facts.wire.url)
         except UsageError as error:
             return AccountChoice((), error)
-        return choose_accounts(tx, box, key_search, now)
+        return choose(keys)
 
-    def recall_account(
-        tx: Transaction, facts: ModelFacts, credential: CredentialId
-    ) -> AccountChoice:
-        try:
-            key_search = search_keys(facts.provider, settings, environment, facts.wire.url)
-        except UsageError as error:
-            return AccountChoice((), error)
-        return recall(tx, box, key_search, credential)
-
-    return WorkerAccounts(choose_account, _google_token, recall_account)
+    return WorkerAccounts(
+        lambda tx, facts, now: find(facts, lambda keys: choose_accounts(tx, box, keys, now)),
+        _google_token,
+        lambda tx, facts, credential: find(facts, lambda keys: recall(tx, box, keys, credential)),
+    )
 
 
 def box_opener(settings: Settings, environment: Mapping[str, str]) -> Callable[[], Box]:

@@ -1,20 +1,20 @@
 """The library of an engine: documents and schemas come in, and documents may leave again."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from quire.dispatch.runtime import Runtime
+from quire.domain.data import Json
 from quire.domain.documents import Document, ParsedDocument
-from quire.domain.errors import SourceUnreadable, UsageError
+from quire.domain.errors import Conflict, NotFound, SourceUnreadable, UsageError
 from quire.domain.ids import DocumentId
 from quire.domain.recipes import Recipe, Schema
-from quire.engine.orders import find_same_schema, find_schema, name_inputs, read_schema_source
-from quire.engine.queries import resolve_document
-from quire.ledger.ledger import Ledger
+from quire.engine.context import EngineContext
+from quire.ledger.ledger import Transaction
 from quire.pipeline.commands.corpus import IngestedSource, PurgeCounts, ingest, purge
+from quire.recipes.user_schemas import load_schema, read_schema, schema_of
 from quire.sources.source_files import find_sources
 from quire.sources.source_reader import read_source
 
@@ -28,11 +28,25 @@ class Ingestion:
     skipped: int = 0  # files in folders that are of no type we read
 
 
+SchemaFile = str | Path | Mapping[str, Json] | type[object]  # a class: Pydantic's
+SchemaSource = SchemaFile | Schema
+Documents = Ingestion | Iterable[DocumentId]
+Over = Documents | Mapping[str, Documents] | None  # None: all; a mapping names a recipe's inputs
+
+
+class Inputs(NamedTuple):
+    """The documents of an order."""
+
+    documents: tuple[tuple[DocumentId, str], ...]  # each with its fingerprint
+    names: Mapping[DocumentId, str]  # of the recipe's input that it belongs to
+
+
 class Library:
     """What an engine can be asked about."""
 
-    ledger: Ledger
-    runtime: Runtime
+    def __init__(self, context: EngineContext) -> None:
+        """Keep documents and schemas in the context's ledger."""
+        self._context = context
 
     def ingest(
         self,
@@ -50,90 +64,175 @@ class Library:
                 watch(path)
             try:
                 parsed = read_source(path, text_column=text_column, key_column=key_column)
-                with self.ledger.transaction() as tx:
-                    documents.append(ingest(tx, parsed, self.runtime.now()))
+                with self._context.ledger.transaction() as tx:
+                    documents.append(ingest(tx, parsed, self._context.runtime.now()))
             except SourceUnreadable as error:
                 refused.append(" ".join(str(error).splitlines()))
         return Ingestion(documents=tuple(documents), refused=tuple(refused), skipped=found.skipped)
 
     def add_parsed(self, sources: Iterable[ParsedDocument]) -> tuple[DocumentId, ...]:
         """Take in sources that somebody else has read, all or none; returns them in order."""
-        now = self.runtime.now()
-        with self.ledger.transaction() as tx:
+        now = self._context.runtime.now()
+        with self._context.ledger.transaction() as tx:
             return tuple(ingest(tx, source, now).document_id for source in sources)
 
     def documents(self) -> list[Document]:
         """Every document in the ledger."""
-        with self.ledger.snapshot() as tx:
+        with self._context.ledger.snapshot() as tx:
             return tx.documents.list_documents()
 
-    def add_schema(self, source: Any, ref: str | None = None) -> Schema:
+    def resolve_documents(self, names: Sequence[str]) -> list[DocumentId]:
+        """Documents by number, title, file name or fingerprint; each name must mean one."""
+        with self._context.ledger.snapshot() as tx:
+            return [_resolve_document(tx, name).id for name in names]
+
+    def purge(self, name: str) -> tuple[Document, PurgeCounts]:
+        """Erase a document with its prompts, responses and results."""
+        with self._context.ledger.transaction() as tx:
+            found = _resolve_document(tx, name)
+            purged = purge(tx, found.id, self._context.runtime.now())
+        self._context.ledger.scrub()
+        return found, purged
+
+    def add_schema(self, source: SchemaFile, ref: str | None = None) -> Schema:
         """Keep a schema under its name; the same one again is a no-op."""
         schema = read_schema_source(source, ref)
-        with self.ledger.transaction() as tx:
+        with self._context.ledger.transaction() as tx:
             kept = find_same_schema(tx, schema)
             if kept is None:
-                tx.schemas.add_schema(schema, self.runtime.now())
+                tx.schemas.add_schema(schema, self._context.runtime.now())
         return kept or schema
 
     def schemas(self) -> list[Schema]:
         """Every kept schema."""
-        with self.ledger.snapshot() as tx:
+        with self._context.ledger.snapshot() as tx:
             return tx.schemas.list_schemas()
 
-    def purge(self, name: str) -> tuple[Document, PurgeCounts]:
-        """Erase a document with its prompts, responses and results."""
-        with self.ledger.transaction() as tx:
-            found = resolve_document(name, tx.documents.match_documents(name))
-            purged = purge(tx, found.id, self.runtime.now())
-        self.ledger.scrub()
-        return found, purged
+    def schema(self, name: str) -> Schema:
+        """A kept schema by its name, or by the start of its fingerprint."""
+        with self._context.ledger.snapshot() as tx:
+            return _find_schema(tx, name)
 
-    def _resolve_schema(self, source: Any) -> Schema:
+    def resolve_schema(self, source: SchemaSource) -> Schema:
         """A kept schema by name; a file, mapping or class is kept on the way."""
         if isinstance(source, Schema):
             return source
-        is_file = isinstance(source, Path) or (isinstance(source, str) and Path(source).is_file())
-        if isinstance(source, str) and not is_file:
-            with self.ledger.snapshot() as tx:
-                return find_schema(tx, source)
+        if isinstance(source, str) and not Path(source).is_file():
+            return self.schema(source)
         return self.add_schema(source)
 
-    def _inputs(
-        self, over: "Ingestion | Iterable[DocumentId] | None"
-    ) -> list[tuple[DocumentId, str]]:
-        """The documents a run is over, each with its fingerprint; all of them by default."""
-        with self.ledger.snapshot() as tx:
-            names = tx.documents.document_names()
-        if over is not None:
-            wanted = _document_ids(over)
-            names = [name for name in names if name[0] in wanted]
-        if not names:
-            raise UsageError("there is nothing to ask about: `quire ingest` documents first")
-        return names
-
-    def _named_inputs(
-        self, recipe: Recipe, over: Any
-    ) -> tuple[list[tuple[DocumentId, str]], dict[DocumentId, str]]:
-        """A recipe's documents, and which of its inputs each belongs to; may be none at all.
+    def inputs(self, recipe: Recipe, over: Over) -> Inputs:
+        """A recipe's documents, and which of its inputs each belongs to; all, unless told.
 
         A tuple of documents keeps its order; else they come in the order they were ingested in.
         """
-        given = over if isinstance(over, Mapping) else {}
-        named = name_inputs(recipe, {name: _document_ids(item) for name, item in given.items()})
-        with self.ledger.snapshot() as tx:
+        with self._context.ledger.snapshot() as tx:
             known = tx.documents.document_names()
-        wanted = set(named) if given else None if over is None else _document_ids(over)
-        found = [item for item in known if wanted is None or item[0] in wanted]
-        if isinstance(over, tuple):
+        given = _name_only_input(recipe, over, known)
+        names: Mapping[DocumentId, str] = {}
+        if isinstance(given, Mapping):
+            names = _name_inputs(recipe, {name: _ids(item) for name, item in given.items()})
+            found = [item for item in known if item[0] in names]
+        else:
+            wanted = None if given is None else _ids(given)
+            found = [item for item in known if wanted is None or item[0] in wanted]
+        # A recipe may be about something else than documents, and may mind their order; a schema
+        # cannot, and the same documents in another order are the same run of it.
+        if recipe.is_single_schema and not found:
+            raise UsageError("there is nothing to ask about: `quire ingest` documents first")
+        if isinstance(over, tuple) and not recipe.is_single_schema:
             places = {document: place for place, document in enumerate(over)}
             found.sort(key=lambda item: places[item[0]])
-        return found, named
+        return Inputs(tuple(found), names)
 
 
-def _document_ids(over: "Ingestion | Iterable[DocumentId]") -> set[DocumentId]:
+def _ids(over: Documents) -> set[DocumentId]:
     if isinstance(over, Ingestion):
         if not over.documents and over.refused:
             raise UsageError(f"nothing was ingested: {over.refused[0]}")
         return {document.document_id for document in over.documents}
     return set(over)
+
+
+def _name_only_input(recipe: Recipe, over: Over, known: Sequence[tuple[DocumentId, str]]) -> Over:
+    """What is given without a name belongs to the one input there is; several need names."""
+    if not recipe.inputs or isinstance(over, Mapping):
+        return over
+    if len(recipe.inputs) > 1:
+        options = " ".join(f"--input {name}=PATH" for name in recipe.inputs)
+        raise UsageError(f"{recipe.name} has several inputs, each needs documents: {options}")
+    return {recipe.inputs[0]: [document for document, _ in known] if over is None else over}
+
+
+def _name_inputs(recipe: Recipe, given: Mapping[str, set[DocumentId]]) -> dict[DocumentId, str]:
+    """Which of the recipe's inputs each document belongs to."""
+    unknown = sorted(set(given) - set(recipe.inputs))
+    if unknown:
+        names = ", ".join(recipe.inputs) or "it has one, without a name"
+        raise UsageError(f"{recipe.name} has no input {unknown[0]!r}; inputs: {names}")
+    missing = [name for name in recipe.inputs if not given.get(name)]
+    if given and missing:
+        raise UsageError(f"{recipe.name} needs documents for its input {missing[0]!r}")
+    named: dict[DocumentId, str] = {}
+    for name, documents in given.items():
+        for document in documents:
+            if named.setdefault(document, name) != name:
+                raise UsageError(
+                    f"document {document} is given as {named[document]} and as {name};"
+                    " a document belongs to one input"
+                )
+    return named
+
+
+def _resolve_document(tx: Transaction, name: str) -> Document:
+    """The document that a name means, or what is wrong with the name."""
+    found = tx.documents.match_documents(name)
+    if not found:
+        raise NotFound(f"there is no document {name!r}; `quire documents` lists them")
+    if len(found) > 1:
+        titles = ", ".join(f"{document.id} ({document.title})" for document in found)
+        raise UsageError(f"{name!r} means several documents: {titles}; give the number")
+    return found[0]
+
+
+def read_schema_source(source: SchemaFile, ref: str | None) -> Schema:
+    """Read a schema from a file, a mapping, or a Pydantic class."""
+    if isinstance(source, Mapping):
+        return load_schema(dict(source), name=ref or "schema", ref=ref)
+    if isinstance(source, type):
+        return schema_of(source, ref=ref)  # type: ignore[arg-type]  # refuses other classes itself
+    try:
+        text = Path(source).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{source}: {error.strerror}") from None
+    return read_schema(text, os.fspath(source), ref)
+
+
+def _find_schema(tx: Transaction, name: str) -> Schema:
+    found = tx.schemas.schema_by_ref(name)
+    if found is not None:
+        return found
+    known = tx.schemas.list_schemas()
+    alike = [schema for schema in known if len(name) >= 6 and schema.uid.startswith(name)]
+    if len(alike) == 1:
+        return alike[0]
+    names = (
+        ", ".join(schema.ref for schema in known) or "none yet; `quire schema add FILE` keeps one"
+    )
+    raise NotFound(f"there is no schema {name!r}; known: {names}")
+
+
+def find_same_schema(tx: Transaction, schema: Schema) -> Schema | None:
+    """Check a schema against those kept; returns the kept one if it is the same."""
+    same_name = tx.schemas.schema_by_ref(schema.ref)
+    if same_name is not None:
+        if same_name.uid == schema.uid:
+            return same_name
+        raise Conflict(
+            f"schema {schema.ref!r} is kept with other content; schemas never change, so add this"
+            f" one under another name: --ref {schema.ref}_v2"
+        )
+    same_body = tx.schemas.schema_by_uid(schema.uid)
+    if same_body is not None:
+        raise Conflict(f"this schema is kept already, as {same_body.ref!r}")
+    return None

@@ -1,19 +1,20 @@
 """Orders: a schema or recipe with its models and policy, checked before anything is spent."""
 
-import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-from quire.domain.data import Json
-from quire.domain.errors import Conflict, NotFound, UnknownModel, UsageError
-from quire.domain.ids import DocumentId
+from quire.domain.data import Json, canonical_json
+from quire.domain.errors import UnknownModel, UsageError
 from quire.domain.models import ModelFacts, Params
-from quire.domain.policy import SourcedPolicy
 from quire.domain.recipes import SAME, Recipe, Schema
+from quire.engine.context import EngineContext
+from quire.engine.library import Library, Over, SchemaSource
 from quire.engine.settings_checks import own_models
-from quire.ledger.ledger import Transaction
+from quire.ledger.ledger import Ledger
+from quire.ledger.tables.runs import ProbeQuestion
+from quire.pipeline.commands.start import Order, StartedRun, start
 from quire.pipeline.run_spec import possible_models
 from quire.plan.routing import with_usual_route
 from quire.providers.catalog import find_model
@@ -22,113 +23,103 @@ from quire.recipes.plugin_registry import Registry
 from quire.recipes.policy_layers import resolve_policy, schema_layer
 from quire.recipes.recipe_checks import validate_recipe
 from quire.recipes.recipe_files import load_recipe
-from quire.recipes.user_schemas import extraction_recipe, load_schema, read_schema, schema_of
+from quire.recipes.user_schemas import extraction_recipe
 from quire.settings import Settings
 
-PAST_RUNS = 50  # searched for answers to the same question
+PROBE_SOURCE = "probe"  # where a run's pack size came from
+
+RecipeSource = str | Path | Recipe
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchemaOrder:
-    """What is to be asked, of whom, and how it may spend."""
+class Orders:
+    """What callers want done: made out of what they say, and begun."""
 
-    recipe: Recipe
-    facts: ModelFacts
-    policy: SourcedPolicy
+    def __init__(self, context: EngineContext, library: Library) -> None:
+        """Take orders about what is in the library."""
+        self._context, self._library = context, library
+
+    def resolve(  # noqa: PLR0913 - all that a person may say of a run
+        self,
+        *,
+        schema: SchemaSource | None = None,
+        recipe: RecipeSource | None = None,
+        model: str | None = None,
+        over: Over = None,
+        parameters: Mapping[str, Json] | None = None,
+        limit: int | None = None,
+        stop_after: str | None = None,
+        new: bool = False,
+        policy: Mapping[str, Json],
+    ) -> Order:
+        """The order that is meant: everything found, read and checked; spends nothing."""
+        if (schema is None) == (recipe is None):
+            raise UsageError("give a schema (--schema) or a recipe (--recipe), one of the two")
+        asked: Schema | Recipe
+        if recipe is not None:
+            asked = read_recipe(recipe, self._context.registry, parameters or {})
+        else:
+            _refuse_for_schema(parameters=parameters, stop_after=stop_after)
+            assert schema is not None
+            asked = self._library.resolve_schema(schema)
+        order = resolve_order(self._context.settings, asked, model, policy)
+        order = with_probed_size(self._context.ledger, order)
+        _check_stop_after(order.recipe, stop_after)
+        inputs, names = self._library.inputs(order.recipe, over)
+        return replace(
+            order,
+            inputs=inputs,
+            input_names=names,
+            task_limit=limit,
+            stop_after=stop_after,
+            new=new,
+        )
+
+    def start(self, order: Order) -> StartedRun:
+        """Begin a run, or go on with that of the same order."""
+        with self._context.ledger.transaction() as tx:
+            return start(tx, order, self._context.runtime.now())
 
 
-def resolve_schema_order(
-    settings: Settings, schema: Schema, model: str | None, overrides: Mapping[str, Json]
-) -> SchemaOrder:
-    """Resolve model and policy: flag over schema over quire.toml over environment over built-in."""
-    flags = {name: value for name, value in overrides.items() if value is not None}
+def resolve_order(
+    settings: Settings, asked: Schema | Recipe, model: str | None, overrides: Mapping[str, Json]
+) -> Order:
+    """Resolve models and policy: flag over schema over quire.toml over environment over built-in.
+
+    A schema is a recipe of one stage; only its wishes are a layer of their own.
+    """
+    schema = asked if isinstance(asked, Schema) else None
     policy = resolve_policy(
         [
-            ("flag", flags),
-            ("schema", schema_layer(schema)),
+            ("flag", {name: value for name, value in overrides.items() if value is not None}),
+            ("schema", schema_layer(schema) if schema else {}),
             ("quire.toml", settings.file_policy),
             ("environment", settings.environment_policy),
         ]
     )
-    wanted = model or schema.prompt_config.get("model") or settings.model
-    if not isinstance(wanted, str):
-        raise UsageError("no model: give --model, or set `model` in quire.toml")
-    params = Params(temperature=policy.policy.temperature, effort=policy.policy.effort)
-    facts = find_model(wanted, own_models(settings.models), settings.aliases)
-    if facts.provider not in PROVIDER_NAMES:
-        raise UnknownModel(
-            f"nobody answers for {facts.provider}/…; there are {', '.join(PROVIDER_NAMES)};"
-            " a server like OpenAI's is called compatible/MODEL@URL"
-        )
-    recipe = extraction_recipe(schema, params)
-    check_params(facts, recipe.stages[0].params)
-    return SchemaOrder(recipe=recipe, facts=facts, policy=with_usual_route(policy, facts))
+    if isinstance(asked, Schema):
+        params = Params(temperature=policy.policy.temperature, effort=policy.policy.effort)
+        asked = extraction_recipe(asked, params)
+    named = [name for stage in asked.stages for name in stage.models if name != SAME]
+    wished = schema.prompt_config.get("model") if schema else next(iter(named), None)
+    own = model or wished or settings.model
+    if not isinstance(own, str):
+        place = "set `model`" if schema else "name one in the recipe, or set it"
+        raise UsageError(f"no model: give --model, {'or ' * bool(schema)}{place} in quire.toml")
+    facts = _find_model(settings, own)
+    known = {own: facts, facts.name: facts}
+    for name in named:
+        known.setdefault(name, _find_model(settings, name))
+    recipe = _with_full_names(asked, known)
+    for stage in recipe.stages:
+        for name in possible_models(recipe, stage, facts.name):
+            _check_params(known[name], stage.params)
+    others = {item.name: item for item in known.values() if item.name != facts.name}
+    if not others:  # several models agree on a way when it is chosen
+        policy = with_usual_route(policy, facts)
+    return Order(recipe=recipe, facts=facts, models=tuple(others.values()), policy=policy)
 
 
-def check_params(facts: ModelFacts, params: Params) -> None:
-    """Refuse what the model would refuse, before anything is sent."""
-    refused = [name for name in ("temperature", "top_p") if getattr(params, name) is not None]
-    if refused and not facts.wire.sampling:
-        raise UsageError(f"{facts.name} takes no {' and no '.join(refused)}; leave it out")
-
-
-def read_schema_source(source: "str | Path | Mapping[str, Any] | type", ref: str | None) -> Schema:
-    """Read a schema from a file, a mapping, or a Pydantic class."""
-    if isinstance(source, Mapping):
-        return load_schema(dict(source), name=ref or "schema", ref=ref)
-    if isinstance(source, type):
-        return schema_of(source, ref=ref)  # type: ignore[arg-type]  # refuses other classes itself
-    try:
-        text = Path(source).read_bytes()
-    except OSError as error:
-        raise UsageError(f"{source}: {error.strerror}") from None
-    return read_schema(text, os.fspath(source), ref)
-
-
-def find_schema(tx: Transaction, name: str) -> Schema:
-    """A kept schema by its name, or by the start of its fingerprint."""
-    found = tx.schemas.schema_by_ref(name)
-    if found is not None:
-        return found
-    known = tx.schemas.list_schemas()
-    alike = [schema for schema in known if len(name) >= 6 and schema.uid.startswith(name)]
-    if len(alike) == 1:
-        return alike[0]
-    names = (
-        ", ".join(schema.ref for schema in known) or "none yet; `quire schema add FILE` keeps one"
-    )
-    raise NotFound(f"there is no schema {name!r}; known: {names}")
-
-
-def find_same_schema(tx: Transaction, schema: Schema) -> Schema | None:
-    """Check a schema against those kept; returns the kept one if it is the same."""
-    same_name = tx.schemas.schema_by_ref(schema.ref)
-    if same_name is not None:
-        if same_name.uid == schema.uid:
-            return same_name
-        raise Conflict(
-            f"schema {schema.ref!r} is kept with other content; schemas never change, so add this"
-            f" one under another name: --ref {schema.ref}_v2"
-        )
-    same_body = tx.schemas.schema_by_uid(schema.uid)
-    if same_body is not None:
-        raise Conflict(f"this schema is kept already, as {same_body.ref!r}")
-    return None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """A checked recipe with everybody who is asked, and how it may spend."""
-
-    recipe: Recipe
-    facts: ModelFacts  # of the run's own model
-    models: tuple[ModelFacts, ...]  # of the others that stages name
-    policy: SourcedPolicy
-
-
-def read_recipe(
-    source: "str | Path | Recipe", registry: Registry, parameters: Mapping[str, Json]
-) -> Recipe:
+def read_recipe(source: RecipeSource, registry: Registry, parameters: Mapping[str, Json]) -> Recipe:
     """A recipe by name, file or value, every mistake told at once."""
     if isinstance(source, Recipe):
         if parameters:
@@ -137,56 +128,24 @@ def read_recipe(
     return load_recipe(source, registry, parameters)
 
 
-def resolve_order(
-    settings: Settings, recipe: Recipe, model: str | None, overrides: Mapping[str, Json]
-) -> Order:
-    """Find every model that a recipe names, and resolve its policy."""
-    flags = {name: value for name, value in overrides.items() if value is not None}
-    policy = resolve_policy(
-        [
-            ("flag", flags),
-            ("quire.toml", settings.file_policy),
-            ("environment", settings.environment_policy),
-        ]
-    )
-    named = [text for stage in recipe.stages for text in stage.models if text != SAME]
-    own = model or next(iter(named), None) or settings.model
-    if not isinstance(own, str):
-        raise UsageError("no model: give --model, name one in the recipe, or set it in quire.toml")
-    facts = _find_model(settings, own)
-    known = {own: facts, facts.name: facts}
-    for name in named:
-        known.setdefault(name, _find_model(settings, name))
-    recipe = _with_full_names(recipe, known)
-    for stage in recipe.stages:
-        for name in possible_models(recipe, stage, facts.name):
-            check_params(known[name], stage.params)
-    others = {
-        model_facts.name: model_facts
-        for model_facts in known.values()
-        if model_facts.name != facts.name
-    }
-    return Order(recipe=recipe, facts=facts, models=tuple(others.values()), policy=policy)
+def _refuse_for_schema(**of_recipes: object) -> None:
+    for name, value in of_recipes.items():
+        if value:
+            raise UsageError(f"{name} is for recipes; a schema has one stage, and no parameters")
 
 
-def name_inputs(recipe: Recipe, given: Mapping[str, Iterable[DocumentId]]) -> dict[DocumentId, str]:
-    """Which of the recipe's inputs each document belongs to."""
-    unknown = sorted(set(given) - set(recipe.inputs))
-    if unknown:
-        names = ", ".join(recipe.inputs) or "it has one, without a name"
-        raise UsageError(f"{recipe.name} has no input {unknown[0]!r}; inputs: {names}")
-    missing = [name for name in recipe.inputs if not list(given.get(name, ()))]
-    if recipe.inputs and given and missing:
-        raise UsageError(f"{recipe.name} needs documents for its input {missing[0]!r}")
-    named: dict[DocumentId, str] = {}
-    for name, documents in given.items():
-        for document in documents:
-            if named.setdefault(document, name) != name:
-                raise UsageError(
-                    f"document {document} is given as {named[document]} and as {name};"
-                    " a document belongs to one input"
-                )
-    return named
+def _check_params(facts: ModelFacts, params: Params) -> None:
+    """Refuse what the model would refuse, before anything is sent."""
+    refused = [name for name in ("temperature", "top_p") if getattr(params, name) is not None]
+    if refused and not facts.wire.sampling:
+        raise UsageError(f"{facts.name} takes no {' and no '.join(refused)}; leave it out")
+
+
+def _check_stop_after(recipe: Recipe, stage: str | None) -> None:
+    """Refuse to stop after what is not there."""
+    names = [item.name for item in recipe.stages]
+    if stage is not None and stage not in names:
+        raise UsageError(f"{recipe.name} has no stage {stage!r}; stages: {', '.join(names)}")
 
 
 def _find_model(settings: Settings, name: str) -> ModelFacts:
@@ -211,8 +170,36 @@ def _with_full_names(recipe: Recipe, known: Mapping[str, ModelFacts]) -> Recipe:
     return replace(recipe, stages=tuple(stages))
 
 
-def check_stop_after(recipe: Recipe, stage: str | None) -> None:
-    """Refuse to stop after what is not there."""
-    names = [item.name for item in recipe.stages]
-    if stage is not None and stage not in names:
-        raise UsageError(f"{recipe.name} has no stage {stage!r}; stages: {', '.join(names)}")
+def with_probed_size(ledger: Ledger, order: Order) -> Order:
+    """Put the recommended pack size where one was asked for; whoever gave a number keeps it."""
+    if not order.policy.probed:
+        return order
+    if not order.recipe.is_single_schema:
+        raise UsageError(
+            f"probes are of schemas, and {order.recipe.name} is a recipe: give --pack-size a number"
+        )
+    with ledger.snapshot() as tx:
+        found = tx.runs.probes.newest_probe(_question(order))
+    if found is None:
+        schema, model = order.recipe.stages[0].record.ref, order.facts.name
+        raise UsageError(
+            f"no probe of {schema} with {model} yet:"
+            f" `quire probe --schema {schema} --model {model}`"
+        )
+    return replace(order, policy=order.policy.with_pack_size(found.size, PROBE_SOURCE))
+
+
+def store_probe_result(
+    ledger: Ledger, order: Order, size: int, report: Mapping[str, Json], now: datetime
+) -> None:
+    """Keep what a probe found; the same found again is kept once."""
+    question = _question(order)
+    with ledger.transaction() as tx:
+        known = tx.runs.probes.newest_probe(question)
+        if known is None or (known.size, known.report) != (size, report):
+            tx.runs.probes.add_probe(question, size, report, now)
+
+
+def _question(order: Order) -> ProbeQuestion:
+    stage = order.recipe.stages[0]
+    return ProbeQuestion(stage.record.uid, order.facts.name, canonical_json(stage.params.as_json()))

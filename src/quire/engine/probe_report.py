@@ -8,9 +8,9 @@ from quire.domain.data import Json, stored_json
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
 from quire.domain.runs import Progress
-from quire.engine.orders import SchemaOrder
 from quire.export.result_rows import run_block_rows
 from quire.ledger.ledger import Ledger
+from quire.pipeline.commands.start import Order
 from quire.plan.pack_probe import (
     Answers,
     Comparison,
@@ -123,7 +123,7 @@ class ProbeReport:
 
 def make_report(
     ledger: Ledger,
-    order: SchemaOrder,
+    order: Order,
     spec: ProbeSpec,
     available: int,
     finished: Sequence[ProbeRun],

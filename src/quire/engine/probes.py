@@ -1,76 +1,24 @@
 """Probes: sampled blocks asked alone, alone again and packed, and the pack size that follows."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
-from quire.dispatch.runtime import Runtime
-from quire.domain.data import Json, canonical_json
+from quire.domain.data import Json
 from quire.domain.errors import Conflict, UsageError
 from quire.domain.ids import DocumentId, RunId
 from quire.domain.runs import HoldKind, Progress
 from quire.domain.states import RunState
-from quire.engine.orders import SchemaOrder
+from quire.engine.engine import Engine
+from quire.engine.library import Documents, SchemaSource
+from quire.engine.orders import PROBE_SOURCE, store_probe_result
 from quire.engine.probe_report import ProbeReport, ProbeRun, ProbeSpec, make_report
-from quire.ledger.ledger import Ledger, Transaction
-from quire.ledger.tables.runs import ProbeQuestion
+from quire.ledger.ledger import Transaction
 from quire.pipeline.answers.progress import is_at_rest
-from quire.pipeline.commands.start import BlockSample, RunOrder, run_key, start
+from quire.pipeline.commands.start import BlockSample, Order, run_key
 from quire.plan.job_forecasts import Variant, forecast
 from quire.plan.pack_probe import DocumentBlocks, blocks_to_draw, draw_blocks, largest_content
 from quire.plan.sizing import pack_cap
-
-PROBE_SOURCE = "probe"  # where a run's pack size came from
-
-
-def with_probed_size(ledger: Ledger, order: SchemaOrder) -> SchemaOrder:
-    """Put the recommended pack size where one was asked for; whoever gave a number keeps it."""
-    if not order.policy.probed:
-        return order
-    with ledger.snapshot() as tx:
-        found = tx.runs.probes.newest_probe(_question(order))
-    if found is None:
-        schema, model = order.recipe.stages[0].record.ref, order.facts.name
-        raise UsageError(
-            f"no probe of {schema} with {model} yet:"
-            f" `quire probe --schema {schema} --model {model}`"
-        )
-    return replace(order, policy=order.policy.with_pack_size(found.size, PROBE_SOURCE))
-
-
-def store_probe_result(
-    ledger: Ledger, order: SchemaOrder, size: int, report: Mapping[str, Json], now: datetime
-) -> None:
-    """Keep what a probe found; the same found again is kept once."""
-    question = _question(order)
-    with ledger.transaction() as tx:
-        known = tx.runs.probes.newest_probe(question)
-        if known is None or (known.size, known.report) != (size, report):
-            tx.runs.probes.add_probe(question, size, report, now)
-
-
-def _question(order: SchemaOrder) -> ProbeQuestion:
-    stage = order.recipe.stages[0]
-    return ProbeQuestion(stage.record.uid, order.facts.name, canonical_json(stage.params.as_json()))
-
-
-class HasOrder(Protocol):
-    """What a plan tells a probe."""
-
-    @property
-    def order(self) -> SchemaOrder: ...
-
-
-class ProbeHost(Protocol):
-    """What a probe needs of its engine."""
-
-    ledger: Ledger
-    runtime: Runtime
-
-    def plan(self, *, schema: Any, model: str | None, over: Any, **policy: Json) -> HasOrder: ...
-    def progress(self, run: RunId, /) -> Progress: ...
-    def drive(self, run: RunId, watch: Callable[[Progress], None] | None = None, /) -> Progress: ...
 
 
 class ProbeTurn(NamedTuple):
@@ -86,7 +34,7 @@ class ProbePlan:
     """A probe before anything of it is spent."""
 
     spec: ProbeSpec
-    order: SchemaOrder
+    order: Order
     inputs: tuple[tuple[DocumentId, str], ...]  # the documents of which blocks were drawn
     blocks: tuple[tuple[int, int], ...]  # ordinal of the document, index of the block
     available: int  # blocks that could have been drawn
@@ -109,12 +57,12 @@ class _SampledBlocks(NamedTuple):
 
 
 def probe(
-    engine: ProbeHost,
+    engine: Engine,
     spec: ProbeSpec,
     *,
-    schema: Any,
+    schema: SchemaSource,
     model: str | None = None,
-    over: Iterable[DocumentId] | None = None,
+    over: Documents | None = None,
     **policy: Json,
 ) -> ProbeReport:
     """Find out how many blocks may share a call; asked again, it pays nothing twice."""
@@ -127,23 +75,19 @@ def probe(
 
 
 def plan_probe(
-    engine: ProbeHost,
+    engine: Engine,
     spec: ProbeSpec,
     *,
-    schema: Any,
+    schema: SchemaSource,
     model: str | None = None,
-    over: Iterable[DocumentId] | None = None,
+    over: Documents | None = None,
     **policy: Json,
 ) -> ProbePlan:
     """Draw the sample and say what the probe will cost; spends nothing."""
-    wanted = None if over is None else list(over)
     alone: dict[str, Json] = {**policy, "pack_size": 1, "packing": True}
-    order = engine.plan(schema=schema, model=model, over=wanted, **alone).order
+    order = engine.orders.resolve(schema=schema, model=model, over=over, policy=alone)
     with engine.ledger.snapshot() as tx:
-        names = [
-            name for name in tx.documents.document_names() if wanted is None or name[0] in wanted
-        ]
-        sampled = _sample(tx, names, order, spec)
+        sampled = _sample(tx, order, spec)
     turns = _turns(order, sampled, spec.sizes)
     return ProbePlan(
         spec=spec,
@@ -156,7 +100,7 @@ def plan_probe(
 
 
 def run_probe(
-    engine: ProbeHost, planned: ProbePlan, drive: Callable[[ProbeTurn, RunId], Progress]
+    engine: Engine, planned: ProbePlan, drive: Callable[[ProbeTurn, RunId], Progress]
 ) -> ProbeOutcome:
     """Make the probe's runs one after the other, or go on with them, and compare their answers.
 
@@ -178,7 +122,7 @@ def run_probe(
     return ProbeOutcome(report=report)
 
 
-def unfinished_turns(engine: ProbeHost, planned: ProbePlan) -> list[ProbeTurn]:
+def unfinished_turns(engine: Engine, planned: ProbePlan) -> list[ProbeTurn]:
     """The runs of a probe that still cost something; those that are done are not made again."""
     with engine.ledger.snapshot() as tx:
         known = [
@@ -205,12 +149,10 @@ def stop_reason(now: Progress) -> str:
     return f"run {run} of the probe is not at its end; the same probe goes on"
 
 
-def _sample(
-    tx: Transaction, names: Sequence[tuple[DocumentId, str]], order: SchemaOrder, spec: ProbeSpec
-) -> _SampledBlocks:
+def _sample(tx: Transaction, order: Order, spec: ProbeSpec) -> _SampledBlocks:
     """Draw blocks of the documents; a block that fits no call cannot be asked about at all."""
     most = largest_content(order.recipe.stages[0], order.facts, order.policy.policy)
-    uids = dict(names)
+    uids = dict(order.inputs)
     counted = tx.documents.count_fitting_blocks([*uids], most)
     countable = [DocumentBlocks(uids[document], count) for document, count in counted]
     share = blocks_to_draw(countable, spec.sample, spec.seed)
@@ -236,9 +178,7 @@ def _sample(
     )
 
 
-def _turns(
-    order: SchemaOrder, sampled: _SampledBlocks, sizes: Sequence[int]
-) -> tuple[ProbeTurn, ...]:
+def _turns(order: Order, sampled: _SampledBlocks, sizes: Sequence[int]) -> tuple[ProbeTurn, ...]:
     """The runs of a probe; a size that makes no fewer calls than a smaller one is left out.
 
     It would be paid for and show nothing: the schema, the window or the sample bind first.
@@ -260,7 +200,7 @@ def _turns(
     return tuple(turns)
 
 
-def _no_turns_reason(order: SchemaOrder, sampled: _SampledBlocks) -> str:
+def _no_turns_reason(order: Order, sampled: _SampledBlocks) -> str:
     if len(sampled.blocks) == 1:
         return "there is only one block to ask about"
     if order.recipe.stages[0].max_batch_size == 1:
@@ -268,15 +208,13 @@ def _no_turns_reason(order: SchemaOrder, sampled: _SampledBlocks) -> str:
     return f"no two of these blocks fit one call to {order.facts.name}"
 
 
-def _start_turn(engine: ProbeHost, planned: ProbePlan, turn: ProbeTurn) -> RunId:
-    with engine.ledger.transaction() as tx:
-        return start(tx, _turn_order(planned, turn), engine.runtime.now()).run_id
+def _start_turn(engine: Engine, planned: ProbePlan, turn: ProbeTurn) -> RunId:
+    return engine.orders.start(_turn_order(planned, turn)).run_id
 
 
-def _turn_order(planned: ProbePlan, turn: ProbeTurn) -> RunOrder:
-    return RunOrder(
-        recipe=planned.order.recipe,
-        facts=planned.order.facts,
+def _turn_order(planned: ProbePlan, turn: ProbeTurn) -> Order:
+    return replace(
+        planned.order,
         policy=planned.order.policy.with_pack_size(turn.size, PROBE_SOURCE),
         inputs=planned.inputs,
         sample=BlockSample(planned.blocks, turn.turn),

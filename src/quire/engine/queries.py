@@ -9,27 +9,30 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import NamedTuple
 
-from quire.dispatch.runtime import Runtime
 from quire.dispatch.sweeper import living_workers
-from quire.domain.data import JsonObject
-from quire.domain.documents import Document
-from quire.domain.errors import NotFound, UsageError
+from quire.domain.data import Json, JsonObject
+from quire.domain.errors import NotFound
 from quire.domain.ids import DocumentId, RequestId, RunId, TaskId
 from quire.domain.models import ModelFacts
-from quire.domain.recipes import Schema
 from quire.domain.runs import Event, Progress, Run, StageProgress
 from quire.domain.states import RunState, TaskState
 from quire.domain.tasks import Failure, TaskView
-from quire.engine.orders import find_schema
+from quire.engine.context import EngineContext
 from quire.engine.request_texts import describe_subject, request_text, text_alone
-from quire.export.result_rows import ExportedBlock, ExportedTask, block_rows, task_rows
+from quire.export.result_rows import (
+    ExportedBlock,
+    ExportedTask,
+    block_rows,
+    flat_rows,
+    task_rows,
+)
 from quire.export.result_selection import (
     ResultSource,
     choose_stage,
     find_result_source,
     is_block_by_block,
 )
-from quire.ledger.ledger import Ledger, Transaction
+from quire.ledger.ledger import Transaction
 from quire.ledger.tables.results import TaskOutcome
 from quire.ledger.tables.views import AttemptView, MemberView, RequestLine, RequestView
 from quire.pipeline.answers.progress import (
@@ -40,9 +43,9 @@ from quire.pipeline.answers.progress import (
     stage_stall_reasons,
     stall_reasons,
 )
+from quire.pipeline.commands.decide import current_data, run_of
 from quire.pipeline.contexts import Contexts
-from quire.recipes.plugin_registry import Registry
-from quire.settings import Settings
+from quire.pipeline.run_spec import read_run_spec
 
 FAILURES = 10_000  # looked at, at most
 MOST_BLOCKERS = 5  # named of those that block others
@@ -118,28 +121,75 @@ class RunOutcomes(NamedTuple):
 class Queries:
     """Read-only views of a ledger."""
 
-    def __init__(self, ledger: Ledger, registry: Registry | None = None) -> None:
-        """Look at one ledger."""
-        self._ledger = ledger
-        self.contexts = Contexts(registry)
+    def __init__(self, context: EngineContext) -> None:
+        """Look at the context's ledger."""
+        self._context = context
+
+    @property
+    def contexts(self) -> Contexts:
+        """What runs were told, remembered from one question to the next."""
+        return self._context.contexts
+
+    def runs(self, limit: int = 20) -> list[Run]:
+        """The newest runs first."""
+        with self._context.ledger.snapshot() as tx:
+            return tx.runs.list_runs(limit)
+
+    def must_get(self, run: int) -> Run:
+        """A run by its number."""
+        with self._context.ledger.snapshot() as tx:
+            return tx.runs.must_get_run(RunId(run))
+
+    def progress(self, run: RunId) -> Progress:
+        """How far a run is."""
+        with self._context.ledger.snapshot() as tx:
+            return progress(tx, run, self.contexts)
+
+    def workers(self, run: RunId | None = None) -> int:
+        """How many workers live; with a run, how many of them serve it."""
+        since = self._context.runtime.now() - timedelta(seconds=self._context.settings.lease)
+        with self._context.ledger.snapshot() as tx:
+            return living_workers(tx, since, run)
+
+    def stall_reasons(self, run: RunId) -> list[str]:
+        """Why a run does not move, if it does not."""
+        workers = self.workers(run)
+        with self._context.ledger.snapshot() as tx:
+            now = progress(tx, run, self.contexts)
+            stalls = stall_reasons(tx, now, workers, self._context.runtime.now())
+            return [str(stall) for stall in (*stalls, *stage_stall_reasons(tx, now, workers))]
+
+    def rows(
+        self, run: RunId, only: str = "all", stage: str | None = None
+    ) -> list[dict[str, Json]]:
+        """The results of a run's last stage, or of another, as flat rows."""
+        return flat_rows(self._context.ledger, run, only, stage)
+
+    def stage_policies(self, run: RunId) -> dict[str, JsonObject]:
+        """What stages of a run are told in the place of its policy, by name."""
+        with self._context.ledger.snapshot() as tx:
+            spec = read_run_spec(tx, run, self._context.registry)
+        own = {stage.name: spec.policy_overrides(stage) for stage in spec.recipe.stages}
+        return {name: words for name, words in own.items() if words}
+
+    def editable_data(self, task: TaskId) -> Json:
+        """The data of a result that may be edited, as it is now."""
+        with self._context.ledger.snapshot() as tx:
+            spec = read_run_spec(tx, run_of(tx, task), self._context.registry)
+            return current_data(tx, spec, task)
 
     def head(self, run: RunId) -> RunHead:
         """What a run is about."""
-        with self._ledger.snapshot() as tx:
+        with self._context.ledger.snapshot() as tx:
             source = find_result_source(tx, run)
         return _head(source)
-
-    def schema(self, name: str) -> Schema:
-        """A kept schema by its name, or by the start of its fingerprint."""
-        with self._ledger.snapshot() as tx:
-            return find_schema(tx, name)
 
     def is_idle(self) -> bool:
         """Whether every run is at rest, so that a worker has nothing to do until somebody acts.
 
         Batches of runs that have ended are collected first: what they answered is paid.
         """
-        with self._ledger.snapshot() as tx:
+        with self._context.ledger.snapshot() as tx:
             going = [progress(tx, wish.run_id, self.contexts) for wish in tx.runs.running_wishes()]
             return (
                 all(map(is_at_rest, going)) and not tx.batch_views.count_uncollected_of_ended_runs()
@@ -147,12 +197,12 @@ class Queries:
 
     def running_runs(self) -> list[RunId]:
         """The runs that have not ended."""
-        with self._ledger.snapshot() as tx:
+        with self._context.ledger.snapshot() as tx:
             return [wish.run_id for wish in tx.runs.running_wishes()]
 
     def sample(self, run: RunId, only: str, limit: int, stage: str | None = None) -> FirstRows:
         """The first rows of a run's last stage, or of another: blocks or tasks."""
-        with self._ledger.snapshot() as tx:
+        with self._context.ledger.snapshot() as tx:
             source = find_result_source(tx, run)
             wanted = choose_stage(source.recipe, stage)
             fields = tuple(wanted.schema.properties) if wanted.schema else ()
@@ -162,15 +212,10 @@ class Queries:
             tasks = islice(task_rows(tx, source, wanted, only), limit)
             return FirstRows(wanted.name, fields, tasks=list(tasks))
 
-    def documents(self, names: Sequence[str]) -> list[DocumentId]:
-        """Documents by number, title, file name or fingerprint; each name must mean one."""
-        with self._ledger.snapshot() as tx:
-            return [resolve_document(name, tx.documents.match_documents(name)).id for name in names]
-
     def failures(self, run: RunId, *, blocked: bool = False) -> list[FailureGroup]:
         """Failed tasks, or blocked ones, by stage and cause, the commonest of a stage first."""
         found: list[FailureGroup] = []
-        with self._ledger.snapshot() as tx:
+        with self._context.ledger.snapshot() as tx:
             stages = progress(tx, run, self.contexts).stages
             for stage in tx.runs.stages_of_run(run):
                 groups: dict[str, list[Failure]] = defaultdict(list)
@@ -188,7 +233,7 @@ class Queries:
     @contextmanager
     def outcomes(self, run: RunId) -> Iterator[RunOutcomes]:
         """All that became of a run, from one snapshot, to be read while it is open."""
-        with self._ledger.snapshot() as tx:
+        with self._context.ledger.snapshot() as tx:
             found = tx.runs.must_get_run(run)
             documents = tx.outcomes.all_documents_of_run(run)
             texts = tx.subjects.document_texts(documents)
@@ -198,17 +243,17 @@ class Queries:
 
     def events(self, run: RunId, limit: int = 50) -> list[Event]:
         """A run's history."""
-        with self._ledger.snapshot() as tx:
+        with self._context.ledger.snapshot() as tx:
             return tx.events.events_of_run(run, limit)
 
     def requests(self, run: RunId, after: int = 0, limit: int = 100) -> list[RequestLine]:
         """A page of a run's requests."""
-        with self._ledger.snapshot() as tx:
+        with self._context.ledger.snapshot() as tx:
             return tx.views.list_requests(run, after, limit)
 
     def prompt(self, task: TaskId) -> PromptView:
         """Show what was last sent about a task, or what would be."""
-        with self._ledger.snapshot() as tx:
+        with self._context.ledger.snapshot() as tx:
             view = tx.tasks.get_task(task)
             if view is None:
                 raise NotFound(f"there is no task {task}; `quire failures RUN` shows some numbers")
@@ -239,7 +284,7 @@ class Queries:
 
     def exchange(self, request: RequestId) -> ExchangeView:
         """One request and all that became of it."""
-        with self._ledger.snapshot() as tx:
+        with self._context.ledger.snapshot() as tx:
             view = self._request(tx, request)
             context = self.contexts.any_of_stage(tx, view.run_id, view.stage_id)
             return ExchangeView(
@@ -334,39 +379,6 @@ def _head(source: ResultSource) -> RunHead:
         recipe="" if plain else recipe.name,
         models=source.models[1:],
     )
-
-
-def resolve_document(name: str, found: Sequence[Document]) -> Document:
-    """The document that a name means, or what is wrong with the name."""
-    if not found:
-        raise NotFound(f"there is no document {name!r}; `quire documents` lists them")
-    if len(found) > 1:
-        titles = ", ".join(f"{document.id} ({document.title})" for document in found)
-        raise UsageError(f"{name!r} means several documents: {titles}; give the number")
-    return found[0]
-
-
-class RunStatus:
-    """What an engine says of runs that do not move."""
-
-    ledger: Ledger
-    settings: Settings
-    queries: Queries
-    runtime: Runtime
-
-    def workers(self, run: RunId | None = None) -> int:
-        """How many workers live; with a run, how many of them serve it."""
-        since = self.runtime.now() - timedelta(seconds=self.settings.lease)
-        with self.ledger.snapshot() as tx:
-            return living_workers(tx, since, run)
-
-    def stall_reasons(self, run: RunId) -> list[str]:
-        """Why a run does not move, if it does not."""
-        workers = self.workers(run)
-        with self.ledger.snapshot() as tx:
-            now = progress(tx, run, self.queries.contexts)
-            stalls = stall_reasons(tx, now, workers, self.runtime.now())
-            return [str(stall) for stall in (*stalls, *stage_stall_reasons(tx, now, workers))]
 
 
 def run_status(now: Progress, workers: int) -> str:

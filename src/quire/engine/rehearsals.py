@@ -19,19 +19,15 @@ from quire.domain.models import ModelFacts, Usage
 from quire.domain.pricing import price_call
 from quire.domain.recipes import Schema
 from quire.domain.runs import BATCH, Progress
+from quire.engine.context import make_context
 from quire.engine.engine import Engine
-from quire.engine.orders import (
-    SchemaOrder,
-    find_same_schema,
-    find_schema,
-    read_schema_source,
-    resolve_schema_order,
-)
-from quire.engine.probes import PROBE_SOURCE, store_probe_result, with_probed_size
+from quire.engine.library import find_same_schema, read_schema_source
+from quire.engine.orders import PROBE_SOURCE, resolve_order, store_probe_result, with_probed_size
 from quire.engine.queries import FailureGroup
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.pipeline.commands.corpus import ingest
-from quire.plan.job_forecasts import Forecast
+from quire.pipeline.commands.start import Order
+from quire.plan.variants import Forecast
 from quire.providers.catalog import CATALOG
 from quire.providers.provider_registry import Providers
 from quire.providers.vendors import vendor_facts
@@ -94,7 +90,7 @@ def rehearse(
     """
     schema = _find_schema_source(engine, spec.schema)
     order = with_probed_size(
-        engine.ledger, resolve_schema_order(engine.settings, schema, spec.model, spec.policy)
+        engine.ledger, resolve_order(engine.settings, schema, spec.model, spec.policy)
     )
     facts = order.facts
     _refuse_senseless(facts)
@@ -114,12 +110,12 @@ def rehearse(
 
 
 def _run_job(
-    sandbox: Engine, server: RehearsalThread, order: SchemaOrder, spec: RehearsalSpec, drive: Drive
+    sandbox: Engine, server: RehearsalThread, order: Order, spec: RehearsalSpec, drive: Drive
 ) -> RehearsalResult:
     facts, schema = order.facts, order.recipe.stages[0].record
-    arguments: dict[str, Any] = {"schema": schema, "model": facts.name, **spec.policy}
-    forecast = sandbox.plan(**arguments).forecast
-    run = sandbox.run(**arguments)
+    resolved = sandbox.orders.resolve(schema=schema, model=facts.name, policy=spec.policy)
+    forecast = sandbox.forecasts.plan(resolved).forecast
+    run = sandbox.start(resolved)
     began = monotonic()
     interrupted = drive(sandbox, run.id)
     seconds = monotonic() - began
@@ -194,7 +190,7 @@ def copy_inputs(source: Ledger, target: Ledger, spec: RehearsalSpec, schema: Sch
     return CopyCounts(found, sample)
 
 
-def _copy_probe_result(target: Ledger, order: SchemaOrder) -> None:
+def _copy_probe_result(target: Ledger, order: Order) -> None:
     """Let the rehearsed run take the pack size that a probe found for the real one."""
     size = order.policy.policy.pack_size
     if size is not None and order.policy.sources.get("pack_size") == PROBE_SOURCE:
@@ -223,8 +219,7 @@ def _find_schema_source(engine: Engine, name: str) -> Schema:
     """A kept schema, or one in a file, which is not kept on the way."""
     if Path(name).is_file():
         return read_schema_source(name, None)
-    with engine.ledger.snapshot() as tx:
-        return find_schema(tx, name)
+    return engine.library.schema(name)
 
 
 def _refuse_senseless(facts: ModelFacts) -> None:
@@ -260,10 +255,9 @@ def _sandbox_engine(
     settings = redirect_settings(engine.settings, facts, url, folder)
     workspace = WorkspaceId(settings.workspace)
     ledger = open_ledger(settings.ledger, workspace=workspace, durable=False)
-    with Engine(
-        settings, ledger, runtime, _environment_without_keys(engine, facts.provider)
-    ) as made:
-        made.providers = Providers(settings.faults, proxied=False)  # none could reach our server
+    environment = _environment_without_keys(engine, facts.provider)
+    providers = Providers(settings.faults, proxied=False)  # no proxy could reach our server
+    with Engine(make_context(settings, ledger, runtime, environment, providers)) as made:
         yield made
 
 

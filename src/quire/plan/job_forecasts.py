@@ -5,6 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, repeat
+from typing import NamedTuple
 
 from quire.domain.batches import BatchRules
 from quire.domain.models import CacheMarking, ModelFacts
@@ -306,6 +307,7 @@ class StageForecast:
     rough: bool  # the sizes depend on answers, or nothing limits them
     largest: int  # tokens that the largest prompt may have
     room: int  # tokens that a prompt may have there
+    forecast: Forecast | None = None  # every way its calls could go; texts have only one
 
     @property
     def fits(self) -> bool:
@@ -326,7 +328,7 @@ class StageWork:
     largest: float  # and at most
     rough: bool
     sizes: Iterable[int] | None = None  # of every task, where they are known
-    samples: tuple[OutputSample, ...] = ()  # of calls that were answered before
+    past: PastCalls = NO_PAST_CALLS  # calls that were answered before
 
 
 def answer_bytes(stage: Stage, content: float, samples: Iterable[OutputSample] = ()) -> float:
@@ -343,10 +345,8 @@ def answer_bytes(stage: Stage, content: float, samples: Iterable[OutputSample] =
 
 def forecast_stage(work: StageWork) -> StageForecast:
     """Forecast one stage with one model."""
-    if work.stage.schema is not None:
-        calls, taken, written, cost = _forecast_records(work)
-    else:
-        calls, taken, written, cost = _forecast_texts(work)
+    records = _forecast_records(work) if work.stage.schema is not None else None
+    calls, taken, written, cost = records.totals if records else _forecast_texts(work)
     facts = work.facts
     head = prefix_bytes(render_prefix(work.stage))
     largest = bound_tokens(math.ceil(head + work.largest)) * facts.token_factor
@@ -360,30 +360,38 @@ def forecast_stage(work: StageWork) -> StageForecast:
         input_tokens=taken,
         output_tokens=written,
         cost=cost,
-        rough=work.rough and not work.samples,
+        rough=work.rough and not work.past.samples,
         largest=math.ceil(largest),
         room=room if facts.max_input is None else min(room, facts.max_input),
+        forecast=records.forecast if records else None,
     )
 
 
-def _forecast_records(work: StageWork) -> tuple[int, int, int, int]:
+_Totals = tuple[int, int, int, int]  # calls, tokens in and out, cost
+
+
+class _RecordForecast(NamedTuple):
+    totals: _Totals
+    forecast: Forecast
+
+
+def _forecast_records(work: StageWork) -> _RecordForecast:
     """Records share calls; of many tasks of one size, some are planned and the rest are alike."""
     planned = work.tasks if work.sizes is not None else min(work.tasks, MOST_PLANNED)
     sizes = work.sizes or repeat(max(1, round(work.content)), planned)
-    past = PastCalls(work.samples)
-    found = forecast(sizes, work.stage, work.facts, work.policy, past, work.rules).expected
-    times = work.tasks / planned if planned else 0.0
-    totals = (found.requests, found.input_tokens, found.output_tokens, found.cost)
+    found = forecast(sizes, work.stage, work.facts, work.policy, work.past, work.rules)
+    way, times = found.expected, work.tasks / planned if planned else 0.0
+    totals = (way.requests, way.input_tokens, way.output_tokens, way.cost)
     calls, taken, written, cost = (math.ceil(number * times) for number in totals)
-    return calls, taken, written, cost
+    return _RecordForecast((calls, taken, written, cost), found)
 
 
-def _forecast_texts(work: StageWork) -> tuple[int, int, int, int]:
+def _forecast_texts(work: StageWork) -> _Totals:
     """Texts go one to a call."""
     facts = work.facts
     head = len(work.stage.instructions.encode())
     taken = (head + work.content) / FORECAST_BYTES * facts.token_factor
-    written = answer_bytes(work.stage, work.content, work.samples) / FORECAST_BYTES
+    written = answer_bytes(work.stage, work.content, work.past.samples) / FORECAST_BYTES
     written = min(written * max(1.0, facts.token_factor), facts.max_output)
     batched = work.policy.route == BATCH and work.tasks >= work.policy.min_batch_size
     price = price_at(facts, round(taken), batched=batched)

@@ -265,7 +265,9 @@ def test_rivals_judge_on_each_others_rubrics(world: Worlds, tmp_path: Path) -> N
 
 def test_models_may_go_by_other_names(world: Worlds, tmp_path: Path) -> None:
     here = world()
-    here.engine.settings = replace(here.engine.settings, aliases={"mine": "simulated/large"})
+    here.engine.context.settings = replace(
+        here.engine.settings, aliases={"mine": "simulated/large"}
+    )
     path = write_pilot(tmp_path, "ecc", ("simulated/small", "mine"), samples=1, evidence=1)
     path.write_text(f'swaps = "all"\nview_model = "mine"\n{path.read_text()}')
 

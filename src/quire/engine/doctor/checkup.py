@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from quire.domain.errors import Error
+from quire.engine.context import POLICY_NAMES, EngineContext, open_context
 from quire.engine.doctor import ledger_checks, provider_checks, setup_checks, work_checks
 from quire.engine.doctor.findings import Finding, Installation, Severity, finding_of_error
-from quire.engine.engine import POLICY_NAMES, open_engine
 from quire.engine.settings_checks import find_mistakes
 from quire.settings import DEFAULT_LEDGER, Settings, read_settings
 
@@ -37,9 +37,30 @@ WITH_LEDGER: tuple[tuple[str, Check], ...] = (
 )
 
 
+class Doctor:
+    """Looks an installation over."""
+
+    def __init__(self, context: EngineContext) -> None:
+        """Examine what the context was opened on."""
+        self._context = context
+
+    def examine(self, *, offline: bool = False, fix: bool = False) -> list[Finding]:
+        """Look at everything; `offline` asks nobody on the network, `fix` mends what it can."""
+        return examine(
+            Installation(
+                settings=self._context.settings,
+                environment=self._context.environment,
+                context=self._context,
+                runtime=self._context.runtime,
+                offline=offline,
+                fix=fix,
+            )
+        )
+
+
 def examine(installation: Installation) -> list[Finding]:
     """Look at everything that can be looked at; a check that fails is a finding itself."""
-    checks = ALWAYS + (WITH_LEDGER if installation.engine is not None else ())
+    checks = ALWAYS + (WITH_LEDGER if installation.context is not None else ())
     return [finding for area, check in checks for finding in _run_check(area, check, installation)]
 
 
@@ -53,8 +74,9 @@ def examine_folder(
     with ExitStack() as stack:
         if not findings:
             try:
-                engine = stack.enter_context(open_engine(url, must_exist=True))
-                installation = replace(installation, engine=engine, settings=engine.settings)
+                context = open_context(url, must_exist=True)
+                stack.callback(context.ledger.close)
+                installation = replace(installation, context=context, settings=context.settings)
             except Exception as error:  # noqa: BLE001 - whatever is wrong is what was asked for
                 findings.append(finding_of_error("ledger", error))
         return [*findings, *examine(installation)]

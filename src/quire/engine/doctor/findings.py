@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from quire.dispatch.runtime import Runtime
 from quire.domain.errors import Error, LedgerError
-from quire.engine.engine import Engine
+from quire.engine.context import EngineContext
 from quire.ledger.ledger import Ledger
 from quire.settings import Settings
 
@@ -35,7 +35,7 @@ class Installation:
 
     settings: Settings
     environment: Mapping[str, str]
-    engine: Engine | None = None  # None: the ledger could not be opened
+    context: EngineContext | None = None  # None: the ledger could not be opened
     runtime: Runtime = field(default_factory=Runtime)
     offline: bool = False  # ask nobody on the network
     fix: bool = False  # write, where that mends something
@@ -43,9 +43,9 @@ class Installation:
     @property
     def ledger(self) -> Ledger:
         """The ledger, for those that are asked only where it could be opened."""
-        if self.engine is None:
+        if self.context is None:
             raise LedgerError("the ledger is not open")
-        return self.engine.ledger
+        return self.context.ledger
 
 
 def ok(area: str, said: str) -> Finding:

@@ -56,7 +56,7 @@ def check_workers(installation: Installation) -> Iterator[Finding]:
 def check_runs(installation: Installation) -> Iterator[Finding]:
     """Which runs are held or stalled."""
     now = installation.runtime.now()
-    contexts = installation.engine.queries.contexts if installation.engine else None
+    contexts = installation.context.contexts if installation.context else None
     lease = timedelta(seconds=installation.settings.lease)
     with installation.ledger.snapshot() as tx:
         going = [progress(tx, wish.run_id, contexts) for wish in tx.runs.running_wishes()]

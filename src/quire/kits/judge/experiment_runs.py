@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from quire.domain.data import NOTHING, Json, stored_json
 from quire.domain.documents import unstored_document
@@ -11,7 +11,7 @@ from quire.domain.errors import NotFound, UsageError
 from quire.domain.ids import DocumentId, RunId
 from quire.domain.recipes import Recipe
 from quire.domain.runs import Run
-from quire.engine import Engine, RecipePlan, RunHandle, RunOutcomes, TaskOutcome
+from quire.engine import Engine, Plan, RunHandle, RunOutcomes, TaskOutcome
 from quire.kits.judge.experiment import (
     EXPERIMENT,
     Experiment,
@@ -47,13 +47,13 @@ def start_experiment(
     """Start the run of an experiment's file, or go on with it; `wait` does the work."""
     experiment = _load_experiment(engine, Path(path))
     documents = engine.add_parsed(map(document_of, experiment.evidence))
-    options: dict[str, Any] = policy
-    return engine.run_recipe(
-        _experiment_recipe(experiment), over=documents, limit=limit, new=new, **options
+    order = engine.orders.resolve(
+        recipe=_experiment_recipe(experiment), over=documents, limit=limit, new=new, policy=policy
     )
+    return engine.start(order)
 
 
-def plan_experiment(engine: Engine, path: str | Path, **policy: Json) -> RecipePlan:
+def plan_experiment(engine: Engine, path: str | Path, **policy: Json) -> Plan:
     """Forecast the run of an experiment's file; its evidence is read, and not taken in."""
     experiment = _load_experiment(engine, Path(path))
     now = engine.runtime.now()

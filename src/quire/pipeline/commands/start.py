@@ -43,13 +43,13 @@ class BlockSample(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunOrder:
-    """What a caller wants done."""
+class Order:
+    """What a caller wants done: a checked recipe, everybody who is asked, how it may spend."""
 
     recipe: Recipe
-    facts: ModelFacts
+    facts: ModelFacts  # of the run's own model
     policy: SourcedPolicy
-    inputs: Sequence[tuple[DocumentId, str]]  # each with its fingerprint
+    inputs: Sequence[tuple[DocumentId, str]] = ()  # each with its fingerprint
     input_names: Mapping[DocumentId, str] = field(default_factory=dict)  # the recipe's, of its set
     models: tuple[ModelFacts, ...] = ()  # that stages name, besides the run's own
     stop_after: str | None = None  # the last stage that may begin
@@ -70,7 +70,7 @@ class StartedRun(NamedTuple):
     goes_on: bool  # it had begun before
 
 
-def start(tx: Transaction, order: RunOrder, now: datetime) -> StartedRun:
+def start(tx: Transaction, order: Order, now: datetime) -> StartedRun:
     """Begin a run, or go on with the newest one of the same order; a finished one owes nothing."""
     assert not order.policy.probed  # whoever orders has looked the pack size up
     key = run_key(order)
@@ -101,7 +101,7 @@ def start(tx: Transaction, order: RunOrder, now: datetime) -> StartedRun:
     return StartedRun(run, goes_on=False)
 
 
-def _add_stage(tx: Transaction, run: RunId, order: RunOrder, stage: Stage) -> None:
+def _add_stage(tx: Transaction, run: RunId, order: Order, stage: Stage) -> None:
     """Add a stage with a lane to each model; it begins at once if it waits for nothing."""
     head = render_prefix(StagePrompt(stage, order.recipe.parameters).stage)
     tx.requests.add_prefix(head.hash, head.system, head.output_schema)
@@ -112,17 +112,17 @@ def _add_stage(tx: Transaction, run: RunId, order: RunOrder, stage: Stage) -> No
         tx.runs.move_stage(StageMove.EXPAND, stage_id)
 
 
-def _order_text(order: RunOrder) -> str:
+def _order_text(order: Order) -> str:
     sample = f", a sample of {len(order.sample.blocks)}" if order.sample else ""
     return f"{order.recipe.name} with {order.facts.name}{sample}"
 
 
-def _deadline(order: RunOrder, now: datetime) -> datetime | None:
+def _deadline(order: Order, now: datetime) -> datetime | None:
     seconds = order.policy.policy.deadline
     return None if seconds is None else now + timedelta(seconds=seconds)
 
 
-def _change_stop(tx: Transaction, run: RunId, order: RunOrder) -> None:
+def _change_stop(tx: Transaction, run: RunId, order: Order) -> None:
     """Stop after the stage that this order says, and no longer after another."""
     wishes = tx.runs.wishes_of_run(run)
     if wishes is not None and wishes.stop_after != order.stop_after:
@@ -130,7 +130,7 @@ def _change_stop(tx: Transaction, run: RunId, order: RunOrder) -> None:
         tx.holds.lift_holds(run, [HoldKind.STOP_AFTER])
 
 
-def _change_speed(tx: Transaction, run: RunId, order: RunOrder, now: datetime) -> None:
+def _change_speed(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:
     """Go on as fast as this order says; what is asked stays as it was told at the start."""
     found = tx.runs.get_run(run)
     policy_json = order.policy.as_json()
@@ -147,7 +147,7 @@ def _change_speed(tx: Transaction, run: RunId, order: RunOrder, now: datetime) -
         tx.runs.set_model(run, {**found.model, "limits": order.facts.as_json()["limits"]})
 
 
-def _retry_keys(tx: Transaction, run: RunId, order: RunOrder, now: datetime) -> None:
+def _retry_keys(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:
     """Whoever gives the order again wants it tried again; without a good key it is held again."""
     if tx.holds.lift_holds(run, [HoldKind.CREDENTIAL]):
         for provider in sorted({facts.provider for facts in (order.facts, *order.models)}):
@@ -155,7 +155,7 @@ def _retry_keys(tx: Transaction, run: RunId, order: RunOrder, now: datetime) -> 
         tx.events.add_event(run, "resumed", "the same order was given again", now)
 
 
-def run_key(order: RunOrder) -> bytes:
+def run_key(order: Order) -> bytes:
     """Name an order: two equal ones are the same run."""
     policy = {
         name: getattr(order.policy.policy, name)

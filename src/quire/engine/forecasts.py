@@ -1,41 +1,60 @@
-"""Forecasts of recipes: stage by stage, each from what those above it will give."""
+"""Forecasts: what a run would take, stage by stage, from documents, answers and batch prices."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple
 
 from quire.domain.batches import BatchRules
+from quire.domain.data import Json
 from quire.domain.documents import Document
+from quire.domain.errors import UsageError
 from quire.domain.groupings import Driver, GroupingContext
 from quire.domain.ids import DocumentId, RunId, StageId
 from quire.domain.models import ModelFacts
 from quire.domain.recipes import Recipe, Stage
 from quire.domain.requests import OutputSample
-from quire.engine.orders import PAST_RUNS, Order
+from quire.domain.runs import DIRECT
+from quire.engine.context import EngineContext
+from quire.engine.orders import read_recipe, resolve_order
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.render import reads_many
+from quire.pipeline.commands.start import Order
 from quire.pipeline.run_spec import RunSpec, is_plain, possible_models
 from quire.plan.job_forecasts import StageForecast, StageWork, answer_bytes, forecast_stage
 from quire.plan.rendering import render_prefix
-from quire.plan.sizing import MOST_SAMPLES
+from quire.plan.routing import AUTO, choose_route, with_usual_route
+from quire.plan.sizing import FORECAST_BYTES, MOST_SAMPLES
 from quire.plan.templates import SUBJECT_NAMES, Template, compile_template
+from quire.plan.token_estimates import NO_PAST_CALLS, PastCalls
+from quire.plan.variants import Forecast
+from quire.providers.tokenizer import token_counter
 from quire.recipes.plugin_registry import Registry
 from quire.recipes.recipe_snapshots import recipe_to_json
 
+DOCUMENTS, BLOCKS = 40, 25  # of each at most, read to count their tokens
+MANY = 1_000_000  # calls, where how many there will be depends on the answers
+PAST_RUNS = 50  # searched for answers to the same question
 WORDS = 60  # bytes of a title, a name, or what a grouping says
 
 Rules = Callable[[str], BatchRules | None]  # of a provider's batches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecipePlan:
-    """What a recipe's run would roughly take, before anything is spent."""
+class Plan:
+    """What a run would take, before anything is spent."""
 
-    recipe: Recipe
-    facts: ModelFacts  # of the run's own model
+    order: Order
     documents: int
     blocks: int
     stages: tuple[StageForecast, ...]
+    token_factor: float  # that it was reckoned with: the model's own tokenizer's, or as stated
+
+    @property
+    def forecast(self) -> Forecast:
+        """Every way a schema's calls could go; of a recipe, those of its first stage of records."""
+        return next(stage.forecast for stage in self.stages if stage.forecast is not None)
 
     @property
     def tasks(self) -> int:
@@ -56,6 +75,102 @@ class RecipePlan:
     def rough(self) -> bool:
         """Whether some sizes depend on answers that nobody has seen."""
         return any(stage.rough for stage in self.stages)
+
+
+class Forecasts:
+    """What an engine says of orders before anything is spent."""
+
+    def __init__(self, context: EngineContext) -> None:
+        """Forecast from what the context's ledger holds."""
+        self._context = context
+
+    def plan(self, order: Order) -> Plan:
+        """Forecast requests, tokens and dollars, from answers where some came; spends nothing."""
+        if not order.recipe.is_single_schema:
+            self.route(order)  # refuses what cannot be; a schema's plan tells it beside what can
+        with self._context.ledger.snapshot() as tx:
+            documents = _documents(tx, order)
+            planned = self._forecast(tx, order, documents)
+            # what was answered is more exact than any count; nobody counts prompts of templates
+            counts = self._context.exact_tokens and order.recipe.is_single_schema
+            if counts and not planned.forecast.learnt:
+                facts = _with_counted_tokens(tx, order.facts, documents)
+                counted = self._forecast(tx, replace(order, facts=facts), documents)
+                planned = replace(counted, order=order)
+            return planned
+
+    def plan_documents(self, recipe: Recipe, documents: Sequence[Document], **policy: Json) -> Plan:
+        """Forecast a recipe without inputs over documents that the ledger need not hold yet."""
+        read = read_recipe(recipe, self._context.registry, {})
+        order = resolve_order(self._context.settings, read, None, policy)
+        self.route(order)
+        with self._context.ledger.snapshot() as tx:
+            return self._forecast(tx, order, documents)
+
+    def route(self, order: Order) -> str:
+        """How a run's calls travel; every model must be able to go that way.
+
+        It is decided here, because only here prices and vendors meet.
+        """
+        lanes = set()
+        for facts in (order.facts, *order.models):
+            policy = with_usual_route(order.policy, facts).policy
+            if policy.route == AUTO and order.recipe.is_single_schema:
+                # all its calls are known before the first: what either way costs is compared
+                with self._context.ledger.snapshot() as tx:
+                    choice = self._forecast(tx, order, _documents(tx, order)).forecast.route
+            else:
+                choice = choose_route(policy, facts, MANY, self._batch_rules(facts.provider))
+            if choice.problem:
+                raise UsageError(choice.problem)
+            lanes.add(choice.lane)
+        return lanes.pop() if len(lanes) == 1 else DIRECT
+
+    def _batch_rules(self, provider: str) -> BatchRules | None:
+        vendor = self._context.providers.batch_api(provider)
+        return vendor.rules if vendor else None
+
+    def _forecast(self, tx: Transaction, order: Order, documents: Sequence[Document]) -> Plan:
+        forecaster = _Forecaster(tx, order, self._context.registry, documents)
+        stages = [
+            forecast
+            for stage in order.recipe.stages
+            for forecast in forecaster.forecasts(stage, self._batch_rules)
+        ]
+        return Plan(
+            order=order,
+            documents=len(documents),
+            blocks=_DocumentSet(documents).blocks,
+            stages=tuple(stages),
+            token_factor=order.facts.token_factor,
+        )
+
+
+def _documents(tx: Transaction, order: Order) -> list[Document]:
+    wanted = {document for document, _ in order.inputs}
+    return [document for document in tx.documents.list_documents() if document.id in wanted]
+
+
+def _with_counted_tokens(
+    tx: Transaction, facts: ModelFacts, documents: Sequence[Document]
+) -> ModelFacts:
+    """The facts with the tokens that these documents really have; as they were if nobody knows."""
+    count = token_counter(facts)
+    if count is None:
+        return facts
+    size = tokens = 0
+    for text in _sample_texts(tx, documents):
+        size += len(text.encode())
+        tokens += count(text)
+    if not size:
+        return facts
+    return replace(facts, token_factor=tokens * FORECAST_BYTES / size)
+
+
+def _sample_texts(tx: Transaction, documents: Sequence[Document]) -> Iterator[str]:
+    for document in documents[:: max(1, len(documents) // DOCUMENTS)][:DOCUMENTS]:
+        for block in islice(tx.copies.copy_document(document).blocks, BLOCKS):
+            yield block.content
 
 
 class _Sizes(NamedTuple):
@@ -85,28 +200,6 @@ class _DocumentSet(NamedTuple):
         return max((document.conv_total_characters for document in self.documents), default=0)
 
 
-def forecast_recipe(
-    tx: Transaction,
-    order: Order,
-    registry: Registry,
-    documents: Sequence[Document],
-    inputs: Mapping[DocumentId, str],  # each with the name of the set it belongs to
-    rules: Rules,
-) -> RecipePlan:
-    """Forecast a recipe over these documents, from their sizes; spends nothing."""
-    forecaster = _Forecaster(tx, order, registry, documents, inputs)
-    stages = [
-        forecast for stage in order.recipe.stages for forecast in forecaster.forecasts(stage, rules)
-    ]
-    return RecipePlan(
-        recipe=order.recipe,
-        facts=order.facts,
-        documents=len(documents),
-        blocks=_DocumentSet(documents).blocks,
-        stages=tuple(stages),
-    )
-
-
 class _Forecaster:
     """Goes through a recipe's stages in order, and remembers what each will give."""
 
@@ -116,9 +209,8 @@ class _Forecaster:
         order: Order,
         registry: Registry,
         documents: Sequence[Document],
-        inputs: Mapping[DocumentId, str],
     ) -> None:
-        self._tx, self._order, self._documents, self._inputs = tx, order, documents, inputs
+        self._tx, self._order, self._documents = tx, order, documents
         recipe = order.recipe
         self._spec = RunSpec(
             run_id=RunId(0),
@@ -129,7 +221,7 @@ class _Forecaster:
             registry=registry,
         )
         self._sizes: dict[str, _Sizes] = {}
-        self._past = _past_samples(tx, recipe, order.facts)
+        self._past = _past_calls(tx, recipe, order.facts)
 
     def forecasts(self, stage: Stage, rules: Rules) -> list[StageForecast]:
         """A stage with each of its models."""
@@ -152,7 +244,7 @@ class _Forecaster:
                     sizes=self._tx.documents.block_sizes(self._document_ids(stage))
                     if exact
                     else None,
-                    samples=self._past.get((stage.name, name), ()),
+                    past=self._past.get((stage.name, name), NO_PAST_CALLS),
                 )
             )
             for name, tasks in _share_tasks(names, sizes.tasks)
@@ -179,9 +271,9 @@ class _Forecaster:
         largest = max(content, self._content_bytes(stage, document_set, largest=True))
         samples = [
             sample
-            for (name, _), seen in self._past.items()
+            for (name, _), past in self._past.items()
             if name == stage.name
-            for sample in seen
+            for sample in past.samples
         ]
         answer = answer_bytes(stage, content, samples)
         return _Sizes(grouping.count(driven, grouping_context), content, largest, answer)
@@ -266,32 +358,49 @@ class _Forecaster:
         return above.answer * max(1.0, _mean(above.tasks, groups))
 
     def _document_set(self, stage: Stage) -> _DocumentSet:
-        wanted = stage.over
+        names = self._order.input_names
         return _DocumentSet(
-            [e for e in self._documents if not wanted or self._inputs[e.id] == wanted]
+            [
+                document
+                for document in self._documents
+                if not stage.over or names.get(document.id) == stage.over
+            ]
         )
 
     def _document_ids(self, stage: Stage) -> list[DocumentId]:
         return [document.id for document in self._document_set(stage).documents]
 
 
-def _past_samples(
+def _past_calls(
     tx: Transaction, recipe: Recipe, facts: ModelFacts
-) -> dict[tuple[str, str], tuple[OutputSample, ...]]:
-    """Answered calls of the newest run of the same recipe, by stage and model."""
+) -> dict[tuple[str, str], PastCalls]:
+    """Answered calls of the newest run of the same recipe and model, by stage and model."""
     written = recipe_to_json(recipe)
     for run in tx.runs.list_runs(PAST_RUNS):
-        if run.recipe == written and run.model.get("name") == facts.name:
-            names = {stage.id: stage.name for stage in tx.runs.stages_of_run(run.id)}
-            found = {
-                (names[lane.stage_id], lane.model): tuple(
-                    tx.attempts.output_samples(lane.id, MOST_SAMPLES)
-                )
-                for lane in tx.requests.lanes_of_run(run.id)
-            }
-            if any(found.values()):
-                return {key: samples for key, samples in found.items() if samples}
+        if run.recipe != written or run.model.get("name") != facts.name:
+            continue
+        names = {stage.id: stage.name for stage in tx.runs.stages_of_run(run.id)}
+        found: dict[tuple[str, str], list[OutputSample]] = defaultdict(list)
+        for lane in tx.requests.lanes_of_run(run.id):
+            samples = tx.attempts.output_samples(lane.id, MOST_SAMPLES)
+            found[names[lane.stage_id], lane.model] += samples
+        if any(found.values()):
+            sums = tx.tallies.tallies_of_run(run.id) if recipe.is_single_schema else {}
+            return {key: _past(tx, run.id, seen, sums) for key, seen in found.items() if seen}
     return {}
+
+
+def _past(
+    tx: Transaction, run: RunId, samples: Sequence[OutputSample], sums: Mapping[str, int]
+) -> PastCalls:
+    """What is known of past calls; the sums of a run are those of its stage if it has only one."""
+    return PastCalls(
+        samples=samples,
+        calls=sums.get("calls", 0),
+        output_tokens=sums.get("output_tokens", 0),
+        cached_tokens=sums.get("cached_tokens", 0),
+        batched=sum(view.answered for view in tx.batch_views.list_batches(run)) if sums else 0,
+    )
 
 
 def _share_tasks(names: Sequence[str], tasks: int) -> list[tuple[str, int]]:
