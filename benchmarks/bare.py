@@ -78,7 +78,7 @@ class Bare:
         raws = [response.raw for response in sent]
         answered = [(work.id, raw) for work, raw in zip(group, raws, strict=True)]
         results = [
-            row for work, raw in zip(group, raws, strict=True) for row in self._judged(work, raw)
+            row for work, raw in zip(group, raws, strict=True) for row in self._judge(work, raw)
         ]
         self._database.execute("BEGIN IMMEDIATE")
         self._database.executemany("INSERT INTO calls VALUES (?, ?)", answered)
@@ -96,7 +96,7 @@ class Bare:
             params=Params(max_tokens=8192),
         )
 
-    def _judged(self, work: Work, raw: bytes) -> list[tuple[int, bytes]]:
+    def _judge(self, work: Work, raw: bytes) -> list[tuple[int, bytes]]:
         answer = jiter.from_json(self._provider.decode(raw).text.encode())
         records = {record.pop("block_uid"): record for record in answer["results"]}
         if len(answer["results"]) != len(work.items):  # each once, and nobody else

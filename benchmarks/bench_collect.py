@@ -102,9 +102,9 @@ def make_ready(folder: Path, count: int, per_call: int) -> Ready:
 def await_end(ref: str) -> None:
     """Wait until the server has carried a batch out."""
     headers = {"Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}"}
-    asking = Request(f"{os.environ['OPENAI_BASE_URL']}/batches/{ref}", headers=headers)
+    request = Request(f"{os.environ['OPENAI_BASE_URL']}/batches/{ref}", headers=headers)
     while True:
-        with urlopen(asking) as answer:
+        with urlopen(request) as answer:
             if json.load(answer)["status"] == "completed":
                 return
         sleep(0.2)

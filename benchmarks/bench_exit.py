@@ -72,13 +72,13 @@ def corpus(folder: Path, count: int) -> list[Path]:
     for copy, start in enumerate(range(0, count, len(parts))):
         chosen = parts[: count - start]
         if copy:
-            chosen = [_numbered(part, start + place) for place, part in enumerate(chosen, 1)]
+            chosen = [_number_block(part, start + place) for place, part in enumerate(chosen, 1)]
         paths.append(folder / f"copy{copy}.md")
         paths[-1].write_text("\n\n".join(chosen) + "\n")
     return paths
 
 
-def _numbered(part: str, number: int) -> str:
+def _number_block(part: str, number: int) -> str:
     """Number a block at its beginning, where an answer for the wrong copy is seen at once."""
     marks = part[: len(part) - len(part.lstrip("# "))]
     return f"{marks}Number {number}. {part[len(marks) :]}"

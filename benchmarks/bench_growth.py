@@ -61,7 +61,7 @@ def least(*rounds: Callable[[], float]) -> list[float]:
 
 def measure(database: str, urls: tuple[str, str]) -> float:
     """Print one database's rows; returns the worst ratio."""
-    with _opened(urls[0]) as few, _opened(urls[1]) as many:
+    with _open_ledger(urls[0]) as few, _open_ledger(urls[1]) as many:
         fill_ledger(few, FEW)
         fill_ledger(many, MANY)
         one, alone = least(round_of(few), round_of(many))
@@ -78,7 +78,7 @@ def _show(database: str, tasks: int, held: int, seconds: float, base: float) -> 
 
 
 @contextmanager
-def _opened(url: str) -> Iterator[Ledger]:
+def _open_ledger(url: str) -> Iterator[Ledger]:
     ledger = open_ledger(url)
     yield ledger
     ledger.close()

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
@@ -15,8 +16,38 @@ TEXT_ENDINGS = {".cfg", ".csv", ".json", ".jsonl", ".md", ".py", ".sh", ".sql", 
 
 PURE = ("domain", "plan", "gates", "simulated")
 NEVER_SWALLOWS = ("domain", "plan", "gates", "pipeline", "ledger")
-STRANGERS = "src/quire/gates/chain.py"  # asks gates that others wrote, which may raise anything
+PLUGIN_CALLERS = (
+    "src/quire/gates/chain.py"  # asks gates that others wrote, which may raise anything
+)
 VAGUE = {"base", "common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
+
+# Participles without -ed; those that are verbs as they stand (read, run, put, set, split) may be.
+IRREGULAR = re.compile(
+    "become|been|begun|born|bought|bound|broken|brought|built|caught|chosen|dealt|done|drawn"
+    "|driven|eaten|fallen|fed|felt|flown|forgotten|fought|found|frozen|given|gone|got|grown"
+    "|had|heard|held|hidden|kept|known|laid|led|left|lent|lit|lost|made|meant|met|paid|ridden"
+    "|risen|said|sat|seen|sent|shaken|shown|slept|sold|sought|spent|spoken|stolen|stood|struck"
+    "|sung|sunk|swept|sworn|taken|taught|thought|thrown|told|torn|understood|won|worn|woken"
+    "|written"
+)
+VERBS_IN_ED = {"embed", "exceed", "feed", "need", "proceed", "seed", "shed", "succeed"}
+KEPT_PARTICIPLES = {
+    ("Progress", "done"),  # counts that callers of quire.open(…) read
+    ("StageProgress", "expanded"),
+    ("Progress", "failed"),
+    ("Progress", "held"),
+    ("Forecast", "expected"),  # the same, and a key of `quire plan --json`
+}
+
+# Figures of speech that once named things here; each thing has its plain name now.
+WITHDRAWN = re.compile(
+    "cook|dish(es)?|doors?|means|offices?|outside|patients?|scenes?|shelf|shelves|strangers?"
+    "|surroundings|told"
+)
+KEPT_WORDS = {"strangers"}  # a column of batches, and a key of `quire batches --json`
+
+# Folders whose modules are slots: one file for each vendor, dialect, table, gate, format, command.
+SLOTS = {"providers", "rehearsal/vendor_apis", "ledger/tables", "gates", "sources", "export", "cli"}
 
 HOSTS = re.compile("|".join((r"pypi\." "org", r"pythonhosted\." "org", r"pypi\." "python")))
 MACHINE_PATHS = re.compile(r"(?<![\w.~*-])/(?:root|home|Users|work|workspace|mnt|srv)/\w")
@@ -57,6 +88,62 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
     assert vague == []
 
 
+def test_a_function_is_named_by_a_verb_or_a_noun_and_never_by_a_bare_participle() -> None:
+    participles = [
+        f"{_name(path)}:{function.lineno} {function.name}"
+        for path in (*_modules("src", "benchmarks", "scripts"), *_test_helpers())
+        for owner, function in _functions(_tree(path))
+        if _is_participle(function.name) and (owner, function.name) not in KEPT_PARTICIPLES
+    ]
+
+    assert participles == []
+
+
+def test_a_loop_variable_is_named_by_the_thing() -> None:
+    unnamed = [
+        f"{_name(path)}:{line}"
+        for path in _modules(*CODE)
+        for name, line in _identifiers(_tree(path))
+        if name.strip("_") == "each"
+    ]
+
+    assert unnamed == []
+
+
+def test_no_identifier_is_a_figure_of_speech() -> None:
+    figures = [
+        f"{_name(path)}:{line} {name}"
+        for path in (*_modules("src", "benchmarks", "scripts"), *_test_helpers())
+        for name, line in _identifiers(_tree(path))
+        if name not in KEPT_WORDS
+        and any(WITHDRAWN.fullmatch(word.lower()) for word in re.findall("[A-Z]?[a-z]+", name))
+    ]
+
+    assert figures == []
+
+
+def test_a_class_name_exists_once() -> None:
+    counts = Counter(
+        node.name
+        for path in _modules("src")
+        if not _is_vendor(path)
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.ClassDef)
+    )
+
+    assert [name for name, count in counts.items() if count > 1] == []
+
+
+def test_a_module_name_exists_once_in_a_layer_unless_it_is_a_slot() -> None:
+    counts = Counter(
+        (path.relative_to(SOURCE).parts[0], path.stem)
+        for path in _modules("src/quire")
+        if path.stem != "__init__" and str(path.parent.relative_to(SOURCE)) not in SLOTS
+    )
+
+    assert [name for name, count in counts.items() if count > 1] == []
+
+
 def test_the_core_neither_opens_files_nor_prints() -> None:
     impure = [
         f"{_name(path)}:{node.lineno}"
@@ -74,7 +161,7 @@ def test_rules_verbs_and_the_ledger_never_swallow_every_error() -> None:
     swallowing = [
         f"{_name(path)}:{line}"
         for path in _modules(*(f"src/quire/{package}" for package in NEVER_SWALLOWS))
-        if _name(path) != STRANGERS
+        if _name(path) != PLUGIN_CALLERS
         for line in _swallows(path)
     ]
 
@@ -108,6 +195,43 @@ def test_no_file_names_a_package_registry_or_a_path_of_one_machine() -> None:
 
 def _modules(*folders: str) -> list[Path]:
     return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+def _test_helpers() -> list[Path]:
+    return [path for path in _modules("tests") if not path.name.startswith("test_")]
+
+
+def _is_vendor(path: Path) -> bool:
+    return path.is_relative_to(SOURCE / "rehearsal" / "vendor_apis")
+
+
+def _is_participle(name: str) -> bool:
+    word = name.strip("_")
+    regular = re.fullmatch("[a-z]+ed", word) and word not in VERBS_IN_ED
+    return bool(regular or IRREGULAR.fullmatch(word))
+
+
+def _functions(
+    node: ast.AST, owner: str = ""
+) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Every function, with the name of the class that it is a part of."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield owner, child
+        yield from _functions(child, child.name if isinstance(child, ast.ClassDef) else owner)
+
+
+def _identifiers(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Every name that something is given or used by, with its line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name, node.lineno
+        elif isinstance(node, ast.Name):
+            yield node.id, node.lineno
+        elif isinstance(node, ast.Attribute):
+            yield node.attr, node.lineno
+        elif isinstance(node, ast.arg | ast.keyword) and node.arg:
+            yield node.arg, node.lineno
 
 
 def _texts() -> Iterator[Path]:

@@ -86,7 +86,7 @@ def _serve_process(asked: socket.socket) -> None:
     child = os.fork()
     if not child:
         asked.close()
-        _become(given, streams)
+        _take_over(given, streams)
         return
     asked.sendall(b"%d\n" % child)
     for number in (*streams, *STREAMS):
@@ -95,7 +95,7 @@ def _serve_process(asked: socket.socket) -> None:
     os._exit(0)
 
 
-def _become(given: Given, streams: list[int]) -> None:
+def _take_over(given: Given, streams: list[int]) -> None:
     """Take over all that the process is given."""
     for ours, theirs in zip(STREAMS, streams, strict=True):
         os.dup2(theirs, ours)

@@ -1,4 +1,4 @@
-"""A vendor's front door on this machine: lets one key in, and says why not to others."""
+"""A vendor's server on this machine: takes one key, and says why not to others."""
 
 import json
 import threading
@@ -20,7 +20,7 @@ class KeyServer(NamedTuple):
 
 @contextmanager
 def serve_keys() -> Iterator[KeyServer]:
-    """Stand at the door until the end."""
+    """Serve until the end."""
     seen: list[tuple[str, dict[str, str]]] = []
     say: dict[str, Any] = {}
 

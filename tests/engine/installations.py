@@ -1,4 +1,4 @@
-"""Patients for the doctor: worlds with other settings, later moments, and what is said of them."""
+"""Installations for the doctor: with other settings, later moments, and what is said of them."""
 
 from collections.abc import Mapping
 from dataclasses import replace

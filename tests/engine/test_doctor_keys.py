@@ -44,7 +44,7 @@ def nothing_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def door() -> Iterator[KeyServer]:
+def key_server() -> Iterator[KeyServer]:
     """A vendor that lets one key in."""
     with serve_keys() as opened:
         yield opened
@@ -120,10 +120,10 @@ def test_a_secret_key_that_others_can_read_is_told(world: Worlds, tmp_path: Path
     [(GOOD, "ok", "is accepted"), (BAD, "warning", "Incorrect API key")],
 )
 def test_keys_are_tried_where_the_vendor_is(
-    world: Worlds, door: KeyServer, key: str, standing: str, says: str
+    world: Worlds, key_server: KeyServer, key: str, standing: str, says: str
 ) -> None:
     here = world()
-    environment = {"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": door.url}
+    environment = {"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": key_server.url}
 
     told = findings_of(here, "reach", environment=environment, offline=False)
 
@@ -133,28 +133,30 @@ def test_keys_are_tried_where_the_vendor_is(
     assert f"…{key[-4:]}" in told[0].message
 
 
-def test_a_refused_key_of_the_model_of_choice_is_a_problem(world: Worlds, door: KeyServer) -> None:
+def test_a_refused_key_of_the_model_of_choice_is_a_problem(
+    world: Worlds, key_server: KeyServer
+) -> None:
     here = with_settings(world(), model="anthropic/claude-haiku-5-5")
-    environment = {"ANTHROPIC_API_KEY": BAD, "ANTHROPIC_BASE_URL": door.url}
+    environment = {"ANTHROPIC_API_KEY": BAD, "ANTHROPIC_BASE_URL": key_server.url}
 
     (told,) = findings_of(here, "reach", environment=environment, offline=False)
 
     assert (told.severity, "quire keys add anthropic" in told.fix) == ("problem", True)
 
 
-def test_offline_nobody_is_asked(world: Worlds, door: KeyServer) -> None:
+def test_offline_nobody_is_asked(world: Worlds, key_server: KeyServer) -> None:
     here = world()
-    environment = {"ANTHROPIC_API_KEY": GOOD, "ANTHROPIC_BASE_URL": door.url}
+    environment = {"ANTHROPIC_API_KEY": GOOD, "ANTHROPIC_BASE_URL": key_server.url}
 
     (told,) = findings_of(here, "reach", environment=environment)
 
     assert told.message == "nobody was asked (--offline)"
-    assert door.seen == []
+    assert key_server.seen == []
 
 
-def test_the_vendors_clock_is_compared_with_ours(world: Worlds, door: KeyServer) -> None:
+def test_the_vendors_clock_is_compared_with_ours(world: Worlds, key_server: KeyServer) -> None:
     here = world()
-    environment = {"ANTHROPIC_API_KEY": GOOD, "ANTHROPIC_BASE_URL": door.url}
+    environment = {"ANTHROPIC_API_KEY": GOOD, "ANTHROPIC_BASE_URL": key_server.url}
     how = {"environment": environment, "offline": False}
 
     agreed = findings_of(here, "clock", **how)[-1]
@@ -185,14 +187,14 @@ def test_a_server_of_ones_own_that_is_not_there_can_be_started(
     assert told.fix == f"start it with {cure}"
 
 
-def test_a_server_named_by_a_model_is_where_that_says(world: Worlds, door: KeyServer) -> None:
-    name = f"compatible/mine@{door.url}/v1"
+def test_a_server_named_by_a_model_is_where_that_says(world: Worlds, key_server: KeyServer) -> None:
+    name = f"compatible/mine@{key_server.url}/v1"
     here = with_settings(world(), model=name)
 
     (told,) = findings_of(here, "reach", offline=False)
 
     assert told.message.startswith("compatible: without a key: ")
-    assert [path for path, _ in door.seen if path.startswith("/v1/models")] != []
+    assert [path for path, _ in key_server.seen if path.startswith("/v1/models")] != []
 
 
 @pytest.mark.parametrize(

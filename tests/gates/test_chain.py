@@ -100,7 +100,7 @@ def test_an_answer_that_did_not_arrive_whole_is_judged_by_no_gate(
         (lambda _: Verdict(Judgement.RETRY, None, ("x" * 999,)), "x" * 239 + "…"),
     ],
 )
-def test_a_strangers_gate_that_breaks_costs_a_try_and_nothing_else(
+def test_a_plugins_gate_that_breaks_costs_a_try_and_nothing_else(
     says: Callable[[GateInput], Verdict], said: str
 ) -> None:
     verdict = judge_with([(PluginGate(says), {})])

@@ -52,7 +52,7 @@ def record_stage(
 
 def recipe(*stages: Stage, **parameters: Json) -> Recipe:
     """A recipe of these stages."""
-    return Recipe(name="dish", stages=stages, parameters=parameters)
+    return Recipe(name="example", stages=stages, parameters=parameters)
 
 
 def task_states(engine: Engine, run: RunHandle) -> dict[str, dict[str, int]]:

@@ -28,7 +28,7 @@ MENDED = ""
 
 @dataclass
 class Weird:
-    """A stranger's grouping that is broken in some way, or in none."""
+    """A plugin's grouping that is broken in some way, or in none."""
 
     how: str = MENDED
     name: str = "weird"

@@ -68,7 +68,7 @@ def test_every_stage_is_told_with_its_tasks_and_the_total_is_what_is_known(world
         "points": {"done": 9},
         "digest": {"done": 1},
     }
-    assert (now.recipe, now.total, now.done) == ("dish", 16, 16)
+    assert (now.recipe, now.total, now.done) == ("example", 16, 16)
     assert {stage.state for stage in now.stages} == {"closed"}
     assert here.engine.stall_reasons(run.id) == []
 

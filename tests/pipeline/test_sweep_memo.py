@@ -20,15 +20,15 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 def test_a_look_in_vain_is_remembered_until_something_changes_or_time_has_passed() -> None:
     memo = SweepMemo()
-    assert not memo.unchanged("a", 1, NOW)
+    assert not memo.is_unchanged("a", 1, NOW)
 
     memo.note("a", 1, NOW)
 
-    assert memo.unchanged("a", 1, NOW)
-    assert not memo.unchanged("a", 2, NOW)
-    assert not memo.unchanged("b", 1, NOW)
-    assert not memo.unchanged("a", 1, NOW + RECHECK_AFTER)
-    assert not memo.unchanged("a", 1, NOW - timedelta(seconds=1))  # the clock was set back
+    assert memo.is_unchanged("a", 1, NOW)
+    assert not memo.is_unchanged("a", 2, NOW)
+    assert not memo.is_unchanged("b", 1, NOW)
+    assert not memo.is_unchanged("a", 1, NOW + RECHECK_AFTER)
+    assert not memo.is_unchanged("a", 1, NOW - timedelta(seconds=1))  # the clock was set back
 
 
 def test_what_is_blocked_is_looked_at_again_when_something_above_it_has_moved(

@@ -31,7 +31,7 @@ DRIVEN = st.builds(
     sample=st.integers(0, 100),
     part=st.dictionaries(st.text(max_size=3), st.integers()),
 )
-SURROUNDINGS = st.builds(
+CONTEXTS = st.builds(
     GroupingContext,
     parameters=st.just({}),
     settings=st.sampled_from([{}, {"documents": True}]),
@@ -42,7 +42,7 @@ SURROUNDINGS = st.builds(
 
 
 @pytest.mark.parametrize("grouping", EVERY, ids=lambda item: f"{item.name} {item.driver}")
-@given(driven=st.lists(DRIVEN, max_size=8, unique_by=lambda item: item.key), around=SURROUNDINGS)
+@given(driven=st.lists(DRIVEN, max_size=8, unique_by=lambda item: item.key), around=CONTEXTS)
 def test_the_stated_count_is_the_number_of_tasks(
     grouping: SimpleGrouping, driven: list[DriverItem], around: GroupingContext
 ) -> None:

@@ -1,4 +1,4 @@
-"""A vendor's side of the desk for tests of batches: answers by method and path, all on record."""
+"""A vendor's server for tests of batches: answers by method and path, all on record."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -102,7 +102,7 @@ class BatchServer:
 
 
 def run(server: BatchServer, work: Callable[[BatchServer], Awaitable[T]]) -> T:
-    """Do some work in front of a desk."""
+    """Do some work against a server."""
 
     async def inside() -> T:
         async with asyncio.timeout(20), server.open():

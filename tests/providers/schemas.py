@@ -88,7 +88,7 @@ LEAVES: st.SearchStrategy[Pair] = strings() | numbers() | enums() | PLAIN
 
 
 @st.composite
-def dressed(draw: st.DrawFn, pairs: st.SearchStrategy[Pair]) -> Pair:
+def dress_schemas(draw: st.DrawFn, pairs: st.SearchStrategy[Pair]) -> Pair:
     """Add what says nothing, or null, or an alternative, or a conjunction."""
     schema, value = draw(pairs)
     schema = schema | draw(EXTRAS)
@@ -144,7 +144,7 @@ def kind_of(value: object) -> str:
 
 
 FIELDS: st.SearchStrategy[Pair] = st.recursive(
-    dressed(LEAVES), lambda inner: dressed(objects(inner) | arrays(inner)), max_leaves=6
+    dress_schemas(LEAVES), lambda inner: dress_schemas(objects(inner) | arrays(inner)), max_leaves=6
 )
 
 

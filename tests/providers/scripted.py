@@ -50,7 +50,7 @@ class Scripted:
         return asyncio.run(run())
 
     @property
-    def asked(self) -> list[str]:
+    def paths(self) -> list[str]:
         """What was asked for, in order."""
         return [f"{heard.method} {heard.path}" for heard in self.heard]
 

@@ -37,12 +37,12 @@ async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncI
 async def talking(talk: Talk) -> AsyncIterator[int]:
     """A server that says whatever it likes on each connection; gives its port."""
 
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve_connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             await talk(reader, writer)
         writer.close()
 
-    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve_connection, "127.0.0.1", 0)
     async with server:
         yield server.sockets[0].getsockname()[1]
 

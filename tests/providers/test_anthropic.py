@@ -181,7 +181,7 @@ def test_an_answer_is_read(name: str) -> None:
 
 
 def with_fields(body: dict[str, Any]) -> Any:
-    """Strangers everywhere but inside the argument of the tool, which is the answer."""
+    """Unknown things everywhere but inside the argument of the tool, which is the answer."""
     grown = with_unknown_fields(body)
     for before, after in zip(body["content"], grown["content"], strict=True):
         after.update({"input": before["input"]} if "input" in before else {})

@@ -11,7 +11,7 @@ from quire.domain.errors import ProviderError, Remedy
 from quire.providers.openai_batches import OpenAIBatches
 from quire.providers.protocol import HttpClient
 from tests.providers.exchanges.openai import RESPONSES_ANSWERS
-from tests.providers.exchanges.openai_batches import BATCH, NONCE, answered, batch
+from tests.providers.exchanges.openai_batches import BATCH, NONCE, batch, output_row
 from tests.providers.sample_calls import KEY, account, make_call
 from tests.providers.scripted import Scripted, jsonl, rows_of
 
@@ -57,7 +57,7 @@ def test_azure_sends_an_empty_file_of_errors_and_no_counts() -> None:
     server = Scripted(
         **{
             "GET /batches/batch_1": (200, ended),
-            "GET /files/o/content": (200, jsonl(answered("a-1", BODY))),
+            "GET /files/o/content": (200, jsonl(output_row("a-1", BODY))),
             "GET /files/e/content": (200, b""),
         }
     )

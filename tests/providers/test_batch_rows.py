@@ -18,7 +18,7 @@ from quire.providers.protocol import WireFormat
 from quire.providers.transport import Transport
 from tests.providers.batch_servers import readable
 from tests.providers.exchanges.openai import RESPONSES_ANSWERS
-from tests.providers.exchanges.openai_batches import answered, left
+from tests.providers.exchanges.openai_batches import output_row, unsent_row
 from tests.providers.hostile import json_of
 from tests.providers.http_calls import failure_of
 from tests.providers.sample_calls import KEY, account, error_response
@@ -51,7 +51,7 @@ def errored(row: object, vendor: WireFormat | None = None) -> ProviderError:
 def test_an_answer_is_read_as_that_of_a_direct_call(name: str) -> None:
     body, reply = RESPONSES_ANSWERS[name]
 
-    found = read(answered("a-1", body))
+    found = read(output_row("a-1", body))
 
     assert found is not None
     assert (found.custom_id, found.end, found.error) == ("a-1", RowEnd.ANSWERED, None)
@@ -75,7 +75,7 @@ def test_an_error_is_named_as_that_of_a_direct_call(status: int, code: str) -> N
     body = {"error": {"message": "because", "type": "some_error", "param": None, "code": code}}
     direct = OpenAI().classify(error_response(status, body))
 
-    error = errored(answered("a-1", body, status))
+    error = errored(output_row("a-1", body, status))
 
     assert str(error) == str(direct)
     assert (error.remedy, error.bad_key) == (direct.remedy, direct.bad_key)
@@ -83,16 +83,16 @@ def test_an_error_is_named_as_that_of_a_direct_call(status: int, code: str) -> N
 
 
 def test_a_call_that_was_left_when_the_batch_ended_is_known_as_such() -> None:
-    assert read(left("a-1", "batch_expired")) == BatchRow("a-1", RowEnd.EXPIRED)
-    assert read(left("a-1", "batch_cancelled")) == BatchRow("a-1", RowEnd.CANCELLED)
+    assert read(unsent_row("a-1", "batch_expired")) == BatchRow("a-1", RowEnd.EXPIRED)
+    assert read(unsent_row("a-1", "batch_cancelled")) == BatchRow("a-1", RowEnd.CANCELLED)
 
 
 def test_a_success_that_is_an_error_is_one() -> None:
     body = {"status": "failed", "error": {"code": "server_error", "message": "oh"}, "output": []}
 
-    assert errored(answered("a-1", body)).remedy is Remedy.RETRY
+    assert errored(output_row("a-1", body)).remedy is Remedy.RETRY
     said = {"error": {"code": 402, "message": "No credits"}}
-    assert errored(answered("a-1", said), Compatible("groq")).spent
+    assert errored(output_row("a-1", said), Compatible("groq")).spent
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_a_success_that_is_an_error_is_one() -> None:
     [
         ({"custom_id": "a-1"}, Remedy.LOST),
         ({"custom_id": "a-1", "response": None, "error": None}, Remedy.LOST),
-        (answered("a-1", None), Remedy.LOST),
-        (answered("a-1", {}, 302), Remedy.LOST),
+        (output_row("a-1", None), Remedy.LOST),
+        (output_row("a-1", {}, 302), Remedy.LOST),
         ({"custom_id": "a-1", "response": {"body": {}, "status_code": "200"}}, Remedy.LOST),
         ({"custom_id": "a-1", "error": "rate limited"}, Remedy.RETRY),
         ({"custom_id": "a-1", "error": {"code": "insufficient_quota"}}, Remedy.FIX_ACCOUNT),
@@ -109,7 +109,7 @@ def test_a_success_that_is_an_error_is_one() -> None:
             {"custom_id": "a-1", "response": {"status_code": 429, "body": None}, "error": "slow"},
             Remedy.WAIT,
         ),
-        (answered("a-1", None, 429), Remedy.WAIT),
+        (output_row("a-1", None, 429), Remedy.WAIT),
     ],
 )
 def test_a_row_that_names_a_call_and_says_little_goes_again(row: object, remedy: Remedy) -> None:
@@ -131,7 +131,7 @@ def test_a_row_that_names_no_call_is_kept_as_it_came(row: object) -> None:
         {"custom_id": "a-1", "response": "text"},
         {"custom_id": "a-1", "result": {"output": [{"text": "an answer"}]}},
         {"custom_id": "a-1", "response": {"status_code": "200", "body": {"output": "an answer"}}},
-        answered("a-1", {"output": "moved"}, 302),
+        output_row("a-1", {"output": "moved"}, 302),
     ],
 )
 def test_a_row_in_no_form_of_ours_that_says_something_is_kept_as_it_came(row: object) -> None:
@@ -139,7 +139,7 @@ def test_a_row_in_no_form_of_ours_that_says_something_is_kept_as_it_came(row: ob
 
 
 def test_an_answer_in_no_form_of_ours_is_kept_as_it_is() -> None:
-    found = read(answered("a-1", ["what", "is", "this"]))
+    found = read(output_row("a-1", ["what", "is", "this"]))
 
     assert found is not None
     assert (found.end, found.raw) == (RowEnd.ANSWERED, b'["what","is","this"]')
@@ -148,7 +148,7 @@ def test_an_answer_in_no_form_of_ours_is_kept_as_it_is() -> None:
 @pytest.mark.parametrize("depth", [300, 900, 5000])
 def test_a_row_of_any_depth_is_no_exception(depth: int) -> None:
     deep = b"[" * depth + b"]" * depth
-    row = orjson.dumps(answered("a-1", "here")).replace(b'"here"', deep)
+    row = orjson.dumps(output_row("a-1", "here")).replace(b'"here"', deep)
 
     found = read(row)
 
@@ -156,7 +156,7 @@ def test_a_row_of_any_depth_is_no_exception(depth: int) -> None:
 
 
 def test_half_a_character_does_not_cost_an_answer() -> None:
-    raw = orjson.dumps(answered("a-1", BODY)).replace(b"results", b"re\\ud83dults")
+    raw = orjson.dumps(output_row("a-1", BODY)).replace(b"results", b"re\\ud83dults")
 
     found = read(raw)
 
@@ -169,7 +169,7 @@ def test_half_a_character_does_not_cost_an_answer() -> None:
 def test_no_row_is_an_exception(value: Any, name: str) -> None:
     vendor: WireFormat = OpenAI() if name == "openai" else Compatible(name)
     rows = [value, {"custom_id": "a-1", "response": value}, {"custom_id": "a-1", "error": value}]
-    rows += [answered("a-1", value), answered("a-1", value, 500)]
+    rows += [output_row("a-1", value), output_row("a-1", value, 500)]
 
     for row in rows:
         found = read(json.dumps(row).encode(), vendor)
@@ -180,8 +180,8 @@ def test_no_row_is_an_exception(value: Any, name: str) -> None:
 def test_answers_are_read_first_and_either_file_may_be_missing(files: tuple[str, ...]) -> None:
     server = Scripted(
         **{
-            "GET /files/o/content": (200, jsonl(answered("a-1", BODY), answered("a-2", BODY))),
-            "GET /files/e/content": (200, jsonl(left("a-3", "batch_expired")).rstrip()),
+            "GET /files/o/content": (200, jsonl(output_row("a-1", BODY), output_row("a-2", BODY))),
+            "GET /files/e/content": (200, jsonl(unsent_row("a-3", "batch_expired")).rstrip()),
         }
     )
 
@@ -195,7 +195,7 @@ def test_answers_are_read_first_and_either_file_may_be_missing(files: tuple[str,
 
 def test_strangers_and_garbage_between_rows_do_not_matter_and_keys_do_not_stay() -> None:
     echo = {**BODY, "echo": KEY}
-    file = b"\n\r\n{half\n" + jsonl([], answered("a-1", echo)) + b"<html>\n"
+    file = b"\n\r\n{half\n" + jsonl([], output_row("a-1", echo)) + b"<html>\n"
     server = Scripted(**{"GET /files/o/content": (200, file)})
 
     (row,) = readable(server.during(rows_of(OPENAI, ("o",))), 3)
@@ -226,7 +226,7 @@ def test_a_file_that_cannot_be_read_is_an_error(answer: tuple[int, Any], remedy:
 
 
 def test_a_file_that_breaks_off_is_an_error_after_its_whole_rows() -> None:
-    file = jsonl(answered("a-1", BODY), answered("a-2", BODY))
+    file = jsonl(output_row("a-1", BODY), output_row("a-2", BODY))
     raw = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(file) + file[:-9]
     seen: list[str] = []
 

@@ -13,7 +13,7 @@ from quire.providers.openai import OpenAI
 from quire.providers.openai_formats import encode_chat, read_chat
 from quire.providers.vendors import ChatVariant
 from quire.providers.wire import load
-from tests.providers.exchanges.openai import ANSWER, CHAT_ANSWERS, completion, spoken
+from tests.providers.exchanges.openai import ANSWER, CHAT_ANSWERS, chat_message, completion
 from tests.providers.sample_calls import (
     EVERY_FORM,
     SCHEMA,
@@ -106,9 +106,9 @@ def test_a_schema_with_a_number_beyond_64_bits_is_sent_as_it_is() -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        spoken(ANSWER, reasoning_content="Count."),
-        spoken(ANSWER, reasoning="Count."),
-        spoken(
+        chat_message(ANSWER, reasoning_content="Count."),
+        chat_message(ANSWER, reasoning="Count."),
+        chat_message(
             [
                 {"type": "thinking", "thinking": [{"type": "text", "text": "Count."}]},
                 {"type": "text", "text": ANSWER},
@@ -133,7 +133,7 @@ def test_thoughts_are_read_wherever_a_server_puts_them(message: dict[str, Json])
     ],
 )
 def test_why_a_model_stopped_is_understood(finish: str, stop: Stop) -> None:
-    assert read_chat(load(orjson.dumps(completion(spoken("{}"), finish)))).stop is stop
+    assert read_chat(load(orjson.dumps(completion(chat_message("{}"), finish)))).stop is stop
 
 
 def test_an_empty_choice_is_an_empty_answer() -> None:
@@ -143,7 +143,7 @@ def test_an_empty_choice_is_an_empty_answer() -> None:
 
 
 def test_only_a_server_of_ones_own_may_leave_out_what_was_used() -> None:
-    raw = orjson.dumps(completion(spoken(ANSWER), usage=None))
+    raw = orjson.dumps(completion(chat_message(ANSWER), usage=None))
 
     assert read_chat(load(raw), free=True).usage == Usage()
     with pytest.raises(Undecodable, match="does not say what it used"):
@@ -157,4 +157,4 @@ def test_more_cached_than_read_is_not_less_than_nothing() -> None:
         "prompt_tokens_details": {"cached_tokens": 99},
     }
 
-    assert read_chat(load(orjson.dumps(completion(spoken(""), usage=usage)))).usage.input == 0
+    assert read_chat(load(orjson.dumps(completion(chat_message(""), usage=usage)))).usage.input == 0

@@ -13,7 +13,7 @@ from quire.domain.models import CacheMarking, Limits, StructuredOutput, Usage
 from quire.domain.requests import Call
 from quire.providers.compatible import Compatible
 from quire.providers.vendors import VENDORS
-from tests.providers.exchanges.openai import ANSWER, CHAT_ANSWERS, completion, spoken
+from tests.providers.exchanges.openai import ANSWER, CHAT_ANSWERS, chat_message, completion
 from tests.providers.sample_calls import (
     EVERY_FORM,
     KEY,
@@ -155,7 +155,7 @@ def test_answers_are_read(name: str, answer: str) -> None:
 
 @pytest.mark.parametrize("name", CHATTERS)
 def test_unknown_is_nothing_only_on_ones_own_machine(name: str) -> None:
-    raw = orjson.dumps(completion(spoken(ANSWER), usage=None))
+    raw = orjson.dumps(completion(chat_message(ANSWER), usage=None))
 
     if VENDORS[name].own_machine:
         assert Compatible(name).decode(raw).usage == Usage()
@@ -195,10 +195,10 @@ def test_an_error_that_comes_with_a_200_is_an_error(body: Json, remedy: Remedy) 
 @pytest.mark.parametrize(
     "body",
     [
-        completion(spoken(ANSWER)),
-        completion(spoken('{"error": "is in the answer"}')),
-        {**completion(spoken(ANSWER)), "error": None},
-        {**completion(spoken(ANSWER), "error"), "error": {"code": 502, "message": "late"}},
+        completion(chat_message(ANSWER)),
+        completion(chat_message('{"error": "is in the answer"}')),
+        {**completion(chat_message(ANSWER)), "error": None},
+        {**completion(chat_message(ANSWER), "error"), "error": {"code": 502, "message": "late"}},
     ],
 )
 def test_an_answer_that_was_paid_for_is_kept(body: Json) -> None:

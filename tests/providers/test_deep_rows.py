@@ -13,7 +13,7 @@ from quire.providers.openai_batches import OpenAIBatches
 from quire.providers.protocol import BatchApi
 from quire.providers.vertex import VertexBatches
 from tests.providers.batch_servers import Answer, BatchServer, rows, run
-from tests.providers.exchanges.gemini_batches import REF, inlined, job
+from tests.providers.exchanges.gemini_batches import REF, inline_output, job
 from tests.providers.sample_calls import account
 
 GEMINI = b'"response":{"candidates":[{"content":{"parts":[{"functionCall":{"args":%s}}]}}]}'
@@ -126,7 +126,7 @@ def test_a_row_inside_a_job_is_named_also_where_nothing_can_write_it() -> None:
     body = b'{"name":"a","metadata":{"output":{"inlinedResponses":{"inlinedResponses":[%s]}}}}'
     line = b'{"metadata":{"key":"n-1"},"response":{"x":%s}}' % deep(1005)
     whole = BatchServer(
-        {f"GET /v1beta/{REF}": Answer(job(output=inlined(answer)))},
+        {f"GET /v1beta/{REF}": Answer(job(output=inline_output(answer)))},
         lambda base: account("gemini", base),
     )
     deeper = BatchServer(

@@ -15,7 +15,7 @@ from quire.domain.requests import Call, Stop
 from quire.providers.gemini import Gemini
 from quire.providers.protocol import WireFormat
 from quire.providers.vertex import Vertex
-from tests.providers.exchanges.google import ANSWER, ANSWERS, ERRORS, error, generated, without
+from tests.providers.exchanges.google import ANSWER, ANSWERS, ERRORS, error, generation, without
 from tests.providers.google_types import types
 from tests.providers.hostile import bodies_of, json_of, named_in_one_line, read_or_undecodable
 from tests.providers.sample_calls import (
@@ -155,7 +155,7 @@ def test_an_answer_is_read(name: str, vendor: WireFormat) -> None:
 
 
 def test_a_reason_that_nobody_told_us_of_leaves_an_answer_that_may_not_be_whole() -> None:
-    reply = VENDOR.decode(orjson.dumps(generated({"text": ANSWER}, reason="TIRED")))
+    reply = VENDOR.decode(orjson.dumps(generation({"text": ANSWER}, reason="TIRED")))
 
     assert (reply.text, reply.stop) == (ANSWER, Stop.LENGTH)
 
@@ -166,9 +166,9 @@ def test_a_reason_that_nobody_told_us_of_leaves_an_answer_that_may_not_be_whole(
     [
         {},
         error(500, "INTERNAL"),
-        without(generated({"text": "x"}), "usageMetadata"),
-        {**generated({"text": "x"}), "usageMetadata": {"candidatesTokenCount": 5}},
-        generated({"text": "x"}, thoughtsTokenCount=-1),
+        without(generation({"text": "x"}), "usageMetadata"),
+        {**generation({"text": "x"}), "usageMetadata": {"candidatesTokenCount": 5}},
+        generation({"text": "x"}, thoughtsTokenCount=-1),
     ],
 )
 def test_a_body_that_is_no_answer_or_does_not_say_its_cost_is_undecodable(
@@ -215,7 +215,7 @@ def test_any_body_is_read_or_undecodable(raw: bytes) -> None:
 def test_a_body_of_about_the_right_form_is_read_or_undecodable(
     inside: Any, reason: Any, feedback: Any
 ) -> None:
-    body = generated({"text": inside, "thought": inside}, reason=reason)
+    body = generation({"text": inside, "thought": inside}, reason=reason)
     read_or_undecodable(VENDOR, json.dumps({**body, "promptFeedback": feedback}).encode())
     read_or_undecodable(VENDOR, json.dumps({**body, "candidates": inside}).encode())
 

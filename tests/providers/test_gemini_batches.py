@@ -28,7 +28,7 @@ from tests.providers.batch_servers import (
     submission,
     survives,
 )
-from tests.providers.exchanges.gemini_batches import GOOD, REF, inlined, inside, job, lying
+from tests.providers.exchanges.gemini_batches import GOOD, REF, inline_output, inside, job, lying
 from tests.providers.exchanges.google import ANSWER, DAY, QUOTA, error, quota
 from tests.providers.google_types import types
 from tests.providers.hostile import bodies_of
@@ -223,7 +223,7 @@ def test_rows_are_read_from_a_file() -> None:
 
 @pytest.mark.parametrize("place", ["metadata", "response"])
 def test_rows_are_read_from_the_job_itself(place: str) -> None:
-    output = inlined(*(inside(*item) for item in enumerate(ALL)), GOOD)
+    output = inline_output(*(inside(*item) for item in enumerate(ALL)), GOOD)
     for item in output["inlinedResponses"]["inlinedResponses"][1:3]:
         types.InlinedResponse.model_validate_json(json.dumps(item))
     body = job(output=output) if place == "metadata" else job(done=True, response=output)

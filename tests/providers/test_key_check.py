@@ -16,7 +16,7 @@ BAD = "sk-a-key-that-nobody-lets-in-5678"
 
 
 @pytest.fixture
-def door(monkeypatch: pytest.MonkeyPatch) -> Iterator[KeyServer]:
+def key_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[KeyServer]:
     """A vendor that lets one key in."""
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
@@ -24,9 +24,13 @@ def door(monkeypatch: pytest.MonkeyPatch) -> Iterator[KeyServer]:
         yield opened
 
 
-def account(door: KeyServer, provider: str = "openai", key: str = GOOD, path: str = "") -> Account:
-    """An account that is found behind that door."""
-    return Account(provider=provider, credential="", key=Secret(key), base_url=door.url + path)
+def account(
+    key_server: KeyServer, provider: str = "openai", key: str = GOOD, path: str = ""
+) -> Account:
+    """An account that is found at that server."""
+    return Account(
+        provider=provider, credential="", key=Secret(key), base_url=key_server.url + path
+    )
 
 
 def tried(account: Account) -> KeyCheck:
@@ -53,27 +57,29 @@ def tried(account: Account) -> KeyCheck:
     ],
 )
 def test_each_vendor_is_asked_where_it_listens(
-    door: KeyServer, provider: str, path: str, asked: str, header: str
+    key_server: KeyServer, provider: str, path: str, asked: str, header: str
 ) -> None:
-    assert tried(account(door, provider, GOOD, path)) == KeyCheck(CredentialState.VALID, "accepted")
+    assert tried(account(key_server, provider, GOOD, path)) == KeyCheck(
+        CredentialState.VALID, "accepted"
+    )
 
-    ((seen, headers),) = door.seen
+    ((seen, headers),) = key_server.seen
     assert seen == asked
     assert headers[header].endswith(GOOD)
 
 
-def test_openai_is_told_on_whose_behalf_it_is_asked(door: KeyServer) -> None:
-    mine = replace(account(door), options={"organization": "org-1", "api": "chat"})
+def test_openai_is_told_on_whose_behalf_it_is_asked(key_server: KeyServer) -> None:
+    mine = replace(account(key_server), options={"organization": "org-1", "api": "chat"})
 
     assert tried(mine).state == CredentialState.VALID
-    ((_, headers),) = door.seen
+    ((_, headers),) = key_server.seen
     assert headers["openai-organization"] == "org-1"
     assert "openai-project" not in headers
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini", "groq"])
-def test_a_refused_key_is_invalid_and_not_repeated(door: KeyServer, provider: str) -> None:
-    probe = tried(account(door, provider, BAD))
+def test_a_refused_key_is_invalid_and_not_repeated(key_server: KeyServer, provider: str) -> None:
+    probe = tried(account(key_server, provider, BAD))
 
     assert probe.state == CredentialState.INVALID
     assert probe.message.startswith(f"{provider} 401: Incorrect API key provided")
@@ -82,24 +88,26 @@ def test_a_refused_key_is_invalid_and_not_repeated(door: KeyServer, provider: st
 
 
 def test_a_key_that_is_repeated_at_the_end_of_a_long_complaint_does_not_show_its_start(
-    door: KeyServer,
+    key_server: KeyServer,
 ) -> None:
     for length in range(140, 200):
         complaint = "x" * length + BAD
-        door.say.update(status=401, body=json.dumps({"error": {"message": complaint}}).encode())
+        key_server.say.update(
+            status=401, body=json.dumps({"error": {"message": complaint}}).encode()
+        )
 
-        assert BAD[:6] not in tried(account(door, "openai", BAD)).message
+        assert BAD[:6] not in tried(account(key_server, "openai", BAD)).message
 
 
-def test_geminis_way_to_refuse_a_key_is_understood(door: KeyServer) -> None:
+def test_geminis_way_to_refuse_a_key_is_understood(key_server: KeyServer) -> None:
     error = {
         "code": 400,
         "message": "API key not valid.",
         "details": [{"reason": "API_KEY_INVALID"}],
     }
-    door.say.update(status=400, body=json.dumps({"error": error}).encode())
+    key_server.say.update(status=400, body=json.dumps({"error": error}).encode())
 
-    assert tried(account(door, "gemini", BAD)).state == CredentialState.INVALID
+    assert tried(account(key_server, "gemini", BAD)).state == CredentialState.INVALID
 
 
 @pytest.mark.parametrize(
@@ -111,11 +119,11 @@ def test_geminis_way_to_refuse_a_key_is_understood(door: KeyServer) -> None:
     ],
 )
 def test_an_account_without_credit_is_spent(
-    door: KeyServer, status: int, error: dict[str, str]
+    key_server: KeyServer, status: int, error: dict[str, str]
 ) -> None:
-    door.say.update(status=status, body=json.dumps({"error": error}).encode())
+    key_server.say.update(status=status, body=json.dumps({"error": error}).encode())
 
-    assert tried(account(door)).state == CredentialState.SPENT
+    assert tried(account(key_server)).state == CredentialState.SPENT
 
 
 @pytest.mark.parametrize(
@@ -129,18 +137,20 @@ def test_an_account_without_credit_is_spent(
     ],
 )
 def test_what_says_nothing_about_the_key_leaves_it_open(
-    door: KeyServer, status: int, body: bytes, said: str
+    key_server: KeyServer, status: int, body: bytes, said: str
 ) -> None:
-    door.say.update(status=status, body=body, headers={"Location": f"{door.url}/elsewhere"})
+    key_server.say.update(
+        status=status, body=body, headers={"Location": f"{key_server.url}/elsewhere"}
+    )
 
-    probe = tried(account(door))
+    probe = tried(account(key_server))
 
     assert probe.state is None
     assert said in probe.message
-    assert len(door.seen) == 1  # a redirect is not followed: the key would go along
+    assert len(key_server.seen) == 1  # a redirect is not followed: the key would go along
 
 
-def test_a_vendor_that_cannot_be_reached_leaves_it_open(door: KeyServer) -> None:
+def test_a_vendor_that_cannot_be_reached_leaves_it_open(key_server: KeyServer) -> None:
     nowhere = Account(
         provider="openai", credential="", key=Secret(GOOD), base_url="http://127.0.0.1:9/v1"
     )
@@ -152,10 +162,10 @@ def test_a_vendor_that_cannot_be_reached_leaves_it_open(door: KeyServer) -> None
     )
 
 
-def test_an_endless_answer_is_not_read_to_its_end(door: KeyServer) -> None:
-    door.say.update(body=b"x" * 3_000_000)
+def test_an_endless_answer_is_not_read_to_its_end(key_server: KeyServer) -> None:
+    key_server.say.update(body=b"x" * 3_000_000)
 
-    assert tried(account(door)).state == CredentialState.VALID
+    assert tried(account(key_server)).state == CredentialState.VALID
 
 
 @pytest.mark.parametrize(
@@ -176,15 +186,15 @@ def test_what_cannot_be_asked_is_told(provider: str, url: str, said: str) -> Non
     assert not url or url not in probe.message
 
 
-def test_a_key_that_no_header_can_carry_is_invalid(door: KeyServer) -> None:
-    probe = tried(account(door, "openai", "a key\nX-Injected: yes"))
+def test_a_key_that_no_header_can_carry_is_invalid(key_server: KeyServer) -> None:
+    probe = tried(account(key_server, "openai", "a key\nX-Injected: yes"))
 
     assert probe.state == CredentialState.INVALID
-    assert door.seen == []
+    assert key_server.seen == []
 
 
-def test_several_keys_are_tried_at_once_and_answered_in_order(door: KeyServer) -> None:
-    accounts = [account(door, "openai", key) for key in (BAD, GOOD, BAD)]
+def test_several_keys_are_tried_at_once_and_answered_in_order(key_server: KeyServer) -> None:
+    accounts = [account(key_server, "openai", key) for key in (BAD, GOOD, BAD)]
 
     probes = asyncio.run(check_keys(accounts))
 

@@ -232,7 +232,7 @@ def test_a_job_is_cancelled_and_its_file_deleted() -> None:
 
     server.during(work, "mistral")
 
-    assert server.asked == ["POST /v1/batch/jobs/job-1/cancel", "DELETE /v1/files/file-in"]
+    assert server.paths == ["POST /v1/batch/jobs/job-1/cancel", "DELETE /v1/files/file-in"]
 
 
 def test_a_models_name_with_signs_in_it_is_taken_out_too() -> None:

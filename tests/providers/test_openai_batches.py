@@ -20,7 +20,7 @@ from tests.providers.exchanges.openai_batches import (
     MISMATCH,
     NONCE,
     batch,
-    failed,
+    failed_batch,
 )
 from tests.providers.sample_calls import EVERY_FORM, KEY, account, make_call
 from tests.providers.scripted import Heard, Scripted, Work
@@ -145,9 +145,12 @@ def test_every_word_of_a_batch_is_understood(body: dict[str, Any], status: Batch
 
 
 def test_a_batch_that_was_not_taken_says_why_and_a_full_queue_is_no_failure() -> None:
-    for body in (failed(FULL), failed(MISMATCH)):
+    for body in (failed_batch(FULL), failed_batch(MISMATCH)):
         Batch.model_validate(body, strict=True)
-    full, bad = read_status("openai", failed(FULL)), read_status("openai", failed(MISMATCH))
+    full, bad = (
+        read_status("openai", failed_batch(FULL)),
+        read_status("openai", failed_batch(MISMATCH)),
+    )
 
     assert (full.end, bad.end) == (BatchEnd.QUEUE_FULL, BatchEnd.FAILED)
     assert full.problem.startswith("token_limit_exceeded: Enqueued token limit reached")
@@ -283,7 +286,7 @@ def test_a_batch_is_cancelled_and_one_that_has_ended_stays_as_it_is() -> None:
     for server in (running, ended):
         server.during(lambda http, by: OPENAI.cancel(http, by, "batch_1"))
 
-    assert running.asked == ["POST /v1/batches/batch_1/cancel"]
+    assert running.paths == ["POST /v1/batches/batch_1/cancel"]
     assert running.heard[0].body == b""
 
 
@@ -293,4 +296,4 @@ def test_a_file_of_calls_is_deleted_and_may_be_gone_already(status: int) -> None
 
     server.during(lambda http, by: OPENAI.discard(http, by, "file-in"))
 
-    assert server.asked == ["DELETE /v1/files/file-in"]
+    assert server.paths == ["DELETE /v1/files/file-in"]

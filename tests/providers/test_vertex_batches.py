@@ -31,7 +31,7 @@ from tests.providers.batch_servers import (
     submission,
     survives,
 )
-from tests.providers.exchanges.google import ANSWER, error, generated
+from tests.providers.exchanges.google import ANSWER, error, generation
 from tests.providers.google_types import types
 from tests.providers.hostile import bodies_of
 from tests.providers.sample_calls import KEY, account, make_call
@@ -45,7 +45,7 @@ GOOD: dict[str, Any] = {
     "status": "",
     "processed_time": "2026-11-15T12:00:00Z",
     "request": {},
-    "response": generated({"text": ANSWER}),
+    "response": generation({"text": ANSWER}),
 }
 
 

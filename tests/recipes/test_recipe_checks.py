@@ -133,7 +133,7 @@ def test_a_stage_reads_only_what_belongs_to_its_tasks(about: str, of: str, may: 
 
 
 class Bundles:
-    """A stranger's grouping: every result with documents beside it."""
+    """A plugin's grouping: every result with documents beside it."""
 
     name = "bundles"
     driver = Driver.RESULT
@@ -154,7 +154,7 @@ class Bundles:
         return driven
 
 
-def test_a_strangers_grouping_is_asked_and_may_read_what_its_documents_became() -> None:
+def test_a_plugins_grouping_is_asked_and_may_read_what_its_documents_became() -> None:
     registry = replace(REGISTRY, groupings={**REGISTRY.groupings, "bundles": Bundles()})
     told: JsonObject = {"size": 2}
     reader = make("r", "bundles", of="draws", needs=("echo",), prompt="{{ documents|length }}")

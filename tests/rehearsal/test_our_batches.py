@@ -142,7 +142,7 @@ async def _batch_client(way: Way, faults: str, latency: str) -> AsyncIterator[Ba
 def with_batch_client(
     way: Way, work: Callable[[BatchClient], Awaitable[T]], faults: str = "", latency: str = "0"
 ) -> T:
-    """Do some work at a desk of one's own."""
+    """Do some work with a client of its own."""
 
     async def inside() -> T:
         async with asyncio.timeout(30), _batch_client(way, faults, latency) as batch_client:

@@ -48,7 +48,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
 
 @pytest.fixture
 def rehearse(serve: Serve, tmp_path: Path) -> Iterator[Rehearse]:
-    """Make an engine, and a server for it unless one is given; what else is given is the scene."""
+    """Make an engine, and a server for it unless one is given; what else is given configures it."""
     made: list[Rehearsed] = []
 
     def make(

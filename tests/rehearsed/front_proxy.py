@@ -1,4 +1,4 @@
-"""Front doors on this machine that answer strangely, then let calls through to a server."""
+"""Proxies on this machine that answer strangely, then let calls through to a server."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ _HOPS = ("connection", "transfer-encoding", "content-length", "host", "accept-en
 
 
 class Answer(NamedTuple):
-    """What a door says instead of letting a call through."""
+    """What a proxy says instead of letting a call through."""
 
     status: int
     body: bytes
@@ -31,8 +31,8 @@ def front_proxy(say: Say, behind: str = "") -> Iterator[str]:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             headers = {name.lower(): value for name, value in self.headers.items()}
             key = headers.get("authorization", "").removeprefix("Bearer ")
-            told = headers.get("x-api-key") or headers.get("x-goog-api-key") or key
-            answer = say(next(numbers), told) or self._let_in(headers, body)
+            sent_key = headers.get("x-api-key") or headers.get("x-goog-api-key") or key
+            answer = say(next(numbers), sent_key) or self._let_in(headers, body)
             self.send_response(answer.status)
             for name, value in answer.headers.items():
                 self.send_header(name, value)
@@ -44,8 +44,8 @@ def front_proxy(say: Say, behind: str = "") -> Iterator[str]:
             passed = {name: value for name, value in headers.items() if name not in _HOPS}
             with urlopen(Request(behind + self.path, body, passed), timeout=30) as response:
                 read = response.read()
-                told = {k: v for k, v in response.headers.items() if k.lower() not in _HOPS}
-                return Answer(response.status, read, told)
+                kept = {k: v for k, v in response.headers.items() if k.lower() not in _HOPS}
+                return Answer(response.status, read, kept)
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""

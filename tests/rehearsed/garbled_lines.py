@@ -18,13 +18,13 @@ def garble_lines(monkeypatch: pytest.MonkeyPatch, garble: Garble, count: int = 2
     """Let the first lines of a download be others."""
     whole, left = ApiCaller.lines, [count]
 
-    async def broken(*about: Any) -> AsyncGenerator[bytes]:
+    async def garbled_stream(*about: Any) -> AsyncGenerator[bytes]:
         async for line in whole(*about):
             left[0] -= 1
             for item in garble(line) if left[0] >= 0 else [line]:
                 yield item
 
-    monkeypatch.setattr(ApiCaller, "lines", broken)
+    monkeypatch.setattr(ApiCaller, "lines", garbled_stream)
 
 
 def half(line: bytes) -> list[bytes]:

@@ -47,12 +47,12 @@ def talk_server(talk: Talk, tls: ssl.SSLContext | None = None) -> Iterator[int]:
 
 
 def _closing(talk: Talk) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve_connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
             await talk(reader, writer)
         writer.close()
 
-    return connected
+    return serve_connection
 
 
 def passing_on(url: str) -> Talk:

@@ -357,7 +357,7 @@ def drive(
     news = None if is_shown_live else EventFeed(engine, note, run)
     with Watcher(start, quiet=quiet, batches=lambda: engine.batches(run)) as watcher:
 
-        def done() -> bool:
+        def is_done() -> bool:
             now = engine.progress(run)
             watcher(transform(now))
             if news:
@@ -365,7 +365,7 @@ def drive(
             awaited = await_batches and now.state != RunState.RUNNING and now.batches > 0
             return is_at_rest(now) and not awaited
 
-        interrupted = engine.work(done, signals=True, tell=watcher.tell, only=run)
+        interrupted = engine.work(is_done, signals=True, tell=watcher.tell, only=run)
     if news:
         news()
     return interrupted

@@ -135,12 +135,12 @@ def _run_driver(
             note(f"run {run}: {per_call}{once_more}")
         with Watcher(engine.progress(run), quiet=quiet) as watcher:
 
-            def done() -> bool:
+            def is_done() -> bool:
                 now = engine.progress(run)
                 watcher(now)
                 return is_at_rest(now)
 
-            if engine.work(done, signals=True, tell=watcher.tell) and not done():
+            if engine.work(is_done, signals=True, tell=watcher.tell) and not is_done():
                 raise KeyboardInterrupt
         return engine.progress(run)
 

@@ -209,8 +209,8 @@ def run(
             policy=policy,
             server_config={**server, **batches, "thinking": thinking, "seed": seed},
         )
-        done = rehearse(engine, part, _run_driver(quiet=session(context).quiet))
-    raise typer.Exit(print_rehearsal(done, as_json=as_json))
+        is_done = rehearse(engine, part, _run_driver(quiet=session(context).quiet))
+    raise typer.Exit(print_rehearsal(is_done, as_json=as_json))
 
 
 def _run_driver(*, quiet: bool) -> "Callable[[Engine, RunId], bool]":
@@ -226,12 +226,12 @@ def _run_driver(*, quiet: bool) -> "Callable[[Engine, RunId], bool]":
             note(f"rehearsing {about}; nothing leaves this machine")
         with Watcher(start, quiet=quiet, batches=lambda: engine.batches(run)) as watcher:
 
-            def done() -> bool:
+            def is_done() -> bool:
                 now = engine.progress(run)
                 watcher(now)
                 return is_at_rest(now)
 
-            return engine.work(done, signals=True, tell=watcher.tell)
+            return engine.work(is_done, signals=True, tell=watcher.tell)
 
     return drive
 

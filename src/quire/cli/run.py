@@ -159,9 +159,9 @@ def work(
             if parent is None and not settings.quiet:
                 note("working; Ctrl-C stops cleanly")
             news: Callable[[], None] = (lambda: None) if settings.quiet else EventFeed(engine, note)
-            done = _stop_condition(engine, news, until_idle=until_idle, parent=parent)
+            is_done = _stop_condition(engine, news, until_idle=until_idle, parent=parent)
             throttle = LineThrottle(note)
-            interrupted = engine.work(done, signals=True, tell=throttle)
+            interrupted = engine.work(is_done, signals=True, tell=throttle)
             throttle.flush()
             news()
             raise typer.Exit(INTERRUPTED if interrupted else DONE)
@@ -178,12 +178,12 @@ def _stop_condition(
 ) -> Callable[[], bool]:
     """When to stop: as told, or when the process that started this one is gone."""
 
-    def done() -> bool:
+    def is_done() -> bool:
         news()
         orphaned = parent is not None and os.getppid() != parent
         return orphaned or (until_idle and engine.queries.is_idle())
 
-    return done
+    return is_done
 
 
 def _worker_command(ledger: str | None, *, until_idle: bool) -> list[str]:

@@ -57,7 +57,7 @@ class Runtime:
         return random.random()  # noqa: S311 - spreads load, guards nothing
 
     def nonce(self) -> str:
-        """A new name for what must be found again among strangers' things."""
+        """A new name for what must be found again among things of others."""
         return "q" + base64.b32encode(secrets.token_bytes(7)).decode().lower()[:10]
 
     async def sleep(self, seconds: float) -> None:

@@ -136,7 +136,7 @@ def attempt_in_line(line: bytes, nonces: Iterable[str]) -> int | None:
 
 
 def parse_custom_id(name: str) -> tuple[str, int] | None:
-    """The nonce and the attempt of a custom id; None for a stranger's."""
+    """The nonce and the attempt of a custom id; None for one that is not ours."""
     nonce, dash, number = name.rpartition("-")
     if not dash or not nonce or not number.isascii() or not number.isdecimal() or len(number) > 18:
         return None

@@ -36,7 +36,7 @@ class ResponseJudgement(NamedTuple):
     """A gate's judgement of one whole response: exactly one verdict for each expected wire id."""
 
     verdicts: dict[str, Verdict]
-    strangers: int = 0  # records with ids this request never sent
+    unknown: int = 0  # records with ids this request never sent
     duplicates: int = 0  # ids answered more than once
     truncated: bool = False
     clean: bool = False  # everybody was answered, once, in order and rightly

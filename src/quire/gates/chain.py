@@ -69,7 +69,7 @@ def _ask_gate(gate: Gate, answer: GateInput, params: JsonObject) -> Verdict:
     try:
         verdict = gate.judge(answer, params)
         return _check_verdict(gate, answer, verdict)
-    except Exception as error:  # noqa: BLE001 - a stranger's gate may raise anything
+    except Exception as error:  # noqa: BLE001 - a plugin's gate may raise anything
         said = clip(f"{type(error).__name__}: {error}", _LONGEST_REASON)
         return Verdict(Judgement.RETRY, None, (f"gate {gate.name} broke: {said}",))
 

@@ -48,7 +48,7 @@ class SweepMemo:
         """Start with nothing looked at."""
         self._states: dict[Hashable, tuple[object, datetime]] = {}
 
-    def unchanged(self, key: Hashable, state: object, now: datetime) -> bool:
+    def is_unchanged(self, key: Hashable, state: object, now: datetime) -> bool:
         """Whether there was nothing a moment ago, and all stands as it did then."""
         seen, at = self._states.get(key, (None, now))
         return seen == state and timedelta(0) <= now - at < RECHECK_AFTER

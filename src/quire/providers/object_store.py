@@ -68,7 +68,7 @@ class CloudStorage:
     """Google's Cloud Storage, as whoever the account's token is for."""
 
     def __init__(self, http: HttpClient, account: Account) -> None:
-        """Go through a door; the option `storage` says where, if not to Google's own."""
+        """Go through a client; the option `storage` says where, if not to Google's own."""
         self._caller = ApiCaller(http, google_classifier(account.provider), account)
         self._base = account.options.get("storage") or BASE_URL
 

@@ -82,7 +82,7 @@ class GuardedGrouping:
 
     @contextmanager
     def _guard(self, what: str) -> Iterator[None]:
-        """Turn all that a stranger's code may raise into one line."""
+        """Turn all that a plugin's code may raise into one line."""
         try:
             yield
         except (Exception, SystemExit) as error:
@@ -142,7 +142,7 @@ def _error_line(error: BaseException) -> str:
     """What an error says, in one line; even that may fail."""
     try:
         text = " ".join(str(error).split())
-    except Exception:  # noqa: BLE001 - a stranger's error may not even say what it is
+    except Exception:  # noqa: BLE001 - a plugin's error may not even say what it is
         text = ""
     line = text.encode(errors="replace").decode()[:_LONGEST]
     return f"{type(error).__name__}: {line}" if line else type(error).__name__
@@ -152,7 +152,7 @@ def _quote_value(value: object) -> str:
     """A value as an error quotes it."""
     try:
         return repr(value)[:_LONGEST]
-    except Exception:  # noqa: BLE001 - a stranger's value may not be fit to be shown
+    except Exception:  # noqa: BLE001 - a plugin's value may not be fit to be shown
         return f"a {type(value).__name__}"
 
 
@@ -198,7 +198,7 @@ def with_entry_points(registry: Registry | None = None) -> Registry:
                 raise Conflict(describe_clash(point, owners[point.name]), CLASH_FIX)
             try:
                 found[point.name] = check(point.load(), point)
-            except Exception as error:  # noqa: BLE001 - a stranger's module may raise anything
+            except Exception as error:  # noqa: BLE001 - a plugin's module may raise anything
                 warnings.append(describe_failure(point, error))
         return found
 

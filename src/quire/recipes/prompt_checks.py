@@ -124,7 +124,7 @@ def _wrong_field_message(above: Stage, steps: Sequence[str]) -> str:
     if above.schema is None or steps[0] != "data" or len(steps) < 2:
         return ""
     if any(gate.name not in PLAIN_GATES for gate in above.gates):
-        return ""  # a stranger's gate may make something else of the record
+        return ""  # a plugin's gate may make something else of the record
     place: Json = above.schema.record_schema
     for step in steps[1:-1]:
         place = _subschema(place, step)

@@ -182,9 +182,9 @@ def rule_problems(
 
 
 def plugin_mistakes(who: str, mistakes: Callable[[], Sequence[str]]) -> list[str]:
-    """The mistakes that a stranger's code finds; that it breaks is one of them."""
+    """The mistakes that a plugin's code finds; that it breaks is one of them."""
     try:
         return [str(mistake) for mistake in mistakes()]
-    except Exception as error:  # noqa: BLE001 - a stranger's gate or grouping may raise anything
+    except Exception as error:  # noqa: BLE001 - a plugin's gate or grouping may raise anything
         message = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         return [f"{who} could not be asked what is wrong ({message})"]

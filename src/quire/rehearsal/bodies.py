@@ -85,7 +85,7 @@ async def read_body(request: web.Request, route: ServerRoute, files: FileStore) 
         return await _save_body(request, files.new_path(), route.most_bytes)
     except web.HTTPRequestEntityTooLarge:
         return RequestBody(action=refuse_too_large)
-    except Exception:  # noqa: BLE001 - what a stranger calls a form may fail in any way
+    except Exception:  # noqa: BLE001 - what a client calls a form may fail in any way
         return RequestBody(action=refuse_unreadable)
 
 

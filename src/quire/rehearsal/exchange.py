@@ -87,7 +87,7 @@ class Exchange:
             return action(self, raw)
         except ApiProblem as problem:
             return self._plan_error(problem)
-        except Exception as error:  # noqa: BLE001 - a stranger's bytes must never show a traceback
+        except Exception as error:  # noqa: BLE001 - a client's bytes must never show a traceback
             return self._plan_error(
                 ApiProblem(ProblemKind.BROKEN, f"{type(error).__name__}: {error}")
             )

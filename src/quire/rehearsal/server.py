@@ -31,10 +31,10 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class RehearsalServer:
-    """A provider's server; it counts what reaches it, and does as its scene says."""
+    """A provider's server; it counts what reaches it, and does as its configuration says."""
 
     def __init__(self, config: ServerConfig | None = None, clock: Clock | None = None) -> None:
-        """Read the scene; SettingsInvalid says what about it cannot be played."""
+        """Read the configuration; SettingsInvalid says what in it cannot be done."""
         self.state = ServerState(config or ServerConfig(), clock or Clock())
         self.url = ""
         self._http_runner: web.AppRunner | None = None

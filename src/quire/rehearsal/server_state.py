@@ -49,7 +49,7 @@ class ServerState:
     """What one server remembers."""
 
     def __init__(self, config: ServerConfig, clock: Clock) -> None:
-        """Read the scene; SettingsInvalid says what about it cannot be played."""
+        """Read the configuration; SettingsInvalid says what in it cannot be done."""
         self.config = config
         self.clock = clock
         self.models = KnownModels(config.models, strict=config.strict)

@@ -68,7 +68,7 @@ def _unknown_settings(
 
 def _alias_mistakes(name: str, target: Json) -> Iterator[SettingsMistake]:
     if problem := model_url_problem(target):
-        yield _prefixed(f"aliases.{name} ", problem)
+        yield _with_prefix(f"aliases.{name} ", problem)
         return
     if not name or "/" in name:
         yield SettingsMistake(f'aliases."{name}": an alias has no slash', "a model has one")
@@ -93,12 +93,12 @@ def _provider_mistakes(name: str, value: Json) -> Iterator[SettingsMistake]:
         yield from _table_mistakes(value, _PROVIDER, at)
         url = value.get("base_url")
         if isinstance(url, str) and (problem := url_problem(url)):
-            yield _prefixed(f"{at}base_url ", problem)
+            yield _with_prefix(f"{at}base_url ", problem)
 
 
 def _model_mistakes(name: str, value: Json) -> Iterator[SettingsMistake]:
     if problem := model_url_problem(name):
-        yield _prefixed(f'models."{name.partition("@")[0]}@…" ', problem)
+        yield _with_prefix(f'models."{name.partition("@")[0]}@…" ', problem)
     elif not _is_model(name):
         fix = 'write the whole name in quotes: [models."provider/model"]'
         yield SettingsMistake(f"models.{name} is no model", fix)
@@ -116,14 +116,14 @@ def _model_table_mistakes(at: str, value: Mapping[str, Json]) -> Iterator[Settin
     yield from _table_mistakes(_subtable(value, "batch"), _PRICES, f"{at}batch.")
     url = value.get("url")
     if isinstance(url, str) and (problem := url_problem(url)):
-        yield _prefixed(f"{at}url ", problem)
+        yield _with_prefix(f"{at}url ", problem)
     tiers = value.get("tiers")
     for item in tiers if isinstance(tiers, list) else ():
         if isinstance(item, Mapping):
             yield from _table_mistakes(item, _TIER, f"{at}tiers.")
 
 
-def _prefixed(at: str, mistake: SettingsMistake) -> SettingsMistake:
+def _with_prefix(at: str, mistake: SettingsMistake) -> SettingsMistake:
     return mistake._replace(message=at + mistake.message)
 
 
@@ -343,7 +343,7 @@ def _read_file(path: Path, further: FurtherChecks) -> dict[str, Any]:
     found = settings_mistakes(plain)
     found += further(plain, found)
     if found:
-        raise SettingsInvalid(*(_prefixed(f"{path}: ", mistake) for mistake in found))
+        raise SettingsInvalid(*(_with_prefix(f"{path}: ", mistake) for mistake in found))
     return plain
 
 

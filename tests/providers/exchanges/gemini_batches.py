@@ -3,10 +3,10 @@
 from typing import Any
 
 from tests.providers.batch_servers import NONCE
-from tests.providers.exchanges.google import ANSWER, generated
+from tests.providers.exchanges.google import ANSWER, generation
 
 REF = "batches/abc123"
-GOOD = {"response": generated({"text": ANSWER})}
+GOOD = {"response": generation({"text": ANSWER})}
 
 
 def job(state: str = "BATCH_STATE_SUCCEEDED", **changes: Any) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def job(state: str = "BATCH_STATE_SUCCEEDED", **changes: Any) -> dict[str, Any]:
     return {"name": REF, "metadata": about, **changes}
 
 
-def inlined(*rows: dict[str, Any]) -> dict[str, Any]:
+def inline_output(*rows: dict[str, Any]) -> dict[str, Any]:
     """The output of a job whose calls travelled with the order."""
     return {"inlinedResponses": {"inlinedResponses": list(rows)}}
 

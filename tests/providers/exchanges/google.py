@@ -19,7 +19,9 @@ class Refusal(NamedTuple):
     retry_after: float | None = None
 
 
-def generated(*parts: dict[str, Any], reason: str | None = "STOP", **counts: int) -> dict[str, Any]:
+def generation(
+    *parts: dict[str, Any], reason: str | None = "STOP", **counts: int
+) -> dict[str, Any]:
     """A response as it comes."""
     candidate: dict[str, Any] = {"content": {"role": "model", "parts": list(parts)}, "index": 0}
     if reason:
@@ -43,13 +45,13 @@ COUNTS = {"thoughtsTokenCount": 300, "cachedContentTokenCount": 4096, "promptTok
 PROMPT_ONLY = {"usageMetadata": {"promptTokenCount": 20}}
 
 ANSWERS: dict[str, tuple[dict[str, Any], Reply]] = {
-    "text": (generated({"text": ANSWER}), Reply(text=ANSWER, stop=Stop.END, usage=PLAIN)),
+    "text": (generation({"text": ANSWER}), Reply(text=ANSWER, stop=Stop.END, usage=PLAIN)),
     "parts": (
-        generated({"text": ANSWER[:9]}, {"text": ANSWER[9:], "thoughtSignature": "c2ln"}),
+        generation({"text": ANSWER[:9]}, {"text": ANSWER[9:], "thoughtSignature": "c2ln"}),
         Reply(text=ANSWER, stop=Stop.END, usage=PLAIN),
     ),
     "thoughts, and a prefix that was read": (
-        generated(THOUGHT, {"text": ANSWER}, reason="STOP", **COUNTS),
+        generation(THOUGHT, {"text": ANSWER}, reason="STOP", **COUNTS),
         Reply(
             text=ANSWER,
             stop=Stop.END,
@@ -58,11 +60,11 @@ ANSWERS: dict[str, tuple[dict[str, Any], Reply]] = {
         ),
     ),
     "the results of tools": (
-        generated({"text": ANSWER}, toolUsePromptTokenCount=7),
+        generation({"text": ANSWER}, toolUsePromptTokenCount=7),
         Reply(text=ANSWER, stop=Stop.END, usage=Usage(input=27, output=10)),
     ),
     "cut off": (
-        generated({"text": ANSWER[:20]}, reason="MAX_TOKENS"),
+        generation({"text": ANSWER[:20]}, reason="MAX_TOKENS"),
         Reply(text=ANSWER[:20], stop=Stop.LENGTH, usage=PLAIN),
     ),
     "cut off while thinking": (
@@ -73,11 +75,11 @@ ANSWERS: dict[str, tuple[dict[str, Any], Reply]] = {
         Reply(text="", stop=Stop.LENGTH, usage=Usage(input=20, output=500, reasoning=500)),
     ),
     "to be continued": (
-        generated({"text": ANSWER[:20]}, reason="CONTINUATION"),
+        generation({"text": ANSWER[:20]}, reason="CONTINUATION"),
         Reply(text=ANSWER[:20], stop=Stop.LENGTH, usage=PLAIN),
     ),
     "not finished": (
-        generated({"text": ANSWER[:20]}, reason=None),
+        generation({"text": ANSWER[:20]}, reason=None),
         Reply(text=ANSWER[:20], stop=Stop.LENGTH, usage=PLAIN),
     ),
     "unsafe": (
@@ -85,11 +87,11 @@ ANSWERS: dict[str, tuple[dict[str, Any], Reply]] = {
         Reply(text="", stop=Stop.REFUSAL, usage=Usage(input=20)),
     ),
     "recited": (
-        generated({"text": ANSWER[:20]}, reason="RECITATION"),
+        generation({"text": ANSWER[:20]}, reason="RECITATION"),
         Reply(text=ANSWER[:20], stop=Stop.REFUSAL, usage=PLAIN),
     ),
     "malformed": (
-        generated({"text": "{"}, reason="MALFORMED_RESPONSE"),
+        generation({"text": "{"}, reason="MALFORMED_RESPONSE"),
         Reply(text="{", stop=Stop.END, usage=PLAIN),
     ),
     "a blocked prompt": (

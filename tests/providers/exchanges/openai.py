@@ -68,7 +68,7 @@ def message(*parts: Json, **changes: Json) -> dict[str, Json]:
     }
 
 
-def said(text: str) -> dict[str, Json]:
+def text_part(text: str) -> dict[str, Json]:
     """A part with text."""
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
@@ -88,7 +88,7 @@ def completion(message: Json, finish: str = "stop", **changes: Any) -> dict[str,
     }
 
 
-def spoken(content: Json, **changes: Json) -> dict[str, Json]:
+def chat_message(content: Json, **changes: Json) -> dict[str, Json]:
     """One message of a chat."""
     return {"role": "assistant", "content": content, "refusal": None, "annotations": [], **changes}
 
@@ -122,14 +122,14 @@ def reply(text: str, stop: Stop = Stop.END, usage: Usage = USED, reasoning: str 
 
 RESPONSES_ANSWERS: dict[str, tuple[dict[str, Any], Reply]] = {
     "answer": (
-        response(THOUGHTS, message(said(ANSWER))),
+        response(THOUGHTS, message(text_part(ANSWER))),
         reply(ANSWER, reasoning="Count the words."),
     ),
-    "in parts": (response(message(said("{"), said("}"))), reply("{}")),
+    "in parts": (response(message(text_part("{"), text_part("}"))), reply("{}")),
     "with an aside": (
         response(
-            message(said("Let me see."), phase="commentary"),
-            message(said(ANSWER), phase="final_answer"),
+            message(text_part("Let me see."), phase="commentary"),
+            message(text_part(ANSWER), phase="final_answer"),
         ),
         reply(ANSWER),
     ),
@@ -140,7 +140,7 @@ RESPONSES_ANSWERS: dict[str, tuple[dict[str, Any], Reply]] = {
     ),
     "cut off": (
         response(
-            message(said(HALF), status="incomplete"),
+            message(text_part(HALF), status="incomplete"),
             status="incomplete",
             incomplete_details={"reason": "max_output_tokens"},
         ),
@@ -165,27 +165,27 @@ RESPONSES_ANSWERS: dict[str, tuple[dict[str, Any], Reply]] = {
 }
 
 CHAT_ANSWERS: dict[str, tuple[dict[str, Any], Reply]] = {
-    "answer": (completion(spoken(ANSWER)), reply(ANSWER, usage=CHAT_USED)),
+    "answer": (completion(chat_message(ANSWER)), reply(ANSWER, usage=CHAT_USED)),
     "tool": (
-        completion(spoken(None, tool_calls=[TOOL_CALL]), "tool_calls"),
+        completion(chat_message(None, tool_calls=[TOOL_CALL]), "tool_calls"),
         reply(ANSWER, usage=CHAT_USED),
     ),
     "refusal": (
-        completion(spoken(None, refusal="No.")),
+        completion(chat_message(None, refusal="No.")),
         reply("No.", Stop.REFUSAL, CHAT_USED),
     ),
-    "cut off": (completion(spoken(HALF), "length"), reply(HALF, Stop.LENGTH, CHAT_USED)),
+    "cut off": (completion(chat_message(HALF), "length"), reply(HALF, Stop.LENGTH, CHAT_USED)),
     "nothing but thoughts": (
-        completion(spoken(""), "length"),
+        completion(chat_message(""), "length"),
         reply("", Stop.LENGTH, CHAT_USED),
     ),
     "filtered": (
-        completion(spoken(None), "content_filter"),
+        completion(chat_message(None), "content_filter"),
         reply("", Stop.REFUSAL, CHAT_USED),
     ),
     "few counts": (
         completion(
-            spoken(ANSWER),
+            chat_message(ANSWER),
             usage={"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
         ),
         reply(ANSWER, usage=Usage(input=10, output=5)),
@@ -215,11 +215,11 @@ FAILED_UNPAID: dict[str, tuple[dict[str, Any], Remedy]] = {
 def error(
     code: str | None,
     kind: str = "invalid_request_error",
-    said: str = "It is so.",
+    message: str = "It is so.",
     at: str | None = None,
 ) -> Json:
     """An error's body."""
-    return {"error": {"message": said, "type": kind, "param": at, "code": code}}
+    return {"error": {"message": message, "type": kind, "param": at, "code": code}}
 
 
 LONG = "This model's maximum context length is 8192 tokens. However, you requested 9000."
@@ -251,7 +251,7 @@ ERRORS: list[tuple[int, Json, Remedy, bool, str]] = [
     (404, {"detail": "Not Found"}, Remedy.FIX_ACCOUNT, False, "base URL"),
     (405, {"detail": "Method Not Allowed"}, Remedy.FIX_ACCOUNT, False, "base URL"),
     (400, error("context_length_exceeded"), Remedy.SPLIT, False, "It is so."),
-    (400, error(None, said=LONG), Remedy.SPLIT, False, "maximum context length"),
+    (400, error(None, message=LONG), Remedy.SPLIT, False, "maximum context length"),
     (413, error(None), Remedy.SPLIT, False, "It is so."),
     (400, error("invalid_prompt"), Remedy.FIX_REQUEST, False, "It is so."),
     (400, error(None), Remedy.FIX_REQUEST, False, "It is so."),
@@ -261,10 +261,10 @@ ERRORS: list[tuple[int, Json, Remedy, bool, str]] = [
     (400, error("invalid_value", at="reasoning.effort"), Remedy.FIX_ACCOUNT, False, "parameters"),
     (400, error(None, at="input[0].content"), Remedy.FIX_REQUEST, False, "It is so."),
     (400, error(None, at="max_output_tokens"), Remedy.FIX_REQUEST, False, "It is so."),
-    (400, error(None, said=EFFORT), Remedy.FIX_ACCOUNT, False, "parameters"),
+    (400, error(None, message=EFFORT), Remedy.FIX_ACCOUNT, False, "parameters"),
     (422, {"detail": [{"loc": ["body", "seed"]}]}, Remedy.FIX_ACCOUNT, False, "parameters"),
     (422, {"detail": [{"loc": ["body", "messages", 0]}]}, Remedy.FIX_REQUEST, False, "no reason"),
     (400, {"error": "short"}, Remedy.FIX_REQUEST, False, "short"),
     (400, {}, Remedy.FIX_REQUEST, False, "no reason given"),
-    (400, error(None, said="one\ntwo " * 200), Remedy.FIX_REQUEST, False, "one two"),
+    (400, error(None, message="one\ntwo " * 200), Remedy.FIX_REQUEST, False, "one two"),
 ]

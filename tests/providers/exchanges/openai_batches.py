@@ -35,18 +35,18 @@ def batch(status: str = "in_progress", **changes: Any) -> dict[str, Any]:
     return {**BATCH, "status": status, **changes}
 
 
-def failed(*errors: dict[str, Any]) -> dict[str, Any]:
+def failed_batch(*errors: dict[str, Any]) -> dict[str, Any]:
     """A batch that was not taken."""
     return batch("failed", errors={"object": "list", "data": list(errors)})
 
 
-def answered(name: str, body: Any, status: int = 200) -> dict[str, Any]:
+def output_row(name: str, body: Any, status: int = 200) -> dict[str, Any]:
     """A row of the output file, or one of the error file with another status."""
     response = {"status_code": status, "request_id": "req_1", "body": body}
     return {"id": "batch_req_1", "custom_id": name, "response": response, "error": None}
 
 
-def left(name: str, code: str) -> dict[str, Any]:
+def unsent_row(name: str, code: str) -> dict[str, Any]:
     """A row of the error file for a call that was not carried out."""
     error = {"code": code, "message": "This request could not be executed."}
     return {"id": "batch_req_1", "custom_id": name, "response": None, "error": error}

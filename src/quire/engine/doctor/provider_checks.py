@@ -65,7 +65,11 @@ def providers_in_use(installation: Installation, tx: Transaction) -> list[Provid
             ProviderUse(credential.provider)
             for credential in stored_credentials(tx.credentials.list_credentials())
         ),
-        *(ProviderUse(name) for name in KEYED_PROVIDERS if _has_outside_key(name, installation)),
+        *(
+            ProviderUse(name)
+            for name in KEYED_PROVIDERS
+            if _has_key_in_environment(name, installation)
+        ),
         *(ProviderUse(name) for name in _own_servers(installation)),
     ]
     for other in others:
@@ -98,8 +102,8 @@ def _used_by_models(names: Iterable[str], installation: Installation) -> list[Pr
     return found
 
 
-def _has_outside_key(provider: str, installation: Installation) -> bool:
-    """Whether there is a key of it outside; what Google finds by itself is not looked for."""
+def _has_key_in_environment(provider: str, installation: Installation) -> bool:
+    """Whether the environment has a key of it; what Google finds by itself is not looked for."""
     try:
         key_search = search_keys(provider, installation.settings, installation.environment)
     except Error:
@@ -234,9 +238,9 @@ _SECOND = 1.0  # what a Date header leaves in doubt: it names whole seconds
 
 
 class Ping(NamedTuple):
-    """Who opened when somebody without a key came to a door."""
+    """Whether a server answered a request without a key."""
 
-    problem: Error | None = None  # nobody did
+    problem: Error | None = None  # why it did not
     skew: float | None = None  # seconds that our clock is ahead of theirs
     doubt: float = 0.0  # seconds that the skew may be off
 

@@ -97,18 +97,18 @@ def experiment_run(engine: Engine, run: RunId) -> ExperimentRun:
 def rows_of(engine: Engine, run: RunId) -> ExperimentRows:
     """What became of every task of an experiment's run."""
     with engine.queries.outcomes(run) as found:
-        told = _experiment_run(found)
+        order = _experiment_run(found)
         tasks = [
             _task_row(outcome, found.models[outcome.model_no], shown)
             for outcome, shown in found.tasks
             if not _is_purged(outcome)
         ]
     return ExperimentRows(
-        experiment=told.experiment,
-        documents=told.documents,
+        experiment=order.experiment,
+        documents=order.documents,
         tasks=tasks,
-        status=told.run.state,
-        updated_at=told.run.ended_at or engine.runtime.now(),
+        status=order.run.state,
+        updated_at=order.run.ended_at or engine.runtime.now(),
         run_id=run,
     )
 

@@ -194,7 +194,7 @@ def sweep_critics(
     counts = tx.tallies.tallies_of_stage(stage)
     waiting = tx.tallies.tallies_of_stage(above).get(TaskState.PROPOSED, 0)
     state = (counts.get(TaskState.FAILED, 0), waiting)
-    if not memo.unchanged(("unheard", stage), state, now):
+    if not memo.is_unchanged(("unheard", stage), state, now):
         if give_up_uncriticised(tx, spec, critic):
             waiting = tx.tallies.tallies_of_stage(above).get(TaskState.PROPOSED, 0)
         else:

@@ -47,7 +47,7 @@ def sweep(tx: Transaction, memo: SweepMemo, spec: RunSpec, stage: RunStage, now:
         tx.tallies.tallies_of_stage(spec.stage_ids[name]) for name in spec.stages[stage.id].upstream
     ]
     state = (counts.get(TaskState.BLOCKED, 0), counts.get(TaskState.WAITING, 0), above)
-    if memo.unchanged(("sweep", stage.id), state, now):
+    if memo.is_unchanged(("sweep", stage.id), state, now):
         return 0
     moved = _sweep_tasks(tx, spec, stage, counts)
     if not moved:

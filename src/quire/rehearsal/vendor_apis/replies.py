@@ -52,7 +52,7 @@ def send_file(exchange: Exchange, stored: StoredFile, content_type: str) -> Resp
 
 
 def page_after(found: Sequence[T], after: str, most: int) -> tuple[list[T], bool]:
-    """The part of a list behind an item, and whether there is more; Problem for a stranger."""
+    """The part of a list behind an item, and whether there is more; Problem for an unknown one."""
     start = 0
     if after:
         places = [place for place, item in enumerate(found) if item.id == after]
