@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from quire.cli.live_progress import SECONDS_BETWEEN, EventFeed, LineThrottle
+from quire.domain.reasons import EventKind
 from tests.world import NOW, World, sentences
 
 
@@ -35,7 +36,7 @@ def test_a_batch_that_was_made_twice_is_told_of_as_it_is_found(tmp_path: Path) -
     news = EventFeed(here.engine, said.append, run.id)
     twice = "batch 1 was made a second time, as batch_0; that one is cancelled"
     with here.engine.ledger.transaction() as tx:
-        tx.events.add_event(run.id, "batch_made_twice", twice, NOW)
+        tx.events.add_event(run.id, EventKind.BATCH_MADE_TWICE, NOW, batch=1, ref="batch_0")
 
     news()
 

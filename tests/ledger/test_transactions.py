@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from quire.domain.errors import LedgerError, LedgerUnavailable
+from quire.domain.reasons import EventKind
 from quire.domain.runs import HoldKind
 from quire.domain.states import TaskMove
 from quire.ledger.ledger import Ledger, open_ledger
@@ -110,7 +111,7 @@ def test_moments_keep_their_microseconds(ledger: Ledger) -> None:
     place = run_with_ready_tasks(ledger)
     with ledger.transaction() as tx:
         tx.runs.ask_cancel_run(place.run, late)
-        tx.events.add_event(place.run, "told", "now", late)
+        tx.events.add_event(place.run, EventKind.PAUSED, late)
 
         run = tx.runs.get_run(place.run)
         assert run
@@ -126,7 +127,7 @@ def test_messages_may_quote_anything(ledger: Ledger) -> None:
         tx.tasks.note_tasks([TaskNote(task, tries=1, error=nasty)])
         tx.attempts.end_attempts([AttemptEnd(attempt, nasty, None, None)], NOW)
         tx.holds.add_hold(place.run, HoldKind.UNDECODABLE, nasty, NOW)
-        tx.events.add_event(place.run, "held", nasty, NOW)
+        tx.events.add_event(place.run, EventKind.HELD, NOW, detail=nasty)
         tx.requests.note_verdicts(
             [(tx.attempts.attempts_by_id([attempt])[0].request_id, 1, "retry", nasty)]
         )

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from quire.domain.ids import BatchId
+from quire.domain.reasons import EventKind
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.pipeline.batches.submit import (
     confirm_created,
@@ -139,3 +140,17 @@ def test_a_batch_refused_and_submitted_again_is_not_suspect(old: OldLedger) -> N
         tx.batches.submit_batch(batch, "qsecond", None, NOW)
 
     assert not _is_suspect(old.upgrade(), batch)
+
+
+def test_events_from_before_are_told_as_they_were(old: OldLedger) -> None:
+    place = run_with_ready_tasks(old.ledger, ["one"])
+    with old.ledger.snapshot() as tx:
+        before = [event[:3] for event in tx.events.events_of_run(place.run)]
+
+    with old.upgrade().transaction() as tx:
+        tx.events.add_event(place.run, EventKind.BATCH_ABSENT, NOW, batch=3)
+        *events, last = tx.events.events_of_run(place.run)
+
+    assert [event[:3] for event in events] == before
+    assert not any(event.fields for event in events)
+    assert (last.detail, last.fields) == ("batch 3 was never made", {"batch": 3})

@@ -16,6 +16,7 @@ from quire.cli.progress_words import stage_words as stage_words
 from quire.cli.session import print_outcome, session
 from quire.domain.ids import RunId
 from quire.domain.money import dollars
+from quire.domain.reasons import EventKind
 from quire.domain.runs import Progress, StageProgress
 from quire.domain.states import RunState, StageState, TaskState
 
@@ -34,22 +35,22 @@ _CHANGING_WORDS = re.compile(
     r"(?<!\S)(?![0-9]{3}\b)\S*[0-9]\S*"
 )  # words with digits, but for statuses
 
-# {what} stands before the first colon of an event, {more} after it.
-_BATCH_EVENTS = {
-    "batch_submitted": "{what} is with the provider: {more}",
-    "batch_unknown": "{what} may or may not be with the provider: {more}",
-    "batch_absent": "{what}, and is made again",
-    "batch_made_twice": "{all}",
-    "batch_ended": "{what}",
-    "batch_collected": "{what} is collected: {more}",
-    "batch_abandoned": "{what} is given up: {more}",
-    "batch_cancel_asked": "the provider is asked to end {all}",
-    "deadline_passed": "{all}",
+# Fields of events stand by their names; {detail} is what the history tells.
+_BATCH_EVENTS: dict[str, str] = {
+    EventKind.BATCH_SUBMITTED: "batch {batch} is with the provider: {calls} calls",
+    EventKind.BATCH_UNKNOWN: "batch {batch} may or may not be with the provider: {problem}",
+    EventKind.BATCH_ABSENT: "batch {batch} was never made, and is made again",
+    EventKind.BATCH_MADE_TWICE: "{detail}",
+    EventKind.BATCH_ENDED: "batch {batch} {end}",
+    EventKind.BATCH_COLLECTED: "batch {batch} is collected: {calls} calls",
+    EventKind.BATCH_ABANDONED: "batch {batch} is given up: {problem}",
+    EventKind.BATCH_CANCEL_ASKED: "the provider is asked to end {detail}",
+    EventKind.DEADLINE_PASSED: "{detail}",
 }
-_RUN_EVENTS = {
-    "held": "held: {all}",
-    "run_finish": "finished: {all}",
-    "run_cancel": "cancelled: {all}",
+_RUN_EVENTS: dict[str, str] = {
+    EventKind.HELD: "held: {detail}",
+    EventKind.RUN_FINISHED: "finished: {detail}",
+    EventKind.RUN_CANCELLED: "cancelled: {detail}",
 }
 
 
@@ -91,13 +92,13 @@ class EventFeed:
         self._only = only
         self._templates = _BATCH_EVENTS if only is not None else _BATCH_EVENTS | _RUN_EVENTS
         self._followed: set[RunId] = set()
-        self._known = set(self._events())
+        self._known = {(run, event[:3]) for run, event in self._events()}
 
     def __call__(self) -> None:
         """Tell what is new."""
         for run, event in self._events():
-            if (run, event) not in self._known:
-                self._known.add((run, event))
+            if (run, event[:3]) not in self._known:
+                self._known.add((run, event[:3]))
                 if event.kind in self._templates:
                     self._print(_event_line(run, event, self._templates[event.kind]))
 
@@ -120,9 +121,11 @@ class EventFeed:
 
 
 def _event_line(run: RunId, event: "Event", words: str) -> str:
-    what, _, more = event.detail.partition(": ")
-    said = plain_words(words.format(what=what, more=more, all=event.detail))
-    return f"{time_of_day(event.at)} run {run}: {said}"
+    try:
+        said = words.format_map({**event.fields, "detail": event.detail})
+    except KeyError:  # an older version wrote it, without fields
+        said = event.detail
+    return f"{time_of_day(event.at)} run {run}: {plain_words(said)}"
 
 
 WIDE_FROM = 100  # columns from which on there is room for a long bar

@@ -14,6 +14,7 @@ from quire.cli.progress_words import (
 from quire.cli.session import DONE, HELD, INTERRUPTED, SOME_FAILED
 from quire.domain.ids import RunId
 from quire.domain.money import dollars
+from quire.domain.reasons import EventKind
 from quire.domain.runs import HoldKind, Progress
 from quire.domain.states import RunState, TaskState
 
@@ -176,7 +177,7 @@ def _sum_up(engine: "Engine", now: Progress, code: int, forecast: int | None) ->
 def _deadline_events(engine: "Engine", run: RunId) -> list[str]:
     """What a deadline that passed changed."""
     events = engine.queries.events(run, MAX_EVENTS_READ)
-    return [event.detail for event in events if event.kind == "deadline_passed"]
+    return [event.detail for event in events if event.kind == EventKind.DEADLINE_PASSED]
 
 
 def _status_words(now: Progress, code: int) -> str:

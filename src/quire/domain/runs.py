@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from quire.domain.data import JsonObject
 from quire.domain.ids import LaneId, RunId, StageId
-from quire.domain.reasons import StageWait
+from quire.domain.reasons import Fields, StageWait
 from quire.domain.states import RunState, StageState, TaskState
 from quire.domain.wording import wait_text
 
@@ -91,8 +92,9 @@ class Event(NamedTuple):
     """A line of history worth telling a person."""
 
     at: datetime
-    kind: str
-    detail: str
+    kind: str  # an EventKind, or what another version calls it
+    detail: str  # in words, as it was written down
+    fields: Fields = MappingProxyType({})  # by name; none of one that an older version wrote
 
 
 class StallKind(StrEnum):

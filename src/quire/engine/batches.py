@@ -3,6 +3,7 @@
 from quire.domain.batches import Batch, BatchView
 from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.ids import BatchId, RunId
+from quire.domain.reasons import EventKind
 from quire.domain.runs import HoldKind
 from quire.domain.states import BatchState
 from quire.engine.context import EngineContext
@@ -43,9 +44,7 @@ class BatchAdmin:
             if not tx.batches.ask_cancel_batch(found.id, now):
                 raise IllegalMove(f"batch {batch} is {found.state}; there is nothing to cancel")
             if found.cancel_asked_at is None:
-                tx.events.add_event(
-                    found.run_id, "batch_cancel_asked", f"batch {batch}, by hand", now
-                )
+                tx.events.add_event(found.run_id, EventKind.BATCH_CANCEL_ASKED, now, batch=batch)
             tx.notify()
         return found.cancel_asked_at is None
 

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from quire.domain.ids import RunId
+from quire.domain.reasons import EventKind
 from quire.engine.doctor.findings import (
     Finding,
     Installation,
@@ -58,7 +59,7 @@ def check_ledger(installation: Installation) -> Iterator[Finding]:
                 "stop whoever reads it without end; the next worker then folds it in",
             )
     with trial_transaction(opened) as tx:
-        tx.events.add_event(None, "examined", "taken back at once", installation.runtime.now())
+        tx.events.add_event(None, EventKind.EXAMINED, installation.runtime.now())
     yield ok("ledger", f"{said}, {size}; can be read and written")
     yield from _connection_findings(facts)
 
@@ -134,8 +135,8 @@ def _correct_tallies(installation: Installation) -> list[Miscount]:
     with installation.ledger.transaction() as tx:
         found = tx.checks.correct_tallies()
         for run, miscounts in _by_run(found):
-            detail = f"the tallies were corrected: {_differences(miscounts)}"
-            tx.events.add_event(run, "recounted", detail, installation.runtime.now())
+            now, differences = installation.runtime.now(), _differences(miscounts)
+            tx.events.add_event(run, EventKind.RECOUNTED, now, differences=differences)
     return found
 
 

@@ -1,10 +1,13 @@
 """Holds and events: why a run does not go on, and its history worth telling."""
 
+import json
 from collections.abc import Sequence
 from datetime import datetime
 
 from quire.domain.ids import RunId, WorkspaceId
+from quire.domain.reasons import EventKind, Fields
 from quire.domain.runs import Event, Hold, HoldKind
+from quire.domain.wording import event_text
 from quire.ledger.connection import Connection
 from quire.ledger.stored_values import from_micros, storable_text, to_micros
 
@@ -43,14 +46,17 @@ class Events:
         self._connection = connection
         self._workspace = workspace
 
-    def add_event(self, run: RunId | None, kind: str, detail: str, now: datetime) -> None:
-        """Tell something."""
+    def add_event(
+        self, run: RunId | None, kind: EventKind, now: datetime, **fields: str | int
+    ) -> None:
+        """Tell something: what its words need are its fields."""
         self._connection.change(
             "add_event",
             workspace=self._workspace,
             run=run,
-            kind=kind,
-            detail=storable_text(detail),
+            kind=kind.value,
+            detail=storable_text(event_text(kind, fields)),
+            fields=_fields_json(fields),
             now=to_micros(now),
         )
 
@@ -59,4 +65,16 @@ class Events:
         rows = self._connection.run(
             "events_of_run", workspace=self._workspace, run=run, limit=limit
         )
-        return [Event(from_micros(at), kind, detail) for at, kind, detail in reversed(rows)]
+        return [
+            Event(from_micros(at), kind, detail, json.loads(fields))
+            for at, kind, detail, fields in reversed(rows)
+        ]
+
+
+def _fields_json(fields: Fields) -> str:
+    return json.dumps(
+        {
+            name: storable_text(value) if isinstance(value, str) else value
+            for name, value in fields.items()
+        }
+    )

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from quire.domain.batches import Batch, BatchEnd, BatchStatus
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import AttemptId
+from quire.domain.reasons import EventKind, Fields
 from quire.domain.requests import Answer, AttemptRow, CallFailure
 from quire.domain.runs import HoldKind
 from quire.domain.states import (
@@ -75,10 +76,8 @@ def note_status(
     if status.end is None or not tx.batches.move_batch(BatchMove.END, batch.id):
         return False
     tx.batches.end_batch(batch.id, status.end, now)
-    suffix = f": {status.problem}" if status.problem else ""
-    tx.events.add_event(
-        batch.run_id, "batch_ended", f"batch {batch.id} {status.end.value}{suffix}", now
-    )
+    facts: Fields = {"batch": batch.id, "end": status.end, "problem": status.problem}
+    tx.events.add_event(batch.run_id, EventKind.BATCH_ENDED, now, **facts)
     return True
 
 
@@ -235,7 +234,7 @@ def finish_batch(tx: Transaction, batch: Batch, strays: StrayRows, now: datetime
     )
     tx.batches.finish_batch(batch.id, now)
     tx.events.add_event(
-        batch.run_id, "batch_collected", f"batch {batch.id}: {batch.calls} calls", now
+        batch.run_id, EventKind.BATCH_COLLECTED, now, batch=batch.id, calls=batch.calls
     )
     tx.notify()
     return True

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from quire.domain.accounts import CredentialId
 from quire.domain.batches import Batch, DraftedCall
 from quire.domain.ids import AttemptId, BatchId
+from quire.domain.reasons import EventKind
 from quire.domain.requests import Call
 from quire.domain.states import BatchMove, BatchState, RequestState, RunState
 from quire.ledger.ledger import Transaction
@@ -107,7 +108,7 @@ def confirm_created(
         return False
     tx.batches.name_batch(batch.id, ref, next_at, now)
     tx.events.add_event(
-        batch.run_id, "batch_submitted", f"batch {batch.id}: {batch.calls} calls", now
+        batch.run_id, EventKind.BATCH_SUBMITTED, now, batch=batch.id, calls=batch.calls
     )
     return True
 
@@ -117,8 +118,7 @@ def note_duplicates(tx: Transaction, batch: Batch, refs: Sequence[str], now: dat
     if refs:
         tx.batches.mark_duplicate_found(batch.id, now)
     for ref in refs:
-        detail = f"batch {batch.id} was made a second time, as {ref}; that one is cancelled"
-        tx.events.add_event(batch.run_id, "batch_made_twice", detail, now)
+        tx.events.add_event(batch.run_id, EventKind.BATCH_MADE_TWICE, now, batch=batch.id, ref=ref)
 
 
 def may_be_duplicate(tx: Transaction, batch: Batch) -> bool:
@@ -159,7 +159,7 @@ def mark_unknown(tx: Transaction, batch: Batch, problem: str, now: datetime) -> 
     ):
         return False
     tx.batches.delay_batch(batch.id, now, problem, failed=False)
-    tx.events.add_event(batch.run_id, "batch_unknown", f"batch {batch.id}: {problem}", now)
+    tx.events.add_event(batch.run_id, EventKind.BATCH_UNKNOWN, now, batch=batch.id, problem=problem)
     return True
 
 
@@ -184,7 +184,7 @@ def mark_absent(tx: Transaction, batch: Batch, now: datetime) -> bool:
         return False
     tx.batches.delay_batch(batch.id, now, "", failed=False)
     tx.batches.mark_batch_absent(batch.id, now)
-    tx.events.add_event(batch.run_id, "batch_absent", f"batch {batch.id} was never made", now)
+    tx.events.add_event(batch.run_id, EventKind.BATCH_ABSENT, now, batch=batch.id)
     _abandon_if_run_ended(tx, batch, now)
     return True
 
@@ -207,7 +207,7 @@ def abandon_batch(tx: Transaction, batch: Batch, now: datetime) -> bool:
         write_off_attempts(tx, rows, why, now)
     if not tx.batches.move_batch(BatchMove.ABANDON, batch.id, [BatchState.OPEN, BatchState.ENDED]):
         return False
-    tx.events.add_event(batch.run_id, "batch_abandoned", f"batch {batch.id}: {why}", now)
+    tx.events.add_event(batch.run_id, EventKind.BATCH_ABANDONED, now, batch=batch.id, problem=why)
     return True
 
 

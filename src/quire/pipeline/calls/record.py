@@ -11,6 +11,7 @@ from quire.accounts.key_search import variables_of
 from quire.domain.accounts import Account
 from quire.domain.errors import ProviderError
 from quire.domain.ids import AttemptId, RequestId, RunId, StageId, WorkerId
+from quire.domain.reasons import EventKind
 from quire.domain.requests import Answer, AttemptRow, CallFailure, Reply
 from quire.domain.runs import HoldKind
 from quire.domain.states import (
@@ -287,7 +288,9 @@ def mark_key_or_hold(
         str(error),
         now,
     ):
-        tx.events.add_event(run, "key_refused", f"{account.credential}: {error}", now)
+        tx.events.add_event(
+            run, EventKind.KEY_REFUSED, now, credential=account.credential, problem=str(error)
+        )
 
 
 def _advice(error: ProviderError, account: Account) -> str:
@@ -301,7 +304,7 @@ def _advice(error: ProviderError, account: Account) -> str:
 def hold_run(tx: Transaction, run: RunId, kind: HoldKind, detail: str, now: datetime) -> None:
     """Let a run wait for a person, and say what for."""
     if tx.holds.add_hold(run, kind, detail, now):
-        tx.events.add_event(run, "held", detail, now)
+        tx.events.add_event(run, EventKind.HELD, now, detail=detail)
 
 
 def lose_attempts(tx: Transaction, rows: Sequence[AttemptRow], error: str, now: datetime) -> int:

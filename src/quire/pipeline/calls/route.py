@@ -3,13 +3,13 @@
 from datetime import datetime
 
 from quire.domain.ids import BatchId, LaneId, RunId, StageId
+from quire.domain.reasons import EventKind
 from quire.domain.runs import BATCH, DIRECT, Lane
 from quire.domain.states import BatchMove, BatchState, TaskMove, TaskState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.record import requeue_uncharged
 
 CHUNK = 1000
-DEADLINE_PASSED = "deadline_passed"  # the kind of its event
 
 
 def set_route(tx: Transaction, run: RunId, route: str) -> None:
@@ -63,19 +63,7 @@ def fall_back_to_direct(tx: Transaction, run: RunId, now: datetime) -> None:
             owed = _overtake_batch(tx, batch)
             calls, late = calls + owed, late + (owed > 0)
     if served:
-        tx.events.add_event(run, DEADLINE_PASSED, _deadline_text(calls, late), now)
-
-
-def _deadline_text(calls: int, late: int) -> str:
-    """What a deadline changes, in words: how many calls go direct, how many batches are late."""
-    if not calls:
-        return "the deadline passed: what is still to be asked goes direct"
-    going = f"{calls:,} {'call goes' if calls == 1 else 'calls go'} direct now"
-    if not late:
-        return f"the deadline passed: {going}"
-    out = "1 batch is" if late == 1 else f"{late:,} batches are"
-    end = f"{'it is' if late == 1 else 'they are'} asked to end when all is answered"
-    return f"the deadline passed: {going}; {out} still out, and {end}"
+        tx.events.add_event(run, EventKind.DEADLINE_PASSED, now, calls=calls, late=late)
 
 
 def _overtake_batch(tx: Transaction, batch: BatchId) -> int:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from quire.accounts.credentials import clear
 from quire.domain.errors import IllegalMove, LedgerUnavailable, NotFound
 from quire.domain.ids import RunId
+from quire.domain.reasons import EventKind, ResumeCause
 from quire.domain.runs import HoldKind, Run
 from quire.domain.states import RunState
 from quire.ledger.ledger import Ledger, Transaction
@@ -30,7 +31,7 @@ def pause(tx: Transaction, run: RunId, now: datetime, command: str | None = None
         raise IllegalMove(f"run {run} is {state}; there is nothing to pause")
     held = tx.holds.add_hold(run, HoldKind.USER, f"paused; `quire resume {run}` goes on", now)
     if held:
-        tx.events.add_event(run, "paused", "by hand", now)
+        tx.events.add_event(run, EventKind.PAUSED, now)
     return held
 
 
@@ -48,7 +49,7 @@ def resume(tx: Transaction, run: RunId, now: datetime, command: str | None = Non
         raise IllegalMove(f"run {run} cannot go on: {hold.detail}")
     if lifted:
         tx.runs.mark_early_judged(run, now)
-        tx.events.add_event(run, "resumed", "by hand", now)
+        tx.events.add_event(run, EventKind.RESUMED, now, cause=ResumeCause.BY_HAND)
         tx.notify()
     return lifted > 0
 
@@ -63,7 +64,7 @@ def cancel(tx: Transaction, run: RunId, now: datetime, command: str | None = Non
     if found.state == RunState.CANCELLED or found.cancel_asked_at is not None:
         return False
     tx.runs.ask_cancel_run(run, now)
-    tx.events.add_event(run, "cancel_asked", "by hand", now)
+    tx.events.add_event(run, EventKind.CANCEL_ASKED, now)
     wind_down_run(tx, run, now)
     tx.notify()
     return True
@@ -87,8 +88,7 @@ def stop_after(
         return False
     tx.runs.set_stop_after(run, stage)
     tx.holds.lift_holds(run, [HoldKind.STOP_AFTER])  # a stage that is over holds it again
-    detail = f"after {stage}" if stage else "no longer"
-    tx.events.add_event(run, "stop_after_asked", detail, now)
+    tx.events.add_event(run, EventKind.STOP_AFTER_ASKED, now, stage=stage or "")
     tx.notify()
     return True
 

@@ -8,10 +8,11 @@ from quire.domain.data import Json, JsonObject, plain_json, stored_json
 from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.gates import Judgement, Verdict
 from quire.domain.ids import ResultId, RunId, TaskId
+from quire.domain.reasons import EventKind, ResumeCause
 from quire.domain.recipes import Stage
 from quire.domain.requests import Stop
 from quire.domain.runs import HoldKind
-from quire.domain.states import REVIEW, ReviewMove, ReviewState, RunState, TaskMove, TaskState
+from quire.domain.states import REVIEW, ReviewMove, RunState, TaskMove, TaskState
 from quire.domain.tasks import TaskView
 from quire.gates.chain import judge_data, judge_text
 from quire.gates.shape import Shape
@@ -57,7 +58,7 @@ def approve(
         return _repeated_decision(spec, found)
     if not tx.controls.review_result(ReviewMove.APPROVE, result):
         raise _overtaken_error(found)
-    return _confirm_result(tx, spec, found, request, ReviewState.APPROVED)
+    return _confirm_result(tx, spec, found, request, EventKind.APPROVED)
 
 
 def edit(
@@ -71,7 +72,7 @@ def edit(
     if not tx.controls.supersede_results_by_key([result], request.now):
         raise _overtaken_error(found)
     tx.controls.add_edited_result(found, text, request.now)
-    return _confirm_result(tx, spec, found, request, ReviewState.EDITED)
+    return _confirm_result(tx, spec, found, request, EventKind.EDITED)
 
 
 def reject(
@@ -98,7 +99,7 @@ def reject(
     stale = tx.lineage.mark_stale([task], request.now)
     recipe_stage = spec.stages[found.stage_id]
     reset_dependants(tx, spec, [recipe_stage, *spec.dependants_of(recipe_stage)], request.now)
-    _add_decision_event(tx, spec, found, request, ReviewState.REJECTED)
+    _add_decision_event(tx, spec, found, request, EventKind.REJECTED)
     return DecisionOutcome(spec.run_id, recipe_stage.name, changed=True, stale=stale)
 
 
@@ -186,7 +187,11 @@ def _cancel_critics(tx: Transaction, result: ResultId) -> None:
 
 
 def _confirm_result(
-    tx: Transaction, spec: RunSpec, found: TaskForDecision, request: DecisionRequest, event: str
+    tx: Transaction,
+    spec: RunSpec,
+    found: TaskForDecision,
+    request: DecisionRequest,
+    event: EventKind,
 ) -> DecisionOutcome:
     """What a person confirmed is done: whoever waited for it goes on, or is marked."""
     recipe_stage, stale = spec.stages[found.stage_id], 0
@@ -207,15 +212,19 @@ def _lift_failures_hold(tx: Transaction, spec: RunSpec, now: datetime) -> None:
     if not exact or any(tx.tasks.count_unwaived_failures(stage) for stage in spec.stages):
         return
     if tx.holds.lift_holds(spec.run_id, [HoldKind.FAILURES]):
-        tx.events.add_event(spec.run_id, "resumed", "no failed task is left", now)
+        tx.events.add_event(spec.run_id, EventKind.RESUMED, now, cause=ResumeCause.NONE_FAILED)
 
 
 def _add_decision_event(
-    tx: Transaction, spec: RunSpec, found: TaskForDecision, request: DecisionRequest, event: str
+    tx: Transaction,
+    spec: RunSpec,
+    found: TaskForDecision,
+    request: DecisionRequest,
+    event: EventKind,
 ) -> None:
     stage = spec.stages[found.stage_id].name
     who = " ".join(request.who.split())[:LONGEST_WHO] or "somebody"
-    tx.events.add_event(spec.run_id, event, f"task {found.id} of {stage}, by {who}", request.now)
+    tx.events.add_event(spec.run_id, event, request.now, task=found.id, stage=stage, who=who)
     tx.notify()
 
 
@@ -310,10 +319,10 @@ def waive(
         tx.controls.waive_critics(view.id, now)
     if waived:
         listed = ", ".join(str(view.id) for view in views)
-        tx.events.add_event(run, "waived", f"the run goes on without {listed}", now)
+        tx.events.add_event(run, EventKind.WAIVED, now, tasks=listed)
     if not any(tx.tasks.count_unwaived_failures(stage.id) for stage in tx.runs.stages_of_run(run)):
         if tx.holds.lift_holds(run, [HoldKind.FAILURES]):
-            tx.events.add_event(run, "resumed", "every failed task is waived", now)
+            tx.events.add_event(run, EventKind.RESUMED, now, cause=ResumeCause.ALL_WAIVED)
         tx.notify()
     return waived
 

@@ -10,6 +10,7 @@ from quire.domain.data import canonical_json, plain_json, stored_json
 from quire.domain.errors import IllegalMove
 from quire.domain.gates import Judgement, Verdict
 from quire.domain.ids import AttemptId, RequestId, RunId, StageId, TaskId
+from quire.domain.reasons import EventKind
 from quire.domain.requests import AnsweredAttempt
 from quire.domain.states import ReviewState, RunMove, RunState, TaskMove, TaskState
 from quire.domain.tasks import Member
@@ -313,8 +314,10 @@ def _conclude(
     if register_command(tx, asked.run_id, "regate", now, asked.command):
         for report in found:
             if report.difference_count:
-                said = ", ".join(f"{report.counts[kind]} {kind}" for kind in DIFFERENT)
-                tx.events.add_event(asked.run_id, "regated", f"{report.stage}: {said}", now)
+                counts = {kind: report.counts[kind] for kind in DIFFERENT}
+                tx.events.add_event(
+                    asked.run_id, EventKind.REGATED, now, stage=report.stage, **counts
+                )
         tx.notify()
 
 

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from quire.domain.errors import IllegalMove, NotFound
 from quire.domain.ids import RunId, StageId
+from quire.domain.reasons import EventKind
 from quire.domain.recipes import Stage
 from quire.domain.runs import HoldKind
 from quire.domain.states import TASK_OWED, RequestState, RunMove, RunState, TaskMove, TaskState
@@ -121,7 +122,7 @@ def retry(
         tx.runs.move_run(RunMove.REOPEN, run, now)
     if granted or cancelled:
         reset_dependants(tx, spec, spec.recipe.stages, now)
-        tx.events.add_event(run, "retried", f"{granted} tasks go again", now)
+        tx.events.add_event(run, EventKind.RETRIED, now, tasks=granted, stale=0)
     return granted
 
 
@@ -173,7 +174,7 @@ def retry_stale(
             tx.controls.mark_stage_stale(spec.stage_ids[below.name], now)
     if owed:
         reset_dependants(tx, spec, spec.recipe.stages, now)
-        tx.events.add_event(run, "retried", f"{owed} stale tasks are asked again", now)
+        tx.events.add_event(run, EventKind.RETRIED, now, tasks=owed, stale=1)
     return owed
 
 
@@ -210,5 +211,5 @@ def rerun(
             owed += renew_critics(tx, spec, recipe_stage, now)
     if owed:
         reset_dependants(tx, spec, spec.recipe.stages, now)
-        tx.events.add_event(run, "rerun", f"from {from_stage}: {owed} tasks are asked again", now)
+        tx.events.add_event(run, EventKind.RERUN, now, stage=from_stage, tasks=owed)
     return owed

@@ -10,6 +10,7 @@ from quire.domain.data import canonical_json
 from quire.domain.ids import DocumentId, RunId, fingerprint
 from quire.domain.models import ModelFacts
 from quire.domain.policy import SourcedPolicy
+from quire.domain.reasons import EventKind, Fields, ResumeCause
 from quire.domain.recipes import Recipe, Stage
 from quire.domain.runs import BATCH, DIRECT, HoldKind
 from quire.domain.states import StageMove
@@ -96,7 +97,9 @@ def start(tx: Transaction, order: Order, now: datetime) -> StartedRun:
         set_route(tx, run, BATCH)
     tx.runs.set_deadline(run, _deadline(order, now))
     tx.runs.set_stop_after(run, order.stop_after)
-    tx.events.add_event(run, "run_started", _order_text(order), now)
+    sample = len(order.sample.blocks) if order.sample else 0
+    facts: Fields = {"recipe": order.recipe.name, "model": order.facts.name, "sample": sample}
+    tx.events.add_event(run, EventKind.RUN_STARTED, now, **facts)
     tx.notify()
     return StartedRun(run, goes_on=False)
 
@@ -110,11 +113,6 @@ def _add_stage(tx: Transaction, run: RunId, order: Order, stage: Stage) -> None:
         tx.requests.add_lane(run, stage_id, model)
     if stage.critic or not stage.upstream:
         tx.runs.move_stage(StageMove.EXPAND, stage_id)
-
-
-def _order_text(order: Order) -> str:
-    sample = f", a sample of {len(order.sample.blocks)}" if order.sample else ""
-    return f"{order.recipe.name} with {order.facts.name}{sample}"
 
 
 def _deadline(order: Order, now: datetime) -> datetime | None:
@@ -152,7 +150,7 @@ def _retry_keys(tx: Transaction, run: RunId, order: Order, now: datetime) -> Non
     if tx.holds.lift_holds(run, [HoldKind.CREDENTIAL]):
         for provider in sorted({facts.provider for facts in (order.facts, *order.models)}):
             clear(tx, now, provider)
-        tx.events.add_event(run, "resumed", "the same order was given again", now)
+        tx.events.add_event(run, EventKind.RESUMED, now, cause=ResumeCause.SAME_ORDER)
 
 
 def run_key(order: Order) -> bytes:

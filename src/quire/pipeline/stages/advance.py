@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from quire.domain.errors import PluginFailed
 from quire.domain.ids import RunId, StageId
+from quire.domain.reasons import EventKind
 from quire.domain.runs import RunStage, Wishes
 from quire.domain.states import (
     TASK_OWED,
@@ -176,18 +177,15 @@ def _end_run(tx: Transaction, run: RunId, move: RunMove, now: datetime) -> bool:
     if not tx.runs.move_run(move, run, now):
         return False
     if asked := tx.batches.ask_cancel_batches_of_run(run, now):
-        batches_text = "1 batch" if asked == 1 else f"{asked:,} batches"
-        tx.events.add_event(
-            run, "batch_cancel_asked", f"{batches_text}, which nobody waits for", now
-        )
+        tx.events.add_event(run, EventKind.BATCH_CANCEL_ASKED, now, batches=asked)
     for draft in tx.batches.drafts_of_run(run):
         dissolve_draft(tx, draft, "the run ended before it was sent", now)
         drop_requests(tx, tx.requests.queued_requests_of_run(run, DROP_CHUNK))
     for stage in tx.runs.stages_of_run(run):
         tx.tallies.fold_tallies(stage.id)
     counts = tx.tallies.tallies_of_run(run)
-    detail = f"{counts.get(TaskState.DONE, 0)} done, {counts.get(TaskState.FAILED, 0)} failed"
-    tx.events.add_event(run, f"run_{move}", detail, now)
+    done, failed = counts.get(TaskState.DONE, 0), counts.get(TaskState.FAILED, 0)
+    tx.events.add_event(run, EventKind(f"run_{move}"), now, done=done, failed=failed)
     tx.notify()
     return True
 

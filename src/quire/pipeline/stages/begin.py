@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from quire.domain.reasons import StageWait, WaitKind
+from quire.domain.reasons import EventKind, StageWait, WaitKind
 from quire.domain.recipes import Stage
 from quire.domain.runs import HoldKind, RunStage, Wishes
 from quire.domain.states import TASK_OWED, StageMove, StageState
@@ -30,7 +30,7 @@ def begin(
         return False
     if not tx.runs.move_stage(StageMove.EXPAND, stage.id):
         return False
-    tx.events.add_event(spec.run_id, "stage_started", stage.name, now)
+    tx.events.add_event(spec.run_id, EventKind.STAGE_STARTED, now, stage=stage.name)
     return True
 
 

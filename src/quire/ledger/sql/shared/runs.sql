@@ -107,7 +107,7 @@ INSERT INTO commands (workspace_id, id, run_id, name, at) VALUES (:workspace, :i
 ON CONFLICT DO NOTHING
 
 -- name: add_event
-INSERT INTO events (workspace_id, run_id, at, kind, detail) VALUES (:workspace, :run, :now, :kind, :detail)
+INSERT INTO events (workspace_id, run_id, at, kind, detail, fields) VALUES (:workspace, :run, :now, :kind, :detail, :fields)
 
 -- name: events_of_run
-SELECT at, kind, detail FROM events WHERE workspace_id = :workspace AND run_id = :run ORDER BY id DESC LIMIT :limit
+SELECT at, kind, detail, fields FROM events WHERE workspace_id = :workspace AND run_id = :run ORDER BY id DESC LIMIT :limit

@@ -1,0 +1,74 @@
+"""Every reason that is written down has the fields that its words need."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import quire
+from quire.domain.reasons import EventKind, ResumeCause
+from quire.domain.wording import event_text
+
+SOURCE = Path(quire.__file__).parent
+
+
+def _calls(function: str) -> Iterator[ast.Call]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name):
+                name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+                if name == function:
+                    yield node
+
+
+def _written_events() -> Iterator[tuple[EventKind, tuple[str, ...]]]:
+    """Kinds of events with the names of their fields, where both stand in the call."""
+    for call in _calls("add_event"):
+        kind = call.args[1]
+        if isinstance(kind, ast.Attribute) and all(keyword.arg for keyword in call.keywords):
+            yield EventKind[kind.attr], tuple(str(keyword.arg) for keyword in call.keywords)
+
+
+@pytest.mark.parametrize(("kind", "names"), sorted(set(_written_events())))
+def test_an_event_has_the_fields_that_its_words_need(
+    kind: EventKind, names: tuple[str, ...]
+) -> None:
+    fields: dict[str, str | int] = dict.fromkeys(names, 7)
+    if kind is EventKind.RESUMED:
+        fields = {"cause": ResumeCause.BY_HAND}
+
+    assert event_text(kind, fields)
+
+
+def test_most_events_are_looked_at() -> None:
+    assert len({kind for kind, _ in _written_events()}) > len(EventKind) * 2 / 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "text"),
+    [
+        (EventKind.BATCH_CANCEL_ASKED, {"batches": 1}, "1 batch, which nobody waits for"),
+        (EventKind.BATCH_CANCEL_ASKED, {"batches": 2}, "2 batches, which nobody waits for"),
+        (
+            EventKind.BATCH_ENDED,
+            {"batch": 3, "end": "failed", "problem": "no"},
+            "batch 3 failed: no",
+        ),
+        (EventKind.BATCH_ENDED, {"batch": 3, "end": "expired", "problem": ""}, "batch 3 expired"),
+        (EventKind.RETRIED, {"tasks": 2, "stale": 0}, "2 tasks go again"),
+        (EventKind.RETRIED, {"tasks": 2, "stale": 1}, "2 stale tasks are asked again"),
+        (EventKind.REGATED, {"stage": "a", "changed": 1, "refused": 0}, "a: 1 changed, 0 refused"),
+        (EventKind.RUN_STARTED, {"recipe": "r", "model": "m", "sample": 0}, "r with m"),
+        (
+            EventKind.RUN_STARTED,
+            {"recipe": "r", "model": "m", "sample": 5},
+            "r with m, a sample of 5",
+        ),
+        (EventKind.KEY_REFUSED, {"credential": "a/b", "problem": "{no}"}, "a/b: {no}"),
+    ],
+)
+def test_events_read_as_they_always_did(
+    kind: EventKind, fields: dict[str, str | int], text: str
+) -> None:
+    assert event_text(kind, fields) == text
