@@ -1,4 +1,4 @@
-"""The list of modules that ends ARCHITECTURE.md; `python -m tests.docs.modules` writes it anew."""
+"""The page docs/modules.md: every module with its own sentence; `make docs` writes it anew."""
 
 import ast
 from collections.abc import Iterator
@@ -6,20 +6,17 @@ from pathlib import Path
 
 from tests.docs.pages import ROOT
 
-PAGE = ROOT / "ARCHITECTURE.md"
+PAGE = ROOT / "docs" / "modules.md"
 SOURCE = ROOT / "src" / "quire"
-START = "<!-- modules: written by `python -m tests.docs.modules` -->\n"
-END = "<!-- end of modules -->"
+HEAD = """# Modules
+
+Every module with its own first sentence, written by `make docs`. A test compares it with the code.
+"""
 
 
-def module_list() -> str:
+def module_page() -> str:
     """Every package with its sentence, and under it every module with its own."""
-    return "".join(f"{line}\n" for folder in folders() for line in _package(folder))
-
-
-def written_module_list() -> str:
-    """The list as the page has it."""
-    return PAGE.read_text("utf-8").partition(START)[2].partition(END)[0]
+    return HEAD + "".join(f"{line}\n" for folder in folders() for line in _package(folder))
 
 
 def folders() -> list[Path]:
@@ -28,8 +25,8 @@ def folders() -> list[Path]:
 
 
 def _package(folder: Path) -> Iterator[str]:
-    called = folder.relative_to(SOURCE.parent).as_posix()
-    yield f"\n**`{called}/`** {_sentence(folder / '__init__.py')}"
+    name = folder.relative_to(SOURCE.parent).as_posix()
+    yield f"\n**`{name}/`** {_sentence(folder / '__init__.py')}"
     yield ""
     for path in sorted(folder.glob("*.py")):
         if path.name != "__init__.py":
@@ -40,13 +37,5 @@ def _sentence(path: Path) -> str:
     return (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").split("\n")[0]
 
 
-def main() -> None:
-    """Write the list into the page."""
-    text = PAGE.read_text("utf-8")
-    before, start, rest = text.partition(START)
-    _, end, after = rest.partition(END)
-    PAGE.write_text(before + start + module_list() + end + after, "utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    PAGE.write_text(module_page(), "utf-8")
