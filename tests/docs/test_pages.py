@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer import Context
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from quire.cli import app
@@ -81,12 +83,12 @@ def _exists(command: Command) -> bool:
     words = [text for text in command.words if not text.startswith("-")]
     options = {text.partition("=")[0] for text in command.words if text.startswith("-")}
     for word in words:
-        inside = getattr(found, "commands", None)
-        if inside is None:
+        if not isinstance(found, TyperGroup):
             break
-        if word not in inside:
+        inside = found.get_command(Context(found), word)  # those of kits come in when asked for
+        if inside is None:
             return word.isupper() or word == "…"  # `quire COMMAND --help`, `quire …`
-        found = inside[word]
+        found = inside
     known = {item for param in found.params for item in (*param.opts, *param.secondary_opts)}
     return options <= known | GLOBAL_OPTIONS | {"-"}
 
