@@ -17,7 +17,7 @@ back), so that the doubt is stored, and looked into, rather than guessed away. A
 run, stop after that stage) is a column beside the state: it may be taken back, and is not yet true.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -37,8 +37,24 @@ class State(StrEnum):
         return member
 
 
+class Move(StrEnum):
+    """A step from some states to one. A member says from which, and to which."""
+
+    sources: tuple[Any, ...]
+    target: Any
+
+    def __new__(
+        cls, value: str, sources: tuple[State, ...] = (), target: State | None = None
+    ) -> Self:
+        """Be the name of the step."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.sources, member.target = sources, target
+        return member
+
+
 StateT = TypeVar("StateT", bound=State)
-MoveT = TypeVar("MoveT", bound=StrEnum)
+MoveT = TypeVar("MoveT", bound=Move)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,50 +72,29 @@ class Lifecycle(Generic[StateT, MoveT]):
         return state in self.sources.get(move, ())
 
 
-def _lifecycle(
-    noun: str, start: StateT, moves: Iterable[tuple[tuple[StateT, ...], MoveT, StateT]]
-) -> Lifecycle[StateT, MoveT]:
-    states: dict[StateT, None] = {start: None}
-    targets: dict[MoveT, StateT] = {}
-    sources: dict[MoveT, tuple[StateT, ...]] = {}
-    for froms, move, target in moves:
-        if targets.setdefault(move, target) != target:
-            raise ValueError(f"{noun}: {move} leads to both {targets[move]} and {target}")
-        states.update(dict.fromkeys((*froms, target)))
-        sources[move] = sources.get(move, ()) + froms
-    return Lifecycle(
-        noun, start, tuple(states), MappingProxyType(targets), MappingProxyType(sources)
-    )
+def _lifecycle(noun: str, start: StateT, moves: type[MoveT]) -> Lifecycle[StateT, MoveT]:
+    targets = MappingProxyType({move: move.target for move in moves})
+    sources = MappingProxyType({move: move.sources for move in moves})
+    return Lifecycle(noun, start, tuple(type(start)), targets, sources)
 
 
 class RunState(State):
     """How a run stands."""
 
-    RUNNING = (
-        "running",
-        "something is still owed, or a hold waits for its cure; advance finishes or cancels it",
-    )
+    RUNNING = "running", "something is owed, or a hold waits for its cure; advance ends it"
     FINISHED = "finished", "nothing is owed any more; retry, reject, regate and release reopen it"
     CANCELLED = "cancelled", "stopped on request, once nothing was under way; only retry reopens it"
 
 
-class RunMove(StrEnum):
+class RunMove(Move):
     """What happens to a run."""
 
-    FINISH = "finish"
-    CANCEL = "cancel"
-    REOPEN = "reopen"
+    FINISH = "finish", (RunState.RUNNING,), RunState.FINISHED
+    CANCEL = "cancel", (RunState.RUNNING,), RunState.CANCELLED
+    REOPEN = "reopen", (RunState.FINISHED, RunState.CANCELLED), RunState.RUNNING
 
 
-RUN = _lifecycle(
-    "run",
-    RunState.RUNNING,
-    [
-        ((RunState.RUNNING,), RunMove.FINISH, RunState.FINISHED),
-        ((RunState.RUNNING,), RunMove.CANCEL, RunState.CANCELLED),
-        ((RunState.FINISHED, RunState.CANCELLED), RunMove.REOPEN, RunState.RUNNING),
-    ],
-)
+RUN = _lifecycle("run", RunState.RUNNING, RunMove)
 
 
 class StageState(State):
@@ -111,25 +106,16 @@ class StageState(State):
     CLOSED = "closed", "none of its tasks is owed; advance, release and critics reopen it"
 
 
-class StageMove(StrEnum):
+class StageMove(Move):
     """What happens to a stage."""
 
-    EXPAND = "expand"
-    SEAL = "seal"
-    CLOSE = "close"
-    REOPEN = "reopen"
+    EXPAND = "expand", (StageState.WAITING,), StageState.EXPANDING
+    SEAL = "seal", (StageState.EXPANDING,), StageState.OPEN
+    CLOSE = "close", (StageState.OPEN,), StageState.CLOSED
+    REOPEN = "reopen", (StageState.CLOSED,), StageState.OPEN
 
 
-STAGE = _lifecycle(
-    "stage",
-    StageState.WAITING,
-    [
-        ((StageState.WAITING,), StageMove.EXPAND, StageState.EXPANDING),
-        ((StageState.EXPANDING,), StageMove.SEAL, StageState.OPEN),
-        ((StageState.OPEN,), StageMove.CLOSE, StageState.CLOSED),
-        ((StageState.CLOSED,), StageMove.REOPEN, StageState.OPEN),
-    ],
-)
+STAGE = _lifecycle("stage", StageState.WAITING, StageMove)
 
 
 class TaskState(State):
@@ -137,79 +123,54 @@ class TaskState(State):
 
     WAITING = "waiting", "its inputs are not done; release unblocks it, or blocks it"
     READY = "ready", "it can be packed into a request; prepare packs it"
-    PACKED = (
-        "packed",
-        "a live request carries it; settle accepts or proposes its answer, or gives it up",
-    )
-    PROPOSED = (
-        "proposed",
-        "it has an answer; a critic or a person must still accept it, or ask again",
-    )
+    PACKED = "packed", "a live request carries it; settle moves it on by its answer"
     BLOCKED = "blocked", "an input failed, so it cannot be asked; release resets it once none has"
     DONE = "done", "it has an accepted result; rerun, regate and decide open it again"
     FAILED = "failed", "its tries are used up, the last error is kept; retry and decide ask again"
-    CANCELLED = (
-        "cancelled",
-        "its run was cancelled, or its document purged; only retry and a late answer move it",
-    )
-
-
-class TaskMove(StrEnum):
-    """What happens to a task."""
-
-    UNBLOCK = "unblock"
-    PACK = "pack"
-    RETURN = "return"
-    PROPOSE = "propose"
-    ACCEPT = "accept"
-    REOPEN = "reopen"
-    RETRY = "retry"
-    BLOCK = "block"
-    RESET = "reset"
-    GIVE_UP = "give_up"
-    CANCEL = "cancel"
+    CANCELLED = "cancelled", "its run was cancelled, or its document purged; retry moves it on"
+    PROPOSED = "proposed", "it has an answer; a critic or a person accepts it, or asks again"
 
 
 TASK_UNDER_WAY = (TaskState.WAITING, TaskState.READY, TaskState.PACKED)
 TASK_OWED = (*TASK_UNDER_WAY, TaskState.PROPOSED)  # something is still to come
 TASK_OPEN = (*TASK_OWED, TaskState.BLOCKED)  # what is blocked goes on when its input does
 TASK_ENDED = (TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED)
-
 _ABANDONED = (TaskState.FAILED, TaskState.CANCELLED)  # and yet a late answer counts
 
-TASK = _lifecycle(
-    "task",
-    TaskState.WAITING,
-    [
-        ((TaskState.WAITING,), TaskMove.UNBLOCK, TaskState.READY),
-        ((TaskState.READY,), TaskMove.PACK, TaskState.PACKED),
-        ((TaskState.PACKED,), TaskMove.RETURN, TaskState.READY),
-        (
-            (*TASK_UNDER_WAY, TaskState.BLOCKED, TaskState.DONE, *_ABANDONED),
-            TaskMove.PROPOSE,
-            TaskState.PROPOSED,
-        ),
-        (
-            (*TASK_UNDER_WAY, TaskState.PROPOSED, TaskState.BLOCKED, *_ABANDONED),
-            TaskMove.ACCEPT,
-            TaskState.DONE,
-        ),
-        ((TaskState.PROPOSED, TaskState.DONE), TaskMove.REOPEN, TaskState.READY),
-        (_ABANDONED, TaskMove.RETRY, TaskState.READY),
-        ((TaskState.WAITING,), TaskMove.BLOCK, TaskState.BLOCKED),
-        ((TaskState.READY, TaskState.BLOCKED), TaskMove.RESET, TaskState.WAITING),
-        (
-            (TaskState.READY, TaskState.PACKED, TaskState.PROPOSED, TaskState.DONE),
-            TaskMove.GIVE_UP,
-            TaskState.FAILED,
-        ),
-        (
-            (TaskState.WAITING, TaskState.READY, TaskState.PROPOSED, TaskState.BLOCKED),
-            TaskMove.CANCEL,
-            TaskState.CANCELLED,
-        ),
-    ],
-)
+
+class TaskMove(Move):
+    """What happens to a task."""
+
+    UNBLOCK = "unblock", (TaskState.WAITING,), TaskState.READY
+    PACK = "pack", (TaskState.READY,), TaskState.PACKED
+    RETURN = "return", (TaskState.PACKED,), TaskState.READY
+    PROPOSE = (
+        "propose",
+        (*TASK_UNDER_WAY, TaskState.BLOCKED, TaskState.DONE, *_ABANDONED),
+        TaskState.PROPOSED,
+    )
+    ACCEPT = (
+        "accept",
+        (*TASK_UNDER_WAY, TaskState.PROPOSED, TaskState.BLOCKED, *_ABANDONED),
+        TaskState.DONE,
+    )
+    REOPEN = "reopen", (TaskState.PROPOSED, TaskState.DONE), TaskState.READY
+    RETRY = "retry", _ABANDONED, TaskState.READY
+    BLOCK = "block", (TaskState.WAITING,), TaskState.BLOCKED
+    RESET = "reset", (TaskState.READY, TaskState.BLOCKED), TaskState.WAITING
+    GIVE_UP = (
+        "give_up",
+        (TaskState.READY, TaskState.PACKED, TaskState.PROPOSED, TaskState.DONE),
+        TaskState.FAILED,
+    )
+    CANCEL = (
+        "cancel",
+        (TaskState.WAITING, TaskState.READY, TaskState.PROPOSED, TaskState.BLOCKED),
+        TaskState.CANCELLED,
+    )
+
+
+TASK = _lifecycle("task", TaskState.WAITING, TaskMove)
 
 
 class RequestState(State):
@@ -221,124 +182,75 @@ class RequestState(State):
     DROPPED = "dropped", "it was withdrawn; its tasks went elsewhere; the end"
 
 
-class RequestMove(StrEnum):
+class RequestMove(Move):
     """What happens to a request."""
 
-    CLAIM = "claim"
-    CLOSE = "close"
-    RELEASE = "release"
-    DROP = "drop"
+    CLAIM = "claim", (RequestState.QUEUED,), RequestState.OUT
+    CLOSE = "close", (RequestState.OUT,), RequestState.CLOSED
+    RELEASE = "release", (RequestState.OUT,), RequestState.QUEUED
+    DROP = "drop", (RequestState.QUEUED, RequestState.OUT), RequestState.DROPPED
 
 
-REQUEST = _lifecycle(
-    "request",
-    RequestState.QUEUED,
-    [
-        ((RequestState.QUEUED,), RequestMove.CLAIM, RequestState.OUT),
-        ((RequestState.OUT,), RequestMove.CLOSE, RequestState.CLOSED),
-        ((RequestState.OUT,), RequestMove.RELEASE, RequestState.QUEUED),
-        ((RequestState.QUEUED, RequestState.OUT), RequestMove.DROP, RequestState.DROPPED),
-    ],
-)
+REQUEST = _lifecycle("request", RequestState.QUEUED, RequestMove)
 
 
 class AttemptState(State):
     """How an attempt stands."""
 
-    OPEN = (
-        "open",
-        "sent, or about to be; a worker or a batch vouches for it, and record notes how it ended",
-    )
+    OPEN = "open", "sent, or about to be; a worker or a batch vouches for it; record ends it"
+    UNKNOWN = "unknown", "nobody knows if the provider carried it out; record writes it off"
+    WRITTEN_OFF = "written_off", "presumed paid at its reservation; only a late word moves it"
+    REFUSED = "refused", "the provider did not carry it out, nor charge; a late answer counts"
     ANSWERED = "answered", "the raw response is stored, nothing has judged it yet; settle does"
     SETTLED = "settled", "judged, and its tasks moved on; the end"
-    UNKNOWN = (
-        "unknown",
-        "nobody knows whether the provider carried it out; record writes it off in the end",
-    )
-    WRITTEN_OFF = (
-        "written_off",
-        "presumed paid at its reservation; only a late answer or refusal moves it",
-    )
-    REFUSED = (
-        "refused",
-        "the provider did not carry it out, and charged nothing; only a late answer moves it",
-    )
-
-
-class AttemptMove(StrEnum):
-    """What happens to an attempt."""
-
-    ANSWER = "answer"
-    SETTLE = "settle"
-    LOSE = "lose"
-    WRITE_OFF = "write_off"
-    REFUSE = "refuse"
 
 
 _UNANSWERED = (AttemptState.OPEN, AttemptState.UNKNOWN, AttemptState.WRITTEN_OFF)
 
-ATTEMPT = _lifecycle(
-    "attempt",
-    AttemptState.OPEN,
-    [
-        ((*_UNANSWERED, AttemptState.REFUSED), AttemptMove.ANSWER, AttemptState.ANSWERED),
-        ((AttemptState.ANSWERED,), AttemptMove.SETTLE, AttemptState.SETTLED),
-        ((AttemptState.OPEN,), AttemptMove.LOSE, AttemptState.UNKNOWN),
-        ((AttemptState.UNKNOWN,), AttemptMove.WRITE_OFF, AttemptState.WRITTEN_OFF),
-        (_UNANSWERED, AttemptMove.REFUSE, AttemptState.REFUSED),
-    ],
-)
+
+class AttemptMove(Move):
+    """What happens to an attempt."""
+
+    ANSWER = "answer", (*_UNANSWERED, AttemptState.REFUSED), AttemptState.ANSWERED
+    SETTLE = "settle", (AttemptState.ANSWERED,), AttemptState.SETTLED
+    LOSE = "lose", (AttemptState.OPEN,), AttemptState.UNKNOWN
+    WRITE_OFF = "write_off", (AttemptState.UNKNOWN,), AttemptState.WRITTEN_OFF
+    REFUSE = "refuse", _UNANSWERED, AttemptState.REFUSED
+
+
+ATTEMPT = _lifecycle("attempt", AttemptState.OPEN, AttemptMove)
 
 
 class BatchState(State):
     """How a batch stands."""
 
     DRAFT = "draft", "requests are gathered, nothing was sent; submit sends it, route abandons it"
-    SUBMITTING = (
-        "submitting",
-        "a submit is under way, and a crash leaves its outcome open; submit confirms or loses it",
-    )
-    UNKNOWN = (
-        "unknown",
-        "nobody knows whether the provider has it; the poller looks for it before any resend",
-    )
+    SUBMITTING = "submitting", "a submit is under way, or was cut short; submit finds out"
+    UNKNOWN = "unknown", "nobody knows if the provider has it; the poller looks before a resend"
     OPEN = "open", "the provider has it and works on it; the poller sees it end"
     ENDED = "ended", "the provider is through with it; collect fetches its answers"
     COLLECTED = "collected", "every answer it had is in the ledger; the end"
     ABANDONED = "abandoned", "given up; the end"
 
 
-class BatchMove(StrEnum):
+class BatchMove(Move):
     """What happens to a batch."""
 
-    SUBMIT = "submit"
-    CONFIRM = "confirm"
-    REFUSE = "refuse"
-    LOSE = "lose"
-    ABSENT = "absent"
-    END = "end"
-    COLLECT = "collect"
-    ABANDON = "abandon"
+    SUBMIT = "submit", (BatchState.DRAFT,), BatchState.SUBMITTING
+    CONFIRM = "confirm", (BatchState.SUBMITTING, BatchState.UNKNOWN), BatchState.OPEN
+    REFUSE = "refuse", (BatchState.SUBMITTING,), BatchState.DRAFT
+    LOSE = "lose", (BatchState.SUBMITTING,), BatchState.UNKNOWN
+    ABSENT = "absent", (BatchState.UNKNOWN,), BatchState.DRAFT
+    END = "end", (BatchState.OPEN,), BatchState.ENDED
+    COLLECT = "collect", (BatchState.ENDED,), BatchState.COLLECTED
+    ABANDON = (
+        "abandon",
+        (BatchState.DRAFT, BatchState.UNKNOWN, BatchState.OPEN, BatchState.ENDED),
+        BatchState.ABANDONED,
+    )
 
 
-BATCH = _lifecycle(
-    "batch",
-    BatchState.DRAFT,
-    [
-        ((BatchState.DRAFT,), BatchMove.SUBMIT, BatchState.SUBMITTING),
-        ((BatchState.SUBMITTING, BatchState.UNKNOWN), BatchMove.CONFIRM, BatchState.OPEN),
-        ((BatchState.SUBMITTING,), BatchMove.REFUSE, BatchState.DRAFT),
-        ((BatchState.SUBMITTING,), BatchMove.LOSE, BatchState.UNKNOWN),
-        ((BatchState.UNKNOWN,), BatchMove.ABSENT, BatchState.DRAFT),
-        ((BatchState.OPEN,), BatchMove.END, BatchState.ENDED),
-        ((BatchState.ENDED,), BatchMove.COLLECT, BatchState.COLLECTED),
-        (
-            (BatchState.DRAFT, BatchState.UNKNOWN, BatchState.OPEN, BatchState.ENDED),
-            BatchMove.ABANDON,
-            BatchState.ABANDONED,
-        ),
-    ],
-)
+BATCH = _lifecycle("batch", BatchState.DRAFT, BatchMove)
 
 
 class ReviewState(State):
@@ -350,66 +262,39 @@ class ReviewState(State):
     REJECTED = "rejected", "refused; the task is asked again, and the result stays so"
 
 
-class ReviewMove(StrEnum):
+class ReviewMove(Move):
     """What a person does with a result."""
 
-    APPROVE = "approve"
-    EDIT = "edit"
-    REJECT = "reject"
-    UNDO = "undo"
+    APPROVE = "approve", (ReviewState.UNREVIEWED,), ReviewState.APPROVED
+    EDIT = "edit", (ReviewState.UNREVIEWED,), ReviewState.EDITED
+    REJECT = "reject", (ReviewState.UNREVIEWED,), ReviewState.REJECTED
+    UNDO = (
+        "undo",
+        (ReviewState.APPROVED, ReviewState.EDITED, ReviewState.REJECTED),
+        ReviewState.UNREVIEWED,
+    )
 
 
-REVIEW = _lifecycle(
-    "review",
-    ReviewState.UNREVIEWED,
-    [
-        ((ReviewState.UNREVIEWED,), ReviewMove.APPROVE, ReviewState.APPROVED),
-        ((ReviewState.UNREVIEWED,), ReviewMove.EDIT, ReviewState.EDITED),
-        ((ReviewState.UNREVIEWED,), ReviewMove.REJECT, ReviewState.REJECTED),
-        (
-            (ReviewState.APPROVED, ReviewState.EDITED, ReviewState.REJECTED),
-            ReviewMove.UNDO,
-            ReviewState.UNREVIEWED,
-        ),
-    ],
-)
+REVIEW = _lifecycle("review", ReviewState.UNREVIEWED, ReviewMove)
 
 
 class CredentialState(State):
     """Whether calls may go out with a key."""
 
     VALID = "valid", "calls may go out with it; a provider's refusal marks it"
-    INVALID = (
-        "invalid",
-        "the provider did not accept the key, so another takes over; resume or `quire keys` clears",
-    )
-    SPENT = (
-        "spent",
-        "its account has no credit left, or has reached a cap; resume or `quire keys` clears",
-    )
+    INVALID = "invalid", "the provider did not accept the key; resume or `quire keys` clears it"
+    SPENT = "spent", "its account has no credit left, or met a cap; cleared as `invalid` is"
 
 
-class CredentialMove(StrEnum):
+class CredentialMove(Move):
     """What happens to a key."""
 
-    REJECT = "reject"
-    EXHAUST = "exhaust"
-    CLEAR = "clear"
+    REJECT = "reject", (CredentialState.VALID,), CredentialState.INVALID
+    EXHAUST = "exhaust", (CredentialState.VALID,), CredentialState.SPENT
+    CLEAR = "clear", (CredentialState.INVALID, CredentialState.SPENT), CredentialState.VALID
 
 
-CREDENTIAL = _lifecycle(
-    "credential",
-    CredentialState.VALID,
-    [
-        ((CredentialState.VALID,), CredentialMove.REJECT, CredentialState.INVALID),
-        ((CredentialState.VALID,), CredentialMove.EXHAUST, CredentialState.SPENT),
-        (
-            (CredentialState.INVALID, CredentialState.SPENT),
-            CredentialMove.CLEAR,
-            CredentialState.VALID,
-        ),
-    ],
-)
+CREDENTIAL = _lifecycle("credential", CredentialState.VALID, CredentialMove)
 
 LIFECYCLES: tuple[Lifecycle[Any, Any], ...] = (
     RUN,

@@ -190,7 +190,7 @@ def _item_count(tx: Transaction, whole: _RecipeRun, name: str) -> int:
 
 
 def _task_states(sums: "Counter[str] | dict[str, int]") -> dict[str, int]:
-    return {state: sums[state] for state in TASK.states if sums.get(state)}
+    return {str(state): sums[state] for state in TASK.states if sums.get(state)}
 
 
 SHOWN_CAUSES = 3  # of what is blocked in a stage
