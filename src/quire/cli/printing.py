@@ -30,7 +30,7 @@ class Cell(NamedTuple):
     @classmethod
     def of_moment(cls, at: datetime | None) -> "Cell":
         """A moment; in short without its date where that is today's, else the date alone."""
-        from quire.dispatch.runtime import Runtime  # loads asyncio: not for --help
+        from quire.engine import Runtime  # loads asyncio: not for --help
 
         if at is None:
             return cls("", "")

@@ -75,19 +75,10 @@ SETTINGS = {
     "temperature": number_rule(0, 2),
 }
 _NEEDED = ("experiment_tag", "task_type", "concept", "models", "evidence")
+# What an experiment takes as it stands in the file.
 _PLAIN = (
-    "experiment_tag",
-    "task_type",
-    "concept",
-    "view_model",
-    "scale_size",
-    "samples",
-    "method",
-    "abstain_enabled",
-    "evidence_bundle_size",
-    "bundle_strategy",
-    "seed",
-    "temperature",
+    *("experiment_tag", "task_type", "concept", "view_model", "scale_size", "samples", "method"),
+    *("abstain_enabled", "evidence_bundle_size", "bundle_strategy", "seed", "temperature"),
 )
 _TRUTH_RULES = {"source": TEXT, "label": TEXT}
 _SCALE_RULES = {

@@ -1,6 +1,7 @@
 """The tables of an export: their columns, ids and rows, one value a cell."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 
 from quire.domain.data import Json, as_object
 from quire.kits.judge.experiment import (
@@ -15,123 +16,50 @@ from quire.kits.judge.experiment import (
 )
 from quire.kits.judge.randomization import sample_seeds, scale_display, swap_seed
 from quire.kits.judge.recipe import RUBRIC_CRITIC, RUBRIC_GEN, SCORE_CRITIC, SCORE_GEN
+from quire.kits.judge.toml_tables import texts
 
-_SCORE_KEYS = (
-    *("sample_id", "experiment_id", "model_id", "rubric_id", "rubric_model_id", "evidence_id"),
-    *("sample_ordinal", "bundle_ordinal", "bundle_signature"),
-)
-
+_SCORE_KEYS = """
+    sample_id experiment_id model_id rubric_id rubric_model_id evidence_id sample_ordinal
+    bundle_ordinal bundle_signature
+"""
 COLUMNS: dict[str, tuple[str, ...]] = {
-    "experiments": (
-        "experiment_id",
-        "experiment_tag",
-        "window_id",
-        "model_id",
-        "task_type",
-        "concept",
-        "ground_truth",
-        "config",
-        "status",
-        "scale_size",
-        "method",
-        "abstain_enabled",
-        "evidence_view",
-        "evidence_bundle_size",
-        "bundle_strategy",
-        "randomizations",
-        "seed",
-        "sample_count",
-        "evidence_count",
-        "window_ids",
-    ),
-    "windows": ("window_id", "name", "start_date", "end_date", "country", "concept"),
-    "evidences": (
-        "evidence_id",
-        "window_id",
-        "title",
-        "url",
-        "raw_content",
-        "cleaned_content",
-        "neutralized_content",
-        "abstracted_content",
-        "ground_truth_stage",
-        "document_id",
-    ),
-    "rubrics": (
-        "rubric_id",
-        "experiment_id",
-        "model_id",
-        "sample_ordinal",
-        "concept",
-        "scale_size",
-        "stages",
-        "justification",
-        "rubricer_message_id",
-        "rubricer_output",
-        "rubric_critic_message_id",
-        "rubric_critic_output",
-        "rubric_critic_reasoning",
-        "quality_stats",
-        "observability_score",
-        "discriminability_score",
-        "parse_error",
-        "parse_status",
-        "attempt_count",
-        "rubric_critic_parse_error",
-        "rubric_critic_parse_status",
-        "rubric_critic_attempt_count",
-        "state",
-        "task_id",
-    ),
-    "samples": (
-        "sample_id",
-        "experiment_id",
-        "model_id",
-        "rubric_id",
-        "rubric_model_id",
-        "sample_ordinal",
-        "is_swap",
-        "label_mapping",
-        "display_order",
-        "display_seed",
-        "seed",
-    ),
-    "scores": (
-        "score_id",
-        *_SCORE_KEYS,
-        "evidence_ids",
-        "evidence_labels",
-        "is_swap",
-        "abstained",
-        "score_message_id",
-        "score_output",
-        "justification",
-        "raw_verdict",
-        "decoded_scores",
-        "subset_size",
-        "score_critic_message_id",
-        "score_critic_output",
-        "score_critic_reasoning",
-        "expert_agreement_prob",
-        "parse_error",
-        "parse_status",
-        "attempt_count",
-        "score_critic_parse_error",
-        "score_critic_parse_status",
-        "score_critic_attempt_count",
-        "ground_truth_stage",
-        "state",
-        "task_id",
-    ),
-    "score_items": (
-        "score_id",
-        "item_ordinal",
-        "stage_number",
-        "stage_label",
-        "token",
-        *_SCORE_KEYS,
-        "is_swap",
-    ),
+    name: tuple(columns.split())
+    for name, columns in {
+        "experiments": """
+            experiment_id experiment_tag window_id model_id task_type concept
+            ground_truth config status scale_size method abstain_enabled evidence_view
+            evidence_bundle_size bundle_strategy randomizations seed sample_count
+            evidence_count window_ids
+        """,
+        "windows": "window_id name start_date end_date country concept",
+        "evidences": """
+            evidence_id window_id title url raw_content cleaned_content
+            neutralized_content abstracted_content ground_truth_stage document_id
+        """,
+        "rubrics": """
+            rubric_id experiment_id model_id sample_ordinal concept scale_size stages
+            justification rubricer_message_id rubricer_output rubric_critic_message_id
+            rubric_critic_output rubric_critic_reasoning quality_stats
+            observability_score discriminability_score parse_error parse_status
+            attempt_count rubric_critic_parse_error rubric_critic_parse_status
+            rubric_critic_attempt_count state task_id
+        """,
+        "samples": """
+            sample_id experiment_id model_id rubric_id rubric_model_id sample_ordinal
+            is_swap label_mapping display_order display_seed seed
+        """,
+        "scores": f"""
+            score_id {_SCORE_KEYS} evidence_ids evidence_labels is_swap abstained
+            score_message_id score_output justification raw_verdict decoded_scores
+            subset_size score_critic_message_id score_critic_output
+            score_critic_reasoning expert_agreement_prob parse_error parse_status
+            attempt_count score_critic_parse_error score_critic_parse_status
+            score_critic_attempt_count ground_truth_stage state task_id
+        """,
+        "score_items": f"""
+            score_id item_ordinal stage_number stage_label token {_SCORE_KEYS} is_swap
+        """,
+    }.items()
 }
 
 
@@ -187,23 +115,16 @@ def _experiments(rows: ExperimentRows) -> Iterator[TableRow]:
     windows = [window.id for window in experiment.windows]
     for model in experiment.models:
         yield {
+            **experiment.config(),
             "experiment_id": experiment_id(experiment, model),
             "experiment_tag": experiment.experiment_tag,
-            "window_id": windows[0] if len(windows) == 1 else None,
-            "model_id": model,
             "task_type": experiment.task_type,
             "concept": experiment.concept,
+            "window_id": windows[0] if len(windows) == 1 else None,
+            "model_id": model,
             "ground_truth": experiment.ground_truth.as_json() if experiment.ground_truth else None,
             "config": experiment.config(),
             "status": rows.status,
-            "scale_size": experiment.scale_size,
-            "method": experiment.method,
-            "abstain_enabled": experiment.abstain_enabled,
-            "evidence_view": experiment.evidence_view,
-            "evidence_bundle_size": experiment.evidence_bundle_size,
-            "bundle_strategy": experiment.bundle_strategy,
-            "randomizations": list(experiment.randomizations),
-            "seed": experiment.seed,
             "sample_count": experiment.samples,
             "evidence_count": len(experiment.evidence),
             "window_ids": windows,
@@ -212,14 +133,7 @@ def _experiments(rows: ExperimentRows) -> Iterator[TableRow]:
 
 def _windows(rows: ExperimentRows) -> Iterator[TableRow]:
     for window in rows.experiment.windows:
-        yield {
-            "window_id": window.id,
-            "name": window.name,
-            "start_date": window.start_date,
-            "end_date": window.end_date,
-            "country": window.country,
-            "concept": window.concept,
-        }
+        yield {"window_id": window.id, **asdict(window)}
 
 
 def _evidences(rows: ExperimentRows) -> Iterator[TableRow]:
@@ -326,7 +240,7 @@ def _scores(rows: ExperimentRows) -> Iterator[TableRow]:
     for task in rows.tasks_of_stage(SCORE_GEN):
         part, facts = task.part, task.facts
         author = str(part["rubric_model"])
-        evidence = _texts(part["evidence_ids"])
+        evidence = texts(part["evidence_ids"])
         sample = sample_id(experiment, task.sample, task.model, author)
         bundle = part["bundle"]
         assert isinstance(bundle, int)
@@ -409,7 +323,3 @@ def _labels(rows: ExperimentRows) -> dict[tuple[Json, Json], Json]:
             if isinstance(stage, Mapping):
                 found[rubric["rubric_id"], stage["stage_number"]] = stage["label"]
     return found
-
-
-def _texts(value: Json) -> tuple[str, ...]:
-    return tuple(map(str, value)) if isinstance(value, Sequence) else ()

@@ -17,6 +17,7 @@ from quire.kits.judge.randomization import (
     scale_display,
     swap_seed,
 )
+from quire.kits.judge.toml_tables import texts
 from quire.recipes.setting_rules import Rule, one_of, unknown_message, whole_number_rule
 
 SEED = whole_number_rule(0, 0xFFFFFFFF)
@@ -131,9 +132,9 @@ def _target_part(target: _Target, context: GroupingContext) -> dict[str, Json]:
     display = scale_display(
         display_seed,
         _int_setting(context, "scale_size"),
-        _texts(context.settings.get("randomizations")),
+        texts(context.settings.get("randomizations")),
     )
-    evidence = _texts(context.settings.get("evidence")) or _names(context.documents)
+    evidence = texts(context.settings.get("evidence")) or _names(context.documents)
     return {
         "ordinal": sample.ordinal,
         "seed": sample.seed,
@@ -172,15 +173,11 @@ def _rivals(context: GroupingContext) -> dict[str, tuple[str, ...]]:
     rivals = context.settings.get("rivals")
     if not isinstance(rivals, Mapping):
         return {}
-    return {model: _texts(scorers) for model, scorers in rivals.items()}
+    return {model: texts(scorers) for model, scorers in rivals.items()}
 
 
 def _names(documents: Sequence[DocumentId]) -> tuple[str, ...]:
     return tuple(map(str, documents))
-
-
-def _texts(value: Json) -> tuple[str, ...]:
-    return tuple(map(str, value)) if isinstance(value, Sequence) else ()
 
 
 def _int_setting(context: GroupingContext, name: str, default: int = 0) -> int:

@@ -292,7 +292,7 @@ class _Measure:
         return len(self.middle & set(score.stages)) / len(score.stages)
 
     def _shares(self, masses: Sequence[Totals]) -> Totals:
-        return shares(tuple(map(sum, zip(*masses, strict=True))) or (0.0,) * self.scale_size)
+        return shares(_sum(masses) or (0.0,) * self.scale_size)
 
 
 def _clusters(scores: Sequence[Score], of: Callable[[Score], Totals]) -> list[Totals]:
@@ -300,7 +300,7 @@ def _clusters(scores: Sequence[Score], of: Callable[[Score], Totals]) -> list[To
     by_sample: dict[int, list[Totals]] = {}
     for score in scores:
         by_sample.setdefault(score.sample, []).append(of(score))
-    return [tuple(map(sum, zip(*item, strict=True))) for item in by_sample.values()]
+    return [_sum(totals) for totals in by_sample.values()]
 
 
 def _place(score: Score) -> _Place:

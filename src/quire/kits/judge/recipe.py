@@ -19,11 +19,10 @@ POLICY: dict[str, Json] = {"pack_size": 1}
 
 def recipe_of(experiment: Experiment) -> Recipe:
     """Make the recipe that carries out an experiment."""
-    makers = _ViewStages(experiment), _JudgeStages(experiment)
     return Recipe(
         name=f"judge-{experiment.experiment_tag.lower()}",
         description=f"Judges evidence of {experiment.concept} ({experiment.task_type}).",
-        stages=tuple(stage for maker in makers for stage in maker.stages()),
+        stages=(*_view_stages(experiment), *_JudgeStages(experiment).stages()),
         parameters=_parameters(experiment),
     )
 
@@ -45,19 +44,10 @@ def prompt(name: str) -> str:
     return files(__package__).joinpath("prompts", f"{name}.txt").read_text("utf-8").strip()
 
 
-class _ViewStages:
+def _view_stages(experiment: Experiment) -> list[Stage]:
     """The stages that make the views of the evidence, each from the one before."""
-
-    def __init__(self, experiment: Experiment) -> None:
-        self.views = experiment.views
-        self.model = experiment.view_model or experiment.models[0]
-
-    def stages(self) -> list[Stage]:
-        """None, where raw text is judged."""
-        return [self._stage(view, before) for before, view in pairwise(("", *self.views))]
-
-    def _stage(self, view: str, before: str) -> Stage:
-        return Stage(
+    return [
+        Stage(
             name=view,
             about="each_document" if view == CLEANED else "each_result",
             of=before,
@@ -66,10 +56,12 @@ class _ViewStages:
             prompt=prompt(view),
             params=Params(),
             gates=(GateUse("text", {"min_length": 1}),),
-            models=(self.model,),
+            models=(experiment.view_model or experiment.models[0],),
             policy=POLICY,
             templated=True,
         )
+        for before, view in pairwise(("", *experiment.views))
+    ]
 
 
 class _JudgeStages:
@@ -87,8 +79,9 @@ class _JudgeStages:
 
     def stages(self) -> list[Stage]:
         """Rubrics come first, unless the rubric was given."""
-        rubrics = [] if self.experiment.rubric else [self._rubric_gen(), self._rubric_critic()]
-        return [*rubrics, self._score_gen(), self._score_critic()]
+        rubrics = [self._rubric_gen(), self._critic(RUBRIC_CRITIC, RUBRIC_GEN, "quality")]
+        scores = [self._score_gen(), self._critic(SCORE_CRITIC, SCORE_GEN, "agreement")]
+        return scores if self.experiment.rubric else [*rubrics, *scores]
 
     def _rubric_gen(self) -> Stage:
         return self.make_stage(
@@ -100,18 +93,6 @@ class _JudgeStages:
             samples=self.experiment.samples,
             models=self.experiment.models,
             settings={"seed": self.experiment.seed},
-        )
-
-    def _rubric_critic(self) -> Stage:
-        return self.make_stage(
-            name=RUBRIC_CRITIC,
-            about="each_result",
-            of=RUBRIC_GEN,
-            critic=RECORD,
-            instructions=prompt("rubric_critic_system"),
-            prompt=prompt(RUBRIC_CRITIC),
-            gates=(_markers("quality"),),
-            models=(SAME,),
         )
 
     def _score_gen(self) -> Stage:
@@ -138,15 +119,15 @@ class _JudgeStages:
             settings=_target_settings(experiment),
         )
 
-    def _score_critic(self) -> Stage:
+    def _critic(self, name: str, of: str, kind: str) -> Stage:
         return self.make_stage(
-            name=SCORE_CRITIC,
+            name=name,
             about="each_result",
-            of=SCORE_GEN,
+            of=of,
             critic=RECORD,
-            instructions=prompt("score_critic_system"),
-            prompt=prompt(SCORE_CRITIC),
-            gates=(_markers("agreement"),),
+            instructions=prompt(f"{name}_system"),
+            prompt=prompt(name),
+            gates=(_markers(kind),),
             models=(SAME,),
         )
 
