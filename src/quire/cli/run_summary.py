@@ -163,7 +163,7 @@ def _sum_up(engine: "Engine", now: Progress, code: int, forecast: int | None) ->
     run = now.run_id
     head = engine.queries.head(run)
     simulated = head.model.provider == SIMULATED
-    say(f"run {run} {_status_words(now, code)}: {_task_counts(now)}{' · simulated' * simulated}")
+    say(f"run {run} {status_words(now, code)}: {task_counts(now)}{' · simulated' * simulated}")
     if now.recipe:
         say(f"  {stages_summary(now)}")
     say(f"  {_spending_words(now, forecast)}")
@@ -180,7 +180,8 @@ def _deadline_events(engine: "Engine", run: RunId) -> list[str]:
     return [event.detail for event in events if event.kind == EventKind.DEADLINE_PASSED]
 
 
-def _status_words(now: Progress, code: int) -> str:
+def status_words(now: Progress, code: int) -> str:
+    """How a run stands, or how it ended."""
     if code == HELD:
         return "is held"
     if code == INTERRUPTED:
@@ -192,7 +193,8 @@ def _status_words(now: Progress, code: int) -> str:
     return "is done" if now.state == RunState.FINISHED else "was cancelled"
 
 
-def _task_counts(now: Progress) -> str:
+def task_counts(now: Progress) -> str:
+    """How many of its tasks are through."""
     noun = "task" if now.recipe else "block"
     parts = [f"{now.done:,} of {quantity(now.total, noun)} done", f"{now.failed:,} failed"]
     for state in (TaskState.BLOCKED, TaskState.CANCELLED):

@@ -22,7 +22,13 @@ from quire.cli.printing import (
     say,
 )
 from quire.cli.progress_words import outstanding_batches
-from quire.cli.run_summary import exit_code, progress_json, requested_stop
+from quire.cli.run_summary import (
+    exit_code,
+    progress_json,
+    requested_stop,
+    status_words,
+    task_counts,
+)
 from quire.cli.session import HELD, INTERRUPTED, engine_for, print_outcome, session
 from quire.domain.data import Json
 from quire.domain.ids import RunId
@@ -76,7 +82,7 @@ def print_summary(context: typer.Context, view: ExperimentView, now: Progress, c
     quiet = session(context).quiet
     if not quiet:
         simulated = all(model.startswith(f"{SIMULATED}/") for model in view.experiment.models)
-        words = f"{_status_words(now, code)}: {task_counts(now)}"
+        words = f"{status_words(now, code)}: {_counts(now)}"
         say(f"run {now.run_id} {words}{' · simulated' * simulated}")
         say(f"  {spending_words(now)}")
     if now.state == RunState.RUNNING and not requested_stop(now):
@@ -84,13 +90,6 @@ def print_summary(context: typer.Context, view: ExperimentView, now: Progress, c
             note(f"quire: run {now.run_id} is held ({hold.kind.value}): {hold.detail}")
     for line in () if quiet else _next_steps(now, code):
         say(f"next: {line}")
-
-
-def _status_words(now: Progress, code: int) -> str:
-    if now.state != RunState.RUNNING:
-        return "is done" if now.state == RunState.FINISHED else "was cancelled"
-    at_rest = requested_stop(now) or "is at rest"
-    return {HELD: "is held", INTERRUPTED: "was stopped"}.get(code, at_rest)
 
 
 def _next_steps(now: Progress, code: int) -> Iterator[str]:
@@ -122,16 +121,11 @@ def experiment_pairs(experiment: "Experiment") -> list[tuple[str, str]]:
     ]
 
 
-def task_counts(now: Progress) -> str:
-    """How many tasks are through."""
-    parts = [f"{now.done:,} of {quantity(now.total, 'task')} done", f"{now.failed:,} failed"]
-    for state in (TaskState.BLOCKED, TaskState.CANCELLED):
-        if count := now.counts.get(state, 0):
-            parts.append(f"{count:,} {state}")
+def _counts(now: Progress) -> str:
     untouched = now.total - sum(now.counts.values())
     if untouched and now.state != RunState.RUNNING:  # there was nothing for a critic to judge
-        parts.append(f"{untouched:,} never asked")
-    return ", ".join(parts)
+        return f"{task_counts(now)}, {untouched:,} never asked"
+    return task_counts(now)
 
 
 def spending_words(now: Progress) -> str:
@@ -274,7 +268,7 @@ def status(
         [
             (f"run {view.run}", run_status(now, workers)),
             *experiment_pairs(view.experiment),
-            ("tasks", task_counts(now)),
+            ("tasks", _counts(now)),
             ("calls", spending_words(now)),
             ("batches", outstanding_batches(now, workers, views)),
             ("started", moment(head.started_at)),
