@@ -42,16 +42,13 @@ def init(context: typer.Context) -> None:
 
     with open_engine(settings.ledger if there_already else url) as engine:
         ledger = engine.ledger.url
-    if there_already:
-        note(f"{FILE} is here already and stays as it is")
-    else:
-        with here.open("x", encoding="utf-8") as file:
-            here.chmod(0o600)  # it may hold a password
-            file.write(_settings_text(url))
-    from quire.accounts.encryption import make_secret_key, secret_key_place
-
-    place = secret_key_place(os.environ, Path.cwd(), ledger)
-    made_key = make_secret_key(place)
+        if there_already:
+            note(f"{FILE} is here already and stays as it is")
+        else:
+            with here.open("x", encoding="utf-8") as file:
+                here.chmod(0o600)  # it may hold a password
+                file.write(_settings_text(url))
+        made_key = engine.keys.make_secret_key()
     if not settings.quiet:
         made = "" if there_already else f"{FILE} and "
         masked_url = re.sub(r"(?<=://)([^:@/]+):[^@]*@", r"\1:…@", ledger)  # never the password
@@ -61,7 +58,7 @@ def init(context: typer.Context) -> None:
             else f"the ledger {masked_url} is ready"
         )
         if made_key:
-            say(f"{place.path.name} guards stored keys: keep it, and keep it to yourself")
+            say(f"{made_key.name} guards stored keys: keep it, and keep it to yourself")
         say("next: quire ingest FILES, then quire schema add FILE")
 
 

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from quire.accounts.credentials import KnownKey
     from quire.dispatch.runtime import Runtime
     from quire.engine.engine import Engine, open_engine
     from quire.engine.forecasts import Plan
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from quire.plan.job_forecasts import EARLY_TASKS, StageForecast, describe_forecast_error
     from quire.plan.pack_probe import Excess, ProbeSpend, ShareEstimate
     from quire.plan.variants import Forecast, Variant
+    from quire.providers.key_check import KeyCheck
     from quire.recipes.recipe_parameters import Parameter
 
 __all__ = [
@@ -39,6 +41,8 @@ __all__ = [
     "ExportedTask",
     "Forecast",
     "Ingestion",
+    "KeyCheck",
+    "KnownKey",
     "Order",
     "Parameter",
     "Plan",
@@ -58,6 +62,7 @@ __all__ = [
 ]
 
 _NAMES = {
+    "quire.accounts.credentials": ("KnownKey",),
     "quire.dispatch.runtime": ("Runtime",),
     "quire.engine.engine": (
         "Engine",
@@ -96,6 +101,7 @@ _NAMES = {
         "Forecast",
         "Variant",
     ),
+    "quire.providers.key_check": ("KeyCheck",),
     "quire.recipes.recipe_parameters": ("Parameter",),
 }
 
