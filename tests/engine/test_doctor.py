@@ -197,7 +197,7 @@ def test_a_disk_is_judged_by_what_is_free(free: int, standing: str) -> None:
 
 
 def test_an_error_as_a_finding_says_what_happened_and_what_to_do() -> None:
-    finding = finding_of_error("ledger", Error("it broke; twice", "mend it\nand\nmore"))
+    finding = finding_of_error(Error("it broke; twice", "mend it\nand\nmore"))
 
     assert (finding.message, finding.fix) == ("it broke; twice (and 2 more lines)", "mend it")
 
@@ -205,7 +205,7 @@ def test_an_error_as_a_finding_says_what_happened_and_what_to_do() -> None:
 def test_every_mistake_in_the_settings_is_kept_with_its_fix() -> None:
     error = SettingsInvalid(SettingsMistake("a is not known", "did you mean b?"), "c is wrong")
 
-    finding = finding_of_error("settings", error)
+    finding = finding_of_error(error)
 
     assert str(error) == "a is not known; did you mean b?\nc is wrong"
     assert (finding.message, finding.fix) == (
@@ -215,7 +215,7 @@ def test_every_mistake_in_the_settings_is_kept_with_its_fix() -> None:
 
 
 def test_a_foreign_error_is_a_finding_as_it_is() -> None:
-    finding = finding_of_error("ledger", ValueError("it broke; mend it"))
+    finding = finding_of_error(ValueError("it broke; mend it"))
 
     assert (finding.message, finding.fix) == ("it broke; mend it", "")
 

@@ -253,4 +253,4 @@ def test_a_further_model_of_a_run_is_of_concern(world: Worlds) -> None:
     with here.engine.ledger.snapshot() as tx:
         found_out = providers_in_use(installation, tx)
 
-    assert found_out == [ProviderUse("mistral", needed=True)]
+    assert found_out == [ProviderUse("mistral", "", needed=True)]

@@ -31,6 +31,7 @@ from quire.cli.progress_words import (
     provider_counts,
 )
 from quire.cli.session import engine_for, print_outcome
+from quire.domain.batches import BatchEnd
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
 from quire.domain.money import dollars
@@ -256,7 +257,7 @@ def _batch_pairs(batch: "BatchView", workers: int) -> list[tuple[str, str]]:
 def _state_words(batch: "BatchView", *, is_short: bool = False) -> str:
     """A batch's state, with how it ended and what was wished of it; in short what is unusual."""
     is_cancelling = batch.cancelling and batch.state not in (*BATCH_OVER, BatchState.ENDED)
-    end = "queue was full" if batch.end_reason == "queue_full" else batch.end_reason or ""
+    end = "queue was full" if batch.end_reason == BatchEnd.QUEUE_FULL else batch.end_reason or ""
     if is_short and end == "completed":
         end = ""
     words = [batch.state, end, "cancelling" if is_cancelling else ""]

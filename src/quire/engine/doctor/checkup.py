@@ -78,7 +78,7 @@ def examine_folder(
                 stack.callback(context.ledger.close)
                 installation = replace(installation, context=context, settings=context.settings)
             except Exception as error:  # noqa: BLE001 - whatever is wrong is what was asked for
-                findings.append(finding_of_error("ledger", error))
+                findings.append(finding_of_error(error)._replace(area="ledger"))
         return [*findings, *examine(installation)]
 
 
@@ -92,7 +92,7 @@ def _settings_or_default(url: str | None, findings: list[Finding]) -> Settings:
     try:
         settings = read_settings(Path.cwd(), os.environ, POLICY_NAMES, find_mistakes)
     except Error as error:
-        findings.append(finding_of_error("settings", error))
+        findings.append(finding_of_error(error)._replace(area="settings"))
         settings = Settings(ledger=DEFAULT_LEDGER, folder=Path.cwd())
     return replace(settings, ledger=url or settings.ledger)
 
@@ -102,5 +102,5 @@ def _run_check(area: str, check: Check, installation: Installation) -> list[Find
     try:
         found.extend(check(installation))
     except Exception as error:  # noqa: BLE001 - a check that fails must not hide the others
-        found.append(finding_of_error(area, error))
-    return found
+        found.append(finding_of_error(error))
+    return [finding._replace(area=finding.area or area) for finding in found]

@@ -23,10 +23,10 @@ class Severity(StrEnum):
 class Finding(NamedTuple):
     """How one thing stands."""
 
-    area: str
     severity: Severity
     message: str
     fix: str = ""  # what to do about it
+    area: str = ""  # "": that of the check that found it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,27 +48,27 @@ class Installation:
         return self.context.ledger
 
 
-def ok(area: str, said: str) -> Finding:
+def ok(said: str) -> Finding:
     """Nothing to do."""
-    return Finding(area, Severity.OK, said)
+    return Finding(Severity.OK, said)
 
 
-def warning(area: str, said: str, fix: str = "") -> Finding:
+def warning(said: str, fix: str = "") -> Finding:
     """It works, and somebody should know."""
-    return Finding(area, Severity.WARNING, said, fix)
+    return Finding(Severity.WARNING, said, fix)
 
 
-def problem(area: str, said: str, fix: str = "") -> Finding:
+def problem(said: str, fix: str = "") -> Finding:
     """It does not work."""
-    return Finding(area, Severity.PROBLEM, said, fix)
+    return Finding(Severity.PROBLEM, said, fix)
 
 
-def finding_of_error(area: str, error: BaseException) -> Finding:
+def finding_of_error(error: BaseException) -> Finding:
     """An error as a finding: what happened, and what to do, each in a line."""
     lines = str(error).splitlines() or [type(error).__name__]
     said, fix = (error.message, error.fix) if isinstance(error, Error) else (lines[0], "")
     more = f" (and {len(lines) - 1} more lines)" if len(lines) > 1 else ""
-    return problem(area, _first_line(said) + more, _first_line(fix))
+    return problem(_first_line(said) + more, _first_line(fix))
 
 
 def _first_line(text: str) -> str:

@@ -54,13 +54,12 @@ def check_ledger(installation: Installation) -> Iterator[Finding]:
         size += f" and {format_bytes(log)} of log" if log else ""
         if log > LONG_LOG:
             yield warning(
-                "ledger",
                 f"the log beside the ledger has grown to {format_bytes(log)}",
                 "stop whoever reads it without end; the next worker then folds it in",
             )
     with trial_transaction(opened) as tx:
         tx.events.add_event(None, EventKind.EXAMINED, installation.runtime.now())
-    yield ok("ledger", f"{said}, {size}; can be read and written")
+    yield ok(f"{said}, {size}; can be read and written")
     yield from _connection_findings(facts)
 
 
@@ -72,12 +71,11 @@ def check_soundness(installation: Installation) -> Iterator[Finding]:
         damages = tx.checks.file_damages()
     if damages:
         yield problem(
-            "ledger",
             f"the file is damaged: {damages[0]}" + _and_more(len(damages) - 1),
             "stop all workers, copy the file, and restore a backup or try sqlite3's .recover",
         )
     else:
-        yield ok("ledger", "its file is sound (quick_check)")
+        yield ok("its file is sound (quick_check)")
 
 
 def check_clock(installation: Installation) -> Iterator[Finding]:
@@ -94,7 +92,6 @@ def check_clock(installation: Installation) -> Iterator[Finding]:
     ahead = max((worker.seen_at for worker in workers), default=after) - after
     if ahead > timedelta(seconds=SKEW):
         yield warning(
-            "clock",
             f"a worker's last sign of life is {ahead.total_seconds():,.0f} s in the future",
             "this machine's clock was set back, or that worker's is ahead: let NTP set both",
         )
@@ -105,11 +102,12 @@ def skew_finding(skew: float, doubt: float, whose: str, lease: float) -> Finding
     off = max(0.0, abs(skew) - doubt)
     said = f"{abs(skew):.1f} s {'ahead of' if skew > 0 else 'behind'} {whose}"
     fix = "let NTP set it (timedatectl set-ntp true)"
+    found = ok(f"agrees with {whose}")
     if off > lease / 3:
-        return problem("clock", f"{said}: workers would take each other for dead", fix)
-    if off > SKEW:
-        return warning("clock", said, fix)
-    return ok("clock", f"agrees with {whose}")
+        found = problem(f"{said}: workers would take each other for dead", fix)
+    elif off > SKEW:
+        found = warning(said, fix)
+    return found._replace(area="clock")  # also where providers are asked
 
 
 def check_tallies(installation: Installation) -> Iterator[Finding]:
@@ -122,12 +120,12 @@ def check_tallies(installation: Installation) -> Iterator[Finding]:
     for run, miscounts in _by_run(found):
         differences = _differences(miscounts)
         if installation.fix:
-            yield warning("tallies", f"run {run} was miscounted, and is corrected: {differences}")
+            yield warning(f"run {run} was miscounted, and is corrected: {differences}")
         else:
             cure = "`quire doctor --fix` corrects that; please report it"
-            yield problem("tallies", f"run {run} was miscounted: {differences}", cure)
+            yield problem(f"run {run} was miscounted: {differences}", cure)
     if not found:
-        yield ok("tallies", "a recount of every run agrees with them")
+        yield ok("a recount of every run agrees with them")
 
 
 def _correct_tallies(installation: Installation) -> list[Miscount]:
@@ -179,6 +177,6 @@ def _connection_findings(facts: DatabaseFacts) -> Iterator[Finding]:
         return
     said = f"{plural(used, 'connection')} of {most:,} in use"
     if used * 100 > most * CROWDED_PERCENT:
-        yield warning("ledger", said, "raise max_connections, or run fewer workers")
+        yield warning(said, "raise max_connections, or run fewer workers")
     else:
-        yield ok("ledger", said)
+        yield ok(said)

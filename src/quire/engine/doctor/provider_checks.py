@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import aiohttp
 
-from quire.accounts.account_choice import AccountChoice, choose_accounts
+from quire.accounts.account_choice import choose_accounts
 from quire.accounts.credentials import KnownKey, check_box, list_keys, stored_credentials
 from quire.accounts.encryption import Box, open_box, secret_key_place
-from quire.accounts.key_search import KeySearch, key_doubt, search_keys
+from quire.accounts.key_search import key_doubt, search_keys
 from quire.dispatch.runtime import Runtime
 from quire.domain.accounts import Account, label_credential
 from quire.domain.errors import Error
@@ -39,67 +39,56 @@ from quire.providers.vendors import KEYED_PROVIDERS, VENDORS, vendor_facts
 from quire.settings import base_url
 
 SIMULATED = "simulated"
+Place = tuple[str, str]  # a provider, and the URL of one of its models if that has its own
 
 
 class ProviderUse(NamedTuple):
     """A provider, at the place of one of its models if that has its own."""
 
     provider: str
-    url: str = ""
-    needed: bool = False  # by the model of choice, or by a run that is going on
+    url: str
+    needed: bool  # by the model of choice, or by a run that is going on
 
 
 def providers_in_use(installation: Installation, tx: Transaction) -> list[ProviderUse]:
     """Every provider that has a key, is named in the settings, or is asked by a running run."""
     settings = installation.settings
-    needed = [
-        *_used_by_runs(tx),
-        *_used_by_models([settings.model] if settings.model else [], installation),
+    chosen = [settings.model] if settings.model else []
+    needed = {*_places_of_runs(tx), *_places_of_models(chosen, installation)}
+    stored = stored_credentials(tx.credentials.list_credentials())
+    names = [
+        *settings.providers,
+        *(credential.provider for credential in stored),
+        *(name for name in KEYED_PROVIDERS if _has_key_in_environment(name, installation)),
+        *_own_servers(installation),
     ]
-    named = _used_by_models([*settings.aliases, *settings.models], installation)
-    places: dict[tuple[str, str], bool] = {(use.provider, use.url): True for use in needed}
-    others = [
-        *named,
-        *(ProviderUse(name) for name in settings.providers),
-        *(
-            ProviderUse(credential.provider)
-            for credential in stored_credentials(tx.credentials.list_credentials())
-        ),
-        *(
-            ProviderUse(name)
-            for name in KEYED_PROVIDERS
-            if _has_key_in_environment(name, installation)
-        ),
-        *(ProviderUse(name) for name in _own_servers(installation)),
-    ]
-    for other in others:
-        places.setdefault((other.provider, other.url), False)
+    others = _places_of_models([*settings.aliases, *settings.models], installation)
+    places = {*needed, *others, *((name, "") for name in names)}
     return [
-        ProviderUse(provider, url, needed)
-        for (provider, url), needed in sorted(places.items())
+        ProviderUse(provider, url, (provider, url) in needed)
+        for provider, url in sorted(places)
         if provider != SIMULATED and (url or not _only_elsewhere(provider, places, installation))
     ]
 
 
-def _used_by_runs(tx: Transaction) -> Iterator[ProviderUse]:
+def _places_of_runs(tx: Transaction) -> Iterator[Place]:
     for wish in tx.runs.running_wishes():
         for facts in tx.runs.models_of_run(tx.runs.must_get_run(wish.run_id)):
-            yield ProviderUse(facts.provider, facts.wire.url)
+            yield facts.provider, facts.wire.url
 
 
-def _used_by_models(names: Iterable[str], installation: Installation) -> list[ProviderUse]:
+def _places_of_models(names: Iterable[str], installation: Installation) -> Iterator[Place]:
     """Models by their names; one that there is not is another check's business."""
     settings = installation.settings
-    found = []
     for name in names:
         try:
             facts = find_model(name, facts_from_tables(settings.models), settings.aliases)
         except Error:
             provider = provider_of(settings.aliases.get(name, name))
-            found += [ProviderUse(provider)] if provider in KEYED_PROVIDERS else []
+            if provider in KEYED_PROVIDERS:
+                yield provider, ""
         else:
-            found.append(ProviderUse(facts.provider, facts.wire.url))
-    return found
+            yield facts.provider, facts.wire.url
 
 
 def _has_key_in_environment(provider: str, installation: Installation) -> bool:
@@ -123,9 +112,7 @@ def _has_address(provider: str, installation: Installation) -> bool:
         return True
 
 
-def _only_elsewhere(
-    provider: str, places: Iterable[tuple[str, str]], installation: Installation
-) -> bool:
+def _only_elsewhere(provider: str, places: Iterable[Place], installation: Installation) -> bool:
     """Whether a provider without a usual place is found only where its models say."""
     elsewhere = any(place == provider and url for place, url in places)
     return elsewhere and not _has_address(provider, installation)
@@ -144,10 +131,8 @@ def provider_accesses(installation: Installation) -> list[ProviderAccess]:
     """Choose accounts as a worker would, and leave no trace of that."""
     box = box_opener(installation.settings, installation.environment)
     with trial_transaction(installation.ledger) as tx:
-        return [
-            _provider_access(tx, box, installation, concern)
-            for concern in providers_in_use(installation, tx)
-        ]
+        used = providers_in_use(installation, tx)
+        return [_provider_access(tx, box, installation, use) for use in used]
 
 
 def check_key_choice(installation: Installation) -> Iterator[Finding]:
@@ -159,12 +144,11 @@ def check_key_choice(installation: Installation) -> Iterator[Finding]:
         for known in access.marked:
             shown = label_credential(known.source, known.name, known.tail)
             yield warning(
-                "keys",
                 f"{known.provider}: {shown} is marked {known.state} ({known.reason})",
                 f"`quire keys test {known.provider}` tries it again",
             )
     if not found:
-        yield ok("keys", "there are none; `quire keys add PROVIDER` keeps one")
+        yield ok("there are none; `quire keys add PROVIDER` keeps one")
 
 
 def check_secret_key(installation: Installation) -> Iterator[Finding]:
@@ -173,45 +157,34 @@ def check_secret_key(installation: Installation) -> Iterator[Finding]:
     with installation.ledger.snapshot() as tx:
         kept = len(stored_credentials(tx.credentials.list_credentials()))
         if not kept and not place.secret and not place.path.exists():
-            yield ok("keys", "none is stored, so nothing guards them")
+            yield ok("none is stored, so nothing guards them")
             return
         try:
             check_box(tx, open_box(place))
         except Error as error:
-            found = finding_of_error("keys", error)
-            yield found if kept else warning("keys", found.message, found.fix)
+            found = finding_of_error(error)
+            yield found if kept else warning(found.message, found.fix)
             return
     where = "QUIRE_SECRET_KEY" if place.secret else str(place.path)
-    yield ok("keys", f"{kept} stored, guarded by {where}, which is its owner's alone")
+    yield ok(f"{kept} stored, guarded by {where}, which is its owner's alone")
 
 
 def _provider_access(
     tx: Transaction, box: Callable[[], Box], installation: Installation, use: ProviderUse
 ) -> ProviderAccess:
+    settings, environment = installation.settings, installation.environment
+    marked: tuple[KnownKey, ...] = ()
     try:
-        key_search = search_keys(
-            use.provider, installation.settings, installation.environment, use.url
+        search = search_keys(use.provider, settings, environment, use.url)
+        marked = tuple(
+            known
+            for known in list_keys(tx, [search])
+            if known.provider == use.provider and known.state != CREDENTIAL.start
         )
+        chosen = choose_accounts(tx, box, search, installation.runtime.now())
     except Error as error:
-        return ProviderAccess(use, None, error, ())
-    chosen = _choose_account(tx, box, key_search, installation)
-    known = list_keys(tx, [key_search])
-    marked = tuple(
-        model
-        for model in known
-        if model.provider == use.provider and model.state != CREDENTIAL.start
-    )
-    account = chosen.accounts[0] if chosen.accounts else None
-    return ProviderAccess(use, account, chosen.problem, marked)
-
-
-def _choose_account(
-    tx: Transaction, box: Callable[[], Box], key_search: KeySearch, installation: Installation
-) -> AccountChoice:
-    try:
-        return choose_accounts(tx, box, key_search, installation.runtime.now())
-    except Error as error:
-        return AccountChoice((), error)
+        return ProviderAccess(use, None, error, marked)
+    return ProviderAccess(use, next(iter(chosen.accounts), None), chosen.problem, marked)
 
 
 def _access_finding(access: ProviderAccess) -> Finding:
@@ -219,10 +192,10 @@ def _access_finding(access: ProviderAccess) -> Finding:
     if access.account is None:
         missing = access.problem or Error()
         severity = problem if access.use.needed else warning
-        return severity("keys", f"{name}: {missing.message}", missing.fix)
+        return severity(f"{name}: {missing.message}", missing.fix)
     if not access.account.credential:
-        return ok("keys", f"{name}: no key, and none is needed")
-    return ok("keys", f"{name}: {access.account.credential}")
+        return ok(f"{name}: no key, and none is needed")
+    return ok(f"{name}: {access.account.credential}")
 
 
 def _doubts(access: ProviderAccess) -> Iterator[Finding]:
@@ -230,7 +203,7 @@ def _doubts(access: ProviderAccess) -> Iterator[Finding]:
         doubted = key_doubt(access.use.provider, access.account.key)
         if doubted:
             shown = f"{access.use.provider}: {access.account.credential}"
-            yield warning("keys", f"{shown}: {doubted}", f"`quire keys test {access.use.provider}`")
+            yield warning(f"{shown}: {doubted}", f"`quire keys test {access.use.provider}`")
 
 
 SECONDS = 8.0
@@ -249,7 +222,7 @@ def check_reachability(installation: Installation) -> Iterator[Finding]:
     """Try every key with a call that costs nothing; and compare clocks on the way."""
     asked = [access for access in provider_accesses(installation) if access.account is not None]
     if installation.offline or not asked:
-        yield ok("reach", "nobody was asked" + (" (--offline)" if installation.offline else ""))
+        yield ok("nobody was asked" + (" (--offline)" if installation.offline else ""))
         return
     accounts = [access.account for access in asked if access.account is not None]
     probes, pings = asyncio.run(_probe_and_ping(accounts, installation.runtime))
@@ -318,17 +291,15 @@ def _reach_finding(access: ProviderAccess, probe: KeyCheck, ping: Ping) -> Findi
     bad = problem if access.use.needed else warning
     place = host_of(_home_url(account))
     if ping.problem:
-        return bad("reach", f"{name}: {ping.problem.message}", ping.problem.fix)
+        return bad(f"{name}: {ping.problem.message}", ping.problem.fix)
     if probe.state in (CredentialState.INVALID, CredentialState.SPENT):
         said = f"{name}: {account.credential or 'without a key'}: {probe.message}"
-        return bad(
-            "reach", said, f"`quire keys add {name}`; `quire keys test {name}` marks this one"
-        )
+        return bad(said, f"`quire keys add {name}`; `quire keys test {name}` marks this one")
     if probe.state == CredentialState.VALID:
         by = f"{account.credential} is accepted" if account.credential else "answers"
-        return ok("reach", f"{name}: {by} ({place})")
+        return ok(f"{name}: {by} ({place})")
     if probe.untestable:
         untold = "; whether it takes the key, a run will tell" if account.credential else ""
-        return ok("reach", f"{name}: {place} answers{untold}")
+        return ok(f"{name}: {place} answers{untold}")
     kind = ok if vendor_facts(name).own_machine else warning
-    return kind("reach", f"{name}: {probe.message}")
+    return kind(f"{name}: {probe.message}")

@@ -51,12 +51,11 @@ def check_versions(installation: Installation) -> Iterator[Finding]:
     )
     if _version_numbers(SQLITE_VERSION) < _version_numbers(OLDEST_SQLITE):
         yield problem(
-            "versions",
             f"{said}: this SQLite is too old",
             f"use a Python that comes with SQLite {OLDEST_SQLITE} or newer, or PostgreSQL",
         )
     else:
-        yield ok("versions", said)
+        yield ok(said)
 
 
 def check_extras(installation: Installation) -> Iterator[Finding]:
@@ -67,7 +66,7 @@ def check_extras(installation: Installation) -> Iterator[Finding]:
     said = ", ".join(parts) or "none is installed"
     if missing:
         said += f"; not installed: {missing} (`pip install 'quire[{missing}]'`)"
-    yield ok("extras", said)
+    yield ok(said)
 
 
 def check_settings(installation: Installation) -> Iterator[Finding]:
@@ -81,7 +80,7 @@ def check_settings(installation: Installation) -> Iterator[Finding]:
         *config.environment_policy,
     ]
     variables = ", ".join(f"QUIRE_{name.upper()}" for name in said)
-    yield ok("settings", file + (f"; from the environment: {variables}" if said else ""))
+    yield ok(file + (f"; from the environment: {variables}" if said else ""))
 
 
 def check_model(installation: Installation) -> Iterator[Finding]:
@@ -89,7 +88,7 @@ def check_model(installation: Installation) -> Iterator[Finding]:
     config = installation.settings
     own = facts_from_tables(config.models)
     if config.model is None:
-        yield ok("model", "none is set: every `quire run` needs --model")
+        yield ok("none is set: every `quire run` needs --model")
     else:
         yield _model_finding(config.model, installation)
     for alias in config.aliases:
@@ -97,7 +96,7 @@ def check_model(installation: Installation) -> Iterator[Finding]:
             find_model(alias, own, config.aliases)
         except UnknownModel as error:
             said = f"alias {alias}: {error.headline}"
-            yield warning("model", said, f"mend [aliases] in {FILE}")
+            yield warning(said, f"mend [aliases] in {FILE}")
 
 
 def _model_finding(name: str, installation: Installation) -> Finding:
@@ -105,33 +104,31 @@ def _model_finding(name: str, installation: Installation) -> Finding:
     try:
         facts = find_model(name, facts_from_tables(config.models), config.aliases)
     except UnknownModel as error:
-        found = finding_of_error("model", error)
+        found = finding_of_error(error)
         where = config.sources.get("model", "")
         fix = f"set `model` in {FILE}" if where != "environment" else "set QUIRE_MODEL"
-        return problem("model", error.message, with_fix(found.fix, fix))
+        return problem(error.message, with_fix(found.fix, fix))
     shown = facts.name if facts.name == name else f"{name} = {facts.name}"
     if facts.retires:
         left = (date.fromisoformat(facts.retires) - installation.runtime.now().date()).days
         other = "`quire models` lists others"
         if left <= 0:
-            return problem("model", f"{shown} was shut down on {facts.retires}", other)
+            return problem(f"{shown} was shut down on {facts.retires}", other)
         if left <= SOON_DAYS:
-            return warning("model", f"{shown} will be shut down on {facts.retires}", other)
-    return ok("model", shown)
+            return warning(f"{shown} will be shut down on {facts.retires}", other)
+    return ok(shown)
 
 
 def check_disk(installation: Installation) -> Iterator[Finding]:
     """How much room there is where the ledger is."""
     if "://" in installation.settings.ledger.removeprefix("sqlite:///"):
-        yield ok("disk", "the ledger is in PostgreSQL: its server's disk cannot be seen from here")
+        yield ok("the ledger is in PostgreSQL: its server's disk cannot be seen from here")
         return
     folder = Path(installation.settings.ledger.removeprefix("sqlite:///")).absolute().parent
     if not folder.is_dir():
-        yield problem(
-            "disk", f"there is no folder {folder}", f"make it, or mend `ledger` in {FILE}"
-        )
+        yield problem(f"there is no folder {folder}", f"make it, or mend `ledger` in {FILE}")
     elif not os.access(folder, os.W_OK):
-        yield problem("disk", f"{folder} cannot be written to", "give this user the right to")
+        yield problem(f"{folder} cannot be written to", "give this user the right to")
     else:
         yield disk_finding(shutil.disk_usage(folder).free, str(folder))
 
@@ -140,10 +137,10 @@ def disk_finding(free: int, where: str) -> Finding:
     """Say whether a ledger has room to grow."""
     said = f"{format_bytes(free)} free at {where}"
     if free < NO_DISK:
-        return problem("disk", said, "free some: answers that cannot be stored hold up the work")
+        return problem(said, "free some: answers that cannot be stored hold up the work")
     if free < LITTLE_DISK:
-        return warning("disk", said, "free some before a large run")
-    return ok("disk", said)
+        return warning(said, "free some before a large run")
+    return ok(said)
 
 
 def _package_version(package: str) -> str:

@@ -33,11 +33,10 @@ def check_workers(installation: Installation) -> Iterator[Finding]:
     dead = [worker for worker in unended if worker.id in gone or worker.seen_at < since]
     alive = [worker for worker in unended if worker not in dead]
     out = sum(worker.calls_out for worker in alive)
-    yield ok("workers", f"{len(alive)} alive, {plural(out, 'call')} in flight")
+    yield ok(f"{len(alive)} alive, {plural(out, 'call')} in flight")
     for worker in alive:
         if worker.version != VERSION:
             yield warning(
-                "workers",
                 f"worker {worker.id} (process {worker.pid}) is of Quire {worker.version},"
                 f" not {VERSION}",
                 "stop it, and start it again with this version",
@@ -46,7 +45,6 @@ def check_workers(installation: Installation) -> Iterator[Finding]:
         lost = sum(worker.calls_out for worker in dead)
         names = ", ".join(str(worker.id) for worker in dead[:10])
         yield warning(
-            "workers",
             f"{plural(len(dead), 'worker')} died without signing off ({names}), with"
             f" {plural(lost, 'call')} out",
             "the next worker takes over by itself: `quire work`, or `quire run` again",
@@ -64,20 +62,20 @@ def check_runs(installation: Installation) -> Iterator[Finding]:
             workers = living_workers(tx, now - lease, item.run_id)
             yield from _run_findings(tx, item, workers, now, lease)
     if not going:
-        yield ok("runs", "none is running")
+        yield ok("none is running")
 
 
 def _run_findings(
     tx: Transaction, run: Progress, workers: int, now: datetime, lease: timedelta
 ) -> Iterator[Finding]:
-    area, name = "runs", f"run {run.run_id}"
+    name = f"run {run.run_id}"
     for hold in run.holds:
         said = f"{name} is held ({hold.kind.value}): {hold.detail}"
         cure = "retry" if hold.kind is HoldKind.UNDECODABLE else "resume"
         if hold.kind in ON_PURPOSE:
-            yield ok(area, said)
+            yield ok(said)
         else:
-            yield warning(area, said, f"mend that, then `quire {cure} {run.run_id}`")
+            yield warning(said, f"mend that, then `quire {cure} {run.run_id}`")
     if run.holds:
         return
     quiet = _idle_time(tx, run, now)
@@ -85,15 +83,14 @@ def _run_findings(
     why = stall_reasons(tx, run, workers, now)
     if workers and not why and not run.batches and not is_at_rest(run) and quiet > patience:
         yield problem(
-            area,
             f"{name} is stalled: {plural(workers, 'worker')}, and nothing has moved for"
             f" {_format_duration(quiet)}",
             f"restart the workers; if it stays so, report it with `quire events {run.run_id}`",
         )
     elif why and not (workers and run.batches):  # else the batches tell for themselves
-        yield warning(area, f"{name} does not move: {why[0].message}", why[0].more)
+        yield warning(f"{name} does not move: {why[0].message}", why[0].more)
     else:
-        yield ok(area, f"{name} is going on: {run.done:,} of {run.total:,} done")
+        yield ok(f"{name} is going on: {run.done:,} of {run.total:,} done")
 
 
 def _idle_time(tx: Transaction, run: Progress, now: datetime) -> timedelta:
@@ -129,9 +126,9 @@ def check_limits(installation: Installation) -> Iterator[Finding]:
         whose = names.get(pool.credential, "")
         known = narrowest_limits(said, stated.get(pool.model, Limits()))
         shown = f"{pool.model} ({whose})" if whose else pool.model
-        yield ok("limits", f"{shown}: {_describe_limits(known, refill(level, known, now))}")
+        yield ok(f"{shown}: {_describe_limits(known, refill(level, known, now))}")
     if not pools:
-        yield ok("limits", "none is known: no provider has stated any yet")
+        yield ok("none is known: no provider has stated any yet")
 
 
 def _models_of_runs(tx: Transaction) -> list[ModelFacts]:
@@ -164,17 +161,16 @@ def check_batches(installation: Installation) -> Iterator[Finding]:
     for view in out:
         named = f"batch {view.id} of run {view.run_id} ({plural(view.rows, 'call')})"
         if view.state == BatchState.UNKNOWN:
-            yield warning("batches", f"{named} may or may not have been made", _lookup_hint(view))
+            yield warning(f"{named} may or may not have been made", _lookup_hint(view))
         elif view.next_at is not None and now - view.next_at > FORGOTTEN:
             yield warning(
-                "batches",
                 f"{named} is {view.state}, and nobody has looked at it lately",
                 "start a worker: `quire work`, or `quire attach` to its run",
             )
         else:
-            yield ok("batches", f"{named} is {view.state}")
+            yield ok(f"{named} is {view.state}")
     if not out:
-        yield ok("batches", "none is out")
+        yield ok("none is out")
 
 
 def _lookup_hint(batch: BatchView) -> str:
