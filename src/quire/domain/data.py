@@ -7,8 +7,6 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 
-import jiter
-
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 JsonObject: TypeAlias = Mapping[str, Json]
 
@@ -37,6 +35,8 @@ def stored_json(text: str | None) -> Any:
 
 def strict_json(raw: bytes) -> Any:
     """Read JSON from outside; ValueError also at repeated keys, NaN and half surrogate pairs."""
+    import jiter  # not for --help
+
     return jiter.from_json(raw, allow_inf_nan=False, catch_duplicate_keys=True)
 
 

@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 
 from quire.domain.data import Json
 from quire.domain.errors import SettingsInvalid, SettingsMistake
-from quire.providers.vendors import vendor_facts
 
 _ADDRESS = re.compile("@(http.*)", re.IGNORECASE | re.DOTALL)
 
@@ -23,6 +22,8 @@ class ProviderTables(Protocol):
 
 def base_url(settings: ProviderTables, provider: str, environment: Mapping[str, str]) -> str:
     """Where a provider is found: quire.toml over the environment; "" is where its vendor put it."""
+    from quire.providers.vendors import vendor_facts  # not for --help
+
     configured = settings.providers.get(provider, {}).get("base_url")
     if isinstance(configured, str):
         return configured.rstrip("/")

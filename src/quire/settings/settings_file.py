@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from quire.domain.data import Json, as_object, dates_as_text
 from quire.domain.errors import SettingsInvalid, SettingsMistake
 from quire.domain.models import CacheMarking, StructuredOutput
-from quire.providers.vendors import VENDORS
 from quire.settings.provider_urls import model_url_problem, url_problem
 
 MOST_TOKENS = 1_000_000_000_000
@@ -80,6 +79,8 @@ def _alias_mistakes(name: str, target: Json) -> Iterator[SettingsMistake]:
 
 def _provider_mistakes(name: str, value: Json) -> Iterator[SettingsMistake]:
     at = f"providers.{name}."
+    from quire.providers.vendors import VENDORS  # not for --help
+
     if name not in VENDORS:
         yield from _unknown_settings({name: value}, tuple(VENDORS), "providers.")
     elif not isinstance(value, Mapping):
