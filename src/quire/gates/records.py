@@ -1,4 +1,21 @@
-"""Records of an answer: strict JSON at once, or every closed record of a broken one."""
+"""Salvage: the records of an answer; strict JSON at once, or every closed one of a broken text.
+
+An answer about ten blocks that breaks off in the tenth holds nine that were paid for. Asking again
+for all ten would pay for them twice, so whatever is closed is kept, and only the rest is asked
+again.
+
+The danger is to keep too much. A record must be the model's own and whole: one that is not closed,
+a number at the very end of the text (12 may be the start of 123), or a string cut off is no record
+at all. A record that is closed but not sound (a key given twice, NaN, a raw control character,
+nesting that would break a parser, a number too large to keep) is kept *flawed*: with its id alone,
+and only where the id is certain, so that its task is asked again for a reason, and no other task is
+touched. And what merely looks like records inside a record is its content: an object with an id of
+its own is never searched for more, or a block that quotes JSON could answer for another.
+
+The common case costs nothing of this: a text that strict JSON takes is used as it is. Only where
+that fails does the slow reader go through the text, value by value, in one pass. It repairs
+nothing: a guess at what a model meant would be an answer that nobody gave.
+"""
 
 import json
 import re

@@ -1,4 +1,16 @@
-"""Caching inside batches, by arithmetic: off, found by itself, or marked in the form that lasts."""
+"""Caching inside batches, by arithmetic: off, found by itself, or marked in the form that lasts.
+
+A prefix that a provider keeps costs a fraction to read again, and may cost more to write. With
+direct calls that is easy: the first goes alone and writes it (priming), the others read it. Inside
+a batch nobody knows when a row runs, on which machine, or after which other, so that each row that
+misses writes the prefix again at the dearer price: with few hits, caching costs more than it saves.
+And the cheap form may be forgotten before the batch begins.
+
+So it is decided before, by arithmetic over prices and a share of hits, and not by trying: a run
+that finds out afterwards has paid. The decision looks at a usual row alone and not at the job's
+size, since a run that begins does not know how many will share a prefix, and must not decide
+differently when it goes on. What was seen of hits corrects the price that people are shown.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

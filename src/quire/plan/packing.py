@@ -1,4 +1,18 @@
-"""Which tasks share a call: greedy, in order, over each task's own estimate."""
+"""Packing: which tasks share a call; greedy, in order, over each task's own estimate.
+
+A call costs its prefix once, however many tasks it carries: ten blocks in a call pay for the
+instructions once instead of ten times. Against that stand three limits. Input must fit the window,
+so it is counted by a bound and not by a guess: a call that does not fit is refused whole. The
+answers must fit the model's output: an answer cut off loses its last records, and they are paid for
+again. And a model's attention wanes with company, so the number of tasks is capped, by the policy
+and by a task's own history: what was lost in a pack rides in one of half the size (`half_of`), and
+so on down to alone, which finds the culprit in a few steps and charges nobody else.
+
+A clever packing (sorting by size, bin packing) would save a pack here and there, and was left out
+on purpose. Order is what makes this stream in constant memory, what keeps neighbours of a document
+together, and what makes a forecast pack the same way as the run; and in a fixed order greedy is
+already optimal.
+"""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeVar

@@ -1,4 +1,23 @@
-"""Rate limits: what may go now; each limit fills up with time, and calls take of it."""
+"""Rate limits and pacing: what may go now; each limit fills up with time, and calls take of it.
+
+A provider allows so many requests and tokens in any minute, and counts them when they arrive. Each
+limit is a bucket: it fills at a steady rate up to what may go at once, and a call takes what it may
+need at most. Were a bucket to hold a whole minute's worth, a full bucket and the minute that
+follows would together be twice the limit; so it holds a tenth (`BURST_PERCENT`), and fills with 85
+% of the limit in a minute (`STEADY_PERCENT`). The remaining 5 % are for calls that are under way
+for longer than those sent after them.
+
+What a call takes is not known before it is answered. It is reckoned at its bound, and what it did
+not use is put back (`refund`) in the transaction that records the answer; a call larger than a
+bucket goes when the bucket is full, and leaves a debt, or it would never go. What the provider
+reports is believed only where it is less than we think (`correct_by_reported`): its headers are
+older than our latest calls, and somebody else may use the same key.
+
+All workers of a ledger share a pool's level, each with a clock of its own. So a level carries the
+moment it was true, a clock that is behind fills nothing, and amounts are whole thousandths:
+rounding down at every look would starve a slow limit, which is why time too short to count is left
+standing.
+"""
 
 from collections.abc import Sequence
 
@@ -14,25 +33,23 @@ PARTS = 1000  # of a request or a token, so that slow limits fill up too
 LEAST_PARTS = 20  # parts that must have come: of less, rounding down would take away too much
 
 
+_NAMES = ("requests", "input", "output", "total")
+
+
 def narrowest_limits(*limits: Limits) -> Limits:
     """Hold to the smallest number that anybody states for each limit; servers say 0 for none."""
-    return Limits(
-        **{
-            name: min((item for item in stated if item), default=None)
-            for name in _NAMES
-            if (stated := [getattr(one, name) for one in limits])
-        }
-    )
+    by_name = zip(_NAMES, zip(*map(_stated, limits), strict=True), strict=True)
+    return Limits(**{name: min(filter(None, stated), default=None) for name, stated in by_name})
 
 
 def is_limited(limits: Limits) -> bool:
     """Whether there is anything to hold to."""
-    return any(getattr(limits, name) is not None for name in _NAMES)
+    return any(limit is not None for limit in _stated(limits))
 
 
 def full_level(limits: Limits, at: int) -> Level:
     """All of it: nobody has taken anything."""
-    return Level(at, *(_capacity(getattr(limits, name)) for name in _NAMES))
+    return Level(at, *map(_capacity, _stated(limits)))
 
 
 def refill(level: Level, limits: Limits, at: int) -> Level:
@@ -46,14 +63,16 @@ def refill(level: Level, limits: Limits, at: int) -> Level:
     if level.at - at > MINUTE:
         return level._replace(at=at)
     passed = max(0, at - level.at)
-    stated = [limit for name in _NAMES if (limit := getattr(limits, name)) is not None]
-    if stated and _steady_rate(min(stated)) * passed < LEAST_PARTS * MINUTE:
+    stated = _stated(limits)
+    slowest = min((limit for limit in stated if limit is not None), default=None)
+    if slowest is not None and _steady_rate(slowest) * passed < LEAST_PARTS * MINUTE:
         return level
-    levels = []
-    for name in _NAMES:
-        limit = getattr(limits, name)
-        grown = getattr(level, name) + _steady_rate(limit) * passed // MINUTE
-        levels.append(getattr(level, name) if limit is None else min(_capacity(limit), grown))
+    levels = (
+        left
+        if limit is None
+        else min(_capacity(limit), left + _steady_rate(limit) * passed // MINUTE)
+        for left, limit in zip(level[1:], stated, strict=True)
+    )
     return Level(max(at, level.at), *levels)
 
 
@@ -62,26 +81,24 @@ def admit(level: Level, limits: Limits, needs: Sequence[Need]) -> tuple[int, Lev
 
     A call that needs more than may go at once goes when all of that is there, and leaves a debt.
     """
-    count = 0
-    for need in needs:
+    stated = _stated(limits)
+    for count, need in enumerate(needs):
         if any(
-            getattr(level, name) < _threshold(getattr(need, name), getattr(limits, name))
-            for name in _NAMES
-            if getattr(limits, name) is not None
+            left < min(part * PARTS, _capacity(limit))
+            for left, part, limit in zip(level[1:], _parts(need), stated, strict=True)
+            if limit is not None
         ):
-            break
+            return count, level
         level = _change_level(level, limits, need, -PARTS)
-        count += 1
-    return count, level
+    return len(needs), level
 
 
 def low_limits(level: Level, limits: Limits) -> list[str]:
     """Name the limits of which less than half of what may go at once is left."""
     return [
         name
-        for name in _NAMES
-        if (limit := getattr(limits, name)) is not None
-        and getattr(level, name) * 2 < _capacity(limit)
+        for name, left, limit in zip(_NAMES, level[1:], _stated(limits), strict=True)
+        if limit is not None and left * 2 < _capacity(limit)
     ]
 
 
@@ -92,37 +109,30 @@ def refund(level: Level, limits: Limits, unused: Need) -> Level:
 
 def correct_by_reported(level: Level, rates: Rates) -> Level:
     """Believe the provider where it says that less is left than we thought."""
-    levels = (
-        getattr(level, name)
-        if (left := getattr(rates.left, name)) is None
-        else min(getattr(level, name), left * PARTS)
-        for name in _NAMES
-    )
-    return Level(level.at, *levels)
+    pairs = zip(level[1:], _stated(rates.left), strict=True)
+    return Level(level.at, *(ours if it is None else min(ours, it * PARTS) for ours, it in pairs))
 
 
-_NAMES = ("requests", "input", "output", "total")
+def _stated(limits: Limits) -> tuple[int | None, ...]:
+    return limits.requests, limits.input, limits.output, limits.total
+
+
+def _parts(need: Need) -> tuple[int, ...]:
+    return (*need, need.total)
 
 
 def _capacity(limit: int | None) -> int:
     return 0 if limit is None else max(PARTS, limit * PARTS * BURST_PERCENT // 100)
 
 
-def _steady_rate(limit: int | None) -> int:
-    return 0 if limit is None else limit * PARTS * STEADY_PERCENT // 100
-
-
-def _threshold(need: int, limit: int) -> int:
-    return min(need * PARTS, _capacity(limit))
+def _steady_rate(limit: int) -> int:
+    return limit * PARTS * STEADY_PERCENT // 100
 
 
 def _change_level(level: Level, limits: Limits, by: Need, times: int) -> Level:
     """Add to what is left of each stated limit; a debt is never more than a minute's worth."""
-    levels = []
-    for name in _NAMES:
-        left, limit = getattr(level, name), getattr(limits, name)
-        if limit is not None:
-            left = left + getattr(by, name) * times
-            left = max(-limit * PARTS, min(_capacity(limit), left))
-        levels.append(left)
+    levels = (
+        left if limit is None else max(-limit * PARTS, min(_capacity(limit), left + part * times))
+        for left, part, limit in zip(level[1:], _parts(by), _stated(limits), strict=True)
+    )
     return Level(level.at, *levels)

@@ -1,4 +1,24 @@
-"""Retrying and backoff: what happens after an answer was judged, or a call went wrong."""
+"""The retry policy and its backoff: what follows a judged answer, or a call that went wrong.
+
+All that can go wrong with a call is one of two things, and they are decided apart. An *answer* came
+(`after_answer`): it was paid for, and each of its tasks is judged by itself. A task whose own
+answer was wrong loses a try; one that was skipped, mixed up or cut off in company loses none and
+goes again in a smaller pack, because its neighbours or the length were to blame; one that was cut
+off alone gets all the room the model has. *No answer* came (`after_error`): the whole call is
+decided by its remedy. What was surely not carried out goes again as it is, for nothing; what may
+have been carried out is lost, goes again, and stays counted as spent; what is too large or refused
+is halved, until a lone task is left to be charged; what no other call could do better holds the run
+for a person.
+
+Two things could run away. A call that fails at once could be sent in a tight circle: hence a delay
+that doubles with every sending, spread by chance so that many calls do not come back in step, and
+never below a floor, even where the provider says "at once". And a task could circle at no cost in
+tries, since company is always to blame: hence `max_calls`, which counts every answered call it rode
+in. Waits that a provider asks for are kept, up to a day.
+
+Everything here is a pure function of what was seen; the jitter is an argument. The steps are
+values, and the verbs that write them down have no rules of their own.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +29,7 @@ from quire.domain.errors import ProviderError, Remedy, Undecodable
 from quire.domain.gates import Blame, Judgement, ResponseJudgement, Verdict
 from quire.domain.models import ModelFacts
 from quire.domain.policy import Policy
+from quire.plan.packing import half_of
 
 SHORTEST_DELAY = 0.05
 LONGEST_DELAY = 60.0
@@ -123,7 +144,7 @@ def after_answer(
         alone=len(judged.verdicts) == 1,
         truncated=judged.truncated,
         may_grow=max_output < facts.max_output,
-        half_cap=_half_of(blamed_on_pack),
+        half_cap=half_of(blamed_on_pack),
         max_output=facts.max_output,
     )
     return {
@@ -144,7 +165,7 @@ def after_error(error: ProviderError, tasks: int, attempt_no: int, jitter: float
         case Remedy.LOST:
             return Lose(delay=_backoff_seconds(error, attempt_no, jitter))
         case Remedy.SPLIT | Remedy.FIX_REQUEST:  # halving isolates the culprit of either
-            return Split(pack_cap=_half_of(tasks)) if tasks > 1 else Refuse(error=str(error))
+            return Split(pack_cap=half_of(tasks)) if tasks > 1 else Refuse(error=str(error))
         case Remedy.FIX_ACCOUNT:
             return HoldRun(kind="credential", detail=str(error))
         case never:
@@ -198,10 +219,6 @@ def _limit_tries(again: AskAgain, task: TaskTries, policy: Policy) -> AskAgain |
 
 def _is_pack_to_blame(verdict: Verdict) -> bool:
     return verdict.judgement is Judgement.RETRY and verdict.blame is Blame.PACK
-
-
-def _half_of(tasks: int) -> int:
-    return max(1, -(-tasks // 2))
 
 
 def _reason(verdict: Verdict) -> str:

@@ -1,4 +1,22 @@
-"""How large things are: tokens of a text and of an answer, and what one call may hold."""
+"""Sizing: tokens of a text and of an answer, and what one call may hold.
+
+Tokens are needed before a call and known only after it. Vendors count differently, some say how
+only over the network, and a job may have millions of blocks: so sizes are counted in bytes of
+UTF-8, which cost nothing, and turned into tokens twice. The *forecast* (four bytes a token) is what
+to expect, for prices; the *bound* (three) is what to allow for, for all that must fit. Mixing them
+up is the mistake to make here: a pack that fits only by the forecast is refused by the provider,
+and a price by the bound frightens people away.
+
+Both are rules of thumb, so a run learns. `calibrate` follows the tokens billed for the bytes sent,
+in fading sums, and widens its bound by how far samples strayed; `learn_output` takes the 90th
+percentile of what answers took, because the mean would cut off every other answer. Too few samples
+say nothing: chance speaks louder. Until then an answer is sized from its schema, where fields that
+say the source again are what makes an answer grow with its block.
+
+Estimates may be wrong, in one direction cheaply. A pack planned too small costs a part of a prefix;
+one too large costs an answer cut off. So budgets fill 85 % of every limit, and a small window never
+gives more than a third to the answer.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +39,7 @@ FORECAST_BYTES = 4  # of UTF-8 to a token, mostly
 BOUND_BYTES = 3  # of UTF-8 that surely hold a token
 ENVELOPE_TOKENS = 16  # roles and separators that providers put around the two messages
 MARGIN_PERCENT = 85  # of a limit that we plan to fill; estimates are estimates
-FEWEST_SAMPLES = 5
+FEWEST_SAMPLES = 5  # before that, chance speaks louder than the model
 TEXT_TOKENS = 2000  # to allow for an answer that is text
 
 RESTATING_WORDS = ("content", "revised", "rewrite")
@@ -301,13 +319,10 @@ def _is_free_string(field: JsonObject) -> bool:
 
 
 MOST_SAMPLES = 200  # settled attempts of a lane that anything is learnt from
-FEWEST_CALIBRATION_SAMPLES = 5  # before that, chance speaks louder than the model
 MEMORY = 0.98  # what a sample's weight keeps with each one after it: some 50 of them count
 LEAST_PER_BYTE, MOST_PER_BYTE = 0.1, 1.5  # tokens; beyond them, something else was counted
 LEAST_MARGIN = 1.1  # of the bound above the forecast, however even the samples were
 MOST_DEVIATIONS = 4  # mean deviations that the bound allows for
-
-_FORECAST_BYTES, _BOUND_BYTES = 4, 3  # bytes a token, of a model that nothing is known of
 
 
 class TokenSample(NamedTuple):
@@ -328,7 +343,7 @@ class Calibration(NamedTuple):
     @property
     def per_byte(self) -> float | None:
         """Tokens to expect for a byte; None while the samples are few."""
-        if self.samples < FEWEST_CALIBRATION_SAMPLES or self.bytes <= 0:
+        if self.samples < FEWEST_SAMPLES or self.bytes <= 0:
             return None
         return min(MOST_PER_BYTE, max(LEAST_PER_BYTE, self.tokens / self.bytes))
 
@@ -355,26 +370,6 @@ def calibrate(samples: Iterable[TokenSample], previous: Calibration = UNCALIBRAT
         if sample.bytes > 0 and sample.tokens > 0:
             learnt = _add_sample(learnt, sample)
     return learnt
-
-
-def calibrated_tokens(
-    n_bytes: int, facts: ModelFacts, calibration: Calibration = UNCALIBRATED
-) -> int:
-    """Expect as many tokens as the model counted so far, else one for four bytes of UTF-8."""
-    per_byte = calibration.per_byte
-    if per_byte is None:
-        return math.ceil(n_bytes * facts.token_factor / _FORECAST_BYTES)
-    return math.ceil(n_bytes * per_byte)
-
-
-def calibrated_bound(
-    n_bytes: int, facts: ModelFacts, calibration: Calibration = UNCALIBRATED
-) -> int:
-    """Allow for more than is expected, so that packs fit: else one for three bytes of UTF-8."""
-    most = calibration.most_per_byte
-    if most is None:
-        return math.ceil(n_bytes * facts.token_factor / _BOUND_BYTES)
-    return math.ceil(n_bytes * most)
 
 
 def _add_sample(before: Calibration, sample: TokenSample) -> Calibration:

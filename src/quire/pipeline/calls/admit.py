@@ -1,4 +1,12 @@
-"""Admit: how many of the next calls may go now, by the provider's limits and its prompt cache."""
+"""Admit: how many of the next calls may go now, by the provider's limits and its prompt cache.
+
+The cache part is *priming*. Calls that begin alike could all read the prefix from the provider's
+cache, but only once somebody has written it: a hundred calls sent at once would each write it, at
+the dearer price. So while nobody is known to have written it, one call goes alone, and the others
+wait for its answer. They wait a minute at most, because that answer may never come, and what
+waiting could save is a part of a prefix. That a prefix is kept is written down for the pool, with a
+time: all workers of the ledger share it, and a provider forgets what was not used for some minutes.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
