@@ -19,6 +19,7 @@ from quire.gates.expressions import (
     pattern_mistake,
 )
 from quire.gates.gate_parameters import is_number, is_reference, resolve_references, unknown_names
+from quire.gates.reasons import clip
 
 MOST_RULES = 100
 _LIMITS = ("min", "max")
@@ -184,4 +185,4 @@ def _unmet_text(require: str, when: Json) -> str:
 
 def _quote(value: Json) -> str:
     text = repr(value) if not isinstance(value, str) else f'"{value}"'
-    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
+    return clip(text, _LONGEST_VALUE)

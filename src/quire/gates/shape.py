@@ -8,6 +8,7 @@ from typing import NamedTuple
 import jsonschema_rs
 
 from quire.domain.data import Json, JsonObject
+from quire.gates.reasons import clip
 
 _DEEPEST = 20  # schemas nested further, or in themselves, are left as they are
 
@@ -42,14 +43,10 @@ def find_optional_fields(schema: Json, depth: int = 0) -> OptionalFields | None:
 def drop_null_fields(data: Json, rule: OptionalFields) -> Json:
     """Copy an answer without the fields whose null means that there is nothing to say."""
     if isinstance(data, Mapping):
-        kept = {
-            name: value
-            for name, value in data.items()
-            if value is not None or name not in rule.fields
-        }
         return {
             name: drop_null_fields(value, rule.inner[name]) if name in rule.inner else value
-            for name, value in kept.items()
+            for name, value in data.items()
+            if value is not None or name not in rule.fields
         }
     if isinstance(data, list) and rule.items is not None:
         return [drop_null_fields(item, rule.items) for item in data]
@@ -114,21 +111,17 @@ class Shape:
             errors = self._validator.iter_errors(data)
             return tuple(_reason(error) for error in islice(errors, MOST_REASONS))
         except ValueError as error:  # what cannot be handed to the validator, such as deep nesting
-            return (f"/: cannot be checked: {_clip(str(error), _LONGEST_REASON)}",)
+            return (f"/: cannot be checked: {clip(str(error), _LONGEST_REASON)}",)
 
 
 def _reason(error: jsonschema_rs.ValidationError) -> str:
     message = error.message
     if _MASK in message:
         shown = json.dumps(error.instance, ensure_ascii=False, default=str)
-        message = message.replace(_MASK, _clip(shown, _LONGEST_VALUE), 1)
-    return f"{_pointer(error.instance_path)}: {_clip(message, _LONGEST_REASON)}"
+        message = message.replace(_MASK, clip(shown, _LONGEST_VALUE), 1)
+    return f"{_pointer(error.instance_path)}: {clip(message, _LONGEST_REASON)}"
 
 
 def _pointer(path: list[str | int]) -> str:
     steps = (str(step).replace("~", "~0").replace("/", "~1") for step in path)
     return "/" + "/".join(steps)
-
-
-def _clip(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"

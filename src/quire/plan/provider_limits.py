@@ -38,18 +38,18 @@ _NAMES = ("requests", "input", "output", "total")
 
 def narrowest_limits(*limits: Limits) -> Limits:
     """Hold to the smallest number that anybody states for each limit; servers say 0 for none."""
-    by_name = zip(_NAMES, zip(*map(_stated, limits), strict=True), strict=True)
+    by_name = zip(_NAMES, zip(*map(_values, limits), strict=True), strict=True)
     return Limits(**{name: min(filter(None, stated), default=None) for name, stated in by_name})
 
 
 def is_limited(limits: Limits) -> bool:
     """Whether there is anything to hold to."""
-    return any(limit is not None for limit in _stated(limits))
+    return any(limit is not None for limit in _values(limits))
 
 
 def full_level(limits: Limits, at: int) -> Level:
     """All of it: nobody has taken anything."""
-    return Level(at, *map(_capacity, _stated(limits)))
+    return Level(at, *map(_capacity, _values(limits)))
 
 
 def refill(level: Level, limits: Limits, at: int) -> Level:
@@ -63,7 +63,7 @@ def refill(level: Level, limits: Limits, at: int) -> Level:
     if level.at - at > MINUTE:
         return level._replace(at=at)
     passed = max(0, at - level.at)
-    stated = _stated(limits)
+    stated = _values(limits)
     slowest = min((limit for limit in stated if limit is not None), default=None)
     if slowest is not None and _steady_rate(slowest) * passed < LEAST_PARTS * MINUTE:
         return level
@@ -81,7 +81,7 @@ def admit(level: Level, limits: Limits, needs: Sequence[Need]) -> tuple[int, Lev
 
     A call that needs more than may go at once goes when all of that is there, and leaves a debt.
     """
-    stated = _stated(limits)
+    stated = _values(limits)
     for count, need in enumerate(needs):
         if any(
             left < min(part * PARTS, _capacity(limit))
@@ -97,7 +97,7 @@ def low_limits(level: Level, limits: Limits) -> list[str]:
     """Name the limits of which less than half of what may go at once is left."""
     return [
         name
-        for name, left, limit in zip(_NAMES, level[1:], _stated(limits), strict=True)
+        for name, left, limit in zip(_NAMES, level[1:], _values(limits), strict=True)
         if limit is not None and left * 2 < _capacity(limit)
     ]
 
@@ -109,11 +109,11 @@ def refund(level: Level, limits: Limits, unused: Need) -> Level:
 
 def correct_by_reported(level: Level, rates: Rates) -> Level:
     """Believe the provider where it says that less is left than we thought."""
-    pairs = zip(level[1:], _stated(rates.left), strict=True)
+    pairs = zip(level[1:], _values(rates.left), strict=True)
     return Level(level.at, *(ours if it is None else min(ours, it * PARTS) for ours, it in pairs))
 
 
-def _stated(limits: Limits) -> tuple[int | None, ...]:
+def _values(limits: Limits) -> tuple[int | None, ...]:
     return limits.requests, limits.input, limits.output, limits.total
 
 
@@ -133,6 +133,6 @@ def _change_level(level: Level, limits: Limits, by: Need, times: int) -> Level:
     """Add to what is left of each stated limit; a debt is never more than a minute's worth."""
     levels = (
         left if limit is None else max(-limit * PARTS, min(_capacity(limit), left + part * times))
-        for left, part, limit in zip(level[1:], _parts(by), _stated(limits), strict=True)
+        for left, part, limit in zip(level[1:], _parts(by), _values(limits), strict=True)
     )
     return Level(level.at, *levels)
