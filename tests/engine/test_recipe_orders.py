@@ -39,7 +39,7 @@ def test_a_recipe_is_run_by_name_by_file_and_as_a_value(world: Worlds, tmp_path:
     for run in (named, filed, valued):
         assert run.wait().state == RunState.FINISHED
     assert filed.rows()[0]["status"] == "accepted"
-    assert valued.progress().recipe == "example"
+    assert valued.progress().noun == "task"
     assert here.engine.queries.exchange(here.engine.queries.requests(filed.id)[0].id).user == (
         "In 7 words: " + "\n\n".join(sentences(3))
     )

@@ -68,7 +68,7 @@ def test_every_stage_is_told_with_its_tasks_and_the_total_is_what_is_known(world
         "points": {"done": 9},
         "digest": {"done": 1},
     }
-    assert (now.recipe, now.total, now.done) == ("example", 16, 16)
+    assert (now.noun, now.total, now.done) == ("task", 16, 16)
     assert {stage.state for stage in now.stages} == {"closed"}
     assert here.engine.stall_reasons(run.id) == []
 
@@ -79,7 +79,7 @@ def test_a_schema_is_told_as_blocks_and_not_as_a_recipe(world: Worlds) -> None:
 
     now = here.run().progress()
 
-    assert (now.recipe, now.total, len(now.stages)) == ("", 4, 1)
+    assert (now.noun, now.total, len(now.stages)) == ("block", 4, 1)
 
 
 def test_progress_takes_as_many_statements_however_many_stages_there_are(world: Worlds) -> None:

@@ -197,7 +197,7 @@ class Watcher:
 
     def _stage_lines(self, now: Progress) -> "list[tuple[StageProgress, str]]":
         """A recipe's stages, each with what stands beside its bar; none of a schema."""
-        if not now.recipe:
+        if not now.is_staged:
             return []
         width = console(sys.stderr).width
         widest = max(len(f"{stage.expanded:,}") for stage in now.stages)
@@ -214,10 +214,10 @@ class Watcher:
             self._views, self._batches_read_at = self._batches(), batch_state
         width = console(sys.stderr).width
         numbers = f"run {now.run_id} {goal(now):,}/{goal(now):,}"
-        if now.recipe:
+        if now.is_staged:
             names = max(min(len(stage.name), MAX_NAME) for stage in now.stages)
             numbers = f"{'':{names}} {goal(now):,}/{goal(now):,}"
-        timeless = bool(now.batches or now.recipe)  # of a recipe nobody knows how much will come
+        timeless = bool(now.batches or now.is_staged)  # of a recipe nobody knows how much will come
         room = width - len(numbers) - _bar_width(width) - 3 - (0 if timeless else _TIME_LEFT_WIDTH)
         return {"words": live_words(now, self._views, room), "waiting": timeless}
 
@@ -243,7 +243,7 @@ def _stage_fields(stage: StageProgress, words: str) -> dict[str, Any]:
 def goal(progress: Progress) -> int:
     """How many blocks the run is to end; of a recipe, tasks as far as they are known."""
     limit = progress.task_limit
-    if limit is None or progress.recipe:
+    if limit is None or progress.is_staged:
         return progress.total
     return min(limit, progress.total)
 

@@ -222,7 +222,7 @@ def _run_driver(*, quiet: bool) -> "Callable[[Engine, RunId], bool]":
         start = engine.progress(run)
         if not quiet:
             head = engine.queries.head(run)
-            about = f"{head.schema} over {quantity(start.total, 'block')} with {head.model.name}"
+            about = f"{head.name} over {quantity(start.total, 'block')} with {head.model.name}"
             note(f"rehearsing {about}; nothing leaves this machine")
         with Watcher(start, quiet=quiet, batches=lambda: engine.batches(run)) as watcher:
 

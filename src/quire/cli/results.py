@@ -57,8 +57,8 @@ def show(
     total = next(progress.expanded for progress in now.stages if progress.name == found.stage)
     if found.blocks is not None:
         count, noun = len(found.blocks), "block"
-        total = total if now.recipe else now.total
-    of = f"{found.stage}, run {number}" if now.recipe else f"run {number}"
+        total = total if now.is_staged else now.total
+    of = f"{found.stage}, run {number}" if now.is_staged else f"run {number}"
     simulated = " · simulated" if head.model.provider == "simulated" else ""
     say(f"\nthe first {count:,} of {quantity(total, noun)} of {of}{simulated}")
 
@@ -187,7 +187,7 @@ def export(
         lines = engine.export(number, output, only, stage, form)
         now = engine.progress(number)
     ended = now.done + now.failed + now.counts.get(TaskState.CANCELLED, 0)
-    pending = max(0, lines - ended) if only == "all" and not now.recipe else 0
+    pending = max(0, lines - ended) if only == "all" and not now.is_staged else 0
     if as_json:
         summary = {"run": number, "lines": lines, "path": output, "simulated": simulated}
         print_json(summary | ({"pending": pending} if pending else {}))

@@ -33,7 +33,7 @@ def progress_json(
         "run": now.run_id,
         "state": now.state,
         "standing": run_status(now, workers),
-        "schema": None if head.recipe else head.schema,
+        "schema": None if now.is_staged else head.name,
         "model": head.model.name,
         "simulated": head.model.provider == "simulated",
         "started_at": head.started_at,
@@ -67,10 +67,10 @@ def progress_json(
 
 def _recipe_json(head: "RunHead", now: Progress) -> dict[str, object]:
     """What there is to say of a recipe besides; nothing of a schema."""
-    if not head.recipe:
+    if not now.is_staged:
         return {}
     return {
-        "recipe": head.recipe,
+        "recipe": head.name,
         "models": [head.model.name, *head.models],
         "stages": [
             {
@@ -100,8 +100,7 @@ def mean_pack(now: Progress) -> float:
 def mean_pack_words(now: Progress) -> str:
     """The same in words."""
     mean = mean_pack(now)
-    noun = "task" if now.recipe else "block"
-    return f"{mean:g} {noun if mean == 1 else noun + 's'}"
+    return f"{mean:g} {now.noun if mean == 1 else now.noun + 's'}"
 
 
 MAX_EVENTS_READ = 10_000  # events, the newest
@@ -110,7 +109,7 @@ MAX_EVENTS_READ = 10_000  # events, the newest
 def exit_code(now: Progress, *, interrupted: bool) -> int:
     """How a run stands, as an exit code."""
     if now.state == RunState.RUNNING:
-        if interrupted and (ended_count(now) < goal(now) or (now.recipe and not now.spent)):
+        if interrupted and (ended_count(now) < goal(now) or (now.is_staged and not now.spent)):
             return INTERRUPTED
         if now.holds and not requested_stop(now):
             return HELD
@@ -164,7 +163,7 @@ def _sum_up(engine: "Engine", now: Progress, code: int, forecast: int | None) ->
     head = engine.queries.head(run)
     simulated = head.model.provider == SIMULATED
     say(f"run {run} {status_words(now, code)}: {task_counts(now)}{' · simulated' * simulated}")
-    if now.recipe:
+    if now.is_staged:
         say(f"  {stages_summary(now)}")
     say(f"  {_spending_words(now, forecast)}")
     for passed in _deadline_events(engine, run) if policy_value(head, "deadline") else ():
@@ -195,8 +194,7 @@ def status_words(now: Progress, code: int) -> str:
 
 def task_counts(now: Progress) -> str:
     """How many of its tasks are through."""
-    noun = "task" if now.recipe else "block"
-    parts = [f"{now.done:,} of {quantity(now.total, noun)} done", f"{now.failed:,} failed"]
+    parts = [f"{now.done:,} of {quantity(now.total, now.noun)} done", f"{now.failed:,} failed"]
     for state in (TaskState.BLOCKED, TaskState.CANCELLED):
         if count := now.counts.get(state, 0):
             parts.append(f"{count:,} {state}")

@@ -60,14 +60,14 @@ def runs(
     elif not found:
         say("no runs yet; `quire run --schema SCHEMA` starts one")
     else:
-        recipes = any(head.recipe for head, *_ in found)
+        recipes = any(now.is_staged for _, now, _ in found)
         what, of = ("recipe", ">tasks") if recipes else ("schema", ">blocks")
         columns = (">run", "state", what, "*model", of, ">done", ">failed", ">cost")
         rows = (
             (
                 head.id,
                 run_status(now, workers),
-                head.schema,
+                head.name,
                 head.model.name + (f" +{len(head.models)}" if head.models else ""),
                 now.total,
                 now.done,
@@ -105,7 +105,7 @@ def status(
         print_json(progress_json(head, now, why, workers) | extra)
         return
     print_pairs(_status_pairs(head, now, workers, views))
-    if now.recipe:
+    if now.is_staged:
         say()
         print_stages(now)
     for line in why:
@@ -125,10 +125,9 @@ def _status_pairs(
 ) -> list[tuple[str, str]]:
     from quire.engine.queries import run_status
 
-    noun = "task" if now.recipe else "block"
     simulated = f" ({head.model.note})" if head.model.note else ""
     counts = ", ".join(f"{count:,} {state}" for state, count in now.counts.items())
-    untouched = 0 if now.recipe else now.total - sum(now.counts.values())
+    untouched = now.total - sum(now.counts.values())
     fate = "to come" if now.state == RunState.RUNNING else "never asked"
     blocks = ", ".join(part for part in (counts, untouched and f"{untouched:,} {fate}") if part)
     presumed = (
@@ -138,9 +137,9 @@ def _status_pairs(
     )
     return [
         (f"run {now.run_id}", run_status(now, workers)),
-        ("recipe" if now.recipe else "schema", head.schema),
+        (head.kind, head.name),
         ("model", ", ".join([f"{head.model.name}{simulated}", *map(model_label, head.models)])),
-        (f"{noun}s", f"{now.total:,}: {blocks}" if blocks else f"{now.total:,}"),
+        (f"{now.noun}s", f"{now.total:,}: {blocks}" if blocks else f"{now.total:,}"),
         ("limit", _limit_words(now)),
         (
             "packs",
@@ -160,7 +159,7 @@ def _status_pairs(
 def _limit_words(now: Progress) -> str:
     if now.task_limit is None:
         return ""
-    return f"{now.task_limit:,} {'tasks of its first stages' if now.recipe else 'blocks'}"
+    return f"{now.task_limit:,} {'tasks of its first stages' if now.is_staged else 'blocks'}"
 
 
 def _value_and_source(value: object) -> tuple[str, str]:
@@ -208,14 +207,13 @@ def failures(
         groups = engine.queries.failures(number, blocked=blocked)
         now = engine.progress(number)
     if as_json:
-        print_json([_group_json(group, staged=bool(now.recipe)) for group in groups])
+        print_json([_group_json(group, staged=now.is_staged) for group in groups])
         return
-    noun = "task" if now.recipe else "block"
     hidden = 0 if blocked else now.counts.get(TaskState.BLOCKED, 0)
     if not groups:
-        say(f"run {number} has no {'blocked' if blocked else 'failed'} {noun}s")
+        say(f"run {number} has no {'blocked' if blocked else 'failed'} {now.noun}s")
     else:
-        _print_groups(groups, noun, staged=bool(now.recipe))
+        _print_groups(groups, now)
         first = groups[0].failures[0].task_id
         shows = f"quire prompt {first} shows what was asked"
         again = f"quire retry {number} asks again{' what failed' if blocked else ''}"
@@ -224,18 +222,18 @@ def failures(
         say(f"{hidden:,} more are blocked by these: quire failures {number} --blocked")
 
 
-def _print_groups(groups: "list[FailureGroup]", noun: str, *, staged: bool) -> None:
+def _print_groups(groups: "list[FailureGroup]", now: Progress) -> None:
     rows = [
         (
-            *([group.stage] if staged else []),
+            *([group.stage] if now.is_staged else []),
             len(group.failures),
             group.cause,
             _first_tasks([failure.task_id for failure in group.failures]),
         )
         for group in groups
     ]
-    columns = (f">{noun}s", "*cause", "*which") if staged else (f">{noun}s", "*cause", "*tasks")
-    print_table((*(["stage"] if staged else []), *columns), rows)
+    columns = (f">{now.noun}s", "*cause", "*which" if now.is_staged else "*tasks")
+    print_table((*(["stage"] if now.is_staged else []), *columns), rows)
 
 
 def _group_json(group: "FailureGroup", *, staged: bool) -> dict[str, object]:

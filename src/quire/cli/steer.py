@@ -101,7 +101,7 @@ def retry(
     with engine_for(context) as engine:
         number = resolve_run(engine, run)
         granted = engine.retry(number, stage=stage, stale=stale)
-        noun = "task" if engine.progress(number).recipe else "block"
+        noun = engine.progress(number).noun
         said = f"owes {quantity(granted, noun)} again; {_continue_hint(engine, number)}"
     nothing = f"has no {'stale' if stale else 'failed'} {noun}s{f' in {stage}' if stage else ''}"
     _print_change(context, as_json, number, granted, said if granted else nothing)

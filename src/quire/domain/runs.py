@@ -188,13 +188,18 @@ class Progress:
     task_limit: int | None = None
     cancelling: bool = False
     stages: tuple[StageProgress, ...] = ()
-    recipe: str = ""  # its name, where it is more than a schema asked of every block
-    spent: bool = False  # of a recipe: its limit allows nothing more
+    noun: str = "block"  # what is counted: every block of a schema, or a recipe's tasks
+    spent: bool = False  # its limit allows nothing more, and nothing is owed
 
     @property
     def held(self) -> bool:
         """Whether it does not go on until somebody acts; `holds` says why."""
         return self.state == RunState.RUNNING and bool(self.holds) and not self.cancelling
+
+    @property
+    def is_staged(self) -> bool:
+        """Whether it is more than a schema: then its stages are told one by one."""
+        return self.noun != "block"
 
     @property
     def done(self) -> int:

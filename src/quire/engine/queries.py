@@ -37,7 +37,6 @@ from quire.ledger.tables.results import TaskOutcome
 from quire.ledger.tables.views import AttemptView, MemberView, RequestLine, RequestView
 from quire.pipeline.answers.progress import (
     is_at_rest,
-    is_schema_run,
     progress,
     shared_cause,
     stage_stall_reasons,
@@ -75,13 +74,12 @@ class RunHead:
 
     id: RunId
     state: RunState
-    schema: str  # or the recipe, where it is more than a schema
-    fields: tuple[str, ...]  # of the schema, in its own order; none of a recipe
+    kind: str  # schema or recipe
+    name: str  # of the schema or the recipe
     model: ModelFacts
     policy: JsonObject  # each value with its source
     started_at: datetime
     ended_at: datetime | None
-    recipe: str = ""  # its name, where it is more than a schema
     models: tuple[str, ...] = ()  # that are asked besides
 
 
@@ -263,7 +261,7 @@ class Queries:
             else:
                 user = text_alone(tx, context, task)
         models = [model.name for model in context.spec.models]
-        plain = len(context.spec.stages) == 1 and not context.stage.templated
+        plain = context.spec.recipe.is_single_schema
         return PromptView(
             task=view,
             request_id=view.request_id,
@@ -366,17 +364,16 @@ def _describe_blockers(key: tuple[str, str, str], tasks: Sequence[TaskId]) -> st
 
 def _head(source: ResultSource) -> RunHead:
     run, recipe = source.run, source.recipe
-    plain = is_schema_run(run.recipe)
+    single = recipe.is_single_schema
     return RunHead(
         id=run.id,
         state=run.state,
-        schema=recipe.stages[0].record.ref if plain else recipe.name,
-        fields=tuple(recipe.stages[0].record.properties) if plain else (),
+        kind="schema" if single else "recipe",
+        name=recipe.stages[0].record.ref if single else recipe.name,
         model=ModelFacts.from_json(run.model),
         policy=run.policy,
         started_at=run.created_at,
         ended_at=run.ended_at,
-        recipe="" if plain else recipe.name,
         models=source.models[1:],
     )
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from quire.domain.data import JsonObject
 from quire.domain.errors import NotFound, PluginFailed, PluginMissing
 from quire.domain.groupings import Driver
 from quire.domain.ids import RunId
@@ -69,21 +68,16 @@ def progress(tx: Transaction, run: RunId, contexts: Contexts | None = None) -> P
             for run_stage in stages
         ),
     )
-    if is_schema_run(found.recipe):
-        return now
-    return _add_stage_facts(tx, now, (contexts or Contexts()).spec_of(tx, run), stages)
+    spec = (contexts or Contexts()).spec_of(tx, run)
+    if spec.recipe.is_single_schema:  # asked often: what only several stages have is not read
+        return replace(now, spent=_is_fully_asked(now))
+    return _add_stage_facts(tx, now, spec, stages)
 
 
-def is_schema_run(recipe: JsonObject) -> bool:
-    """Whether a run was told no more than a schema: then its tasks are blocks, and it is shown so.
-
-    It looks at what the run keeps, because that is cheap, and asked often.
-    """
-    stages = recipe.get("stages")
-    if not isinstance(stages, list) or len(stages) != 1 or not isinstance(stages[0], dict):
-        return False
-    only = stages[0]
-    return only.get("about") == "each_block" and bool(only["schema"]) and not only.get("templated")
+def _is_fully_asked(now: Progress) -> bool:
+    """Whether a limit on blocks allows no more; also of a stage that is about to be closed."""
+    limited = now.task_limit is not None and now.expanded >= now.task_limit
+    return limited and not any(now.counts.get(state) for state in TASK_OWED)
 
 
 def is_at_rest(now: Progress) -> bool:
@@ -94,10 +88,7 @@ def is_at_rest(now: Progress) -> bool:
         return False
     if now.holds:
         return True
-    if now.recipe:
-        return now.spent
-    limited = now.task_limit is not None and now.expanded >= now.task_limit
-    return limited and not any(now.counts.get(state) for state in TASK_OWED)
+    return now.spent
 
 
 class _RecipeRun(NamedTuple):
@@ -127,7 +118,7 @@ def _add_stage_facts(
         )
     return replace(
         now,
-        recipe=spec.recipe.name,
+        noun="task",
         total=sum(stage_progress.expanded for stage_progress in seen.values()),
         stages=tuple(seen.values()),
         spent=_is_limit_used_up(tx, whole),
@@ -208,7 +199,7 @@ def stall_reasons(tx: Transaction, found: Progress, workers: int, now: datetime)
     if found.cancelling:
         waits = "for a worker" if workers == 0 else "for the calls that are out"
         stalls.append(Stall(StallKind.CANCELLING, "being cancelled", f"waiting {waits}"))
-    if _is_limit_reached(found):
+    if found.spent and not (found.holds or found.cancelling):
         go_on = "run the same command without it to go on"
         said = f"--limit {found.task_limit} is reached; {go_on}"
         stalls.append(Stall(StallKind.TASK_LIMIT, said))
@@ -228,20 +219,11 @@ def stall_reasons(tx: Transaction, found: Progress, workers: int, now: datetime)
     return stalls
 
 
-def _is_limit_reached(found: Progress) -> bool:
-    limit = found.task_limit
-    if limit is None or found.holds or not is_at_rest(found):
-        return False
-    return bool(found.recipe) or found.expanded >= limit
-
-
 def stage_stall_reasons(tx: Transaction, found: Progress, workers: int) -> Iterator[Stall]:
     """Say what is the matter with a recipe's stages, in their order, also when it has ended.
 
     That one stage waits for another is told only where the run does not move.
     """
-    if not found.recipe:
-        return
     moves = workers > 0 and not is_at_rest(found)
     blocked = any(progress.count(TaskState.BLOCKED) for progress in found.stages)
     causes = _block_causes(tx, found) if blocked else {}
