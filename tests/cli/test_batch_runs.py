@@ -9,7 +9,8 @@ import pytest
 
 from quire.cli.run_summary import print_end
 from quire.dispatch.runtime import Runtime
-from quire.domain.runs import Hold, HoldKind, Progress
+from quire.domain.reasons import HoldCause, HoldKind
+from quire.domain.runs import Hold, Progress
 from quire.domain.states import RunMove
 from quire.engine import open_engine
 from quire.providers.catalog import CATALOG
@@ -147,7 +148,8 @@ def test_a_hold_that_names_its_cure_is_not_given_another(
     ready("run", "-s", "clauses", "--detach")
     with open_engine() as engine:
         start = engine.get(1).progress()
-        gone = Hold(HoldKind.CREDENTIAL, "the key is gone; put it back; then `quire resume 1`", NOW)
+        text = "the key is gone; put it back; then `quire resume 1`"
+        gone = Hold(HoldKind.CREDENTIAL, text, NOW, HoldCause.CALL_REFUSED)
         print_end(engine, replace(start, holds=(gone,)), 4, forecast=None, quiet=False)
 
     said = capsys.readouterr()

@@ -8,7 +8,7 @@ import pytest
 from quire.cli.batches import _batch_row, _cost_words, _state_words
 from quire.dispatch.runtime import Runtime
 from quire.domain.ids import BatchId, RunId
-from quire.domain.runs import HoldKind
+from quire.domain.reasons import HoldCause
 from quire.domain.states import BatchState
 from quire.engine import Engine, open_engine
 from quire.pipeline.batches.submit import confirm_created, mark_unknown, record_intent
@@ -45,7 +45,7 @@ def make_unknown_batch(engine: Engine, run: int) -> BatchId:
         found = tx.batches.get_batch(batch)
         assert found
         assert mark_unknown(tx, found, "the connection was cut", now)
-        tx.holds.add_hold(RunId(run), HoldKind.UNKNOWN_SUBMIT, f"batch {batch} may be there", now)
+        tx.holds.add_hold(RunId(run), HoldCause.BATCH_UNKNOWN, now, batch=batch)
     return batch
 
 

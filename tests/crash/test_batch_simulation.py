@@ -10,7 +10,7 @@ import pytest
 
 from quire.dispatch.runtime import BATCH_POINTS, POINTS
 from quire.domain.ids import RunId
-from quire.domain.runs import HoldKind
+from quire.domain.reasons import HoldKind
 from quire.domain.states import RunState
 from quire.engine import Engine, RunHandle
 from quire.engine.context import make_context

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 from quire.dispatch.runtime import BATCH_POINTS, POINTS
-from quire.domain.runs import HoldKind
+from quire.domain.reasons import HoldKind
 from quire.domain.states import LIFECYCLES
 from quire.ledger.statements import migrations
 from tests.docs import modules

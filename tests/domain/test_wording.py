@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import quire
-from quire.domain.reasons import EventKind, ResumeCause
-from quire.domain.wording import event_text
+from quire.domain.reasons import EventKind, HoldCause, HoldRemedy, ResumeCause
+from quire.domain.wording import event_text, hold_text
 
 SOURCE = Path(quire.__file__).parent
 
@@ -26,8 +26,9 @@ def _written_events() -> Iterator[tuple[EventKind, tuple[str, ...]]]:
     """Kinds of events with the names of their fields, where both stand in the call."""
     for call in _calls("add_event"):
         kind = call.args[1]
-        if isinstance(kind, ast.Attribute) and all(keyword.arg for keyword in call.keywords):
-            yield EventKind[kind.attr], tuple(str(keyword.arg) for keyword in call.keywords)
+        names = tuple(keyword.arg or "" for keyword in call.keywords)
+        if isinstance(kind, ast.Attribute) and all(names):
+            yield EventKind[kind.attr], names
 
 
 @pytest.mark.parametrize(("kind", "names"), sorted(set(_written_events())))
@@ -39,6 +40,51 @@ def test_an_event_has_the_fields_that_its_words_need(
         fields = {"cause": ResumeCause.BY_HAND}
 
     assert event_text(kind, fields)
+
+
+def _written_holds() -> Iterator[tuple[HoldCause, tuple[str, ...]]]:
+    for call in [*_calls("hold_run"), *_calls("add_hold")]:
+        cause = next((arg for arg in call.args if _is_cause(arg)), None)
+        if isinstance(cause, ast.Attribute) and all(keyword.arg for keyword in call.keywords):
+            yield HoldCause[cause.attr], tuple(str(keyword.arg) for keyword in call.keywords)
+
+
+def _is_cause(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "HoldCause"
+
+
+@pytest.mark.parametrize(("cause", "names"), sorted(set(_written_holds())))
+def test_a_hold_has_the_fields_that_its_words_need(
+    cause: HoldCause, names: tuple[str, ...]
+) -> None:
+    fields = {"run": 12} | dict.fromkeys(names, 7)
+
+    assert "{" not in hold_text(cause, fields)
+    assert event_text(EventKind.HELD, {"cause": cause, **fields}) == hold_text(cause, fields)
+
+
+@pytest.mark.parametrize("cause", HoldCause)
+def test_a_hold_names_the_command_that_its_remedy_is(cause: HoldCause) -> None:
+    names = [
+        "stage",
+        "failed",
+        "tasks",
+        "problem",
+        "provider",
+        "variables",
+        "batch",
+        "lines",
+        "rows",
+    ]
+    text = hold_text(cause, {"run": 12} | dict.fromkeys(names, 7))
+
+    match cause.remedy:
+        case HoldRemedy.SAME_COMMAND:
+            assert "the same command" in text
+        case HoldRemedy.RESUME:
+            assert "quire resume 12" in text or "quire retry 12" in text
+        case HoldRemedy.ADOPT:
+            assert "quire batches adopt 7" in text
 
 
 def test_most_events_are_looked_at() -> None:

@@ -11,7 +11,7 @@ from quire.dispatch.runtime import Runtime, host_name
 from quire.domain.accounts import Level, Pool
 from quire.domain.groupings import Driver
 from quire.domain.models import Limits
-from quire.domain.runs import HoldKind
+from quire.domain.reasons import HoldCause
 from quire.domain.version import VERSION
 from quire.pipeline.contexts import Contexts
 from quire.providers.catalog import find_model
@@ -62,7 +62,8 @@ def test_runs_that_do_not_move_are_named_with_their_reason(world: Worlds) -> Non
         tx.workers.add_worker("elsewhere", 1, VERSION, Runtime().now() + timedelta(minutes=10))
     (stalled,) = findings_of(here, "runs", runtime=Later(minutes=10))
     with here.engine.ledger.transaction() as tx:
-        tx.holds.add_hold(waiting.id, HoldKind.CREDENTIAL, "no key for openai", Runtime().now())
+        missing = "no key for openai"
+        tx.holds.add_hold(waiting.id, HoldCause.NO_KEY, Runtime().now(), problem=missing)
     (held,) = findings_of(here, "runs")
 
     assert "no worker is running" in unattended.message

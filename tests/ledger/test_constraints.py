@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from quire.domain.errors import LedgerError
-from quire.domain.runs import HoldKind
+from quire.domain.reasons import HoldCause, HoldKind
 from quire.ledger.ledger import Ledger
 from tests.ledger.factories import (
     NOW,
@@ -174,12 +174,14 @@ def test_a_number_is_not_kept_where_text_belongs(ledger: Ledger, raw: Raw) -> No
 def test_a_hold_of_a_kind_is_kept_once(ledger: Ledger) -> None:
     place = run_with_ready_tasks(ledger)
     with ledger.transaction() as tx:
-        assert tx.holds.add_hold(place.run, HoldKind.USER, "first", NOW)
-        assert not tx.holds.add_hold(place.run, HoldKind.USER, "second", NOW + timedelta(1))
+        later = NOW + timedelta(1)
+        assert tx.holds.add_hold(place.run, HoldCause.PLUGIN, NOW, problem="first")
+        assert not tx.holds.add_hold(place.run, HoldCause.PLUGIN, later, problem="second")
 
-        assert [(run.detail, run.since) for run in tx.holds.holds_of_run(place.run)] == [
-            ("first", NOW)
-        ]
+        (hold,) = tx.holds.holds_of_run(place.run)
+        assert (hold.kind, hold.since) == (HoldKind.PLUGIN, NOW)
+        assert (hold.cause, hold.fields) == (HoldCause.PLUGIN, {"problem": "first"})
+        assert hold.detail.startswith("first, start the workers again")
 
 
 def _is_refused(raw: Raw, statement: str) -> bool:

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from pathlib import Path
 
-from quire.domain.runs import HoldKind
+from quire.domain.reasons import HoldCause, HoldKind
 from quire.domain.states import AttemptMove, RunMove
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.pipeline.calls.record import LOST_CALL_GRACE, reclaim_expired_leases, record_answers
@@ -170,7 +170,7 @@ def test_a_lane_that_may_not_send_is_not_open(ledger: Ledger) -> None:
         run_with_ready_tasks(ledger, name=name) for name in "abcde"
     )
     with ledger.transaction() as tx:
-        tx.holds.add_hold(held.run, HoldKind.USER, "", NOW)
+        tx.holds.add_hold(held.run, HoldCause.PAUSED, NOW)
         tx.requests.delay_lane(waiting.lane, NOW + LEASE)
         tx.runs.ask_cancel_run(cancelling.run, NOW)
         tx.runs.move_run(RunMove.FINISH, ended.run, NOW)

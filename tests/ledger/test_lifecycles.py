@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from quire.domain.errors import IllegalMove
+from quire.domain.reasons import HoldKind
 from quire.domain.requests import RequestKind
-from quire.domain.runs import HoldKind
 from quire.domain.states import (
     ATTEMPT,
     BATCH,

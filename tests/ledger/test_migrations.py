@@ -7,7 +7,7 @@ import pytest
 
 from quire.domain.errors import LedgerError, NewerLedger
 from quire.domain.ids import RunId, WorkspaceId
-from quire.domain.runs import HoldKind
+from quire.domain.reasons import HoldCause, HoldKind
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.ledger.statements import migrations
 from tests.ledger import factories
@@ -117,8 +117,8 @@ def test_holds_outlast_the_migration_that_knows_more_reasons(
     ledger = open_ledger(bare_url)
 
     with ledger.transaction() as tx:
-        assert tx.holds.add_hold(run, HoldKind.PLUGIN, "broken", NOW)
-        assert not tx.holds.add_hold(run, HoldKind.USER, "paused", NOW)  # once is enough
+        assert tx.holds.add_hold(run, HoldCause.PLUGIN, NOW, problem="broken")
+        assert not tx.holds.add_hold(run, HoldCause.PAUSED, NOW)  # once is enough
         kinds = [hold.kind for hold in tx.holds.holds_of_run(run)]
     assert kinds == [HoldKind.PLUGIN, HoldKind.USER]
     ledger.close()

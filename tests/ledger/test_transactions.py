@@ -5,8 +5,7 @@ from datetime import timedelta
 import pytest
 
 from quire.domain.errors import LedgerError, LedgerUnavailable
-from quire.domain.reasons import EventKind
-from quire.domain.runs import HoldKind
+from quire.domain.reasons import EventKind, HoldCause
 from quire.domain.states import TaskMove
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.ledger.tables.attempts import AttemptEnd
@@ -24,7 +23,7 @@ def test_an_error_undoes_rows_and_tallies(ledger: Ledger, raw: Raw) -> None:
         with ledger.transaction() as tx:
             add_document(tx, ["more"], "b.txt")
             tx.tasks.move_tasks(TaskMove.PACK, tasks_of(tx, place))
-            tx.holds.add_hold(place.run, HoldKind.USER, "why", NOW)
+            tx.holds.add_hold(place.run, HoldCause.PAUSED, NOW)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -126,8 +125,8 @@ def test_messages_may_quote_anything(ledger: Ledger) -> None:
         (task,) = tasks_of(tx, place)
         tx.tasks.note_tasks([TaskNote(task, tries=1, error=nasty)])
         tx.attempts.end_attempts([AttemptEnd(attempt, nasty, None, None)], NOW)
-        tx.holds.add_hold(place.run, HoldKind.UNDECODABLE, nasty, NOW)
-        tx.events.add_event(place.run, EventKind.HELD, NOW, detail=nasty)
+        tx.holds.add_hold(place.run, HoldCause.PLUGIN, NOW, problem=nasty)
+        tx.events.add_event(place.run, EventKind.STAGE_STARTED, NOW, stage=nasty)
         tx.requests.note_verdicts(
             [(tx.attempts.attempts_by_id([attempt])[0].request_id, 1, "retry", nasty)]
         )
@@ -135,7 +134,9 @@ def test_messages_may_quote_anything(ledger: Ledger) -> None:
         view = tx.tasks.get_task(task)
         assert view
         assert view.error == "model said \ufffd and ?, 𝄞"
-        assert tx.holds.holds_of_run(place.run)[0].detail == view.error
+        assert tx.holds.holds_of_run(place.run)[0].fields == {"problem": view.error}
+        assert tx.holds.holds_of_run(place.run)[0].detail.startswith(view.error)
+        assert tx.events.events_of_run(place.run)[-1].fields == {"stage": view.error}
 
 
 def test_a_server_that_stops_undoes_the_transaction_and_a_started_one_goes_on(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from quire.domain.ids import BatchId
-from quire.domain.reasons import EventKind
+from quire.domain.reasons import EventKind, HoldCause
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.pipeline.batches.submit import (
     confirm_created,
@@ -154,3 +154,46 @@ def test_events_from_before_are_told_as_they_were(old: OldLedger) -> None:
     assert [event[:3] for event in events] == before
     assert not any(event.fields for event in events)
     assert (last.detail, last.fields) == ("batch 3 was never made", {"batch": 3})
+
+
+OLD_HOLDS = [  # as they were written before, with what they are taken for
+    ("user", "paused; `quire resume 1` goes on", HoldCause.PAUSED),
+    ("stop_after", "stopped after extract, as asked; `quire resume 1` goes on", "stop_after"),
+    ("failures", "11 of the first 50 tasks failed; see `quire failures 1`, then"
+        " `quire resume 1` to pay for the rest anyway", HoldCause.EARLY_FAILURES),
+    ("failures", "2 failed in extract, and the run is to be exact: `quire failures 1`,"
+        " then `quire retry 1` or `quire waive TASK`", HoldCause.EXACT_FAILURES),
+    ("credential", "no key; then the same command, or `quire resume 1`", HoldCause.NO_KEY),
+    ("credential", "no such model; mend that; then `quire resume 1`", HoldCause.CALL_REFUSED),
+    ("credential", "no such model", None),  # without a command: its kind must do
+    ("credential", "batch 3: no key; then `quire resume 1`", HoldCause.BATCH_KEY_MISSING),
+    ("credential", "batch 3: gone; mend that, then `quire resume 1`; if it is gone for good:"
+        " `quire batches adopt 3 --absent`", HoldCause.BATCH_UNREACHABLE),
+    ("refused", "the provider refused batch 3: no; mend that, then `quire resume 1`, or"
+        " `quire run` the same with --route direct", HoldCause.BATCH_REFUSED),
+    ("unknown_submit", "nobody knows whether batch 3 was made", HoldCause.BATCH_UNKNOWN),
+    ("unknown_submit", "what was found as batch 3 is another's", HoldCause.BATCH_FOREIGN),
+    ("plugin", "no gate 'x', start the workers again, then `quire resume 1`", HoldCause.PLUGIN),
+    ("undecodable", "what; `quire retry 1` asks, and pays, again", HoldCause.ANSWER_UNREADABLE),
+    ("undecodable", "batch 3 has calls without a row, and 2 lines that nobody can read;"
+        " `quire retry 1` asks, and pays, again", HoldCause.LINES_UNREADABLE),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "detail", "cause"), OLD_HOLDS)
+def test_a_hold_from_before_has_its_cause(
+    old: OldLedger, kind: str, detail: str, cause: HoldCause | None
+) -> None:
+    place = run_with_ready_tasks(old.ledger, ["one"])
+    assert place.run == 1
+    old.raw.rows(
+        "INSERT INTO holds (run_id, kind, detail, since) VALUES (1, :kind, :detail, 1)",
+        kind=kind,
+        detail=detail,
+    )
+
+    with old.upgrade().snapshot() as tx:
+        (hold,) = tx.holds.holds_of_run(place.run)
+
+    assert (hold.kind, hold.detail, hold.cause) == (kind, detail, cause)
+    assert hold.fields == ({"stage": "extract"} if kind == "stop_after" else {})

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from quire.domain.data import JsonObject
 from quire.domain.gates import GateInput, Judgement, Verdict
 from quire.domain.ids import TaskId
+from quire.domain.reasons import HoldKind
 from quire.domain.recipes import GateUse, Stage
-from quire.domain.runs import HoldKind
 from quire.engine import RunHandle
 from tests.ledger.raw import Raw
 from tests.pipeline.recipe_stages import NOTED, SMALL, recipe, record_stage, text_stage

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from quire.domain.errors import IllegalMove, NotFound, UsageError
-from quire.domain.runs import HoldKind
+from quire.domain.reasons import HoldCause, HoldKind
 from quire.domain.states import RunState, TaskState
 from quire.simulated.fault_scripts import parse_fault_script
 from tests.pipeline.recipe_stages import task_outcomes, task_states
@@ -65,8 +65,9 @@ def test_a_waiver_lifts_no_hold_for_another_reason(world: Worlds) -> None:
     run = start_run(here, completion_mode="exact", max_tries=1)
     run.wait()
     with here.engine.ledger.transaction() as tx:
-        for kind in (HoldKind.REFUSED, HoldKind.PLUGIN):
-            assert tx.holds.add_hold(run.id, kind, "another reason", here.runtime.now())
+        now, problem = here.runtime.now(), "another reason"
+        assert tx.holds.add_hold(run.id, HoldCause.BATCH_REFUSED, now, batch=1, problem=problem)
+        assert tx.holds.add_hold(run.id, HoldCause.PLUGIN, now, problem=problem)
 
     failed = zip(
         tasks_of(here, run, "summary"), task_outcomes(here.engine, run, "summary"), strict=True

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from quire.domain.ids import TaskId
-from quire.domain.runs import HoldKind
+from quire.domain.reasons import HoldKind
 from quire.domain.states import RunState
 from quire.simulated.fault_scripts import NO_FAULTS, parse_fault_script
 from tests.ledger.raw import Raw

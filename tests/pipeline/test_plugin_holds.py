@@ -10,8 +10,8 @@ from quire.domain.data import NOTHING
 from quire.domain.errors import PluginMissing, RecipeInvalid
 from quire.domain.groupings import Driver, DriverItem, GroupingContext, Part
 from quire.domain.ids import DocumentId
+from quire.domain.reasons import HoldKind
 from quire.domain.recipes import GateUse
-from quire.domain.runs import HoldKind
 from quire.domain.states import RunState
 from quire.engine import RunHandle
 from quire.pipeline.answers import settle

@@ -6,7 +6,7 @@ import pytest
 
 from quire.domain.errors import IllegalMove, LedgerUnavailable, NotFound
 from quire.domain.ids import RunId
-from quire.domain.runs import HoldKind
+from quire.domain.reasons import HoldCause, HoldKind
 from quire.domain.states import RunState
 from quire.engine import RunHandle
 from quire.ledger.ledger import Transaction
@@ -190,7 +190,7 @@ def test_a_command_that_the_database_undid_is_carried_out_again(
     tried = []
 
     def act(tx: Transaction) -> bool:
-        tried.append(tx.holds.add_hold(run.id, HoldKind.USER, "paused", here.runtime.now()))
+        tried.append(tx.holds.add_hold(run.id, HoldCause.PAUSED, here.runtime.now()))
         if len(tried) <= in_the_way:
             raise LedgerUnavailable("deadlock detected")
         return True

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from quire.domain.errors import IllegalMove
-from quire.domain.runs import HoldKind
+from quire.domain.reasons import HoldKind
 from quire.domain.states import RunState, TaskMove, TaskState
 from quire.pipeline.calls.prepare import prepare
 from quire.pipeline.contexts import Contexts

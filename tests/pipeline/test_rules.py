@@ -11,8 +11,9 @@ from quire.domain.accounts import KEYLESS_ACCOUNT, Account
 from quire.domain.errors import Conflict, IllegalMove
 from quire.domain.ids import RunId, WorkerId
 from quire.domain.models import Usage
+from quire.domain.reasons import EventKind, HoldCause
 from quire.domain.requests import Answer, Call, Reply, Stop
-from quire.domain.runs import HoldKind, Lane
+from quire.domain.runs import Lane
 from quire.domain.states import RunState, TaskMove
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.claim import Sender, claim
@@ -123,13 +124,15 @@ def test_the_early_look_does_not_tell_again_that_a_run_is_held(world: Worlds) ->
         tx.tasks.move_tasks(
             TaskMove.GIVE_UP, [task.id for task in tx.tasks.ready_tasks(context.stage_id, 60)]
         )
-        hold_run(tx, run.id, HoldKind.FAILURES, "too many failed", now)
+        hold_run(tx, run.id, HoldCause.EXACT_FAILURES, now, failed=60, stage="extract")
         prepare(tx, contexts, context, now)
 
-        details = [
-            event.detail for event in tx.events.events_of_run(run.id) if event.kind == "held"
+        causes = [
+            event.fields["cause"]
+            for event in tx.events.events_of_run(run.id)
+            if event.kind == EventKind.HELD
         ]
-    assert details == ["too many failed"]
+    assert causes == [HoldCause.EXACT_FAILURES]
 
 
 def test_going_on_takes_the_speed_of_the_newest_order(world: Worlds) -> None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from quire.domain.errors import ProviderError, Remedy, Undecodable
 from quire.domain.gates import Blame, Judgement, ResponseJudgement, Verdict
 from quire.domain.policy import Policy
+from quire.domain.reasons import HoldCause
 from quire.plan.retrying import (
     Accept,
     AnswerStep,
@@ -223,19 +224,19 @@ def test_a_refused_lone_task_is_refused_with_the_reason(remedy: Remedy) -> None:
 def test_an_account_that_needs_mending_holds_the_run() -> None:
     found = after_error(provider_error(Remedy.FIX_ACCOUNT), 5, 1, 0.5)
 
-    assert found == HoldRun(kind="credential", detail="it broke")
+    assert found == HoldRun(cause=HoldCause.CALL_REFUSED)
 
 
 def test_an_address_where_nobody_has_listened_for_long_holds_the_run() -> None:
     error = ProviderError("nothing listens", remedy=Remedy.RETRY, absent=True)
 
-    assert after_error(error, 5, 1, 0.5) == HoldRun(kind="credential", detail="nothing listens")
+    assert after_error(error, 5, 1, 0.5) == HoldRun(cause=HoldCause.CALL_REFUSED)
 
 
 def test_an_unreadable_answer_holds_and_is_not_asked_for_again() -> None:
     found = after_error(Undecodable("what is this"), 5, 1, 0.5)
 
-    assert found == HoldRun(kind="undecodable", detail="what is this")
+    assert found == HoldRun(cause=HoldCause.ERROR_UNREADABLE)
 
 
 def test_a_refused_task_pays_a_try_and_stays_alone() -> None:

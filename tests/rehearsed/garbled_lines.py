@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from quire.domain.runs import HoldKind
+from quire.domain.reasons import HoldKind
 from quire.providers.batch_requests import ApiCaller
 from tests.rehearsed.rehearsed import Rehearsed
 from tests.time_limits import at_most

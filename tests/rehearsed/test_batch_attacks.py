@@ -8,7 +8,8 @@ import pytest
 
 from quire.domain.batches import BatchRow, BatchStatus
 from quire.domain.errors import ProviderError, Remedy
-from quire.domain.runs import HoldKind, Progress
+from quire.domain.reasons import HoldKind
+from quire.domain.runs import Progress
 from quire.domain.states import BatchState, TaskState
 from quire.providers.openai_batches import OpenAIBatches
 from tests.rehearsed.conftest import Rehearse, Serve

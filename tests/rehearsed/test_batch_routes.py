@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from quire.domain.errors import UsageError
-from quire.domain.runs import HoldKind, Progress
+from quire.domain.reasons import HoldKind
+from quire.domain.runs import Progress
 from quire.domain.states import BatchState, RunState
 from tests.engine.installations import examine_engine
 from tests.rehearsed.conftest import Rehearse, Serve

@@ -9,7 +9,7 @@ import pytest
 
 from quire.domain.batches import BatchEnd, BatchMatch, BatchStatus
 from quire.domain.errors import IllegalMove, ProviderError, Remedy, UsageError
-from quire.domain.runs import HoldKind
+from quire.domain.reasons import HoldKind
 from quire.domain.states import BatchState
 from quire.providers.batch_requests import ApiCaller
 from quire.providers.openai_batches import OpenAIBatches

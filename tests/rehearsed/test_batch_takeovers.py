@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from quire.domain.ids import BatchId
-from quire.domain.runs import HoldKind
+from quire.domain.reasons import HoldKind
 from quire.domain.states import BatchState
 from quire.engine import Engine
 from quire.engine.context import make_context

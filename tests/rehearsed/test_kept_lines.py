@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from quire.domain.ids import AttemptId, BatchId
+from quire.domain.reasons import HoldKind
 from quire.domain.requests import Answer
-from quire.domain.runs import HoldKind
 from quire.pipeline.batches.collect import KeptLine, collect_kept_lines
 from quire.providers.openai_batches import OpenAIBatches
 from tests.ledger.factories import NOW, reply

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from quire.domain.runs import HoldKind
+from quire.domain.reasons import HoldKind
 from quire.domain.states import RunState
 from quire.engine import RunHandle
 from tests.pipeline.recipe_stages import recipe, task_states, text_stage

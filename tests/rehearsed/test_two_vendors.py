@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from quire.domain.runs import HoldKind
+from quire.domain.reasons import HoldKind
 from quire.domain.states import RunState
 from tests.pipeline.recipe_stages import recipe, task_states, text_stage
 from tests.rehearsed.conftest import Rehearse

@@ -12,7 +12,7 @@ from quire.domain.accounts import Account
 from quire.domain.batches import BatchRow
 from quire.domain.errors import Undecodable
 from quire.domain.ids import AttemptId, BatchId
-from quire.domain.runs import HoldKind
+from quire.domain.reasons import HoldKind
 from quire.providers import batch_requests
 from quire.providers.anthropic_batches import AnthropicBatches
 from quire.providers.gemini import GeminiBatches

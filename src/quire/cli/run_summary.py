@@ -14,9 +14,10 @@ from quire.cli.progress_words import (
 from quire.cli.session import DONE, HELD, INTERRUPTED, SOME_FAILED
 from quire.domain.ids import RunId
 from quire.domain.money import dollars
-from quire.domain.reasons import EventKind
-from quire.domain.runs import HoldKind, Progress
+from quire.domain.reasons import EventKind, HoldKind, HoldRemedy
+from quire.domain.runs import Progress
 from quire.domain.states import RunState, TaskState
+from quire.domain.wording import stop_text
 
 if TYPE_CHECKING:
     from quire.engine import Engine
@@ -118,10 +119,11 @@ def exit_code(now: Progress, *, interrupted: bool) -> int:
 
 def requested_stop(now: Progress) -> str:
     """Where a run stopped because it was told to, in words; empty where more than that holds it."""
-    details = [hold.detail for hold in now.holds if hold.kind is HoldKind.STOP_AFTER]
-    if now.state != RunState.RUNNING or len(details) != len(now.holds) or not details:
+    kinds = {hold.kind for hold in now.holds}
+    if now.state != RunState.RUNNING or kinds != {HoldKind.STOP_AFTER}:
         return ""
-    return details[0].partition(";")[0]
+    stage = now.holds[0].fields.get("stage")
+    return stop_text(str(stage)) if stage else "stopped as asked"
 
 
 def continue_after_stop(run: RunId) -> str:
@@ -271,15 +273,15 @@ def _next_steps(now: Progress, code: int, *, new: bool) -> list[str]:
 
 def _hold_remedy(now: Progress) -> str:
     """What lets a held run go on, as far as its holds do not say it themselves."""
-    run, kinds = now.run_id, {hold.kind.value for hold in now.holds}
-    details = [hold.detail for hold in now.holds]
-    if any("the same command" in name for name in details):
+    run, kinds = now.run_id, {hold.kind for hold in now.holds}
+    remedies = {hold.cause and hold.cause.remedy for hold in now.holds}
+    if HoldRemedy.SAME_COMMAND in remedies:
         return ""
-    if all(f"quire resume {run}" in name or f"quire retry {run}" in name for name in details):
+    if remedies == {HoldRemedy.RESUME}:
         return f"after that, quire attach {run} goes on"
-    if kinds == {"credential"}:
+    if kinds == {HoldKind.CREDENTIAL}:
         return "mend that, then the same command tries again"
-    if "unknown_submit" in kinds:
+    if HoldKind.UNKNOWN_SUBMIT in kinds:
         return f"quire batches {run} shows which; then quire batches adopt ID says where it is"
-    command = "retry" if "undecodable" in kinds else "resume"
+    command = "retry" if HoldKind.UNDECODABLE in kinds else "resume"
     return f"quire status {run}, then quire {command} {run} and the same command"

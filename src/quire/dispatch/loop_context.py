@@ -11,7 +11,7 @@ from quire.dispatch.runtime import LedgerThread, Runtime
 from quire.domain.accounts import Account, CredentialId, Secret
 from quire.domain.errors import ProviderError, Remedy, UsageError
 from quire.domain.models import ModelFacts
-from quire.domain.runs import HoldKind
+from quire.domain.reasons import HoldCause
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.record import hold_run
 from quire.pipeline.contexts import Contexts, LaneContext
@@ -40,8 +40,7 @@ class WorkerAccounts:
         chosen = self._cached_choice(tx, context.facts, now)
         if chosen.accounts:
             return chosen.accounts[0]
-        detail = f"{chosen.problem}; then the same command, or `quire resume {context.run_id}`"
-        hold_run(tx, context.run_id, HoldKind.CREDENTIAL, detail, now)
+        hold_run(tx, context.run_id, HoldCause.NO_KEY, now, problem=str(chosen.problem))
         return None
 
     def recall(

@@ -15,7 +15,7 @@ from quire.dispatch.sweeper import living_workers
 from quire.domain.batches import Batch, BatchEnd, BatchLookup, BatchMatch, BatchQuery, BatchStatus
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import BatchId, WorkerId
-from quire.domain.runs import HoldKind
+from quire.domain.reasons import Fields, HoldCause, HoldKind
 from quire.domain.states import BatchState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.batches.collect import (
@@ -88,8 +88,8 @@ class Poller:
         if batch_api is not None and chosen.accounts:
             return LeasedBatch(batch, context, chosen.accounts[0], batch_api)
         if living_workers(tx, now - self._leases.lease) <= 1:  # nobody else may have the key
-            detail = f"batch {batch.id}: {chosen.problem}; then `quire resume {batch.run_id}`"
-            hold_run(tx, batch.run_id, HoldKind.CREDENTIAL, detail, now)
+            fields: Fields = {"batch": batch.id, "problem": str(chosen.problem)}
+            hold_run(tx, batch.run_id, HoldCause.BATCH_KEY_MISSING, now, **fields)
             tx.batches.delay_batch(
                 batch.id, now + MISSING_KEY_WAIT, "its key is missing", failed=False
             )
@@ -246,11 +246,8 @@ class Poller:
         back_off_poll(tx, batch, str(error), error.retry_after, now)
         if error.remedy is Remedy.FIX_ACCOUNT and not _is_transient(batch, error, now):
             # only this key may ask, so that no other takes over
-            detail = (
-                f"batch {batch.id}: {error}; mend that, then `quire resume {batch.run_id}`;"
-                f" if it is gone for good: `quire batches adopt {batch.id} --absent`"
-            )
-            hold_run(tx, batch.run_id, HoldKind.CREDENTIAL, detail, now)
+            fields: Fields = {"batch": batch.id, "problem": str(error)}
+            hold_run(tx, batch.run_id, HoldCause.BATCH_UNREACHABLE, now, **fields)
 
 
 def _failure(error: Exception) -> ProviderError:

@@ -11,8 +11,8 @@ from quire.domain.batches import RowEnd, parse_custom_id
 from quire.domain.errors import Undecodable
 from quire.domain.ids import AttemptId, RunId
 from quire.domain.pricing import price_call
+from quire.domain.reasons import HoldKind
 from quire.domain.requests import Answer
-from quire.domain.runs import HoldKind
 from quire.ledger.ledger import Transaction
 from quire.pipeline.answers.settle import settle
 from quire.pipeline.batches.collect import KeptLine, collect_kept_lines

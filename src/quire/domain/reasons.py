@@ -64,3 +64,78 @@ class ResumeCause(StrEnum):
     NONE_FAILED = "none_failed"
     ALL_WAIVED = "all_waived"
     SAME_ORDER = "same_order"
+
+
+class HoldKind(StrEnum):
+    """Why a run does not go on; each is lifted by its own cure."""
+
+    USER = "user"
+    FUNDS = "funds"
+    CREDENTIAL = "credential"
+    STOP_AFTER = "stop_after"
+    FAILURES = "failures"  # of tasks
+    REFUSED = "refused"  # by the provider: a batch as a whole
+    PLUGIN = "plugin"  # what a recipe names is not installed, or broke
+    UNKNOWN_SUBMIT = "unknown_submit"
+    UNDECODABLE = "undecodable"
+
+
+class HoldRemedy(StrEnum):
+    """What lets a held run go on, once what it names is mended."""
+
+    RESUME = "resume"  # or a retry: the hold says which, and a worker must be started then
+    SAME_COMMAND = "same_command"  # which begins to work at once
+    ADOPT = "adopt"  # a person says where a batch is
+
+
+class HoldCause(StrEnum):
+    """What exactly holds a run."""
+
+    PAUSED = "paused"
+    STOP_AFTER = "stop_after"
+    EARLY_FAILURES = "early_failures"  # among the first tasks of a run
+    EXACT_FAILURES = "exact_failures"  # in a run that is to be exact
+    NO_KEY = "no_key"
+    KEY_NOT_SENT = "key_not_sent"  # and the provider wants one
+    CALL_REFUSED = "call_refused"  # in a way that only a person can mend
+    BATCH_KEY_MISSING = "batch_key_missing"
+    BATCH_UNREACHABLE = "batch_unreachable"  # with the only key that may ask for it
+    BATCH_REFUSED = "batch_refused"
+    BATCH_UNKNOWN = "batch_unknown"
+    BATCH_FOREIGN = "batch_foreign"
+    PLUGIN = "plugin"
+    ANSWER_UNREADABLE = "answer_unreadable"
+    ERROR_UNREADABLE = "error_unreadable"
+    LINES_UNREADABLE = "lines_unreadable"  # of a batch
+
+    @property
+    def kind(self) -> HoldKind:
+        """What lifts the hold."""
+        return _KINDS_OF_CAUSES[self]
+
+    @property
+    def remedy(self) -> HoldRemedy:
+        """What lets the run go on."""
+        if self is HoldCause.NO_KEY:
+            return HoldRemedy.SAME_COMMAND
+        return HoldRemedy.ADOPT if self.kind is HoldKind.UNKNOWN_SUBMIT else HoldRemedy.RESUME
+
+
+_KINDS_OF_CAUSES = {
+    HoldCause.PAUSED: HoldKind.USER,
+    HoldCause.STOP_AFTER: HoldKind.STOP_AFTER,
+    HoldCause.EARLY_FAILURES: HoldKind.FAILURES,
+    HoldCause.EXACT_FAILURES: HoldKind.FAILURES,
+    HoldCause.NO_KEY: HoldKind.CREDENTIAL,
+    HoldCause.KEY_NOT_SENT: HoldKind.CREDENTIAL,
+    HoldCause.CALL_REFUSED: HoldKind.CREDENTIAL,
+    HoldCause.BATCH_KEY_MISSING: HoldKind.CREDENTIAL,
+    HoldCause.BATCH_UNREACHABLE: HoldKind.CREDENTIAL,
+    HoldCause.BATCH_REFUSED: HoldKind.REFUSED,
+    HoldCause.BATCH_UNKNOWN: HoldKind.UNKNOWN_SUBMIT,
+    HoldCause.BATCH_FOREIGN: HoldKind.UNKNOWN_SUBMIT,
+    HoldCause.PLUGIN: HoldKind.PLUGIN,
+    HoldCause.ANSWER_UNREADABLE: HoldKind.UNDECODABLE,
+    HoldCause.ERROR_UNREADABLE: HoldKind.UNDECODABLE,
+    HoldCause.LINES_UNREADABLE: HoldKind.UNDECODABLE,
+}

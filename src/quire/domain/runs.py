@@ -9,31 +9,19 @@ from typing import NamedTuple
 
 from quire.domain.data import JsonObject
 from quire.domain.ids import LaneId, RunId, StageId
-from quire.domain.reasons import Fields, StageWait
+from quire.domain.reasons import Fields, HoldCause, HoldKind, StageWait
 from quire.domain.states import RunState, StageState, TaskState
 from quire.domain.wording import wait_text
-
-
-class HoldKind(StrEnum):
-    """Why a run does not go on; each is lifted by its own cure."""
-
-    USER = "user"
-    FUNDS = "funds"
-    CREDENTIAL = "credential"
-    STOP_AFTER = "stop_after"
-    FAILURES = "failures"  # of tasks
-    REFUSED = "refused"  # by the provider: a batch as a whole
-    PLUGIN = "plugin"  # what a recipe names is not installed, or broke
-    UNKNOWN_SUBMIT = "unknown_submit"
-    UNDECODABLE = "undecodable"
 
 
 class Hold(NamedTuple):
     """A reason why a run does not go on."""
 
     kind: HoldKind
-    detail: str
+    detail: str  # in words, as it was written down
     since: datetime
+    cause: HoldCause | None = None  # None: an older version wrote it, and in other words
+    fields: Fields = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

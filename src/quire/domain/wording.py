@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from quire.domain.reasons import EventKind, Fields, ResumeCause, StageWait, WaitKind
+from quire.domain.reasons import EventKind, Fields, HoldCause, ResumeCause, StageWait, WaitKind
 
 
 def wait_text(wait: StageWait | None) -> str:
@@ -22,6 +22,74 @@ def event_text(kind: EventKind, fields: Fields) -> str:
     """What happened, as a run's history tells it."""
     words = _EVENT_TEXTS[kind]
     return words.format_map(fields) if isinstance(words, str) else words(fields)
+
+
+def hold_text(cause: HoldCause, fields: Fields) -> str:
+    """What holds a run, and what helps; `run` is one of the fields."""
+    words = _HOLD_TEXTS[cause]
+    return words.format_map(fields) if isinstance(words, str) else words(fields)
+
+
+def stop_text(stage: str) -> str:
+    """Where a run stopped because it was told to."""
+    return f"stopped after {stage}, as asked"
+
+
+def _unreadable_text(fields: Fields) -> str:
+    noun = "line" if fields["lines"] == 1 else "lines"
+    return (
+        f"batch {fields['batch']} has calls without a row,"
+        f" and {fields['lines']} {noun} that nobody can read;"
+        f" `quire batches show {fields['batch']} --lines` prints what is kept of them;"
+        f" `quire retry {fields['run']}` asks, and pays, again"
+    )
+
+
+_REFUSED_TEXT = "{problem}; mend that; then `quire resume {run}`"
+_HOLD_TEXTS: dict[HoldCause, str | Callable[[Fields], str]] = {
+    HoldCause.PAUSED: "paused; `quire resume {run}` goes on",
+    HoldCause.STOP_AFTER: stop_text("{stage}") + "; `quire resume {run}` goes on",
+    HoldCause.EARLY_FAILURES: (
+        "{failed} of the first {tasks} tasks failed; see `quire failures {run}`,"
+        " then `quire resume {run}` to pay for the rest anyway"
+    ),
+    HoldCause.EXACT_FAILURES: (
+        "{failed} failed in {stage}, and the run is to be exact:"
+        " `quire failures {run}`, then `quire retry {run}` or `quire waive TASK`"
+    ),
+    HoldCause.NO_KEY: "{problem}; then the same command, or `quire resume {run}`",
+    HoldCause.KEY_NOT_SENT: (
+        "{problem}; no key was sent: `quire keys add {provider}`, or set {variables};"
+        " then `quire resume {run}`"
+    ),
+    HoldCause.CALL_REFUSED: _REFUSED_TEXT,
+    HoldCause.BATCH_KEY_MISSING: "batch {batch}: {problem}; then `quire resume {run}`",
+    HoldCause.BATCH_UNREACHABLE: (
+        "batch {batch}: {problem}; mend that, then `quire resume {run}`;"
+        " if it is gone for good: `quire batches adopt {batch} --absent`"
+    ),
+    HoldCause.BATCH_REFUSED: (
+        "the provider refused batch {batch}: {problem}; mend that, then"
+        " `quire resume {run}`, or `quire run` the same with --route direct"
+    ),
+    HoldCause.BATCH_UNKNOWN: (
+        "nobody knows whether batch {batch} was made, and its provider has no way to look;"
+        " look there, then `quire batches adopt {batch} --ref REF`,"
+        " or `quire batches adopt {batch} --absent`"
+    ),
+    HoldCause.BATCH_FOREIGN: (
+        "what was found as batch {batch} is another's: none of its {rows} rows is ours;"
+        " `quire batches adopt {batch} --ref REF` names the right one,"
+        " `quire batches adopt {batch} --absent` says that there is none"
+    ),
+    HoldCause.PLUGIN: "{problem}, start the workers again, then `quire resume {run}`",
+    HoldCause.ANSWER_UNREADABLE: (
+        "{problem}; the response is kept, and a newer Quire reads it when it starts;"
+        " `quire retry {run}` asks, and pays, again"
+    ),
+    HoldCause.ERROR_UNREADABLE: _REFUSED_TEXT,
+    HoldCause.LINES_UNREADABLE: _unreadable_text,
+}
 
 
 def _started_text(fields: Fields) -> str:
@@ -79,7 +147,7 @@ _EVENT_TEXTS: dict[EventKind, str | Callable[[Fields], str]] = {
     EventKind.RUN_FINISHED: _ENDED_RUN_TEXT,
     EventKind.RUN_CANCELLED: _ENDED_RUN_TEXT,
     EventKind.STAGE_STARTED: "{stage}",
-    EventKind.HELD: "{detail}",
+    EventKind.HELD: lambda fields: hold_text(HoldCause(str(fields["cause"])), fields),
     EventKind.PAUSED: "by hand",
     EventKind.RESUMED: lambda fields: _RESUME_TEXTS[ResumeCause(str(fields["cause"]))],
     EventKind.CANCEL_ASKED: "by hand",

@@ -3,8 +3,7 @@
 from quire.domain.batches import Batch, BatchView
 from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.ids import BatchId, RunId
-from quire.domain.reasons import EventKind
-from quire.domain.runs import HoldKind
+from quire.domain.reasons import EventKind, HoldKind
 from quire.domain.states import BatchState
 from quire.engine.context import EngineContext
 from quire.ledger.ledger import Transaction

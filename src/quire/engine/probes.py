@@ -7,7 +7,8 @@ from typing import NamedTuple
 from quire.domain.data import Json
 from quire.domain.errors import Conflict, UsageError
 from quire.domain.ids import DocumentId, RunId
-from quire.domain.runs import HoldKind, Progress
+from quire.domain.reasons import HoldKind
+from quire.domain.runs import Progress
 from quire.domain.states import RunState
 from quire.engine.engine import Engine
 from quire.engine.library import Documents, SchemaSource

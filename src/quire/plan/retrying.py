@@ -29,6 +29,7 @@ from quire.domain.errors import ProviderError, Remedy, Undecodable
 from quire.domain.gates import Blame, Judgement, ResponseJudgement, Verdict
 from quire.domain.models import ModelFacts
 from quire.domain.policy import Policy
+from quire.domain.reasons import HoldCause
 from quire.plan.packing import half_of
 
 SHORTEST_DELAY = 0.05
@@ -106,8 +107,7 @@ class Refuse:
 class HoldRun:
     """Nothing like this call can work until a person has acted."""
 
-    kind: str
-    detail: str
+    cause: HoldCause
 
 
 ErrorStep: TypeAlias = Resend | Lose | Split | Refuse | HoldRun
@@ -156,10 +156,10 @@ def after_answer(
 def after_error(error: ProviderError, tasks: int, attempt_no: int, jitter: float) -> ErrorStep:
     """Decide about a call that brought no answer; `jitter` is drawn from [0, 1) by the caller."""
     if isinstance(error, Undecodable):  # paid for and kept: asking again would pay twice
-        return HoldRun(kind="undecodable", detail=str(error))
+        return HoldRun(cause=HoldCause.ERROR_UNREADABLE)
     match error.remedy:
         case Remedy.RETRY | Remedy.WAIT if error.absent:
-            return HoldRun(kind="credential", detail=str(error))
+            return HoldRun(cause=HoldCause.CALL_REFUSED)
         case Remedy.RETRY | Remedy.WAIT:
             return Resend(delay=_backoff_seconds(error, attempt_no, jitter))
         case Remedy.LOST:
@@ -167,7 +167,7 @@ def after_error(error: ProviderError, tasks: int, attempt_no: int, jitter: float
         case Remedy.SPLIT | Remedy.FIX_REQUEST:  # halving isolates the culprit of either
             return Split(pack_cap=half_of(tasks)) if tasks > 1 else Refuse(error=str(error))
         case Remedy.FIX_ACCOUNT:
-            return HoldRun(kind="credential", detail=str(error))
+            return HoldRun(cause=HoldCause.CALL_REFUSED)
         case never:
             assert_never(never)
 

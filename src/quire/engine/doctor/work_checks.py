@@ -8,7 +8,8 @@ from quire.dispatch.sweeper import dead_neighbours, living_workers
 from quire.domain.accounts import Level
 from quire.domain.batches import BatchView
 from quire.domain.models import Limits, ModelFacts
-from quire.domain.runs import HoldKind, Progress
+from quire.domain.reasons import HoldKind
+from quire.domain.runs import Progress
 from quire.domain.states import BatchState
 from quire.domain.version import VERSION
 from quire.engine.doctor.findings import Finding, Installation, ok, plural, problem, warning

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from quire.domain.ids import RunId, WorkspaceId
-from quire.domain.reasons import EventKind, Fields
-from quire.domain.runs import Event, Hold, HoldKind
-from quire.domain.wording import event_text
+from quire.domain.reasons import EventKind, Fields, HoldCause, HoldKind
+from quire.domain.runs import Event, Hold
+from quire.domain.wording import event_text, hold_text
 from quire.ledger.connection import Connection
 from quire.ledger.stored_values import from_micros, storable_text, to_micros
 
@@ -19,10 +19,16 @@ class Holds:
         """Work in one transaction."""
         self._connection = connection
 
-    def add_hold(self, run: RunId, kind: HoldKind, detail: str, now: datetime) -> bool:
-        """Hold a run; false if it was held for that already."""
+    def add_hold(self, run: RunId, cause: HoldCause, now: datetime, /, **fields: str | int) -> bool:
+        """Hold a run; false if something of that kind held it already."""
         added = self._connection.change(
-            "add_hold", run=run, kind=kind.value, detail=storable_text(detail), now=to_micros(now)
+            "add_hold",
+            run=run,
+            kind=cause.kind.value,
+            cause=cause.value,
+            detail=storable_text(hold_text(cause, {**fields, "run": run})),
+            fields=_fields_json(fields),
+            now=to_micros(now),
         )
         return added > 0
 
@@ -30,7 +36,14 @@ class Holds:
         """All reasons why a run does not go on."""
         rows = self._connection.run("holds_of_run", run=run)
         return tuple(
-            Hold(HoldKind(kind), detail, from_micros(since)) for kind, detail, since in rows
+            Hold(
+                HoldKind(kind),
+                detail,
+                from_micros(since),
+                HoldCause(cause) if cause else None,
+                json.loads(fields),
+            )
+            for kind, detail, since, cause, fields in rows
         )
 
     def lift_holds(self, run: RunId, kinds: Sequence[HoldKind]) -> int:
@@ -47,7 +60,7 @@ class Events:
         self._workspace = workspace
 
     def add_event(
-        self, run: RunId | None, kind: EventKind, now: datetime, **fields: str | int
+        self, run: RunId | None, kind: EventKind, now: datetime, /, **fields: str | int
     ) -> None:
         """Tell something: what its words need are its fields."""
         self._connection.change(

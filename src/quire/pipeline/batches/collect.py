@@ -7,9 +7,8 @@ from typing import NamedTuple
 from quire.domain.batches import Batch, BatchEnd, BatchStatus
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import AttemptId
-from quire.domain.reasons import EventKind, Fields
+from quire.domain.reasons import EventKind, Fields, HoldCause
 from quire.domain.requests import Answer, AttemptRow, CallFailure
-from quire.domain.runs import HoldKind
 from quire.domain.states import (
     AttemptState,
     BatchMove,
@@ -213,13 +212,7 @@ def _hold_unread(tx: Transaction, batch: Batch, lines: int, now: datetime) -> No
     run = tx.runs.get_run(batch.run_id)
     if run is None or run.state != RunState.RUNNING:  # nothing is asked again
         return
-    noun = "line" if lines == 1 else "lines"
-    detail = (
-        f"batch {batch.id} has calls without a row, and {lines} {noun} that nobody can read;"
-        f" `quire batches show {batch.id} --lines` prints what is kept of them;"
-        f" `quire retry {batch.run_id}` asks, and pays, again"
-    )
-    hold_run(tx, batch.run_id, HoldKind.UNDECODABLE, detail, now)
+    hold_run(tx, batch.run_id, HoldCause.LINES_UNREADABLE, now, batch=batch.id, lines=lines)
 
 
 def finish_batch(tx: Transaction, batch: Batch, strays: StrayRows, now: datetime) -> bool:
@@ -243,31 +236,17 @@ def finish_batch(tx: Transaction, batch: Batch, strays: StrayRows, now: datetime
 def hold_refused_batch(tx: Transaction, batch: Batch, problem: str, now: datetime) -> None:
     """A batch of which the provider took nothing: the same again would fail again."""
     said = problem or "it did not say why"
-    detail = (
-        f"the provider refused batch {batch.id}: {said}; mend that, then"
-        f" `quire resume {batch.run_id}`, or `quire run` the same with --route direct"
-    )
-    hold_run(tx, batch.run_id, HoldKind.REFUSED, detail, now)
+    hold_run(tx, batch.run_id, HoldCause.BATCH_REFUSED, now, batch=batch.id, problem=said)
 
 
 def hold_unknown_batch(tx: Transaction, batch: Batch, now: datetime) -> None:
     """Nobody but a person can find out whether a batch was made."""
-    detail = (
-        f"nobody knows whether batch {batch.id} was made, and its provider has no way to look;"
-        f" look there, then `quire batches adopt {batch.id} --ref REF`,"
-        f" or `quire batches adopt {batch.id} --absent`"
-    )
-    hold_run(tx, batch.run_id, HoldKind.UNKNOWN_SUBMIT, detail, now)
+    hold_run(tx, batch.run_id, HoldCause.BATCH_UNKNOWN, now, batch=batch.id)
 
 
 def hold_foreign_batch(tx: Transaction, batch: Batch, rows: int, now: datetime) -> None:
     """What was taken for a batch is somebody else's: nothing is asked again before all is known."""
-    detail = (
-        f"what was found as batch {batch.id} is another's: none of its {rows} rows is ours;"
-        f" `quire batches adopt {batch.id} --ref REF` names the right one,"
-        f" `quire batches adopt {batch.id} --absent` says that there is none"
-    )
-    hold_run(tx, batch.run_id, HoldKind.UNKNOWN_SUBMIT, detail, now)
+    hold_run(tx, batch.run_id, HoldCause.BATCH_FOREIGN, now, batch=batch.id, rows=rows)
     tx.batches.delay_batch(batch.id, now + FOREIGN_DELAY, "a person must look", failed=False)
 
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from quire.domain.errors import PluginFailed
 from quire.domain.ids import RunId
-from quire.domain.runs import HoldKind
+from quire.domain.reasons import HoldCause
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.record import hold_run
 from quire.pipeline.contexts import Contexts
@@ -41,5 +41,4 @@ def hold_for_broken_plugin(
 def _hold_for_plugin(tx: Transaction, run: RunId, problem: str, now: datetime) -> None:
     wishes = tx.runs.wishes_of_run(run)
     if wishes is not None and not wishes.cancelling:  # else nobody waits for it to go on
-        detail = f"{problem}, start the workers again, then `quire resume {run}`"
-        hold_run(tx, run, HoldKind.PLUGIN, detail, now)
+        hold_run(tx, run, HoldCause.PLUGIN, now, problem=problem)

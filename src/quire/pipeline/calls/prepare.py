@@ -8,8 +8,9 @@ from typing import NamedTuple
 from quire.domain.ids import RequestId
 from quire.domain.models import Usage
 from quire.domain.pricing import price_call
+from quire.domain.reasons import HoldCause
 from quire.domain.requests import Membership, NewRequest, OutputSample, RequestGroup, RequestKind
-from quire.domain.runs import BATCH, HoldKind
+from quire.domain.runs import BATCH
 from quire.domain.states import StageState, TaskMove, TaskState
 from quire.domain.tasks import ReadyTask
 from quire.ledger.ledger import Transaction
@@ -132,11 +133,7 @@ def _early_room(tx: Transaction, contexts: Contexts, context: LaneContext, now: 
     if not tx.runs.mark_early_judged(run, now):
         contexts.early_checked_runs.add(run)  # it is committed: no need to look again
     elif failed * 100 > ended * EARLY_FAILED_PERCENT:
-        detail = (
-            f"{failed} of the first {ended} tasks failed; see `quire failures {run}`,"
-            f" then `quire resume {run}` to pay for the rest anyway"
-        )
-        hold_run(tx, run, HoldKind.FAILURES, detail, now)
+        hold_run(tx, run, HoldCause.EARLY_FAILURES, now, failed=failed, tasks=ended)
         return 0
     return NO_LIMIT
 

@@ -11,9 +11,8 @@ from quire.accounts.key_search import variables_of
 from quire.domain.accounts import Account
 from quire.domain.errors import ProviderError
 from quire.domain.ids import AttemptId, RequestId, RunId, StageId, WorkerId
-from quire.domain.reasons import EventKind
+from quire.domain.reasons import EventKind, HoldCause
 from quire.domain.requests import Answer, AttemptRow, CallFailure, Reply
-from quire.domain.runs import HoldKind
 from quire.domain.states import (
     AttemptMove,
     AttemptState,
@@ -114,11 +113,7 @@ def _tally_answers(
     unread = [item for item in answers if item.reply is None]
     for answer in unread:
         tally["presumed"] += answer.cost
-        detail = (
-            f"{answer.problem}; the response is kept, and a newer Quire reads it when it starts;"
-            f" `quire retry {answer.run_id}` asks, and pays, again"
-        )
-        hold_run(tx, answer.run_id, HoldKind.UNDECODABLE, detail, now)
+        hold_run(tx, answer.run_id, HoldCause.ANSWER_UNREADABLE, now, problem=answer.problem)
     usages = [item.reply.usage for item in answers if item.reply is not None]
     tally["calls"] += len(answers)
     tally["input_tokens"] += sum([usage.input_total for usage in usages])
@@ -259,9 +254,9 @@ def _apply_remedy(
             _split_pack(tx, row, cap, str(failure.error))
         case Refuse(error=reason):
             _retry_or_give_up(tx, contexts, row, reason)
-        case HoldRun(kind=kind):
+        case HoldRun(cause=cause):
             _requeue(tx, row, 0, now)
-            mark_key_or_hold(tx, row.run_id, failure.error, failure.account, now, HoldKind(kind))
+            mark_key_or_hold(tx, row.run_id, failure.error, failure.account, now, cause)
         case never:
             assert_never(never)
 
@@ -272,15 +267,14 @@ def mark_key_or_hold(
     error: ProviderError,
     account: Account,
     now: datetime,
-    kind: HoldKind = HoldKind.CREDENTIAL,
+    cause: HoldCause = HoldCause.CALL_REFUSED,
 ) -> None:
     """Only a person can mend this: the key is set aside for the next one, or the run waits.
 
     Whoever claims next holds the run if there is no other key.
     """
     if account.id is None or not (error.bad_key or error.spent):
-        detail = f"{_advice(error, account)}; then `quire resume {run}`"
-        hold_run(tx, run, kind, detail, now)
+        _hold_refused(tx, run, error, account, now, cause)
     elif mark(
         tx,
         account,
@@ -293,18 +287,28 @@ def mark_key_or_hold(
         )
 
 
-def _advice(error: ProviderError, account: Account) -> str:
-    """Say what to do about an error that holds a run."""
+def _hold_refused(
+    tx: Transaction,
+    run: RunId,
+    error: ProviderError,
+    account: Account,
+    now: datetime,
+    cause: HoldCause,
+) -> None:
+    fields: dict[str, str | int] = {"problem": str(error)}
     if error.bad_key and not account.key:
+        cause = HoldCause.KEY_NOT_SENT
         usual = " or ".join(variables_of(account.provider))
-        return f"{error}; no key was sent: `quire keys add {account.provider}`, or set {usual}"
-    return f"{error}; mend that"
+        fields |= {"provider": account.provider, "variables": usual}
+    hold_run(tx, run, cause, now, **fields)
 
 
-def hold_run(tx: Transaction, run: RunId, kind: HoldKind, detail: str, now: datetime) -> None:
+def hold_run(
+    tx: Transaction, run: RunId, cause: HoldCause, now: datetime, /, **fields: str | int
+) -> None:
     """Let a run wait for a person, and say what for."""
-    if tx.holds.add_hold(run, kind, detail, now):
-        tx.events.add_event(run, EventKind.HELD, now, detail=detail)
+    if tx.holds.add_hold(run, cause, now, **fields):
+        tx.events.add_event(run, EventKind.HELD, now, cause=cause, run=run, **fields)
 
 
 def lose_attempts(tx: Transaction, rows: Sequence[AttemptRow], error: str, now: datetime) -> int:

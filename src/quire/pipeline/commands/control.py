@@ -8,8 +8,8 @@ from typing import TypeVar
 from quire.accounts.credentials import clear
 from quire.domain.errors import IllegalMove, LedgerUnavailable, NotFound
 from quire.domain.ids import RunId
-from quire.domain.reasons import EventKind, ResumeCause
-from quire.domain.runs import HoldKind, Run
+from quire.domain.reasons import EventKind, HoldCause, HoldKind, ResumeCause
+from quire.domain.runs import Run
 from quire.domain.states import RunState
 from quire.ledger.ledger import Ledger, Transaction
 from quire.pipeline.run_spec import RunSpec
@@ -29,7 +29,7 @@ def pause(tx: Transaction, run: RunId, now: datetime, command: str | None = None
     state = tx.runs.must_get_run(run).state
     if state != RunState.RUNNING:
         raise IllegalMove(f"run {run} is {state}; there is nothing to pause")
-    held = tx.holds.add_hold(run, HoldKind.USER, f"paused; `quire resume {run}` goes on", now)
+    held = tx.holds.add_hold(run, HoldCause.PAUSED, now)
     if held:
         tx.events.add_event(run, EventKind.PAUSED, now)
     return held

@@ -8,10 +8,9 @@ from quire.domain.data import Json, JsonObject, plain_json, stored_json
 from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.gates import Judgement, Verdict
 from quire.domain.ids import ResultId, RunId, TaskId
-from quire.domain.reasons import EventKind, ResumeCause
+from quire.domain.reasons import EventKind, HoldKind, ResumeCause
 from quire.domain.recipes import Stage
 from quire.domain.requests import Stop
-from quire.domain.runs import HoldKind
 from quire.domain.states import REVIEW, ReviewMove, RunState, TaskMove, TaskState
 from quire.domain.tasks import TaskView
 from quire.gates.chain import judge_data, judge_text

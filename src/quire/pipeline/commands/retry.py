@@ -5,9 +5,8 @@ from datetime import datetime
 
 from quire.domain.errors import IllegalMove, NotFound
 from quire.domain.ids import RunId, StageId
-from quire.domain.reasons import EventKind
+from quire.domain.reasons import EventKind, HoldKind
 from quire.domain.recipes import Stage
-from quire.domain.runs import HoldKind
 from quire.domain.states import TASK_OWED, RequestState, RunMove, RunState, TaskMove, TaskState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.record import drop_requests

@@ -10,9 +10,9 @@ from quire.domain.data import canonical_json
 from quire.domain.ids import DocumentId, RunId, fingerprint
 from quire.domain.models import ModelFacts
 from quire.domain.policy import SourcedPolicy
-from quire.domain.reasons import EventKind, Fields, ResumeCause
+from quire.domain.reasons import EventKind, Fields, HoldKind, ResumeCause
 from quire.domain.recipes import Recipe, Stage
-from quire.domain.runs import BATCH, DIRECT, HoldKind
+from quire.domain.runs import BATCH, DIRECT
 from quire.domain.states import StageMove
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.route import set_route

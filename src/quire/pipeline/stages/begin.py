@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from quire.domain.reasons import EventKind, StageWait, WaitKind
+from quire.domain.reasons import EventKind, HoldCause, StageWait, WaitKind
 from quire.domain.recipes import Stage
-from quire.domain.runs import HoldKind, RunStage, Wishes
+from quire.domain.runs import RunStage, Wishes
 from quire.domain.states import TASK_OWED, StageMove, StageState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.record import hold_run
@@ -106,8 +106,7 @@ def stop_if_asked(
         return False
     if all(stage.state == StageState.CLOSED for stage in stages_by_name.values()):
         return False  # there is nothing after it: the run just ends
-    detail = f"stopped after {last}, as asked; `quire resume {spec.run_id}` goes on"
-    hold_run(tx, spec.run_id, HoldKind.STOP_AFTER, detail, now)
+    hold_run(tx, spec.run_id, HoldCause.STOP_AFTER, now, stage=last)
     return True
 
 
@@ -118,10 +117,5 @@ def hold_if_failed(tx: Transaction, spec: RunSpec, stage: RunStage, now: datetim
     failed = tx.tasks.count_unwaived_failures(stage.id)
     if not failed:
         return False
-    run = spec.run_id
-    detail = (
-        f"{failed} failed in {stage.name}, and the run is to be exact:"
-        f" `quire failures {run}`, then `quire retry {run}` or `quire waive TASK`"
-    )
-    hold_run(tx, run, HoldKind.FAILURES, detail, now)
+    hold_run(tx, spec.run_id, HoldCause.EXACT_FAILURES, now, failed=failed, stage=stage.name)
     return True

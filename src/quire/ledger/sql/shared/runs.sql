@@ -94,10 +94,10 @@ UPDATE stages SET state = :target WHERE id IN (:ids...) AND state = :source RETU
 UPDATE stages SET cursor_document = :ordinal, cursor_block = :index, expanded = expanded + :added WHERE id = :id
 
 -- name: add_hold
-INSERT INTO holds (run_id, kind, detail, since) VALUES (:run, :kind, :detail, :now) ON CONFLICT DO NOTHING
+INSERT INTO holds (run_id, kind, detail, since, cause, fields) VALUES (:run, :kind, :detail, :now, :cause, :fields) ON CONFLICT DO NOTHING
 
 -- name: holds_of_run
-SELECT kind, detail, since FROM holds WHERE run_id = :run ORDER BY kind
+SELECT kind, detail, since, cause, fields FROM holds WHERE run_id = :run ORDER BY kind
 
 -- name: lift_holds
 DELETE FROM holds WHERE run_id = :run AND kind IN (:kinds...)
