@@ -82,11 +82,6 @@ def test_a_file_name_that_is_no_uri_does_no_harm() -> None:
     assert Shape({"$id": "my schema", "$schema": "mine", "type": "object"}).problems({}) == ()
 
 
-@pytest.mark.parametrize(("field", "nested"), [("x", False), ("data", True), ("block_uid", True)])
-def test_a_field_named_like_a_key_of_ours_asks_for_nesting(field: str, nested: bool) -> None:
-    assert shape(**{field: {}}).is_nested is nested
-
-
 OPTIONAL: JsonObject = {
     "type": "object",
     "additionalProperties": False,

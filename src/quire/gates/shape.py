@@ -91,11 +91,6 @@ class Shape:
             return data
         return drop_null_fields(data, self._omissible)
 
-    @property
-    def is_nested(self) -> bool:
-        """Whether a field is named like a key of ours, so that `data` must be asked for."""
-        return "block_uid" in self.fields or "data" in self.fields
-
     def fits(self, data: Json) -> bool:
         """Whether the data is right; also false where only `problems` can say why."""
         try:

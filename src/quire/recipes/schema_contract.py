@@ -4,31 +4,25 @@ import json
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from math import ceil, isfinite
+from typing import TypeAlias, TypeGuard
 
 import jsonschema_rs
 
 from quire.domain.data import Json
 from quire.domain.errors import Mistake
+from quire.gates.reasons import clip
 from quire.recipes.setting_rules import PROMPT_RULES, is_whole, unknown_message
 
 TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
 DEEPEST = 20  # levels of nested fields; deeper ones are a generator's accident
 _RANGES = (("minLength", "maxLength"), ("minimum", "maximum"), ("minItems", "maxItems"))
 _KEYWORD_TYPES = {  # keywords that other types ignore in silence
-    "minLength": ("string",),
-    "maxLength": ("string",),
-    "pattern": ("string",),
-    "format": ("string",),
-    "minimum": ("number", "integer"),
-    "maximum": ("number", "integer"),
-    "multipleOf": ("number", "integer"),
-    "items": ("array",),
-    "minItems": ("array",),
-    "maxItems": ("array",),
-    "properties": ("object",),
-    "required": ("object",),
-    "additionalProperties": ("object",),
+    **dict.fromkeys(("minLength", "maxLength", "pattern", "format"), ("string",)),
+    **dict.fromkeys(("minimum", "maximum", "multipleOf"), ("number", "integer")),
+    **dict.fromkeys(("items", "minItems", "maxItems"), ("array",)),
+    **dict.fromkeys(("properties", "required", "additionalProperties"), ("object",)),
 }
+_Check: TypeAlias = Callable[[Json, str], Iterator[Mistake]]
 
 
 def find_mistakes(body: Json) -> list[Mistake]:
@@ -100,6 +94,38 @@ def _keyword_mistakes(field: dict[str, Json], place: str) -> Iterator[Mistake]:
     yield from _unknown_required_fields(field, place)
 
 
+def _check_that(is_right: Callable[[Json], bool], message: str) -> _Check:
+    def check(value: Json, place: str) -> Iterator[Mistake]:
+        if not is_right(value):
+            yield Mistake(place, message)
+
+    return check
+
+
+def _is_number(value: Json) -> TypeGuard[int | float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+_accept_anything = _check_that(lambda value: True, "")
+_check_text = _check_that(lambda value: isinstance(value, str), "must be text")
+_check_list = _check_that(lambda value: isinstance(value, list), "must be a list")
+_check_enum = _check_that(
+    lambda value: isinstance(value, list) and bool(value), "must be a list of at least one value"
+)
+_check_size = _check_that(
+    lambda value: isinstance(value, int) and is_whole(value) and value >= 0,
+    "must be a whole number of at least 0",
+)
+_check_number = _check_that(_is_number, "must be a number")
+_check_step = _check_that(
+    lambda value: _is_number(value) and not value <= 0, "must be a number above 0"
+)
+_check_required = _check_that(
+    lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value),
+    "must be a list of field names",
+)
+
+
 def _check_type(value: Json, place: str) -> Iterator[Mistake]:
     names = value if isinstance(value, list) else [value]
     if (
@@ -108,40 +134,6 @@ def _check_type(value: Json, place: str) -> Iterator[Mistake]:
         or len(set(map(str, names))) < len(names)
     ):
         yield Mistake(place, f"must be one of {', '.join(TYPES)}, or a list of them")
-
-
-def _check_text(value: Json, place: str) -> Iterator[Mistake]:
-    if not isinstance(value, str):
-        yield Mistake(place, "must be text")
-
-
-def _accept_anything(value: Json, place: str) -> Iterator[Mistake]:
-    yield from ()
-
-
-def _check_list(value: Json, place: str) -> Iterator[Mistake]:
-    if not isinstance(value, list):
-        yield Mistake(place, "must be a list")
-
-
-def _check_enum(value: Json, place: str) -> Iterator[Mistake]:
-    if not isinstance(value, list) or not value:
-        yield Mistake(place, "must be a list of at least one value")
-
-
-def _check_size(value: Json, place: str) -> Iterator[Mistake]:
-    if not isinstance(value, int) or not is_whole(value) or value < 0:
-        yield Mistake(place, "must be a whole number of at least 0")
-
-
-def _check_number(value: Json, place: str) -> Iterator[Mistake]:
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        yield Mistake(place, "must be a number")
-
-
-def _check_step(value: Json, place: str) -> Iterator[Mistake]:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or value <= 0:
-        yield Mistake(place, "must be a number above 0")
 
 
 def _check_pattern(value: Json, place: str) -> Iterator[Mistake]:
@@ -162,17 +154,12 @@ def _check_properties(value: Json, place: str) -> Iterator[Mistake]:
         yield from _field_mistakes(field, place + pointer(name))
 
 
-def _check_required(value: Json, place: str) -> Iterator[Mistake]:
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        yield Mistake(place, "must be a list of field names")
-
-
 def _check_additional(value: Json, place: str) -> Iterator[Mistake]:
     if not isinstance(value, bool):
         yield from _field_mistakes(value, place)
 
 
-_KEYWORDS: dict[str, Callable[[Json, str], Iterator[Mistake]]] = {
+_KEYWORDS: dict[str, _Check] = {
     "type": _check_type,
     "description": _check_text,
     "title": _check_text,
@@ -196,7 +183,7 @@ _KEYWORDS: dict[str, Callable[[Json, str], Iterator[Mistake]]] = {
 }
 
 
-_ROOT_KEYWORDS: dict[str, Callable[[Json, str], Iterator[Mistake]]] = {
+_ROOT_KEYWORDS: dict[str, _Check] = {
     "type": _accept_anything,  # these two have only one right value
     "additionalProperties": _accept_anything,
     "properties": _check_properties,
@@ -245,7 +232,7 @@ def _ranges_without_number(field: dict[str, Json], place: str) -> Iterator[Mista
 
 
 def _exact_fraction(value: Json) -> Fraction | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
+    if not _is_number(value) or not isfinite(value):
         return None
     return Fraction(str(value))  # as it was written: 0.1 is a tenth
 
@@ -267,13 +254,8 @@ def _impossible_values(field: dict[str, Json], place: str) -> Iterator[Mistake]:
 def _describe_others(field: dict[str, Json], keyword: str) -> str:
     left_out = ("title", "description", "default", "examples", keyword)
     return ", ".join(
-        f"{name} {_shorten_json(field[name])}" for name in field if name not in left_out
+        f"{name} {clip(json.dumps(field[name]), 40)}" for name in field if name not in left_out
     )
-
-
-def _shorten_json(value: Json) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 40 else text[:39] + "…"
 
 
 def _unknown_required_fields(field: dict[str, Json], place: str) -> Iterator[Mistake]:

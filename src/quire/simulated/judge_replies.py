@@ -148,6 +148,8 @@ def write_reply_with_slip(
     slip: str, prompt: JudgePrompt, reply: JudgeReply, other: JudgeReply
 ) -> str:
     """Write an answer with a slip; as asked where the slip cannot happen to it."""
+    if slip in _SLIPS_OF_VERDICTS and prompt.marker != "VERDICT":
+        return write_reply(prompt, reply)
     return _SLIPS[slip](prompt, reply, other)
 
 
@@ -201,8 +203,6 @@ def _comma_decimal(prompt: JudgePrompt, reply: JudgeReply, _other: JudgeReply) -
 
 
 def _abstain_remark(prompt: JudgePrompt, reply: JudgeReply, _other: JudgeReply) -> str:
-    if prompt.marker != "VERDICT":
-        return write_reply(prompt, reply)
     return _reply_with_lines(prompt, reply, f"{ABSTAIN} (the evidence is weak)")
 
 
@@ -211,16 +211,12 @@ def _no_reasoning(prompt: JudgePrompt, reply: JudgeReply, _other: JudgeReply) ->
 
 
 def _stage_number(prompt: JudgePrompt, reply: JudgeReply, _other: JudgeReply) -> str:
-    if prompt.marker != "VERDICT":
-        return write_reply(prompt, reply)
     return _reply_with_lines(
         prompt, reply, f"Stage {1 + len(reply.lines[0]) % len(prompt.identifiers)}"
     )
 
 
 def _garbled_id(prompt: JudgePrompt, reply: JudgeReply, _other: JudgeReply) -> str:
-    if prompt.marker != "VERDICT":
-        return write_reply(prompt, reply)
     first, *rest = prompt.identifiers[:1] if ABSTAIN in reply.lines else reply.lines[0].split(", ")
     garbled = first[:-1] or f"{first}q"
     while garbled in prompt.identifiers:
@@ -240,3 +236,4 @@ _SLIPS: Mapping[str, Callable[[JudgePrompt, JudgeReply, JudgeReply], str]] = {
     "stage_number": _stage_number,
     "garbled_id": _garbled_id,
 }
+_SLIPS_OF_VERDICTS = ("abstain_remark", "stage_number", "garbled_id")
