@@ -67,14 +67,8 @@ def _print_findings(findings: "list[Finding]", *, quiet: bool) -> None:
         print_table(("", "check", "*what was found"), rows)
     if not quiet:
         say()
-        problems, warnings = (
-            _count_findings(findings, "problem"),
-            _count_findings(findings, "warning"),
-        )
-        parts = [
-            *([quantity(problems, "problem")] if problems else []),
-            *([quantity(warnings, "warning")] if warnings else []),
-        ]
+        counts = ((_count_findings(findings, noun), noun) for noun in ("problem", "warning"))
+        parts = [quantity(count, noun) for count, noun in counts if count]
         say(", ".join(parts) or f"all is well: {quantity(len(findings), 'line')}, none to act on")
 
 

@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from quire.cli.printing import clip, console, note, quantity, time_of_day
-from quire.cli.progress_words import answer_counts as through_batches
-from quire.cli.progress_words import ended_tasks, next_poll, outstanding_batches, plain_words
-from quire.cli.progress_words import stage_words as stage_words
+from quire.cli.progress_words import (
+    answer_counts,
+    ended_tasks,
+    next_poll,
+    outstanding_batches,
+    plain_words,
+    stage_words,
+)
 from quire.cli.session import print_outcome, session
 from quire.domain.ids import RunId
 from quire.domain.money import dollars
@@ -31,9 +36,7 @@ if TYPE_CHECKING:
 MAX_EVENTS = 50  # events of a run, looked at each time
 SECONDS_BETWEEN = 10.0  # seconds between two lines of a kind
 KIND_LENGTH = 80  # characters that make messages alike
-_CHANGING_WORDS = re.compile(
-    r"(?<!\S)(?![0-9]{3}\b)\S*[0-9]\S*"
-)  # words with digits, but for statuses
+_CHANGING_WORDS = re.compile(r"(?<!\S)(?![0-9]{3}\b)\S*[0-9]\S*")  # with digits, but for statuses
 
 # Fields of events stand by their names; {detail} is what the history tells.
 _BATCH_EVENTS: dict[str, str] = {
@@ -104,20 +107,12 @@ class EventFeed:
 
     def _events(self) -> "list[tuple[RunId, Event]]":
         """What happened lately to runs that go on, and to those that went on a moment ago."""
-        running = (
-            {self._only} if self._only is not None else set(self._engine.queries.running_runs())
-        )
-        watched = self._followed | running
+        engine, queries = self._engine, self._engine.queries
+        running = {self._only} if self._only is not None else set(queries.running_runs())
+        watched = sorted(self._followed | running)
         # Its batches may come home after a run has ended.
-        self._followed = {
-            run_id
-            for run_id in watched
-            if run_id in running or self._engine.progress(run_id).batches
-        }
-        queries = self._engine.queries
-        return [
-            (run, event) for run in sorted(watched) for event in queries.events(run, MAX_EVENTS)
-        ]
+        self._followed = {run for run in watched if run in running or engine.progress(run).batches}
+        return [(run, event) for run in watched for event in queries.events(run, MAX_EVENTS)]
 
 
 def _event_line(run: RunId, event: "Event", words: str) -> str:
@@ -163,12 +158,7 @@ class Watcher:
                 self._stages[stage.name] = self._live.add_task(
                     clip(stage.name, MAX_NAME), **_stage_fields(stage, words)
                 )
-            self._task = self._live.add_task(
-                f"run {start.run_id}",
-                total=goal(start),
-                completed=ended_count(start),
-                **self._fields(start),
-            )
+            self._task = self._live.add_task(f"run {start.run_id}", **self._fields(start))
             self._live.start()
             # Left visible: a second Ctrl-C leaves at once, with nobody to show it again.
             self._live.console.show_cursor(True)
@@ -191,9 +181,7 @@ class Watcher:
         if self._live is not None:
             for stage, words in self._stage_lines(now):
                 self._live.update(self._stages[stage.name], **_stage_fields(stage, words))
-            self._live.update(
-                self._task, completed=ended_count(now), total=goal(now), **self._fields(now)
-            )
+            self._live.update(self._task, **self._fields(now))
 
     def _stage_lines(self, now: Progress) -> "list[tuple[StageProgress, str]]":
         """A recipe's stages, each with what stands beside its bar; none of a schema."""
@@ -201,25 +189,21 @@ class Watcher:
             return []
         width = console(sys.stderr).width
         widest = max(len(f"{stage.expanded:,}") for stage in now.stages)
-        names = max(min(len(stage.name), MAX_NAME) for stage in now.stages)
-        room = width - names - _bar_width(width) - 2 * widest - 1 - 3
+        room = width - _name_width(now) - _bar_width(width) - 2 * widest - 1 - 3
         return [(stage, stage_words(stage, room)) for stage in now.stages]
 
     def _fields(self, now: Progress) -> dict[str, Any]:
-        """What the line shows beside the bar."""
+        """How the run's line stands."""
         batch_state = (now.batches, now.next_poll_at)
-        if (
-            now.batches and batch_state != self._batches_read_at
-        ):  # their counts change only with a look
+        if now.batches and batch_state != self._batches_read_at:  # else no count has changed
             self._views, self._batches_read_at = self._batches(), batch_state
-        width = console(sys.stderr).width
-        numbers = f"run {now.run_id} {goal(now):,}/{goal(now):,}"
-        if now.is_staged:
-            names = max(min(len(stage.name), MAX_NAME) for stage in now.stages)
-            numbers = f"{'':{names}} {goal(now):,}/{goal(now):,}"
+        width, total = console(sys.stderr).width, goal(now)
+        name = _name_width(now) if now.is_staged else len(f"run {now.run_id}")
         timeless = bool(now.batches or now.is_staged)  # of a recipe nobody knows how much will come
-        room = width - len(numbers) - _bar_width(width) - 3 - (0 if timeless else _TIME_LEFT_WIDTH)
-        return {"words": live_words(now, self._views, room), "waiting": timeless}
+        room = width - name - len(f" {total:,}/{total:,}") - _bar_width(width) - 3
+        words = live_words(now, self._views, room - (0 if timeless else _TIME_LEFT_WIDTH))
+        done = ended_count(now)
+        return {"completed": done, "total": total, "words": words, "waiting": timeless}
 
     def _print_above(self, message: str) -> None:
         """Say something above the line."""
@@ -254,6 +238,10 @@ def ended_count(progress: Progress) -> int:
     return through + progress.counts.get(TaskState.BLOCKED, 0)
 
 
+def _name_width(now: Progress) -> int:
+    return max(min(len(stage.name), MAX_NAME) for stage in now.stages)
+
+
 def _bar_width(width: int) -> int:
     return NARROW_BAR if width < WIDE_FROM else BAR
 
@@ -285,7 +273,7 @@ def _batch_words(now: Progress, views: Sequence["BatchView"]) -> tuple[str, str]
     if not now.batches:
         return "", ""
     named = quantity(now.batches, "batch", "batches")
-    done, of = through_batches(views)
+    done, of = answer_counts(views)
     far, brief = (f", {done:,} of {of:,}", f" {done:,}/{of:,}") if of else ("", "")
     return f"{named} out{far}", f"{named}{brief}"
 

@@ -114,9 +114,12 @@ def narrow_table(
     """Let columns give way, in the order they are named, until a table is not wider than that."""
     headings, cells = list(columns), [list(row) for row in rows]
     for name, shorten in narrowing:
+        names = [text.lstrip(_COLUMN_MARKS) for text in headings]
         if _table_width(headings, _cell_texts(cells)) <= width:
             break
-        at = [text.lstrip(_COLUMN_MARKS) for text in headings].index(name)
+        if name not in names:
+            continue
+        at = names.index(name)
         if shorten is None:
             del headings[at]
         for row in cells:

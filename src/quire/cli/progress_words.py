@@ -1,7 +1,7 @@
 """What is said of a run's stages and of the batches that providers have of it."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
@@ -46,37 +46,23 @@ def print_stages(now: Progress) -> None:
         ("under way", TASK_UNDER_WAY),
         ("cancelled", (TaskState.CANCELLED,)),
     )
-    used = [count for count in counts if count[0] == "done" or _has_any(now, count[1])]
-    columns = ["stage", "state", ">tasks", *(f">{name}" for name, _ in used), "*remarks"]
-    rows = [
-        [
-            stage.name,
-            stage.state,
-            task_count(stage),
-            *(stage.count(*states) for _, states in used),
-            stage_remarks(stage),
-        ]
-        for stage in now.stages
-    ]
-    if not any(row[-1] for row in rows):
-        columns, rows = columns[:-1], [row[:-1] for row in rows]
-        print_table(columns, rows, narrowing=(_STAGE_NARROWING[0], _STAGE_NARROWING[2]))
-        return
-    print_table(columns, rows, narrowing=_STAGE_NARROWING)
-
-
-def _has_any(now: Progress, states: Sequence[TaskState]) -> bool:
-    return any(stage.count(*states) for stage in now.stages)
+    columns: dict[str, list[object]] = {
+        "stage": [stage.name for stage in now.stages],
+        "state": [stage.state for stage in now.stages],
+        ">tasks": [task_count(stage) for stage in now.stages],
+        **{f">{name}": [stage.count(*states) for stage in now.stages] for name, states in counts},
+        "*remarks": [stage_remarks(stage) for stage in now.stages],
+    }
+    used = {name: cells for name, cells in columns.items() if name == ">done" or any(cells)}
+    rows = zip(*used.values(), strict=True)
+    print_table([*used], rows, narrowing=_STAGE_NARROWING)
 
 
 def stage_remarks(stage: StageProgress) -> str:
     """What else there is to say of a stage."""
-    parts = (
-        f"judges {stage.judges}" if stage.judges else "",
-        stage.waits_for,
-        f"{stage.stale:,} stale" if stage.stale else "",
-    )
-    return ", ".join(part for part in parts if part)
+    judges = f"judges {stage.judges}" if stage.judges else ""
+    stale = f"{stage.stale:,} stale" if stage.stale else ""
+    return ", ".join(filter(None, (judges, stage.waits_for, stale)))
 
 
 def task_count(stage: StageProgress) -> str:
@@ -88,32 +74,26 @@ def task_count(stage: StageProgress) -> str:
 
 def stages_summary(now: Progress) -> str:
     """All stages in one line: what each came to."""
-    return " · ".join(_stage_summary(stage) for stage in now.stages)
+    return " · ".join(f"{stage.name}: {_stage_summary(stage)}" for stage in now.stages)
 
 
 def _stage_summary(stage: StageProgress) -> str:
     if not stage.expanded:
-        return f"{stage.name}: {'not begun' if stage.state == StageState.WAITING else 'nothing'}"
-    return f"{stage.name}: {', '.join(_count_parts(stage))}"
+        return "not begun" if stage.state == StageState.WAITING else "nothing"
+    to_come = stage.count(*TASK_UNDER_WAY)
+    parts = _nonzero_counts(stage, _TOLD_STATES)
+    return ", ".join([*parts, f"{to_come:,} to come"] if to_come else parts)
 
 
-def _count_parts(stage: StageProgress) -> Iterator[str]:
-    for state in _TOLD_STATES:
-        if count := stage.count(state):
-            yield f"{count:,} {state}"
-    if count := stage.count(*TASK_UNDER_WAY):
-        yield f"{count:,} to come"
+def _nonzero_counts(stage: StageProgress, states: Sequence[TaskState]) -> list[str]:
+    return [f"{stage.count(state):,} {state}" for state in states if stage.count(state)]
 
 
 def stage_words(stage: StageProgress, room: int) -> str:
     """What stands beside a stage's bar: what is not 0, as much of it as there is room for."""
     if stage.waits_for:
         return clip(stage.waits_for, max(1, room))
-    parts = [
-        f"{stage.count(state):,} {state}"
-        for state in (TaskState.FAILED, TaskState.BLOCKED, TaskState.PROPOSED)
-        if stage.count(state)
-    ]
+    parts = _nonzero_counts(stage, (TaskState.FAILED, TaskState.BLOCKED, TaskState.PROPOSED))
     for some in range(len(parts), 0, -1):
         words = " · ".join(parts[:some])
         if len(words) <= room:
@@ -128,15 +108,7 @@ def ended_tasks(stage: StageProgress) -> int:
 
 NEEDS_WORKER = "needs a worker: quire work"
 BATCH_OVER = (BatchState.COLLECTED, BatchState.ABANDONED)
-_ENDED_COUNTS = (
-    "complet",
-    "succe",
-    "fail",
-    "error",
-    "cancel",
-    "expired",
-)  # as the vendors begin to count
-
+_ENDED_COUNTS = ("complet", "succe", "fail", "error", "cancel", "expired")  # as vendors begin
 _COUNT_WORDS = {  # what they count by, without their ends
     "": "in all",
     "total": "in all",
@@ -256,9 +228,8 @@ def _bare_count_name(name: str) -> str:
 def answer_counts(views: Iterable["BatchView"]) -> tuple[int, int]:
     """How many calls the providers say they are through with, of how many that are out."""
     out = [view for view in views if view.state not in BATCH_OVER]
-    return sum(min(_ended_calls(view.counts), view.rows) for view in out), sum(
-        view.rows for view in out
-    )
+    ended = sum(min(_ended_calls(view.counts), view.rows) for view in out)
+    return ended, sum(view.rows for view in out)
 
 
 def _ended_calls(counts: Mapping[str, int]) -> int:

@@ -92,12 +92,8 @@ def status(
     """Show how a run stands, and why nothing moves when nothing moves."""
     with engine_for(context) as engine:
         number = resolve_run(engine, run)
-        head, now, why = (
-            engine.queries.head(number),
-            engine.progress(number),
-            engine.stall_reasons(number),
-        )
-        workers = engine.workers(number)
+        head, now = engine.queries.head(number), engine.progress(number)
+        why, workers = engine.stall_reasons(number), engine.workers(number)
         views = engine.batches(number) if now.batches else []
         own = engine.stage_policies(number) if policy else {}
     if as_json:
@@ -232,8 +228,8 @@ def _print_groups(groups: "list[FailureGroup]", now: Progress) -> None:
         )
         for group in groups
     ]
-    columns = (f">{now.noun}s", "*cause", "*which" if now.is_staged else "*tasks")
-    print_table((*(["stage"] if now.is_staged else []), *columns), rows)
+    first, last = (["stage"], "*which") if now.is_staged else ([], "*tasks")
+    print_table((*first, f">{now.noun}s", "*cause", last), rows)
 
 
 def _group_json(group: "FailureGroup", *, staged: bool) -> dict[str, object]:
