@@ -1,4 +1,22 @@
-"""Tallies: append-only counts whose sum is the progress; no hot row in the way of settling."""
+"""Tallies: append-only counts whose sum is the progress; no hot row in the way of settling.
+
+The idea. How many tasks of a stage are ready, packed or done is asked several times a second, and a
+stage may have a million tasks. So nobody counts them: whoever moves tasks appends one row for the
+state they left and one for the state they came to (`ready, -8`, `packed, +8`), in the transaction
+that moves them, and progress is the sum of a stage's rows. Calls, packs, tokens and money are
+tallied alike.
+
+What could go wrong. One row with a counter in it would be simpler, and every worker would queue for
+it: PostgreSQL locks a row until the commit of whoever changed it, which is slow, and deadlocks when
+two stages are counted in another order. Rows that are only ever appended are in nobody's way, but
+there are more of them with every step, and a sum over all of history is slow again. And a tally
+written apart from its move, or of a move that somebody else has made already, is wrong for ever.
+
+Why this way. A move says from which one state to which one state, and how many rows really moved,
+so its tally needs no look at the rows. Both commit together or not at all. `fold_tallies` replaces
+a crowded stage's rows by their sums, and deletes just the rows that it has read: what others append
+meanwhile stays. `recount_tasks` is the truth that tests and the doctor compare the sums with.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -17,7 +35,7 @@ class Tallies(Table):
 
     def tallies_of_run(self, run: RunId) -> dict[str, int]:
         """The sums of a run."""
-        return {row[0]: row[1] for row in self._connection.run("tallies_of_run", run=run)}
+        return dict(self._run("tallies_of_run", run=run))
 
     def tallies_by_stage(self, run: RunId) -> dict[StageId, dict[str, int]]:
         """The sums of each stage of a run."""
@@ -28,7 +46,7 @@ class Tallies(Table):
 
     def tallies_of_stage(self, stage: StageId) -> dict[str, int]:
         """The sums of a stage."""
-        return {row[0]: row[1] for row in self._connection.run("tallies_of_stage", stage=stage)}
+        return dict(self._run("tallies_of_stage", stage=stage))
 
     def crowded_stages(self, limit: int) -> list[StageId]:
         """Stages of running runs with more rows than this."""

@@ -92,7 +92,8 @@ def _gate_facts(context: LaneContext, part: JsonObject) -> JsonObject:
 
 GROUP = 512  # answers judged in one transaction
 GROUP_SIZE = 8 * 2**20  # or so many characters of them, as far as one can tell beforehand
-OPEN_TO_ANSWERS = frozenset(TASK.sources[TaskMove.ACCEPT])
+OPEN_TO_ANSWERS = frozenset(map(str, TASK.sources[TaskMove.ACCEPT]))  # plain text, as in rows
+QUEUED, OUT = RequestState.QUEUED, RequestState.OUT  # read for every answer: an enum looks them up
 
 
 _Groups = dict[tuple[StageId, TaskState], list[TaskId]]  # by stage and the state they were in
@@ -280,12 +281,10 @@ def _end_request(answered: AnsweredAttempt, outcome: _Outcome) -> bool:
 
     A later attempt of it may still be out; and tasks of a call past its deadline are owed again.
     """
-    if (
-        answered.request_state == RequestState.QUEUED
-    ):  # a late answer: what was queued need not be sent
+    if answered.request_state == QUEUED:  # a late answer: what was queued need not be sent
         outcome.dropping.append(answered.request_id)
         return not answered.late
-    if answered.request_state == RequestState.OUT and answered.no == answered.sent:
+    if answered.request_state == OUT and answered.no == answered.sent:
         outcome.closing.append(answered.request_id)
         return not answered.late
     return False
@@ -329,8 +328,8 @@ def _gather_step(member: Member, step: AnswerStep, outcome: _Outcome, *, last: b
 
 
 def _write(tx: Transaction, outcome: _Outcome, now: datetime) -> None:
-    tx.requests.move_request_group(RequestMove.CLOSE, outcome.closing, RequestState.OUT)
-    tx.requests.move_requests(RequestMove.DROP, outcome.dropping, [RequestState.QUEUED])
+    tx.requests.move_request_group(RequestMove.CLOSE, outcome.closing, OUT)
+    tx.requests.move_requests(RequestMove.DROP, outcome.dropping, [QUEUED])
     tx.requests.accept_members(outcome.all_accepted)
     tx.requests.note_verdicts(outcome.verdicts)
     tx.results.add_results(outcome.results, now)
