@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import NamedTuple
 
 from quire.domain.ids import AttemptId, LaneId, RunId, StageId, WorkerId
@@ -187,12 +188,11 @@ class Attempts(Table):
 
     def last_error(self, run: RunId) -> str | None:
         """Why the newest call of a run that waits to go again came to nothing."""
-        rows = self._run("last_error", run=run)
-        return rows[0][0] if rows else None
+        return self._one(itemgetter(0), "last_error", run=run)
 
     def purged_attempts(self, attempts: Sequence[AttemptId]) -> set[AttemptId]:
         """Which of these were sent for a request whose words are erased by now."""
-        return {row[0] for row in self._run("purged_attempts", ids=attempts)}
+        return set(self._column("purged_attempts", ids=attempts))
 
     def spend_of_run(self, run: RunId) -> tuple[int, int]:
         """Known and presumed spend, from the attempts themselves."""

@@ -18,11 +18,17 @@ from quire.domain.ids import (
 )
 from quire.domain.requests import AttemptRow, QueuedRequest
 from quire.domain.states import ATTEMPT, BATCH, AttemptState, BatchMove, BatchState
-from quire.ledger.connection import Row
-from quire.ledger.stored_values import from_micros, from_micros_or_none, storable_text, to_micros
+from quire.ledger.stored_values import (
+    from_micros_or_none,
+    row_reader,
+    storable_text,
+    to_micros,
+)
 from quire.ledger.tables.table import Table
 
 MAX_PROBLEM_LENGTH = 500  # characters that are kept
+
+_to_batch = row_reader(Batch)
 
 
 class Batches(Table):
@@ -35,17 +41,15 @@ class Batches(Table):
 
     def get_batch(self, batch: BatchId) -> Batch | None:
         """One batch."""
-        rows = self._run("get_batch", id=batch)
-        return _to_batch(rows[0]) if rows else None
+        return self._one(_to_batch, "get_batch", id=batch)
 
     def draft_of_lane(self, lane: LaneId) -> Batch | None:
         """The draft that a lane fills, if there is one."""
-        rows = self._run("draft_of_lane", lane=lane)
-        return _to_batch(rows[0]) if rows else None
+        return self._one(_to_batch, "draft_of_lane", lane=lane)
 
     def drafts_of_run(self, run: RunId) -> list[BatchId]:
         """A run's drafts."""
-        return [BatchId(row[0]) for row in self._run("drafts_of_run", run=run)]
+        return self._column("drafts_of_run", run=run)
 
     def due_batches(self, now: datetime, limit: int) -> list[Batch]:
         """What something is to be done about now, taken for this transaction."""
@@ -203,16 +207,15 @@ class Batches(Table):
 
     def open_batches_of_lane(self, lane: LaneId) -> list[BatchId]:
         """Batches of a lane that the provider has, or may have."""
-        return [BatchId(row[0]) for row in self._run("open_batches_of_lane", lane=lane)]
+        return self._column("open_batches_of_lane", lane=lane)
 
     def refs_of_credential(self, credential: CredentialId | None) -> frozenset[str]:
         """The names of all batches made with one key, as far as they are known."""
-        rows = self._run("refs_of_credential", credential=credential or 0)
-        return frozenset(row[0] for row in rows)
+        return frozenset(self._column("refs_of_credential", credential=credential or 0))
 
     def nonces_of_batch(self, batch: BatchId) -> frozenset[str]:
         """Every name that a batch was ever submitted under."""
-        return frozenset(row[0] for row in self._connection.run("nonces_of_batch", id=batch))
+        return frozenset(self._column("nonces_of_batch", id=batch))
 
     def drafted_calls(self, batch: BatchId, after: AttemptId, limit: int) -> list[DraftedCall]:
         """What a batch carries, in order, a part at a time."""
@@ -243,13 +246,11 @@ class Batches(Table):
 
     def late_requests(self, requests: Sequence[RequestId]) -> list[RequestId]:
         """Which of these requests were overtaken at the deadline."""
-        rows = self._connection.run("late_requests", ids=requests)
-        return [RequestId(row[0]) for row in rows]
+        return self._column("late_requests", ids=requests)
 
     def count_failures(self, requests: Sequence[RequestId]) -> dict[RequestId, int]:
         """Count one more sending that came to nothing; returns how many those are now."""
-        rows = self._connection.run("count_failures", ids=requests)
-        return {RequestId(row[0]): row[1] for row in rows}
+        return dict(self._run("count_failures", ids=requests))
 
     def take_lane(self, lane: LaneId) -> bool:
         """Be the only one who fills a lane's draft in this transaction; false where another is."""
@@ -257,39 +258,9 @@ class Batches(Table):
 
     def tasks_in_late_requests(self, batch: BatchId, limit: int) -> list[TaskId]:
         """Tasks that wait for nothing but a batch that is late."""
-        rows = self._run("tasks_in_late_requests", batch=batch, limit=limit)
-        return [TaskId(row[0]) for row in rows]
+        return self._column("tasks_in_late_requests", batch=batch, limit=limit)
 
     def uncollected_batches(self, run: RunId) -> tuple[int, datetime | None]:
         """How many batches of a run are not collected yet, and when the next is looked at."""
         count, next_at = self._run("uncollected_batches", run=run)[0]
         return count, from_micros_or_none(next_at)
-
-
-def _to_batch(row: Row) -> Batch:
-    return Batch(
-        id=row[0],
-        nonce=row[1],
-        state=BatchState(row[2]),
-        lane_id=row[3],
-        run_id=row[4],
-        stage_id=row[5],
-        model=row[6],
-        credential_id=row[7],
-        calls=row[8],
-        tokens=row[9],
-        size=row[10],
-        input_ref=row[11],
-        ref=row[12],
-        end_reason=BatchEnd(row[13]) if row[13] else None,
-        failures=row[14],
-        created_at=from_micros(row[15]),
-        creating_at=from_micros_or_none(row[16]),
-        submitted_at=from_micros_or_none(row[17]),
-        cancel_asked_at=from_micros_or_none(row[18]),
-        cancel_sent_at=from_micros_or_none(row[19]),
-        next_at=from_micros(row[20]),
-        lease_until=from_micros(row[21]),
-        absent_at=from_micros_or_none(row[22]),
-        duplicate_found_at=from_micros_or_none(row[23]),
-    )

@@ -165,10 +165,7 @@ class Controls(Table):
         """Let some results make way; returns whose did."""
         if not results:
             return set()
-        rows = self._connection.run(
-            "supersede_results_by_key", ids=list(results), now=to_micros(now)
-        )
-        return {row[0] for row in rows}
+        return set(self._column("supersede_results_by_key", ids=list(results), now=to_micros(now)))
 
     def judged_targets(self, critics: Sequence[TaskId]) -> list[TaskId]:
         """Done tasks that some critics judged, but for what a person confirmed."""
@@ -176,8 +173,7 @@ class Controls(Table):
 
     def get_task_for_decision(self, task: TaskId) -> TaskForDecision | None:
         """One task, for a decision about its result."""
-        rows = self._run("get_task_for_decision", id=task)
-        return TaskForDecision._make(rows[0]) if rows else None
+        return self._one(TaskForDecision._make, "get_task_for_decision", id=task)
 
     def review_result(self, name: ReviewMove, result: ResultId) -> bool:
         """Make a move of the review with a current result; false if somebody was quicker."""

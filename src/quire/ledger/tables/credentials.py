@@ -37,8 +37,7 @@ class Credentials(Table):
 
     def get_credential(self, credential: CredentialId) -> Credential | None:
         """One of them; also one that was removed, which has nothing sealed any more."""
-        rows = self._run("get_credential", id=credential)
-        return _to_credential(rows[0]) if rows else None
+        return self._one(_to_credential, "get_credential", id=credential)
 
     def add_credential(self, new: NewCredential, now: datetime) -> CredentialId | None:
         """Write down a key as it is first seen; None if it was here already."""

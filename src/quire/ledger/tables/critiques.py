@@ -86,7 +86,5 @@ class Critiques(Table):
         `few`: less is proposed than has failed, so that it is quicker to begin there.
         """
         if few:
-            rows = self._run("failed_critiques_by_target", above=stage, stage=critic, limit=CHUNK)
-        else:
-            rows = self._run("failed_critiques_by_critic", stage=critic, limit=CHUNK)
-        return [(row[0], row[1], row[2]) for row in rows]
+            return self._run("failed_critiques_by_target", above=stage, stage=critic, limit=CHUNK)
+        return self._run("failed_critiques_by_critic", stage=critic, limit=CHUNK)

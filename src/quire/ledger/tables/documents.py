@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import NamedTuple
 
 import orjson
@@ -10,9 +11,10 @@ import orjson
 from quire.domain.documents import Block, BlockType, Document, ParsedDocument
 from quire.domain.ids import DocumentId, RunId
 from quire.domain.tasks import BlockSubject
-from quire.ledger.connection import Row
-from quire.ledger.stored_values import from_micros, to_micros
+from quire.ledger.stored_values import row_reader, to_micros
 from quire.ledger.tables.table import Table
+
+_to_document = row_reader(Document)
 
 
 class NewBlock(NamedTuple):
@@ -39,8 +41,7 @@ class Documents(Table):
 
     def find_document(self, conv_uid: str) -> DocumentId | None:
         """The document of this conversion, if it is here already."""
-        rows = self._run("find_document", conv_uid=conv_uid)
-        return rows[0][0] if rows else None
+        return self._one(itemgetter(0), "find_document", conv_uid=conv_uid)
 
     def add_document(self, parsed: ParsedDocument, now: datetime) -> DocumentId:
         """Add a document whose blocks are still to come."""
@@ -138,25 +139,6 @@ class Documents(Table):
         return self._list(
             BlockSubject, statement, run=run, ordinal=ordinal, index=index, limit=limit
         )
-
-
-def _to_document(row: Row) -> Document:
-    return Document(
-        id=row[0],
-        source_uid=row[1],
-        source_type=row[2],
-        source_filesize=row[3],
-        source_total_characters=row[4],
-        source_locator=row[5],
-        title=row[6],
-        uploaded_at=from_micros(row[7]),
-        conv_uid=row[8],
-        conv_parsing_tool=row[9],
-        conv_representation_type=row[10],
-        conv_total_blocks=row[11],
-        conv_block_type_freq=orjson.loads(row[12]),
-        conv_total_characters=row[13],
-    )
 
 
 class Copies(Table):

@@ -1,7 +1,7 @@
 """Lineage: what a stage is expanded over, what tasks read and are rendered from, what is stale."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ from quire.domain.tasks import (
     RelatedTask,
     SubjectRow,
 )
-from quire.ledger.connection import Connection
+from quire.ledger.connection import Connection, Row
 from quire.ledger.stored_values import to_micros
 from quire.ledger.tables.attempts import decompress
 from quire.ledger.tables.table import Table
@@ -78,12 +78,7 @@ class Lineage(Table):
 
     def add_task_inputs(self, inputs: Sequence[tuple[TaskId, Sequence[TaskId]]]) -> None:
         """Say what new tasks read, in order."""
-        rows = [
-            (task, ordinal, task_id)
-            for task, read in inputs
-            for ordinal, task_id in enumerate(read)
-        ]
-        self._connection.insert_many("add_task_inputs", rows)
+        self._connection.insert_many("add_task_inputs", _numbered(inputs))
 
     def add_all_inputs(self, task: TaskId, stages: Sequence[StageId]) -> None:
         """Let one task read every task of some stages."""
@@ -91,12 +86,7 @@ class Lineage(Table):
 
     def add_task_documents(self, shown: Sequence[tuple[TaskId, Sequence[DocumentId]]]) -> None:
         """Say which documents new tasks show."""
-        rows = [
-            (task, ordinal, document)
-            for task, documents in shown
-            for ordinal, document in enumerate(documents)
-        ]
-        self._connection.insert_many("add_task_documents", rows)
+        self._connection.insert_many("add_task_documents", _numbered(shown))
 
     def stage_subject(self, stage: StageId) -> bytes:
         """The driver that a stage's expansion has come to."""
@@ -173,12 +163,7 @@ class Lineage(Table):
 
     def note_used_inputs(self, used: Sequence[tuple[TaskId, Sequence[ResultId | None]]]) -> None:
         """Note what the current results of some tasks were made from."""
-        rows = [
-            (task, ordinal, result)
-            for task, results in used
-            for ordinal, result in enumerate(results)
-        ]
-        self._connection.run_many("note_used_inputs", rows)
+        self._connection.run_many("note_used_inputs", _numbered(used))
 
     def check_stale(self, tasks: Sequence[TaskId], now: datetime) -> None:
         """Mark tasks with new results that used what is not current; unmark the others."""
@@ -197,6 +182,11 @@ class Lineage(Table):
         """Tell a run about further models, numbered from 1."""
         rows = [(run, no, name, plain_json(facts)) for no, (name, facts) in enumerate(models, 1)]
         self._connection.insert_many("add_run_models", rows)
+
+
+def _numbered(things: Iterable[tuple[TaskId, Sequence[int | None]]]) -> list[Row]:
+    """A row for each thing of each task, numbered from 0."""
+    return [(task, ordinal, thing) for task, of_it in things for ordinal, thing in enumerate(of_it)]
 
 
 class Subjects(Table):

@@ -42,8 +42,7 @@ class Results(Table):
 
     def tasks_with_results(self, tasks: Sequence[TaskId]) -> set[TaskId]:
         """Which of these tasks have a current result."""
-        rows = self._connection.run("tasks_with_results", ids=list(tasks))
-        return {row[0] for row in rows}
+        return set(self._column("tasks_with_results", ids=list(tasks)))
 
     def export_rows(self, run: RunId, stage: StageId) -> Iterator[ExportRow]:
         """Every block of a run's inputs in order, streamed."""

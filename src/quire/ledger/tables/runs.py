@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from operator import itemgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -10,10 +11,14 @@ from quire.domain.errors import NotFound
 from quire.domain.ids import DocumentId, RunId, StageId, WorkspaceId
 from quire.domain.models import ModelFacts
 from quire.domain.runs import Run, RunStage, Wishes
-from quire.domain.states import RUN, STAGE, RunMove, RunState, StageMove, StageState
-from quire.ledger.connection import Connection, Row
-from quire.ledger.stored_values import from_micros, from_micros_or_none, to_micros
+from quire.domain.states import RUN, STAGE, RunMove, StageMove, StageState
+from quire.ledger.connection import Connection
+from quire.ledger.stored_values import row_reader, to_micros
 from quire.ledger.tables.table import Table
+
+_to_run = row_reader(Run)
+
+_to_wishes = row_reader(Wishes)
 
 
 class ProbeQuestion(NamedTuple):
@@ -101,8 +106,7 @@ class Runs(Table):
 
     def newest_run_of_key(self, key: bytes) -> RunId | None:
         """The newest run of the same order that was not cancelled."""
-        rows = self._run("newest_run_of_key", key=key)
-        return rows[0][0] if rows else None
+        return self._one(itemgetter(0), "newest_run_of_key", key=key)
 
     def lock_key(self, key: bytes) -> None:
         """Let equal orders happen one after the other."""
@@ -118,8 +122,7 @@ class Runs(Table):
 
     def get_run(self, run: RunId) -> Run | None:
         """One run."""
-        rows = self._run("get_run", id=run)
-        return _to_run(rows[0]) if rows else None
+        return self._one(_to_run, "get_run", id=run)
 
     def must_get_run(self, run: RunId) -> Run:
         """One run that somebody named."""
@@ -144,8 +147,7 @@ class Runs(Table):
 
     def wishes_of_run(self, run: RunId) -> Wishes | None:
         """What is wanted of one run now; None if it does not run."""
-        rows = self._run("wishes_of_run", id=run)
-        return _to_wishes(rows[0]) if rows else None
+        return self._one(_to_wishes, "wishes_of_run", id=run)
 
     def count_run_inputs(self, run: RunId) -> tuple[int, int]:
         """How many documents and blocks a run is over."""
@@ -204,8 +206,7 @@ class Runs(Table):
 
     def take_stage(self, stage: StageId) -> RunStage | None:
         """Take a stage's cursor for this transaction; None while another worker has it."""
-        rows = self._connection.run("take_stage", id=stage)
-        return RunStage._make(rows[0]) if rows else None
+        return self._one(RunStage._make, "take_stage", id=stage)
 
     def move_stage(
         self, name: StageMove, stage: StageId, sources: Iterable[StageState] | None = None
@@ -223,23 +224,3 @@ class Runs(Table):
     def add_command(self, command: str, run: RunId, name: str, now: datetime) -> bool:
         """Note a command by the caller's own id; false if it was carried out before."""
         return self._change("add_command", id=command, run=run, name=name, now=to_micros(now)) > 0
-
-
-def _to_run(row: Row) -> Run:
-    # not orjson, which reads an integer beyond 64 bits as a float
-    return Run(
-        id=row[0],
-        recipe=stored_json(row[1]),
-        model=stored_json(row[2]),
-        policy=stored_json(row[3]),
-        state=RunState(row[4]),
-        task_limit=row[5],
-        cancel_asked_at=from_micros_or_none(row[6]),
-        early_judged_at=from_micros_or_none(row[7]),
-        created_at=from_micros(row[8]),
-        ended_at=from_micros_or_none(row[9]),
-    )
-
-
-def _to_wishes(row: Row) -> Wishes:
-    return Wishes(row[0], row[1], bool(row[2]), from_micros_or_none(row[3]), row[4])

@@ -4,7 +4,7 @@ A row changes state in one way only: source and target are taken from the lifecy
 as plain text, because for a member of an enum SQLite's driver looks for an adapter each time.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from quire.domain.data import to_named_tuples
@@ -13,6 +13,7 @@ from quire.domain.ids import WorkspaceId
 from quire.domain.states import Lifecycle, MoveT, StateT
 from quire.ledger.connection import Connection, Row
 
+Value = TypeVar("Value")
 NamedRow = TypeVar("NamedRow", bound=tuple[object, ...])
 
 
@@ -38,6 +39,11 @@ class Table:
     def _column(self, name: str, /, **values: object) -> list[Any]:
         """The first column of what a statement returns."""
         return [row[0] for row in self._run(name, **values)]
+
+    def _one(self, read: Callable[[Row], Value], name: str, /, **values: object) -> Value | None:
+        """The first row that a statement returns, read; None if there is none."""
+        rows = self._run(name, **values)
+        return read(rows[0]) if rows else None
 
     def _list(self, kind: type[NamedRow], name: str, /, **values: object) -> list[NamedRow]:
         """What a statement returns, its columns named; a state in it stays the text it is."""

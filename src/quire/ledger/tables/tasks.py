@@ -164,8 +164,7 @@ class Tasks(Table):
 
     def task_content(self, task: TaskId) -> ReadyTask | None:
         """One task as prepare would read it; None once its block was purged."""
-        rows = self._run("task_content", id=task)
-        return ReadyTask._make(rows[0]) if rows else None
+        return self._one(ReadyTask._make, "task_content", id=task)
 
     def _tally(
         self, name: TaskMove, source: TaskState, moved: "Counter[StageId] | dict[StageId, int]"

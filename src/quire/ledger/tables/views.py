@@ -174,13 +174,11 @@ class BatchViews(Table):
 
     def unreadable_lines(self, batch: BatchId) -> list[bytes]:
         """The lines of a batch's results that nobody could read, and that name no call of ours."""
-        rows = self._run("unreadable_lines", batch=batch)
-        return [bytes(row[0]) for row in rows]
+        return [bytes(line) for line in self._column("unreadable_lines", batch=batch)]
 
     def batches_with_unreadable_lines(self) -> list[BatchId]:
         """Batches that are over, and keep such lines."""
-        rows = self._run("batches_with_unreadable_lines")
-        return [BatchId(row[0]) for row in rows]
+        return self._column("batches_with_unreadable_lines")
 
     def has_unreadable_lines(self, run: RunId) -> bool:
         """Whether a batch of a run had such lines: then calls may be paid for and not known."""
