@@ -54,7 +54,7 @@ def fill(here: World) -> None:
 def assert_lineage_holds(here: World, run: RunId) -> None:
     """A result for each done or proposed task, a critic's task for each result under a critic."""
     with here.engine.ledger.snapshot() as tx:
-        outcomes = list(tx.outcomes.outcomes_of_run(run))
+        outcomes = list(tx.results.outcomes_of_run(run))
     for outcome in outcomes:
         if outcome.state in (TaskState.DONE, TaskState.PROPOSED):
             assert outcome.result_id is not None
@@ -93,7 +93,7 @@ def test_killing_at_any_point_ends_in_the_same_results(world: Worlds, seed: int,
 
     blocks = DOCUMENTS * BLOCKS
     with here.engine.ledger.snapshot() as tx:
-        outcomes = list(tx.outcomes.outcomes_of_run(run.id))
+        outcomes = list(tx.results.outcomes_of_run(run.id))
     done = Counter((outcome.stage, outcome.state) for outcome in outcomes)
     assert len(runtime.deaths) > 5
     assert done == {

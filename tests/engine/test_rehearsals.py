@@ -72,7 +72,7 @@ def blocks_of(ledger: Ledger) -> dict[str, list[Block]]:
     """Every block, by its document's fingerprint."""
     with ledger.snapshot() as tx:
         return {
-            document.conv_uid: [*tx.copies.copy_document(document).blocks]
+            document.conv_uid: [*tx.documents.copy_document(document).blocks]
             for document in tx.documents.list_documents()
         }
 

@@ -158,18 +158,18 @@ def test_blocks_are_counted_and_listed_by_what_fits(ledger: Ledger) -> None:
 def test_the_newest_probe_of_a_question_counts(ledger: Ledger) -> None:
     later = NOW + timedelta(seconds=1)
     with ledger.transaction() as tx:
-        assert tx.runs.probes.newest_probe(QUESTION) is None
-        tx.runs.probes.add_probe(QUESTION, 25, {"big": 2**70}, NOW)
-        tx.runs.probes.add_probe(QUESTION, 10, {"share": 0.02}, later)
+        assert tx.runs.newest_probe(QUESTION) is None
+        tx.runs.add_probe(QUESTION, 25, {"big": 2**70}, NOW)
+        tx.runs.add_probe(QUESTION, 10, {"share": 0.02}, later)
 
-        assert tx.runs.probes.newest_probe(QUESTION) == ProbeRecord(10, {"share": 0.02})
+        assert tx.runs.newest_probe(QUESTION) == ProbeRecord(10, {"share": 0.02})
 
 
 @pytest.mark.parametrize("other", [{"schema_uid": "b"}, {"model": "m"}, {"params": '{"seed":1}'}])
 def test_a_probe_holds_for_its_own_question_only(ledger: Ledger, other: dict[str, str]) -> None:
     with ledger.transaction() as tx:
-        tx.runs.probes.add_probe(QUESTION, 25, {}, NOW)
+        tx.runs.add_probe(QUESTION, 25, {}, NOW)
 
-        assert tx.runs.probes.newest_probe(QUESTION._replace(**other)) is None
+        assert tx.runs.newest_probe(QUESTION._replace(**other)) is None
     with Ledger(ledger._database, WorkspaceId("theirs")).snapshot() as tx:
-        assert tx.runs.probes.newest_probe(QUESTION) is None
+        assert tx.runs.newest_probe(QUESTION) is None

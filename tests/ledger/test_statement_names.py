@@ -31,7 +31,7 @@ SEVERAL = {
     "Purges.erase_exchanges": "all that was sent and came back",
     "Purges.erase_document": "all that a document left behind",
     "Requests.add_requests": "a request and its members",
-    "Exports.task_history": "what was read, asked and said of some tasks",
+    "Results.task_history": "what was read, asked and said of some tasks",
     "Tallies.fold_tallies": "rows are taken out, and their sums put back",
     "Tasks.expand_blocks": "of all blocks, or of a sample of them",
     "Tasks.move_tasks_of_stage": "a retry grants fresh tries as well",

@@ -57,7 +57,7 @@ class Settler:
         doubtful = {run for run, whole in lines.items() if not whole}
         doubtful |= {response.run_id for response in tx.attempts.undecoded_responses()}
         for run in helped - doubtful:
-            if not tx.batch_views.has_unreadable_lines(run):  # those are a person's to look at
+            if not tx.views.has_unreadable_lines(run):  # those are a person's to look at
                 tx.holds.lift_holds(run, [HoldKind.UNDECODABLE])
         return len(helped)
 
@@ -82,14 +82,14 @@ class Settler:
     def _decode_lines(self, tx: Transaction) -> dict[RunId, bool]:
         """Read lines that named no call; returns the runs that gained, and if nothing is left."""
         whole: dict[RunId, bool] = {}
-        doubtful = tx.batch_views.batches_with_unreadable_lines()
+        doubtful = tx.views.batches_with_unreadable_lines()
         for batch in filter(None, map(tx.batches.get_batch, doubtful)):
             context = self._contexts.of_batch(tx, batch)
             batch_api = self._vendors.batch_api(context.provider)
             if batch_api is None:
                 continue
             nonces = tx.batches.nonces_of_batch(batch.id)
-            lines = tx.batch_views.unreadable_lines(batch.id)
+            lines = tx.views.unreadable_lines(batch.id)
             answers = [self._answer_in_line(item, context, batch_api, nonces) for item in lines]
             found = [KeptLine(line, it) for line, it in zip(lines, answers, strict=True) if it]
             if found:

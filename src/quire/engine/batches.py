@@ -20,12 +20,12 @@ class BatchAdmin:
     def __call__(self, run: int | None = None) -> list[BatchView]:
         """The batches of a run, or of all, the newest first."""
         with self._context.ledger.snapshot() as tx:
-            return tx.batch_views.list_batches(run=RunId(run) if run is not None else None)
+            return tx.views.list_batches(run=RunId(run) if run is not None else None)
 
     def get(self, batch: int) -> BatchView:
         """One batch."""
         with self._context.ledger.snapshot() as tx:
-            found = tx.batch_views.list_batches(batch=BatchId(batch))
+            found = tx.views.list_batches(batch=BatchId(batch))
         if not found:
             raise NotFound(f"there is no batch {batch}; `quire batches` lists them")
         return found[0]
@@ -33,7 +33,7 @@ class BatchAdmin:
     def lines(self, batch: int) -> list[bytes]:
         """The lines of a batch's results that nobody could read and that name no call of ours."""
         with self._context.ledger.snapshot() as tx:
-            return tx.batch_views.unreadable_lines(BatchId(batch))
+            return tx.views.unreadable_lines(BatchId(batch))
 
     def cancel(self, batch: int) -> bool:
         """Ask the provider to end a batch; what it has answered is kept, the rest goes again."""

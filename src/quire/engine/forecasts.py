@@ -169,7 +169,7 @@ def _with_counted_tokens(
 
 def _sample_texts(tx: Transaction, documents: Sequence[Document]) -> Iterator[str]:
     for document in documents[:: max(1, len(documents) // DOCUMENTS)][:DOCUMENTS]:
-        for block in islice(tx.copies.copy_document(document).blocks, BLOCKS):
+        for block in islice(tx.documents.copy_document(document).blocks, BLOCKS):
             yield block.content
 
 
@@ -399,7 +399,7 @@ def _past(
         calls=sums.get("calls", 0),
         output_tokens=sums.get("output_tokens", 0),
         cached_tokens=sums.get("cached_tokens", 0),
-        batched=sum(view.answered for view in tx.batch_views.list_batches(run)) if sums else 0,
+        batched=sum(view.answered for view in tx.views.list_batches(run)) if sums else 0,
     )
 
 

@@ -179,7 +179,7 @@ def with_probed_size(ledger: Ledger, order: Order) -> Order:
             f"probes are of schemas, and {order.recipe.name} is a recipe: give --pack-size a number"
         )
     with ledger.snapshot() as tx:
-        found = tx.runs.probes.newest_probe(_question(order))
+        found = tx.runs.newest_probe(_question(order))
     if found is None:
         schema, model = order.recipe.stages[0].record.ref, order.facts.name
         raise UsageError(
@@ -195,9 +195,9 @@ def store_probe_result(
     """Keep what a probe found; the same found again is kept once."""
     question = _question(order)
     with ledger.transaction() as tx:
-        known = tx.runs.probes.newest_probe(question)
+        known = tx.runs.newest_probe(question)
         if known is None or (known.size, known.report) != (size, report):
-            tx.runs.probes.add_probe(question, size, report, now)
+            tx.runs.add_probe(question, size, report, now)
 
 
 def _question(order: Order) -> ProbeQuestion:

@@ -189,9 +189,7 @@ class Queries:
         """
         with self._context.ledger.snapshot() as tx:
             going = [progress(tx, wish.run_id, self.contexts) for wish in tx.runs.running_wishes()]
-            return (
-                all(map(is_at_rest, going)) and not tx.batch_views.count_uncollected_of_ended_runs()
-            )
+            return all(map(is_at_rest, going)) and not tx.views.count_uncollected_of_ended_runs()
 
     def running_runs(self) -> list[RunId]:
         """The runs that have not ended."""
@@ -233,7 +231,7 @@ class Queries:
         """All that became of a run, from one snapshot, to be read while it is open."""
         with self._context.ledger.snapshot() as tx:
             found = tx.runs.must_get_run(run)
-            documents = tx.outcomes.all_documents_of_run(run)
+            documents = tx.results.all_documents_of_run(run)
             texts = tx.subjects.document_texts(documents)
             models = tuple(model.name for model in tx.runs.models_of_run(found))
             by_document = {document: texts.get(document, "") for document in documents}
@@ -297,8 +295,8 @@ class Queries:
 def _shown_outcomes(
     tx: Transaction, run: RunId
 ) -> Iterator[tuple[TaskOutcome, tuple[DocumentId, ...]]]:
-    shown = tx.outcomes.documents_shown_in_run(run)
-    for outcome in tx.outcomes.outcomes_of_run(run):
+    shown = tx.results.documents_shown_in_run(run)
+    for outcome in tx.results.outcomes_of_run(run):
         own = () if outcome.document_id is None else (outcome.document_id,)
         yield outcome, shown.get(outcome.task_id, own)
 

@@ -180,7 +180,7 @@ def copy_inputs(source: Ledger, target: Ledger, spec: RehearsalSpec, schema: Sch
             raise UsageError("there is nothing to rehearse: `quire ingest` documents first")
         first = 0
         for document in wanted:
-            parsed = read.copies.copy_document(document)
+            parsed = read.documents.copy_document(document)
             last = first + document.conv_total_blocks
             if _sample_share(last, sample, found) > _sample_share(first, sample, found):
                 blocks = _thin_blocks(parsed.blocks, first, sample, found)

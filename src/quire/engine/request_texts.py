@@ -85,13 +85,13 @@ def _past_critiques(tx: Transaction, task: TaskId) -> list[dict[TaskId, str]]:
     """All that gates and critics ever said against answers of a task."""
     words = [
         f"{stage}: {result_text(data)}"[:LONGEST_CRITIQUE]
-        for stage, data in tx.exports.all_critiques_of_task(task)
+        for stage, data in tx.results.all_critiques_of_task(task)
     ]
     view = tx.tasks.get_task(task)
     now = [view.error] if view and view.error else []
     return [
         {task: fromkey}
-        for fromkey in dict.fromkeys([*tx.exports.refusals_of_task(task), *words, *now])
+        for fromkey in dict.fromkeys([*tx.results.refusals_of_task(task), *words, *now])
     ]
 
 

@@ -77,7 +77,7 @@ def block_rows(
     found = tx.results.export_rows(run, source.stage_ids[stage.name])
     while chunk := list(islice(found, CHUNK_ROWS)):
         tasks = [row.task_id for row in chunk if row.task_id is not None] if judged else []
-        words = tx.exports.critiques_of_tasks(tasks)
+        words = tx.results.critiques_of_tasks(tasks)
         for row in chunk:
             status = BLOCK_STATUSES.get(row.state, "pending") if row.state else "pending"
             if row.review_state == ReviewState.REJECTED:
@@ -197,8 +197,8 @@ def task_rows(
 ) -> Iterator[ExportedTask]:
     """Every task of a stage in subject order, some read at a time; `only` keeps one status."""
     check_only(only)
-    for chunk in tx.exports.outcomes_after(source.stage_ids[stage.name]):
-        further = tx.exports.task_history([outcome.task_id for outcome in chunk])
+    for chunk in tx.results.outcomes_after(source.stage_ids[stage.name]):
+        further = tx.results.task_history([outcome.task_id for outcome in chunk])
         for outcome in chunk:
             row = ExportedTask(
                 stage=stage.name,

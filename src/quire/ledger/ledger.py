@@ -14,18 +14,18 @@ from quire.ledger.tables.checks import Checks
 from quire.ledger.tables.controls import Controls
 from quire.ledger.tables.credentials import Credentials
 from quire.ledger.tables.critiques import Critiques
-from quire.ledger.tables.documents import Copies, Documents
+from quire.ledger.tables.documents import Documents
 from quire.ledger.tables.holds import Events, Holds
 from quire.ledger.tables.limits import LimitLevels, PrefixCaches
 from quire.ledger.tables.lineage import Lineage, Subjects
 from quire.ledger.tables.purges import Purges
 from quire.ledger.tables.requests import Requests
-from quire.ledger.tables.results import Exports, Outcomes, Results
+from quire.ledger.tables.results import Results
 from quire.ledger.tables.runs import Runs
 from quire.ledger.tables.schemas import Schemas
 from quire.ledger.tables.tallies import Tallies
 from quire.ledger.tables.tasks import Tasks
-from quire.ledger.tables.views import BatchViews, Views
+from quire.ledger.tables.views import Views
 from quire.ledger.tables.workers import Workers
 
 
@@ -46,22 +46,18 @@ class Transaction:
         self.lineage = Lineage(connection, workspace, self.tallies)
         self.subjects = Subjects(connection, workspace)
         self.critiques = Critiques(connection, workspace)
-        self.outcomes = Outcomes(connection, workspace)
         self.controls = Controls(connection, workspace, self.tallies)
         self.requests = Requests(connection, workspace)
         self.attempts = Attempts(connection, workspace)
         self.batches = Batches(connection, workspace)
         self.results = Results(connection, workspace)
-        self.exports = Exports(connection, workspace)
         self.credentials = Credentials(connection, workspace)
         self.levels = LimitLevels(connection, workspace)
         self.caches = PrefixCaches(connection, workspace)
         self.workers = Workers(connection)
         self.purges = Purges(connection, workspace)
         self.views = Views(connection, workspace)
-        self.batch_views = BatchViews(connection, workspace)
         self.checks = Checks(connection, workspace)
-        self.copies = Copies(connection, workspace)
         self.notify = connection.notify
 
 

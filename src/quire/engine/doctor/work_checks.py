@@ -158,7 +158,7 @@ def check_batches(installation: Installation) -> Iterator[Finding]:
     """How the batches stand that are not collected yet."""
     now = installation.runtime.now()
     with installation.ledger.snapshot() as tx:
-        out = [view for view in tx.batch_views.list_batches() if view.state not in OVER]
+        out = [view for view in tx.views.list_batches() if view.state not in OVER]
     for view in out:
         named = f"batch {view.id} of run {view.run_id} ({plural(view.rows, 'call')})"
         if view.state == BatchState.UNKNOWN:

@@ -140,10 +140,6 @@ class Documents(Table):
             BlockSubject, statement, run=run, ordinal=ordinal, index=index, limit=limit
         )
 
-
-class Copies(Table):
-    """Documents on their way out."""
-
     def copy_document(self, document: Document) -> ParsedDocument:
         """A document with its names unchanged; its blocks stream while the transaction lasts."""
         return ParsedDocument(

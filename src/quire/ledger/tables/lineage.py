@@ -78,7 +78,7 @@ class Lineage(Table):
 
     def add_task_inputs(self, inputs: Sequence[tuple[TaskId, Sequence[TaskId]]]) -> None:
         """Say what new tasks read, in order."""
-        self._connection.insert_many("add_task_inputs", _numbered(inputs))
+        self._connection.insert_many("add_task_inputs", _number_rows(inputs))
 
     def add_all_inputs(self, task: TaskId, stages: Sequence[StageId]) -> None:
         """Let one task read every task of some stages."""
@@ -86,7 +86,7 @@ class Lineage(Table):
 
     def add_task_documents(self, shown: Sequence[tuple[TaskId, Sequence[DocumentId]]]) -> None:
         """Say which documents new tasks show."""
-        self._connection.insert_many("add_task_documents", _numbered(shown))
+        self._connection.insert_many("add_task_documents", _number_rows(shown))
 
     def stage_subject(self, stage: StageId) -> bytes:
         """The driver that a stage's expansion has come to."""
@@ -163,7 +163,7 @@ class Lineage(Table):
 
     def note_used_inputs(self, used: Sequence[tuple[TaskId, Sequence[ResultId | None]]]) -> None:
         """Note what the current results of some tasks were made from."""
-        self._connection.run_many("note_used_inputs", _numbered(used))
+        self._connection.run_many("note_used_inputs", _number_rows(used))
 
     def check_stale(self, tasks: Sequence[TaskId], now: datetime) -> None:
         """Mark tasks with new results that used what is not current; unmark the others."""
@@ -184,7 +184,7 @@ class Lineage(Table):
         self._connection.insert_many("add_run_models", rows)
 
 
-def _numbered(things: Iterable[tuple[TaskId, Sequence[int | None]]]) -> list[Row]:
+def _number_rows(things: Iterable[tuple[TaskId, Sequence[int | None]]]) -> list[Row]:
     """A row for each thing of each task, numbered from 0."""
     return [(task, ordinal, thing) for task, of_it in things for ordinal, thing in enumerate(of_it)]
 

@@ -33,25 +33,6 @@ class ExportRow(NamedTuple):
     version: int | None
 
 
-class Results(Table):
-    """The workspace's results."""
-
-    def add_results(self, results: Sequence[AcceptedAnswer], now: datetime) -> None:
-        """Keep accepted answers; a task that has a current one already breaks the transaction."""
-        self._connection.run_many("add_results", results, created_at=to_micros(now))
-
-    def tasks_with_results(self, tasks: Sequence[TaskId]) -> set[TaskId]:
-        """Which of these tasks have a current result."""
-        return set(self._column("tasks_with_results", ids=list(tasks)))
-
-    def export_rows(self, run: RunId, stage: StageId) -> Iterator[ExportRow]:
-        """Every block of a run's inputs in order, streamed."""
-        rows = self._connection.stream(
-            "export_rows", workspace=self._workspace, run=run, stage=stage
-        )
-        return map(ExportRow._make, rows)
-
-
 class TaskOutcome(NamedTuple):
     """One task, with its current result, or else its last refused answer."""
 
@@ -70,28 +51,6 @@ class TaskOutcome(NamedTuple):
     data: str | None  # JSON
     attempt_id: AttemptId | None
     answer: str
-
-
-class Outcomes(Table):
-    """What became of the workspace's tasks."""
-
-    def outcomes_of_run(self, run: RunId) -> Iterator[TaskOutcome]:
-        """Every task of a run, stage by stage in subject order, streamed."""
-        rows = self._connection.stream("outcomes_of_run", workspace=self._workspace, run=run)
-        for row in rows:
-            text = decompress(row[14], row[15]) if row[14] is not None else b""
-            yield TaskOutcome._make((*row[:14], (text or b"").decode()))
-
-    def all_documents_of_run(self, run: RunId) -> list[DocumentId]:
-        """The documents of a run in order, purged ones too."""
-        return self._column("all_documents_of_run", run=run)
-
-    def documents_shown_in_run(self, run: RunId) -> dict[TaskId, tuple[DocumentId, ...]]:
-        """Documents that tasks of a run show."""
-        found: dict[TaskId, list[DocumentId]] = defaultdict(list)
-        for task, document in self._run("documents_shown_in_run", run=run):
-            found[task].append(document)
-        return {task: tuple(documents) for task, documents in found.items()}
 
 
 OUTCOME_CHUNK = 500  # tasks read at once
@@ -146,8 +105,41 @@ class TaskHistory(NamedTuple):
     critiques: dict[TaskId, list[CritiqueRow]]
 
 
-class Exports(Table):
-    """The outcomes of the workspace's stages."""
+class Results(Table):
+    """The workspace's results, and what became of its tasks."""
+
+    def add_results(self, results: Sequence[AcceptedAnswer], now: datetime) -> None:
+        """Keep accepted answers; a task that has a current one already breaks the transaction."""
+        self._connection.run_many("add_results", results, created_at=to_micros(now))
+
+    def tasks_with_results(self, tasks: Sequence[TaskId]) -> set[TaskId]:
+        """Which of these tasks have a current result."""
+        return set(self._column("tasks_with_results", ids=list(tasks)))
+
+    def export_rows(self, run: RunId, stage: StageId) -> Iterator[ExportRow]:
+        """Every block of a run's inputs in order, streamed."""
+        rows = self._connection.stream(
+            "export_rows", workspace=self._workspace, run=run, stage=stage
+        )
+        return map(ExportRow._make, rows)
+
+    def outcomes_of_run(self, run: RunId) -> Iterator[TaskOutcome]:
+        """Every task of a run, stage by stage in subject order, streamed."""
+        rows = self._connection.stream("outcomes_of_run", workspace=self._workspace, run=run)
+        for row in rows:
+            text = decompress(row[14], row[15]) if row[14] is not None else b""
+            yield TaskOutcome._make((*row[:14], (text or b"").decode()))
+
+    def all_documents_of_run(self, run: RunId) -> list[DocumentId]:
+        """The documents of a run in order, purged ones too."""
+        return self._column("all_documents_of_run", run=run)
+
+    def documents_shown_in_run(self, run: RunId) -> dict[TaskId, tuple[DocumentId, ...]]:
+        """Documents that tasks of a run show."""
+        found: dict[TaskId, list[DocumentId]] = defaultdict(list)
+        for task, document in self._run("documents_shown_in_run", run=run):
+            found[task].append(document)
+        return {task: tuple(documents) for task, documents in found.items()}
 
     def outcomes_after(self, stage: StageId) -> Iterator[list[StageOutcome]]:
         """Every task of a stage in subject order, some at a time."""

@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 from quire.domain.data import Json, JsonObject, plain_json, stored_json
 from quire.domain.errors import NotFound
-from quire.domain.ids import DocumentId, RunId, StageId, WorkspaceId
+from quire.domain.ids import DocumentId, RunId, StageId
 from quire.domain.models import ModelFacts
 from quire.domain.runs import Run, RunStage, Wishes
 from quire.domain.states import RUN, STAGE, RunMove, StageMove, StageState
-from quire.ledger.connection import Connection
 from quire.ledger.stored_values import row_reader, to_micros
 from quire.ledger.tables.table import Table
 
@@ -36,35 +35,8 @@ class ProbeRecord(NamedTuple):
     report: JsonObject
 
 
-class Probes(Table):
-    """The workspace's probes; none is ever changed."""
-
-    def add_probe(self, question: ProbeQuestion, size: int, report: Json, now: datetime) -> None:
-        """Keep what a probe found; from now on it is the newest of its question."""
-        self._change(
-            "add_probe",
-            size=size,
-            report=plain_json(report),
-            now=to_micros(now),
-            **question._asdict(),
-        )
-
-    def newest_probe(self, question: ProbeQuestion) -> ProbeRecord | None:
-        """What was found last, if there was a probe."""
-        rows = self._run("newest_probe", **question._asdict())
-        if not rows:
-            return None
-        size, report = rows[0]
-        return ProbeRecord(size, stored_json(report))
-
-
 class Runs(Table):
     """The workspace's runs."""
-
-    def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
-        """Work in one transaction, for one workspace."""
-        super().__init__(connection, workspace)
-        self.probes = Probes(connection, workspace)  # what runs over samples showed
 
     def add_run(
         self,
@@ -224,3 +196,21 @@ class Runs(Table):
     def add_command(self, command: str, run: RunId, name: str, now: datetime) -> bool:
         """Note a command by the caller's own id; false if it was carried out before."""
         return self._change("add_command", id=command, run=run, name=name, now=to_micros(now)) > 0
+
+    def add_probe(self, question: ProbeQuestion, size: int, report: Json, now: datetime) -> None:
+        """Keep what a probe found; from now on it is the newest of its question."""
+        self._change(
+            "add_probe",
+            size=size,
+            report=plain_json(report),
+            now=to_micros(now),
+            **question._asdict(),
+        )
+
+    def newest_probe(self, question: ProbeQuestion) -> ProbeRecord | None:
+        """What was found last, if there was a probe."""
+        rows = self._run("newest_probe", **question._asdict())
+        if not rows:
+            return None
+        size, report = rows[0]
+        return ProbeRecord(size, stored_json(report))

@@ -89,8 +89,22 @@ class MemberView(NamedTuple):
     reasons: str | None
 
 
+ANSWERED = (AttemptState.ANSWERED, AttemptState.SETTLED)
+POLLED = (BatchState.DRAFT, BatchState.UNKNOWN, BatchState.OPEN)  # something is to come of them
+MAX_BATCHES = 1000  # batches in one list
+
+
+class _AttemptCount(NamedTuple):
+    """Attempts of a batch that stand alike."""
+
+    state: AttemptState
+    attempts: int
+    tasks: int
+    cost: int
+
+
 class Views(Table):
-    """The workspace's requests as people look at them."""
+    """The workspace's requests and batches as people look at them."""
 
     def list_requests(self, run: RunId, after: int, limit: int) -> list[RequestLine]:
         """A page of a run's requests."""
@@ -109,48 +123,6 @@ class Views(Table):
     def verdicts_of_request(self, request: RequestId) -> list[MemberView]:
         """The tasks of a request, in order."""
         return self._list(MemberView, "verdicts_of_request", id=request)
-
-
-def _to_attempt_view(row: Row) -> AttemptView:
-    *head, source, name, tail, raw, decoded, reasoning, codec, stop, batch = row
-    return AttemptView._make(
-        (
-            *head[:5],
-            orjson.loads(head[5]),
-            from_micros(head[6]),
-            from_micros_or_none(head[7]),
-            *head[8:],
-            label_credential(KeySource(source), name, tail) if source else None,
-            _decode_text(raw, codec),
-            _decode_text(decoded, codec),
-            _decode_text(reasoning, codec),
-            stop,
-            batch,
-        )
-    )
-
-
-def _decode_text(stored: bytes | None, codec: str) -> str | None:
-    plain = decompress(stored, codec)
-    return None if plain is None else plain.decode("utf-8", "replace")
-
-
-ANSWERED = (AttemptState.ANSWERED, AttemptState.SETTLED)
-POLLED = (BatchState.DRAFT, BatchState.UNKNOWN, BatchState.OPEN)  # something is to come of them
-MAX_BATCHES = 1000  # batches in one list
-
-
-class _AttemptCount(NamedTuple):
-    """Attempts of a batch that stand alike."""
-
-    state: AttemptState
-    attempts: int
-    tasks: int
-    cost: int
-
-
-class BatchViews(Table):
-    """The workspace's batches as people look at them."""
 
     def list_batches(
         self, run: RunId | None = None, batch: BatchId | None = None
@@ -195,6 +167,30 @@ class BatchViews(Table):
     def _count_unreadable_lines(self, batches: Sequence[BatchId]) -> Mapping[BatchId, int]:
         rows = self._connection.run("count_unreadable_lines", ids=batches) if batches else []
         return dict(rows)
+
+
+def _to_attempt_view(row: Row) -> AttemptView:
+    *head, source, name, tail, raw, decoded, reasoning, codec, stop, batch = row
+    return AttemptView._make(
+        (
+            *head[:5],
+            orjson.loads(head[5]),
+            from_micros(head[6]),
+            from_micros_or_none(head[7]),
+            *head[8:],
+            label_credential(KeySource(source), name, tail) if source else None,
+            _decode_text(raw, codec),
+            _decode_text(decoded, codec),
+            _decode_text(reasoning, codec),
+            stop,
+            batch,
+        )
+    )
+
+
+def _decode_text(stored: bytes | None, codec: str) -> str | None:
+    plain = decompress(stored, codec)
+    return None if plain is None else plain.decode("utf-8", "replace")
 
 
 def _to_batch_view(row: Row, counts: Sequence[_AttemptCount], unreadable: int) -> BatchView:

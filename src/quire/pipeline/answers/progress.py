@@ -262,7 +262,7 @@ def _blocked_text(found: Progress, stage: StageProgress, causes: Counter[str]) -
 def _block_causes(tx: Transaction, found: Progress) -> dict[str, Counter[str]]:
     """Why tasks are blocked, by stage, each reason with how many it blocks."""
     causes: dict[str, Counter[str]] = defaultdict(Counter)
-    for cause in tx.exports.causes_of_blocked_tasks(found.run_id):
+    for cause in tx.results.causes_of_blocked_tasks(found.run_id):
         became = cause.state if cause.state == TaskState.FAILED else f"is {cause.state}"
         why = (
             f": {shared_cause(found.stages, cause.error)}"
@@ -305,7 +305,7 @@ def _critics_text(found: Progress, stage: StageProgress) -> str:
 def _batch_reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> list[Stall]:
     """Say what batches are waited for, and when they are looked at."""
     stalls = []
-    for view in tx.batch_views.list_batches(found.run_id):
+    for view in tx.views.list_batches(found.run_id):
         if view.state in (BatchState.COLLECTED, BatchState.ABANDONED):
             continue
         wait = max(0.0, (view.next_at - now).total_seconds()) if view.next_at else 0.0

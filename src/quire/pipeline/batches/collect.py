@@ -136,7 +136,7 @@ def collect_kept_lines(
     collect_rows(tx, contexts, batch, BatchRows(list(news.values())), now)
     copies = len(read) - len(news)
     tx.batches.count_batch_rows(batch.id, duplicates=copies, missing=-len(news), unread=-len(read))
-    view = tx.batch_views.list_batches(batch=batch.id)[0]
+    view = tx.views.list_batches(batch=batch.id)[0]
     return not view.missing and not view.kept
 
 
