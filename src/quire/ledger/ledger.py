@@ -113,11 +113,7 @@ class Ledger:
 
 
 def open_ledger(
-    url: str,
-    *,
-    workspace: WorkspaceId = LOCAL,
-    durable: bool = True,
-    must_exist: bool = False,
+    url: str, *, workspace: WorkspaceId = LOCAL, durable: bool = True, must_exist: bool = False
 ) -> Ledger:
     """Open a file or a `postgresql://` address, and bring its tables up to date."""
     database: Database

@@ -74,10 +74,7 @@ class PostgresConnection:
         """Insert many rows with COPY."""
         if not rows:
             return
-        with (
-            self._raw.cursor() as cursor,
-            cursor.copy(self._statements[name].copy) as copy,
-        ):
+        with self._raw.cursor() as cursor, cursor.copy(self._statements[name].copy) as copy:
             for row in rows:
                 copy.write_row(row)
 

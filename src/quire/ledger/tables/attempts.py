@@ -230,15 +230,7 @@ def _response_row(answer: Answer) -> Row:
         text = None if text is None else _compress(text)
         reasoning = _compress(reasoning) if reasoning else b""
     stop = None if reply is None else reply.stop.value
-    return (
-        answer.attempt_id,
-        raw,
-        text,
-        reasoning,
-        codec,
-        answer.decoder_version,
-        stop,
-    )
+    return (answer.attempt_id, raw, text, reasoning, codec, answer.decoder_version, stop)
 
 
 def _usage_row(attempt: AttemptId, reply: Reply, cost: int, at: int) -> Row:

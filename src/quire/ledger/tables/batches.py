@@ -7,23 +7,10 @@ from hashlib import sha256
 
 from quire.domain.accounts import CredentialId
 from quire.domain.batches import Batch, BatchEnd, BatchStatus, DraftedCall, NewBatchAttempt
-from quire.domain.ids import (
-    AttemptId,
-    BatchId,
-    LaneId,
-    RequestId,
-    RunId,
-    TaskId,
-    WorkerId,
-)
+from quire.domain.ids import AttemptId, BatchId, LaneId, RequestId, RunId, TaskId, WorkerId
 from quire.domain.requests import AttemptRow, QueuedRequest
 from quire.domain.states import ATTEMPT, BATCH, AttemptState, BatchMove, BatchState
-from quire.ledger.stored_values import (
-    from_micros_or_none,
-    row_reader,
-    storable_text,
-    to_micros,
-)
+from quire.ledger.stored_values import from_micros_or_none, row_reader, storable_text, to_micros
 from quire.ledger.tables.table import Table
 
 MAX_PROBLEM_LENGTH = 500  # characters that are kept
@@ -73,13 +60,7 @@ class Batches(Table):
         self, name: BatchMove, batch: BatchId, sources: Sequence[BatchState] | None = None
     ) -> bool:
         """Make a move, if the batch is where it starts."""
-        moved = self._move(
-            "move_batch",
-            BATCH,
-            name,
-            sources,
-            ids=[batch],
-        )
+        moved = self._move("move_batch", BATCH, name, sources, ids=[batch])
         return any(rows for _, rows in moved)
 
     def add_calls(

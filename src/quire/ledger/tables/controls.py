@@ -4,15 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.domain.ids import (
-    AttemptId,
-    RequestId,
-    ResultId,
-    RunId,
-    StageId,
-    TaskId,
-    WorkspaceId,
-)
+from quire.domain.ids import AttemptId, RequestId, ResultId, RunId, StageId, TaskId, WorkspaceId
 from quire.domain.requests import AnsweredAttempt, Stop
 from quire.domain.states import REVIEW, TASK, ReviewMove, ReviewState, TaskMove, TaskState
 from quire.ledger.connection import Connection

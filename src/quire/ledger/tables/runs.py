@@ -133,13 +133,7 @@ class Runs(Table):
     def move_run(self, name: RunMove, run: RunId, now: datetime) -> bool:
         """Make a move; says whether the run was where the move starts."""
         ended = None if RUN.targets[name] == RUN.start else to_micros(now)
-        moved = self._move(
-            "move_run",
-            RUN,
-            name,
-            ids=[run],
-            ended_at=ended,
-        )
+        moved = self._move("move_run", RUN, name, ids=[run], ended_at=ended)
         return any(rows for _, rows in moved)
 
     def set_task_limit(self, run: RunId, limit: int | None) -> None:

@@ -72,13 +72,7 @@ class Tasks(Table):
         if not tasks:
             return 0
         moved = 0
-        for source, rows in self._move(
-            "move_tasks",
-            TASK,
-            name,
-            sources,
-            ids=tasks,
-        ):
+        for source, rows in self._move("move_tasks", TASK, name, sources, ids=tasks):
             moved += len(rows)
             self._tally(name, source, Counter(row[0] for row in rows))
         return moved
@@ -115,11 +109,7 @@ class Tasks(Table):
         total = 0
         for source in allowed_sources(TASK, name, sources):
             moved = self._change(
-                statement,
-                stage=stage,
-                source=str(source),
-                target=str(TASK.targets[name]),
-                **more,
+                statement, stage=stage, source=str(source), target=str(TASK.targets[name]), **more
             )
             self._tally(name, source, {stage: moved})
             total += moved

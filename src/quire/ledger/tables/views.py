@@ -128,12 +128,7 @@ class Views(Table):
         self, run: RunId | None = None, batch: BatchId | None = None
     ) -> list[BatchView]:
         """Batches as people look at them, the newest first."""
-        rows = self._run(
-            "list_batches",
-            run=run or 0,
-            batch=batch or 0,
-            limit=MAX_BATCHES,
-        )
+        rows = self._run("list_batches", run=run or 0, batch=batch or 0, limit=MAX_BATCHES)
         counts = self._counts_of_batches([row[0] for row in rows])
         unreadable = self._count_unreadable_lines([row[0] for row in rows if row[22]])
         return [_to_batch_view(row, counts[row[0]], unreadable.get(row[0], 0)) for row in rows]
