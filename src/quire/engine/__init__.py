@@ -4,7 +4,7 @@ What it gives and takes is imported from here too, wherever it is defined.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from quire.accounts.credentials import KnownKey
@@ -106,7 +106,7 @@ _NAMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import what is asked for when it is asked for: `quire models` needs no database."""
     for module, names in _NAMES.items():
         if name in names:

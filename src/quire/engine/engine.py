@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 from quire.dispatch.loop_context import Vendors
 from quire.dispatch.runtime import Runtime
@@ -33,7 +33,7 @@ from quire.recipes.plugin_registry import Registry
 from quire.settings import Settings
 
 
-def run_loop(work: Callable[[], Coroutine[Any, Any, bool]]) -> bool:
+def run_loop(work: Callable[[], Coroutine[None, None, bool]]) -> bool:
     """Run a coroutine to its end; in a notebook, whose loop is busy with us, on another thread."""
     try:
         asyncio.get_running_loop()
@@ -55,7 +55,7 @@ def run_loop(work: Callable[[], Coroutine[Any, Any, bool]]) -> bool:
     return outcome[0]
 
 
-def _run_coroutine(work: Coroutine[Any, Any, bool]) -> bool:
+def _run_coroutine(work: Coroutine[None, None, bool]) -> bool:
     """Use uvloop where it is installed: the same loop, for about a quarter less CPU a call."""
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(work)
