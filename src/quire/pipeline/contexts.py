@@ -146,9 +146,8 @@ class Contexts:
         self._specs: dict[RunId, RunSpec] = {}
         self._by_lane: dict[LaneId, LaneContext] = {}
         self._by_stage: dict[StageId, LaneContext] = {}  # of any of its lanes
-        self.early_checked_runs: set[RunId] = (
-            set()
-        )  # runs whose first tasks were looked at: for good
+        # runs whose first tasks were looked at: for good
+        self.early_checked_runs: set[RunId] = set()
         self.sizes: dict[tuple[StageId, int], Sizes] = {}  # of a stage's answers by one model
         self.primed: dict[tuple[LaneId, int], datetime] = {}  # when an answer last came, by key
         self.runs_without_plugins: set[RunId] = set()  # runs that name what is not installed here

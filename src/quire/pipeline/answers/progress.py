@@ -61,11 +61,9 @@ def progress(tx: Transaction, run: RunId, contexts: Contexts | None = None) -> P
         cancelling=found.state == RunState.RUNNING and found.cancel_asked_at is not None,
         stages=tuple(
             StageProgress(
-                name=run_stage.name,
-                state=run_stage.state,
-                counts=_task_states(by_stage[run_stage.id]),
+                name=stage.name, state=stage.state, counts=_task_states(by_stage[stage.id])
             )
-            for run_stage in stages
+            for stage in stages
         ),
     )
     spec = (contexts or Contexts()).spec_of(tx, run)

@@ -56,9 +56,7 @@ def judge_answer(
         uid: _judge_further(context, verdict, parts.get(tasks[uid], {}))
         for uid, verdict in judged.verdicts.items()
     }
-    passed = all(
-        exported_verdict.judgement is Judgement.ACCEPT for exported_verdict in verdicts.values()
-    )
+    passed = all(verdict.judgement is Judgement.ACCEPT for verdict in verdicts.values())
     return judged._replace(verdicts=verdicts, clean=judged.clean and passed)
 
 

@@ -104,9 +104,8 @@ def collect_rows(
     failed = _open_rows(tx, batch, rows.failures)
     record_failures(tx, contexts, rows.failures, now)
     if failed:
-        drop_requests(
-            tx, tx.batches.late_requests([row.request_id for row, _ in failed])
-        )  # overtaken: in others
+        # overtaken: in others
+        drop_requests(tx, tx.batches.late_requests([row.request_id for row, _ in failed]))
         _bound_failures(tx, batch, contexts.of_batch(tx, batch).policy.max_tries, failed)
     if rows.unsent:
         requeue_uncharged(
@@ -220,10 +219,7 @@ def finish_batch(tx: Transaction, batch: Batch, strays: StrayRows, now: datetime
     if not tx.batches.move_batch(BatchMove.COLLECT, batch.id):
         return False
     tx.batches.count_batch_rows(
-        batch.id,
-        duplicates=strays.duplicates,
-        strangers=strays.foreign,
-        unread=strays.unread,
+        batch.id, duplicates=strays.duplicates, strangers=strays.foreign, unread=strays.unread
     )
     tx.batches.finish_batch(batch.id, now)
     tx.events.add_event(

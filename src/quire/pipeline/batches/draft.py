@@ -42,11 +42,7 @@ NOTHING_DRAFTED = DraftResult()
 
 
 def fill_draft(
-    tx: Transaction,
-    contexts: Contexts,
-    lane: Lane,
-    terms: DraftTerms,
-    now: datetime,
+    tx: Transaction, contexts: Contexts, lane: Lane, terms: DraftTerms, now: datetime
 ) -> DraftResult:
     """Fill a lane's draft if its time has come."""
     context = contexts.of_lane(tx, lane)
@@ -69,12 +65,7 @@ def fill_draft(
 
 
 def _is_ripe(
-    tx: Transaction,
-    context: LaneContext,
-    terms: DraftTerms,
-    queued: int,
-    more: bool,
-    now: datetime,
+    tx: Transaction, context: LaneContext, terms: DraftTerms, queued: int, more: bool, now: datetime
 ) -> bool:
     """Whether a lane's queue goes now, as it is; calls that wait to go again go together."""
     policy = context.policy
@@ -86,11 +77,7 @@ def _is_ripe(
 
 
 def _fill_batch(
-    tx: Transaction,
-    context: LaneContext,
-    found: Batch | None,
-    terms: DraftTerms,
-    now: datetime,
+    tx: Transaction, context: LaneContext, found: Batch | None, terms: DraftTerms, now: datetime
 ) -> DraftResult:
     queued = tx.requests.sendable_requests(context.lane_id, CHUNK, now)
     loads = [_load(context, request) for request in queued]

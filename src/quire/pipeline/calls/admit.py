@@ -30,9 +30,8 @@ from quire.plan.provider_limits import (
 )
 from quire.plan.rendering import items_bytes
 
-CACHE_LIFETIME = timedelta(
-    minutes=4
-)  # a provider keeps a prefix at least this long after its last use
+# a provider keeps a prefix at least this long after its last use
+CACHE_LIFETIME = timedelta(minutes=4)
 NOTE_INTERVAL = timedelta(minutes=1)  # between two notes that it is still kept
 PRIMING_TIMEOUT = timedelta(seconds=60)  # the others wait at most this long for the first answer
 NO_LIMIT = 10**9  # calls, or tasks

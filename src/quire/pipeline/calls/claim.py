@@ -149,13 +149,10 @@ def drop_unsendable(
     tx: Transaction, context: LaneContext, requests: Sequence[QueuedRequest]
 ) -> None:
     """Give back what cannot go; what was in vain too often is split, and given up when alone."""
-    drop_requests(
-        tx, [queued_request.id for queued_request in requests], [RequestState.OUT]
-    )  # as the claim has just left them
+    # as the claim has just left them
+    drop_requests(tx, [queued_request.id for queued_request in requests], [RequestState.OUT])
     exhausted = {
-        queued_request.id: queued_request
-        for queued_request in requests
-        if queued_request.lost >= context.policy.max_calls
+        request.id: request for request in requests if request.lost >= context.policy.max_calls
     }
     for member in tx.requests.take_members(list(exhausted)) if exhausted else []:
         if not member.current:  # a newer question about it is on its way
@@ -178,8 +175,7 @@ def _common_fields(context: LaneContext, sender: Sender, now: datetime) -> Attem
 
 
 def _attempts(
-    context: LaneContext,
-    pairs: Sequence[tuple[QueuedRequest, AttemptId]],
+    context: LaneContext, pairs: Sequence[tuple[QueuedRequest, AttemptId]]
 ) -> list[NewAttempt]:
     sending = context.request_head
     return [

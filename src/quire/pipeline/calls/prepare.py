@@ -96,9 +96,7 @@ def may_pack(tx: Transaction, contexts: Contexts, context: LaneContext, now: dat
     if wishes is None or wishes.cancelling:
         return False
     stage = next(
-        run_stage
-        for run_stage in tx.runs.stages_of_run(context.run_id)
-        if run_stage.id == context.stage_id
+        stage for stage in tx.runs.stages_of_run(context.run_id) if stage.id == context.stage_id
     )
     limit = wishes.task_limit
     if stage.state == StageState.EXPANDING and (limit is None or stage.expanded < limit):

@@ -64,10 +64,8 @@ def return_tasks(tx: Transaction, members: Sequence[Member], requests: Sequence[
         tx.tasks.move_tasks(TaskMove.RETURN, [task for task in packed if task not in elsewhere])
 
 
-PRESUMED_STATES = (
-    AttemptState.UNKNOWN,
-    AttemptState.WRITTEN_OFF,
-)  # attempts whose cost was counted, although nobody knew it
+# attempts whose cost was counted, although nobody knew it
+PRESUMED_STATES = (AttemptState.UNKNOWN, AttemptState.WRITTEN_OFF)
 
 
 def record_answers(tx: Transaction, answers: Sequence[Answer], now: datetime) -> None:
@@ -227,9 +225,8 @@ def _refuse_attempt(tx: Transaction, row: AttemptRow, error: str, now: datetime)
     tx.attempts.end_attempts([AttemptEnd(row.id, error, 0, "free")], now)
     if moved[row.id] == AttemptState.OPEN:
         return True
-    tx.tallies.add_tallies(
-        row.stage_id, {"presumed": -row.reserved}
-    )  # it was counted when it was lost
+    # it was counted when it was lost
+    tx.tallies.add_tallies(row.stage_id, {"presumed": -row.reserved})
     return False
 
 
@@ -247,9 +244,8 @@ def _apply_remedy(
             if failure.error.retry_after is not None:
                 tx.requests.delay_lane(row.lane_id, now + timedelta(seconds=delay))
         case Split() | Refuse() if tx.batches.late_requests([row.request_id]):
-            tx.requests.move_requests(
-                RequestMove.CLOSE, [row.request_id]
-            )  # overtaken: its tasks are others' by now
+            # overtaken: its tasks are others' by now
+            tx.requests.move_requests(RequestMove.CLOSE, [row.request_id])
         case Split(pack_cap=cap):
             _split_pack(tx, row, cap, str(failure.error))
         case Refuse(error=reason):

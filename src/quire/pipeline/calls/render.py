@@ -255,9 +255,8 @@ class GatheredTasks(NamedTuple):
 
     tasks: list[ReadyTask]
     used: dict[TaskId, str]  # of those that read results: which ones, as JSON
-    repair_reasons: Mapping[TaskId, str] = MappingProxyType(
-        {}
-    )  # why their earlier answers did not do
+    # why their earlier answers did not do
+    repair_reasons: Mapping[TaskId, str] = MappingProxyType({})
 
 
 def gather_ready(tx: Transaction, context: LaneContext, limit: int) -> GatheredTasks:

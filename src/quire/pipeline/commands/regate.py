@@ -101,8 +101,8 @@ def _verdicts(
     """What the gates say of every answer to the current version of some tasks."""
     pairs = tx.controls.answers_of_tasks(tasks)
     answers = {
-        answered_attempt.attempt_id: answered_attempt
-        for answered_attempt in tx.controls.stored_answers(sorted({a for _, a in pairs}))
+        attempt.attempt_id: attempt
+        for attempt in tx.controls.stored_answers(sorted({a for _, a in pairs}))
     }
     members = _members_of(tx, context, sorted({answer.request_id for answer in answers.values()}))
     parts = _parts_of(tx, context, members)

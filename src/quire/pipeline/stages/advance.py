@@ -117,9 +117,8 @@ def _close_stages(tx: Transaction, memo: SweepMemo, spec: RunSpec, now: datetime
         if _may_call_critic(spec, stage, states):
             continue
         if stage.state == StageState.OPEN and not _has_owed_tasks(tx, stage):
-            tx.runs.lock_run(
-                run
-            )  # a retry may be under way: look again when nobody else can reopen it
+            # a retry may be under way: look again when nobody else can reopen it
+            tx.runs.lock_run(run)
             if not _has_owed_tasks(tx, stage):
                 tx.runs.move_stage(StageMove.CLOSE, stage.id)
     stages = tx.runs.stages_of_run(run)
@@ -155,17 +154,15 @@ def wind_down_run(tx: Transaction, run: RunId, now: datetime, *, unfit: bool = F
 
     Of an unfit run nobody here can judge the answers: they stay, and are not waited for.
     """
-    drop_requests(
-        tx, tx.requests.unreadable_requests_of_run(run, unfit=unfit), [RequestState.OUT]
-    )  # answered, but nobody knows what
+    # answered, but nobody knows what
+    drop_requests(tx, tx.requests.unreadable_requests_of_run(run, unfit=unfit), [RequestState.OUT])
     tx.batches.ask_cancel_batches_of_run(run, now)
     for draft in tx.batches.drafts_of_run(run):
         dissolve_draft(tx, draft, "the run was cancelled", now)
     while dropped := tx.requests.queued_requests_of_run(run, DROP_CHUNK):
         drop_requests(tx, dropped)
-    stages = [
-        tx.runs.lock_stage(stage.id) for stage in tx.runs.stages_of_run(run)
-    ]  # nobody expands now
+    # nobody expands now
+    stages = [tx.runs.lock_stage(stage.id) for stage in tx.runs.stages_of_run(run)]
     for stage in stages:
         tx.tasks.move_tasks_of_stage(TaskMove.CANCEL, stage.id)
     if any(_has_owed_tasks(tx, stage) for stage in stages):

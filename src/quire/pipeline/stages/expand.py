@@ -71,9 +71,8 @@ def _by_document(
     tx: Transaction, stage: StageId, tasks: Sequence[TracedTask]
 ) -> list[list[RelatedTask]]:
     wanted = [
-        traced_task.shown_documents
-        or ((traced_task.document_id,) if traced_task.document_id is not None else ())
-        for traced_task in tasks
+        task.shown_documents or ((task.document_id,) if task.document_id is not None else ())
+        for task in tasks
     ]
     documents = sorted({document for item in wanted for document in item})
     found = tx.lineage.tasks_of_documents(stage, documents) if documents else {}
@@ -275,9 +274,8 @@ def expand(tx: Transaction, contexts: Contexts, listed: RunStage) -> int:
     stage = tx.runs.take_stage(listed.id)
     if stage is None:  # another worker is expanding it
         return 0
-    wanted = tx.runs.wishes_of_run(
-        stage.run_id
-    )  # read after the lock: a cancel may have come first
+    # read after the lock: a cancel may have come first
+    wanted = tx.runs.wishes_of_run(stage.run_id)
     if stage.state != StageState.EXPANDING or wanted is None or wanted.cancelling:
         return 0
     spec = contexts.spec_of(tx, stage.run_id)
