@@ -2,7 +2,7 @@
 
 import pytest
 
-from quire.pipeline.stages.begin import BEST_EFFORT, EXACT, THROUGHPUT
+from quire.pipeline.run_spec import BEST_EFFORT, EXACT, THROUGHPUT
 from quire.plan.builtin_groupings import GROUPINGS
 from quire.plan.template_analysis import SUBJECT_NAMES
 from quire.plan.template_filters import FILTERS, TESTS

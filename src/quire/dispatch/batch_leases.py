@@ -1,4 +1,14 @@
-"""Batch leases: which batches this worker has leased; each is worked on beside the calls."""
+"""Batch leases: which batches this worker has leased; each is worked on beside the calls.
+
+A batch is looked after for hours, by whichever worker is there, and by one at a time: two that poll
+would do no harm, but two that submit would pay twice. So who takes a batch writes its name and a
+time into the row, renews it at a third of the lease, and gives it back when it is done, so that
+others need not wait. A worker that dies loses its leases to who rescues its calls, or
+the lease runs out. What could go wrong is a worker that was only slow: its lease ran out, another
+took over, and now it goes on. A lease cannot prevent that, so it is never what keeps a step safe:
+each one is fenced by the batch's nonce or state (`pipeline/batches/submit.py`), and a renewal
+leases only what is still ours.
+"""
 
 import asyncio
 from collections.abc import Coroutine

@@ -1,4 +1,10 @@
-"""The sweeper: keeps the worker's lease, takes over from the dead, expands and ends runs."""
+"""The sweeper: keeps the worker's lease, takes over from the dead, expands and ends runs.
+
+The lease is the heartbeat: written at a third of it, and read by everybody else. A worker that is
+silent for longer has its calls rescued by others, and on the same host at once, where its process
+is gone. One that was declared dead while it was stuck signs on under a new name, and its old one
+claims nothing more.
+"""
 
 import os
 from collections.abc import Callable
@@ -9,7 +15,7 @@ from quire.dispatch.runtime import host_name, is_process_alive
 from quire.domain.ids import AttemptId, RunId, WorkerId
 from quire.domain.version import VERSION
 from quire.ledger.ledger import Transaction
-from quire.pipeline.calls.record import lose_attempts, reclaim_expired_leases, requeue_never_sent
+from quire.pipeline.calls.record import lose_attempts, reclaim_expired_leases, requeue_uncharged
 from quire.pipeline.stages.advance import advance
 
 
@@ -57,7 +63,9 @@ class Sweeper:
         if not tx.workers.beat_worker(worker, now):  # new, or declared dead while we were stuck
             worker = tx.workers.add_worker(self._host, os.getpid(), VERSION, now, self.serves)
         mine = tx.attempts.open_attempts_of_workers([worker])
-        requeue_never_sent(tx, [row for row in mine if not has_call(row.id)], now)
+        # a commit of unknown outcome had gone through after all
+        never_sent = [row for row in mine if not has_call(row.id)]
+        requeue_uncharged(tx, never_sent, "claimed, but never sent", now)
         reclaim_expired_leases(tx, self._lease, now, dead_neighbours(tx, self._host))
         return worker
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from quire.domain.data import NOTHING, Json, JsonObject, stored_json
-from quire.domain.errors import PluginMissing
+from quire.domain.errors import NotFound, PluginMissing
 from quire.domain.gates import Gate
 from quire.domain.groupings import Driver, Grouping
 from quire.domain.ids import RunId, StageId
@@ -19,6 +19,7 @@ from quire.recipes.plugin_registry import Registry
 from quire.recipes.policy_layers import policy_from_json
 from quire.recipes.recipe_snapshots import recipe_from_json
 
+EXACT, BEST_EFFORT, THROUGHPUT = "exact", "best_effort", "throughput"  # completion modes
 NOT_INSTALLED = "whoever brought it is not installed here; install that package"
 
 
@@ -67,7 +68,7 @@ class RunSpec:
         """Who is asked: names, or `same`."""
         if stage.models:
             return stage.models
-        if stage.of and self.models_of(self._find_stage(stage.of)) != (self.models[0].name,):
+        if stage.of and self.models_of(self.stage_named(stage.of)) != (self.models[0].name,):
             return (SAME,)
         return (self.models[0].name,)
 
@@ -121,14 +122,19 @@ class RunSpec:
         """Every stage that has to be done before it, at any distance."""
         found: set[str] = set()
         for name in stage.upstream:
-            found |= {name, *self.stages_above(self._find_stage(name))}
+            found |= {name, *self.stages_above(self.stage_named(name))}
         return frozenset(found)
+
+    def and_below(self, stage: Stage) -> list[Stage]:
+        """A stage and all that comes after it, critics included, each after what it needs."""
+        name, stages = stage.name, self.recipe.stages
+        return [item for item in stages if item.name == name or name in self.stages_above(item)]
 
     def ancestors_of(self, stage: Stage) -> frozenset[str]:
         """The stages whose results its own come from, step by step through `of`."""
         if not stage.of:
             return frozenset()
-        above = self._find_stage(stage.of)
+        above = self.stage_named(stage.of)
         return frozenset([stage.of, *above.needs]) | self.ancestors_of(above)
 
     def parse_part(self, text: str | None) -> JsonObject:
@@ -136,8 +142,21 @@ class RunSpec:
         found: JsonObject = stored_json(text) or NOTHING
         return found
 
-    def _find_stage(self, name: str) -> Stage:
-        return next(stage for stage in self.recipe.stages if stage.name == name)
+    def stage_named(self, name: str) -> Stage:
+        """A stage by its name."""
+        if name not in self.stage_ids:
+            names = ", ".join(self.stage_ids)
+            raise NotFound(f"run {self.run_id} has no stage {name!r}; stages: {names}")
+        return self.stages[self.stage_ids[name]]
+
+    def stages_named(self, name: str | None) -> tuple[Stage, ...]:
+        """The stage of this name, or all of them."""
+        return self.recipe.stages if name is None else (self.stage_named(name),)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every answer counts, so that a failure holds the run."""
+        return self.policy.policy.completion_mode == EXACT
 
 
 def possible_models(recipe: Recipe, stage: Stage, own: str) -> tuple[str, ...]:

@@ -1,4 +1,15 @@
-"""Settle: stored answers are judged by the gates of their stage, and every task moved on."""
+"""Settle: stored answers are judged by the gates of their stage, and every task moved on.
+
+Settle turns what was paid for into results, and is the only place that does. Answers are judged in
+groups, one transaction each: everything that a group changes is gathered first, so that each
+statement runs once for hundreds of answers. What could go wrong: two answers to one task in a group
+(`taken` lets the first count), an answer to an older version of the question (stored and spent, and
+no more), an answer that came after its request was queued again (the queued one is dropped), or one
+whose later sending is still out (its members that failed wait for that one: `last`). Attempts move
+from answered to settled in the same transaction, so that settling again finds nothing to do: a
+worker may die at any point, and several may settle at once. A verdict other than accept is no
+error: what it means is decided by `plan/retrying.py`, here it is only carried out.
+"""
 
 import json
 from collections import defaultdict

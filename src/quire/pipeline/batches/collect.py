@@ -1,4 +1,11 @@
-"""Collect: a batch's rows are stored as they come; what no row came for is known at its end."""
+"""Collect: a batch's rows are stored as they come; what no row came for is known at its end.
+
+Rows come in any order, twice, without a name, or in a form that nobody can read, and every answered
+one is paid. So each is stored as it comes, in groups, and storing is idempotent: who starts again
+after a crash stores the same rows and changes nothing. What no row came for is known only at the
+end, and is free where nothing ran, else presumed; a line that names no call is kept with the batch,
+for a newer reader or a person.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -15,32 +22,26 @@ from quire.domain.states import (
     RequestMove,
     RequestState,
     RunState,
-    TaskMove,
-    TaskState,
 )
-from quire.domain.tasks import Member
 from quire.ledger.ledger import Transaction
-from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.calls.record import (
+    PRESUMED_STATES,
     drop_requests,
     hold_run,
     record_answers,
     record_failures,
     requeue_uncharged,
     return_tasks,
+    split_or_give_up,
     write_off_attempts,
 )
 from quire.pipeline.contexts import Contexts
 from quire.plan.batch_schedule import backoff_seconds
-from quire.plan.packing import half_of
 
 CHUNK = 1000
 FOREIGN_DELAY = timedelta(hours=1)  # until somebody may have named the right batch
 NOTHING_RAN = (BatchEnd.FAILED, BatchEnd.QUEUE_FULL)
-UNANSWERED_STATES, ANSWERED_STATES = (
-    (AttemptState.UNKNOWN, AttemptState.WRITTEN_OFF),
-    (AttemptState.ANSWERED, AttemptState.SETTLED),
-)  # how attempts may stand
+KNOWN_STATES = (*PRESUMED_STATES, AttemptState.ANSWERED, AttemptState.SETTLED)
 
 
 class BatchRows(NamedTuple):
@@ -121,16 +122,11 @@ def collect_kept_lines(
     An answer takes the place of what was presumed of its call; where there is one already, it is a
     copy. Of a call that is said to have been free it may not be: that line stays with the batch.
     """
-    states = tx.batches.attempt_states_of_batch(
-        batch.id, [line.answer.attempt_id for line in found]
-    )
-    known = [
-        line
-        for line in found
-        if states.get(line.answer.attempt_id) in (*UNANSWERED_STATES, *ANSWERED_STATES)
-    ]
+    named = [line.answer.attempt_id for line in found]
+    states = tx.batches.attempt_states_of_batch(batch.id, named)
+    known = [line for line in found if states.get(line.answer.attempt_id) in KNOWN_STATES]
     read = [line for line in known if tx.batches.drop_line(batch.id, line.line)]
-    answers = [line.answer for line in read if states[line.answer.attempt_id] in UNANSWERED_STATES]
+    answers = [line.answer for line in read if states[line.answer.attempt_id] in PRESUMED_STATES]
     news = {answer.attempt_id: answer for answer in answers}
     collect_rows(tx, contexts, batch, BatchRows(list(news.values())), now)
     copies = len(read) - len(news)
@@ -156,11 +152,7 @@ def _bound_failures(
 
     That costs no tries: it may be nobody's fault. But a batch takes hours, and somebody must know.
     """
-    broken = {
-        row.request_id: provider_error
-        for row, provider_error in failed
-        if provider_error.remedy is Remedy.RETRY
-    }
+    broken = {row.request_id: why for row, why in failed if why.remedy is Remedy.RETRY}
     counted = tx.batches.count_failures(list(broken)) if broken else {}
     often = [request for request, count in counted.items() if count >= most]
     dropped = (
@@ -171,21 +163,10 @@ def _bound_failures(
         return_tasks(tx, members, [request])
         times = "once" if counted[request] == 1 else f"{counted[request]} times"
         error = f"{broken[request]} (sent {times}, in batches, without an answer)"
-        _halve(tx, [member for member in members if member.current], error)
+        owed = [member for member in members if member.current]
+        split_or_give_up(tx, owed, len(owed), error)
         if len(members) > 1:
             tx.tallies.add_tallies(batch.stage_id, {"splits": 1})
-
-
-def _halve(tx: Transaction, members: Sequence[Member], error: str) -> None:
-    """Tasks of a call that is not sent again go in smaller company; one that was alone fails."""
-    most = half_of(len(members))
-    for member in members:
-        cap = min(member.pack_cap or most, most)
-        tx.tasks.note_tasks(
-            [TaskNote(member.task_id, tries=member.tries, pack_cap=cap, error=error)]
-        )
-    if len(members) == 1:
-        tx.tasks.move_tasks(TaskMove.GIVE_UP, [members[0].task_id], [TaskState.READY])
 
 
 def settle_missing(tx: Transaction, batch: Batch, strays: StrayRows, now: datetime) -> int:

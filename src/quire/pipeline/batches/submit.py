@@ -1,4 +1,20 @@
-"""Submit: a draft goes to the provider once; each step is fenced by its nonce."""
+"""Submit: a draft goes to the provider once; each step is fenced by its nonce.
+
+A batch is thousands of calls that are paid for once it is made, and creating one is a request whose
+answer can get lost. So: the intent is written down under a fresh nonce, the file is uploaded,
+`creating_at` is written down, and only then is the batch created, with the nonce in every row. Who
+dies before `creating_at` has sent nothing: the batch is a draft again. Who dies, or hears nothing,
+after it may have made one: the batch is `unknown`, and nothing of it is sent until somebody has
+looked. To reconcile is to look for the nonce at the provider (`dispatch/poller.py`) until it is
+found and adopted, or until it is certain that it was never made: later than anybody who still held
+the lease could have created it, and later than the provider's lists may lag (`absence_certain_at`).
+
+Meanwhile a slow worker may still be at it. Fencing by the nonce keeps it from harm: every step
+moves only the submission that the caller saw (`_fenced_move`), and whoever finds that others went
+on cancels what it made. A batch taken for absent may yet show: it is looked for once more, and a
+duplicate is cancelled and noted. A key with an unsettled create submits nothing else, because some
+providers can tell batches apart only by when they were made.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -95,16 +111,18 @@ def requeue_rest(tx: Transaction, batch: BatchId, after: AttemptId, now: datetim
         requeue_uncharged(tx, rows, "did not fit into the batch", now)
 
 
+def _fenced_move(tx: Transaction, batch: Batch, move: BatchMove) -> Batch | None:
+    """Move on the very submission that the caller has seen; None where another took its place."""
+    found = tx.batches.get_batch(batch.id)
+    ours = found is not None and found.nonce == batch.nonce
+    return found if ours and tx.batches.move_batch(move, batch.id) else None
+
+
 def confirm_created(
     tx: Transaction, batch: Batch, ref: str, next_at: datetime, now: datetime
 ) -> bool:
     """The provider has it; false where somebody else went on from here in the meantime."""
-    found = tx.batches.get_batch(batch.id)
-    if (
-        found is None
-        or found.nonce != batch.nonce
-        or not tx.batches.move_batch(BatchMove.CONFIRM, batch.id)
-    ):
+    if _fenced_move(tx, batch, BatchMove.CONFIRM) is None:
         return False
     tx.batches.name_batch(batch.id, ref, next_at, now)
     tx.events.add_event(
@@ -136,12 +154,7 @@ def return_to_draft(
     tx: Transaction, batch: Batch, problem: str, now: datetime, retry_after: float | None = None
 ) -> bool:
     """The provider does not have it: it is a draft again, and waits a while."""
-    found = tx.batches.get_batch(batch.id)
-    if (
-        found is None
-        or found.nonce != batch.nonce
-        or not tx.batches.move_batch(BatchMove.REFUSE, batch.id)
-    ):
+    if (found := _fenced_move(tx, batch, BatchMove.REFUSE)) is None:
         return False
     wait = timedelta(seconds=backoff_seconds(found.failures, retry_after))
     tx.batches.delay_batch(batch.id, now + wait, problem, failed=True)
@@ -151,12 +164,7 @@ def return_to_draft(
 
 def mark_unknown(tx: Transaction, batch: Batch, problem: str, now: datetime) -> bool:
     """Nobody knows whether the provider has it: nothing is sent until that is known."""
-    found = tx.batches.get_batch(batch.id)
-    if (
-        found is None
-        or found.nonce != batch.nonce
-        or not tx.batches.move_batch(BatchMove.LOSE, batch.id)
-    ):
+    if _fenced_move(tx, batch, BatchMove.LOSE) is None:
         return False
     tx.batches.delay_batch(batch.id, now, problem, failed=False)
     tx.events.add_event(batch.run_id, EventKind.BATCH_UNKNOWN, now, batch=batch.id, problem=problem)
@@ -175,12 +183,7 @@ def recover_submission(tx: Transaction, batch: Batch, now: datetime) -> None:
 
 def mark_absent(tx: Transaction, batch: Batch, now: datetime) -> bool:
     """It is certain that the provider does not have it: it is a draft again."""
-    found = tx.batches.get_batch(batch.id)
-    if (
-        found is None
-        or found.nonce != batch.nonce
-        or not tx.batches.move_batch(BatchMove.ABSENT, batch.id)
-    ):
+    if _fenced_move(tx, batch, BatchMove.ABSENT) is None:
         return False
     tx.batches.delay_batch(batch.id, now, "", failed=False)
     tx.batches.mark_batch_absent(batch.id, now)

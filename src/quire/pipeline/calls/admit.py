@@ -1,5 +1,11 @@
 """Admit: how many of the next calls may go now, by the provider's limits and its prompt cache.
 
+Two things keep calls back before a provider has to. The first is its rate limits: a level for each
+pool (model and key) fills up with time, and a claim takes what its calls may need at most from the
+row that all workers share, in its own transaction; what they did not use is given back when they
+return, and what the provider's headers say is believed over our own reckoning. So where the figures
+are right a limit is met without a single 429, and where they are not a 429 only corrects them.
+
 The cache part is *priming*. Calls that begin alike could all read the prefix from the provider's
 cache, but only once somebody has written it: a hundred calls sent at once would each write it, at
 the dearer price. So while nobody is known to have written it, one call goes alone, and the others

@@ -1,4 +1,17 @@
-"""Claim: queued requests go out as attempts, each rechecked and rendered."""
+"""Claim: queued requests go out as attempts, each rechecked and rendered.
+
+Claim is the moment before money is spent. In one transaction queued requests become `out` and each
+gets an attempt, the intent to send it; only after the commit does the courier send. So a process
+that dies leaves either nothing or an open attempt whose call may have been carried out: never a
+call that nobody knows of. What could go wrong: the world moved since the request was packed (a task
+was cancelled, an input made way, a template renders differently), so members and inputs are looked
+at again and the text must hash to what was promised; what does not is given back, for nothing.
+Several workers claim at once, so requests move by compare-and-set and limits are taken under a
+lock. An attempt's number is the fencing token: an answer counts for the attempt that it answers.
+
+`receive` is the other half: what came back is stored before anything else is read from it, and
+storing it twice is harmless (idempotent), because a commit of unknown outcome is simply repeated.
+"""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -7,11 +20,10 @@ from typing import NamedTuple
 
 from quire.domain.accounts import Account, Need, Rates
 from quire.domain.ids import AttemptId, RequestId, WorkerId
-from quire.domain.requests import Answer, AttemptGroup, Call, CallFailure, NewAttempt, QueuedRequest
-from quire.domain.states import RequestState, TaskMove, TaskState
+from quire.domain.requests import Answer, AttemptGroup, Call, CallFailure, QueuedRequest
+from quire.domain.states import RequestState
 from quire.ledger.ledger import Transaction
 from quire.ledger.stored_values import to_micros
-from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.calls.admit import (
     LimitReport,
     learn_limits,
@@ -22,10 +34,14 @@ from quire.pipeline.calls.admit import (
     reserve_limits,
 )
 from quire.pipeline.calls.plugin_holds import check_plugins
-from quire.pipeline.calls.record import drop_requests, record_answers, record_failures
+from quire.pipeline.calls.record import (
+    drop_requests,
+    record_answers,
+    record_failures,
+    split_or_give_up,
+)
 from quire.pipeline.calls.render import rerender_requests, unchanged_requests
 from quire.pipeline.contexts import Contexts, LaneContext
-from quire.plan.packing import half_of
 from quire.plan.rendering import BlockItem, payload_hash, user_text
 
 
@@ -70,22 +86,38 @@ def claim(
         if priming.most == 1:
             note_not_cached(tx, context, pool)
         return []
-    ids = tx.attempts.take_ids(len(sendable))
-    pairs = list(zip(sendable, ids, strict=True))
-    tx.attempts.add_attempts(_common_fields(context, sender, now), _attempts(context, pairs))
-    if again := sum(request.sent > 0 for request in sendable):
-        tx.tallies.add_tallies(context.stage_id, {"resent": again})
+    pairs = list(zip(sendable, tx.attempts.take_ids(len(sendable)), strict=True))
+    _add_attempts(tx, context, sender, pairs, now)
     reckoned = dict(zip([request.id for request in queued], needs or (), strict=False))
     return [
         Outgoing(
-            call_of(context, pair, attempt, texts[pair.id], caching=priming.caching),
+            call_of(context, item, attempt, texts[item.id], caching=priming.caching),
             context,
-            pair.reserve,
+            item.reserve,
             sender.account,
-            reckoned.get(pair.id),
+            reckoned.get(item.id),
         )
-        for pair, attempt in pairs
+        for item, attempt in pairs
     ]
+
+
+def _add_attempts(
+    tx: Transaction,
+    context: LaneContext,
+    sender: Sender,
+    pairs: Sequence[tuple[QueuedRequest, AttemptId]],
+    now: datetime,
+) -> None:
+    head, (worker, account) = context.request_head, sender
+    tx.attempts.add_attempts(
+        AttemptGroup(worker, context.provider, context.facts.name, account.id, to_micros(now)),
+        [
+            (attempt, item.id, item.sent + 1, head(item.max_output).params_text, item.reserve)
+            for item, attempt in pairs
+        ],
+    )
+    if again := sum(item.sent > 0 for item, _ in pairs):
+        tx.tallies.add_tallies(context.stage_id, {"resent": again})
 
 
 def _sendable_texts(
@@ -150,44 +182,13 @@ def drop_unsendable(
 ) -> None:
     """Give back what cannot go; what was in vain too often is split, and given up when alone."""
     # as the claim has just left them
-    drop_requests(tx, [queued_request.id for queued_request in requests], [RequestState.OUT])
-    exhausted = {
-        request.id: request for request in requests if request.lost >= context.policy.max_calls
-    }
-    for member in tx.requests.take_members(list(exhausted)) if exhausted else []:
-        if not member.current:  # a newer question about it is on its way
-            continue
-        request = exhausted[member.request_id]
-        times = "once" if request.lost == 1 else f"{request.lost} times"
-        error = f"the call brought no answer {times}"  # lost, or a batch said that it broke down
-        cap = half_of(request.tasks)
-        tx.tasks.note_tasks(
-            [TaskNote(member.task_id, tries=member.tries, pack_cap=cap, error=error)]
-        )
-        if request.tasks == 1:
-            tx.tasks.move_tasks(TaskMove.GIVE_UP, [member.task_id], [TaskState.READY])
-
-
-def _common_fields(context: LaneContext, sender: Sender, now: datetime) -> AttemptGroup:
-    worker, account = sender
-    model, sent_at = context.facts.name, to_micros(now)
-    return AttemptGroup(worker, context.provider, model, account.id, sent_at)
-
-
-def _attempts(
-    context: LaneContext, pairs: Sequence[tuple[QueuedRequest, AttemptId]]
-) -> list[NewAttempt]:
-    sending = context.request_head
-    return [
-        (
-            attempt,
-            request.id,
-            request.sent + 1,
-            sending(request.max_output).params_text,
-            request.reserve,
-        )
-        for request, attempt in pairs
-    ]
+    drop_requests(tx, [request.id for request in requests], [RequestState.OUT])
+    for request in requests:
+        if request.lost >= context.policy.max_calls:  # lost, or a batch said that it broke down
+            times = "once" if request.lost == 1 else f"{request.lost} times"
+            members = tx.requests.take_members([request.id])
+            error = f"the call brought no answer {times}"
+            split_or_give_up(tx, members, request.tasks, error)
 
 
 def call_of(

@@ -1,7 +1,21 @@
-"""Record: answers are stored unjudged; failed and lost calls get their remedy, backoff or hold."""
+"""Record: answers are stored unjudged; failed and lost calls get their remedy, backoff or hold.
+
+An answer is stored raw before anything judges it, because it is paid. Everything else that can
+become of a call has a remedy, decided by the retry policy in `plan/retrying.py` and carried out
+here: not carried out, so it goes again after a backoff that doubles and is spread by chance; too
+large, so its tasks go in packs of half the size; refused, so each goes alone, at the cost of a try;
+or a person must act, so the key is marked or the run held. Then there is the call of which nobody
+knows how it ended: a timeout, a dropped connection, a worker that died. It is lost: its cost is
+presumed at the reservation, and the request goes again. Nothing is lost for want of an answer: one
+that comes late takes the place of what was presumed, until the call is written off.
+
+A worker's lease is its heartbeat. Whoever is silent for longer is taken for dead, and its calls are
+rescued (`reclaim_expired_leases`); if it lives after all, its answers still count, because an
+attempt moves by compare-and-set from whatever state it is in, and it signs on anew.
+"""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import NamedTuple, assert_never
@@ -27,6 +41,7 @@ from quire.ledger.ledger import Transaction
 from quire.ledger.tables.attempts import AttemptEnd, UndecodedResponse
 from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.contexts import Contexts
+from quire.plan.packing import half_of
 from quire.plan.retrying import (
     AskAgain,
     GiveUp,
@@ -143,15 +158,10 @@ def record_failures(
     """Apply the remedy of every call that brought no answer."""
     if not failures:
         return
-    rows = {
-        row.id: row
-        for row in tx.attempts.attempts_by_id(
-            [call_failure.attempt_id for call_failure in failures]
-        )
-    }
+    found = tx.attempts.attempts_by_id([failure.attempt_id for failure in failures])
+    rows = {row.id: row for row in found}
     for failure in failures:
-        row = rows.get(failure.attempt_id)
-        if row is not None:
+        if (row := rows.get(failure.attempt_id)) is not None:
             _remedy_failure(tx, contexts, row, failure, now)
 
 
@@ -164,13 +174,6 @@ def _remedy_failure(
             tx.requests.delay_requests([(row.request_id, now + timedelta(seconds=remedied.delay))])
     elif _refuse_attempt(tx, row, str(failure.error), now):
         _apply_remedy(tx, contexts, row, failure, remedied, now)
-
-
-def requeue_never_sent(tx: Transaction, rows: Sequence[AttemptRow], now: datetime) -> None:
-    """Calls claimed and never sent: a commit of unknown outcome had gone through after all."""
-    for row in rows:
-        if _refuse_attempt(tx, row, "claimed, but never sent", now):
-            _requeue(tx, row, 0, now)
 
 
 def requeue_uncharged(
@@ -210,11 +213,16 @@ def write_off_attempts(
     """Calls that may have been carried out, and whose answers will not come: presumed and over."""
     lose_attempts(tx, rows, why, now)
     _drop_late(tx, rows)
-    gone = tx.attempts.move_attempts(AttemptMove.WRITE_OFF, [row.id for row in rows])
-    reserved = {row.id: row.reserved for row in rows}
-    tx.attempts.end_attempts(
-        [AttemptEnd(attempt_id, why, reserved[attempt_id], "presumed") for attempt_id in gone], now
-    )
+    _write_off(tx, {row.id: row.reserved for row in rows}, why, now)
+
+
+def _write_off(
+    tx: Transaction, reserved: Mapping[AttemptId, int], why: str, now: datetime
+) -> Collection[AttemptId]:
+    gone = tx.attempts.move_attempts(AttemptMove.WRITE_OFF, list(reserved))
+    ends = [AttemptEnd(attempt, why, reserved[attempt], "presumed") for attempt in gone]
+    tx.attempts.end_attempts(ends, now)
+    return gone
 
 
 def _refuse_attempt(tx: Transaction, row: AttemptRow, error: str, now: datetime) -> bool:
@@ -338,6 +346,23 @@ def _split_pack(tx: Transaction, row: AttemptRow, cap: int, error: str) -> None:
     tx.tallies.add_tallies(row.stage_id, {"splits": 1})
 
 
+def split_or_give_up(tx: Transaction, members: Sequence[Member], size: int, error: str) -> None:
+    """Tasks of a call of this size that is not sent again go in smaller company; a lone one fails.
+
+    That costs no tries. They are ready by now; about those that are not current another is asked.
+    """
+    owed, cap = [member for member in members if member.current], half_of(size)
+    tx.tasks.note_tasks(
+        [
+            TaskNote(member.task_id, member.tries, min(member.pack_cap or cap, cap), error=error)
+            for member in owed
+        ]
+    )
+    if size == 1:
+        lone = [member.task_id for member in owed]
+        tx.tasks.move_tasks(TaskMove.GIVE_UP, lone, [TaskState.READY])
+
+
 def _retry_or_give_up(tx: Transaction, contexts: Contexts, row: AttemptRow, reason: str) -> None:
     tx.requests.move_requests(RequestMove.CLOSE, [row.request_id])
     policy = contexts.any_of_stage(tx, row.run_id, row.stage_id).policy
@@ -380,10 +405,5 @@ def reclaim_expired_leases(
         tx.workers.end_workers(gone, now)
         tx.notify()
     expired = dict(tx.attempts.unknown_attempts(now - LOST_CALL_GRACE, WRITE_OFF_CHUNK))
-    written_off = tx.attempts.move_attempts(AttemptMove.WRITE_OFF, list(expired))
-    error = "written off: no answer came"
-    endings = [
-        AttemptEnd(attempt_id, error, expired[attempt_id], "presumed") for attempt_id in written_off
-    ]
-    tx.attempts.end_attempts(endings, now)
+    written_off = _write_off(tx, expired, "written off: no answer came", now)
     return ReclaimedCalls(len(gone), calls, len(written_off))

@@ -235,7 +235,7 @@ def reads_many(spec: RunSpec, stage: Stage, needed: str) -> bool:
     if stage.of == needed:
         return False
     about = spec.driver_of(stage)
-    above = next(item for item in spec.recipe.stages if item.name == needed)
+    above = spec.stage_named(needed)
     if about is Driver.ONCE:
         return True
     if above.samples > 1 or len(spec.models_of(above)) > 1:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from quire.accounts.credentials import clear
-from quire.domain.errors import IllegalMove, LedgerUnavailable, NotFound
+from quire.domain.errors import IllegalMove, LedgerUnavailable
 from quire.domain.ids import RunId
 from quire.domain.reasons import EventKind, HoldCause, HoldKind, ResumeCause
 from quire.domain.runs import Run
@@ -78,9 +78,7 @@ def stop_after(
     if not register_command(tx, run, "stop_after", now, command):
         return False
     found = uncancelled_run(tx, run)
-    if stage is not None and stage not in spec.stage_ids:
-        names = ", ".join(spec.stage_ids)
-        raise NotFound(f"run {run} has no stage {stage!r}; stages: {names}")
+    spec.stages_named(stage)
     if found.state != RunState.RUNNING:
         raise IllegalMove(f"run {run} is {found.state}; there is nothing to stop")
     wishes = tx.runs.wishes_of_run(run)
@@ -113,6 +111,12 @@ def register_command(
     tx.runs.lock_run(run)
     tx.runs.must_get_run(run)
     return command is None or tx.runs.add_command(command, run, name, now)
+
+
+def check_not_cancelled(tx: Transaction, run: RunId, then: str = "") -> None:
+    """Refuse what makes no sense in a run that is cancelled, or about to be."""
+    if uncancelled_run(tx, run).state == RunState.CANCELLED:
+        raise IllegalMove(f"run {run} is cancelled; `quire retry {run}` opens it again{then}")
 
 
 def uncancelled_run(tx: Transaction, run: RunId) -> Run:

@@ -20,8 +20,7 @@ from quire.ledger.tables.controls import TaskForDecision
 from quire.pipeline.calls.record import drop_requests
 from quire.pipeline.commands.control import register_command, uncancelled_run
 from quire.pipeline.commands.retry import reset_dependants
-from quire.pipeline.run_spec import RunSpec
-from quire.pipeline.stages.begin import EXACT
+from quire.pipeline.run_spec import EXACT, RunSpec
 from quire.pipeline.stages.release import release
 from quire.recipes.policy_layers import policy_from_json
 
@@ -207,8 +206,7 @@ def _confirm_result(
 
 def _lift_failures_hold(tx: Transaction, spec: RunSpec, now: datetime) -> None:
     """Let an exact run go on that waited for nothing but this failure."""
-    exact = spec.policy.policy.completion_mode == EXACT
-    if not exact or any(tx.tasks.count_unwaived_failures(stage) for stage in spec.stages):
+    if not spec.is_exact or any(tx.tasks.count_unwaived_failures(stage) for stage in spec.stages):
         return
     if tx.holds.lift_holds(spec.run_id, [HoldKind.FAILURES]):
         tx.events.add_event(spec.run_id, EventKind.RESUMED, now, cause=ResumeCause.NONE_FAILED)

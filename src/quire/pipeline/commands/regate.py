@@ -7,26 +7,27 @@ from datetime import datetime
 from typing import NamedTuple
 
 from quire.domain.data import canonical_json, plain_json, stored_json
-from quire.domain.errors import IllegalMove
 from quire.domain.gates import Judgement, Verdict
 from quire.domain.ids import AttemptId, RequestId, RunId, StageId, TaskId
 from quire.domain.reasons import EventKind
 from quire.domain.requests import AnsweredAttempt
-from quire.domain.states import ReviewState, RunMove, RunState, TaskMove, TaskState
+from quire.domain.states import ReviewState, RunMove, TaskMove, TaskState
 from quire.domain.tasks import Member
 from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.controls import AnsweredTask
 from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.answers.settle import Parts, judge_answer
-from quire.pipeline.commands.control import register_command, transact_with_retry, uncancelled_run
+from quire.pipeline.commands.control import (
+    check_not_cancelled,
+    register_command,
+    transact_with_retry,
+)
 from quire.pipeline.commands.retry import (
     cancel_orphan_critics,
-    find_stage,
     reset_dependants,
     withdraw_unsent,
 )
 from quire.pipeline.contexts import Contexts, LaneContext
-from quire.pipeline.stages.begin import EXACT
 from quire.pipeline.stages.critics import (
     acceptance_move,
     follow_up,
@@ -171,10 +172,10 @@ def revise(
             cancel_orphan_critics(tx, spec.stage_ids[critic.name])
         below = [*spec.dependants_of(recipe_stage)]
         if recipe_stage.critic:
-            below += spec.dependants_of(spec.stages[spec.stage_ids[recipe_stage.of]])
+            below += spec.dependants_of(spec.stage_named(recipe_stage.of))
         withdraw_unsent(tx, spec, below, now)
         reset_dependants(tx, spec, below, now)
-    if (accepted and len(spec.stages) > 1) or spec.policy.policy.completion_mode == EXACT:
+    if (accepted and len(spec.stages) > 1) or spec.is_exact:
         tx.runs.move_run(RunMove.REOPEN, spec.run_id, now)  # what was blocked may go, or it is held
     return stale
 
@@ -286,9 +287,9 @@ def regate(
     """Judge a run's stored answers again, a chunk at a time; the same twice changes nothing."""
     with ledger.snapshot() as tx:
         spec = contexts.spec_of(tx, asked.run_id)
-        stages = spec.recipe.stages if asked.stage is None else (find_stage(spec, asked.stage),)
+        stages = spec.stages_named(asked.stage)
         if asked.apply:
-            _check_not_cancelled(tx, asked)
+            check_not_cancelled(tx, asked.run_id)
             if asked.command is not None and tx.controls.has_command(asked.command):
                 return []
     found = [
@@ -298,13 +299,6 @@ def regate(
     if asked.apply:
         transact_with_retry(ledger, lambda tx: _conclude(tx, asked, found, clock()))
     return found
-
-
-def _check_not_cancelled(tx: Transaction, asked: RegateRequest) -> None:
-    if uncancelled_run(tx, asked.run_id).state == RunState.CANCELLED:
-        raise IllegalMove(
-            f"run {asked.run_id} is cancelled; `quire retry {asked.run_id}` opens it again"
-        )
 
 
 def _conclude(
@@ -363,7 +357,7 @@ def _regate_chunk(
 
     def apply(tx: Transaction) -> _Chunk:
         register_command(tx, asked.run_id, "regate", clock(), None)
-        _check_not_cancelled(tx, asked)
+        check_not_cancelled(tx, asked.run_id)
         judged = judge(tx)
         changes = [change for _, _, change in judged.comparisons if change is not None]
         return judged._replace(stale=revise(tx, context, changes, clock()) if changes else 0)

@@ -3,37 +3,19 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from quire.domain.errors import IllegalMove, NotFound
 from quire.domain.ids import RunId, StageId
 from quire.domain.reasons import EventKind, HoldKind
 from quire.domain.recipes import Stage
-from quire.domain.states import TASK_OWED, RequestState, RunMove, RunState, TaskMove, TaskState
+from quire.domain.states import RequestState, RunMove, RunState, TaskMove, TaskState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.record import drop_requests
 from quire.pipeline.calls.route import dissolve_draft
-from quire.pipeline.commands.control import register_command, uncancelled_run
+from quire.pipeline.commands.control import check_not_cancelled, register_command, uncancelled_run
 from quire.pipeline.run_spec import RunSpec
 from quire.pipeline.stages.advance import reopen
+from quire.pipeline.stages.release import has_owed_tasks
 
 CHUNK = 1000  # requests dropped at once
-
-
-def find_stage(spec: RunSpec, name: str) -> Stage:
-    """A stage of a run by its name."""
-    stage = spec.stage_ids.get(name)
-    if stage is None:
-        names = ", ".join(spec.stage_ids)
-        raise NotFound(f"run {spec.run_id} has no stage {name!r}; stages: {names}")
-    return spec.stages[stage]
-
-
-def downstream_stages(spec: RunSpec, stage: Stage) -> list[Stage]:
-    """A stage and everything that comes after it, critics included, each after what it needs."""
-    return [
-        item
-        for item in spec.recipe.stages
-        if item.name == stage.name or stage.name in spec.stages_above(item)
-    ]
 
 
 def withdraw_unsent(tx: Transaction, spec: RunSpec, stages: Sequence[Stage], now: datetime) -> None:
@@ -84,11 +66,10 @@ def reset_dependants(
         if recipe_stage.upstream and not recipe_stage.critic:
             tx.controls.reset_tasks_without_inputs(stage, gathers=spec.is_gathering(recipe_stage))
     for stage in spec.stages:
-        counts = tx.tallies.tallies_of_stage(stage)
-        if any(counts.get(state, 0) for state in TASK_OWED):
+        if has_owed_tasks(tx, stage):
             reopen(tx, spec.run_id, stage, now)
     tx.holds.lift_holds(spec.run_id, [HoldKind.STOP_AFTER])  # if it is still so, it is held again
-    if spec.policy.policy.completion_mode == "exact":
+    if spec.is_exact:
         tx.holds.lift_holds(spec.run_id, [HoldKind.FAILURES])
     tx.notify()
 
@@ -109,7 +90,7 @@ def retry(
     if not register_command(tx, run, "retry", now, command):
         return 0
     cancelled = uncancelled_run(tx, run).state == RunState.CANCELLED
-    names = set(spec.stage_ids) if stage is None else {find_stage(spec, stage).name}
+    names = {item.name for item in spec.stages_named(stage)}
     sources = [TaskState.FAILED, *([TaskState.CANCELLED] if cancelled else [])]
     granted = _drop_unreadable(tx, run)
     granted += _retry_critics(tx, spec, names, sources)
@@ -159,12 +140,9 @@ def retry_stale(
     run = spec.run_id
     if not register_command(tx, run, "retry", now, command):
         return 0
-    if uncancelled_run(tx, run).state == RunState.CANCELLED:
-        raise IllegalMove(f"run {run} is cancelled; `quire retry {run}` opens it again")
-    stages = spec.recipe.stages if stage is None else (find_stage(spec, stage),)
-    withdraw_unsent(
-        tx, spec, [more for item in stages for more in downstream_stages(spec, item)], now
-    )
+    check_not_cancelled(tx, run)
+    stages = spec.stages_named(stage)
+    withdraw_unsent(tx, spec, [more for item in stages for more in spec.and_below(item)], now)
     owed = 0
     for recipe_stage in stages:
         if not recipe_stage.critic:
@@ -196,10 +174,9 @@ def rerun(
     run = spec.run_id
     if not register_command(tx, run, "rerun", now, command):
         return 0
-    first = find_stage(spec, from_stage)
-    if uncancelled_run(tx, run).state == RunState.CANCELLED:
-        raise IllegalMove(f"run {run} is cancelled; `quire retry {run}` opens it again, then rerun")
-    stages = downstream_stages(spec, first)
+    first = spec.stage_named(from_stage)
+    check_not_cancelled(tx, run, ", then rerun")
+    stages = spec.and_below(first)
     names = {stage.name for stage in stages}
     withdraw_unsent(tx, spec, stages, now)
     owed = 0

@@ -8,7 +8,6 @@ from quire.domain.ids import RunId, StageId
 from quire.domain.reasons import EventKind
 from quire.domain.runs import RunStage, Wishes
 from quire.domain.states import (
-    TASK_OWED,
     RequestState,
     RunMove,
     StageMove,
@@ -29,7 +28,7 @@ from quire.pipeline.run_spec import RunSpec
 from quire.pipeline.stages.begin import begin, hold_if_failed, stop_if_asked
 from quire.pipeline.stages.critics import sweep_critics
 from quire.pipeline.stages.expand import expand
-from quire.pipeline.stages.release import has_settled_inputs, sweep
+from quire.pipeline.stages.release import has_owed_tasks, has_settled_inputs, sweep
 
 DROP_CHUNK = 1000
 FOLD_TALLIES_ABOVE = 200  # tallies of one stage worth folding
@@ -116,10 +115,10 @@ def _close_stages(tx: Transaction, memo: SweepMemo, spec: RunSpec, now: datetime
     for stage in tx.runs.stages_of_run(run):
         if _may_call_critic(spec, stage, states):
             continue
-        if stage.state == StageState.OPEN and not _has_owed_tasks(tx, stage):
+        if stage.state == StageState.OPEN and not has_owed_tasks(tx, stage.id):
             # a retry may be under way: look again when nobody else can reopen it
             tx.runs.lock_run(run)
-            if not _has_owed_tasks(tx, stage):
+            if not has_owed_tasks(tx, stage.id):
                 tx.runs.move_stage(StageMove.CLOSE, stage.id)
     stages = tx.runs.stages_of_run(run)
     if any(stage.state != StageState.CLOSED for stage in stages) or _reopen_unblocked(
@@ -144,7 +143,7 @@ def _reopen_unblocked(
     if len(stages) == 1 or not any([sweep(tx, memo, spec, run_stage, now) for run_stage in stages]):
         return False
     for stage in stages:
-        if _has_owed_tasks(tx, stage):
+        if has_owed_tasks(tx, stage.id):
             reopen(tx, spec.run_id, stage.id, now)
     return True
 
@@ -165,7 +164,7 @@ def wind_down_run(tx: Transaction, run: RunId, now: datetime, *, unfit: bool = F
     stages = [tx.runs.lock_stage(stage.id) for stage in tx.runs.stages_of_run(run)]
     for stage in stages:
         tx.tasks.move_tasks_of_stage(TaskMove.CANCEL, stage.id)
-    if any(_has_owed_tasks(tx, stage) for stage in stages):
+    if any(has_owed_tasks(tx, stage.id) for stage in stages):
         return False
     return _end_run(tx, run, RunMove.CANCEL, now)
 
@@ -185,11 +184,6 @@ def _end_run(tx: Transaction, run: RunId, move: RunMove, now: datetime) -> bool:
     tx.events.add_event(run, EventKind(f"run_{move}"), now, done=done, failed=failed)
     tx.notify()
     return True
-
-
-def _has_owed_tasks(tx: Transaction, stage: RunStage) -> bool:
-    counts = tx.tallies.tallies_of_stage(stage.id)
-    return any(counts.get(state, 0) for state in TASK_OWED)
 
 
 def reopen(tx: Transaction, run: RunId, stage: StageId, now: datetime) -> None:

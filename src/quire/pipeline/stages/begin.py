@@ -6,12 +6,12 @@ from datetime import datetime
 from quire.domain.reasons import EventKind, HoldCause, StageWait, WaitKind
 from quire.domain.recipes import Stage
 from quire.domain.runs import RunStage, Wishes
-from quire.domain.states import TASK_OWED, StageMove, StageState
+from quire.domain.states import StageMove, StageState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.record import hold_run
-from quire.pipeline.run_spec import RunSpec
+from quire.pipeline.run_spec import THROUGHPUT, RunSpec
+from quire.pipeline.stages.release import has_owed_tasks
 
-EXACT, BEST_EFFORT, THROUGHPUT = "exact", "best_effort", "throughput"
 SEALED = (StageState.OPEN, StageState.CLOSED)  # stages all of whose tasks are made
 
 StagesByName = Mapping[str, RunStage]  # a run's stages by name, as they stand
@@ -66,8 +66,7 @@ def wait_reason(
 
 def _may_run_ahead(spec: RunSpec, recipe_stage: Stage, name: str) -> bool:
     """Whether it may follow that stage task by task; a whole needs all of it, and so do critics."""
-    above = next(stage for stage in spec.recipe.stages if stage.name == name)
-    return not spec.is_gathering(recipe_stage) and not above.critic
+    return not spec.is_gathering(recipe_stage) and not spec.stage_named(name).critic
 
 
 def _is_at_task_limit(
@@ -85,8 +84,7 @@ def _is_at_task_limit(
     if limit is None or not recipe_stage.of or recipe_stage.upstream != (recipe_stage.of,):
         return False
     above = stages_by_name[recipe_stage.of]
-    counts = tx.tallies.tallies_of_stage(above.id)
-    if above.state != StageState.EXPANDING or any(counts.get(state, 0) for state in TASK_OWED):
+    if above.state != StageState.EXPANDING or has_owed_tasks(tx, above.id):
         return False
     beyond = spec.stages[above.id]
     if beyond.upstream:
@@ -112,7 +110,7 @@ def stop_if_asked(
 
 def hold_if_failed(tx: Transaction, spec: RunSpec, stage: RunStage, now: datetime) -> bool:
     """Where every answer counts, a failure holds the run; says whether there is one."""
-    if spec.policy.policy.completion_mode != EXACT or stage.state != StageState.CLOSED:
+    if not spec.is_exact or stage.state != StageState.CLOSED:
         return False
     failed = tx.tasks.count_unwaived_failures(stage.id)
     if not failed:

@@ -1,4 +1,14 @@
-"""Critics: what accepted answers set in motion; critics are called, and may veto."""
+"""Critics: what accepted answers set in motion; critics are called, and may veto.
+
+An answer of a stage that has critics is proposed, not done: nobody may read it before they have
+spoken. Each result calls its critics as tasks of their own, named by the very result that they
+judge, so that calling twice makes one. A critic that gates may veto: its objection goes back with
+the question, at the cost of a try, until the tries are used up; a veto that no other answer could
+escape fails the task at once. What could go wrong: two critics of one answer settle in the same
+moment and neither sees the other, or a worker dies between an answer and what follows from it. So
+every word about a task is read again whenever one is new, and the sweep calls, hears and gives up
+what nobody else did. A newer result makes its critics orphans: their word counts for nothing.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -179,7 +189,7 @@ def follow_up(
         return
     if recipe_stage.critic:
         done = apply_critiques(tx, spec, recipe_stage, tasks, now)
-        _release_dependants(tx, spec, _stage_by_name(spec, recipe_stage.of), done, now)
+        _release_dependants(tx, spec, spec.stage_named(recipe_stage.of), done, now)
     _release_dependants(tx, spec, recipe_stage, tasks, now)
 
 
@@ -205,7 +215,7 @@ def sweep_critics(
     unheeded = tx.critiques.unapplied_critiques(above, stage)
     if unheeded:
         done = apply_critiques(tx, spec, critic, unheeded, now)
-        _release_dependants(tx, spec, _stage_by_name(spec, critic.of), done, now)
+        _release_dependants(tx, spec, spec.stage_named(critic.of), done, now)
 
 
 def _release_dependants(
@@ -215,10 +225,6 @@ def _release_dependants(
     if done and spec.dependants_of(recipe_stage):
         release(tx, spec, done, now)
         tx.lineage.mark_stale(done, now)
-
-
-def _stage_by_name(spec: RunSpec, name: str) -> Stage:
-    return spec.stages[spec.stage_ids[name]]
 
 
 def by_stage(

@@ -1,4 +1,14 @@
-"""Expand: a stage becomes the tasks that its grouping makes, each with the tasks it reads."""
+"""Expand: a stage becomes the tasks that its grouping makes, each with the tasks it reads.
+
+A stage of a million blocks is not expanded at once: tasks are made in chunks, and the cursor moves
+in the same transaction as the tasks, so that a crash makes none twice and skips none. What could go
+wrong: two workers expand one stage (the stage is locked, and who comes second leaves it), a cancel
+comes between (wishes are read after the lock), a grouping makes more parts of one thing than fit a
+chunk (the cursor counts parts within the thing), or a grouping of a package makes other parts than
+last time (a task's subject, place and number, is unique in its stage). A stage is sealed when
+nothing is left to expand over and the stages above are sealed too. The task's inputs are traced
+here, once: later only their results change, never which tasks are read.
+"""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -6,7 +16,7 @@ from typing import NamedTuple
 
 from quire.domain.data import plain_json
 from quire.domain.groupings import Driver, DriverItem, Grouping, GroupingContext, Part
-from quire.domain.ids import BlockId, DocumentId, StageId, TaskId
+from quire.domain.ids import BlockId, DocumentId, StageId
 from quire.domain.recipes import Stage
 from quire.domain.runs import RunStage
 from quire.domain.states import StageMove, StageState, TaskState
@@ -16,70 +26,6 @@ from quire.pipeline.contexts import Contexts, LaneContext
 from quire.pipeline.run_spec import RunSpec, is_plain
 
 MOST_WHOLE_STAGE = 1000  # tasks of a stage that is read as a whole
-
-
-class TracedTask(NamedTuple):
-    """A new task, by all that may relate it to others."""
-
-    block_id: BlockId | None
-    document_id: DocumentId | None
-    shown_documents: tuple[DocumentId, ...]
-    driver: RelatedTask | None  # the task whose result it is about
-
-
-def trace_inputs(
-    tx: Transaction, spec: RunSpec, recipe_stage: Stage, tasks: Sequence[TracedTask]
-) -> list[list[RelatedTask]]:
-    """For each new task what it reads: the task it is about first, then what the stage needs."""
-    reads: list[list[RelatedTask]] = [[task.driver] if task.driver else [] for task in tasks]
-    for name in recipe_stage.upstream:
-        if name == recipe_stage.of:
-            continue
-        found = _related_tasks(tx, spec, recipe_stage, name, tasks)
-        for own, more in zip(reads, found, strict=True):
-            known = {task.id for task in own}
-            own += [task for task in more if task.id not in known]
-    return reads
-
-
-def _related_tasks(
-    tx: Transaction, spec: RunSpec, recipe_stage: Stage, name: str, tasks: Sequence[TracedTask]
-) -> list[list[RelatedTask]]:
-    stage = spec.stage_ids[name]
-    above = spec.stages[stage]
-    if name in spec.ancestors_of(recipe_stage):
-        return _by_ancestry(tx, stage, tasks)
-    if spec.driver_of(above) is Driver.ONCE:
-        all_of_it = tx.lineage.first_tasks_of_stage(stage, MOST_WHOLE_STAGE)
-        return [all_of_it for _ in tasks]
-    if spec.driver_of(recipe_stage) is Driver.BLOCK and spec.driver_of(above) is Driver.BLOCK:
-        blocks = sorted({task.block_id for task in tasks if task.block_id is not None})
-        by_block = tx.lineage.tasks_of_blocks(stage, blocks)
-        return [by_block.get(task.block_id, []) if task.block_id else [] for task in tasks]
-    return _by_document(tx, stage, tasks)
-
-
-def _by_ancestry(
-    tx: Transaction, stage: StageId, tasks: Sequence[TracedTask]
-) -> list[list[RelatedTask]]:
-    drivers = sorted({task.driver.id for task in tasks if task.driver})
-    above = tx.lineage.ancestors(drivers, [stage])
-    return [above[task.driver.id][stage] if task.driver else [] for task in tasks]
-
-
-def _by_document(
-    tx: Transaction, stage: StageId, tasks: Sequence[TracedTask]
-) -> list[list[RelatedTask]]:
-    wanted = [
-        task.shown_documents or ((task.document_id,) if task.document_id is not None else ())
-        for task in tasks
-    ]
-    documents = sorted({document for item in wanted for document in item})
-    found = tx.lineage.tasks_of_documents(stage, documents) if documents else {}
-    return [[task for document in item for task in found.get(document, [])] for item in wanted]
-
-
-MOST_DOCUMENTS = 100_000  # that a grouping may look at
 
 
 class ExpansionItem(NamedTuple):
@@ -92,17 +38,75 @@ class ExpansionItem(NamedTuple):
     task: RelatedTask | None = None
 
 
+class _NewTask(NamedTuple):
+    item: ExpansionItem
+    part: Part
+    no: int  # its place among the parts of the thing
+
+    @property
+    def document_id(self) -> DocumentId | None:
+        """The document it is about: its own, or the only one that is shown."""
+        shown = self.part.documents
+        return shown[0] if len(shown) == 1 else self.item.document_id
+
+
+def _trace_inputs(
+    tx: Transaction, spec: RunSpec, recipe_stage: Stage, tasks: Sequence[_NewTask]
+) -> list[list[RelatedTask]]:
+    """For each new task what it reads: the task it is about first, then what the stage needs."""
+    reads: list[list[RelatedTask]] = [[new.item.task] if new.item.task else [] for new in tasks]
+    for name in recipe_stage.upstream:
+        if name == recipe_stage.of:
+            continue
+        found = _related_tasks(tx, spec, recipe_stage, name, tasks)
+        for own, more in zip(reads, found, strict=True):
+            known = {task.id for task in own}
+            own += [task for task in more if task.id not in known]
+    return reads
+
+
+def _related_tasks(
+    tx: Transaction, spec: RunSpec, recipe_stage: Stage, name: str, tasks: Sequence[_NewTask]
+) -> list[list[RelatedTask]]:
+    stage = spec.stage_ids[name]
+    above = spec.stages[stage]
+    if name in spec.ancestors_of(recipe_stage):
+        return _by_ancestry(tx, stage, tasks)
+    if spec.driver_of(above) is Driver.ONCE:
+        all_of_it = tx.lineage.first_tasks_of_stage(stage, MOST_WHOLE_STAGE)
+        return [all_of_it for _ in tasks]
+    if spec.driver_of(recipe_stage) is Driver.BLOCK and spec.driver_of(above) is Driver.BLOCK:
+        blocks = [new.item.block_id for new in tasks]
+        by_block = tx.lineage.tasks_of_blocks(stage, sorted(set(filter(None, blocks))))
+        return [by_block.get(block, []) if block else [] for block in blocks]
+    return _by_document(tx, stage, tasks)
+
+
+def _by_ancestry(
+    tx: Transaction, stage: StageId, tasks: Sequence[_NewTask]
+) -> list[list[RelatedTask]]:
+    drivers = [new.item.task for new in tasks]
+    above = tx.lineage.ancestors(sorted({task.id for task in drivers if task}), [stage])
+    return [above[task.id][stage] if task else [] for task in drivers]
+
+
+def _by_document(
+    tx: Transaction, stage: StageId, tasks: Sequence[_NewTask]
+) -> list[list[RelatedTask]]:
+    wanted = [new.part.documents or tuple(filter(None, [new.document_id])) for new in tasks]
+    documents = sorted({document for item in wanted for document in item})
+    found = tx.lineage.tasks_of_documents(stage, documents) if documents else {}
+    return [[task for document in item for task in found.get(document, [])] for item in wanted]
+
+
+MOST_DOCUMENTS = 100_000  # that a grouping may look at
+
+
 class Expansion(NamedTuple):
     """What one chunk came to."""
 
     added: int
     exhausted: bool  # there is nothing more to expand over, as things stand
-
-
-class _NewTask(NamedTuple):
-    item: ExpansionItem
-    part: Part
-    no: int  # its place among the parts of the thing
 
 
 def expand_grouping(tx: Transaction, spec: RunSpec, stage: RunStage, limit: int) -> Expansion:
@@ -198,22 +202,14 @@ def _place_key(key: int) -> bytes:
 def _add_tasks(tx: Transaction, spec: RunSpec, stage: RunStage, made: Sequence[_NewTask]) -> None:
     recipe_stage = spec.stages[stage.id]
     gathers = spec.is_gathering(recipe_stage)
-    traced = [
-        TracedTask(item.item.block_id, _document_of(item), _shown_documents(item), item.item.task)
-        for item in made
-    ]
-    read = [[] for _ in made] if gathers else trace_inputs(tx, spec, recipe_stage, traced)
-    rows = [
-        _task_row(spec, item, reads, gathers=gathers)
-        for item, reads in zip(made, read, strict=True)
-    ]
+    read = [[] for _ in made] if gathers else _trace_inputs(tx, spec, recipe_stage, made)
+    pairs = list(zip(made, read, strict=True))
+    rows = [_task_row(spec, new, reads, gathers=gathers) for new, reads in pairs]
     ids = tx.lineage.add_parts(stage.run_id, stage.id, rows)
-    tx.lineage.add_task_inputs(
-        [(task, _task_ids(reads)) for task, reads in zip(ids, read, strict=True)]
-    )
-    tx.lineage.add_task_documents(
-        [(task, _shown_documents(item)) for task, item in zip(ids, made, strict=True)]
-    )
+    inputs = [[task.id for task in reads] for reads in read]
+    tx.lineage.add_task_inputs(list(zip(ids, inputs, strict=True)))
+    shown = [new.part.documents for new in made]
+    tx.lineage.add_task_documents(list(zip(ids, shown, strict=True)))
     for task in ids if gathers else ():
         tx.lineage.add_all_inputs(task, [spec.stage_ids[name] for name in recipe_stage.upstream])
 
@@ -231,7 +227,7 @@ def _task_row(
         )
     return NewPart(
         item.block_id,
-        _document_of(made),
+        made.document_id,
         number or 0,
         part.sample,
         plain_json(part.part) if part.part else None,
@@ -250,20 +246,6 @@ def readiness(reads: Sequence[RelatedTask]) -> tuple[TaskState, str | None]:
             return TaskState.BLOCKED, f"task {read.id}, which it reads, is {read.state}"
     done = all(read.state == TaskState.DONE for read in reads)
     return (TaskState.READY if done else TaskState.WAITING), None
-
-
-def _shown_documents(made: _NewTask) -> tuple[DocumentId, ...]:
-    return made.part.documents
-
-
-def _document_of(made: _NewTask) -> DocumentId | None:
-    """The document it is about: its own, or the only one that is shown."""
-    shown = _shown_documents(made)
-    return shown[0] if len(shown) == 1 else made.item.document_id
-
-
-def _task_ids(reads: Sequence[RelatedTask]) -> list[TaskId]:
-    return [read.id for read in reads]
 
 
 CHUNK = 5000  # tasks made in one transaction

@@ -26,13 +26,17 @@ def release(tx: Transaction, spec: RunSpec, done: Sequence[TaskId], now: datetim
     return tx.tasks.move_tasks(TaskMove.UNBLOCK, tx.lineage.dependants_to_release(done))
 
 
+def has_owed_tasks(tx: Transaction, stage: StageId) -> bool:
+    """Whether a stage still owes answers."""
+    counts = tx.tallies.tallies_of_stage(stage)
+    return any(counts.get(state, 0) for state in TASK_OWED)
+
+
 def has_settled_inputs(tx: Transaction, spec: RunSpec, stage: RunStage) -> bool:
     """Whether nothing that a stage reads is still on its way: then nobody else looks after it."""
-    for name in spec.stages[stage.id].upstream:
-        counts = tx.tallies.tallies_of_stage(spec.stage_ids[name])
-        if any(counts.get(state, 0) for state in TASK_OWED):
-            return False
-    return True
+    return not any(
+        has_owed_tasks(tx, spec.stage_ids[name]) for name in spec.stages[stage.id].upstream
+    )
 
 
 def sweep(tx: Transaction, memo: SweepMemo, spec: RunSpec, stage: RunStage, now: datetime) -> int:
