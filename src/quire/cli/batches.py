@@ -132,7 +132,7 @@ def show(
     with engine_for(context) as engine:
         found = engine.batch(batch)
         workers = engine.workers()
-        tagged = _has_visible_tag(engine, found)
+        tagged = engine.batches.has_visible_tag(found)
         unread_lines = [_decode_line(line) for line in engine.batch_lines(batch)] if lines else []
     if lines:
         if as_json:
@@ -193,12 +193,6 @@ def adopt(
     said = "is not there, and is made again" if absent else f"is {reference}"
     line = f"batch {batch} {said}; {CONTINUE_HINT.format(run=found.run_id)}"
     print_outcome(context, as_json, found, line)
-
-
-def _has_visible_tag(engine: "Engine", batch: "BatchView") -> bool:
-    """Whether the provider's list shows our name for a batch."""
-    vendor = engine.providers.batch_api(engine.queries.head(batch.run_id).model.provider)
-    return bool(batch.tag) and vendor is not None and vendor.rules.lookup == "tag"
 
 
 def _no_batches_reason(engine: "Engine", run: int | None) -> str:

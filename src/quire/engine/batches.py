@@ -3,6 +3,7 @@
 from quire.domain.batches import Batch, BatchView
 from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.ids import BatchId, RunId
+from quire.domain.models import ModelFacts
 from quire.domain.reasons import EventKind, HoldKind
 from quire.domain.states import BatchState
 from quire.engine.context import EngineContext
@@ -29,6 +30,13 @@ class BatchAdmin:
         if not found:
             raise NotFound(f"there is no batch {batch}; `quire batches` lists them")
         return found[0]
+
+    def has_visible_tag(self, batch: BatchView) -> bool:
+        """Whether the provider's list shows our name for a batch."""
+        with self._context.ledger.snapshot() as tx:
+            model = ModelFacts.from_json(tx.runs.must_get_run(batch.run_id).model)
+        vendor = self._context.providers.batch_api(model.provider)
+        return bool(batch.tag) and vendor is not None and vendor.rules.lookup == "tag"
 
     def lines(self, batch: int) -> list[bytes]:
         """The lines of a batch's results that nobody could read and that name no call of ours."""

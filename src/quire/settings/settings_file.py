@@ -78,9 +78,9 @@ def _alias_mistakes(name: str, target: Json) -> Iterator[SettingsMistake]:
 
 
 def _provider_mistakes(name: str, value: Json) -> Iterator[SettingsMistake]:
-    at = f"providers.{name}."
     from quire.providers.vendors import VENDORS  # not for --help
 
+    at = f"providers.{name}."
     if name not in VENDORS:
         yield from _unknown_settings({name: value}, tuple(VENDORS), "providers.")
     elif not isinstance(value, Mapping):
