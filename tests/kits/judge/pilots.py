@@ -18,6 +18,7 @@ from quire.domain.states import TASK, TaskState
 from quire.engine import Engine
 from quire.kits.judge.experiment import ExperimentRows
 from quire.kits.judge.experiment_runs import rows_of
+from quire.kits.judge.experiment_tables import write_tables
 from quire.kits.judge.metrics import Figures
 from quire.kits.judge.recipe import (
     RUBRIC_CRITIC,
@@ -27,7 +28,6 @@ from quire.kits.judge.recipe import (
     planned_tasks,
 )
 from quire.kits.judge.report import metrics_of
-from quire.kits.judge.table_files import write_tables
 from quire.pipeline.answers.progress import progress
 from quire.providers.catalog import CATALOG
 from quire.simulated.fault_scripts import JUDGE_FAULTS

@@ -24,9 +24,8 @@ from quire.kits.judge.experiment_runs import (
     rows_of,
     start_experiment,
 )
-from quire.kits.judge.experiment_tables import make_tables
+from quire.kits.judge.experiment_tables import make_tables, write_tables
 from quire.kits.judge.recipe import SCORE_CRITIC, SCORE_GEN
-from quire.kits.judge.table_files import write_tables
 from tests.kits.judge.examples import experiment
 from tests.kits.judge.pilots import prove, write_pilot
 from tests.world import World

@@ -18,9 +18,8 @@ from quire.kits.judge.experiment import (
     ScaleStage,
     all_pairs,
 )
-from quire.kits.judge.experiment_tables import COLUMNS, make_tables
+from quire.kits.judge.experiment_tables import COLUMNS, make_tables, write_tables
 from quire.kits.judge.randomization import RANDOMIZATIONS
-from quire.kits.judge.table_files import write_tables
 from tests.kits.judge.examples import experiment
 from tests.kits.judge.fake_run import FakeRun
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.kits.judge.experiment import Experiment, GroundTruth, all_pairs
-from quire.kits.judge.experiment_tables import make_tables
+from quire.kits.judge.experiment_tables import make_tables, write_tables
 from quire.kits.judge.metrics import (
     Figures,
     Metrics,
@@ -28,7 +28,6 @@ from quire.kits.judge.metrics import (
     share,
 )
 from quire.kits.judge.randomization import RANDOMIZATIONS
-from quire.kits.judge.table_files import write_tables
 from tests.kits.judge.examples import experiment
 from tests.kits.judge.fake_run import FakeRun
 

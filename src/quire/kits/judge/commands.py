@@ -285,7 +285,7 @@ def status(
 @app.command(epilog="Example: quire judge export my-experiment/experiment.toml --to tables")
 def export(context: typer.Context, which: RunOrFile, to: To, as_json: of.AsJson = False) -> None:
     """Write an experiment's tables as CSV files, with a manifest."""
-    from quire.kits.judge.table_files import write_tables
+    from quire.kits.judge.experiment_tables import write_tables
 
     rows = _read_rows(context, which)
     manifest = write_tables(rows, to)
