@@ -41,8 +41,7 @@ def check_box(tx: Transaction, box: Box) -> None:
     """Refuse a secret key other than the one that the keys here are encrypted with."""
     for credential in stored_credentials(tx.credentials.list_credentials())[:1]:
         box.open(
-            credential.sealed or b"",
-            Owner(tx.workspace, credential.provider, credential.name),
+            credential.sealed or b"", Owner(tx.workspace, credential.provider, credential.name)
         )
 
 

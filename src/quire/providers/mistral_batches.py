@@ -5,14 +5,7 @@ from collections.abc import AsyncGenerator, Sequence
 import orjson
 
 from quire.domain.accounts import Account
-from quire.domain.batches import (
-    BatchEnd,
-    BatchMatch,
-    BatchQuery,
-    BatchRow,
-    BatchStatus,
-    Submission,
-)
+from quire.domain.batches import BatchEnd, BatchMatch, BatchQuery, BatchRow, BatchStatus, Submission
 from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.requests import Call
@@ -28,12 +21,7 @@ from quire.providers.batch_files import (
     search_page,
     upload_file,
 )
-from quire.providers.batch_requests import (
-    BatchSearch,
-    HttpBatches,
-    read_counts,
-    reference,
-)
+from quire.providers.batch_requests import BatchSearch, HttpBatches, read_counts, reference
 from quire.providers.compatible import Compatible
 from quire.providers.http import encode_call, one_line
 from quire.providers.protocol import HttpClient, HttpRequest

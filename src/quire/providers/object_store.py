@@ -9,9 +9,7 @@ from urllib.parse import quote, urlencode
 
 from quire.domain.accounts import Account
 from quire.domain.errors import ProviderError, Remedy
-from quire.providers.batch_requests import (
-    ApiCaller,
-)
+from quire.providers.batch_requests import ApiCaller
 from quire.providers.google import google_classifier
 from quire.providers.protocol import HttpClient, HttpRequest
 from quire.providers.wire import endpoint_url, headers, items, text

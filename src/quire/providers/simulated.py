@@ -127,10 +127,7 @@ def _body(call: Call, outcome: SimulatedOutcome) -> bytes:
             "model": call.model,
             "text": outcome.text,
             "stop": outcome.stop,
-            "usage": {
-                "input_tokens": outcome.usage.input,
-                "output_tokens": outcome.usage.output,
-            },
+            "usage": {"input_tokens": outcome.usage.input, "output_tokens": outcome.usage.output},
             "simulated": True,
         }
     )

@@ -192,10 +192,7 @@ _ROWS = (
             window=0.0,  # a day is a target: nothing expires, and an end must be asked for
         ),
         # A resource holds 500 files that are kept for ever, and 10,000 that go after a fortnight.
-        upload_fields={
-            "expires_after[seconds]": "1209600",
-            "expires_after[anchor]": "created_at",
-        },
+        upload_fields={"expires_after[seconds]": "1209600", "expires_after[anchor]": "created_at"},
         path="/openai/v1",
         portal_path="/openai",
         url_variables=("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_BASE_URL"),

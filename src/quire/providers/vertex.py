@@ -13,14 +13,7 @@ from urllib.parse import quote
 import orjson
 
 from quire.domain.accounts import Account
-from quire.domain.batches import (
-    BatchEnd,
-    BatchMatch,
-    BatchQuery,
-    BatchRow,
-    BatchStatus,
-    Submission,
-)
+from quire.domain.batches import BatchEnd, BatchMatch, BatchQuery, BatchRow, BatchStatus, Submission
 from quire.domain.data import Json, JsonObject
 from quire.domain.errors import ProviderError, Remedy, SettingsInvalid
 from quire.domain.requests import Call
@@ -142,8 +135,7 @@ def _option(account: Account, name: str, form: re.Pattern[str], usual: str) -> s
     if not form.fullmatch(value):
         what = f"is no name of a {name}" if value else "is missing"
         raise ProviderError(
-            f"vertex: the {name} {what}; set GOOGLE_CLOUD_{name.upper()}",
-            remedy=Remedy.FIX_ACCOUNT,
+            f"vertex: the {name} {what}; set GOOGLE_CLOUD_{name.upper()}", remedy=Remedy.FIX_ACCOUNT
         )
     return value
 

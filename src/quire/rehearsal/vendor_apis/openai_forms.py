@@ -171,12 +171,7 @@ _CHAT_TOOL = record(
     {
         "type": choice("function"),
         "function": record(
-            {
-                "name": WORD,
-                "parameters": OBJECT,
-                "strict": nullable(FLAG),
-                "description": TEXT,
-            },
+            {"name": WORD, "parameters": OBJECT, "strict": nullable(FLAG), "description": TEXT},
             ["name"],
         ),
     },
