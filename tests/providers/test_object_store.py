@@ -9,13 +9,13 @@ import pytest
 from quire.domain.errors import ProviderError, Remedy
 from quire.providers.object_store import (
     CloudStorage,
-    FolderStore,
     ObjectAddress,
     ObjectStore,
     parse_uri,
 )
 from tests.providers.batch_servers import Answer, Answers, Asked, BatchServer, failure_of, run
 from tests.providers.exchanges.google import error
+from tests.providers.folder_store import FolderStore
 from tests.providers.sample_calls import KEY, account
 
 BUCKET = "/storage/v1/b/own-bucket/o"

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from quire.domain.accounts import Account
 from quire.domain.batches import BatchEnd, BatchMatch, BatchStatus, RowEnd
 from quire.domain.errors import ProviderError, Remedy
-from quire.providers.object_store import FolderStore
 from quire.providers.protocol import HttpClient
 from quire.providers.vertex import Vertex, VertexBatches
 from tests.providers.batch_servers import (
@@ -32,6 +31,7 @@ from tests.providers.batch_servers import (
     survives,
 )
 from tests.providers.exchanges.google import ANSWER, error, generation
+from tests.providers.folder_store import FolderStore
 from tests.providers.google_types import types
 from tests.providers.hostile import bodies_of
 from tests.providers.sample_calls import KEY, account, make_call

@@ -40,6 +40,17 @@ def strict_json(raw: bytes) -> Any:
     return jiter.from_json(raw, allow_inf_nan=False, catch_duplicate_keys=True)
 
 
+def json_object(raw: bytes | str) -> dict[str, Json] | None:
+    """The JSON object that somebody sent; None where it is none."""
+    import orjson  # not for --help
+
+    try:
+        value = orjson.loads(raw)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def json_or_text(text: str) -> Json:
     """Read what somebody typed: JSON where it is that, else the text itself."""
     try:

@@ -10,7 +10,7 @@ import aiohttp
 import orjson
 from aiohttp import web
 
-from quire.domain.data import JsonObject
+from quire.domain.data import JsonObject, json_object
 from quire.domain.errors import SettingsInvalid
 from quire.local.install import MODEL
 from quire.local.loaded_model import LoadedModel
@@ -108,11 +108,8 @@ class QueueingProxy:
 
 def _parse_call(raw: bytes) -> JsonObject | web.Response:
     """Read a call, or refuse it before it waits for its turn."""
-    try:
-        body = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        body = None
-    if not isinstance(body, dict):
+    body = json_object(raw)
+    if body is None:
         return _refusal(400, "invalid_request_error", "the body is not a JSON object")
     model = body.get("model", MODEL)
     if model != MODEL:

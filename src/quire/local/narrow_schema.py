@@ -1,10 +1,10 @@
 """Narrow the schema of a call: one result for each block, and short texts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import orjson
 
-from quire.domain.data import Json, JsonObject
+from quire.domain.data import Json, JsonObject, as_object
 from quire.simulated.block_answers import blocks_in
 
 LONGEST_TEXT = 100  # characters; left alone, it repeats itself until it is cut off
@@ -15,12 +15,12 @@ _BOUND_TEXT = ("enum", "const", "format", "pattern")  # without any of them, all
 
 def narrow_call(body: JsonObject) -> JsonObject:
     """Narrow the schema of a call; whoever asks in a form that is not ours gets what they ask."""
-    form = _mapping(body.get("response_format"))
-    described = _mapping(form.get("json_schema"))
-    schema = _mapping(described.get("schema"))
-    result = _mapping(_mapping(_mapping(schema.get("properties")).get("results")).get("items"))
+    form = as_object(body.get("response_format"))
+    described = as_object(form.get("json_schema"))
+    schema = as_object(described.get("schema"))
+    result = as_object(as_object(as_object(schema.get("properties")).get("results")).get("items"))
     ids = [block.uid for block in blocks_in(_message_text(body, -1))]
-    if not ids or "block_uid" not in _mapping(result.get("properties")):
+    if not ids or "block_uid" not in as_object(result.get("properties")):
         return body
     result = _bound_field(_with_written_fields(_message_text(body, 0), result))
     one_each: list[Json] = [_result_schema_for(name, result) for name in ids]
@@ -36,10 +36,10 @@ def _with_written_fields(system: str, result: JsonObject) -> JsonObject:
     fields that may be absent are null.
     """
     try:
-        own = _mapping(orjson.loads(system.rpartition("\n")[2]))
+        own = as_object(orjson.loads(system.rpartition("\n")[2]))
     except orjson.JSONDecodeError:
         return result
-    wire, written = _mapping(result.get("properties")), _mapping(own.get("properties"))
+    wire, written = as_object(result.get("properties")), as_object(own.get("properties"))
     if set(wire) == {"block_uid", "data"}:
         return {**result, "properties": {**wire, "data": own}} if written else result
     if set(wire) != {"block_uid", *written}:
@@ -50,7 +50,7 @@ def _with_written_fields(system: str, result: JsonObject) -> JsonObject:
 
 def _result_schema_for(uid: str, result: JsonObject) -> JsonObject:
     """The result of one block."""
-    fields = {**_mapping(result.get("properties")), "block_uid": {"const": uid}}
+    fields = {**as_object(result.get("properties")), "block_uid": {"const": uid}}
     return {**result, "properties": fields}
 
 
@@ -65,10 +65,10 @@ def _bound_field(field: JsonObject, deepest: int = _DEEPEST) -> JsonObject:
         made.setdefault("maxLength", max(LONGEST_TEXT, _int_or_zero(made.get("minLength"))))
     if "array" in kinds and "items" in made:
         made.setdefault("maxItems", max(MOST_ITEMS, _int_or_zero(made.get("minItems"))))
-        made["items"] = _bound_field(_mapping(made["items"]), deepest - 1)
-    if fields := _mapping(made.get("properties")):
+        made["items"] = _bound_field(as_object(made["items"]), deepest - 1)
+    if fields := as_object(made.get("properties")):
         made["properties"] = {
-            name: _bound_field(_mapping(item), deepest - 1) for name, item in fields.items()
+            name: _bound_field(as_object(item), deepest - 1) for name, item in fields.items()
         }
     return made
 
@@ -76,12 +76,8 @@ def _bound_field(field: JsonObject, deepest: int = _DEEPEST) -> JsonObject:
 def _message_text(body: JsonObject, at: int) -> str:
     """What the first or the last message says."""
     messages = _sequence(body.get("messages"))
-    content = _mapping(messages[at]).get("content") if messages else None
+    content = as_object(messages[at]).get("content") if messages else None
     return content if isinstance(content, str) else ""
-
-
-def _mapping(value: Json) -> JsonObject:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _sequence(value: Json) -> Sequence[Json]:

@@ -12,41 +12,14 @@ import orjson
 
 from quire.domain.accounts import Account, Rates
 from quire.domain.data import Json, JsonObject, plain_json
-from quire.domain.errors import ProviderError, Remedy, Undecodable
+from quire.domain.errors import ProviderError, Undecodable
 from quire.domain.models import CacheMarking, Limits, StructuredOutput, Usage
 from quire.domain.requests import Call, Reply, Stop
-from quire.providers.error_codes import (
-    FORM,
-    KEY,
-    MODEL,
-    MONEY,
-    TOO_LARGE,
-    WAIT,
-    ErrorBody,
-    Meaning,
-    error_message,
-    is_about_parameters,
-    meaning_of_status,
-)
+from quire.providers import error_codes, wire
 from quire.providers.portable_schemas import SchemaDialect, portable_schema
 from quire.providers.protocol import HttpRequest, HttpResponse
-from quire.providers.rate_headers import retry_after
 from quire.providers.schema_limits import can_bind
 from quire.providers.vendors import VENDORS
-from quire.providers.wire import (
-    IdentityKey,
-    endpoint_url,
-    fragment,
-    headers,
-    items,
-    load,
-    mapping,
-    model_id,
-    parse,
-    required_token_count,
-    text,
-    token_count,
-)
 
 BASE_URL = VENDORS["anthropic"].base_url
 VERSION = "2026-10-21"
@@ -62,14 +35,14 @@ _STOPS = {
     "refusal": Stop.REFUSAL,
 }  # any other reason, known or new, leaves an answer that may not be whole
 _BY_CODE = {
-    "enforced_spend_limit_reached": MONEY,
-    "billing_error": MONEY,
-    "organization_on_hold": KEY,
-    "authentication_error": KEY,
-    "permission_error": KEY,
-    "not_found_error": MODEL,
-    "request_too_large": TOO_LARGE,
-    "rate_limit_error": WAIT,
+    "enforced_spend_limit_reached": error_codes.MONEY,
+    "billing_error": error_codes.MONEY,
+    "organization_on_hold": error_codes.KEY,
+    "authentication_error": error_codes.KEY,
+    "permission_error": error_codes.KEY,
+    "not_found_error": error_codes.MODEL,
+    "request_too_large": error_codes.TOO_LARGE,
+    "rate_limit_error": error_codes.WAIT,
 }
 # These come as 400 invalid_request_error, like any mistake; only the words tell them apart.
 _SPENT = re.compile(r"You have reached your specified|credit balance is too low", re.IGNORECASE)
@@ -88,7 +61,7 @@ class Anthropic:
         """Put a call into a message."""
         params = call.params
         body: dict[str, object] = {
-            "model": model_id(call),
+            "model": wire.model_id(call),
             "max_tokens": USUAL_OUTPUT if params.max_tokens is None else params.max_tokens,
             "messages": [{"role": "user", "content": call.user}],
         }
@@ -106,8 +79,8 @@ class Anthropic:
 
     def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read a message; the argument of a forced tool is the answer where there is one."""
-        body = load(raw, body)
-        blocks = items(body.get("content"))
+        body = wire.load(raw, body)
+        blocks = wire.items(body.get("content"))
         if body.get("type") == "error" or not isinstance(body.get("content"), list):
             raise Undecodable("the response of anthropic is not a message")
         stop = body.get("stop_reason")
@@ -115,30 +88,25 @@ class Anthropic:
         return Reply(
             text=_text(blocks) if given is None else _argument(raw, given),
             stop=_STOPS.get(stop, Stop.LENGTH) if isinstance(stop, str) else Stop.LENGTH,
-            usage=_usage(mapping(body.get("usage"))),
+            usage=_usage(wire.mapping(body.get("usage"))),
             reasoning="\n".join(
-                text(block.get("thinking")) for block in blocks if block.get("type") == "thinking"
+                wire.text(block.get("thinking"))
+                for block in blocks
+                if block.get("type") == "thinking"
             ),
         )
 
     def classify(self, response: HttpResponse) -> ProviderError:
         """Say what can be done about an error, by its code, its type and its status."""
-        whole = mapping(parse(response.body))
-        error = mapping(whole.get("error"))
-        codes = (mapping(error.get("details")).get("error_code"), error.get("type"))
-        error_body = ErrorBody(
+        whole = wire.mapping(wire.parse(response.body))
+        error = wire.mapping(whole.get("error"))
+        codes = (wire.mapping(error.get("details")).get("error_code"), error.get("type"))
+        error_body = error_codes.ErrorBody(
             tuple(code for code in codes if isinstance(code, str)),
-            text(error.get("message")) or text(whole.get("error")),
+            wire.text(error.get("message")) or wire.text(whole.get("error")),
         )
         meaning = _meaning(response.status, error_body)
-        waits = meaning.remedy in (Remedy.WAIT, Remedy.RETRY)
-        return ProviderError(
-            error_message(self.name, response.status, error_body, meaning.hint),
-            remedy=meaning.remedy,
-            retry_after=retry_after(response.headers) if waits else None,
-            bad_key=meaning.bad_key,
-            spent=meaning.spent,
-        )
+        return error_codes.name_error(self.name, response, error_body, meaning)
 
     def rates(self, headers: Mapping[str, str]) -> Rates | None:
         """Read `anthropic-ratelimit-*`; resets are dates, counted from the response's own."""
@@ -156,7 +124,7 @@ class Anthropic:
 def messages_url(base: str) -> str:
     """Where messages go, below a base URL's own version or the usual one."""
     base = base if _VERSIONED.search(base) else base.rstrip("/") + "/v1"
-    return endpoint_url("anthropic", base, "", "/messages")
+    return wire.endpoint_url("anthropic", base, "", "/messages")
 
 
 def headers_for(account: Account, version: str) -> Mapping[str, str]:
@@ -166,8 +134,8 @@ def headers_for(account: Account, version: str) -> Mapping[str, str]:
         ("anthropic-workspace-id", account.options.get("workspace", "")),
     )
     if version == VERSION:
-        return headers("Authorization", account.key, "Bearer ", *others)
-    return headers("x-api-key", account.key, "", *others)
+        return wire.headers("Authorization", account.key, "Bearer ", *others)
+    return wire.headers("x-api-key", account.key, "", *others)
 
 
 @lru_cache(maxsize=256)
@@ -176,7 +144,7 @@ def _system(system: str, marked: bool, long_lived: bool) -> orjson.Fragment:
     if marked:  # for five minutes, where nothing else is said
         hour: dict[str, Json] = {"ttl": "1h"} if long_lived else {}
         block["cache_control"] = {"type": "ephemeral", **hour}
-    return fragment([block])
+    return wire.fragment([block])
 
 
 def _sampling(call: Call) -> dict[str, object]:
@@ -191,17 +159,17 @@ def _structured_output(call: Call) -> dict[str, object]:
     output: dict[str, object] = {"effort": call.params.effort} if call.params.effort else {}
     found: dict[str, object] = {}
     if call.output_schema is not None and call.wire.structured is StructuredOutput.TOOL:
-        found["tools"] = _tools(IdentityKey(call.output_schema))
+        found["tools"] = _tools(wire.IdentityKey(call.output_schema))
         choice = {"type": "tool", "name": TOOL, "disable_parallel_tool_use": True}
         found["tool_choice"] = choice
     elif call.output_schema is not None and call.wire.structured is StructuredOutput.SCHEMA:
-        form = _format(IdentityKey(call.output_schema))
+        form = _format(wire.IdentityKey(call.output_schema))
         output |= {"format": form} if form is not None else {}
     return {**found, "output_config": output} if output else found
 
 
 @lru_cache(maxsize=256)
-def _tools(schema: IdentityKey) -> orjson.Fragment:
+def _tools(schema: wire.IdentityKey) -> orjson.Fragment:
     form = portable_schema(schema.value, SchemaDialect.ANTHROPIC)
     tool: dict[str, Json] = {
         "name": TOOL,
@@ -210,60 +178,62 @@ def _tools(schema: IdentityKey) -> orjson.Fragment:
     }
     if can_bind(form, SchemaDialect.ANTHROPIC):
         tool["strict"] = True
-    return fragment([tool])
+    return wire.fragment([tool])
 
 
 @lru_cache(maxsize=256)
-def _format(schema: IdentityKey) -> orjson.Fragment | None:
+def _format(schema: wire.IdentityKey) -> orjson.Fragment | None:
     form = portable_schema(schema.value, SchemaDialect.ANTHROPIC)
     if not can_bind(form, SchemaDialect.ANTHROPIC):
         return None
-    return fragment({"type": "json_schema", "schema": form})
+    return wire.fragment({"type": "json_schema", "schema": form})
 
 
 def _text(blocks: Sequence[JsonObject]) -> str:
-    return "".join(text(block.get("text")) for block in blocks if block.get("type") == "text")
+    return "".join(wire.text(block.get("text")) for block in blocks if block.get("type") == "text")
 
 
 def _argument(raw: bytes, given: JsonObject) -> str:
     """A tool's argument as the JSON text that it was, large integers kept."""
     try:
         blocks = jiter.from_json(raw, allow_inf_nan=False)["content"]
-        exact = next(block for block in blocks if mapping(block).get("type") == "tool_use")
+        exact = next(block for block in blocks if wire.mapping(block).get("type") == "tool_use")
         return plain_json(exact.get("input"))
     except ValueError:  # half a character in it; what was read with it replaced will do
         return orjson.dumps(given.get("input")).decode()
 
 
 def _usage(usage: JsonObject) -> Usage:
-    made = mapping(usage.get("cache_creation"))
-    written = token_count(usage, "cache_creation_input_tokens")
-    short = token_count(made, "ephemeral_5m_input_tokens")
-    long = token_count(made, "ephemeral_1h_input_tokens")
-    details = mapping(usage.get("output_tokens_details"))
+    made = wire.mapping(usage.get("cache_creation"))
+    written = wire.token_count(usage, "cache_creation_input_tokens")
+    short = wire.token_count(made, "ephemeral_5m_input_tokens")
+    long = wire.token_count(made, "ephemeral_1h_input_tokens")
+    details = wire.mapping(usage.get("output_tokens_details"))
     return Usage(
-        input=required_token_count(usage, "input_tokens"),
-        output=required_token_count(usage, "output_tokens"),
-        cached=token_count(usage, "cache_read_input_tokens"),
+        input=wire.required_token_count(usage, "input_tokens"),
+        output=wire.required_token_count(usage, "output_tokens"),
+        cached=wire.token_count(usage, "cache_read_input_tokens"),
         written_short=max(short, written - long),
         written_long=long,
-        reasoning=token_count(details, "thinking_tokens"),
+        reasoning=wire.token_count(details, "thinking_tokens"),
     )
 
 
-def _meaning(status: int, error_body: ErrorBody) -> Meaning:
+def _meaning(status: int, error_body: error_codes.ErrorBody) -> error_codes.Meaning:
     if status in (400, 422):
         if _SPENT.search(error_body.message):
-            return MONEY
+            return error_codes.MONEY
         if _LONG.search(error_body.message):
-            return TOO_LARGE
+            return error_codes.TOO_LARGE
     for code in error_body.codes:
         if code in _BY_CODE:
             return _BY_CODE[code]
     place, colon, _ = error_body.message.partition(": ")  # a path, where one part is to blame
     places = [place] if colon and " " not in place else []
-    wrong_form = status in (400, 422) and is_about_parameters(error_body.message, places)
-    return FORM if wrong_form else meaning_of_status(status)
+    wrong_form = status in (400, 422) and error_codes.is_about_parameters(
+        error_body.message, places
+    )
+    return error_codes.FORM if wrong_form else error_codes.meaning_of_status(status)
 
 
 def _limits(headers: Mapping[str, str], word: str) -> Limits:

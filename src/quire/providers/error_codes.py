@@ -101,21 +101,14 @@ _CODES = {
 _BY_CODE = {word: meaning for meaning, words in _CODES.items() for word in words.split()}
 
 _BY_STATUS = {
-    401: KEY,
+    **dict.fromkeys((401, 403), KEY),
     402: MONEY,
-    403: KEY,
-    405: ADDRESS,
     407: Meaning(Remedy.FIX_ACCOUNT, "check the user and password of the proxy"),
-    408: RETRY,
-    409: RETRY,
-    410: ADDRESS,
     413: TOO_LARGE,
-    425: RETRY,
-    429: WAIT,
-    499: RETRY,
     501: BAD_REQUEST,
-    503: WAIT,
-    529: WAIT,
+    **dict.fromkeys((405, 410), ADDRESS),
+    **dict.fromkeys((408, 409, 425, 499), RETRY),
+    **dict.fromkeys((429, 503, 529), WAIT),
 }
 
 # Servers without error codes say it in words; some say it of their limit a minute, with a 429.
@@ -137,12 +130,23 @@ class ErrorBody(NamedTuple):
 def classify(vendor: str, response: HttpResponse) -> ProviderError:
     """Name an error, what can be done about it, and when to come again."""
     error_body = read_error(response.body)
-    meaning = _meaning(response.status, error_body)
+    return name_error(vendor, response, error_body, _meaning(response.status, error_body))
+
+
+def name_error(
+    vendor: str,
+    response: HttpResponse,
+    error_body: ErrorBody,
+    meaning: Meaning,
+    wait: float | None = None,
+) -> ProviderError:
+    """An error with what it means; `wait` is when to come again, if its headers need not say so."""
     waits = meaning.remedy in (Remedy.WAIT, Remedy.RETRY)
+    said = retry_after(response.headers) if waits and wait is None else wait
     return ProviderError(
         error_message(vendor, response.status, error_body, meaning.hint),
         remedy=meaning.remedy,
-        retry_after=retry_after(response.headers) if waits else None,
+        retry_after=said if waits else None,
         bad_key=meaning.bad_key,
         spent=meaning.spent,
     )

@@ -21,6 +21,7 @@ from quire.domain.batches import (
 from quire.domain.data import Json, JsonObject
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.requests import Call
+from quire.providers import wire
 from quire.providers.batch_requests import (
     ApiCaller,
     BatchSearch,
@@ -44,16 +45,6 @@ from quire.providers.google import (
 from quire.providers.http import encode_call
 from quire.providers.protocol import HttpClient, HttpRequest, HttpResponse
 from quire.providers.vendors import VENDORS
-from quire.providers.wire import (
-    Headers,
-    headers,
-    mapping,
-    model_id,
-    parse,
-    url_at_host_of,
-    url_before_version,
-    url_below,
-)
 
 BASE_URL = VENDORS["gemini"].base_url
 VERSION = "v1beta"  # has every field that v1 has, and the preview models besides
@@ -68,10 +59,10 @@ class Gemini(GoogleFormat):
     def encode(self, call: Call, account: Account) -> HttpRequest:
         """Put a call into contents."""
         base = call.wire.url or account.base_url or BASE_URL
-        end = f"/models/{quote(model_id(call), safe='')}:generateContent"
+        end = f"/models/{quote(wire.model_id(call), safe='')}:generateContent"
         return HttpRequest(
             versioned_url(self.name, base, VERSION, end),
-            headers("x-goog-api-key", account.key),
+            wire.headers("x-goog-api-key", account.key),
             encode_content(call),
         )
 
@@ -105,7 +96,7 @@ class GeminiBatches(HttpBatches):
         commands = {"X-Goog-Upload-Offset": "0", "X-Goog-Upload-Command": "upload, finalize"}
         request = HttpRequest(url, _headers(account, commands), b"")
         body = await self._caller(http, account).ask_json(request, (path,))
-        name = reference(mapping(body.get("file")).get("name"))
+        name = reference(wire.mapping(body.get("file")).get("name"))
         if not name.startswith("files/"):
             raise _unclear_error("the file was sent, but the answer does not name it")
         return name
@@ -131,7 +122,9 @@ class GeminiBatches(HttpBatches):
         while True:
             request = _request(account, "batches", query={"pageSize": str(PAGE), **after})
             body = await self._caller(http, account).ask_json(request)
-            page = search_jobs(body, "operations", lambda job: mapping(job.get("metadata")), search)
+            page = search_jobs(
+                body, "operations", lambda job: wire.mapping(job.get("metadata")), search
+            )
             if search.is_over or not page or not search.turn_page(page):
                 return search.match
             after = {"pageToken": page}
@@ -139,8 +132,8 @@ class GeminiBatches(HttpBatches):
     async def poll(self, http: HttpClient, account: Account, ref: str) -> BatchStatus:
         """Ask how a job stands."""
         job = await self._get_job(http, account, ref)
-        about, error = mapping(job.get("metadata")), mapping(job.get("error"))
-        counts = read_job_counts(mapping(about.get("batchStats")))
+        about, error = wire.mapping(job.get("metadata")), wire.mapping(job.get("error"))
+        counts = read_job_counts(wire.mapping(about.get("batchStats")))
         state = state_of(about.get("state"))
         end = end_of(state, error, counts.get("successfulRequestCount", 0))
         if end is None and job.get("done") is True:
@@ -162,7 +155,7 @@ class GeminiBatches(HttpBatches):
         files = status.results
         if not files:
             output = _output(await self._get_job(http, account, ref))
-            inside = mapping(output.get("inlinedResponses")).get("inlinedResponses")
+            inside = wire.mapping(output.get("inlinedResponses")).get("inlinedResponses")
             file = reference(output.get("responsesFile"))
             files = (file,) if file else ()
             if status.end is BatchEnd.COMPLETED and not file and not isinstance(inside, list):
@@ -175,7 +168,7 @@ class GeminiBatches(HttpBatches):
                     yield self.row(line, account)
 
     def _read_row(self, line: bytes, account: Account) -> BatchRow:
-        row = mapping(parse(line))
+        row = wire.mapping(wire.parse(line))
         return read_job_row(self.name, account, row_custom_id(row), row, line)
 
     def _inline_row(self, row: Json, account: Account) -> BatchRow:
@@ -198,7 +191,7 @@ class GeminiBatches(HttpBatches):
 
     async def _start_upload(self, http: HttpClient, account: Account, nonce: str, size: int) -> str:
         """Say that a file comes, and learn where it is wanted: at the same host, whatever it is."""
-        url = url_before_version(_url(account, "files"), "upload")
+        url = wire.url_before_version(_url(account, "files"), "upload")
         commands = {
             "X-Goog-Upload-Protocol": "resumable",
             "X-Goog-Upload-Command": "start",
@@ -212,7 +205,7 @@ class GeminiBatches(HttpBatches):
         if not target:
             raise _unclear_error("the answer does not say where the file is to be sent")
         try:
-            return url_at_host_of(url, target)
+            return wire.url_at_host_of(url, target)
         except ValueError:
             raise _unclear_error("the answer says no place to which a file can be sent") from None
 
@@ -224,8 +217,8 @@ class GeminiBatches(HttpBatches):
         return job
 
     def _lines(self, http: HttpClient, account: Account, file: str) -> AsyncGenerator[bytes]:
-        url = url_before_version(_url(account, "files"), "download")
-        url = url_below(url, f"{_last_part(file)}:download", query={"alt": "media"})
+        url = wire.url_before_version(_url(account, "files"), "download")
+        url = wire.url_below(url, f"{_last_part(file)}:download", query={"alt": "media"})
         request = HttpRequest(url, _headers(account), b"", method="GET")
         return self._caller(http, account).lines(request, file)
 
@@ -238,17 +231,19 @@ class GeminiBatches(HttpBatches):
 
 
 def _url(account: Account, *steps: str) -> str:
-    return url_below(versioned_url("gemini", account.base_url or BASE_URL, VERSION, ""), *steps)
+    return wire.url_below(
+        versioned_url("gemini", account.base_url or BASE_URL, VERSION, ""), *steps
+    )
 
 
 def _headers(account: Account, others: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    return Headers({**headers("x-goog-api-key", account.key), **(others or {})})
+    return wire.Headers({**wire.headers("x-goog-api-key", account.key), **(others or {})})
 
 
 def _request(
     account: Account, *steps: str, method: str = "GET", query: Mapping[str, str] | None = None
 ) -> HttpRequest:
-    url = url_below(_url(account), *steps, query=query)
+    url = wire.url_below(_url(account), *steps, query=query)
     return HttpRequest(url, _headers(account), b"", method=method)
 
 
@@ -284,9 +279,9 @@ def _to_inline(line: bytes) -> bytes:
 
 def _output(job: JsonObject) -> JsonObject:
     """Where the results are: besides what is said of the job, or in its response."""
-    response = mapping(job.get("response"))
-    output = mapping(mapping(job.get("metadata")).get("output"))
-    return output or mapping(response.get("output")) or response
+    response = wire.mapping(job.get("response"))
+    output = wire.mapping(wire.mapping(job.get("metadata")).get("output"))
+    return output or wire.mapping(response.get("output")) or response
 
 
 def _unclear_error(message: str) -> ProviderError:

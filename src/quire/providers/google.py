@@ -13,6 +13,7 @@ from quire.domain.data import Json, JsonObject
 from quire.domain.errors import ProviderError, Remedy, Undecodable
 from quire.domain.models import StructuredOutput, Usage
 from quire.domain.requests import Call, Reply, Stop
+from quire.providers import error_codes, wire
 from quire.providers.batch_requests import (
     BatchSearch,
     answered_row,
@@ -22,38 +23,13 @@ from quire.providers.batch_requests import (
     unreadable_row,
     unusable_row,
 )
-from quire.providers.error_codes import (
-    BAD_REQUEST,
-    FORM,
-    KEY,
-    MONEY,
-    TOO_LARGE,
-    WAIT,
-    ErrorBody,
-    Meaning,
-    error_message,
-    is_about_parameters,
-    meaning_of_status,
-)
 from quire.providers.http import one_line
 from quire.providers.portable_schemas import SchemaDialect, portable_schema
 from quire.providers.protocol import Classify, HttpResponse
-from quire.providers.rate_headers import duration, retry_after
-from quire.providers.wire import (
-    IdentityKey,
-    endpoint_url,
-    fragment,
-    items,
-    load,
-    mapping,
-    parse,
-    required_token_count,
-    text,
-    token_count,
-)
+from quire.providers.rate_headers import duration
 
 SchemaWriter: TypeAlias = Callable[
-    [IdentityKey], orjson.Fragment | None
+    [wire.IdentityKey], orjson.Fragment | None
 ]  # how the schema of an answer is written
 
 _VERSIONED = re.compile(r"/v\d\w*/?$")
@@ -70,14 +46,16 @@ _STOPS = {
         Stop.REFUSAL,
     ),
 }  # any other reason, known or new, leaves an answer that may not be whole
-_PRECONDITION = Meaning(Remedy.FIX_ACCOUNT, "see what the account or its project lacks")
-_QUOTA = Meaning(
+_PRECONDITION = error_codes.Meaning(Remedy.FIX_ACCOUNT, "see what the account or its project lacks")
+_QUOTA = error_codes.Meaning(
     Remedy.FIX_ACCOUNT, "the quota of a day is used up: wait, or have it raised", spent=True
 )
 _BY_REASON = {
-    **dict.fromkeys(("API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED"), KEY),
-    **dict.fromkeys(("ACCESS_TOKEN_EXPIRED", "CREDENTIALS_MISSING"), KEY),
-    "BILLING_DISABLED": MONEY,
+    **dict.fromkeys(
+        ("API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED"), error_codes.KEY
+    ),
+    **dict.fromkeys(("ACCESS_TOKEN_EXPIRED", "CREDENTIALS_MISSING"), error_codes.KEY),
+    "BILLING_DISABLED": error_codes.MONEY,
 }
 _BAD_KEY = re.compile(r"API key (?:not valid|expired|not found)", re.IGNORECASE)
 _LONG = re.compile(r"token count.{0,40}exceeds|payload size exceeds|too many tokens", re.IGNORECASE)
@@ -92,7 +70,7 @@ class GoogleFormat:
 
     def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read the first candidate."""
-        return read_content(self.name, load(raw, body))
+        return read_content(self.name, wire.load(raw, body))
 
     def classify(self, response: HttpResponse) -> ProviderError:
         """Say what can be done about an error."""
@@ -111,7 +89,7 @@ class GoogleFormat:
 def versioned_url(vendor: str, base: str, version: str, end: str) -> str:
     """Where calls go: below the base URL's own version, or the usual one."""
     base = base if _VERSIONED.search(base) else f"{base.rstrip('/')}/{version}"
-    return endpoint_url(vendor, base, "", end)
+    return wire.endpoint_url(vendor, base, "", end)
 
 
 def encode_content(call: Call, write_schema: SchemaWriter | None = None) -> bytes:
@@ -126,7 +104,7 @@ def encode_content(call: Call, write_schema: SchemaWriter | None = None) -> byte
     if call.output_schema is not None and call.wire.structured is not StructuredOutput.TEXT:
         config["responseMimeType"] = "application/json"
         if call.wire.structured is not StructuredOutput.JSON:
-            schema = (write_schema or _schema)(IdentityKey(call.output_schema))
+            schema = (write_schema or _schema)(wire.IdentityKey(call.output_schema))
             config |= {"responseJsonSchema": schema} if schema is not None else {}
     if config:
         body["generationConfig"] = config
@@ -137,12 +115,12 @@ def read_content(vendor: str, body: JsonObject) -> Reply:
     """Read a response; a prompt that was blocked has no candidates, and is a refusal."""
     if "error" in body or not ({"candidates", "promptFeedback", "usageMetadata"} & body.keys()):
         raise Undecodable(f"the response of {vendor} is not a generated answer")
-    blocked = bool(mapping(body.get("promptFeedback")).get("blockReason"))
-    usage = _usage(mapping(body.get("usageMetadata")), blocked)
-    candidates = items(body.get("candidates"))
+    blocked = bool(wire.mapping(body.get("promptFeedback")).get("blockReason"))
+    usage = _usage(wire.mapping(body.get("usageMetadata")), blocked)
+    candidates = wire.items(body.get("candidates"))
     if blocked or not candidates:
         return Reply(text="", stop=Stop.REFUSAL if blocked else Stop.LENGTH, usage=usage)
-    parts = items(mapping(candidates[0].get("content")).get("parts"))
+    parts = wire.items(wire.mapping(candidates[0].get("content")).get("parts"))
     reason = candidates[0].get("finishReason")
     return Reply(
         text=_join_parts(parts, thoughts=False),
@@ -154,36 +132,27 @@ def read_content(vendor: str, body: JsonObject) -> Reply:
 
 def classify_google(vendor: str, response: HttpResponse) -> ProviderError:
     """Say what can be done about an error, by its details and its status."""
-    found = parse(response.body)
-    whole = mapping(found[0]) if isinstance(found, list) and found else mapping(found)
-    error = mapping(whole.get("error"))
-    error_body = ErrorBody(
+    found = wire.parse(response.body)
+    whole = wire.mapping(found[0]) if isinstance(found, list) and found else wire.mapping(found)
+    error = wire.mapping(whole.get("error"))
+    error_body = error_codes.ErrorBody(
         tuple(word for word in (error.get("status"),) if isinstance(word, str)),
-        text(error.get("message")) or text(whole.get("error_description")),
+        wire.text(error.get("message")) or wire.text(whole.get("error_description")),
     )
-    details = items(error.get("details"))
+    details = wire.items(error.get("details"))
     meaning = _meaning(response.status, error_body, details)
-    wait: float | None = None
-    if meaning.remedy in (Remedy.WAIT, Remedy.RETRY):
-        wait = _retry_delay(details)
-        wait = retry_after(response.headers) if wait is None else wait
-    return ProviderError(
-        error_message(vendor, response.status, error_body, meaning.hint),
-        remedy=meaning.remedy,
-        retry_after=wait,
-        bad_key=meaning.bad_key,
-        spent=meaning.spent,
-    )
+    wait = _retry_delay(details)
+    return error_codes.name_error(vendor, response, error_body, meaning, wait)
 
 
 @lru_cache(maxsize=256)
 def _system(system: str) -> orjson.Fragment:
-    return fragment({"role": "user", "parts": [{"text": system}]})
+    return wire.fragment({"role": "user", "parts": [{"text": system}]})
 
 
 @lru_cache(maxsize=256)
-def _schema(schema: IdentityKey) -> orjson.Fragment:
-    return fragment(portable_schema(schema.value, SchemaDialect.GEMINI))
+def _schema(schema: wire.IdentityKey) -> orjson.Fragment:
+    return wire.fragment(portable_schema(schema.value, SchemaDialect.GEMINI))
 
 
 def _config(call: Call) -> dict[str, object]:
@@ -208,25 +177,27 @@ def _thinking(effort: str) -> dict[str, object]:
 
 def _join_parts(parts: Sequence[JsonObject], *, thoughts: bool) -> str:
     return "".join(
-        text(part.get("text")) for part in parts if (part.get("thought") is True) is thoughts
+        wire.text(part.get("text")) for part in parts if (part.get("thought") is True) is thoughts
     )
 
 
 def _usage(usage: JsonObject, blocked: bool) -> Usage:
     """Counts that are nought are left out; only a blocked prompt may have cost nothing at all."""
-    prompt = 0 if blocked and not usage else required_token_count(usage, "promptTokenCount")
-    tools = token_count(usage, "toolUsePromptTokenCount")
-    cached = token_count(usage, "cachedContentTokenCount")
-    thoughts = token_count(usage, "thoughtsTokenCount")
+    prompt = 0 if blocked and not usage else wire.required_token_count(usage, "promptTokenCount")
+    tools = wire.token_count(usage, "toolUsePromptTokenCount")
+    cached = wire.token_count(usage, "cachedContentTokenCount")
+    thoughts = wire.token_count(usage, "thoughtsTokenCount")
     return Usage(
         input=max(0, prompt + tools - cached),
-        output=token_count(usage, "candidatesTokenCount") + thoughts,
+        output=wire.token_count(usage, "candidatesTokenCount") + thoughts,
         cached=cached,
         reasoning=thoughts,
     )
 
 
-def _meaning(status: int, error_body: ErrorBody, details: Sequence[JsonObject]) -> Meaning:
+def _meaning(
+    status: int, error_body: error_codes.ErrorBody, details: Sequence[JsonObject]
+) -> error_codes.Meaning:
     for detail in details:
         reason = detail.get("reason")
         if isinstance(reason, str) and reason in _BY_REASON:
@@ -235,35 +206,41 @@ def _meaning(status: int, error_body: ErrorBody, details: Sequence[JsonObject]) 
         return _meaning_of_quota(error_body, details)
     if status in (400, 422):
         return _meaning_of_refusal(error_body, details)
-    return meaning_of_status(status)
+    return error_codes.meaning_of_status(status)
 
 
-def _meaning_of_refusal(error_body: ErrorBody, details: Sequence[JsonObject]) -> Meaning:
+def _meaning_of_refusal(
+    error_body: error_codes.ErrorBody, details: Sequence[JsonObject]
+) -> error_codes.Meaning:
     if _BAD_KEY.search(error_body.message):
-        return KEY
+        return error_codes.KEY
     if _LONG.search(error_body.message):
-        return TOO_LARGE
-    wrong = [item for detail in details for item in items(detail.get("fieldViolations"))]
-    if is_about_parameters(
-        error_body.message, [text(json_object.get("field")) for json_object in wrong]
+        return error_codes.TOO_LARGE
+    wrong = [item for detail in details for item in wire.items(detail.get("fieldViolations"))]
+    if error_codes.is_about_parameters(
+        error_body.message, [wire.text(json_object.get("field")) for json_object in wrong]
     ):
-        return FORM
-    return _PRECONDITION if "FAILED_PRECONDITION" in error_body.codes else BAD_REQUEST
+        return error_codes.FORM
+    return _PRECONDITION if "FAILED_PRECONDITION" in error_body.codes else error_codes.BAD_REQUEST
 
 
-def _meaning_of_quota(error_body: ErrorBody, details: Sequence[JsonObject]) -> Meaning:
+def _meaning_of_quota(
+    error_body: error_codes.ErrorBody, details: Sequence[JsonObject]
+) -> error_codes.Meaning:
     """Tell the limits of a minute from those that only a day or money lifts."""
-    violations = [item for detail in details for item in items(detail.get("violations"))]
+    violations = [item for detail in details for item in wire.items(detail.get("violations"))]
     names = " ".join(
-        f"{text(violation.get('quotaId'))} {text(violation.get('quotaMetric'))}"
+        f"{wire.text(violation.get('quotaId'))} {wire.text(violation.get('quotaMetric'))}"
         for violation in violations
     )
     if re.search(r"per_?day|daily", names, re.IGNORECASE):
         return _QUOTA
     if re.search("spend", names, re.IGNORECASE):
-        return MONEY
+        return error_codes.MONEY
     unexplained = not violations and _retry_delay(details) is None
-    return MONEY if unexplained and _SPENT.search(error_body.message) else WAIT
+    return (
+        error_codes.MONEY if unexplained and _SPENT.search(error_body.message) else error_codes.WAIT
+    )
 
 
 def _retry_delay(details: Sequence[JsonObject]) -> float | None:
@@ -285,16 +262,13 @@ _ENDS = {
 }
 _EXHAUSTED_CODES = (8, 429)
 _STATUSES = {  # of HTTP, for the codes that Google's services use among themselves
+    **dict.fromkeys((3, 9, 11), 400),
+    **dict.fromkeys((6, 10), 409),
     1: 499,
-    3: 400,
     4: 504,
     5: 404,
-    6: 409,
     7: 403,
     8: 429,
-    9: 400,
-    10: 409,
-    11: 400,
     12: 501,
     14: 503,
     16: 401,
@@ -303,7 +277,7 @@ _STATUSES = {  # of HTTP, for the codes that Google's services use among themsel
 
 def state_of(value: Json) -> str:
     """A state without the words that go before it."""
-    return text(value).removeprefix("JOB_STATE_").removeprefix("BATCH_STATE_")
+    return wire.text(value).removeprefix("JOB_STATE_").removeprefix("BATCH_STATE_")
 
 
 def end_of(state: str, error: JsonObject, answered: int = 0) -> BatchEnd | None:
@@ -319,7 +293,7 @@ def end_of(state: str, error: JsonObject, answered: int = 0) -> BatchEnd | None:
 
 def job_problem(error: JsonObject) -> str:
     """What went wrong with a whole job, in one line."""
-    return one_line(text(error.get("message")) or text(error.get("status")))
+    return one_line(wire.text(error.get("message")) or wire.text(error.get("status")))
 
 
 def read_job_counts(found: JsonObject) -> dict[str, int]:
@@ -339,7 +313,7 @@ def search_jobs(body: JsonObject, kind: str, metadata_of: JobMetadata, search: B
     An empty list is left out, and so is an empty name; so that a page may be an empty object.
     """
     found, after = body.get(kind, []), body.get("nextPageToken")
-    jobs = items(found)
+    jobs = wire.items(found)
     known = kind in body or body.keys() <= _PAGE_ENVELOPE
     whole = isinstance(found, list) and len(jobs) == len(found) and not body.get("unreachable")
     if not known or not whole or not isinstance(after, str | None):
@@ -350,7 +324,7 @@ def search_jobs(body: JsonObject, kind: str, metadata_of: JobMetadata, search: B
         if not metadata or not isinstance(tag, str) or not isinstance(job.get("name"), str):
             search.mark_unreadable()
         search.consider(tag, job.get("name"))
-    return text(after)
+    return wire.text(after)
 
 
 def google_classifier(vendor: str) -> Classify:
@@ -364,8 +338,8 @@ def read_job_row(
     """A row with a response or an error; a response may be nothing but an error, too."""
     if not name:
         return unreadable_row(line)
-    response = mapping(row.get("response"))
-    error = mapping(row.get("error")) or mapping(response.get("error"))
+    response = wire.mapping(row.get("response"))
+    error = wire.mapping(row.get("error")) or wire.mapping(response.get("error"))
     if error:
         return failed_row(vendor, account, name, error, line)
     if not response:

@@ -1,7 +1,6 @@
-"""Object stores for files that a provider reads and writes: Google's Cloud Storage, or a folder."""
+"""Object stores for files that a provider reads and writes: Google's Cloud Storage."""
 
 import re
-import shutil
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
@@ -26,19 +25,15 @@ class ObjectStore(Protocol):
 
     async def put(self, path: Path, uri: str) -> None:
         """Bring a file there, in the place of what may be there already."""
-        ...
 
     def lines(self, uri: str) -> AsyncGenerator[bytes]:
         """Read a file line by line; raise where it broke off."""
-        ...
 
     async def names(self, prefix: str) -> Sequence[str]:
         """Every file whose address begins so, in order."""
-        ...
 
     async def delete(self, uri: str) -> None:
         """Delete a file; that there is none is no error."""
-        ...
 
 
 OpenStore: TypeAlias = Callable[[HttpClient, Account], ObjectStore]
@@ -112,46 +107,6 @@ class CloudStorage:
         url = endpoint_url("vertex", self._base, "", path) + asked
         named = headers("Authorization", self._caller.account.key, "Bearer ")
         return HttpRequest(url, named, b"", method=method)
-
-
-class FolderStore:
-    """A folder of this machine in the place of Cloud Storage: gs://bucket/name is bucket/name."""
-
-    def __init__(self, root: Path) -> None:
-        """Keep everything below a folder."""
-        self._root = root
-
-    async def put(self, path: Path, uri: str) -> None:
-        """Copy a file."""
-        to = self._path(uri)
-        to.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, to)
-
-    async def lines(self, uri: str) -> AsyncGenerator[bytes]:
-        """Read a file line by line."""
-        try:
-            file = self._path(uri).open("rb")
-        except FileNotFoundError:
-            raise ProviderError(f"{uri} is not there", remedy=Remedy.FIX_ACCOUNT) from None
-        with file:
-            for line in file:
-                if not line.isspace():
-                    yield line.rstrip(b"\n")
-
-    async def names(self, prefix: str) -> Sequence[str]:
-        """List files."""
-        bucket = parse_uri(prefix).bucket
-        files = (path for path in (self._root / bucket).rglob("*") if path.is_file())
-        names = (f"{SCHEME}{path.relative_to(self._root).as_posix()}" for path in files)
-        return sorted(name for name in names if name.startswith(prefix))
-
-    async def delete(self, uri: str) -> None:
-        """Delete a file."""
-        self._path(uri).unlink(missing_ok=True)
-
-    def _path(self, uri: str) -> Path:
-        at = parse_uri(uri)
-        return self._root / at.bucket / at.name
 
 
 def _object_path(uri: str) -> str:

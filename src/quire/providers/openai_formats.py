@@ -12,24 +12,12 @@ from quire.domain.errors import ProviderError, Undecodable
 from quire.domain.ids import fingerprint
 from quire.domain.models import CacheMarking, StructuredOutput, Usage
 from quire.domain.requests import Call, Reply, Stop
-from quire.providers import error_codes
+from quire.providers import error_codes, wire
 from quire.providers.portable_schemas import SchemaDialect, portable_schema
 from quire.providers.protocol import HttpResponse
 from quire.providers.rate_headers import read_rates
 from quire.providers.schema_limits import can_bind
 from quire.providers.vendors import VENDORS, ChatVariant
-from quire.providers.wire import (
-    IdentityKey,
-    fragment,
-    items,
-    load,
-    mapping,
-    model_id,
-    parse,
-    required_token_count,
-    text,
-    token_count,
-)
 
 ANSWER = "answer"  # what the schema of an answer, or the tool that takes it, is called
 _TOOL_DESCRIPTION = "Give the answer."
@@ -52,7 +40,7 @@ class OpenAIFormats:
 
     def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read a body of either API, or raise Undecodable."""
-        return read_either(load(raw, body))
+        return read_either(wire.load(raw, body))
 
     def classify(self, response: HttpResponse) -> ProviderError:
         """Say what can be done about an error."""
@@ -77,7 +65,7 @@ def encode_chat(call: Call, variant: ChatVariant) -> bytes:
     """Write a call's body."""
     params, marked = call.params, call.caching and call.wire.marking is CacheMarking.BREAKPOINT
     body: dict[str, object] = {
-        "model": model_id(call),
+        "model": wire.model_id(call),
         "messages": [
             _chat_system(call.system, variant.system_role, variant.marking if marked else ""),
             {"role": "user", "content": call.user},
@@ -98,7 +86,7 @@ def encode_chat(call: Call, variant: ChatVariant) -> bytes:
         body.update(cache_options(call))
     if call.output_schema is not None:
         body.update(
-            _structured_chat(call.output_schema, model_id(call), call.wire.structured, variant)
+            _structured_chat(call.output_schema, wire.model_id(call), call.wire.structured, variant)
         )
     return orjson.dumps(body)
 
@@ -126,13 +114,13 @@ def _cache_key(system: str) -> str:
 @lru_cache(maxsize=256)
 def _chat_system(system: str, role: str, marking: str) -> orjson.Fragment:
     if not marking:
-        return fragment({"role": role, "content": system})
+        return wire.fragment({"role": role, "content": system})
     part: dict[str, Json] = {"type": "text", "text": system}
     if marking == "cache_control":
         part["cache_control"] = {"type": "ephemeral"}
     else:
         part["prompt_cache_breakpoint"] = {"mode": "explicit"}
-    return fragment({"role": role, "content": [part]})
+    return wire.fragment({"role": role, "content": [part]})
 
 
 def _structured_chat(
@@ -144,15 +132,15 @@ def _structured_chat(
         return {"response_format": {"type": "json_object"}}
     strict = variant.strict_for in model
     if way is StructuredOutput.SCHEMA:
-        return {"response_format": _chat_format(IdentityKey(schema), strict)}
+        return {"response_format": _chat_format(wire.IdentityKey(schema), strict)}
     choice = {"type": "function", "function": {"name": ANSWER}}
-    return {"tools": [_chat_tool(IdentityKey(schema), strict)], "tool_choice": choice}
+    return {"tools": [_chat_tool(wire.IdentityKey(schema), strict)], "tool_choice": choice}
 
 
 @lru_cache(maxsize=256)
-def _chat_format(schema: IdentityKey, strict: bool) -> orjson.Fragment:
+def _chat_format(schema: wire.IdentityKey, strict: bool) -> orjson.Fragment:
     form = portable_schema(schema.value, SchemaDialect.OPENAI)
-    return fragment(
+    return wire.fragment(
         {
             "type": "json_schema",
             "json_schema": {
@@ -165,7 +153,7 @@ def _chat_format(schema: IdentityKey, strict: bool) -> orjson.Fragment:
 
 
 @lru_cache(maxsize=256)
-def _chat_tool(schema: IdentityKey, strict: bool) -> orjson.Fragment:
+def _chat_tool(schema: wire.IdentityKey, strict: bool) -> orjson.Fragment:
     form = portable_schema(schema.value, SchemaDialect.OPENAI)
     function: dict[str, Json] = {
         "name": ANSWER,
@@ -173,42 +161,42 @@ def _chat_tool(schema: IdentityKey, strict: bool) -> orjson.Fragment:
         "parameters": form,
         "strict": strict and can_bind(form, SchemaDialect.OPENAI),
     }
-    return fragment({"type": "function", "function": function})
+    return wire.fragment({"type": "function", "function": function})
 
 
 def read_chat(body: JsonObject, *, free: bool = False) -> Reply:
     """Read a completion; a `free` server, on one's own machine, need not say what it used."""
     if not isinstance(body.get("choices"), list):
         raise Undecodable("the response has no choices")
-    choices = items(body["choices"])
+    choices = wire.items(body["choices"])
     choice = choices[0] if choices else {}
-    message = mapping(choice.get("message"))
-    usage = _chat_usage(mapping(body.get("usage")), free)
-    reasoning = text(message.get("reasoning_content")) or text(message.get("reasoning"))
+    message = wire.mapping(choice.get("message"))
+    usage = _chat_usage(wire.mapping(body.get("usage")), free)
+    reasoning = wire.text(message.get("reasoning_content")) or wire.text(message.get("reasoning"))
     reasoning = reasoning or _chat_thoughts(message.get("content"))
-    if refused := text(message.get("refusal")):
+    if refused := wire.text(message.get("refusal")):
         return Reply(text=refused, stop=Stop.REFUSAL, usage=usage, reasoning=reasoning)
-    stop = _CHAT_STOPS.get(text(choice.get("finish_reason")), Stop.END)
+    stop = _CHAT_STOPS.get(wire.text(choice.get("finish_reason")), Stop.END)
     return Reply(text=_chat_answer(message), stop=stop, usage=usage, reasoning=reasoning)
 
 
 def _chat_answer(message: JsonObject) -> str:
     """What was said, or what was given to the tool."""
-    for call in items(message.get("tool_calls")):
-        if arguments := text(mapping(call.get("function")).get("arguments")):
+    for call in wire.items(message.get("tool_calls")):
+        if arguments := wire.text(wire.mapping(call.get("function")).get("arguments")):
             return arguments
     content = message.get("content")
     if isinstance(content, str):
         return content
-    return "".join(text(part.get("text")) for part in items(content))
+    return "".join(wire.text(part.get("text")) for part in wire.items(content))
 
 
 def _chat_thoughts(content: Json) -> str:
     """Thoughts that stand among the parts of the answer, as Mistral sends them."""
     return "".join(
-        text(thought.get("text"))
-        for part in items(content)
-        for thought in items(part.get("thinking"))
+        wire.text(thought.get("text"))
+        for part in wire.items(content)
+        for thought in wire.items(part.get("thinking"))
     )
 
 
@@ -216,19 +204,19 @@ def _chat_usage(usage: JsonObject, free: bool) -> Usage:
     if not usage and free:
         return Usage()
     total, output = (
-        required_token_count(usage, "prompt_tokens"),
-        required_token_count(usage, "completion_tokens"),
+        wire.required_token_count(usage, "prompt_tokens"),
+        wire.required_token_count(usage, "completion_tokens"),
     )
-    read = mapping(usage.get("prompt_tokens_details"))
-    wrote = mapping(usage.get("completion_tokens_details"))
-    cached = token_count(read, "cached_tokens")
-    written = token_count(read, "cache_write_tokens")
+    read = wire.mapping(usage.get("prompt_tokens_details"))
+    wrote = wire.mapping(usage.get("completion_tokens_details"))
+    cached = wire.token_count(read, "cached_tokens")
+    written = wire.token_count(read, "cache_write_tokens")
     return Usage(
         input=max(0, total - cached - written),
         output=output,
         cached=cached,
         written_short=written,
-        reasoning=token_count(wrote, "reasoning_tokens"),
+        reasoning=wire.token_count(wrote, "reasoning_tokens"),
     )
 
 
@@ -243,7 +231,7 @@ def encode_responses(call: Call) -> bytes:
     """Write a call's body."""
     params, marked = call.params, call.caching and call.wire.marking is CacheMarking.BREAKPOINT
     body: dict[str, object] = {
-        "model": model_id(call),
+        "model": wire.model_id(call),
         "input": [_developer_message(call.system, marked), {"role": "user", "content": call.user}],
         "store": False,
     }
@@ -265,44 +253,44 @@ def _developer_message(system: str, marked: bool) -> orjson.Fragment:
     part: dict[str, Json] = {"type": "input_text", "text": system}
     if marked:
         part["prompt_cache_breakpoint"] = {"mode": "explicit"}
-    return fragment({"role": "developer", "content": [part]})
+    return wire.fragment({"role": "developer", "content": [part]})
 
 
 def _structured_response(schema: JsonObject, way: StructuredOutput) -> dict[str, object]:
     if way is StructuredOutput.SCHEMA:
-        return {"text": _response_format(IdentityKey(schema))}
+        return {"text": _response_format(wire.IdentityKey(schema))}
     if way is StructuredOutput.JSON:
         return {"text": {"format": {"type": "json_object"}}}
     if way is StructuredOutput.TOOL:
         choice = {"type": "function", "name": ANSWER}
-        return {"tools": [_response_tool(IdentityKey(schema))], "tool_choice": choice}
+        return {"tools": [_response_tool(wire.IdentityKey(schema))], "tool_choice": choice}
     return {}
 
 
 @lru_cache(maxsize=256)
-def _response_format(schema: IdentityKey) -> orjson.Fragment:
+def _response_format(schema: wire.IdentityKey) -> orjson.Fragment:
     form = portable_schema(schema.value, SchemaDialect.OPENAI)
     strict = can_bind(form, SchemaDialect.OPENAI)
-    return fragment(
+    return wire.fragment(
         {"format": {"type": "json_schema", "name": ANSWER, "schema": form, "strict": strict}}
     )
 
 
 @lru_cache(maxsize=256)
-def _response_tool(schema: IdentityKey) -> orjson.Fragment:
+def _response_tool(schema: wire.IdentityKey) -> orjson.Fragment:
     form = portable_schema(schema.value, SchemaDialect.OPENAI)
     strict = can_bind(form, SchemaDialect.OPENAI)
-    return fragment({"type": "function", "name": ANSWER, "parameters": form, "strict": strict})
+    return wire.fragment({"type": "function", "name": ANSWER, "parameters": form, "strict": strict})
 
 
 def failed_response(raw: bytes) -> HttpResponse | None:
     """A response that failed before it was paid for, as the refusal that it is."""
     if _FAILED_STATUS.search(raw) is None:
         return None
-    body = mapping(parse(raw))
-    if body.get("status") != "failed" or mapping(body.get("usage")):
+    body = wire.mapping(wire.parse(raw))
+    if body.get("status") != "failed" or wire.mapping(body.get("usage")):
         return None
-    code = text(mapping(body.get("error")).get("code"))
+    code = wire.text(wire.mapping(body.get("error")).get("code"))
     return HttpResponse(_STATUSES.get(code, 400), {}, raw)
 
 
@@ -320,10 +308,10 @@ def read_response(body: JsonObject) -> Reply:
     if not isinstance(body.get("output"), list):
         raise Undecodable("the response has no output")
     usage = _response_usage(body)
-    said, refused, thoughts = _read_output(items(body["output"]))
+    said, refused, thoughts = _read_output(wire.items(body["output"]))
     stop = Stop.REFUSAL if refused else _response_stop(body)
     if stop is Stop.REFUSAL:
-        said = refused or said or text(mapping(body.get("error")).get("message"))
+        said = refused or said or wire.text(wire.mapping(body.get("error")).get("message"))
     return Reply(said, stop, usage, thoughts)
 
 
@@ -337,7 +325,7 @@ def _read_output(output: Sequence[JsonObject]) -> tuple[str, str, str]:
         if kind == "message":
             messages.append(item)
         elif kind == "function_call":
-            given.append(text(item.get("arguments")))
+            given.append(wire.text(item.get("arguments")))
         elif kind == "reasoning":
             thoughts.append(_response_thoughts(item))
     final = [message for message in messages if message.get("phase") == "final_answer"]
@@ -350,45 +338,45 @@ def _message_texts(messages: Sequence[JsonObject]) -> tuple[str, str]:
     said: list[str] = []
     refused: list[str] = []
     for message in messages:
-        for part in items(message.get("content")):
+        for part in wire.items(message.get("content")):
             kind = part.get("type")
             if kind == "output_text":
-                said.append(text(part.get("text")))
+                said.append(wire.text(part.get("text")))
             elif kind == "refusal":
-                refused.append(text(part.get("refusal")))
+                refused.append(wire.text(part.get("refusal")))
     return "".join(said), "".join(refused)
 
 
 def _response_stop(body: JsonObject) -> Stop:
-    reason, error = mapping(body.get("incomplete_details")).get("reason"), body.get("error")
+    reason, error = wire.mapping(body.get("incomplete_details")).get("reason"), body.get("error")
     if reason == "max_output_tokens":
         return Stop.LENGTH
-    if reason == "content_filter" or (error and mapping(error).get("code") in _POLICIES):
+    if reason == "content_filter" or (error and wire.mapping(error).get("code") in _POLICIES):
         return Stop.REFUSAL
     return Stop.END
 
 
 def _response_thoughts(item: JsonObject) -> str:
-    parts = (*items(item.get("summary")), *items(item.get("content")))
-    return "\n".join(text(part.get("text")) for part in parts)
+    parts = (*wire.items(item.get("summary")), *wire.items(item.get("content")))
+    return "\n".join(wire.text(part.get("text")) for part in parts)
 
 
 def _response_usage(body: JsonObject) -> Usage:
-    usage = mapping(body.get("usage"))
+    usage = wire.mapping(body.get("usage"))
     if not usage and body.get("status") == "failed":
         return Usage()
-    read = mapping(usage.get("input_tokens_details"))
-    wrote = mapping(usage.get("output_tokens_details"))
-    cached = token_count(read, "cached_tokens")
-    written = token_count(read, "cache_write_tokens")
-    kinds = mapping(read.get("cache_write_tokens_details"))
-    long = token_count(kinds, "ttl_12h_tokens")
-    short = token_count(kinds, "ttl_30m_tokens") or max(0, written - long)
+    read = wire.mapping(usage.get("input_tokens_details"))
+    wrote = wire.mapping(usage.get("output_tokens_details"))
+    cached = wire.token_count(read, "cached_tokens")
+    written = wire.token_count(read, "cache_write_tokens")
+    kinds = wire.mapping(read.get("cache_write_tokens_details"))
+    long = wire.token_count(kinds, "ttl_12h_tokens")
+    short = wire.token_count(kinds, "ttl_30m_tokens") or max(0, written - long)
     return Usage(
-        input=max(0, required_token_count(usage, "input_tokens") - cached - short - long),
-        output=required_token_count(usage, "output_tokens"),
+        input=max(0, wire.required_token_count(usage, "input_tokens") - cached - short - long),
+        output=wire.required_token_count(usage, "output_tokens"),
         cached=cached,
         written_short=short,
         written_long=long,
-        reasoning=token_count(wrote, "reasoning_tokens"),
+        reasoning=wire.token_count(wrote, "reasoning_tokens"),
     )

@@ -51,23 +51,18 @@ class WireFormat(Protocol):
 
     def encode(self, call: Call, account: Account) -> HttpRequest:
         """Put a call into the vendor's words."""
-        ...
 
     def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read a successful body, or raise Undecodable; `body` is the same, if parsed already."""
-        ...
 
     def classify(self, response: HttpResponse) -> ProviderError:
         """Say what can be done about a response that is not a success."""
-        ...
 
     def rates(self, headers: Mapping[str, str]) -> Rates | None:
         """Read what the headers say of our limits; None where they say nothing."""
-        ...
 
     def error_in_success(self, raw: bytes) -> HttpResponse | None:
         """A body that came with a 200 and is an error, as the error that it is; else None."""
-        ...
 
 
 class Provider(Protocol):
@@ -78,15 +73,12 @@ class Provider(Protocol):
 
     async def send(self, call: Call, account: Account) -> RawResponse:
         """Carry one call to the vendor and return what came back, or raise ProviderError."""
-        ...
 
     def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read a raw body, or raise Undecodable; `body` is the same, where it is parsed already."""
-        ...
 
     async def close(self) -> None:
         """Let go of connections."""
-        ...
 
 
 Upload = Sequence[bytes | Path]  # pieces of a body, sent one after the other; files are streamed
@@ -101,11 +93,9 @@ class HttpClient(Protocol):
 
         Where `upload` is given it is the body, in the place of `request.body`.
         """
-        ...
 
     def lines(self, request: HttpRequest, classify: Classify) -> AsyncIterator[bytes]:
         """Read a long answer line by line, in little memory; raise where it broke off."""
-        ...
 
 
 class BatchApi(Protocol):
@@ -116,14 +106,12 @@ class BatchApi(Protocol):
 
     def line(self, call: Call, account: Account, custom_id: str) -> bytes:
         """Put one call of a batch into the vendor's words."""
-        ...
 
     async def upload(self, http: HttpClient, account: Account, submission: Submission) -> str:
         """Bring the calls to where `create` finds them; "" where they travel with it.
 
         Harmless to repeat; the reference may be new each time.
         """
-        ...
 
     async def create(
         self, http: HttpClient, account: Account, submission: Submission, input_ref: str
@@ -132,21 +120,17 @@ class BatchApi(Protocol):
 
         Remedy.LOST says that nobody knows whether it was made; any other, that it was not.
         """
-        ...
 
     async def find(self, http: HttpClient, account: Account, query: BatchQuery) -> BatchMatch:
         """Look for a batch that may have been made."""
-        ...
 
     async def poll(self, http: HttpClient, account: Account, ref: str) -> BatchStatus:
         """Ask how a batch stands."""
-        ...
 
     def fetch(
         self, http: HttpClient, account: Account, ref: str, status: BatchStatus
     ) -> AsyncIterator[BatchRow]:
         """Read the rows of a batch that has ended, in any order, in little memory."""
-        ...
 
     def row(self, line: bytes, account: Account) -> BatchRow:
         """Read one line of results, as `fetch` does.
@@ -154,12 +138,9 @@ class BatchApi(Protocol):
         Lines that are not readable are kept: whoever mends this raises the `decoder_version` of
         the vendor, so that they are read again.
         """
-        ...
 
     async def cancel(self, http: HttpClient, account: Account, ref: str) -> None:
         """Ask for a batch's end; that it has ended already is no error."""
-        ...
 
     async def discard(self, http: HttpClient, account: Account, input_ref: str) -> None:
         """Delete what `upload` brought, so that no batch can be made of it any more."""
-        ...

@@ -17,6 +17,7 @@ from quire.domain.batches import BatchEnd, BatchMatch, BatchQuery, BatchRow, Bat
 from quire.domain.data import Json, JsonObject
 from quire.domain.errors import ProviderError, Remedy, SettingsInvalid
 from quire.domain.requests import Call
+from quire.providers import wire
 from quire.providers.batch_requests import BatchSearch, HttpBatches, reference
 from quire.providers.google import (
     CANCELLING,
@@ -38,16 +39,6 @@ from quire.providers.portable_schemas import SchemaDialect, portable_schema
 from quire.providers.protocol import HttpClient, HttpRequest
 from quire.providers.schema_limits import importable_schema
 from quire.providers.vendors import VENDORS
-from quire.providers.wire import (
-    IdentityKey,
-    fragment,
-    headers,
-    mapping,
-    model_id,
-    parse,
-    text,
-    url_below,
-)
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials
@@ -71,10 +62,10 @@ class Vertex(GoogleFormat):
 
     def encode(self, call: Call, account: Account) -> HttpRequest:
         """Put a call into contents, addressed to the account's project and location."""
-        end = f"/publishers/google/models/{quote(model_id(call), safe='')}:generateContent"
+        end = f"/publishers/google/models/{quote(wire.model_id(call), safe='')}:generateContent"
         return HttpRequest(
             project_url(account, call.wire.url, end),
-            headers("Authorization", account.key, "Bearer "),
+            wire.headers("Authorization", account.key, "Bearer "),
             encode_content(call, self.write_schema),
         )
 
@@ -218,8 +209,8 @@ class VertexBatches(HttpBatches):
             raise ProviderError(
                 f"vertex: the answer does not say how {ref} stands", remedy=Remedy.RETRY
             )
-        error = mapping(job.get("error"))
-        counts = read_job_counts(mapping(job.get("completionStats")))
+        error = wire.mapping(job.get("error"))
+        counts = read_job_counts(wire.mapping(job.get("completionStats")))
         state = state_of(job.get("state"))
         place = _output(job)
         return BatchStatus(
@@ -251,8 +242,8 @@ class VertexBatches(HttpBatches):
                     yield self.row(line, account)
 
     def _read_row(self, line: bytes, account: Account) -> BatchRow:
-        row = mapping(parse(line))
-        name, status = text(row.get("custom_id")), row.get("status")
+        row = wire.mapping(wire.parse(line))
+        name, status = wire.text(row.get("custom_id")), row.get("status")
         if name and isinstance(status, str) and status.strip():
             return failed_row(self.name, account, name, _failure(status), line)
         return read_job_row(self.name, account, name, row, line)
@@ -267,10 +258,10 @@ class VertexBatches(HttpBatches):
 
 
 @lru_cache(maxsize=256)
-def _importable_fragment(schema: IdentityKey) -> orjson.Fragment | None:
+def _importable_fragment(schema: wire.IdentityKey) -> orjson.Fragment | None:
     """The schema of the answer, or none where the importer would refuse it: the words ask too."""
     rewritten = importable_schema(portable_schema(schema.value, SchemaDialect.GEMINI))
-    return fragment(rewritten) if rewritten is not None else None
+    return wire.fragment(rewritten) if rewritten is not None else None
 
 
 def _folder(account: Account) -> str:
@@ -289,8 +280,10 @@ def _folder(account: Account) -> str:
 def _request(
     account: Account, *steps: str, method: str = "GET", query: Mapping[str, str] | None = None
 ) -> HttpRequest:
-    url = url_below(project_url(account), "batchPredictionJobs", *steps, query=query)
-    return HttpRequest(url, headers("Authorization", account.key, "Bearer "), b"", method=method)
+    url = wire.url_below(project_url(account), "batchPredictionJobs", *steps, query=query)
+    return HttpRequest(
+        url, wire.headers("Authorization", account.key, "Bearer "), b"", method=method
+    )
 
 
 def _last_part(ref: str) -> str:
@@ -300,8 +293,8 @@ def _last_part(ref: str) -> str:
 
 def _output(job: JsonObject) -> str:
     """Where a job writes: what it says of that, else what it was told."""
-    said: Json = mapping(job.get("outputInfo")).get("gcsOutputDirectory")
-    config = mapping(mapping(job.get("outputConfig")).get("gcsDestination"))
+    said: Json = wire.mapping(job.get("outputInfo")).get("gcsOutputDirectory")
+    config = wire.mapping(wire.mapping(job.get("outputConfig")).get("gcsDestination"))
     place = reference(said) or reference(config.get("outputUriPrefix"))
     return place if place.startswith(SCHEME) else ""
 
@@ -309,6 +302,6 @@ def _output(job: JsonObject) -> str:
 def _failure(status: str) -> JsonObject:
     """What the status of a row says: words, and the body of an error behind them."""
     words, _, rest = status.partition(":")
-    error = mapping(mapping(parse(rest.encode())).get("error"))
+    error = wire.mapping(wire.mapping(wire.parse(rest.encode())).get("error"))
     code = _CODES.get(words.strip().lower())
     return {"code": code, "message": status, **error} if code else {"message": status, **error}

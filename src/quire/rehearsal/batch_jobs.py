@@ -101,15 +101,12 @@ class BatchEndpoint(Protocol):
 
     def checker(self, job: "BatchJob", models: KnownModels) -> Callable[[int, bytes], None]:
         """Make the check that every line passes before a batch runs; it raises Flaw."""
-        ...
 
     def parse_row(self, job: "BatchJob", line: bytes) -> RowCall:
         """Understand a row."""
-        ...
 
     def result_line(self, job: "BatchJob", row: JobRow) -> ResultLine:
         """Write a row of the results."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Protocol
 import orjson
 from aiohttp import web
 
-from quire.domain.data import Json
+from quire.domain.data import Json, json_object
 from quire.domain.errors import SettingsInvalid
 from quire.rehearsal.server_state import ServerState
 
@@ -24,16 +24,13 @@ class ControlledServer(Protocol):
     @property
     def stats(self) -> Mapping[str, Json]:
         """What the requests add up to."""
-        ...
 
     @property
     def batches(self) -> Sequence[Mapping[str, Json]]:
         """Every batch that was made, in that order."""
-        ...
 
     async def settle(self) -> None:
         """Wait until the batches that are due have ended."""
-        ...
 
 
 class _ControlApi:
@@ -66,7 +63,7 @@ class _ControlApi:
         return _json_response({"reset": True})
 
     async def faults(self, request: web.Request) -> web.Response:
-        script = (await _body(request)).get("faults")
+        script = (json_object(await request.read()) or {}).get("faults")
         if not isinstance(script, str):
             return _refusal('send {"faults": "429=0.02,skip=0.01"}; "" ends them')
         try:
@@ -76,7 +73,7 @@ class _ControlApi:
         return _json_response({"faults": script})
 
     async def clock(self, request: web.Request) -> web.Response:
-        seconds = (await _body(request)).get("advance")
+        seconds = (json_object(await request.read()) or {}).get("advance")
         if isinstance(seconds, bool) or not isinstance(seconds, int | float):
             return _refusal('send {"advance": 300}, in seconds')
         if not 0 <= seconds < inf:
@@ -96,14 +93,6 @@ def control_routes(server: ControlledServer) -> list[web.RouteDef]:
         web.post(f"{PREFIX}/faults", controls.faults),
         web.post(f"{PREFIX}/clock", controls.clock),
     ]
-
-
-async def _body(request: web.Request) -> dict[str, Json]:
-    try:
-        body = orjson.loads(await request.read())
-    except ValueError:
-        return {}
-    return body if isinstance(body, dict) else {}
 
 
 def _json_response(value: Json) -> web.Response:

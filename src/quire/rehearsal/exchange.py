@@ -1,13 +1,13 @@
 """One request, from its bytes to the response planned for it; nothing here waits."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import orjson
 
 from quire.domain.accounts import Secret
-from quire.domain.data import Json, JsonObject
+from quire.domain.data import Json, as_object
 from quire.domain.ids import AttemptId
 from quire.domain.models import Limits, Params, Usage
 from quire.domain.requests import Call, Stop
@@ -111,7 +111,7 @@ class Exchange:
     ) -> ResponsePlan:
         """Count a call's input, for nothing."""
         self.admit()
-        call = read(_parse_json(raw), self.incoming)
+        call = read(parse_json(raw), self.incoming)
         model = self.state.models.find(call.model, self._vendor.providers)
         return self.reply_json({"input_tokens": input_tokens(call, model)})
 
@@ -119,7 +119,7 @@ class Exchange:
         """Let the model answer a call, or fail it as the script says."""
         key = self.admit()
         state, entry = self.state, self.entry
-        call = endpoint.read(_parse_json(raw), self.incoming)
+        call = endpoint.read(parse_json(raw), self.incoming)
         entry.model = call.model[:200]
         model = state.models.find(call.model, endpoint.providers)
         entry.model = model.name[:200]
@@ -255,7 +255,7 @@ class Exchange:
     def _model_call(self, call: ParsedCall) -> Call:
         system, user = call.system, call.user
         schema = call.schema
-        if blocks_in(user) and (schema is None or "results" in _properties(schema)):
+        if blocks_in(user) and (schema is None or "results" in as_object(schema.get("properties"))):
             schema = (
                 find_schema_in_words(system) or schema
             )  # the words also say what no schema could bind
@@ -296,9 +296,10 @@ class Exchange:
         return self._vendor.headers(self.entry.number, levels, self._now)
 
 
-def _parse_json(raw: bytes) -> Json:
+def parse_json(raw: bytes) -> Json:
+    """Read a body, hostile until its form is checked."""
     try:
-        return orjson.loads(raw)  # type: ignore[no-any-return]  # hostile until a form is checked
+        return orjson.loads(raw)  # type: ignore[no-any-return]
     except ValueError:
         raise ApiProblem(ProblemKind.NOT_JSON, "the body is not JSON") from None
 
@@ -319,8 +320,3 @@ def _shortage_message(short: Shortage, model: str) -> str:
         f"Rate limit reached for {model} on {what} per min: Limit {short.limit},"
         f" Used {short.used}, Requested {short.wanted}. Please try again in {short.wait:.3f}s."
     )
-
-
-def _properties(schema: JsonObject) -> Mapping[str, Json]:
-    found = schema.get("properties")
-    return found if isinstance(found, Mapping) else {}

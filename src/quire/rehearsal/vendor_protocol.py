@@ -121,6 +121,11 @@ class ApiProblem(Exception):
         self.of_tokens = of_tokens  # of a rate: it is that of tokens, not that of requests
 
 
+def invalid(message: str, place: str = "") -> ApiProblem:
+    """A call that breaks a rule of the vendor's."""
+    return ApiProblem(ProblemKind.INVALID, message, place=place)
+
+
 GENEROUS_WINDOW = 1_000_000
 GENEROUS_OUTPUT = 128_000
 
@@ -212,23 +217,38 @@ class VendorEndpoint(Protocol):
 
     def key(self, incoming: IncomingRequest) -> str:
         """The key that a request brought; "" where there is none."""
-        ...
 
     def error(self, problem: ApiProblem, number: int) -> ErrorResponse:
         """Say what is wrong, in the vendor's form."""
-        ...
 
     def headers(self, number: int, levels: Mapping[str, BucketLevel], now: float) -> dict[str, str]:
         """The headers of every answer; those about limits only where there are any."""
-        ...
 
     def list_models(self, models: list[KnownModel]) -> JsonObject:
         """List models."""
-        ...
 
     def describe_model(self, model: KnownModel) -> JsonObject:
         """Describe one model."""
-        ...
+
+
+class EndpointDefaults:
+    """What most vendors' endpoints do alike."""
+
+    least_prefix = 1_024
+
+    def cache_minimum(self, model: KnownModel) -> int:
+        """How many tokens a prefix must have to be kept."""
+        return self.least_prefix if model.cache_minimum is None else model.cache_minimum
+
+    def rate_limited_tokens(self, usage: Usage) -> int:
+        """All input counts against the limits, read from the cache or not."""
+        return usage.input_total
+
+
+def bearer_token(incoming: IncomingRequest) -> str:
+    """The token of a request's Authorization header; "" where there is none."""
+    bearer = incoming.headers.get("authorization", "")
+    return bearer[7:].strip() if bearer[:7].lower() == "bearer " else ""
 
 
 class CallEndpoint(VendorEndpoint, Protocol):
@@ -238,20 +258,15 @@ class CallEndpoint(VendorEndpoint, Protocol):
 
     def read(self, body: Json, incoming: IncomingRequest) -> ParsedCall:
         """Understand a call, or raise Problem."""
-        ...
 
     def check(self, call: ParsedCall, model: KnownModel) -> ParsedCall:
         """Refuse what this model does not take, and settle how its cache works."""
-        ...
 
     def cache_minimum(self, model: KnownModel) -> int:
         """How many tokens a prefix must have to be kept."""
-        ...
 
     def rate_limited_tokens(self, usage: Usage) -> int:
         """How much of the input counts against the limits."""
-        ...
 
     def write(self, answer: ModelAnswer) -> tuple[JsonObject, Usage]:
         """Write an answer, and say what of the usage is billed."""
-        ...

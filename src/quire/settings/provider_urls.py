@@ -17,7 +17,6 @@ class ProviderTables(Protocol):
     @property
     def providers(self) -> Mapping[str, Mapping[str, Json]]:
         """The tables of quire.toml."""
-        ...
 
 
 def base_url(settings: ProviderTables, provider: str, environment: Mapping[str, str]) -> str:

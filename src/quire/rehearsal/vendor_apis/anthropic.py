@@ -31,12 +31,15 @@ from quire.rehearsal.vendor_apis.body_forms import (
 from quire.rehearsal.vendor_protocol import (
     ApiProblem,
     CallPart,
+    EndpointDefaults,
     ErrorResponse,
     IncomingRequest,
     KnownModel,
     ModelAnswer,
     ParsedCall,
     ProblemKind,
+    bearer_token,
+    invalid,
 )
 
 _CACHE = nullable(record({"type": choice("ephemeral"), "ttl": choice("5m", "1h")}, ["type"]))
@@ -134,7 +137,6 @@ COUNT_TOKENS = BodyForm(record(_COUNTED_FIELDS, ["model", "messages"]))
 
 
 CURRENT_VERSION, OLDER_VERSION = "2026-10-21", "2023-06-01"
-LEAST_PREFIX = 1_024
 
 _INVALID = "invalid_request_error"
 _ERRORS: dict[ProblemKind, tuple[int, str]] = {
@@ -170,7 +172,7 @@ _TYPES = {
 }
 
 
-class AnthropicEndpoint:
+class AnthropicEndpoint(EndpointDefaults):
     """Anthropic's manners."""
 
     name = "anthropic"
@@ -178,9 +180,7 @@ class AnthropicEndpoint:
 
     def key(self, incoming: IncomingRequest) -> str:
         """The key that a request brought; the older header wins."""
-        key = incoming.headers.get("x-api-key", "").strip()
-        bearer = incoming.headers.get("authorization", "")
-        return key or (bearer[7:].strip() if bearer[:7].lower() == "bearer " else "")
+        return incoming.headers.get("x-api-key", "").strip() or bearer_token(incoming)
 
     def error(self, problem: ApiProblem, number: int) -> ErrorResponse:
         """Say what is wrong."""
@@ -247,10 +247,6 @@ class AnthropicEndpoint:
             },
         }
 
-    def cache_minimum(self, model: KnownModel) -> int:
-        """How many tokens a prefix must have to be kept."""
-        return LEAST_PREFIX if model.cache_minimum is None else model.cache_minimum
-
     def rate_limited_tokens(self, usage: Usage) -> int:
         """What is read from the cache does not count against the limits."""
         return usage.input_total - usage.cached
@@ -260,11 +256,9 @@ def version_of(incoming: IncomingRequest) -> str:
     """The version of the API that a request speaks."""
     version = incoming.headers.get("anthropic-version", "")
     if not version:
-        raise ApiProblem(ProblemKind.INVALID, "anthropic-version: header is required")
+        raise invalid("anthropic-version: header is required")
     if version not in (CURRENT_VERSION, OLDER_VERSION):
-        raise ApiProblem(
-            ProblemKind.INVALID, f'anthropic-version: "{version[:40]}" is not a valid version'
-        )
+        raise invalid(f'anthropic-version: "{version[:40]}" is not a valid version')
     return version
 
 
@@ -300,30 +294,24 @@ class MessagesEndpoint(AnthropicEndpoint):
     def read(self, body: Json, incoming: IncomingRequest) -> ParsedCall:
         """Understand a call."""
         form = OLDER_MESSAGES if version_of(incoming) == OLDER_VERSION else MESSAGES
-        mistake = form.mistake(body)
-        if mistake:
-            raise body_problem(mistake)
-        call: Any = body
+        call = form.check(body, body_problem)
         _refuse_contradictions(call)
         return _parse_call(call)
 
     def read_for_counting(self, body: Json, incoming: IncomingRequest) -> ParsedCall:
         """Understand a call that is only to be counted."""
         version_of(incoming)
-        mistake = COUNT_TOKENS.mistake(body)
-        if mistake:
-            raise body_problem(mistake)
-        return _parse_call(body)
+        return _parse_call(COUNT_TOKENS.check(body, body_problem))
 
     def check(self, call: ParsedCall, model: KnownModel) -> ParsedCall:
         """Refuse what this model does not take."""
         if call.tool and not model.can_force_tools:
-            raise _invalid_request("tool_choice forces tool use is not compatible with this model.")
+            raise invalid("tool_choice forces tool use is not compatible with this model.")
         for name in ("temperature", "top_p", "top_k") if not model.sampling else ():
             if call.body.get(name) is not None:
-                raise _invalid_request(f"{name}: is not supported by this model")
+                raise invalid(f"{name}: is not supported by this model")
         if call.max_tokens is not None and call.max_tokens > model.most_output:
-            raise _invalid_request(
+            raise invalid(
                 f"max_tokens: {call.max_tokens} > {model.most_output}, which is the maximum"
                 f" allowed number of output tokens for {call.model}"
             )
@@ -382,7 +370,7 @@ def _parse_call(body: Any) -> ParsedCall:
     parts = tuple(_parts(body))
     marks = sum(bool(part.lifetime) for part in parts) + bool(top)
     if marks > _MOST_BREAKPOINTS:
-        raise _invalid_request(
+        raise invalid(
             f"A maximum of {_MOST_BREAKPOINTS} blocks with cache_control may be provided."
             f" Found {marks}."
         )
@@ -424,26 +412,20 @@ def _answer_format(body: Any) -> tuple[JsonObject | None, str]:
     if choice.get("type") in ("tool", "any"):
         name = choice.get("name") or next(iter(tools), "")
         if name not in tools:
-            raise _invalid_request(f"tool_choice: Tool '{name}' not found in provided tools")
+            raise invalid(f"tool_choice: Tool '{name}' not found in provided tools")
         return tools[name], name
     return (form["schema"] if form else None), ""
 
 
 def _refuse_contradictions(body: Any) -> None:
     if body["messages"][-1]["role"] == "assistant":
-        raise _invalid_request(
+        raise invalid(
             "This model does not support assistant message prefill. The conversation must end with"
             " a user message."
         )
     thinking = body.get("thinking") or {}
     if thinking.get("budget_tokens", 0) >= max(1, body["max_tokens"]):
-        raise _invalid_request("`max_tokens` must be greater than `thinking.budget_tokens`.")
+        raise invalid("`max_tokens` must be greater than `thinking.budget_tokens`.")
     bound = (body.get("output_config") or {}).get("format")
     if body["max_tokens"] == 0 and (bound or body.get("tool_choice")):
-        raise _invalid_request(
-            "max_tokens: 0 cannot be combined with structured outputs or tool_choice"
-        )
-
-
-def _invalid_request(message: str) -> ApiProblem:
-    return ApiProblem(ProblemKind.INVALID, message)
+        raise invalid("max_tokens: 0 cannot be combined with structured outputs or tool_choice")

@@ -22,7 +22,7 @@ from quire.rehearsal.batch_jobs import (
     ResultLine,
     RowCall,
 )
-from quire.rehearsal.exchange import Exchange, ResponsePlan
+from quire.rehearsal.exchange import Exchange, ResponsePlan, parse_json
 from quire.rehearsal.file_store import StoredFile, array_to_lines, lines_of
 from quire.rehearsal.vendor_apis.anthropic import (
     AnthropicEndpoint,
@@ -31,7 +31,13 @@ from quire.rehearsal.vendor_apis.anthropic import (
     version_of,
 )
 from quire.rehearsal.vendor_apis.body_forms import OBJECT, TEXT, BodyForm, record
-from quire.rehearsal.vendor_apis.replies import confirm_batch, page_after, send_file, whole_number
+from quire.rehearsal.vendor_apis.replies import (
+    confirm_batch,
+    find_job,
+    page_after,
+    send_file,
+    whole_number,
+)
 from quire.rehearsal.vendor_protocol import (
     ApiProblem,
     IncomingRequest,
@@ -39,6 +45,7 @@ from quire.rehearsal.vendor_protocol import (
     ModelAnswer,
     ParsedCall,
     ProblemKind,
+    invalid,
 )
 
 MOST_BYTES = 256 * 1024 * 1024
@@ -64,10 +71,10 @@ class BatchedMessagesEndpoint(MessagesEndpoint):
         call: Any = body
         for name in ("stream", "speed"):
             if call.get(name):
-                raise ApiProblem(ProblemKind.INVALID, f"{name}: is not supported in batches")
+                raise invalid(f"{name}: is not supported in batches")
         if call.get("max_tokens") == 0:
             message = "max_tokens: must be greater than or equal to 1"
-            raise ApiProblem(ProblemKind.INVALID, message)
+            raise invalid(message)
         return super().read(body, incoming)
 
     def write(self, answer: ModelAnswer) -> tuple[JsonObject, Usage]:
@@ -132,9 +139,7 @@ class AnthropicBatchEndpoint(AnthropicEndpoint):
         """End a batch early."""
         job = self._find_job(exchange)
         if job.end is not None:
-            raise ApiProblem(
-                ProblemKind.INVALID, f"Batch {job.id} has ended, and cannot be canceled."
-            )
+            raise invalid(f"Batch {job.id} has ended, and cannot be canceled.")
         exchange.state.jobs.cancel(job, exchange.state.clock.now())
         return exchange.reply_json(self.describe_job(job, exchange))
 
@@ -142,7 +147,7 @@ class AnthropicBatchEndpoint(AnthropicEndpoint):
         """Forget a batch that has ended."""
         job = self._find_job(exchange)
         if job.end is None:
-            raise ApiProblem(ProblemKind.INVALID, f"Batch {job.id} is still processing.")
+            raise invalid(f"Batch {job.id} is still processing.")
         exchange.state.jobs.delete(job)
         return exchange.reply_json({"id": job.id, "type": "message_batch_deleted"})
 
@@ -155,11 +160,9 @@ class AnthropicBatchEndpoint(AnthropicEndpoint):
         return send_file(exchange, stored, "application/x-jsonl")
 
     def _find_job(self, exchange: Exchange) -> BatchJob:
-        key = exchange.admit()
+        exchange.admit()
         version_of(exchange.incoming)
-        job = exchange.state.jobs.find(key, self, exchange.incoming.path_params["batch"])
-        exchange.entry.batch, exchange.entry.tag = job.id, job.tag
-        return job
+        return find_job(exchange, self)
 
     def checker(self, job: BatchJob, models: KnownModels) -> Callable[[int, bytes], None]:
         """Check nothing more: whatever is wrong with a row is its own affair."""
@@ -209,35 +212,30 @@ def _unpack_calls(exchange: Exchange, lines: Path) -> int:
         raise ApiProblem(ProblemKind.NOT_JSON, "the body is missing")
     rows = array_to_lines(upload.path, "requests", lines)
     if not rows:
-        raise ApiProblem(ProblemKind.INVALID, "requests: List should have at least 1 item")
+        raise invalid("requests: List should have at least 1 item")
     if rows > MOST_ROWS:
-        raise ApiProblem(
-            ProblemKind.INVALID, f"requests: List should have at most {MOST_ROWS} items"
-        )
+        raise invalid(f"requests: List should have at most {MOST_ROWS} items")
     names: set[bytes] = set()
     for place, line in enumerate(lines_of(lines)):
         name = _name(place, line)
         digest = blake2b(name.encode(), digest_size=16).digest()
         if digest in names:
             message = f"requests.{place}.custom_id: `{name}` is not unique in this batch"
-            raise ApiProblem(ProblemKind.INVALID, message)
+            raise invalid(message)
         names.add(digest)
     return rows
 
 
 def _name(place: int, line: bytes) -> str:
     """The name of one call, if that is one, and if there is a call."""
-    try:
-        read: Any = orjson.loads(line)
-    except ValueError:
-        raise ApiProblem(ProblemKind.NOT_JSON, "the body is not JSON") from None
+    read: Any = parse_json(line)
     mistake = _LINE.mistake(read)
     if mistake:
         raise body_problem(mistake._replace(place=("requests", place, *mistake.place)))
     name = str(read["custom_id"])
     if not _NAME.fullmatch(name):
         form = "String should match pattern '^[a-zA-Z0-9_-]{1,64}$'"
-        raise ApiProblem(ProblemKind.INVALID, f"requests.{place}.custom_id: {form}")
+        raise invalid(f"requests.{place}.custom_id: {form}")
     return name
 
 

@@ -1,12 +1,12 @@
 """The forms that request bodies must have, and the first thing that is wrong with one."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import jsonschema_rs
 
 from quire.domain.data import Json
-from quire.rehearsal.vendor_protocol import ProblemKind
+from quire.rehearsal.vendor_protocol import ApiProblem, ProblemKind
 
 Form: TypeAlias = dict[str, Json]
 
@@ -54,6 +54,12 @@ class BodyForm:
             return _mistake(next(iter(self._validator.iter_errors(body))))
         except ValueError as error:  # nested deeper than any vendor reads, or numbers beyond size
             return BodyMistake(ProblemKind.INVALID, (), str(error).partition("\n")[0])
+
+    def check(self, body: Json, problem: Callable[[BodyMistake], ApiProblem]) -> Any:
+        """The body if it has the form; else what is wrong with it, in a vendor's words."""
+        if found := self.mistake(body):
+            raise problem(found)
+        return body
 
 
 def record(fields: Mapping[str, Form], required: Iterable[str] = ()) -> Form:

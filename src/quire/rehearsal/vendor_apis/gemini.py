@@ -28,15 +28,17 @@ from quire.rehearsal.vendor_apis.body_forms import (
 from quire.rehearsal.vendor_protocol import (
     ApiProblem,
     CallPart,
+    EndpointDefaults,
     ErrorResponse,
     IncomingRequest,
     KnownModel,
     ModelAnswer,
     ParsedCall,
     ProblemKind,
+    bearer_token,
+    invalid,
 )
 
-LEAST_PREFIX = 4_096
 _RPC = "type.googleapis.com/google.rpc."
 
 _ERRORS: dict[ProblemKind, tuple[int, str]] = {
@@ -63,10 +65,11 @@ _ERROR_MESSAGES = {
 }
 
 
-class GeminiEndpoint:
+class GeminiEndpoint(EndpointDefaults):
     """Google's manners; Vertex differs in its keys."""
 
     name = "gemini"
+    least_prefix = 4_096
 
     def __init__(self, *providers: str, vertex: bool = False) -> None:
         """Answer for the models of these providers."""
@@ -75,8 +78,7 @@ class GeminiEndpoint:
 
     def key(self, incoming: IncomingRequest) -> str:
         """The key that a request brought."""
-        bearer = incoming.headers.get("authorization", "")
-        token = bearer[7:].strip() if bearer[:7].lower() == "bearer " else ""
+        token = bearer_token(incoming)
         key = incoming.headers.get("x-goog-api-key") or incoming.query.get("key") or ""
         return token or key.strip() if self.vertex else key.strip() or token
 
@@ -111,14 +113,6 @@ class GeminiEndpoint:
             "outputTokenLimit": model.most_output,
             "supportedGenerationMethods": ["generateContent"],
         }
-
-    def cache_minimum(self, model: KnownModel) -> int:
-        """How many tokens a prefix must have to be kept."""
-        return LEAST_PREFIX if model.cache_minimum is None else model.cache_minimum
-
-    def rate_limited_tokens(self, usage: Usage) -> int:
-        """All input counts against the limits."""
-        return usage.input_total
 
 
 def body_problem(mistake: BodyMistake) -> ApiProblem:
@@ -239,10 +233,7 @@ class GenerateEndpoint(GeminiEndpoint):
         mistake = _BODY.mistake(body)
         if mistake and mistake.place:  # one without a place is too deep to be renamed
             body = _camel_names(body)
-            mistake = _BODY.mistake(body)
-        if mistake:
-            raise body_problem(mistake)
-        call: Any = body
+        call = _BODY.check(body, body_problem)
         config = call.get("generationConfig", {})
         output_format = _answer_format(call, config)
         return ParsedCall(
@@ -258,11 +249,10 @@ class GenerateEndpoint(GeminiEndpoint):
     def check(self, call: ParsedCall, model: KnownModel) -> ParsedCall:
         """Refuse what this model does not take."""
         if call.max_tokens is not None and call.max_tokens > model.most_output:
-            raise ApiProblem(
-                ProblemKind.INVALID,
+            raise invalid(
                 f"Unable to submit request because it has a maxOutputTokens value of"
                 f" {call.max_tokens} but the supported range is from 1 (inclusive) to"
-                f" {model.most_output + 1} (exclusive). Update the value and try again.",
+                f" {model.most_output + 1} (exclusive). Update the value and try again."
             )
         marking = model.marking or CacheMarking.AUTOMATIC
         return replace(call, free=True, caching=marking is not CacheMarking.NONE)
@@ -378,4 +368,4 @@ def _answer_format(body: Any, config: Any) -> _GeminiFormat:
 
 
 def _invalid_request(message: str) -> ApiProblem:
-    return ApiProblem(ProblemKind.INVALID, message)
+    return invalid(message)

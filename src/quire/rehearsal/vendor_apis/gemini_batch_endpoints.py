@@ -24,12 +24,19 @@ from quire.rehearsal.batch_jobs import (
     ResultLine,
     RowCall,
 )
-from quire.rehearsal.exchange import Exchange, ResponsePlan
+from quire.rehearsal.exchange import Exchange, ResponsePlan, parse_json
 from quire.rehearsal.file_store import StoredFile, count_lines, lines_of
 from quire.rehearsal.vendor_apis.body_forms import OBJECT, TEXT, BodyForm, Form, list_of, record
 from quire.rehearsal.vendor_apis.gemini import GeminiEndpoint, GenerateEndpoint, body_problem
-from quire.rehearsal.vendor_apis.replies import confirm_batch, page_after, send_file, whole_number
-from quire.rehearsal.vendor_protocol import ApiProblem, IncomingRequest, KnownModels, ProblemKind
+from quire.rehearsal.vendor_apis.replies import (
+    confirm_batch,
+    find_file,
+    find_job,
+    page_after,
+    send_file,
+    whole_number,
+)
+from quire.rehearsal.vendor_protocol import IncomingRequest, KnownModels, invalid
 
 MOST_BYTES = 2 * 1024**3
 PURPOSE = "gemini"  # of every file here, so that others' are not seen
@@ -63,7 +70,7 @@ class GeminiFileEndpoint(GeminiEndpoint):
             return self._start(exchange)
         session = self._sessions.get(exchange.incoming.query.get("upload_id", ""))
         if session is None or command not in _COMMANDS:
-            raise ApiProblem(ProblemKind.INVALID, "Upload has already been terminated.")
+            raise invalid("Upload has already been terminated.")
         exchange.entry.key = Secret(session.owner).tail  # the session stands for it
         _append(exchange, session)
         if "finalize" not in command:
@@ -76,13 +83,13 @@ class GeminiFileEndpoint(GeminiEndpoint):
 
     def retrieve(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
         """Describe a file."""
-        return exchange.reply_json(_describe_file(exchange, self._find_file(exchange)))
+        return exchange.reply_json(_describe_file(exchange, find_file(exchange)))
 
     def content(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
         """Hand a file out, if a batch wrote it: what was uploaded stays here."""
-        stored = self._find_file(exchange)
+        stored = find_file(exchange)
         if not stored.batch:
-            raise ApiProblem(ProblemKind.INVALID, "Only generated files can be downloaded.")
+            raise invalid("Only generated files can be downloaded.")
         return send_file(exchange, stored, "application/octet-stream")
 
     def list_all(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
@@ -96,7 +103,7 @@ class GeminiFileEndpoint(GeminiEndpoint):
 
     def delete(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
         """Forget a file."""
-        exchange.state.files.delete(self._find_file(exchange))
+        exchange.state.files.delete(find_file(exchange))
         return exchange.reply_json({})
 
     def _start(self, exchange: Exchange) -> ResponsePlan:
@@ -109,10 +116,6 @@ class GeminiFileEndpoint(GeminiEndpoint):
         url = f"{_origin(exchange)}{exchange.incoming.path}?upload_id={name}"
         return _with_headers(exchange.reply_json({}), url=url, status="active")
 
-    def _find_file(self, exchange: Exchange) -> StoredFile:
-        key, state = exchange.admit(), exchange.state
-        return state.files.find(key, exchange.incoming.path_params["file"], state.clock.now())
-
 
 def time_of(at: float) -> str:
     """A time as Google writes it."""
@@ -122,10 +125,7 @@ def time_of(at: float) -> str:
 def _parse_file_info(exchange: Exchange) -> dict[str, Any]:
     """What is said of a file before it comes, in names of either style."""
     upload = exchange.upload
-    try:
-        body = orjson.loads(upload.path.read_bytes() or b"{}") if upload else {}
-    except ValueError:
-        raise ApiProblem(ProblemKind.NOT_JSON, "the body is not JSON") from None
+    body = parse_json(upload.path.read_bytes() or b"{}") if upload else {}
     about = body.get("file") if isinstance(body, dict) else None
     if not isinstance(about, dict):
         return {}
@@ -136,7 +136,7 @@ def _append(exchange: Exchange, session: _Session) -> None:
     offset = exchange.incoming.headers.get("x-goog-upload-offset", "")
     if offset != str(session.size):
         message = f"The offset is {offset[:20]}, but {session.size} bytes have come."
-        raise ApiProblem(ProblemKind.INVALID, message)
+        raise invalid(message)
     upload = exchange.upload
     if upload is not None:
         with upload.path.open("rb") as read, session.path.open("ab") as write:
@@ -243,7 +243,7 @@ class GeminiBatchEndpoint(GeminiEndpoint):
         key, state = exchange.admit(), exchange.state
         model = exchange.incoming.path_params["model"]
         state.models.find(model, self.providers)
-        batch = _parse_order(raw)
+        batch = _ORDER.check(parse_json(raw), body_problem)["batch"]
         source, now = batch["inputConfig"], state.clock.now()
         about: JsonObject = {"inline": "requests" in source}
         if "requests" in source:
@@ -272,7 +272,7 @@ class GeminiBatchEndpoint(GeminiEndpoint):
 
     def retrieve(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
         """Say how a batch stands."""
-        job = self._find_job(exchange)
+        job = find_job(exchange, self, _PREFIX)
         return exchange.reply_json(self.describe_job(job, exchange.state.clock.now()))
 
     def list_all(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
@@ -291,19 +291,13 @@ class GeminiBatchEndpoint(GeminiEndpoint):
 
     def cancel(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
         """End a batch early; one that has ended already stays as it is."""
-        exchange.state.jobs.cancel(self._find_job(exchange), exchange.state.clock.now())
+        exchange.state.jobs.cancel(find_job(exchange, self, _PREFIX), exchange.state.clock.now())
         return exchange.reply_json({})
 
     def delete(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
         """Forget a batch, without ending it."""
-        exchange.state.jobs.delete(self._find_job(exchange))
+        exchange.state.jobs.delete(find_job(exchange, self, _PREFIX))
         return exchange.reply_json({})
-
-    def _find_job(self, exchange: Exchange) -> BatchJob:
-        key, name = exchange.admit(), f"{_PREFIX}{exchange.incoming.path_params['batch']}"
-        job = exchange.state.jobs.find(key, self, name)
-        exchange.entry.batch, exchange.entry.tag = job.id, job.tag
-        return job
 
     def _write_calls(self, exchange: Exchange, calls: Iterable[Any], model: str) -> Path:
         """Write the calls of a body to a file; what is wrong with one refuses them all."""
@@ -384,17 +378,6 @@ class GeminiBatchEndpoint(GeminiEndpoint):
 def _generate_request(model: str) -> IncomingRequest:
     path = f"/v1beta/models/{model}:generateContent"
     return IncomingRequest("POST", path, {"model": model}, {}, {})
-
-
-def _parse_order(raw: bytes) -> Any:
-    try:
-        body = orjson.loads(raw)
-    except ValueError:
-        raise ApiProblem(ProblemKind.NOT_JSON, "the body is not JSON") from None
-    mistake = _ORDER.mistake(body)
-    if mistake:
-        raise body_problem(mistake)
-    return body["batch"]
 
 
 def _output(job: BatchJob) -> JsonObject:

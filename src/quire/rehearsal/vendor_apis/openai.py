@@ -6,20 +6,22 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from quire.domain.data import JsonObject
-from quire.domain.models import CacheMarking, Usage
+from quire.domain.models import CacheMarking
 from quire.rehearsal.rate_limits import BucketLevel
 from quire.rehearsal.response_schemas import SCHEMA_NAME, inline_references, refuse_for_openai
 from quire.rehearsal.vendor_apis.body_forms import BodyMistake, dotted_path
 from quire.rehearsal.vendor_protocol import (
     ApiProblem,
+    EndpointDefaults,
     ErrorResponse,
     IncomingRequest,
     KnownModel,
     ParsedCall,
     ProblemKind,
+    bearer_token,
+    invalid,
 )
 
-LEAST_PREFIX = 1_024
 _STEP = 128  # tokens; a prefix that nobody marked is found in multiples of this
 
 _INVALID = "invalid_request_error"
@@ -59,7 +61,7 @@ _ERROR_MESSAGES = {
 }
 
 
-class OpenAIEndpoint:
+class OpenAIEndpoint(EndpointDefaults):
     """OpenAI's manners, shared by its endpoints and by those who copy them."""
 
     name = "openai"
@@ -70,10 +72,8 @@ class OpenAIEndpoint:
 
     def key(self, incoming: IncomingRequest) -> str:
         """The key that a request brought."""
-        bearer = incoming.headers.get("authorization", "")
-        if bearer[:7].lower() == "bearer ":
-            return bearer[7:].strip()
-        return incoming.headers.get("api-key", "").strip()
+        bearer = incoming.headers.get("authorization", "")[:7].lower() == "bearer "
+        return bearer_token(incoming) if bearer else incoming.headers.get("api-key", "").strip()
 
     def error(self, problem: ApiProblem, number: int) -> ErrorResponse:
         """Say what is wrong."""
@@ -111,14 +111,6 @@ class OpenAIEndpoint:
         owner = model.name.partition("/")[0]
         return {"id": model.id, "object": "model", "created": 1_780_000_000, "owned_by": owner}
 
-    def cache_minimum(self, model: KnownModel) -> int:
-        """How many tokens a prefix must have to be kept."""
-        return LEAST_PREFIX if model.cache_minimum is None else model.cache_minimum
-
-    def rate_limited_tokens(self, usage: Usage) -> int:
-        """All input counts against the limits, read from the cache or not."""
-        return usage.input_total
-
 
 def body_problem(mistake: BodyMistake) -> ApiProblem:
     """Say what is wrong with a body."""
@@ -152,8 +144,7 @@ def refuse_unsupported(call: ParsedCall, model: KnownModel, names: tuple[str, ..
 def refuse_output(call: ParsedCall, model: KnownModel, name: str) -> None:
     """Refuse an output limit beyond what the model can write."""
     if call.max_tokens is not None and call.max_tokens > model.most_output:
-        raise ApiProblem(
-            ProblemKind.INVALID,
+        raise invalid(
             f"Invalid '{name}': {call.max_tokens} is too large. This model supports at most"
             f" {model.most_output} output tokens.",
             place=name,
@@ -215,11 +206,7 @@ def answer_format(schema: JsonObject | None, tools: Sequence[Any], choice: Any) 
     tool_named = isinstance(choice, dict)
     chosen = choice["name"] if tool_named else next(iter(known), "") if choice == "required" else ""
     if (tool_named or choice == "required") and chosen not in known:
-        raise ApiProblem(
-            ProblemKind.INVALID,
-            f"Tool choice '{chosen}' not found in 'tools'.",
-            place="tool_choice",
-        )
+        raise invalid(f"Tool choice '{chosen}' not found in 'tools'.", place="tool_choice")
     if chosen:
         form = known[chosen].get("parameters") or {}
         return AnswerFormat(inline_references(form), chosen, tool_named, form)
@@ -229,8 +216,7 @@ def answer_format(schema: JsonObject | None, tools: Sequence[Any], choice: Any) 
 def refuse_name(name: str, place: str) -> None:
     """Refuse a schema's name that OpenAI does not take."""
     if not SCHEMA_NAME.fullmatch(name):
-        raise ApiProblem(
-            ProblemKind.INVALID,
+        raise invalid(
             f"Invalid '{place}': string does not match pattern. Expected a string that matches the"
             " pattern '^[a-zA-Z0-9_-]+$' of at most 64 characters.",
             place=place,
@@ -240,8 +226,7 @@ def refuse_name(name: str, place: str) -> None:
 def refuse_unmentioned_json(call: ParsedCall, place: str) -> None:
     """Refuse to write JSON for a call that does not mention it."""
     if not any("json" in part.text.lower() for part in call.parts):
-        raise ApiProblem(
-            ProblemKind.INVALID,
+        raise invalid(
             f"The messages must contain the word 'json' in some form, to use '{place}' of type"
             " 'json_object'.",
             place=place,

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from quire.domain.batches import BatchEnd, RowEnd
-from quire.domain.data import Json, JsonObject
+from quire.domain.data import Json, JsonObject, json_object
 from quire.rehearsal.batch_jobs import (
     HOUR,
     BatchFailure,
@@ -19,19 +19,27 @@ from quire.rehearsal.batch_jobs import (
     ResultLine,
     RowCall,
 )
-from quire.rehearsal.exchange import Exchange, ResponsePlan
+from quire.rehearsal.exchange import Exchange, ResponsePlan, parse_json
 from quire.rehearsal.file_store import StoredFile, count_lines
 from quire.rehearsal.vendor_apis.body_forms import OBJECT, TEXT, BodyForm, record
 from quire.rehearsal.vendor_apis.openai import OpenAIEndpoint, body_problem
 from quire.rehearsal.vendor_apis.openai_call_endpoints import ChatEndpoint, ResponsesEndpoint
 from quire.rehearsal.vendor_apis.openai_forms import BATCH
-from quire.rehearsal.vendor_apis.replies import confirm_batch, page_after, send_file, whole_number
+from quire.rehearsal.vendor_apis.replies import (
+    confirm_batch,
+    find_file,
+    find_job,
+    page_after,
+    send_file,
+    whole_number,
+)
 from quire.rehearsal.vendor_protocol import (
     ApiProblem,
     CallEndpoint,
     IncomingRequest,
     KnownModels,
     ProblemKind,
+    invalid,
 )
 
 _LINE = BodyForm(
@@ -54,7 +62,10 @@ def make_line_check(
             raise BatchFailure(
                 "invalid_request", f"The batch has more than {most} requests.", line=line
             )
-        read = _parse_line(line, text)
+        read: Any = json_object(text)
+        if read is None:
+            message = "This line is not parseable as valid JSON."
+            raise BatchFailure("invalid_json_line", message, line=line)
         _refuse_form(line, read, endpoint)
         name = blake2b(read["custom_id"].encode("utf-8", "replace"), digest_size=16).digest()
         if name in names:
@@ -66,18 +77,6 @@ def make_line_check(
             _refuse_model(job.model, models, providers)
 
     return check
-
-
-def _parse_line(line: int, text: bytes) -> Any:
-    try:
-        read = orjson.loads(text)
-    except ValueError:
-        read = None
-    if not isinstance(read, dict):
-        raise BatchFailure(
-            "invalid_json_line", "This line is not parseable as valid JSON.", line=line
-        )
-    return read
 
 
 def _refuse_form(line: int, read: Any, endpoint: object) -> None:
@@ -155,14 +154,14 @@ class OpenAIBatchEndpoint(OpenAIEndpoint):
     def create(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
         """Make a batch of a file."""
         key, state = exchange.admit(), exchange.state
-        body, now = _parse_order(raw), state.clock.now()
+        body, now = BATCH.check(parse_json(raw), body_problem), state.clock.now()
         try:
             source = state.files.find(key, body["input_file_id"], now)
         except ApiProblem as problem:
-            raise ApiProblem(ProblemKind.INVALID, problem.message, place="input_file_id") from None
+            raise invalid(problem.message, place="input_file_id") from None
         if source.purpose != "batch":
             message = f"Invalid purpose of file '{source.id}': expected 'batch'."
-            raise ApiProblem(ProblemKind.INVALID, message, place="input_file_id")
+            raise invalid(message, place="input_file_id")
         metadata = body.get("metadata") or {}
         about: JsonObject = {
             "endpoint": body["endpoint"],
@@ -188,7 +187,7 @@ class OpenAIBatchEndpoint(OpenAIEndpoint):
 
     def retrieve(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
         """Say how a batch stands."""
-        job = self._find_job(exchange)
+        job = find_job(exchange, self)
         return exchange.reply_json(self.describe_job(job, exchange.state.clock.now()))
 
     def list_all(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
@@ -201,18 +200,12 @@ class OpenAIBatchEndpoint(OpenAIEndpoint):
 
     def cancel(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
         """End a batch early."""
-        job, now = self._find_job(exchange), exchange.state.clock.now()
+        job, now = find_job(exchange, self), exchange.state.clock.now()
         if job.end is not None:
             message = f"Cannot cancel a batch with status '{job.end}'."
             raise ApiProblem(ProblemKind.CONFLICT, message)
         exchange.state.jobs.cancel(job, now)
         return exchange.reply_json(self.describe_job(job, now))
-
-    def _find_job(self, exchange: Exchange) -> BatchJob:
-        key = exchange.admit()
-        job = exchange.state.jobs.find(key, self, exchange.incoming.path_params["batch"])
-        exchange.entry.batch, exchange.entry.tag = job.id, job.tag
-        return job
 
     def checker(self, job: BatchJob, models: KnownModels) -> Callable[[int, bytes], None]:
         """Check every line, as the provider does before a batch begins."""
@@ -279,24 +272,13 @@ def list_page(items: list[JsonObject], more: bool) -> JsonObject:
     }
 
 
-def _parse_order(raw: bytes) -> Any:
-    try:
-        body = orjson.loads(raw)
-    except ValueError:
-        raise ApiProblem(ProblemKind.NOT_JSON, "the body is not JSON") from None
-    mistake = BATCH.mistake(body)
-    if mistake:
-        raise body_problem(mistake)
-    return body
-
-
 def _window(text: str, longest: float) -> float:
     """The seconds that a client allows a batch: 24h, and more where the vendor offers it."""
     number, unit = text[:-1], {"h": HOUR, "d": 24 * HOUR}.get(text[-1:], 0.0)
     seconds = int(number) * unit if number.isascii() and number.isdecimal() else 0.0
     if not 24 * HOUR <= seconds <= longest:
         message = f"Invalid value: '{text[:50]}'. Value must be '24h'."
-        raise ApiProblem(ProblemKind.INVALID, message, place="completion_window")
+        raise invalid(message, place="completion_window")
     return seconds
 
 
@@ -377,7 +359,7 @@ class OpenAIFileEndpoint(OpenAIEndpoint):
         purpose = upload.fields.get("purpose", "")
         if purpose not in _PURPOSES:
             message = f"'{purpose[:100]}' is not one of {list(_PURPOSES)} - 'purpose'"
-            raise ApiProblem(ProblemKind.INVALID, message, place="purpose")
+            raise invalid(message, place="purpose")
         lifetime = _lifetime(upload.fields.get(_EXPIRES, str(_LIFETIME)))
         now = exchange.state.clock.now()
         stored = StoredFile(
@@ -396,15 +378,15 @@ class OpenAIFileEndpoint(OpenAIEndpoint):
 
     def retrieve(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
         """Describe a file."""
-        return exchange.reply_json(_describe_file(self._find_file(exchange)))
+        return exchange.reply_json(_describe_file(find_file(exchange)))
 
     def content(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
         """Hand a file out."""
-        return send_file(exchange, self._find_file(exchange), "application/octet-stream")
+        return send_file(exchange, find_file(exchange), "application/octet-stream")
 
     def delete(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
         """Forget a file."""
-        stored = self._find_file(exchange)
+        stored = find_file(exchange)
         exchange.state.files.delete(stored)
         return exchange.reply_json({"id": stored.id, "object": "file", "deleted": True})
 
@@ -419,10 +401,6 @@ class OpenAIFileEndpoint(OpenAIEndpoint):
         most = whole_number(exchange, "limit", 10_000, 10_000)
         items, more = page_after(found, query.get("after", ""), most)
         return exchange.reply_json(list_page([_describe_file(item) for item in items], more))
-
-    def _find_file(self, exchange: Exchange) -> StoredFile:
-        key, state = exchange.admit(), exchange.state
-        return state.files.find(key, exchange.incoming.path_params["file"], state.clock.now())
 
 
 def _describe_file(stored: StoredFile) -> JsonObject:
@@ -441,10 +419,8 @@ def _describe_file(stored: StoredFile) -> JsonObject:
 
 def _lifetime(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or len(text) > 9:
-        raise ApiProblem(
-            ProblemKind.INVALID, "Invalid 'expires_after.seconds'.", place="expires_after"
-        )
+        raise invalid("Invalid 'expires_after.seconds'.", place="expires_after")
     if not _LEAST_LIFETIME <= int(text) <= _LIFETIME:
         message = f"'expires_after.seconds' must be from {_LEAST_LIFETIME} to {_LIFETIME}."
-        raise ApiProblem(ProblemKind.INVALID, message, place="expires_after")
+        raise invalid(message, place="expires_after")
     return int(text)

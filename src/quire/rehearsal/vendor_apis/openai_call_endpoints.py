@@ -36,10 +36,7 @@ class ResponsesEndpoint(OpenAIEndpoint):
 
     def read(self, body: Json, incoming: IncomingRequest) -> ParsedCall:
         """Understand a call."""
-        mistake = RESPONSES.mistake(body)
-        if mistake:
-            raise body_problem(mistake)
-        call: Any = body
+        call = RESPONSES.check(body, body_problem)
         options = call.get("prompt_cache_options")
         output_format = _responses_format(call)
         return ParsedCall(
@@ -185,10 +182,7 @@ class ChatEndpoint(OpenAIEndpoint):
 
     def read(self, body: Json, incoming: IncomingRequest) -> ParsedCall:
         """Understand a call."""
-        mistake = self._form.mistake(body)
-        if mistake:
-            raise body_problem(mistake)
-        call: Any = body
+        call = self._form.check(body, body_problem)
         output_format = _chat_format(call)
         return ParsedCall(
             model=call["model"],

@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import TypeVar
 
 from quire.domain.data import Json
-from quire.rehearsal.batch_jobs import BatchJob
+from quire.rehearsal.batch_jobs import BatchEndpoint, BatchJob
 from quire.rehearsal.exchange import Exchange, ResponsePlan
 from quire.rehearsal.file_store import StoredFile
-from quire.rehearsal.vendor_protocol import ApiProblem, ProblemKind
+from quire.rehearsal.vendor_protocol import ApiProblem, ProblemKind, invalid
 
 T = TypeVar("T", BatchJob, StoredFile)
 
@@ -27,6 +27,20 @@ def confirm_batch(exchange: Exchange, job: BatchJob, body: Json) -> ResponsePlan
         return plan
     entry.fault = "batch_drop"
     return replace(plan, status=0, end="drop")
+
+
+def find_job(exchange: Exchange, endpoint: BatchEndpoint, prefix: str = "") -> BatchJob:
+    """The batch that the path names, if it is the key's own."""
+    name = f"{prefix}{exchange.incoming.path_params['batch']}"
+    job = exchange.state.jobs.find(exchange.admit(), endpoint, name)
+    exchange.entry.batch, exchange.entry.tag = job.id, job.tag
+    return job
+
+
+def find_file(exchange: Exchange) -> StoredFile:
+    """The file that the path names, if it is the key's own."""
+    key, state = exchange.admit(), exchange.state
+    return state.files.find(key, exchange.incoming.path_params["file"], state.clock.now())
 
 
 def send_file(exchange: Exchange, stored: StoredFile, content_type: str) -> ResponsePlan:
@@ -68,9 +82,7 @@ def whole_number(exchange: Exchange, name: str, usual: int, most: int) -> int:
     if not text:
         return usual
     if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:9]) <= most:
-        raise ApiProblem(
-            ProblemKind.INVALID, f"Invalid '{name}': must be a number from 1 to {most}.", place=name
-        )
+        raise invalid(f"Invalid '{name}': must be a number from 1 to {most}.", place=name)
     return int(text)
 
 
