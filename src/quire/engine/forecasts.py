@@ -21,7 +21,7 @@ from quire.engine.orders import read_recipe, resolve_order
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.render import reads_many
 from quire.pipeline.commands.start import Order
-from quire.pipeline.run_spec import RunSpec, is_plain, possible_models
+from quire.pipeline.run_spec import RunSpec, possible_models
 from quire.plan.job_forecasts import StageForecast, StageWork, answer_bytes, forecast_stage
 from quire.plan.rendering import render_prefix
 from quire.plan.routing import AUTO, choose_route, with_usual_route
@@ -229,7 +229,6 @@ class _Forecaster:
         sizes = self._measure(stage)
         self._sizes[stage.name] = sizes
         names = possible_models(self._order.recipe, stage, self._order.facts.name)
-        exact = is_plain(stage) and stage_prompt.by_block and len(names) == 1
         return [
             forecast_stage(
                 StageWork(
@@ -242,7 +241,7 @@ class _Forecaster:
                     largest=sizes.largest,
                     rough=bool(stage.upstream) or stage.schema is None,
                     sizes=self._tx.documents.block_sizes(self._document_ids(stage))
-                    if exact
+                    if stage_prompt.by_block
                     else None,
                     past=self._past.get((stage.name, name), NO_PAST_CALLS),
                 )

@@ -171,7 +171,12 @@ def possible_models(recipe: Recipe, stage: Stage, own: str) -> tuple[str, ...]:
 
 
 class StagePrompt:
-    """How one stage asks: its fixed words, and a template for what differs from task to task."""
+    """How one stage asks: its fixed words, and a template for what differs from task to task.
+
+    `by_block` is the fast way of the plain case, a schema asked of every block: its texts are put
+    together from what one statement reads, without subjects, parts or templates. A stage of a
+    recipe may go it too.
+    """
 
     __slots__ = ("by_block", "item", "stage")
 

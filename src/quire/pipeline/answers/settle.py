@@ -47,6 +47,14 @@ from quire.plan.retrying import Accept, AnswerStep, AskAgain, GiveUp, TaskTries,
 Parts = Mapping[TaskId, JsonObject]  # what groupings said of tasks
 
 
+def parts_of(tx: Transaction, context: LaneContext, tasks: Sequence[TaskId]) -> Parts:
+    """What groupings said of tasks; of plain questions about blocks nothing is, or is read."""
+    if context.by_block or not tasks:
+        return {}
+    parts = tx.subjects.parts_of_tasks(tasks)
+    return {task: context.spec.parse_part(text) for task, text in parts.items()}
+
+
 def judge_answer(
     context: LaneContext, answered: AnsweredAttempt, members: Sequence[Member], parts: Parts
 ) -> ResponseJudgement:
@@ -184,10 +192,7 @@ def _load_judging_inputs(
         if context.by_block and not criticised:
             continue
         tasks = [member.task_id for request in asked[stage] for member in members.get(request, ())]
-        if not context.by_block:
-            parts = tx.subjects.parts_of_tasks(tasks)
-            said = {task: context.spec.parse_part(text) for task, text in parts.items()}
-            outcome.parts = {**outcome.parts, **said}
+        outcome.parts = {**outcome.parts, **parts_of(tx, context, tasks)}
         if criticised:
             outcome.taken |= tx.results.tasks_with_results(tasks)
 

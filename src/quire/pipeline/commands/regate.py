@@ -1,7 +1,7 @@
 """Regate: stored answers are judged again with the gates as they are now, for nothing."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from quire.domain.tasks import Member
 from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.controls import AnsweredTask
 from quire.ledger.tables.tasks import TaskNote
-from quire.pipeline.answers.settle import Parts, judge_answer
+from quire.pipeline.answers.settle import Parts, judge_answer, parts_of
 from quire.pipeline.commands.control import (
     check_not_cancelled,
     register_command,
@@ -106,7 +106,8 @@ def _verdicts(
         for attempt in tx.controls.stored_answers(sorted({a for _, a in pairs}))
     }
     members = _members_of(tx, context, sorted({answer.request_id for answer in answers.values()}))
-    parts = _parts_of(tx, context, members)
+    asked = sorted({member.task_id for group in members.values() for member in group})
+    parts = parts_of(tx, context, asked)
     judged: dict[AttemptId, dict[TaskId, Verdict]] = {
         answer.attempt_id: _verdicts_by_task(context, answer, members[answer.request_id], parts)
         for answer in answers.values()
@@ -130,18 +131,6 @@ def _members_of(
             Member(request, 0, row.wire_id, 0, row.task_id, context.stage_id, *standing)
         )
     return found
-
-
-def _parts_of(
-    tx: Transaction, context: LaneContext, members: Mapping[RequestId, Sequence[Member]]
-) -> Parts:
-    if context.by_block or not members:
-        return {}
-    tasks = sorted({member.task_id for group in members.values() for member in group})
-    return {
-        task: context.spec.parse_part(text)
-        for task, text in tx.subjects.parts_of_tasks(tasks).items()
-    }
 
 
 def _verdicts_by_task(
