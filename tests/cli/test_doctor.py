@@ -119,7 +119,8 @@ def test_a_key_is_never_shown(ready: Quire, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_cure_that_was_told_is_not_told_again() -> None:
     gone = "run 1 is held: the key is gone; put it back; then `quire resume 1`"
 
-    assert _finding_line(warning(gone, "mend that, then `quire resume 1`")) == gone
+    named = warning(gone, "mend that, then `quire resume 1`")._replace(names_fix=True)
+    assert _finding_line(named) == gone
     assert _finding_line(warning("run 1 is held", "`quire resume 1`")).endswith(
         " → `quire resume 1`"
     )

@@ -11,8 +11,10 @@ from quire.dispatch.runtime import Runtime, host_name
 from quire.domain.accounts import Level, Pool
 from quire.domain.groupings import Driver
 from quire.domain.models import Limits
-from quire.domain.reasons import HoldCause
+from quire.domain.reasons import HoldCause, HoldKind
 from quire.domain.version import VERSION
+from quire.domain.wording import hold_text
+from quire.engine.doctor.work_checks import ON_PURPOSE, OTHER_CURE
 from quire.pipeline.contexts import Contexts
 from quire.providers.catalog import find_model
 from tests.engine.installations import Later, findings_of, severities
@@ -71,6 +73,15 @@ def test_runs_that_do_not_move_are_named_with_their_reason(world: Worlds) -> Non
     assert (stalled.severity, "stalled: 1 worker" in stalled.message) == ("problem", True)
     assert "held (credential): no key for openai" in held.message
     assert f"quire resume {waiting.id}" in held.fix
+
+
+@pytest.mark.parametrize("cause", [cause for cause in HoldCause if cause.kind not in ON_PURPOSE])
+def test_what_a_hold_says_itself_is_not_said_again(cause: HoldCause) -> None:
+    names = ("problem", "stage", "failed", "tasks", "provider", "variables", "batch", "rows")
+    text = hold_text(cause, {**dict.fromkeys(names, "x"), "lines": 1, "run": 7})
+    cure = "retry" if cause.kind is HoldKind.UNDECODABLE else "resume"
+
+    assert (f"`quire {cure} 7`" in text) is (cause not in OTHER_CURE)
 
 
 def test_a_run_that_was_paused_on_purpose_is_no_warning(world: Worlds) -> None:

@@ -1,6 +1,5 @@
 """The command that says what is wrong, and what to do about it."""
 
-import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -74,9 +73,7 @@ def _print_findings(findings: "list[Finding]", *, quiet: bool) -> None:
 
 def _finding_line(finding: "Finding") -> str:
     """What was found and what to do, unless that was part of it."""
-    commands = re.findall(r"`[^`]+`", finding.fix)
-    known = bool(commands) and all(command in finding.message for command in commands)
-    return finding.message + (f" → {finding.fix}" if finding.fix and not known else "")
+    return finding.message + (f" → {finding.fix}" if finding.fix and not finding.names_fix else "")
 
 
 def _count_findings(findings: "list[Finding]", status: str) -> int:

@@ -27,6 +27,7 @@ class Finding(NamedTuple):
     message: str
     fix: str = ""  # what to do about it
     area: str = ""  # "": that of the check that found it
+    names_fix: bool = False  # the message names the same command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

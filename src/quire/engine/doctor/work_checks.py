@@ -8,7 +8,7 @@ from quire.dispatch.sweeper import dead_neighbours, living_workers
 from quire.domain.accounts import Level
 from quire.domain.batches import BatchView
 from quire.domain.models import Limits, ModelFacts
-from quire.domain.reasons import HoldKind
+from quire.domain.reasons import HoldCause, HoldKind
 from quire.domain.runs import Progress
 from quire.domain.states import BatchState
 from quire.domain.version import VERSION
@@ -19,6 +19,11 @@ from quire.pipeline.answers.progress import is_at_rest, progress, stall_reasons
 from quire.plan.provider_limits import PARTS, narrowest_limits, refill
 
 ON_PURPOSE = (HoldKind.USER, HoldKind.STOP_AFTER)
+# Holds whose words name another command than the one that the doctor does.
+OTHER_CURE = (
+    *(HoldCause.EXACT_FAILURES, HoldCause.ERROR_UNREADABLE),
+    *(HoldCause.BATCH_UNKNOWN, HoldCause.BATCH_FOREIGN),
+)
 CALL_SECONDS = 120.0  # where a run does not say how long its calls may take
 
 _KINDS = ("requests", "input", "output", "total")
@@ -76,7 +81,9 @@ def _run_findings(
         if hold.kind in ON_PURPOSE:
             yield ok(said)
         else:
-            yield warning(said, f"mend that, then `quire {cure} {run.run_id}`")
+            fix = f"mend that, then `quire {cure} {run.run_id}`"
+            is_named = hold.cause is not None and hold.cause not in OTHER_CURE
+            yield warning(said, fix)._replace(names_fix=is_named)
     if run.holds:
         return
     quiet = _idle_time(tx, run, now)
