@@ -7,8 +7,16 @@ from pathlib import Path
 import pytest
 
 import quire
-from quire.domain.reasons import EventKind, HoldCause, HoldRemedy, ResumeCause
-from quire.domain.wording import event_text, hold_text
+from quire.domain.ids import TaskId
+from quire.domain.reasons import (
+    EventKind,
+    HoldCause,
+    HoldRemedy,
+    ResumeCause,
+    TaskError,
+    TaskErrorKind,
+)
+from quire.domain.wording import event_text, hold_text, task_error_text
 
 SOURCE = Path(quire.__file__).parent
 
@@ -118,3 +126,35 @@ def test_events_read_as_they_always_did(
     kind: EventKind, fields: dict[str, str | int], text: str
 ) -> None:
     assert event_text(kind, fields) == text
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (TaskError(TaskErrorKind.GATES, "{no}"), "{no}"),
+        (TaskError(TaskErrorKind.NO_ANSWER, times=1), "the call brought no answer once"),
+        (TaskError(TaskErrorKind.NO_ANSWER, times=3), "the call brought no answer 3 times"),
+        (
+            TaskError(TaskErrorKind.BATCH_FAILED, "500", times=3),
+            "500 (sent 3 times, in batches, without an answer)",
+        ),
+        (TaskError(TaskErrorKind.CRITIC_OBJECTED, "bad", "taste"), "taste: bad"),
+        (TaskError(TaskErrorKind.CRITIC_OBJECTED, "x" * 3000, "c"), "c: " + "x" * 1997),
+        (
+            TaskError(TaskErrorKind.CRITIC_UNDECIDABLE, "ok", "taste"),
+            "taste: its answer cannot be decided by accepts = 'ok'",
+        ),
+        (TaskError(TaskErrorKind.CRITIC_FAILED, "no", "taste"), "critic_failed: no"),
+        (TaskError(TaskErrorKind.REGATED, "no"), "regate: no"),
+        (
+            TaskError(TaskErrorKind.BLOCKED, stage="facts", task=TaskId(7)),
+            "task 7 of facts, which it reads, came to nothing",
+        ),
+        (
+            TaskError(TaskErrorKind.BLOCKED, "failed", task=TaskId(7)),
+            "task 7, which it reads, is failed",
+        ),
+    ],
+)
+def test_errors_of_tasks_read_as_they_always_did(error: TaskError, text: str) -> None:
+    assert task_error_text(error) == text

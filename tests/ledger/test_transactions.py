@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from quire.domain.errors import LedgerError, LedgerUnavailable
-from quire.domain.reasons import EventKind, HoldCause
+from quire.domain.reasons import EventKind, HoldCause, TaskError, TaskErrorKind
 from quire.domain.states import TaskMove
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.ledger.tables.attempts import AttemptEnd
@@ -44,7 +44,9 @@ def test_a_statement_that_the_database_refuses_undoes_what_came_before(
 
     def accept_twice() -> None:
         with ledger.transaction() as tx:
-            tx.tasks.note_tasks([TaskNote(task, tries=1, error="noted")])
+            tx.tasks.note_tasks(
+                [TaskNote(task, tries=1, error=TaskError(TaskErrorKind.GATES, "noted"))]
+            )
             tx.results.add_results([(task, 1, attempt, "1", "{}")] * 2, NOW)
 
     with pytest.raises(LedgerError):
@@ -123,7 +125,7 @@ def test_messages_may_quote_anything(ledger: Ledger) -> None:
     nasty = "model said \0 and \ud83d, 𝄞"
     with ledger.transaction() as tx:
         (task,) = tasks_of(tx, place)
-        tx.tasks.note_tasks([TaskNote(task, tries=1, error=nasty)])
+        tx.tasks.note_tasks([TaskNote(task, tries=1, error=TaskError(TaskErrorKind.GATES, nasty))])
         tx.attempts.end_attempts([AttemptEnd(attempt, nasty, None, None)], NOW)
         tx.holds.add_hold(place.run, HoldCause.PLUGIN, NOW, problem=nasty)
         tx.events.add_event(place.run, EventKind.STAGE_STARTED, NOW, stage=nasty)

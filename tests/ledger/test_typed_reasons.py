@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from quire.domain.ids import BatchId
-from quire.domain.reasons import EventKind, HoldCause
+from quire.domain.ids import BatchId, TaskId
+from quire.domain.reasons import EventKind, HoldCause, TaskErrorKind
+from quire.domain.wording import shared_cause
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.pipeline.batches.submit import (
     confirm_created,
@@ -15,7 +16,7 @@ from quire.pipeline.batches.submit import (
     note_duplicates,
     record_intent,
 )
-from tests.ledger.factories import NOW, run_with_ready_tasks
+from tests.ledger.factories import NOW, Place, run_with_ready_tasks, tasks_of
 from tests.ledger.raw import Raw
 
 BEFORE = 9  # the last version that had only sentences
@@ -197,3 +198,59 @@ def test_a_hold_from_before_has_its_cause(
 
     assert (hold.kind, hold.detail, hold.cause) == (kind, detail, cause)
     assert hold.fields == ({"stage": "extract"} if kind == "stop_after" else {})
+
+
+def _insert(raw: Raw, table: str, **values: object) -> None:
+    names = ", ".join(values)
+    raw.rows(f"INSERT INTO {table} ({names}) VALUES (:{', :'.join(values)})", **values)
+
+
+def _add_critic(raw: Raw, place: Place, judged: TaskId) -> None:
+    _insert(raw, "stages", run_id=place.run, name="taste", state="open")
+    critic = raw.one("SELECT id FROM stages WHERE name = 'taste'")
+    _insert(raw, "results", task_id=judged, version=1, origin="model", gate_version="1",
+            created_at=1)  # fmt: skip
+    result = raw.one("SELECT id FROM results")
+    _insert(raw, "tasks", workspace_id="local", run_id=place.run, stage_id=critic,
+            subject_hash=b"s", question_hash=b"q", state="done",
+            judged_result_id=result)  # fmt: skip
+
+
+def test_what_blocks_and_who_objected_is_known_of_tasks_from_before(old: OldLedger) -> None:
+    place = run_with_ready_tasks(old.ledger, ["one", "two", "three", "four"])
+    with old.ledger.snapshot() as tx:
+        first, second, third, fourth = tasks_of(tx, place)
+    _add_critic(old.raw, place, first)
+    for task, state, error, read in (
+        (first, "failed", "taste: too sour", None),
+        (second, "blocked", f"task {first} of extract, which it reads, came to nothing", first),
+        (third, "blocked", f"task {second}, which it reads, is blocked", second),
+        (fourth, "failed", "tastes: of nothing", None),
+    ):
+        old.raw.rows(
+            "UPDATE tasks SET state = :state, error = :error WHERE id = :id",
+            state=state,
+            error=error,
+            id=task,
+        )
+        if read:
+            _insert(old.raw, "task_inputs", task_id=task, ordinal=0, input_task_id=read)
+
+    ledger = old.upgrade()
+
+    kinds = old.raw.rows(
+        "SELECT error_kind, error_stage, error_task FROM tasks WHERE stage_id = :stage ORDER BY id",
+        stage=place.stage,
+    )
+    assert kinds == [
+        (TaskErrorKind.CRITIC_OBJECTED, "taste", None),
+        (TaskErrorKind.BLOCKED, "extract", first),
+        (TaskErrorKind.BLOCKED, "extract", second),
+        (None, None, None),
+    ]
+    with ledger.snapshot() as tx:
+        blocked = tx.tasks.blocked_tasks_of_stage(place.stage, 10)
+        failed = tx.tasks.failures_of_stage(place.stage, 10)
+    assert [failure.error_task for failure in blocked] == [first, second]
+    causes = [shared_cause(task.error_kind, task.error_stage, task.error) for task in failed]
+    assert causes == ["taste objected", "tastes: of nothing"]

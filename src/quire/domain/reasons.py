@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
+from quire.domain.ids import TaskId
+
 
 class WaitKind(StrEnum):
     """Why a stage has not begun."""
@@ -139,3 +141,33 @@ _KINDS_OF_CAUSES = {
     HoldCause.ERROR_UNREADABLE: HoldKind.UNDECODABLE,
     HoldCause.LINES_UNREADABLE: HoldKind.UNDECODABLE,
 }
+
+
+class TaskErrorKind(StrEnum):
+    """Why a task failed, is blocked, or goes again."""
+
+    GATES = "gates"  # refused its answer
+    REFUSED = "refused"  # by the provider
+    NO_ANSWER = "no_answer"  # to so many calls
+    BATCH_FAILED = "batch_failed"  # in so many batches
+    CRITIC_OBJECTED = "critic_objected"
+    CRITIC_UNDECIDABLE = "critic_undecidable"  # what the critic said decides nothing
+    CRITIC_FAILED = "critic_failed"
+    REGATED = "regated"  # refused by the gates as they are now
+    REJECTED = "rejected"  # by a person
+    BLOCKED = "blocked"  # by what it reads
+    TEMPLATE = "template"  # it cannot be put into words
+    UNKNOWN_MODEL = "unknown_model"
+
+
+OBJECTIONS = (TaskErrorKind.CRITIC_OBJECTED, TaskErrorKind.CRITIC_UNDECIDABLE)
+
+
+class TaskError(NamedTuple):
+    """What stands against a task."""
+
+    kind: TaskErrorKind
+    text: str = ""  # what others said: gates, a provider, a critic, a person
+    stage: str = ""  # the critic, or the stage of the task that blocks it
+    task: TaskId | None = None  # that blocks it
+    times: int = 0  # that it was sent

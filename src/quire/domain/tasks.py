@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from quire.domain.ids import BlockId, DocumentId, RequestId, ResultId, StageId, TaskId
+from quire.domain.reasons import TaskError
 from quire.domain.states import TaskState
 
 
@@ -74,6 +75,9 @@ class Failure(NamedTuple):
     model_no: int = 0  # who was asked, of the run's models
     sample: int = 0
     reads: TaskId | None = None  # the first task whose result it reads
+    error_kind: str | None = None  # a TaskErrorKind; None: an older version wrote the error
+    error_stage: str | None = None  # the critic, or the stage of what blocks it
+    error_task: TaskId | None = None  # what blocks it
 
 
 class TaskView(NamedTuple):
@@ -92,6 +96,9 @@ class TaskView(NamedTuple):
     model_no: int = 0  # who is asked, of the run's models
     sample: int = 0
     reads: TaskId | None = None  # the first task whose result it reads
+    error_kind: str | None = None  # a TaskErrorKind; None: an older version wrote the error
+    error_stage: str | None = None  # the critic, or the stage of what blocks it
+    error_task: TaskId | None = None  # what blocks it
 
 
 class DriverTask(NamedTuple):
@@ -135,7 +142,7 @@ class NewPart(NamedTuple):
     subject_hash: bytes
     question_hash: bytes
     state: TaskState
-    error: str | None = None
+    error: TaskError | None = None
 
 
 class SubjectRow(NamedTuple):

@@ -2,7 +2,17 @@
 
 from collections.abc import Callable
 
-from quire.domain.reasons import EventKind, Fields, HoldCause, ResumeCause, StageWait, WaitKind
+from quire.domain.reasons import (
+    OBJECTIONS,
+    EventKind,
+    Fields,
+    HoldCause,
+    ResumeCause,
+    StageWait,
+    TaskError,
+    TaskErrorKind,
+    WaitKind,
+)
 
 
 def wait_text(wait: StageWait | None) -> str:
@@ -176,3 +186,35 @@ _EVENT_TEXTS: dict[EventKind, str | Callable[[Fields], str]] = {
     EventKind.RECOUNTED: "the tallies were corrected: {differences}",
     EventKind.EXAMINED: "taken back at once",
 }
+
+
+LONGEST_CRITIQUE = 2000  # characters of a critique that a task remembers
+
+
+_TASK_ERROR_TEXTS = {
+    TaskErrorKind.NO_ANSWER: "the call brought no answer {times}",
+    TaskErrorKind.BATCH_FAILED: "{text} (sent {times}, in batches, without an answer)",
+    TaskErrorKind.CRITIC_OBJECTED: "{stage}: {text}",
+    TaskErrorKind.CRITIC_UNDECIDABLE: (
+        "{stage}: its answer cannot be decided by accepts = {text!r}"
+    ),
+    TaskErrorKind.CRITIC_FAILED: "critic_failed: {text}",
+    TaskErrorKind.REGATED: "regate: {text}",
+    TaskErrorKind.BLOCKED: "task {task} of {stage}, which it reads, came to nothing",
+    TaskErrorKind.UNKNOWN_MODEL: "its grouping asks {text!r}, which the run was not told of",
+}
+
+
+def task_error_text(error: TaskError) -> str:
+    """What stands against a task, as people and repair prompts read it."""
+    words = _TASK_ERROR_TEXTS.get(error.kind, "{text}")
+    if error.kind is TaskErrorKind.BLOCKED and error.text:  # it was so when the task was made
+        words = "task {task}, which it reads, is {text}"
+    times = "once" if error.times == 1 else f"{error.times} times"
+    said = words.format_map(error._asdict() | {"times": times})
+    return said[:LONGEST_CRITIQUE] if error.kind in OBJECTIONS else said
+
+
+def shared_cause(kind: str | None, stage: str | None, error: str) -> str:
+    """A task's error as a cause that it shares with others: without what was said of it alone."""
+    return f"{stage} objected" if kind in OBJECTIONS else error

@@ -1,6 +1,5 @@
 """Queries: what people ask the ledger: status, stalls, failures, prompts, requests."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,9 +13,10 @@ from quire.domain.data import Json, JsonObject
 from quire.domain.errors import NotFound
 from quire.domain.ids import DocumentId, RequestId, RunId, TaskId
 from quire.domain.models import ModelFacts
-from quire.domain.runs import Event, Progress, Run, StageProgress
+from quire.domain.runs import Event, Progress, Run
 from quire.domain.states import RunState, TaskState
 from quire.domain.tasks import Failure, TaskView
+from quire.domain.wording import shared_cause
 from quire.engine.context import EngineContext
 from quire.engine.request_texts import describe_subject, request_text, text_alone
 from quire.export.result_rows import (
@@ -38,7 +38,6 @@ from quire.ledger.tables.views import AttemptView, MemberView, RequestLine, Requ
 from quire.pipeline.answers.progress import (
     is_at_rest,
     progress,
-    shared_cause,
     stage_stall_reasons,
     stall_reasons,
 )
@@ -48,7 +47,6 @@ from quire.pipeline.run_spec import read_run_spec
 
 FAILURES = 10_000  # looked at, at most
 MOST_BLOCKERS = 5  # named of those that block others
-_BLOCKING_TASK = re.compile(r"task (\d+)(?= of |, which it reads)")  # of what blocks a task
 
 
 class FailureGroup(NamedTuple):
@@ -212,16 +210,16 @@ class Queries:
         """Failed tasks, or blocked ones, by stage and cause, the commonest of a stage first."""
         found: list[FailureGroup] = []
         with self._context.ledger.snapshot() as tx:
-            stages = progress(tx, run, self.contexts).stages
+            tx.runs.must_get_run(run)
             for stage in tx.runs.stages_of_run(run):
                 groups: dict[str, list[Failure]] = defaultdict(list)
                 if blocked:
-                    groups |= _Blockers(tx, run, stages).groups(
+                    groups |= _Blockers(tx, run).groups(
                         tx.tasks.blocked_tasks_of_stage(stage.id, FAILURES)
                     )
                 else:
                     for failure in tx.tasks.failures_of_stage(stage.id, FAILURES):
-                        groups[shared_cause(stages, failure.error)].append(failure)
+                        groups[_cause(failure)].append(failure)
                 ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
                 found += [FailureGroup(cause, failed, stage.name) for cause, failed in ordered]
         return found
@@ -304,8 +302,8 @@ def _shown_outcomes(
 class _Blockers:
     """Finds the tasks that block others, through all that are blocked themselves."""
 
-    def __init__(self, tx: Transaction, run: RunId, stages: Sequence[StageProgress]) -> None:
-        self._tx, self._stages = tx, stages
+    def __init__(self, tx: Transaction, run: RunId) -> None:
+        self._tx = tx
         self._names = {stage.id: stage.name for stage in tx.runs.stages_of_run(run)}
         self._views: dict[TaskId, TaskView | None] = {}
 
@@ -314,15 +312,11 @@ class _Blockers:
         groups: dict[tuple[str, str, str], list[Failure]] = defaultdict(list)
         blockers: dict[tuple[str, str, str], dict[TaskId, None]] = defaultdict(dict)
         for failure in blocked:
-            blocker = self._blocker(failure.error)
+            blocker = self._blocker(failure.error_task)
             if blocker is None:
-                groups["", "", shared_cause(self._stages, failure.error)].append(failure)
+                groups["", "", _cause(failure)].append(failure)
                 continue
-            why = (
-                shared_cause(self._stages, blocker.error or "")
-                if blocker.state == TaskState.FAILED
-                else ""
-            )
+            why = _cause(blocker) if blocker.state == TaskState.FAILED else ""
             key = (self._names.get(blocker.stage_id, ""), blocker.state, why)
             groups[key].append(failure)
             blockers[key][blocker.id] = None
@@ -330,20 +324,22 @@ class _Blockers:
             _describe_blockers(key, list(blockers[key])): group for key, group in groups.items()
         }
 
-    def _blocker(self, error: str) -> TaskView | None:
-        """The last of the chain of tasks that an error of a blocked one begins with."""
+    def _blocker(self, task: TaskId | None) -> TaskView | None:
+        """The last of the chain of tasks that begins with the one that blocks another."""
         blocker: TaskView | None = None
-        while match := _BLOCKING_TASK.match(error):
-            blocker = self._view(TaskId(int(match[1]))) or blocker
-            if blocker is None or blocker.id != int(match[1]) or blocker.state != TaskState.BLOCKED:
-                break
-            error = blocker.error or ""
+        while task is not None and (view := self._view(task)):
+            blocker = view
+            task = view.error_task if view.state == TaskState.BLOCKED else None
         return blocker
 
     def _view(self, task: TaskId) -> TaskView | None:
         if task not in self._views:
             self._views[task] = self._tx.tasks.get_task(task)
         return self._views[task]
+
+
+def _cause(task: Failure | TaskView) -> str:
+    return shared_cause(task.error_kind, task.error_stage, task.error or "")
 
 
 def _describe_blockers(key: tuple[str, str, str], tasks: Sequence[TaskId]) -> str:

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 
 from quire.domain.data import stored_json
 from quire.domain.ids import TaskId
+from quire.domain.reasons import TaskError, TaskErrorKind
 from quire.domain.tasks import TaskView
+from quire.domain.wording import task_error_text
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.views import RequestView
 from quire.pipeline.calls.render import REPAIR, RenderedTasks, render, text_of_pack
 from quire.pipeline.contexts import Contexts, LaneContext
-from quire.pipeline.stages.critics import LONGEST_CRITIQUE
 from quire.plan.prompt_variables import result_text
 from quire.plan.rendering import BlockItem, payload_hash, user_text
 
@@ -84,7 +85,7 @@ def _candidate_critiques(
 def _past_critiques(tx: Transaction, task: TaskId) -> list[dict[TaskId, str]]:
     """All that gates and critics ever said against answers of a task."""
     words = [
-        f"{stage}: {result_text(data)}"[:LONGEST_CRITIQUE]
+        task_error_text(TaskError(TaskErrorKind.CRITIC_OBJECTED, result_text(data), stage))
         for stage, data in tx.results.all_critiques_of_task(task)
     ]
     view = tx.tasks.get_task(task)

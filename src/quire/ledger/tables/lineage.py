@@ -31,6 +31,7 @@ from quire.ledger.stored_values import to_micros
 from quire.ledger.tables.attempts import decompress
 from quire.ledger.tables.table import Table
 from quire.ledger.tables.tallies import Tallies
+from quire.ledger.tables.tasks import error_columns
 
 
 class TaskToBlock(NamedTuple):
@@ -69,7 +70,7 @@ class Lineage(Table):
         """Owe new answers; returns their keys, in the order given."""
         ids = self._connection.take_ids("tasks", len(parts))
         rows = [
-            (task, self._workspace, run, stage, *part)
+            (task, self._workspace, run, stage, *part[:-1], *_part_error(part))
             for task, part in zip(ids, parts, strict=True)
         ]
         self._connection.insert_many("add_parts", rows)
@@ -258,3 +259,7 @@ class Subjects(Table):
         """What members of some requests were rendered from."""
         rows = self._connection.run("results_used_by_members", ids=list(requests))
         return {(row[0], row[1]): row[2] for row in rows}
+
+
+def _part_error(part: NewPart) -> tuple[object, ...]:
+    return (None, None, None, None) if part.error is None else error_columns(part.error)

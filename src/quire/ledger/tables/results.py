@@ -94,6 +94,8 @@ class BlockCause(NamedTuple):
     above: str  # of those that they read
     state: TaskState
     error: str
+    error_kind: str | None
+    error_stage: str | None
     tasks: int  # that are blocked by it
 
 

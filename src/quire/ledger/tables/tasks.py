@@ -6,8 +6,10 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from quire.domain.ids import RunId, StageId, TaskId, WorkspaceId
+from quire.domain.reasons import TaskError
 from quire.domain.states import TASK, TaskMove, TaskState
 from quire.domain.tasks import Failure, ReadyTask, TaskView
+from quire.domain.wording import task_error_text
 from quire.ledger.connection import Connection, Row
 from quire.ledger.stored_values import storable_text, to_micros
 from quire.ledger.tables.table import Table, allowed_sources
@@ -23,7 +25,7 @@ class TaskNote(NamedTuple):
     tries: int = 0
     pack_cap: int = 0
     output_floor: int = 0
-    error: str = ""
+    error: TaskError | None = None
 
 
 class Tasks(Table):
@@ -122,7 +124,7 @@ class Tasks(Table):
 
     def note_tasks(self, notes: Sequence[TaskNote]) -> None:
         """Write down what wrong or lost answers taught."""
-        rows = [(*note[:-1], storable_text(note.error)) for note in notes]
+        rows = [(*note[:-1], *error_columns(note.error)) for note in notes]
         self._connection.run_many("note_tasks", rows)
 
     def count_unwaived_failures(self, stage: StageId) -> int:
@@ -161,6 +163,14 @@ class Tasks(Table):
     ) -> None:
         for stage, count in moved.items():
             self._tallies.add_tallies(stage, {source: -count, TASK.targets[name]: count})
+
+
+def error_columns(error: TaskError | None) -> tuple[str, str | None, str | None, TaskId | None]:
+    """What stands against a task as its row keeps it: in words, and as a kind with its fields."""
+    if error is None:
+        return "", None, None, None
+    text = storable_text(task_error_text(error))
+    return text, error.kind.value, error.stage or None, error.task
 
 
 def _with_block_name(row: Row, place: int) -> list[Any]:

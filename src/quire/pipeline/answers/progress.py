@@ -1,8 +1,7 @@
 """Progress: how far a run and each of its stages are, and why nothing moves when nothing moves."""
 
-import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ from quire.domain.states import (
     StageState,
     TaskState,
 )
+from quire.domain.wording import shared_cause
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.admit import scarce_limits
 from quire.pipeline.contexts import Contexts
@@ -184,7 +184,6 @@ def _task_states(sums: "Counter[str] | dict[str, int]") -> dict[str, int]:
 
 SHOWN_CAUSES = 3  # of what is blocked in a stage
 LONGEST_CAUSE = 160  # characters of a reason
-_NUMBER = re.compile(r"^task \d+(?= of |, which it reads)")  # of what blocks a task
 
 
 def stall_reasons(tx: Transaction, found: Progress, workers: int, now: datetime) -> list[Stall]:
@@ -263,20 +262,12 @@ def _block_causes(tx: Transaction, found: Progress) -> dict[str, Counter[str]]:
     for cause in tx.results.causes_of_blocked_tasks(found.run_id):
         became = cause.state if cause.state == TaskState.FAILED else f"is {cause.state}"
         why = (
-            f": {shared_cause(found.stages, cause.error)}"
+            f": {shared_cause(cause.error_kind, cause.error_stage, cause.error)}"
             if cause.error and became == "failed"
             else ""
         )
         causes[cause.stage][f"because {cause.above} {became}{why}"[:LONGEST_CAUSE]] += cause.tasks
     return causes
-
-
-def shared_cause(stages: Sequence[StageProgress], error: str) -> str:
-    """A task's error as a cause that it shares with others: without what was said of it alone."""
-    for stage in stages:
-        if stage.judges and error.startswith(f"{stage.name}: "):
-            return f"{stage.name} objected"
-    return _NUMBER.sub("a task", error)
 
 
 def _stage_wait_text(found: Progress, stage: StageProgress) -> str:

@@ -22,6 +22,7 @@ import orjson
 from quire.domain.data import Json, JsonObject
 from quire.domain.gates import Judgement, ResponseJudgement, Verdict
 from quire.domain.ids import LaneId, RequestId, StageId, TaskId
+from quire.domain.reasons import TaskError, TaskErrorKind
 from quire.domain.requests import AnsweredAttempt, Stop
 from quire.domain.states import (
     TASK,
@@ -330,12 +331,18 @@ def _gather_step(member: Member, step: AnswerStep, outcome: _Outcome, *, last: b
         case AskAgain(tries=tries, pack_cap=cap, output_floor=floor, error=error):
             outcome.called.append(task)
             if last and member.state == TaskState.PACKED:
-                outcome.notes.append(TaskNote(task, tries, cap, floor, error))
+                outcome.notes.append(
+                    TaskNote(task, tries, cap, floor, TaskError(TaskErrorKind.GATES, error))
+                )
                 outcome.going_again.append(member)
         case GiveUp(tries=tries, error=error):
             outcome.called.append(task)
             if last and TASK.allows(member.state, TaskMove.GIVE_UP):
-                outcome.notes.append(TaskNote(task, tries, member.pack_cap, error=error))
+                outcome.notes.append(
+                    TaskNote(
+                        task, tries, member.pack_cap, error=TaskError(TaskErrorKind.GATES, error)
+                    )
+                )
                 outcome.given_up[member.stage_id, member.state].append(task)
         case never:
             assert_never(never)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from quire.domain.batches import Batch, BatchEnd, BatchStatus
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import AttemptId
-from quire.domain.reasons import EventKind, Fields, HoldCause
+from quire.domain.reasons import EventKind, Fields, HoldCause, TaskError, TaskErrorKind
 from quire.domain.requests import Answer, AttemptRow, CallFailure
 from quire.domain.states import (
     AttemptState,
@@ -161,8 +161,8 @@ def _bound_failures(
     for request in dropped:
         members = tx.requests.take_members([request])
         return_tasks(tx, members, [request])
-        times = "once" if counted[request] == 1 else f"{counted[request]} times"
-        error = f"{broken[request]} (sent {times}, in batches, without an answer)"
+        said = str(broken[request])
+        error = TaskError(TaskErrorKind.BATCH_FAILED, said, times=counted[request])
         owed = [member for member in members if member.current]
         split_or_give_up(tx, owed, len(owed), error)
         if len(members) > 1:

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from quire.domain.accounts import Account, Need, Rates
 from quire.domain.ids import AttemptId, RequestId, WorkerId
+from quire.domain.reasons import TaskError, TaskErrorKind
 from quire.domain.requests import Answer, AttemptGroup, Call, CallFailure, QueuedRequest
 from quire.domain.states import RequestState
 from quire.ledger.ledger import Transaction
@@ -185,9 +186,8 @@ def drop_unsendable(
     drop_requests(tx, [request.id for request in requests], [RequestState.OUT])
     for request in requests:
         if request.lost >= context.policy.max_calls:  # lost, or a batch said that it broke down
-            times = "once" if request.lost == 1 else f"{request.lost} times"
             members = tx.requests.take_members([request.id])
-            error = f"the call brought no answer {times}"
+            error = TaskError(TaskErrorKind.NO_ANSWER, times=request.lost)
             split_or_give_up(tx, members, request.tasks, error)
 
 

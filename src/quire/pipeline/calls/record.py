@@ -25,7 +25,7 @@ from quire.accounts.key_search import variables_of
 from quire.domain.accounts import Account
 from quire.domain.errors import ProviderError
 from quire.domain.ids import AttemptId, RequestId, RunId, StageId, WorkerId
-from quire.domain.reasons import EventKind, HoldCause
+from quire.domain.reasons import EventKind, HoldCause, TaskError, TaskErrorKind
 from quire.domain.requests import Answer, AttemptRow, CallFailure, Reply
 from quire.domain.states import (
     AttemptMove,
@@ -335,9 +335,10 @@ def _requeue(tx: Transaction, row: AttemptRow, delay: float, now: datetime) -> N
 def _split_pack(tx: Transaction, row: AttemptRow, cap: int, error: str) -> None:
     tx.requests.move_requests(RequestMove.CLOSE, [row.request_id])
     members = tx.requests.take_members([row.request_id])
+    refused = TaskError(TaskErrorKind.REFUSED, error)
     tx.tasks.note_tasks(
         [
-            TaskNote(member.task_id, member.tries, min(member.pack_cap or cap, cap), error=error)
+            TaskNote(member.task_id, member.tries, min(member.pack_cap or cap, cap), error=refused)
             for member in members
             if member.current
         ]
@@ -346,7 +347,9 @@ def _split_pack(tx: Transaction, row: AttemptRow, cap: int, error: str) -> None:
     tx.tallies.add_tallies(row.stage_id, {"splits": 1})
 
 
-def split_or_give_up(tx: Transaction, members: Sequence[Member], size: int, error: str) -> None:
+def split_or_give_up(
+    tx: Transaction, members: Sequence[Member], size: int, error: TaskError
+) -> None:
     """Tasks of a call of this size that is not sent again go in smaller company; a lone one fails.
 
     That costs no tries. They are ready by now; about those that are not current another is asked.
@@ -371,10 +374,25 @@ def _retry_or_give_up(tx: Transaction, contexts: Contexts, row: AttemptRow, reas
         owed = TaskTries(tries=member.tries, calls=member.calls, pack_cap=member.pack_cap)
         match after_refusal(owed, reason, policy):
             case AskAgain(tries=tries, error=error):
-                tx.tasks.note_tasks([TaskNote(member.task_id, tries, pack_cap=1, error=error)])
+                tx.tasks.note_tasks(
+                    [
+                        TaskNote(
+                            member.task_id, tries, 1, error=TaskError(TaskErrorKind.REFUSED, error)
+                        )
+                    ]
+                )
                 return_tasks(tx, [member], [row.request_id])
             case GiveUp(tries=tries, error=error):
-                tx.tasks.note_tasks([TaskNote(member.task_id, tries, member.pack_cap, error=error)])
+                tx.tasks.note_tasks(
+                    [
+                        TaskNote(
+                            member.task_id,
+                            tries,
+                            member.pack_cap,
+                            error=TaskError(TaskErrorKind.REFUSED, error),
+                        )
+                    ]
+                )
                 tx.tasks.move_tasks(TaskMove.GIVE_UP, [member.task_id], [TaskState.PACKED])
             case never:
                 assert_never(never)

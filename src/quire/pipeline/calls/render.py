@@ -13,6 +13,7 @@ from quire.domain.data import stored_json
 from quire.domain.errors import TemplateFailed
 from quire.domain.groupings import Driver
 from quire.domain.ids import DocumentId, RequestId, ResultId, TaskId
+from quire.domain.reasons import TaskError, TaskErrorKind
 from quire.domain.recipes import Stage
 from quire.domain.requests import RequestKind
 from quire.domain.states import TASK_OPEN, TASK_OWED, TaskMove, TaskState
@@ -275,7 +276,10 @@ def gather_ready(tx: Transaction, context: LaneContext, limit: int) -> GatheredT
         ready = [task for task in ready if task not in unfounded]
     done = render(tx, spec, stage_prompt, ready)
     if done.failed:
-        notes = [TaskNote(task, error=why) for task, why in done.failed.items()]
+        notes = [
+            TaskNote(task, error=TaskError(TaskErrorKind.TEMPLATE, why))
+            for task, why in done.failed.items()
+        ]
         tx.tasks.note_tasks(notes)
         tx.tasks.move_tasks(TaskMove.GIVE_UP, list(done.failed), [TaskState.READY])
     tasks = [_ready_task(done, task) for task in done.contents]

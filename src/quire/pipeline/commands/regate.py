@@ -9,7 +9,7 @@ from typing import NamedTuple
 from quire.domain.data import canonical_json, plain_json, stored_json
 from quire.domain.gates import Judgement, Verdict
 from quire.domain.ids import AttemptId, RequestId, RunId, StageId, TaskId
-from quire.domain.reasons import EventKind
+from quire.domain.reasons import EventKind, TaskError, TaskErrorKind
 from quire.domain.requests import AnsweredAttempt
 from quire.domain.states import ReviewState, RunMove, TaskMove, TaskState
 from quire.domain.tasks import Member
@@ -215,7 +215,10 @@ def _refuse_changes(tx: Transaction, context: LaneContext, refused: Sequence[Gat
     tries = tx.critiques.tries_of_tasks(tasks)
     reasons = {change.task.id: "; ".join(change.reasons) or "refused" for change in refused}
     tx.tasks.note_tasks(
-        [TaskNote(task, tries=tries[task], error=f"regate: {reasons[task]}") for task in tasks]
+        [
+            TaskNote(task, tries[task], error=TaskError(TaskErrorKind.REGATED, reasons[task]))
+            for task in tasks
+        ]
     )
     tx.tasks.move_tasks(TaskMove.GIVE_UP, tasks, [TaskState.DONE, TaskState.PROPOSED])
     _fail_judged(tx, context, tasks)

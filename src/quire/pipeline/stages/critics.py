@@ -18,6 +18,7 @@ from typing import NamedTuple
 from quire.domain.data import Json, stored_json
 from quire.domain.errors import TemplateFailed
 from quire.domain.ids import RequestId, ResultId, StageId, TaskId
+from quire.domain.reasons import TaskError, TaskErrorKind
 from quire.domain.recipes import GATE, SAME, Stage
 from quire.domain.states import StageMove, TaskMove, TaskState
 from quire.domain.tasks import NewPart
@@ -30,15 +31,13 @@ from quire.pipeline.stages.release import release
 from quire.plan.prompt_variables import result_text
 from quire.plan.templates import compile_expression
 
-LONGEST_CRITIQUE = 2000  # characters of a critique that a task remembers
-
 
 class CriticVerdict(NamedTuple):
     """What a critic's answer does to the task it judges."""
 
     target: TaskId
     passes: bool  # nothing stands against the result
-    reason: str = ""
+    error: TaskError | None = None
     final: bool = False  # another answer would fare no better
 
 
@@ -109,11 +108,10 @@ def _critic_verdict(critic: Stage, target: TaskId, data: Json) -> CriticVerdict:
     try:
         passes = compile_expression(critic.accepts).holds(data)
     except TemplateFailed:  # what it says may hold values, and these failures are one and the same
-        reason = f"{critic.name}: its answer cannot be decided by accepts = {critic.accepts!r}"
-        return CriticVerdict(target, passes=False, reason=reason[:LONGEST_CRITIQUE], final=True)
-    return CriticVerdict(
-        target, passes=passes, reason=f"{critic.name}: {result_text(data)}"[:LONGEST_CRITIQUE]
-    )
+        error = TaskError(TaskErrorKind.CRITIC_UNDECIDABLE, critic.accepts, critic.name)
+        return CriticVerdict(target, passes=False, error=error, final=True)
+    error = TaskError(TaskErrorKind.CRITIC_OBJECTED, result_text(data), critic.name)
+    return CriticVerdict(target, passes=passes, error=error)
 
 
 def _send_back(
@@ -131,7 +129,7 @@ def _send_back(
     again, enough = defaultdict(list), []
     for objection in objections:
         tried = tries[objection.target] + (not objection.final)
-        note = TaskNote(objection.target, tries=tried, error=objection.reason)
+        note = TaskNote(objection.target, tries=tried, error=objection.error)
         if objection.final or tried >= most:
             enough.append(note)
         else:
@@ -153,7 +151,8 @@ def give_up_uncriticised(tx: Transaction, spec: RunSpec, critic: Stage) -> list[
         return []
     doomed = tx.critiques.failed_critiques(above, stage, few=waiting < failed)
     notes = [
-        TaskNote(task, tries=tries, error=f"critic_failed: {why}") for task, tries, why in doomed
+        TaskNote(task, tries=tries, error=TaskError(TaskErrorKind.CRITIC_FAILED, why, critic.name))
+        for task, tries, why in doomed
     ]
     tx.tasks.note_tasks(notes)
     tx.tasks.move_tasks(TaskMove.GIVE_UP, [note.id for note in notes], [TaskState.PROPOSED])

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from quire.domain.data import plain_json
 from quire.domain.groupings import Driver, DriverItem, Grouping, GroupingContext, Part
 from quire.domain.ids import BlockId, DocumentId, StageId
+from quire.domain.reasons import TaskError, TaskErrorKind
 from quire.domain.recipes import Stage
 from quire.domain.runs import RunStage
 from quire.domain.states import StageMove, StageState, TaskState
@@ -221,10 +222,8 @@ def _task_row(
     number = spec.model_numbers.get(part.model or spec.models[0].name)
     state, error = (TaskState.WAITING, None) if gathers else readiness(reads)
     if number is None:
-        state, error = (
-            TaskState.FAILED,
-            f"its grouping asks {part.model!r}, which the run was not told of",
-        )
+        state = TaskState.FAILED
+        error = TaskError(TaskErrorKind.UNKNOWN_MODEL, part.model or "")
     return NewPart(
         item.block_id,
         made.document_id,
@@ -239,11 +238,12 @@ def _task_row(
     )
 
 
-def readiness(reads: Sequence[RelatedTask]) -> tuple[TaskState, str | None]:
+def readiness(reads: Sequence[RelatedTask]) -> tuple[TaskState, TaskError | None]:
     """The state of a task by what it reads: it may go, must wait, or cannot go and why."""
     for read in reads:
         if read.state in (TaskState.FAILED, TaskState.BLOCKED, TaskState.CANCELLED):
-            return TaskState.BLOCKED, f"task {read.id}, which it reads, is {read.state}"
+            error = TaskError(TaskErrorKind.BLOCKED, read.state, task=read.id)
+            return TaskState.BLOCKED, error
     done = all(read.state == TaskState.DONE for read in reads)
     return (TaskState.READY if done else TaskState.WAITING), None
 

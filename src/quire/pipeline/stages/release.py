@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from quire.domain.ids import StageId, TaskId
+from quire.domain.reasons import TaskError, TaskErrorKind
 from quire.domain.runs import RunStage
 from quire.domain.states import TASK_OWED, RunMove, StageMove, TaskMove, TaskState
 from quire.ledger.ledger import Transaction
@@ -85,10 +86,10 @@ def _release_or_block(tx: Transaction, spec: RunSpec, stage: RunStage) -> int:
     moved = tx.tasks.move_tasks(TaskMove.UNBLOCK, ready) if ready else 0
     if gathers and ready:
         return moved
-    reasons: dict[str, list[TaskId]] = defaultdict(list)
+    reasons: dict[TaskError, list[TaskId]] = defaultdict(list)
     for task, culprit, above in tx.lineage.tasks_to_block(stage.id, CHUNK):
-        reasons[f"task {culprit} of {above}, which it reads, came to nothing"].append(task)
-    for reason, tasks in reasons.items():
-        tx.tasks.note_tasks([TaskNote(task, error=reason) for task in tasks])
+        reasons[TaskError(TaskErrorKind.BLOCKED, stage=above, task=culprit)].append(task)
+    for error, tasks in reasons.items():
+        tx.tasks.note_tasks([TaskNote(task, error=error) for task in tasks])
         moved += tx.tasks.move_tasks(TaskMove.BLOCK, tasks)
     return moved

@@ -1,7 +1,7 @@
 -- name: repropose_tasks
 -- Failed tasks whose answer is there and whose critic came to nothing, or cancelled ones that waited for their critic:
 -- only the critic's word is owed.
-UPDATE tasks SET state = :target, tries = 0, calls = 0, error = NULL, waived_at = NULL
+UPDATE tasks SET state = :target, tries = 0, calls = 0, error = NULL, error_kind = NULL, error_stage = NULL, error_task = NULL, waived_at = NULL
 WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source AND EXISTS (
     SELECT 1 FROM results r WHERE r.task_id = tasks.id AND r.superseded_at IS NULL AND (:source = 'cancelled' OR EXISTS (
         SELECT 1 FROM tasks c WHERE c.workspace_id = :workspace AND c.judged_result_id = r.id AND c.state IN ('failed', 'cancelled'))))
@@ -34,14 +34,14 @@ WHERE superseded_at IS NULL AND review_state IN ('unreviewed', 'rejected') AND t
 -- name: renew_moved_tasks
 -- Only answers to the next version count, with fresh tries and calls; the move is part of it, because writing a row
 -- twice takes twice as long. Nothing can be asked about what was purged.
-UPDATE tasks SET state = :target, version = version + 1, tries = 0, calls = 0, next_kind = 'answer', error = NULL, waived_at = NULL
+UPDATE tasks SET state = :target, version = version + 1, tries = 0, calls = 0, next_kind = 'answer', error = NULL, error_kind = NULL, error_stage = NULL, error_task = NULL, waived_at = NULL
 WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source
   AND (:stale = 0 OR stale_since IS NOT NULL) AND question_hash <> :purged
   AND NOT EXISTS (SELECT 1 FROM results r WHERE r.task_id = tasks.id AND r.superseded_at IS NULL AND r.review_state IN ('approved', 'edited'))
 
 -- name: renew_owed_tasks
 -- The same of tasks that stay where they are.
-UPDATE tasks SET version = version + 1, tries = 0, calls = 0, next_kind = 'answer', error = NULL, waived_at = NULL
+UPDATE tasks SET version = version + 1, tries = 0, calls = 0, next_kind = 'answer', error = NULL, error_kind = NULL, error_stage = NULL, error_task = NULL, waived_at = NULL
 WHERE workspace_id = :workspace AND stage_id = :stage AND state IN ('waiting', 'ready')
   AND question_hash <> :purged
 
@@ -52,7 +52,7 @@ UPDATE tasks SET state = :target WHERE workspace_id = :workspace AND stage_id = 
 
 -- name: renew_critics
 -- Critics of results that are current and that no person has confirmed: only their next word counts.
-UPDATE tasks SET version = version + 1, tries = 0, calls = 0, next_kind = 'answer', error = NULL, waived_at = NULL
+UPDATE tasks SET version = version + 1, tries = 0, calls = 0, next_kind = 'answer', error = NULL, error_kind = NULL, error_stage = NULL, error_task = NULL, waived_at = NULL
 WHERE workspace_id = :workspace AND stage_id = :stage AND EXISTS (
     SELECT 1 FROM results r WHERE r.id = tasks.judged_result_id AND r.superseded_at IS NULL AND r.review_state IN ('unreviewed', 'rejected'))
 
@@ -67,7 +67,7 @@ UPDATE tasks SET state = :target WHERE workspace_id = :workspace AND stage_id = 
 
 -- name: propose_judged_tasks
 -- Tasks whose result a critic of this stage was asked about, and is asked again.
-UPDATE tasks SET state = :target, error = NULL, waived_at = NULL WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source AND EXISTS (
+UPDATE tasks SET state = :target, error = NULL, error_kind = NULL, error_stage = NULL, error_task = NULL, waived_at = NULL WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source AND EXISTS (
     SELECT 1 FROM results r JOIN tasks c ON c.judged_result_id = r.id AND c.workspace_id = :workspace AND c.stage_id = :critic
     WHERE r.task_id = tasks.id AND r.superseded_at IS NULL AND r.review_state IN ('unreviewed', 'rejected'))
 
@@ -158,11 +158,12 @@ VALUES (:task, :version, :gate_version, :data, :review, :now, 'person')
 
 -- name: clear_task_error
 -- A person's word stands: nothing that was said against the answer does.
-UPDATE tasks SET error = NULL, waived_at = NULL WHERE workspace_id = :workspace AND id = :id
+UPDATE tasks SET error = NULL, error_kind = NULL, error_stage = NULL, error_task = NULL, waived_at = NULL WHERE workspace_id = :workspace AND id = :id
 
 -- name: ask_again_rejected
 -- Only an answer to the next version counts, asked alone and with a person's note, with fresh tries and calls.
-UPDATE tasks SET version = version + 1, tries = 0, calls = 0, next_kind = 'repair', pack_cap = 1, error = :note, waived_at = NULL
+UPDATE tasks SET version = version + 1, tries = 0, calls = 0, next_kind = 'repair', pack_cap = 1, error = :note, error_kind = 'rejected', error_stage = NULL, error_task = NULL,
+    waived_at = NULL
 WHERE workspace_id = :workspace AND id = :id
 
 -- name: critics_of_result

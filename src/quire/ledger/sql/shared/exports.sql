@@ -25,12 +25,12 @@ WHERE r.task_id IN (:ids...) AND r.superseded_at IS NULL ORDER BY r.task_id, s.i
 
 -- name: causes_of_blocked_tasks
 -- Why tasks of a run are blocked: what became of the tasks they read, the commonest first in each stage.
-SELECT ws.name, s.name, i.state, coalesce(i.error, ''), count(DISTINCT w.id)
+SELECT ws.name, s.name, i.state, coalesce(i.error, ''), i.error_kind, i.error_stage, count(DISTINCT w.id)
 FROM stages ws JOIN tasks w ON w.stage_id = ws.id AND w.workspace_id = :workspace AND w.state = 'blocked'
 JOIN task_inputs o ON o.task_id = w.id JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
 JOIN stages s ON s.id = i.stage_id
 WHERE ws.run_id = :run AND i.state IN ('failed', 'blocked', 'cancelled')
-GROUP BY ws.id, ws.name, s.name, i.state, i.error ORDER BY ws.id, count(DISTINCT w.id) DESC, i.error LIMIT :limit
+GROUP BY ws.id, ws.name, s.name, i.state, i.error, i.error_kind, i.error_stage ORDER BY ws.id, count(DISTINCT w.id) DESC, i.error LIMIT :limit
 
 -- name: refusals_of_task
 SELECT reasons FROM request_tasks WHERE task_id = :task AND reasons IS NOT NULL ORDER BY request_id

@@ -17,9 +17,9 @@ WHERE b.workspace_id = :workspace AND b.id >= :key
 ORDER BY b.id LIMIT :limit
 
 -- name: add_parts
--- rows: id int, workspace_id text, run_id int, stage_id int, block_id int, document_id int, model_no int, sample int, part text, judged_result_id int, subject_hash bytes, question_hash bytes, state text, error text
-INSERT INTO tasks (id, workspace_id, run_id, stage_id, block_id, document_id, model_no, sample, part, judged_result_id, subject_hash, question_hash, state, error)
-SELECT rows.id, rows.workspace_id, rows.run_id, rows.stage_id, rows.block_id, rows.document_id, rows.model_no, rows.sample, rows.part, rows.judged_result_id, rows.subject_hash, rows.question_hash, rows.state, rows.error FROM rows
+-- rows: id int, workspace_id text, run_id int, stage_id int, block_id int, document_id int, model_no int, sample int, part text, judged_result_id int, subject_hash bytes, question_hash bytes, state text, error text, error_kind text, error_stage text, error_task int
+INSERT INTO tasks (id, workspace_id, run_id, stage_id, block_id, document_id, model_no, sample, part, judged_result_id, subject_hash, question_hash, state, error, error_kind, error_stage, error_task)
+SELECT rows.id, rows.workspace_id, rows.run_id, rows.stage_id, rows.block_id, rows.document_id, rows.model_no, rows.sample, rows.part, rows.judged_result_id, rows.subject_hash, rows.question_hash, rows.state, rows.error, rows.error_kind, rows.error_stage, rows.error_task FROM rows
 
 -- name: add_task_inputs
 -- rows: task_id int, ordinal int, input_task_id int

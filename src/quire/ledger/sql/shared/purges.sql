@@ -40,7 +40,7 @@ UPDATE results SET data = NULL WHERE task_id IN (:tasks...)
 
 -- name: purge_task_subjects
 -- What is left of a task: its state and counts. Its own key takes the place of what named the content.
-UPDATE tasks SET error = NULL, block_id = NULL, document_id = NULL, part = NULL,
+UPDATE tasks SET error = NULL, error_kind = NULL, error_stage = NULL, error_task = NULL, block_id = NULL, document_id = NULL, part = NULL,
     subject_hash = CAST('purged:' || CAST(id AS TEXT) AS BLOB), question_hash = CAST('purged' AS BLOB)
 WHERE workspace_id = :workspace AND id IN (:tasks...)
 

@@ -50,10 +50,10 @@ UPDATE tasks SET calls = calls + 1 WHERE workspace_id = :workspace AND id IN (:i
 
 -- name: note_tasks
 -- What a wrong or lost answer taught about each task.
--- rows: id int, tries int, pack_cap int, output_floor int, error text
+-- rows: id int, tries int, pack_cap int, output_floor int, error text, error_kind text, error_stage text, error_task int
 UPDATE tasks SET tries = rows.tries, pack_cap = rows.pack_cap,
     output_floor = CASE WHEN rows.output_floor > tasks.output_floor THEN rows.output_floor ELSE tasks.output_floor END,
-    error = rows.error
+    error = rows.error, error_kind = rows.error_kind, error_stage = rows.error_stage, error_task = rows.error_task
 FROM rows WHERE tasks.id = rows.id
 
 -- name: move_stage_tasks
@@ -78,7 +78,7 @@ UPDATE tasks SET waived_at = :now WHERE workspace_id = :workspace AND id = :id A
 -- and what was asked, which says so where it was purged.
 SELECT t.id, d.conv_uid || ':' || CAST(b.block_index AS TEXT), coalesce(d.title, ''), t.tries, coalesce(t.error, ''),
     t.model_no, t.sample, (SELECT ti.input_task_id FROM task_inputs ti WHERE ti.task_id = t.id AND ti.ordinal = 0),
-    t.question_hash
+    t.error_kind, t.error_stage, t.error_task, t.question_hash
 FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 LEFT JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
 WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'failed' ORDER BY t.id LIMIT :limit
@@ -87,7 +87,7 @@ WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'failed'
 -- The same of blocked tasks.
 SELECT t.id, d.conv_uid || ':' || CAST(b.block_index AS TEXT), coalesce(d.title, ''), t.tries, coalesce(t.error, ''),
     t.model_no, t.sample, (SELECT ti.input_task_id FROM task_inputs ti WHERE ti.task_id = t.id AND ti.ordinal = 0),
-    t.question_hash
+    t.error_kind, t.error_stage, t.error_task, t.question_hash
 FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 LEFT JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
 WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'blocked' ORDER BY t.id LIMIT :limit
@@ -96,7 +96,7 @@ WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'blocked
 SELECT t.id, t.run_id, t.stage_id, d.conv_uid || ':' || CAST(b.block_index AS TEXT), t.state, t.tries, t.calls, t.error,
     (SELECT max(rt.request_id) FROM request_tasks rt WHERE rt.task_id = t.id), coalesce(d.title, ''),
     t.model_no, t.sample, (SELECT ti.input_task_id FROM task_inputs ti WHERE ti.task_id = t.id AND ti.ordinal = 0),
-    t.question_hash
+    t.error_kind, t.error_stage, t.error_task, t.question_hash
 FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 LEFT JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
 WHERE t.workspace_id = :workspace AND t.id = :id
