@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from quire.domain.ids import BatchId, TaskId
-from quire.domain.reasons import EventKind, HoldCause, TaskErrorKind
+from quire.domain.reasons import BatchTrouble, EventKind, HoldCause, TaskErrorKind
 from quire.domain.wording import shared_cause
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.pipeline.batches.submit import (
@@ -254,3 +254,29 @@ def test_what_blocks_and_who_objected_is_known_of_tasks_from_before(old: OldLedg
     assert [failure.error_task for failure in blocked] == [first, second]
     causes = [shared_cause(task.error_kind, task.error_stage, task.error) for task in failed]
     assert causes == ["taste objected", "tastes: of nothing"]
+
+
+@pytest.mark.parametrize(
+    ("problem", "trouble"),
+    [
+        ("", BatchTrouble.NONE),
+        ("a person must look", BatchTrouble.NEEDS_PERSON),
+        ("its key is missing", BatchTrouble.KEY_MISSING),
+        ("not found yet; it may still show", BatchTrouble.NOT_FOUND_YET),
+        ("500 broken", BatchTrouble.PROVIDER_SAID),
+    ],
+)
+def test_a_batch_from_before_that_is_in_trouble_is_not_waited_for(
+    old: OldLedger, problem: str, trouble: BatchTrouble
+) -> None:
+    batch = _new_draft(old.ledger)
+    _lose_batch(old.ledger, batch, "qfirst")
+    old.raw.rows("UPDATE batches SET problem = :problem", problem=problem)
+    old.raw.rows("UPDATE runs SET state = 'finished', ended_at = 1")
+
+    ledger = old.upgrade()
+
+    assert old.raw.one("SELECT trouble FROM batches") == trouble
+    with ledger.snapshot() as tx:
+        waited_for = tx.views.count_uncollected_of_ended_runs()
+    assert waited_for == (not problem)

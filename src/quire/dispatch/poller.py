@@ -15,7 +15,7 @@ from quire.dispatch.sweeper import living_workers
 from quire.domain.batches import Batch, BatchEnd, BatchLookup, BatchMatch, BatchQuery, BatchStatus
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import BatchId, WorkerId
-from quire.domain.reasons import Fields, HoldCause, HoldKind
+from quire.domain.reasons import BatchTrouble, Fields, HoldCause, HoldKind
 from quire.domain.states import BatchState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.batches.collect import (
@@ -91,7 +91,7 @@ class Poller:
             fields: Fields = {"batch": batch.id, "problem": str(chosen.problem)}
             hold_run(tx, batch.run_id, HoldCause.BATCH_KEY_MISSING, now, **fields)
             tx.batches.delay_batch(
-                batch.id, now + MISSING_KEY_WAIT, "its key is missing", failed=False
+                batch.id, now + MISSING_KEY_WAIT, BatchTrouble.KEY_MISSING, "its key is missing"
             )
         self._keyless[batch.id] = now + KEYLESS_WAIT
         return None
@@ -223,7 +223,9 @@ class Poller:
     def _leave_to_person(self, tx: Transaction, leased: LeasedBatch) -> None:
         now, batch = self._runtime.now(), leased.batch
         hold_unknown_batch(tx, batch, now)
-        tx.batches.delay_batch(batch.id, now + PERSON_WAIT, "a person must look", failed=False)
+        tx.batches.delay_batch(
+            batch.id, now + PERSON_WAIT, BatchTrouble.NEEDS_PERSON, "a person must look"
+        )
 
     def _note_status(
         self, tx: Transaction, leased: LeasedBatch, status: BatchStatus
@@ -276,14 +278,16 @@ def _schedule_lookup(
 ) -> None:
     """It is not certain yet whether a batch was made: it stays unknown."""
     wait, waits = RECONCILE_INTERVAL, "not found yet; it may still show"
+    trouble = BatchTrouble.NOT_FOUND_YET
     if match.earlier:
+        trouble = BatchTrouble.EARLIER_FOUND
         waits = (
             f"an earlier submission was made, as {match.earlier[0]}; the last one may still show"
         )
     if match.unsure:  # asked ever more rarely: it may stay so for hours
-        waits = match.unsure
+        trouble, waits = BatchTrouble.LISTING_UNSURE, match.unsure
         seconds = min(
             backoff_seconds(leased.batch.failures, None), leased.batch_api.rules.cadence.later
         )
         wait = timedelta(seconds=seconds)
-    tx.batches.delay_batch(leased.batch.id, now + wait, waits, failed=bool(match.unsure))
+    tx.batches.delay_batch(leased.batch.id, now + wait, trouble, waits, failed=bool(match.unsure))

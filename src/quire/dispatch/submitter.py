@@ -17,6 +17,7 @@ from quire.domain.accounts import Account
 from quire.domain.batches import BatchRules, Submission, custom_id
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import AttemptId, LaneId, RunId, WorkerId
+from quire.domain.reasons import BatchTrouble
 from quire.domain.requests import Call
 from quire.domain.runs import BATCH, Lane
 from quire.domain.states import BatchMove, BatchState
@@ -140,7 +141,7 @@ class Submitter:
         batch = record_intent(tx, draft, account.id, self._runtime.nonce(), now)
         if batch is None:
             waits = "another batch of the same key is not known to be made or not yet"
-            tx.batches.delay_batch(draft, now + BUSY_KEY_WAIT, waits, failed=False)
+            tx.batches.delay_batch(draft, now + BUSY_KEY_WAIT, BatchTrouble.KEY_BUSY, waits)
             tx.batches.end_batch_lease(draft, worker)
             return moved, None
         return moved, LeasedBatch(batch, context, account, batch_api)

@@ -171,3 +171,20 @@ class TaskError(NamedTuple):
     stage: str = ""  # the critic, or the stage of the task that blocks it
     task: TaskId | None = None  # that blocks it
     times: int = 0  # that it was sent
+
+
+class BatchTrouble(StrEnum):
+    """What is the matter with a batch that is not looked at again at once."""
+
+    NONE = "none"
+    REFUSED = "refused"
+    SUBMIT_UNKNOWN = "submit_unknown"
+    WORKER_GONE = "worker_gone"
+    KEY_BUSY = "key_busy"  # another batch of the same key is not settled yet
+    KEY_MISSING = "key_missing"
+    NEEDS_PERSON = "needs_person"
+    NOT_FOUND_YET = "not_found_yet"
+    EARLIER_FOUND = "earlier_found"  # an earlier submission of it was made
+    LISTING_UNSURE = "listing_unsure"
+    POLL_FAILED = "poll_failed"
+    PROVIDER_SAID = "provider_said"

@@ -8,6 +8,7 @@ from hashlib import sha256
 from quire.domain.accounts import CredentialId
 from quire.domain.batches import Batch, BatchEnd, BatchStatus, DraftedCall, NewBatchAttempt
 from quire.domain.ids import AttemptId, BatchId, LaneId, RequestId, RunId, TaskId, WorkerId
+from quire.domain.reasons import BatchTrouble
 from quire.domain.requests import AttemptRow, QueuedRequest
 from quire.domain.states import ATTEMPT, BATCH, AttemptState, BatchMove, BatchState
 from quire.ledger.stored_values import from_micros_or_none, row_reader, storable_text, to_micros
@@ -110,11 +111,23 @@ class Batches(Table):
         """The provider has it, by this name."""
         self._change("name_batch", id=batch, ref=ref, next=to_micros(next_at), now=to_micros(now))
 
-    def delay_batch(self, batch: BatchId, until: datetime, problem: str, *, failed: bool) -> None:
+    def delay_batch(
+        self,
+        batch: BatchId,
+        until: datetime,
+        trouble: BatchTrouble,
+        problem: str = "",
+        *,
+        failed: bool = False,
+    ) -> None:
         """Do nothing about it until then, and say why."""
-        problem = storable_text(problem[:MAX_PROBLEM_LENGTH])
         self._change(
-            "delay_batch", id=batch, next=to_micros(until), problem=problem, failed=int(failed)
+            "delay_batch",
+            id=batch,
+            next=to_micros(until),
+            trouble=trouble.value,
+            problem=storable_text(problem[:MAX_PROBLEM_LENGTH]),
+            failed=int(failed),
         )
 
     def note_batch_status(self, batch: BatchId, status: BatchStatus, next_at: datetime) -> None:
@@ -126,6 +139,7 @@ class Batches(Table):
                 {storable_text(str(key)): value for key, value in status.counts.items()}
             ),
             problem=storable_text(status.problem[:MAX_PROBLEM_LENGTH]),
+            trouble=BatchTrouble.PROVIDER_SAID if status.problem else BatchTrouble.NONE,
             next=to_micros(next_at),
         )
 

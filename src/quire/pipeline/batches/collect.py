@@ -14,7 +14,14 @@ from typing import NamedTuple
 from quire.domain.batches import Batch, BatchEnd, BatchStatus
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import AttemptId
-from quire.domain.reasons import EventKind, Fields, HoldCause, TaskError, TaskErrorKind
+from quire.domain.reasons import (
+    BatchTrouble,
+    EventKind,
+    Fields,
+    HoldCause,
+    TaskError,
+    TaskErrorKind,
+)
 from quire.domain.requests import Answer, AttemptRow, CallFailure
 from quire.domain.states import (
     AttemptState,
@@ -224,7 +231,9 @@ def hold_unknown_batch(tx: Transaction, batch: Batch, now: datetime) -> None:
 def hold_foreign_batch(tx: Transaction, batch: Batch, rows: int, now: datetime) -> None:
     """What was taken for a batch is somebody else's: nothing is asked again before all is known."""
     hold_run(tx, batch.run_id, HoldCause.BATCH_FOREIGN, now, batch=batch.id, rows=rows)
-    tx.batches.delay_batch(batch.id, now + FOREIGN_DELAY, "a person must look", failed=False)
+    tx.batches.delay_batch(
+        batch.id, now + FOREIGN_DELAY, BatchTrouble.NEEDS_PERSON, "a person must look"
+    )
 
 
 def back_off_poll(
@@ -232,4 +241,4 @@ def back_off_poll(
 ) -> None:
     """The provider did not say how a batch stands: it is asked again later."""
     until = now + timedelta(seconds=backoff_seconds(batch.failures, retry_after))
-    tx.batches.delay_batch(batch.id, until, problem, failed=True)
+    tx.batches.delay_batch(batch.id, until, BatchTrouble.POLL_FAILED, problem, failed=True)

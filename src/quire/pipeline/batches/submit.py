@@ -23,7 +23,7 @@ from typing import NamedTuple
 from quire.domain.accounts import CredentialId
 from quire.domain.batches import Batch, DraftedCall
 from quire.domain.ids import AttemptId, BatchId
-from quire.domain.reasons import EventKind
+from quire.domain.reasons import BatchTrouble, EventKind
 from quire.domain.requests import Call
 from quire.domain.states import BatchMove, BatchState, RequestState, RunState
 from quire.ledger.ledger import Transaction
@@ -157,7 +157,7 @@ def return_to_draft(
     if (found := _fenced_move(tx, batch, BatchMove.REFUSE)) is None:
         return False
     wait = timedelta(seconds=backoff_seconds(found.failures, retry_after))
-    tx.batches.delay_batch(batch.id, now + wait, problem, failed=True)
+    tx.batches.delay_batch(batch.id, now + wait, BatchTrouble.REFUSED, problem, failed=True)
     _abandon_if_run_ended(tx, found, now)
     return True
 
@@ -166,7 +166,7 @@ def mark_unknown(tx: Transaction, batch: Batch, problem: str, now: datetime) -> 
     """Nobody knows whether the provider has it: nothing is sent until that is known."""
     if _fenced_move(tx, batch, BatchMove.LOSE) is None:
         return False
-    tx.batches.delay_batch(batch.id, now, problem, failed=False)
+    tx.batches.delay_batch(batch.id, now, BatchTrouble.SUBMIT_UNKNOWN, problem)
     tx.events.add_event(batch.run_id, EventKind.BATCH_UNKNOWN, now, batch=batch.id, problem=problem)
     return True
 
@@ -176,7 +176,7 @@ def recover_submission(tx: Transaction, batch: Batch, now: datetime) -> None:
     gone = "the worker that submitted it is gone"
     if batch.creating_at is None:
         if tx.batches.move_batch(BatchMove.REFUSE, batch.id):
-            tx.batches.delay_batch(batch.id, now, gone, failed=False)
+            tx.batches.delay_batch(batch.id, now, BatchTrouble.WORKER_GONE, gone)
     else:
         mark_unknown(tx, batch, gone, now)
 
@@ -185,7 +185,7 @@ def mark_absent(tx: Transaction, batch: Batch, now: datetime) -> bool:
     """It is certain that the provider does not have it: it is a draft again."""
     if _fenced_move(tx, batch, BatchMove.ABSENT) is None:
         return False
-    tx.batches.delay_batch(batch.id, now, "", failed=False)
+    tx.batches.delay_batch(batch.id, now, BatchTrouble.NONE)
     tx.batches.mark_batch_absent(batch.id, now)
     tx.events.add_event(batch.run_id, EventKind.BATCH_ABSENT, now, batch=batch.id)
     _abandon_if_run_ended(tx, batch, now)

@@ -64,15 +64,15 @@ WHERE workspace_id = :workspace AND id = :id AND nonce = :nonce AND state = 'sub
 
 -- name: name_batch
 -- The provider has it.
-UPDATE batches SET ref = :ref, submitted_at = :now, next_at = :next, failures = 0, problem = ''
+UPDATE batches SET ref = :ref, submitted_at = :now, next_at = :next, failures = 0, problem = '', trouble = 'none'
 WHERE workspace_id = :workspace AND id = :id
 
 -- name: delay_batch
-UPDATE batches SET next_at = :next, problem = :problem, failures = failures + :failed WHERE workspace_id = :workspace AND id = :id
+UPDATE batches SET next_at = :next, problem = :problem, trouble = :trouble, failures = failures + :failed WHERE workspace_id = :workspace AND id = :id
 
 -- name: note_batch_status
 -- What the provider said when it was asked.
-UPDATE batches SET counts = :counts, problem = :problem, next_at = :next,
+UPDATE batches SET counts = :counts, problem = :problem, trouble = :trouble, next_at = :next,
     failures = CASE WHEN state = 'open' THEN 0 ELSE failures END WHERE workspace_id = :workspace AND id = :id
 
 -- name: end_batch
@@ -223,4 +223,4 @@ SELECT id FROM lanes WHERE workspace_id = :workspace AND id = :id
 -- name: count_uncollected_of_ended_runs
 -- What providers still have of runs that have ended, as far as nothing is known against the next look.
 SELECT count(*) FROM batches b JOIN lanes l ON l.id = b.lane_id JOIN runs r ON r.id = l.run_id
-WHERE b.workspace_id = :workspace AND b.state IN ('unknown', 'open', 'ended') AND b.problem = '' AND r.state <> 'running'
+WHERE b.workspace_id = :workspace AND b.state IN ('unknown', 'open', 'ended') AND b.trouble = 'none' AND r.state <> 'running'
