@@ -11,7 +11,8 @@ from quire.domain.ids import BatchId, RunId
 from quire.domain.reasons import HoldCause
 from quire.domain.states import BatchState
 from quire.engine import Engine, open_engine
-from quire.pipeline.batches.submit import confirm_created, mark_unknown, record_intent
+from quire.pipeline.batches.reconcile import mark_unknown
+from quire.pipeline.batches.submit import confirm_created, record_intent
 from tests.cli.conftest import Quire
 from tests.cli.test_progress_words import view
 

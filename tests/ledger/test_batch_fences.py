@@ -2,13 +2,8 @@
 
 from quire.domain.batches import Batch
 from quire.ledger.ledger import Ledger, Transaction
-from quire.pipeline.batches.submit import (
-    confirm_created,
-    mark_absent,
-    mark_unknown,
-    record_intent,
-    return_to_draft,
-)
+from quire.pipeline.batches.reconcile import mark_absent, mark_unknown
+from quire.pipeline.batches.submit import confirm_created, record_intent, return_to_draft
 from tests.ledger.factories import NOW, run_with_ready_tasks
 
 

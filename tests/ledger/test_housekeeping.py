@@ -6,7 +6,8 @@ from pathlib import Path
 from quire.domain.reasons import HoldCause, HoldKind
 from quire.domain.states import AttemptMove, RunMove
 from quire.ledger.ledger import Ledger, open_ledger
-from quire.pipeline.calls.record import LOST_CALL_GRACE, reclaim_expired_leases, record_answers
+from quire.pipeline.calls.record import record_answers
+from quire.pipeline.calls.rescue import WRITE_OFF_AFTER, reclaim_expired_leases
 from tests.ledger.factories import (
     NOW,
     add_document,
@@ -63,9 +64,9 @@ def test_a_lost_call_is_written_off_after_its_grace_and_not_before(ledger: Ledge
         lost_at = NOW + 2 * LEASE
 
         early = reclaim_expired_leases(
-            tx, LEASE, lost_at + LOST_CALL_GRACE - timedelta(microseconds=1)
+            tx, LEASE, lost_at + WRITE_OFF_AFTER - timedelta(microseconds=1)
         )
-        late = reclaim_expired_leases(tx, LEASE, lost_at + LOST_CALL_GRACE)
+        late = reclaim_expired_leases(tx, LEASE, lost_at + WRITE_OFF_AFTER)
         (view,) = tx.views.attempts_of_request(request_of(tx, attempt))
 
     assert (early.written_off, late.written_off) == (0, 1)

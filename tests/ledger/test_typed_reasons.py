@@ -8,14 +8,13 @@ from quire.domain.ids import BatchId, TaskId
 from quire.domain.reasons import BatchTrouble, EventKind, HoldCause, TaskErrorKind
 from quire.domain.wording import shared_cause
 from quire.ledger.ledger import Ledger, open_ledger
-from quire.pipeline.batches.submit import (
-    confirm_created,
+from quire.pipeline.batches.reconcile import (
     mark_absent,
     mark_unknown,
     may_be_duplicate,
     note_duplicates,
-    record_intent,
 )
+from quire.pipeline.batches.submit import confirm_created, record_intent
 from tests.ledger.factories import NOW, Place, run_with_ready_tasks, tasks_of
 from tests.ledger.raw import Raw
 

@@ -7,7 +7,8 @@ import pytest
 from quire.domain.ids import WorkspaceId
 from quire.domain.states import RunMove, TaskMove
 from quire.ledger.ledger import Ledger, open_ledger
-from quire.pipeline.calls.record import reclaim_expired_leases, record_answers
+from quire.pipeline.calls.record import record_answers
+from quire.pipeline.calls.rescue import reclaim_expired_leases
 from tests.ledger.factories import (
     NOW,
     SCHEMA,

@@ -12,7 +12,7 @@ from quire.domain.ids import RunId
 from quire.domain.requests import Call, Reply
 from quire.domain.states import AttemptState, RunState
 from quire.pipeline.answers.progress import progress as summed_up
-from quire.pipeline.calls.record import LOST_CALL_GRACE, reclaim_expired_leases
+from quire.pipeline.calls.rescue import WRITE_OFF_AFTER, reclaim_expired_leases
 from quire.providers.protocol import RawResponse
 from tests.world import Calm, Scripted, World, sentences
 
@@ -78,7 +78,7 @@ def test_a_dropped_connection_is_presumed_at_its_reservation_and_written_off(
 
     with here.engine.ledger.transaction() as tx:
         rescued = reclaim_expired_leases(
-            tx, timedelta(seconds=30), clock.now() + LOST_CALL_GRACE + timedelta(seconds=1)
+            tx, timedelta(seconds=30), clock.now() + WRITE_OFF_AFTER + timedelta(seconds=1)
         )
 
     assert rescued.written_off == 1

@@ -18,7 +18,8 @@ from quire.domain.states import RunState, TaskMove
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.claim import Sender, claim
 from quire.pipeline.calls.prepare import prepare
-from quire.pipeline.calls.record import hold_run, reclaim_expired_leases, record_answers
+from quire.pipeline.calls.record import hold_run, record_answers
+from quire.pipeline.calls.rescue import reclaim_expired_leases
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.stages.advance import advance
 from quire.providers.protocol import RawResponse

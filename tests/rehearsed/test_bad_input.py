@@ -201,7 +201,7 @@ def test_a_port_that_stays_closed_holds_the_run_in_the_end(
     quire: Quire, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{closed_port()}/v1")
-    monkeypatch.setattr(courier, "NOBODY_THERE", timedelta(seconds=1))
+    monkeypatch.setattr(courier, "HOLD_WHEN_ABSENT_FOR", timedelta(seconds=1))
     quire(*RUN, "--detach")
     with open_engine(runtime=Calm()) as engine:
         ended = engine.get(1).wait()

@@ -10,7 +10,7 @@ from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import BatchId
 from quire.domain.runs import Progress
 from quire.domain.states import BatchState
-from quire.pipeline.batches.submit import mark_absent
+from quire.pipeline.batches.reconcile import mark_absent
 from quire.providers.anthropic_batches import AnthropicBatches
 from quire.providers.gemini import GeminiBatches
 from quire.providers.openai_batches import OpenAIBatches

@@ -11,7 +11,8 @@ from quire.domain.states import BatchState
 from quire.engine import Engine
 from quire.engine.context import make_context
 from quire.ledger.ledger import Ledger, open_ledger
-from quire.pipeline.batches.submit import record_intent, recover_submission
+from quire.pipeline.batches.reconcile import recover_submission
+from quire.pipeline.batches.submit import record_intent
 from quire.rehearsal.timing import Clock
 from tests.pipeline.test_money import assert_counts_agree
 from tests.rehearsed.conftest import Rehearse

@@ -27,11 +27,11 @@ from quire.pipeline.batches.collect import (
     StrayRows,
     collect_rows,
     finish_batch,
-    hold_foreign_batch,
     own_attempts,
     settle_missing,
     with_presumed_costs,
 )
+from quire.pipeline.batches.reconcile import hold_foreign_batch
 
 GROUP = 1024  # answers stored in one transaction
 HEAVY = 8  # answers that a row of any other kind counts as: it takes statements of its own

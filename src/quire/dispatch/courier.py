@@ -17,47 +17,11 @@ from quire.domain.runs import DIRECT, Lane
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.claim import Outgoing, ReturnedCall, Sender, claim, receive
 from quire.pipeline.contexts import LaneContext
+from quire.plan.provider_limits import Throttle
 from quire.providers.protocol import Provider, RawResponse
 
-FIRST_WINDOW = 8  # calls that go out at once before anything is known
-BACKOFF_FACTOR = 0.75  # of the calls in flight, when the provider says that there are too many
-PUSHBACK_PAUSE = timedelta(seconds=1)  # calls pushed back at the same time count as one
-
-
-class Throttle:
-    """The window of one model: doubled by success until the first push-back, then one by one."""
-
-    def __init__(self) -> None:
-        """Begin small."""
-        self._window = float(FIRST_WINDOW)
-        self._starting = True
-        self._most = 0  # the most that any policy allowed so far
-        self._answered = 0  # since the window last grew
-        self._pushed: datetime | None = None
-
-    def limit(self, most: int) -> int:
-        """How many calls to the model may be out, those of runs with other policies included."""
-        self._most = max(self._most, most)
-        return max(1, min(int(self._window), self._most))
-
-    def note_answer(self) -> None:
-        """A call was answered: after a window of these there is room for more."""
-        self._answered += 1
-        if self._answered >= self._window:
-            self._answered = 0
-            wider = self._window * 2 if self._starting else self._window + 1
-            self._window = min(wider, float(self._most)) if self._most else wider
-
-    def note_pushback(self, now: datetime) -> None:
-        """The provider asked to wait."""
-        if self._pushed is not None and now - self._pushed < PUSHBACK_PAUSE:
-            return
-        self._pushed, self._starting, self._answered = now, False, 0
-        self._window = max(1.0, self._window * BACKOFF_FACTOR)
-
-
-NOBODY_THERE = timedelta(minutes=5)  # until a person is asked to look at an address
-NOTHING_WORKS = 2  # calls in a row that came to nothing: worth a word, then at each doubling
+HOLD_WHEN_ABSENT_FOR = timedelta(minutes=5)  # then a person is asked to look at the address
+FAILURES_BEFORE_NOTICE = 2  # calls in a row that came to nothing; then at each doubling
 
 
 class ExchangeCounts(NamedTuple):
@@ -198,7 +162,9 @@ class Courier:
         for lane in lanes:
             context = self._contexts.of_lane(tx, lane)
             most = context.policy.concurrency
-            window = self._throttles[lane.model].limit(most)
+            throttle = self._throttles[lane.model]
+            throttle.note_concurrency(most)
+            window = throttle.limit
             room = min(window - out[lane.model], most - out[lane.id])
             most = min(most, window)
             share = min(room, -(-most // shares[lane.model]))
@@ -266,7 +232,7 @@ class Courier:
         if error.remedy is Remedy.WAIT:
             self._throttles[name].note_pushback(now)
         self._failing += error.remedy in (Remedy.RETRY, Remedy.LOST)
-        if self._failing >= NOTHING_WORKS and self._failing & (self._failing - 1) == 0:
+        if self._failing >= FAILURES_BEFORE_NOTICE and self._failing & (self._failing - 1) == 0:
             with suppress(OSError):  # whoever listened may be gone
                 self.tell(f"{error}; trying again, later and later")
 
@@ -275,7 +241,7 @@ class Courier:
         if not error.absent:
             self._absent.pop(model, None)
             return False
-        if now - self._absent.setdefault(model, now) < NOBODY_THERE:
+        if now - self._absent.setdefault(model, now) < HOLD_WHEN_ABSENT_FOR:
             return False
         del self._absent[model]  # the person's resume begins anew
         return True

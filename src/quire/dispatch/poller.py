@@ -10,7 +10,7 @@ from quire.dispatch.batch_leases import BatchLeases, LeasedBatch
 from quire.dispatch.collector import Collector
 from quire.dispatch.loop_context import LoopContext
 from quire.dispatch.response_decoder import describe_error
-from quire.dispatch.submitter import SUBMIT_SECONDS as CREATE_SECONDS
+from quire.dispatch.submitter import CREATE_SECONDS
 from quire.dispatch.sweeper import living_workers
 from quire.domain.batches import Batch, BatchEnd, BatchLookup, BatchMatch, BatchQuery, BatchStatus
 from quire.domain.errors import ProviderError, Remedy
@@ -21,18 +21,18 @@ from quire.ledger.ledger import Transaction
 from quire.pipeline.batches.collect import (
     back_off_poll,
     hold_refused_batch,
-    hold_unknown_batch,
     note_status,
 )
-from quire.pipeline.batches.submit import (
+from quire.pipeline.batches.reconcile import (
     RECONCILE_INTERVAL,
     absence_certain_at,
-    confirm_created,
+    hold_unknown_batch,
     mark_absent,
     may_be_duplicate,
     note_duplicates,
     recover_submission,
 )
+from quire.pipeline.batches.submit import confirm_created
 from quire.pipeline.calls.record import hold_run
 from quire.plan.batch_schedule import backoff_seconds, seconds_to_next_poll
 

@@ -24,12 +24,11 @@ from quire.domain.states import BatchMove, BatchState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.batches.collect import hold_refused_batch
 from quire.pipeline.batches.draft import DraftTerms, fill_draft
+from quire.pipeline.batches.reconcile import mark_unknown, note_duplicates
 from quire.pipeline.batches.submit import (
     confirm_created,
     is_current_submission,
-    mark_unknown,
     next_part,
-    note_duplicates,
     record_intent,
     requeue_rest,
     return_to_draft,
@@ -79,7 +78,7 @@ class Spool:
         return self.rows < rules.calls and self.size + length <= rules.size
 
 
-SUBMIT_SECONDS = 900.0  # that an upload, or a create, may take
+CREATE_SECONDS = 900.0  # that an upload, or a create, may take
 FOLDER = "quire-batches-"  # and the process that writes there
 BUSY_KEY_WAIT = timedelta(seconds=2)  # until the key's other create is settled, perhaps
 
@@ -176,7 +175,7 @@ class Submitter:
             return None
         submission = _submission(leased, spool)
         http = self._vendors.http()
-        async with asyncio.timeout(SUBMIT_SECONDS):
+        async with asyncio.timeout(CREATE_SECONDS):
             input_ref = await leased.batch_api.upload(http, leased.account, submission)
         self._runtime.reach("after_upload")
         began = self._runtime.now()
@@ -190,7 +189,7 @@ class Submitter:
     async def _create(self, leased: LeasedBatch, submission: Submission, input_ref: str) -> None:
         """Let the provider make it, and note under which name."""
         http = self._vendors.http()
-        async with asyncio.timeout(SUBMIT_SECONDS):
+        async with asyncio.timeout(CREATE_SECONDS):
             ref = await leased.batch_api.create(http, leased.account, submission, input_ref)
         self._runtime.reach("after_create")
         if not await self._thread.transact(self._confirm, leased, ref):  # others went on without us
@@ -283,5 +282,5 @@ def _describe_failure(error: BaseException) -> str:
     if isinstance(error, asyncio.CancelledError):
         return "interrupted while it was submitted"
     if isinstance(error, TimeoutError):
-        return f"the provider did not take it within {SUBMIT_SECONDS:g} s"
+        return f"the provider did not take it within {CREATE_SECONDS:g} s"
     return describe_error(error)

@@ -15,7 +15,8 @@ from quire.dispatch.runtime import host_name, is_process_alive
 from quire.domain.ids import AttemptId, RunId, WorkerId
 from quire.domain.version import VERSION
 from quire.ledger.ledger import Transaction
-from quire.pipeline.calls.record import lose_attempts, reclaim_expired_leases, requeue_uncharged
+from quire.pipeline.calls.record import lose_attempts, requeue_uncharged
+from quire.pipeline.calls.rescue import reclaim_expired_leases
 from quire.pipeline.stages.advance import advance
 
 

@@ -8,7 +8,8 @@ from quire.domain.reasons import EventKind, HoldKind
 from quire.domain.states import BatchState
 from quire.engine.context import EngineContext
 from quire.ledger.ledger import Transaction
-from quire.pipeline.batches.submit import abandon_batch, confirm_created, mark_absent
+from quire.pipeline.batches.reconcile import abandon_batch, mark_absent
+from quire.pipeline.batches.submit import confirm_created
 
 
 class BatchAdmin:

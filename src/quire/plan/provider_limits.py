@@ -17,9 +17,13 @@ All workers of a ledger share a pool's level, each with a clock of its own. So a
 moment it was true, a clock that is behind fills nothing, and amounts are whole thousandths:
 rounding down at every look would starve a slow limit, which is why time too short to count is left
 standing.
+
+Not every limit is stated. How many calls a model takes at once is felt out by a window
+(`Throttle`), which answers widen and a 429 narrows.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from quire.domain.accounts import Level, Need, Rates
 from quire.domain.models import Limits
@@ -136,3 +140,45 @@ def _change_level(level: Level, limits: Limits, by: Need, times: int) -> Level:
         for left, part, limit in zip(level[1:], _parts(by), _values(limits), strict=True)
     )
     return Level(level.at, *levels)
+
+
+FIRST_WINDOW = 8  # calls that go out at once before anything is known
+WINDOW_SHRINK = 0.75  # what is left of the window when the provider says that it is too wide
+PUSHBACK_MERGE_SECONDS = 1.0  # calls pushed back within it count as one
+
+
+class Throttle:
+    """The window of one model: doubled by success until the first push-back, then one by one."""
+
+    def __init__(self) -> None:
+        """Begin small."""
+        self._window = float(FIRST_WINDOW)
+        self._starting = True
+        self._most = 0  # the most that any policy allowed so far
+        self._answered = 0  # since the window last grew
+        self._pushed: datetime | None = None
+
+    @property
+    def limit(self) -> int:
+        """How many calls to the model may be out, those of runs with other policies included."""
+        return max(1, min(int(self._window), self._most))
+
+    def note_concurrency(self, most: int) -> None:
+        """A policy allows so many calls at once: the widest that was seen bounds the window."""
+        self._most = max(self._most, most)
+
+    def note_answer(self) -> None:
+        """A call was answered: after a window of these there is room for more."""
+        self._answered += 1
+        if self._answered >= self._window:
+            self._answered = 0
+            wider = self._window * 2 if self._starting else self._window + 1
+            self._window = min(wider, float(self._most)) if self._most else wider
+
+    def note_pushback(self, now: datetime) -> None:
+        """The provider asked to wait."""
+        before = self._pushed
+        if before is not None and (now - before).total_seconds() < PUSHBACK_MERGE_SECONDS:
+            return
+        self._pushed, self._starting, self._answered = now, False, 0
+        self._window = max(1.0, self._window * WINDOW_SHRINK)

@@ -46,7 +46,6 @@ from quire.pipeline.contexts import Contexts
 from quire.plan.batch_schedule import backoff_seconds
 
 CHUNK = 1000
-FOREIGN_DELAY = timedelta(hours=1)  # until somebody may have named the right batch
 NOTHING_RAN = (BatchEnd.FAILED, BatchEnd.QUEUE_FULL)
 KNOWN_STATES = (*PRESUMED_STATES, AttemptState.ANSWERED, AttemptState.SETTLED)
 
@@ -221,19 +220,6 @@ def hold_refused_batch(tx: Transaction, batch: Batch, problem: str, now: datetim
     """A batch of which the provider took nothing: the same again would fail again."""
     said = problem or "it did not say why"
     hold_run(tx, batch.run_id, HoldCause.BATCH_REFUSED, now, batch=batch.id, problem=said)
-
-
-def hold_unknown_batch(tx: Transaction, batch: Batch, now: datetime) -> None:
-    """Nobody but a person can find out whether a batch was made."""
-    hold_run(tx, batch.run_id, HoldCause.BATCH_UNKNOWN, now, batch=batch.id)
-
-
-def hold_foreign_batch(tx: Transaction, batch: Batch, rows: int, now: datetime) -> None:
-    """What was taken for a batch is somebody else's: nothing is asked again before all is known."""
-    hold_run(tx, batch.run_id, HoldCause.BATCH_FOREIGN, now, batch=batch.id, rows=rows)
-    tx.batches.delay_batch(
-        batch.id, now + FOREIGN_DELAY, BatchTrouble.NEEDS_PERSON, "a person must look"
-    )
 
 
 def back_off_poll(

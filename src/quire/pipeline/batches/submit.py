@@ -4,16 +4,12 @@ A batch is thousands of calls that are paid for once it is made, and creating on
 answer can get lost. So: the intent is written down under a fresh nonce, the file is uploaded,
 `creating_at` is written down, and only then is the batch created, with the nonce in every row. Who
 dies before `creating_at` has sent nothing: the batch is a draft again. Who dies, or hears nothing,
-after it may have made one: the batch is `unknown`, and nothing of it is sent until somebody has
-looked. To reconcile is to look for the nonce at the provider (`dispatch/poller.py`) until it is
-found and adopted, or until it is certain that it was never made: later than anybody who still held
-the lease could have created it, and later than the provider's lists may lag (`absence_certain_at`).
+after it may have made one: that is for `pipeline/batches/reconcile.py`.
 
 Meanwhile a slow worker may still be at it. Fencing by the nonce keeps it from harm: every step
-moves only the submission that the caller saw (`_fenced_move`), and whoever finds that others went
-on cancels what it made. A batch taken for absent may yet show: it is looked for once more, and a
-duplicate is cancelled and noted. A key with an unsettled create submits nothing else, because some
-providers can tell batches apart only by when they were made.
+moves only the submission that the caller saw (`fenced_move`), and whoever finds that others went on
+cancels what it made. A key with an unsettled create submits nothing else, because some providers
+can tell batches apart only by when they were made.
 """
 
 from collections.abc import Sequence
@@ -32,13 +28,11 @@ from quire.pipeline.calls.record import (
     drop_requests,
     refuse_uncharged,
     requeue_uncharged,
-    write_off_attempts,
 )
 from quire.pipeline.contexts import LaneContext
 from quire.plan.batch_schedule import backoff_seconds
 
 CHUNK = 1000
-RECONCILE_INTERVAL = timedelta(seconds=30)  # between two looks for a batch that may have been made
 
 
 class BatchPart(NamedTuple):
@@ -51,7 +45,10 @@ class BatchPart(NamedTuple):
 def record_intent(
     tx: Transaction, batch: BatchId, credential: CredentialId | None, nonce: str, now: datetime
 ) -> Batch | None:
-    """Write down the intent, under a new name; None where another create is not settled yet."""
+    """Write down the intent, under a new nonce.
+
+    None where it is no draft any more, or where another create of its key is not settled yet.
+    """
     if credential is not None and tx.batches.count_unacknowledged_batches(credential):
         return None
     if not tx.batches.move_batch(BatchMove.SUBMIT, batch):
@@ -100,8 +97,8 @@ def _refuse_outdated(
     if drafted:
         rows = tx.attempts.attempts_by_id([call.attempt_id for call in drafted])
         gone = refuse_uncharged(tx, rows, "what it was about moved on before it was sent", now)
-        gone_requests = {row.request_id for row in gone}
-        drop_unsendable(tx, context, [call[1] for call in drafted if call[1].id in gone_requests])
+        left = {row.request_id for row in gone}
+        drop_unsendable(tx, context, [call.request for call in drafted if call.request.id in left])
 
 
 def requeue_rest(tx: Transaction, batch: BatchId, after: AttemptId, now: datetime) -> None:
@@ -111,7 +108,7 @@ def requeue_rest(tx: Transaction, batch: BatchId, after: AttemptId, now: datetim
         requeue_uncharged(tx, rows, "did not fit into the batch", now)
 
 
-def _fenced_move(tx: Transaction, batch: Batch, move: BatchMove) -> Batch | None:
+def fenced_move(tx: Transaction, batch: Batch, move: BatchMove) -> Batch | None:
     """Move on the very submission that the caller has seen; None where another took its place."""
     found = tx.batches.get_batch(batch.id)
     ours = found is not None and found.nonce == batch.nonce
@@ -122,7 +119,7 @@ def confirm_created(
     tx: Transaction, batch: Batch, ref: str, next_at: datetime, now: datetime
 ) -> bool:
     """The provider has it; false where somebody else went on from here in the meantime."""
-    if _fenced_move(tx, batch, BatchMove.CONFIRM) is None:
+    if fenced_move(tx, batch, BatchMove.CONFIRM) is None:
         return False
     tx.batches.name_batch(batch.id, ref, next_at, now)
     tx.events.add_event(
@@ -131,68 +128,19 @@ def confirm_created(
     return True
 
 
-def note_duplicates(tx: Transaction, batch: Batch, refs: Sequence[str], now: datetime) -> None:
-    """The provider has it more than once: the others are cancelled, at a cost nobody knows."""
-    if refs:
-        tx.batches.mark_duplicate_found(batch.id, now)
-    for ref in refs:
-        tx.events.add_event(batch.run_id, EventKind.BATCH_MADE_TWICE, now, batch=batch.id, ref=ref)
-
-
-def may_be_duplicate(tx: Transaction, batch: Batch) -> bool:
-    """Whether it was once taken for absent, and nobody has found since that it was not.
-
-    Every other name that it lost was refused by the provider, or never got there.
-    """
-    found = tx.batches.get_batch(batch.id)
-    if found is None or found.absent_at is None or found.duplicate_found_at is not None:
-        return False
-    return len(tx.batches.nonces_of_batch(batch.id)) > 1
-
-
 def return_to_draft(
     tx: Transaction, batch: Batch, problem: str, now: datetime, retry_after: float | None = None
 ) -> bool:
     """The provider does not have it: it is a draft again, and waits a while."""
-    if (found := _fenced_move(tx, batch, BatchMove.REFUSE)) is None:
+    if (found := fenced_move(tx, batch, BatchMove.REFUSE)) is None:
         return False
     wait = timedelta(seconds=backoff_seconds(found.failures, retry_after))
     tx.batches.delay_batch(batch.id, now + wait, BatchTrouble.REFUSED, problem, failed=True)
-    _abandon_if_run_ended(tx, found, now)
+    abandon_if_run_ended(tx, found, now)
     return True
 
 
-def mark_unknown(tx: Transaction, batch: Batch, problem: str, now: datetime) -> bool:
-    """Nobody knows whether the provider has it: nothing is sent until that is known."""
-    if _fenced_move(tx, batch, BatchMove.LOSE) is None:
-        return False
-    tx.batches.delay_batch(batch.id, now, BatchTrouble.SUBMIT_UNKNOWN, problem)
-    tx.events.add_event(batch.run_id, EventKind.BATCH_UNKNOWN, now, batch=batch.id, problem=problem)
-    return True
-
-
-def recover_submission(tx: Transaction, batch: Batch, now: datetime) -> None:
-    """Whoever submitted it is gone: before the create nothing was sent, after it perhaps."""
-    gone = "the worker that submitted it is gone"
-    if batch.creating_at is None:
-        if tx.batches.move_batch(BatchMove.REFUSE, batch.id):
-            tx.batches.delay_batch(batch.id, now, BatchTrouble.WORKER_GONE, gone)
-    else:
-        mark_unknown(tx, batch, gone, now)
-
-
-def mark_absent(tx: Transaction, batch: Batch, now: datetime) -> bool:
-    """It is certain that the provider does not have it: it is a draft again."""
-    if _fenced_move(tx, batch, BatchMove.ABSENT) is None:
-        return False
-    tx.batches.delay_batch(batch.id, now, BatchTrouble.NONE)
-    tx.batches.mark_batch_absent(batch.id, now)
-    tx.events.add_event(batch.run_id, EventKind.BATCH_ABSENT, now, batch=batch.id)
-    _abandon_if_run_ended(tx, batch, now)
-    return True
-
-
-def _abandon_if_run_ended(tx: Transaction, draft: Batch, now: datetime) -> None:
+def abandon_if_run_ended(tx: Transaction, draft: Batch, now: datetime) -> None:
     """A draft of a run that has ended is nobody's: its calls are not sent any more."""
     run = tx.runs.get_run(draft.run_id)
     if run is None or run.state == RunState.RUNNING:
@@ -201,20 +149,3 @@ def _abandon_if_run_ended(tx: Transaction, draft: Batch, now: datetime) -> None:
         gone = refuse_uncharged(tx, rows, "the run ended before it was sent", now)
         drop_requests(tx, [row.request_id for row in gone], [RequestState.OUT])
     tx.batches.move_batch(BatchMove.ABANDON, draft.id, [BatchState.DRAFT])
-
-
-def abandon_batch(tx: Transaction, batch: Batch, now: datetime) -> bool:
-    """A person says that the provider has it no more: what it owes is presumed, and goes again."""
-    why = "the provider has the batch no more"
-    while rows := tx.batches.open_attempts_of_batch(batch.id, CHUNK):
-        write_off_attempts(tx, rows, why, now)
-    if not tx.batches.move_batch(BatchMove.ABANDON, batch.id, [BatchState.OPEN, BatchState.ENDED]):
-        return False
-    tx.events.add_event(batch.run_id, EventKind.BATCH_ABANDONED, now, batch=batch.id, problem=why)
-    return True
-
-
-def absence_certain_at(batch: Batch, lease: timedelta, timeout: float, lag: float) -> datetime:
-    """From when on a batch that no listing shows was surely never made."""
-    since = batch.creating_at or batch.created_at
-    return since + lease + timedelta(seconds=timeout + lag)

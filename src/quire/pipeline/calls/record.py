@@ -1,30 +1,27 @@
 """Record: answers are stored unjudged; failed and lost calls get their remedy, backoff or hold.
 
-An answer is stored raw before anything judges it, because it is paid. Everything else that can
-become of a call has a remedy, decided by the retry policy in `plan/retrying.py` and carried out
-here: not carried out, so it goes again after a backoff that doubles and is spread by chance; too
-large, so its tasks go in packs of half the size; refused, so each goes alone, at the cost of a try;
-or a person must act, so the key is marked or the run held. Then there is the call of which nobody
-knows how it ended: a timeout, a dropped connection, a worker that died. It is lost: its cost is
-presumed at the reservation, and the request goes again. Nothing is lost for want of an answer: one
-that comes late takes the place of what was presumed, until the call is written off.
-
-A worker's lease is its heartbeat. Whoever is silent for longer is taken for dead, and its calls are
-rescued (`reclaim_expired_leases`); if it lives after all, its answers still count, because an
-attempt moves by compare-and-set from whatever state it is in, and it signs on anew.
+An answer is stored raw before anything judges it, because it is paid. For everything else that can
+become of a call the vendor's `classify` names a remedy, the retry policy in `plan/retrying.py`
+makes a step of it, and the step is taken here: not carried out, so it goes again after a backoff
+that doubles and is spread by chance; too large or refused, so its tasks go in packs of half the
+size, and only a lone one is charged a try; or a person must act, so the key is marked or the run
+held. Then there is the call of which nobody knows how it ended: a timeout, a dropped
+connection, a worker that died (`pipeline/calls/rescue.py`). It is lost: its cost is presumed at the
+reservation, and the request goes again. Nothing is lost for want of an answer: one that comes late
+takes the place of what was presumed, even after the call was written off.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
-from typing import NamedTuple, assert_never
+from typing import assert_never
 
 from quire.accounts.credentials import mark
 from quire.accounts.key_search import variables_of
 from quire.domain.accounts import Account
 from quire.domain.errors import ProviderError
-from quire.domain.ids import AttemptId, RequestId, RunId, StageId, WorkerId
+from quire.domain.ids import AttemptId, RequestId, RunId, StageId
 from quire.domain.reasons import EventKind, HoldCause, TaskError, TaskErrorKind
 from quire.domain.requests import Answer, AttemptRow, CallFailure, Reply
 from quire.domain.states import (
@@ -168,12 +165,12 @@ def record_failures(
 def _remedy_failure(
     tx: Transaction, contexts: Contexts, row: AttemptRow, failure: CallFailure, now: datetime
 ) -> None:
-    remedied = after_error(failure.error, row.tasks, row.no, failure.jitter)
-    if isinstance(remedied, Lose):
+    step = after_error(failure.error, row.tasks, row.no, failure.jitter)
+    if isinstance(step, Lose):
         if lose_attempts(tx, [row], str(failure.error), now):
-            tx.requests.delay_requests([(row.request_id, now + timedelta(seconds=remedied.delay))])
+            tx.requests.delay_requests([(row.request_id, now + timedelta(seconds=step.delay))])
     elif _refuse_attempt(tx, row, str(failure.error), now):
-        _apply_remedy(tx, contexts, row, failure, remedied, now)
+        _apply_step(tx, contexts, row, failure, step, now)
 
 
 def requeue_uncharged(
@@ -213,12 +210,13 @@ def write_off_attempts(
     """Calls that may have been carried out, and whose answers will not come: presumed and over."""
     lose_attempts(tx, rows, why, now)
     _drop_late(tx, rows)
-    _write_off(tx, {row.id: row.reserved for row in rows}, why, now)
+    write_off_reserved(tx, {row.id: row.reserved for row in rows}, why, now)
 
 
-def _write_off(
+def write_off_reserved(
     tx: Transaction, reserved: Mapping[AttemptId, int], why: str, now: datetime
 ) -> Collection[AttemptId]:
+    """End lost calls at what was reserved for each; returns which they were."""
     gone = tx.attempts.move_attempts(AttemptMove.WRITE_OFF, list(reserved))
     ends = [AttemptEnd(attempt, why, reserved[attempt], "presumed") for attempt in gone]
     tx.attempts.end_attempts(ends, now)
@@ -238,15 +236,15 @@ def _refuse_attempt(tx: Transaction, row: AttemptRow, error: str, now: datetime)
     return False
 
 
-def _apply_remedy(
+def _apply_step(
     tx: Transaction,
     contexts: Contexts,
     row: AttemptRow,
     failure: CallFailure,
-    remedied: Resend | Split | Refuse | HoldRun,
+    step: Resend | Split | Refuse | HoldRun,
     now: datetime,
 ) -> None:
-    match remedied:
+    match step:
         case Resend(delay=delay):
             _requeue(tx, row, delay, now)
             if failure.error.retry_after is not None:
@@ -396,32 +394,3 @@ def _retry_or_give_up(tx: Transaction, contexts: Contexts, row: AttemptRow, reas
                 tx.tasks.move_tasks(TaskMove.GIVE_UP, [member.task_id], [TaskState.PACKED])
             case never:
                 assert_never(never)
-
-
-LOST_CALL_GRACE = timedelta(seconds=300)  # how long a lost call may still be answered
-WRITE_OFF_CHUNK = 1000
-
-
-class ReclaimedCalls(NamedTuple):
-    """What one sweep found."""
-
-    workers: int
-    calls: int
-    written_off: int
-
-
-def reclaim_expired_leases(
-    tx: Transaction, lease: timedelta, now: datetime, dead: Sequence[WorkerId] = ()
-) -> ReclaimedCalls:
-    """Take over from workers whose lease ran out, and from those known to be dead."""
-    gone = sorted({*tx.workers.silent_workers(now - lease), *dead})
-    calls = 0
-    if gone:
-        rows = tx.attempts.open_attempts_of_workers(gone)
-        calls = lose_attempts(tx, rows, "the worker that sent this call is gone", now)
-        tx.batches.end_leases_of_workers(gone)
-        tx.workers.end_workers(gone, now)
-        tx.notify()
-    expired = dict(tx.attempts.unknown_attempts(now - LOST_CALL_GRACE, WRITE_OFF_CHUNK))
-    written_off = _write_off(tx, expired, "written off: no answer came", now)
-    return ReclaimedCalls(len(gone), calls, len(written_off))

@@ -5,23 +5,30 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.dispatch.courier import FIRST_WINDOW, PUSHBACK_PAUSE, Throttle
+from quire.plan.provider_limits import FIRST_WINDOW, PUSHBACK_MERGE_SECONDS, Throttle
 from tests.world import NOW
 
 MOST = 64
+MERGED = timedelta(seconds=PUSHBACK_MERGE_SECONDS)
+
+
+def limit(throttle: Throttle, most: int = MOST) -> int:
+    """How many calls may be out under a policy that allows so many."""
+    throttle.note_concurrency(most)
+    return throttle.limit
 
 
 def answer(throttle: Throttle, times: int, most: int = MOST) -> int:
     """Let so many calls be answered; returns how many may be out then."""
     for _ in range(times):
         throttle.note_answer()
-    return throttle.limit(most)
+    return limit(throttle, most)
 
 
 def test_it_begins_small_and_doubles_with_every_window_of_answers() -> None:
     throttle = Throttle()
 
-    assert throttle.limit(MOST) == FIRST_WINDOW
+    assert limit(throttle) == FIRST_WINDOW
     assert answer(throttle, FIRST_WINDOW - 1) == FIRST_WINDOW
     assert answer(throttle, 1) == 2 * FIRST_WINDOW
     assert answer(throttle, 2 * FIRST_WINDOW) == 4 * FIRST_WINDOW
@@ -30,7 +37,7 @@ def test_it_begins_small_and_doubles_with_every_window_of_answers() -> None:
 def test_it_never_allows_more_than_the_policy() -> None:
     throttle = Throttle()
 
-    assert throttle.limit(3) == 3
+    assert limit(throttle, 3) == 3
     assert answer(throttle, 1_000, most=3) == 3
 
 
@@ -40,7 +47,7 @@ def test_a_push_back_takes_a_quarter_away_and_ends_the_doubling() -> None:
 
     throttle.note_pushback(NOW)
 
-    assert throttle.limit(MOST) == 12
+    assert limit(throttle) == 12
     assert answer(throttle, 12) == 13  # one more for a whole window
     assert answer(throttle, 13) == 14
 
@@ -50,18 +57,18 @@ def test_calls_pushed_back_together_count_once() -> None:
 
     for _ in range(FIRST_WINDOW):
         throttle.note_pushback(NOW)
-    throttle.note_pushback(NOW + PUSHBACK_PAUSE / 2)
+    throttle.note_pushback(NOW + MERGED / 2)
 
-    assert throttle.limit(MOST) == 6
+    assert limit(throttle) == 6
 
 
 def test_one_that_is_pushed_back_later_counts_again() -> None:
     throttle = Throttle()
 
     throttle.note_pushback(NOW)
-    throttle.note_pushback(NOW + PUSHBACK_PAUSE)
+    throttle.note_pushback(NOW + MERGED)
 
-    assert throttle.limit(MOST) == 4
+    assert limit(throttle) == 4
 
 
 @given(st.lists(st.booleans(), max_size=300))
@@ -74,7 +81,7 @@ def test_whatever_happens_one_call_may_always_go(pushed: list[bool]) -> None:
         else:
             throttle.note_answer()
 
-    assert 1 <= throttle.limit(MOST) <= MOST
+    assert 1 <= limit(throttle) <= MOST
 
 
 def test_it_finds_its_way_back_after_a_bad_time() -> None:
@@ -82,6 +89,6 @@ def test_it_finds_its_way_back_after_a_bad_time() -> None:
     for _ in range(50):
         now += timedelta(seconds=2)
         throttle.note_pushback(now)
-    assert throttle.limit(MOST) == 1
+    assert limit(throttle) == 1
 
     assert answer(throttle, 10_000) == MOST
