@@ -56,8 +56,7 @@ def ledger(
     context: typer.Context,
     run: RunNumber = None,
     request: Annotated[
-        int | None,
-        typer.Option(metavar="ID", help="One request: attempts, response, tasks."),
+        int | None, typer.Option(metavar="ID", help="One request: attempts, response, tasks.")
     ] = None,
     after: Annotated[int, typer.Option(metavar="ID", help="List requests after this one.")] = 0,
     limit: Annotated[int, typer.Option(min=1, metavar="N", help="How many to list.")] = 50,

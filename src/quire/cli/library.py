@@ -87,8 +87,7 @@ def ingest(
         ),
     ] = None,
     key_column: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Of csv, tsv and jsonl: what names a row."),
+        str | None, typer.Option(metavar="COLUMN", help="Of csv, tsv and jsonl: what names a row.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -22,8 +22,7 @@ LedgerUrl = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON.")]
 OnlyStage = Annotated[
-    str | None,
-    typer.Option("--stage", metavar="NAME", help="Only this stage.", show_default=False),
+    str | None, typer.Option("--stage", metavar="NAME", help="Only this stage.", show_default=False)
 ]
 RunNumber = Annotated[
     int | None,
@@ -32,8 +31,7 @@ RunNumber = Annotated[
     ),
 ]
 SchemaName = Annotated[
-    str,
-    typer.Option("--schema", "-s", metavar="NAME", help="A kept schema, or a schema's file."),
+    str, typer.Option("--schema", "-s", metavar="NAME", help="A kept schema, or a schema's file.")
 ]
 ModelName = Annotated[
     str | None,
@@ -64,8 +62,7 @@ Limit = Annotated[
 ]
 New = Annotated[bool, typer.Option("--new", metavar="", help="Begin again, from nothing.")]
 Detach = Annotated[
-    bool,
-    typer.Option("--detach", metavar="", help="Only record it; `quire work` carries it out."),
+    bool, typer.Option("--detach", metavar="", help="Only record it; `quire work` carries it out.")
 ]
 
 Command = Callable[..., None]

@@ -24,14 +24,7 @@ from quire.domain.data import Json
 from quire.domain.money import dollars
 
 if TYPE_CHECKING:
-    from quire.engine import (
-        BatchCaching,
-        CachingOption,
-        Forecast,
-        Plan,
-        StageForecast,
-        Variant,
-    )
+    from quire.engine import BatchCaching, CachingOption, Forecast, Plan, StageForecast, Variant
 
 
 _RECIPE_NARROWING: tuple[Narrowing, ...] = (

@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
 
 MAX_CAUSES = 5  # of failures, told to people
-_NARROWING: tuple[Narrowing, ...] = (
-    ("", shorter),
-    ("written", None),
-    ("of it cached", None),
-)
+_NARROWING: tuple[Narrowing, ...] = (("", shorter), ("written", None), ("of it cached", None))
 
 
 def print_rehearsal(done: "RehearsalResult", *, as_json: bool) -> int:

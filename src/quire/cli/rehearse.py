@@ -82,10 +82,7 @@ LogFile = Annotated[
 Sample = Annotated[
     int | None,
     typer.Option(
-        min=1,
-        metavar="N",
-        help="Rehearse N blocks, spread over all documents.",
-        show_default=False,
+        min=1, metavar="N", help="Rehearse N blocks, spread over all documents.", show_default=False
     ),
 ]
 LimitProfile = Annotated[

@@ -222,9 +222,7 @@ def _forecast_comparison(now: Progress, forecast: int) -> str:
     """The forecast, and how far above or below it all was once it is paid."""
     if now.state != RunState.FINISHED:
         return f"forecast {dollars(forecast)}"
-    from quire.engine import (
-        describe_forecast_error,
-    )  # not for the commands that only look
+    from quire.engine import describe_forecast_error  # not for the commands that only look
 
     return describe_forecast_error(forecast, now.cost)
 

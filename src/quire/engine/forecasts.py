@@ -204,11 +204,7 @@ class _Forecaster:
     """Goes through a recipe's stages in order, and remembers what each will give."""
 
     def __init__(
-        self,
-        tx: Transaction,
-        order: Order,
-        registry: Registry,
-        documents: Sequence[Document],
+        self, tx: Transaction, order: Order, registry: Registry, documents: Sequence[Document]
     ) -> None:
         self._tx, self._order, self._documents = tx, order, documents
         recipe = order.recipe

@@ -122,11 +122,7 @@ class ProbeReport:
 
 
 def make_report(
-    ledger: Ledger,
-    order: Order,
-    spec: ProbeSpec,
-    available: int,
-    finished: Sequence[ProbeRun],
+    ledger: Ledger, order: Order, spec: ProbeSpec, available: int, finished: Sequence[ProbeRun]
 ) -> ProbeReport:
     """Compare the answers of a probe's runs: alone, alone again, then packed."""
     answers = [_answers(ledger, run.progress.run_id) for run in finished]

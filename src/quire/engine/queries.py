@@ -19,13 +19,7 @@ from quire.domain.tasks import Failure, TaskView
 from quire.domain.wording import shared_cause
 from quire.engine.context import EngineContext
 from quire.engine.request_texts import describe_subject, request_text, text_alone
-from quire.export.result_rows import (
-    ExportedBlock,
-    ExportedTask,
-    block_rows,
-    flat_rows,
-    task_rows,
-)
+from quire.export.result_rows import ExportedBlock, ExportedTask, block_rows, flat_rows, task_rows
 from quire.export.result_selection import (
     ResultSource,
     choose_stage,
@@ -35,12 +29,7 @@ from quire.export.result_selection import (
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.results import TaskOutcome
 from quire.ledger.tables.views import AttemptView, MemberView, RequestLine, RequestView
-from quire.pipeline.answers.progress import (
-    is_at_rest,
-    progress,
-    stage_stall_reasons,
-    stall_reasons,
-)
+from quire.pipeline.answers.progress import is_at_rest, progress, stage_stall_reasons, stall_reasons
 from quire.pipeline.commands.decide import current_data, run_of
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.run_spec import read_run_spec

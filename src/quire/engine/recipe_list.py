@@ -72,11 +72,7 @@ class RecipeList:
         """All that a recipe's file says."""
         file = self.open(name)
         declared = {key: asdict(parameter) for key, parameter in file.parameters.items()}
-        return {
-            **recipe_to_json(file.recipe),
-            "parameters": declared,
-            "file": str(self.find(name)),
-        }
+        return {**recipe_to_json(file.recipe), "parameters": declared, "file": str(self.find(name))}
 
 
 def graph_json(recipe: Recipe) -> dict[str, object]:
