@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.domain.models import ModelFacts, Price, Tier, Usage
-from quire.domain.pricing import price_call
+from quire.domain.pricing import dollars, price_call
 
 COUNTS = st.integers(min_value=0, max_value=10**15)
 PRICE = Price(
@@ -91,3 +91,20 @@ def test_a_batch_whose_price_is_unknown_is_priced_as_direct_calls() -> None:
     unpriced = replace(TIERED, batch_price=None)
 
     assert price_call(unpriced, Usage(input=2_000), batched=True) == 12_000
+
+
+@pytest.mark.parametrize(
+    ("micro", "shown"),
+    [
+        (0, "$0"),
+        (1, "$0.000001"),
+        (9_999, "$0.009999"),
+        (10_000, "$0.0100"),
+        (1_234_500, "$1.2345"),
+        (100_000_000, "$100.00"),
+        (1_234_567_890_000, "$1,234,567.89"),
+        (-1_500_000, "-$1.5000"),
+    ],
+)
+def test_an_amount_is_shown_as_a_person_reads_it(micro: int, shown: str) -> None:
+    assert dollars(micro) == shown

@@ -7,7 +7,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from quire.domain.errors import Error
-from quire.local.loaded_model import LoadedModel
+from quire.local.model_server import LoadedModel
 
 
 class Refusing(ModuleType):

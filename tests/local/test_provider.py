@@ -11,8 +11,7 @@ from quire.domain.accounts import Account, Secret
 from quire.domain.errors import ProviderError, Remedy, SettingsInvalid
 from quire.domain.models import Price, StructuredOutput
 from quire.local.install import MODEL
-from quire.local.loaded_model import WINDOW
-from quire.local.model_server import HOST, PORT, bind
+from quire.local.model_server import HOST, PORT, WINDOW, bind
 from quire.providers.catalog import find_model
 from quire.providers.compatible import Compatible
 from quire.providers.http import HttpProvider, Transport

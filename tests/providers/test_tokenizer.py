@@ -3,7 +3,7 @@
 import pytest
 
 from quire.providers.catalog import find_model
-from quire.providers.tokenizer import token_counter
+from quire.providers.model_facts import token_counter
 
 ENGLISH = (
     "It was late in the afternoon when the surveyor came down from the hills, and the clerk, who"

@@ -34,7 +34,7 @@ from quire.cli.session import engine_for, print_outcome
 from quire.domain.batches import BatchEnd
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
-from quire.domain.money import dollars
+from quire.domain.pricing import dollars
 from quire.domain.states import AttemptState, BatchState
 
 if TYPE_CHECKING:

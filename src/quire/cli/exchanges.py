@@ -18,7 +18,7 @@ from quire.cli.printing import (
 from quire.cli.session import engine_for, resolve_run
 from quire.domain.errors import NotFound
 from quire.domain.ids import RequestId, RunId, TaskId
-from quire.domain.money import dollars
+from quire.domain.pricing import dollars
 from quire.domain.states import AttemptState
 
 if TYPE_CHECKING:

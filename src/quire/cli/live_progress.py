@@ -20,7 +20,7 @@ from quire.cli.progress_words import (
 )
 from quire.cli.session import print_outcome, session
 from quire.domain.ids import RunId
-from quire.domain.money import dollars
+from quire.domain.pricing import dollars
 from quire.domain.reasons import EventKind
 from quire.domain.runs import Progress, StageProgress
 from quire.domain.states import RunState, StageState, TaskState

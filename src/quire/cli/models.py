@@ -9,7 +9,7 @@ import typer
 from quire.cli.options import AsJson
 from quire.cli.printing import console, print_json, print_pairs, print_table, quantity, say
 from quire.cli.session import DONE, SOME_FAILED
-from quire.domain.money import per_million
+from quire.domain.pricing import per_million
 
 if TYPE_CHECKING:
     from quire.domain.models import Limits, ModelFacts, Price

@@ -21,7 +21,7 @@ from quire.cli.printing import (
 from quire.cli.progress_words import pacing_note
 from quire.cli.session import engine_for
 from quire.domain.data import Json
-from quire.domain.money import dollars
+from quire.domain.pricing import dollars
 
 if TYPE_CHECKING:
     from quire.engine import BatchCaching, CachingOption, Forecast, Plan, StageForecast, Variant

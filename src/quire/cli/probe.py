@@ -15,7 +15,7 @@ from quire.cli.session import HELD, INTERRUPTED, SOME_FAILED, engine_for, sessio
 from quire.domain.data import Json
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
-from quire.domain.money import dollars
+from quire.domain.pricing import dollars
 from quire.domain.runs import Progress
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from quire.cli.printing import (
     shorter,
 )
 from quire.cli.run_summary import exit_code, mean_pack, mean_pack_words
-from quire.domain.money import dollars
+from quire.domain.pricing import dollars
 
 if TYPE_CHECKING:
     from quire.engine.rehearsals import RehearsalResult

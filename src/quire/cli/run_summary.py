@@ -13,7 +13,7 @@ from quire.cli.progress_words import (
 )
 from quire.cli.session import DONE, HELD, INTERRUPTED, SOME_FAILED
 from quire.domain.ids import RunId
-from quire.domain.money import dollars
+from quire.domain.pricing import dollars
 from quire.domain.reasons import EventKind, HoldKind, HoldRemedy
 from quire.domain.runs import Progress
 from quire.domain.states import RunState, TaskState

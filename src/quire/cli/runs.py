@@ -24,7 +24,7 @@ from quire.cli.printing import (
 from quire.cli.progress_words import outstanding_batches, plain_words, print_stages
 from quire.cli.run_summary import mean_pack_words, progress_json
 from quire.cli.session import engine_for, resolve_run
-from quire.domain.money import dollars
+from quire.domain.pricing import dollars
 from quire.domain.runs import Progress
 from quire.domain.states import RunState, TaskState
 

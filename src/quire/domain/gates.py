@@ -7,6 +7,11 @@ from typing import NamedTuple, Protocol
 from quire.domain.data import NOTHING, Json, JsonObject
 from quire.domain.requests import Stop
 
+# What is said of an answer that nobody can use, in the same words by every gate.
+CUT_OFF = "answer was cut off"
+EMPTY = "empty answer"
+_LONGEST_QUOTE = 200
+
 
 class Judgement(StrEnum):
     """What a gate, a critic or a person says."""
@@ -72,3 +77,14 @@ class Gate(Protocol):
     def judge(self, answer: GateInput, params: JsonObject) -> Verdict:
         """Say whether the answer stands; an accepted verdict carries the data to go on with."""
         ...
+
+
+def refusal_reason(text: str) -> str:
+    """Say that the model refused, in its own words where it found some."""
+    quote = clip(" ".join(text.split()), _LONGEST_QUOTE)
+    return f"model refused: {quote}" if quote else "model refused"
+
+
+def clip(text: str, most: int) -> str:
+    """The text, or its beginning."""
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,7 +1,8 @@
-"""What a call costs: the price that applies to it, and the sum over its tokens."""
+"""What a call costs, in whole micro-dollars; a price is micro-dollars per million tokens."""
 
 from quire.domain.models import ModelFacts, Price, Usage
-from quire.domain.money import MILLION
+
+MILLION = 1_000_000
 
 
 def price_call(facts: ModelFacts, usage: Usage, *, batched: bool = False) -> int:
@@ -26,3 +27,20 @@ def price_at(facts: ModelFacts, input_tokens: int, *, batched: bool = False) -> 
         if input_tokens > tier.above:
             price = tier.price
     return price
+
+
+def dollars(micro: int) -> str:
+    """Show micro-dollars as a person reads them: cents when large, six places when tiny, or $0."""
+    if micro == 0:
+        return "$0"
+    sign, amount = ("-", -micro) if micro < 0 else ("", micro)
+    if amount >= 100 * MILLION:
+        return f"{sign}${amount / MILLION:,.2f}"
+    if amount >= MILLION // 100:
+        return f"{sign}${amount / MILLION:.4f}"
+    return f"{sign}${amount / MILLION:.6f}"
+
+
+def per_million(micro: int) -> str:
+    """A price in dollars per million tokens, in as few digits as are exact."""
+    return f"{micro / MILLION:.9g}"

@@ -15,7 +15,7 @@ from quire.domain.models import ModelFacts
 from quire.domain.runs import Progress
 from quire.engine.batches import BatchAdmin
 from quire.engine.commands import RunCommands
-from quire.engine.context import EngineContext, open_context
+from quire.engine.context import EngineContext, open_context, own_models
 from quire.engine.doctor.checkup import Doctor
 from quire.engine.forecasts import Forecasts, Plan
 from quire.engine.keys import Keys
@@ -23,7 +23,6 @@ from quire.engine.library import Library, Over, SchemaSource
 from quire.engine.orders import Orders, RecipeSource
 from quire.engine.queries import Queries
 from quire.engine.run_handle import RunHandle
-from quire.engine.settings_checks import own_models
 from quire.ledger.ledger import Ledger
 from quire.pipeline.answers.progress import is_at_rest
 from quire.pipeline.commands.start import Order

@@ -29,7 +29,7 @@ from quire.plan.sizing import FORECAST_BYTES, MOST_SAMPLES
 from quire.plan.templates import SUBJECT_NAMES, Template, compile_template
 from quire.plan.token_estimates import NO_PAST_CALLS, PastCalls
 from quire.plan.variants import Forecast
-from quire.providers.tokenizer import token_counter
+from quire.providers.model_facts import token_counter
 from quire.recipes.plugin_registry import Registry
 from quire.recipes.recipe_snapshots import recipe_to_json
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from quire.domain.errors import UnknownModel
 from quire.domain.models import ModelFacts
-from quire.domain.money import per_million
+from quire.domain.pricing import per_million
 from quire.providers.catalog import CATALOG, PRICED_ON, UNPRICED, facts_from_tables, find_model
 from quire.providers.price_check import COMPARED_PROVIDERS, price_differences
 from quire.settings import read_settings

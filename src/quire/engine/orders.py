@@ -9,9 +9,8 @@ from quire.domain.data import Json, canonical_json
 from quire.domain.errors import UnknownModel, UsageError
 from quire.domain.models import ModelFacts, Params
 from quire.domain.recipes import SAME, Recipe, Schema
-from quire.engine.context import EngineContext
+from quire.engine.context import EngineContext, own_models
 from quire.engine.library import Library, Over, SchemaSource
-from quire.engine.settings_checks import own_models
 from quire.ledger.ledger import Ledger
 from quire.ledger.tables.runs import ProbeQuestion
 from quire.pipeline.commands.start import Order, StartedRun, start

@@ -5,10 +5,19 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from quire.domain.data import Json, JsonObject, canonical_json
-from quire.domain.gates import Blame, Gate, GateInput, Judgement, Verdict
+from quire.domain.gates import (
+    CUT_OFF,
+    EMPTY,
+    Blame,
+    Gate,
+    GateInput,
+    Judgement,
+    Verdict,
+    clip,
+    refusal_reason,
+)
 from quire.domain.requests import Stop
 from quire.gates.markers import MarkersGate
-from quire.gates.reasons import CUT_OFF, EMPTY, clip, refusal_reason
 from quire.gates.rules import RulesGate
 from quire.gates.single_json import JsonGate
 from quire.gates.text import TextGate

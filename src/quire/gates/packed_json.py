@@ -4,9 +4,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from quire.domain.data import Json, canonical_json, to_named_tuples
-from quire.domain.gates import Blame, Judgement, ResponseJudgement, Verdict
+from quire.domain.gates import (
+    CUT_OFF,
+    EMPTY,
+    Blame,
+    Judgement,
+    ResponseJudgement,
+    Verdict,
+    refusal_reason,
+)
 from quire.domain.requests import Stop
-from quire.gates.reasons import CUT_OFF, EMPTY, refusal_reason
 from quire.gates.records import Record, flaw_of, parse_records, parse_strictly
 from quire.gates.shape import Shape
 

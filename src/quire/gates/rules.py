@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import inf
 
 from quire.domain.data import Json, JsonObject
-from quire.domain.gates import GateInput, Judgement, Verdict
+from quire.domain.gates import GateInput, Judgement, Verdict, clip
 from quire.gates.expressions import (
     ExpressionError,
     expression_mistake,
@@ -19,7 +19,6 @@ from quire.gates.expressions import (
     pattern_mistake,
 )
 from quire.gates.gate_parameters import is_number, is_reference, resolve_references, unknown_names
-from quire.gates.reasons import clip
 
 MOST_RULES = 100
 _LIMITS = ("min", "max")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jsonschema_rs
 
 from quire.domain.data import Json, JsonObject
-from quire.gates.reasons import clip
+from quire.domain.gates import clip
 
 _DEEPEST = 20  # schemas nested further, or in themselves, are left as they are
 

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from quire.domain.data import Json, JsonObject
-from quire.domain.gates import GateInput, Judgement, Verdict
+from quire.domain.gates import EMPTY, GateInput, Judgement, Verdict
 from quire.gates.expressions import matches, pattern_mistake
 from quire.gates.gate_parameters import is_reference, is_whole, resolve_references, unknown_names
-from quire.gates.reasons import EMPTY
 
 _LENGTHS = ("min_length", "max_length")
 _PATTERNS = ("must_match", "must_not_match")

@@ -17,8 +17,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from quire.domain.models import CacheMarking, ModelFacts, Price
-from quire.domain.money import MILLION, dollars
-from quire.domain.pricing import price_at
+from quire.domain.pricing import MILLION, dollars, price_at
 
 # Rows of a batch run in any order and on many machines, so that a hit is a matter of luck: vendors
 # speak of 30 to 98 %. This stands for all of them until a run's own answers show what it hits. The

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from quire.domain.models import CacheMarking, ModelFacts, Price
-from quire.domain.money import MILLION
-from quire.domain.pricing import price_at
+from quire.domain.pricing import MILLION, price_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

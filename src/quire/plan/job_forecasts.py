@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from quire.domain.batches import BatchRules
 from quire.domain.models import CacheMarking, ModelFacts
-from quire.domain.money import MILLION, dollars
 from quire.domain.policy import Policy
-from quire.domain.pricing import price_at
+from quire.domain.pricing import MILLION, dollars, price_at
 from quire.domain.recipes import Stage
 from quire.domain.requests import OutputSample
 from quire.plan.job_costs import (

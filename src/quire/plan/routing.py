@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from quire.domain.batches import BatchLookup, BatchRules
 from quire.domain.models import ModelFacts
-from quire.domain.money import dollars
 from quire.domain.policy import Policy, SourcedPolicy
+from quire.domain.pricing import dollars
 
 DIRECT, BATCH, AUTO, PACED = "direct", "batch", "auto", "paced"
 LEAST_HOURS = 1.0  # before a deadline: most batches come back within an hour, none promises it

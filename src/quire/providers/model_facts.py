@@ -2,8 +2,10 @@
 
 import math
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
+from functools import cache
 from typing import NamedTuple, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
@@ -18,12 +20,12 @@ from quire.domain.models import (
     Tier,
     Wire,
 )
-from quire.domain.money import MILLION
-from quire.domain.pricing import price_at
+from quire.domain.pricing import MILLION, price_at
 from quire.providers.vendors import vendor_facts
 
 COMPATIBLE = "compatible"
 
+_ENCODING = "o200k_base"  # gpt-4o and later; what GPT-6 uses is not published
 _HERE = ("localhost", "127.0.0.1", "::1")
 _START = re.compile("@https?://", re.IGNORECASE)
 
@@ -349,3 +351,25 @@ def _micro(table: _Table, key: str) -> int | None:
 
 def _default(value: T | None, otherwise: T) -> T:
     return otherwise if value is None else value
+
+
+def token_counter(facts: ModelFacts) -> Callable[[str], int] | None:
+    """Count a text's tokens as the model would; None where nobody here knows how it counts."""
+    return _load_tokenizer() if vendor_facts(facts.provider).exact_tokenizer else None
+
+
+@cache
+def _load_tokenizer() -> Callable[[str], int] | None:
+    """Load the vocabulary, which takes a second and 140 MB, once and only for those who count."""
+    with warnings.catch_warnings():  # it reads its vocabulary in an old way
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            import bpe_openai  # type: ignore[import-untyped]  # it ships no types
+        except ImportError:
+            return None
+        encoding = bpe_openai.get_encoding(_ENCODING)
+
+    def count(text: str) -> int:
+        return len(encoding.encode_ordinary(text))
+
+    return count

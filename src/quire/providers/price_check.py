@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from quire.domain.models import ModelFacts, Price
-from quire.domain.money import MILLION
+from quire.domain.pricing import MILLION
 from quire.providers.vendors import VENDORS
 
 COMPARED_PROVIDERS = tuple(name for name, facts in VENDORS.items() if facts.genai_prices_id)

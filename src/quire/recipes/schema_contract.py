@@ -10,7 +10,7 @@ import jsonschema_rs
 
 from quire.domain.data import Json
 from quire.domain.errors import Mistake
-from quire.gates.reasons import clip
+from quire.domain.gates import clip
 from quire.recipes.setting_rules import PROMPT_RULES, is_whole, unknown_message
 
 TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")

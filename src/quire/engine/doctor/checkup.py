@@ -7,10 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from quire.domain.errors import Error
-from quire.engine.context import POLICY_NAMES, EngineContext, open_context
+from quire.engine.context import POLICY_NAMES, EngineContext, find_mistakes, open_context
 from quire.engine.doctor import ledger_checks, provider_checks, setup_checks, work_checks
 from quire.engine.doctor.findings import Finding, Installation, Severity, finding_of_error
-from quire.engine.settings_checks import find_mistakes
 from quire.settings import DEFAULT_LEDGER, Settings, read_settings
 
 Check = Callable[[Installation], Iterable[Finding]]

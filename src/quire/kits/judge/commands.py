@@ -32,7 +32,7 @@ from quire.cli.run_summary import (
 from quire.cli.session import HELD, INTERRUPTED, engine_for, print_outcome, session
 from quire.domain.data import Json
 from quire.domain.ids import RunId
-from quire.domain.money import dollars
+from quire.domain.pricing import dollars
 from quire.domain.runs import Progress
 from quire.domain.states import RunState, TaskState
 
