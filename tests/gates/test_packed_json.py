@@ -37,10 +37,7 @@ def test_good_records_are_accepted_with_their_fields() -> None:
         "a": {"x": 1},
         "b": {"x": 2},
     }
-    assert all(
-        exported_verdict.judgement is Judgement.ACCEPT
-        for exported_verdict in result.verdicts.values()
-    )
+    assert all(verdict.judgement is Judgement.ACCEPT for verdict in result.verdicts.values())
 
 
 def test_wrong_fields_cost_their_own_task_and_nobody_else() -> None:

@@ -80,8 +80,8 @@ def test_sums_equal_a_recount_after_any_sequence_of_moves(seed: int, ledger: Led
             pass
 
         with ledger.snapshot() as tx:
-            assert [_sums(tx, schema_place) for schema_place in places] == [
-                _recount(tx, schema_place) for schema_place in places
+            assert [_sums(tx, place) for place in places] == [
+                _recount(tx, place) for place in places
             ]
 
 

@@ -92,7 +92,7 @@ def test_resume_does_not_lift_what_a_person_cannot_cure(world: Worlds) -> None:
 
     with pytest.raises(IllegalMove, match="cannot go on"):
         run.resume()
-    assert [hold_run.kind for hold_run in run.progress().holds] == ["undecodable"]
+    assert [hold.kind for hold in run.progress().holds] == ["undecodable"]
 
 
 def test_the_early_look_is_not_forgotten_when_its_transaction_is_undone(world: Worlds) -> None:
@@ -111,7 +111,7 @@ def test_the_early_look_is_not_forgotten_when_its_transaction_is_undone(world: W
     with here.engine.ledger.transaction() as tx:
         prepare(tx, contexts, context, here.runtime.now())
 
-    assert [hold_run.kind for hold_run in run.progress().holds] == ["failures"]
+    assert [hold.kind for hold in run.progress().holds] == ["failures"]
 
 
 def test_the_early_look_does_not_tell_again_that_a_run_is_held(world: Worlds) -> None:

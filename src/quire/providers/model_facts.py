@@ -256,14 +256,13 @@ def _tiers(table: _Table, start: tuple[Tier, ...]) -> tuple[Tier, ...]:
     if isinstance(value, str) or not isinstance(value, list | tuple):
         raise table.error("tiers", "a list of tables")
     tables = [table.inner("tiers", item) for item in value]
-    for toml_table in tables:
+    for tier in tables:
         for key in ("above", "input", "output"):
-            if toml_table.values.get(key) is None:
-                raise SettingsInvalid(f"{toml_table.name}: {key} is missing")
+            if tier.values.get(key) is None:
+                raise SettingsInvalid(f"{tier.name}: {key} is missing")
     nothing = Price(input=0, output=0, cached=0, written_short=0, written_long=0)
     found = (
-        Tier(toml_table.whole_number("above") or 0, _price(toml_table, nothing, fresh=True))
-        for toml_table in tables
+        Tier(tier.whole_number("above") or 0, _price(tier, nothing, fresh=True)) for tier in tables
     )
     return tuple(sorted(found, key=lambda tier: tier.above))
 
