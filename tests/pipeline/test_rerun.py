@@ -94,7 +94,7 @@ def test_rerun_keeps_what_a_person_confirmed(world: Worlds) -> None:
 
 
 def test_an_old_answer_that_comes_after_a_rerun_is_paid_and_does_not_count(world: Worlds) -> None:
-    here = world(faults="latency=0.3")
+    here = world(faults="latency=1")
     run = start_run(here, stages=(SUMMARY, POINTS), count=1)
     rerun_counts: list[int] = []
 
