@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quire.dispatch.courier import Courier
-from quire.dispatch.loop_context import LoopContext, Vendors
+from quire.dispatch.loop_context import LoopContext, ProviderLookup
 from quire.dispatch.runtime import LedgerThread
 from quire.domain.accounts import KEYLESS_ACCOUNT, Account
 from quire.domain.data import JsonObject
@@ -147,8 +147,8 @@ def test_a_worker_that_was_declared_dead_claims_nothing_under_its_old_name(world
         thread = LedgerThread(here.engine.ledger)
         accounts = worker_accounts(here.engine.settings, {})
         known = here.engine.providers
-        vendors = Vendors(known.get, known.batch_api, known.http_client)
-        courier = Courier(LoopContext(contexts, vendors, accounts, here.runtime, thread))
+        lookup = ProviderLookup(known.get, known.batch_api, known.http_client)
+        courier = Courier(LoopContext(contexts, lookup, accounts, here.runtime, thread))
         exchanged = await courier.step(worker, now)
         await courier.wait_until_idle()
         thread.close()

@@ -141,7 +141,7 @@ def test_a_request_whose_late_answer_is_here_is_not_claimed_again(ledger: Ledger
     place, (attempt,) = send_all(ledger)
     with ledger.transaction() as tx:
         tx.attempts.move_attempts(AttemptMove.LOSE, [attempt])
-        tx.requests.move_requests(RequestMove.RELEASE, [factories.request_of(tx, attempt)])
+        tx.requests.move_requests(RequestMove.REQUEUE, [factories.request_of(tx, attempt)])
         record_answers(tx, [answer(place, attempt, b"{}", reply())], NOW)
 
         assert claim_next(tx, place.lane, 1, NOW) == []

@@ -88,7 +88,7 @@ def test_a_request_is_not_claimed_while_its_late_answer_is_judged(postgres_ledge
     place, (attempt,) = send_all(postgres_ledger)
     with postgres_ledger.transaction() as tx:
         tx.attempts.move_attempts(AttemptMove.LOSE, [attempt])
-        tx.requests.move_requests(RequestMove.RELEASE, [request_of(tx, attempt)])
+        tx.requests.move_requests(RequestMove.REQUEUE, [request_of(tx, attempt)])
         record_answers(tx, [answer(place, attempt, b"{}", reply())], NOW)
 
     with postgres_ledger.transaction() as settler, postgres_ledger.transaction() as courier:

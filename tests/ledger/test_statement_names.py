@@ -17,7 +17,7 @@ SEVERAL = {
     "Attempts.replace_decoded": "what was read anew, with what it used",
     "Attempts.take_answered": "of all attempts, or of all but those that cannot be read",
     "Batches.add_calls": "calls join a draft, which grows by them",
-    "Batches.submit_batch": "a batch, its nonce and its calls are signed together",
+    "Batches.note_submission": "a batch, its nonce and its calls are signed together",
     "Checks.correct_tallies": "counted and corrected under one lock",
     "Controls.renew_objected_answers": "a task and the result that makes way",
     "Controls.renew_tasks": "results make way before their tasks move",

@@ -136,8 +136,8 @@ def test_a_batch_whose_double_was_found_before_the_migration_is_not_looked_for_a
 def test_a_batch_refused_and_submitted_again_is_not_suspect(old: OldLedger) -> None:
     batch = _new_draft(old.ledger)
     with old.ledger.transaction() as tx:
-        tx.batches.submit_batch(batch, "qfirst", None, NOW)
-        tx.batches.submit_batch(batch, "qsecond", None, NOW)
+        tx.batches.note_submission(batch, "qfirst", None, NOW)
+        tx.batches.note_submission(batch, "qsecond", None, NOW)
 
     assert not _is_suspect(old.upgrade(), batch)
 

@@ -184,7 +184,7 @@ def test_auto_stays_direct_where_reading_a_long_prefix_from_the_cache_is_cheaper
 
     assert found.batch is not None
     assert found.direct.cost < found.batch.cost
-    assert (found.route.lane, found.expected) == ("direct", found.packed_cached)
+    assert (found.route.route, found.expected) == ("direct", found.packed_cached)
 
 
 def test_without_batches_or_their_price_there_are_no_such_ways() -> None:
@@ -195,7 +195,7 @@ def test_without_batches_or_their_price_there_are_no_such_ways() -> None:
     assert (blind.batch, free.batch) == (None, None)
     assert blind.route.problem
     assert blind.expected is blind.packed
-    assert free.route.lane == "direct"
+    assert free.route.route == "direct"
 
 
 def test_time_is_told_where_limits_are_known() -> None:

@@ -20,7 +20,7 @@ HOUR = 3600.0
 
 
 def lane(route: str, *, requests: int = 100, **policy: Any) -> str:
-    return choose_route(Policy(route=route, **policy), BATCHED, requests, RULES).lane
+    return choose_route(Policy(route=route, **policy), BATCHED, requests, RULES).route
 
 
 @pytest.mark.parametrize("route", ["direct", "paced", "batch"])
@@ -45,15 +45,15 @@ def test_auto_takes_batches_where_all_speaks_for_them() -> None:
 def test_auto_goes_direct_and_says_why(policy: Policy, requests: int, said: str) -> None:
     found = choose_route(policy, BATCHED, requests, RULES)
 
-    assert (found.lane, found.problem) == ("direct", "")
+    assert (found.route, found.problem) == ("direct", "")
     assert said in found.why
 
 
 def test_a_run_that_goes_on_has_only_the_time_that_is_left() -> None:
     policy = Policy(route="auto", deadline=5 * HOUR)
 
-    assert choose_route(policy, BATCHED, 100, RULES, left=2 * HOUR).lane == "batch"
-    assert choose_route(policy, BATCHED, 100, RULES, left=0.5 * HOUR).lane == "direct"
+    assert choose_route(policy, BATCHED, 100, RULES, left=2 * HOUR).route == "batch"
+    assert choose_route(policy, BATCHED, 100, RULES, left=0.5 * HOUR).route == "direct"
 
 
 def test_auto_compares_the_whole_job_where_its_cost_is_known() -> None:
@@ -65,14 +65,14 @@ def test_auto_compares_the_whole_job_where_its_cost_is_known() -> None:
         Policy(route="auto"), BATCHED, 100, RULES, costs=RouteCosts(1_000_000, 700_000)
     )
 
-    assert (dear.lane, cheap.lane) == ("direct", "batch")
+    assert (dear.route, cheap.route) == ("direct", "batch")
     assert cheap.why == "$0.7000 in batches, $1.0000 direct"
 
 
 def test_auto_takes_no_batch_that_costs_the_same() -> None:
     same = replace(BATCHED, batch_price=BATCHED.price)
 
-    assert choose_route(Policy(route="auto"), same, 100, RULES).lane == "direct"
+    assert choose_route(Policy(route="auto"), same, 100, RULES).route == "direct"
 
 
 @pytest.mark.parametrize(
@@ -89,14 +89,14 @@ def test_a_batch_that_cannot_be_is_refused_in_words(
     auto = choose_route(Policy(route="auto"), facts, 100, rules)
 
     assert said in asked.problem
-    assert (auto.lane, auto.problem) == ("direct", "")
+    assert (auto.route, auto.problem) == ("direct", "")
 
 
 def test_auto_is_steady_where_a_lost_order_could_never_be_found() -> None:
     blind = replace(RULES, lookup=BatchLookup.NONE)
 
-    assert choose_route(Policy(route="auto"), BATCHED, 100, blind).lane == "paced"
-    assert choose_route(Policy(route="batch"), BATCHED, 100, blind).lane == "batch"
+    assert choose_route(Policy(route="auto"), BATCHED, 100, blind).route == "paced"
+    assert choose_route(Policy(route="batch"), BATCHED, 100, blind).route == "batch"
 
 
 def test_a_way_that_nobody_named_is_steady_only_where_batches_cannot_be_used() -> None:

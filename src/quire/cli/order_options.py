@@ -91,7 +91,7 @@ class TypedOrder(NamedTuple):
     stop_after: str | None = None
 
 
-def resolve_order(
+def order_from_options(
     engine: "Engine", typed: TypedOrder, model: str | None, policy: Mapping[str, Json]
 ) -> "Order":
     """The order that was typed; what only recipes know is refused of a schema."""

@@ -7,7 +7,7 @@ import typer
 
 from quire.cli import options as of
 from quire.cli import order_options
-from quire.cli.order_options import TypedOrder, resolve_order
+from quire.cli.order_options import TypedOrder, order_from_options
 from quire.cli.printing import (
     Narrowing,
     clip,
@@ -140,7 +140,7 @@ def plan(
     with engine_for(context) as engine:
         typed = TypedOrder(schema, recipe, document, param, given)
         engine.exact_tokens = True
-        planned = engine.forecasts.plan(resolve_order(engine, typed, model, policy))
+        planned = engine.forecasts.plan(order_from_options(engine, typed, model, policy))
     if not planned.order.recipe.is_single_schema:
         print_recipe_forecast(planned, as_json=as_json)
     elif as_json:
@@ -151,7 +151,7 @@ def plan(
 
 def _plan_json(planned: "Plan") -> dict[str, object]:
     forecast, facts = planned.forecast, planned.order.facts
-    caching = forecast.batch_caching
+    caching, route = forecast.batch_caching, forecast.route
     return {
         "model": facts.name,
         "simulated": facts.provider == "simulated",
@@ -160,7 +160,7 @@ def _plan_json(planned: "Plan") -> dict[str, object]:
         "variants": [_variant_json(variant) for variant in forecast.variants],
         "cacheable_tokens": forecast.cacheable,
         "learnt": forecast.learnt,
-        "route": forecast.route._asdict(),
+        "route": {"lane": route.route, "why": route.why, "problem": route.problem},
         "batch_from": forecast.batch_from,
         "batch_caching": None if caching is None else _caching_json(forecast),
         "expected": forecast.expected.name,
@@ -313,11 +313,11 @@ def _route_notes(planned: "Plan") -> Iterator[str]:
     limit = "" if policy.deadline is None else f"{_duration_words(policy.deadline)} after the start"
     if policy.route == "auto":
         way = {"batch": "in batches", "paced": "steadily (paced)"}.get(
-            forecast.route.lane, "direct"
+            forecast.route.route, "direct"
         )
         deadline = f" (it is {limit})" if limit and not batch else ""
         yield f"auto goes {way}: {forecast.route.why}{deadline}"
-    elif forecast.route.lane == "paced" and "route" not in planned.order.policy.sources:
+    elif forecast.route.route == "paced" and "route" not in planned.order.policy.sources:
         yield f"{pacing_note(planned.order.facts.provider)}; --route direct goes at once"
     if limit and batch:
         dearest = dollars(forecast.direct.cost)

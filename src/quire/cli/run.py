@@ -14,7 +14,7 @@ import typer
 from quire.cli import options as of
 from quire.cli import order_options
 from quire.cli.live_progress import EventFeed, LineThrottle, drive, goal, tell_detached
-from quire.cli.order_options import TypedOrder, resolve_order
+from quire.cli.order_options import TypedOrder, order_from_options
 from quire.cli.printing import model_label, note, quantity
 from quire.cli.progress_words import pacing_note
 from quire.cli.run_summary import exit_code, model_labels, print_end, print_end_json
@@ -51,7 +51,7 @@ def run(
     """Ask a schema of every block, or follow a recipe; Ctrl-C stops, the same command goes on."""
     with engine_for(context, make=True) as engine:
         typed = TypedOrder(schema, recipe, document, param, given, stop_after)
-        order = resolve_order(engine, typed, model, policy)
+        order = order_from_options(engine, typed, model, policy)
         handle = engine.start(replace(order, task_limit=limit, new=new))
         if detach:
             tell_detached(context, handle, as_json=as_json)

@@ -157,7 +157,7 @@ class Collector:
 
     def __init__(self, context: LoopContext) -> None:
         """Keep nothing in memory but one group of rows, and which were seen."""
-        self._contexts, self._vendors, _, self._runtime, self._thread = context
+        self._contexts, self._providers, _, self._runtime, self._thread = context
 
     async def collect(self, leased: LeasedBatch, status: BatchStatus) -> None:
         """Store every row; then what no row came for; then the batch is done with."""
@@ -178,9 +178,9 @@ class Collector:
         self._runtime.reach("after_collect")
 
     async def _fetch(self, leased: LeasedBatch, status: BatchStatus, download: Download) -> None:
-        http = self._vendors.http()
+        http = self._providers.http()
         rows = leased.batch_api.fetch(http, leased.account, leased.batch.ref, status)
-        provider = self._vendors.provider(leased.context.provider)
+        provider = self._providers.provider(leased.context.provider)
         clock = asyncio.get_running_loop().time
         try:
             async with asyncio.timeout(IDLE_SECONDS) as limit:
@@ -222,7 +222,7 @@ class Collector:
         return len(group) - len(mine)
 
     def _sort_rows(self, leased: LeasedBatch, group: Sequence[NamedRow]) -> BatchRows:
-        version = self._vendors.provider(leased.context.provider).decoder_version
+        version = self._providers.provider(leased.context.provider).decoder_version
         answers = [
             build_answer(leased.context, row.attempt, row.raw, row.reply or UNREADABLE, version)
             for row in group

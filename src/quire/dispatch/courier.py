@@ -44,7 +44,7 @@ class Courier:
 
     def __init__(self, context: LoopContext) -> None:
         """Start with nothing in flight."""
-        self._contexts, self._vendors, self._accounts, self._runtime, self._thread = context
+        self._contexts, self._providers, self._accounts, self._runtime, self._thread = context
         self.only: RunId | None = None  # whose calls go out; None = those of every run
         self.tell: Callable[[str], None] = lambda message: None  # where nothing works, and why
         self._throttles: defaultdict[str, Throttle] = defaultdict(Throttle)  # by model
@@ -190,7 +190,7 @@ class Courier:
     async def _send(self, outgoing: Outgoing, deadline: datetime) -> None:
         call, context = outgoing.call, outgoing.context
         try:
-            provider = self._vendors.provider(context.provider)
+            provider = self._providers.provider(context.provider)
             account = outgoing.account
             if not account.key and account.options:  # a token may have to take the key's place
                 account = await self._accounts.ready_account(account)

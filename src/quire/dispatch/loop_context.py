@@ -1,4 +1,4 @@
-"""The context of one worker's loops: its accounts and vendors, its ledger, its runtime."""
+"""The context of one worker's loops: its accounts and providers, its ledger, its runtime."""
 
 import asyncio
 from collections.abc import Callable
@@ -73,8 +73,8 @@ class WorkerAccounts:
         return known[0]
 
 
-class Vendors(NamedTuple):
-    """What the loops know of providers."""
+class ProviderLookup(NamedTuple):
+    """How the loops get at a provider by its name."""
 
     provider: Callable[[str], Provider]
     batch_api: Callable[[str], BatchApi | None]
@@ -85,7 +85,7 @@ class LoopContext(NamedTuple):
     """What a worker's loops work with."""
 
     contexts: Contexts
-    vendors: Vendors
+    providers: ProviderLookup
     accounts: WorkerAccounts
     runtime: Runtime
     thread: LedgerThread

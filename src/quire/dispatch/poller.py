@@ -50,7 +50,7 @@ class Poller:
 
     def __init__(self, context: LoopContext, leases: BatchLeases) -> None:
         """Start with nothing in memory: everything is in the ledger."""
-        self._contexts, self._vendors, self._accounts, self._runtime, self._thread = context
+        self._contexts, self._providers, self._accounts, self._runtime, self._thread = context
         self._leases = leases
         self._collector = Collector(context)
         self._single: set[BatchId] = set()  # batches that were made once, as far as lists show
@@ -83,7 +83,7 @@ class Poller:
 
     def _leased_batch(self, tx: Transaction, batch: Batch, now: datetime) -> LeasedBatch | None:
         context = self._contexts.of_batch(tx, batch)
-        batch_api = self._vendors.batch_api(context.provider)
+        batch_api = self._providers.batch_api(context.provider)
         chosen = self._accounts.recall(tx, context.facts, batch.credential_id, now)
         if batch_api is not None and chosen.accounts:
             return LeasedBatch(batch, context, chosen.accounts[0], batch_api)
@@ -112,7 +112,7 @@ class Poller:
         async with asyncio.timeout(ASK_SECONDS):
             if batch.cancel_asked_at and not batch.cancel_sent_at and batch_api.rules.cancels:
                 await self._cancel(leased)
-            status = await batch_api.poll(self._vendors.http(), leased.account, batch.ref)
+            status = await batch_api.poll(self._providers.http(), leased.account, batch.ref)
         self._runtime.reach("after_poll")
         ended = await self._thread.transact(self._note_status, leased, status)
         if ended is not None:
@@ -124,7 +124,7 @@ class Poller:
     async def _cancel(self, leased: LeasedBatch) -> None:
         """Ask for its end; where that cannot be asked for, its rows still come home."""
         with suppress(ProviderError):
-            await leased.batch_api.cancel(self._vendors.http(), leased.account, leased.batch.ref)
+            await leased.batch_api.cancel(self._providers.http(), leased.account, leased.batch.ref)
             now, batch = self._runtime.now(), leased.batch.id
             await self._thread.transact(lambda tx: tx.batches.note_cancel_sent(batch, now))
 
@@ -133,7 +133,7 @@ class Poller:
         if leased.batch.input_ref:
             with suppress(ProviderError, TimeoutError):
                 async with asyncio.timeout(ASK_SECONDS):
-                    http = self._vendors.http()
+                    http = self._providers.http()
                     await leased.batch_api.discard(http, leased.account, leased.batch.input_ref)
 
     async def _reconcile(self, leased: LeasedBatch) -> None:
@@ -142,7 +142,7 @@ class Poller:
         if rules.lookup is BatchLookup.NONE:
             await self._thread.transact(self._leave_to_person, leased)
             return
-        query, http = await self._thread.read(partial(self._query, leased)), self._vendors.http()
+        query, http = await self._thread.read(partial(self._query, leased)), self._providers.http()
         async with asyncio.timeout(CREATE_SECONDS):
             match = await leased.batch_api.find(http, leased.account, query)
             sure = absence_certain_at(batch, self._leases.lease, CREATE_SECONDS, rules.lag)
@@ -166,8 +166,9 @@ class Poller:
         query = await self._thread.read(partial(self._duplicate_query, leased))
         with suppress(ProviderError, TimeoutError):  # no answer of ours depends on it
             if query is not None:
+                http = self._providers.http()
                 async with asyncio.timeout(ASK_SECONDS):
-                    match = await leased.batch_api.find(self._vendors.http(), leased.account, query)
+                    match = await leased.batch_api.find(http, leased.account, query)
                 spares = await self._thread.transact(self._note_duplicates, leased, match)
                 await self._cancel_spares(leased, spares)
             self._single.add(batch.id)
@@ -176,7 +177,7 @@ class Poller:
         for spare in spares:
             with suppress(ProviderError, TimeoutError):
                 async with asyncio.timeout(ASK_SECONDS):
-                    await leased.batch_api.cancel(self._vendors.http(), leased.account, spare)
+                    await leased.batch_api.cancel(self._providers.http(), leased.account, spare)
 
     def _duplicate_query(self, leased: LeasedBatch, tx: Transaction) -> BatchQuery | None:
         return self._query(leased, tx) if may_be_duplicate(tx, leased.batch) else None

@@ -27,7 +27,7 @@ class Settler:
 
     def __init__(self, context: LoopContext) -> None:
         """Use the worker's ledger and thread."""
-        self._contexts, self._vendors, _, self._runtime, self._thread = context
+        self._contexts, self._providers, _, self._runtime, self._thread = context
         self.only: RunId | None = None  # for whom calls are packed; None = for every run
 
     async def step(self, now: datetime, *, packing: bool = True) -> int:
@@ -65,10 +65,10 @@ class Settler:
         """Read responses of calls; returns the runs that gained."""
         helped: set[RunId] = set()
         for response in tx.attempts.undecoded_responses():
-            provider = self._vendors.provider(response.provider)
+            provider = self._providers.provider(response.provider)
             if response.decoder_version >= provider.decoder_version:
                 continue
-            batch_api = self._vendors.batch_api(response.provider) if response.batched else None
+            batch_api = self._providers.batch_api(response.provider) if response.batched else None
             line = BatchLine(batch_api, response.attempt_id) if batch_api else None
             reply = decode_response(provider, response.raw, line=line)
             if isinstance(reply, Undecodable):
@@ -85,7 +85,7 @@ class Settler:
         doubtful = tx.views.batches_with_unreadable_lines()
         for batch in filter(None, map(tx.batches.get_batch, doubtful)):
             context = self._contexts.of_batch(tx, batch)
-            batch_api = self._vendors.batch_api(context.provider)
+            batch_api = self._providers.batch_api(context.provider)
             if batch_api is None:
                 continue
             nonces = tx.batches.nonces_of_batch(batch.id)
@@ -109,7 +109,7 @@ class Settler:
         named = parse_custom_id(row.custom_id)
         if row.end is not RowEnd.ANSWERED or named is None or named[0] not in nonces:
             return None
-        provider = self._vendors.provider(context.provider)
+        provider = self._providers.provider(context.provider)
         reply = decode_response(provider, row.raw, row.body)
         if isinstance(reply, Undecodable):
             return None

@@ -88,7 +88,7 @@ class Submitter:
 
     def __init__(self, context: LoopContext, leases: BatchLeases) -> None:
         """Start with nothing gathered."""
-        self._contexts, self._vendors, self._accounts, self._runtime, self._thread = context
+        self._contexts, self._providers, self._accounts, self._runtime, self._thread = context
         self._leases = leases
         self._waiting: dict[LaneId, datetime] = {}  # since when a queue has not been empty
         self._folder = ""  # where calls are written on their way
@@ -122,7 +122,7 @@ class Submitter:
     ) -> tuple[int, LeasedBatch | None]:
         """Fill a lane's draft: how many calls moved, and the batch if it is to be submitted now."""
         context = self._contexts.of_lane(tx, lane)
-        batch_api = self._vendors.batch_api(context.provider)
+        batch_api = self._providers.batch_api(context.provider)
         if batch_api is None:
             return send_directly(tx, lane), None
         account = self._accounts.choose(tx, context, now)
@@ -174,7 +174,7 @@ class Submitter:
             await self._thread.transact(self._give_up, leased)
             return None
         submission = _submission(leased, spool)
-        http = self._vendors.http()
+        http = self._providers.http()
         async with asyncio.timeout(CREATE_SECONDS):
             input_ref = await leased.batch_api.upload(http, leased.account, submission)
         self._runtime.reach("after_upload")
@@ -188,7 +188,7 @@ class Submitter:
 
     async def _create(self, leased: LeasedBatch, submission: Submission, input_ref: str) -> None:
         """Let the provider make it, and note under which name."""
-        http = self._vendors.http()
+        http = self._providers.http()
         async with asyncio.timeout(CREATE_SECONDS):
             ref = await leased.batch_api.create(http, leased.account, submission, input_ref)
         self._runtime.reach("after_create")

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from quire.dispatch.batch_leases import BatchLeases
 from quire.dispatch.courier import Courier
-from quire.dispatch.loop_context import LoopContext, Vendors, WorkerAccounts
+from quire.dispatch.loop_context import LoopContext, ProviderLookup, WorkerAccounts
 from quire.dispatch.poller import Poller
 from quire.dispatch.runtime import LedgerThread, Runtime
 from quire.dispatch.settler import Settler
@@ -48,7 +48,7 @@ class Worker:
     def __init__(
         self,
         ledger: Ledger,
-        vendors: Vendors,
+        providers: ProviderLookup,
         accounts: WorkerAccounts,
         runtime: Runtime,
         settings: WorkerSettings,
@@ -61,7 +61,7 @@ class Worker:
         self._tell = tell
         self._thread = LedgerThread(ledger)
         self.contexts = Contexts()
-        context = LoopContext(self.contexts, vendors, accounts, runtime, self._thread)
+        context = LoopContext(self.contexts, providers, accounts, runtime, self._thread)
         lease = timedelta(seconds=settings.lease)
         self.courier = Courier(context)
         self.courier.tell = tell

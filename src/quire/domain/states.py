@@ -121,7 +121,7 @@ STAGE = _lifecycle("stage", StageState.WAITING, StageMove)
 class TaskState(State):
     """How a task stands."""
 
-    WAITING = "waiting", "its inputs are not done; release unblocks it, or blocks it"
+    WAITING = "waiting", "its inputs are not done; release makes it ready, or blocks it"
     READY = "ready", "it can be packed into a request; prepare packs it"
     PACKED = "packed", "a live request carries it; settle moves it on by its answer"
     BLOCKED = "blocked", "an input failed, so it cannot be asked; release resets it once none has"
@@ -141,7 +141,7 @@ _ABANDONED = (TaskState.FAILED, TaskState.CANCELLED)  # and yet a late answer co
 class TaskMove(Move):
     """What happens to a task."""
 
-    UNBLOCK = "unblock", (TaskState.WAITING,), TaskState.READY
+    RELEASE = "release", (TaskState.WAITING,), TaskState.READY
     PACK = "pack", (TaskState.READY,), TaskState.PACKED
     RETURN = "return", (TaskState.PACKED,), TaskState.READY
     PROPOSE = (
@@ -177,7 +177,7 @@ class RequestState(State):
     """How a request stands."""
 
     QUEUED = "queued", "it can be sent; claim, or a draft of a batch, takes it out"
-    OUT = "out", "a worker or a batch carries it; settle closes it, record lets it go again"
+    OUT = "out", "a worker or a batch carries it; settle closes it, record requeues it"
     CLOSED = "closed", "its answer has been settled, or none can ever come; the end"
     DROPPED = "dropped", "it was withdrawn; its tasks went elsewhere; the end"
 
@@ -187,7 +187,7 @@ class RequestMove(Move):
 
     CLAIM = "claim", (RequestState.QUEUED,), RequestState.OUT
     CLOSE = "close", (RequestState.OUT,), RequestState.CLOSED
-    RELEASE = "release", (RequestState.OUT,), RequestState.QUEUED
+    REQUEUE = "requeue", (RequestState.OUT,), RequestState.QUEUED
     DROP = "drop", (RequestState.QUEUED, RequestState.OUT), RequestState.DROPPED
 
 
@@ -198,7 +198,7 @@ class AttemptState(State):
     """How an attempt stands."""
 
     OPEN = "open", "sent, or about to be; a worker or a batch vouches for it; record ends it"
-    UNKNOWN = "unknown", "nobody knows if the provider carried it out; record writes it off"
+    UNKNOWN = "unknown", "nobody knows if the provider carried it out; rescue writes it off"
     WRITTEN_OFF = "written_off", "presumed paid at its reservation; only a late word moves it"
     REFUSED = "refused", "the provider did not carry it out, nor charge; a late answer counts"
     ANSWERED = "answered", "the raw response is stored, nothing has judged it yet; settle does"
@@ -225,8 +225,8 @@ class BatchState(State):
     """How a batch stands."""
 
     DRAFT = "draft", "requests are gathered, nothing was sent; submit sends it, route abandons it"
-    SUBMITTING = "submitting", "a submit is under way, or was cut short; submit finds out"
-    UNKNOWN = "unknown", "nobody knows if the provider has it; the poller looks before a resend"
+    SUBMITTING = "submitting", "a submit is under way, or was cut short; reconcile finds out"
+    UNKNOWN = "unknown", "nobody knows if the provider has it; reconcile looks before a resend"
     OPEN = "open", "the provider has it and works on it; the poller sees it end"
     ENDED = "ended", "the provider is through with it; collect fetches its answers"
     COLLECTED = "collected", "every answer it had is in the ledger; the end"
@@ -238,7 +238,7 @@ class BatchMove(Move):
 
     SUBMIT = "submit", (BatchState.DRAFT,), BatchState.SUBMITTING
     CONFIRM = "confirm", (BatchState.SUBMITTING, BatchState.UNKNOWN), BatchState.OPEN
-    REFUSE = "refuse", (BatchState.SUBMITTING,), BatchState.DRAFT
+    RETURN_TO_DRAFT = "return_to_draft", (BatchState.SUBMITTING,), BatchState.DRAFT
     LOSE = "lose", (BatchState.SUBMITTING,), BatchState.UNKNOWN
     ABSENT = "absent", (BatchState.UNKNOWN,), BatchState.DRAFT
     END = "end", (BatchState.OPEN,), BatchState.ENDED

@@ -65,7 +65,7 @@ class BatchAdmin:
             if found.state == BatchState.UNKNOWN:
                 confirm_created(tx, found, ref, now, now)
             else:  # it was adopted under a wrong name
-                tx.batches.name_batch(found.id, ref, now, now)
+                tx.batches.set_provider_ref(found.id, ref, now, now)
             _lift_holds(tx, found)
 
     def mark_absent(self, batch: int) -> None:

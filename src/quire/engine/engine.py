@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Self
 
-from quire.dispatch.loop_context import Vendors
+from quire.dispatch.loop_context import ProviderLookup
 from quire.dispatch.runtime import Runtime
 from quire.dispatch.worker import Worker, WorkerSettings
 from quire.domain.data import Json
@@ -69,7 +69,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return made
 
 
-def is_main_thread() -> bool:
+def can_handle_signals() -> bool:
     """Whether signals can be taken here: in the main thread, and not inside another loop."""
     if threading.current_thread() is not threading.main_thread():
         return False
@@ -95,9 +95,9 @@ class Engine:
         self.keys = Keys(context)
         self.doctor = Doctor(context)
         self._workers: set[Worker] = set()
-        self._keep_old_calls()
+        self._add_shortcuts()
 
-    def _keep_old_calls(self) -> None:
+    def _add_shortcuts(self) -> None:
         """Scripts may ask the engine itself for what its parts do."""
         library, queries, commands = self.library, self.queries, self.commands
         self.ingest, self.add_parsed = library.ingest, library.add_parsed
@@ -145,7 +145,7 @@ class Engine:
 
     @property
     def registry(self) -> Registry:
-        """The gates, groupings and tables that recipes may name."""
+        """The gates and groupings that recipes may name, and the recipes by name."""
         return self.context.registry
 
     @property
@@ -255,7 +255,7 @@ class Engine:
                 watch(now)
             return is_at_rest(now) and not (batches and now.batches and not now.holds)
 
-        if self.work(is_done, signals=signals or is_main_thread(), tell=tell, only=run):
+        if self.work(is_done, signals=signals or can_handle_signals(), tell=tell, only=run):
             raise KeyboardInterrupt  # as Python's own would, but with every answer stored
         return self.queries.progress(run)
 
@@ -275,8 +275,8 @@ class Engine:
 
         async def work() -> bool:
             accounts = self.keys.worker_accounts()
-            vendors = Vendors(providers.get, providers.batch_api, providers.http_client)
-            worker = Worker(context.ledger, vendors, accounts, context.runtime, settings, tell)
+            lookup = ProviderLookup(providers.get, providers.batch_api, providers.http_client)
+            worker = Worker(context.ledger, lookup, accounts, context.runtime, settings, tell)
             worker.contexts.registry = context.registry
             worker.serve_only(only)
             self._workers.add(worker)

@@ -112,7 +112,7 @@ class Forecasts:
 
         It is decided here, because only here prices and vendors meet.
         """
-        lanes = set()
+        routes = set()
         for facts in (order.facts, *order.models):
             policy = with_usual_route(order.policy, facts).policy
             if policy.route == AUTO and order.recipe.is_single_schema:
@@ -123,8 +123,8 @@ class Forecasts:
                 choice = choose_route(policy, facts, MANY, self._batch_rules(facts.provider))
             if choice.problem:
                 raise UsageError(choice.problem)
-            lanes.add(choice.lane)
-        return lanes.pop() if len(lanes) == 1 else DIRECT
+            routes.add(choice.route)
+        return routes.pop() if len(routes) == 1 else DIRECT
 
     def _batch_rules(self, provider: str) -> BatchRules | None:
         vendor = self._context.providers.batch_api(provider)

@@ -1,4 +1,4 @@
-"""The shape gate: does data satisfy the user's schema, where not, and which nulls are left out."""
+"""Validate records against the schema: what does not satisfy it, and which nulls are left out."""
 
 import json
 from collections.abc import Mapping

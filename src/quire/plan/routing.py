@@ -21,7 +21,7 @@ _ASKED_REASONS = {
 class RouteChoice(NamedTuple):
     """The way that calls take."""
 
-    lane: str  # direct, batch or paced
+    route: str  # direct, batch or paced
     why: str  # in words, for whoever asks
     problem: str = ""  # why what was asked for cannot be, and what to do; "" where it can
 

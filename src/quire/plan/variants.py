@@ -94,7 +94,7 @@ class Forecast:
     @property
     def expected(self) -> Variant:
         """What a run does, by the route it takes."""
-        return (self.batch if self.route.lane == BATCH else None) or self.direct
+        return (self.batch if self.route.route == BATCH else None) or self.direct
 
     @property
     def cheapest(self) -> Variant:

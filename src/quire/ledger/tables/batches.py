@@ -81,12 +81,12 @@ class Batches(Table):
         """Remember that it was found to have been made more than once."""
         self._change("mark_duplicate_found", id=batch, now=to_micros(now))
 
-    def submit_batch(
+    def note_submission(
         self, batch: BatchId, nonce: str, credential: CredentialId | None, now: datetime
     ) -> None:
         """Write down under which name, and as whom, it is about to be submitted."""
         at = to_micros(now)
-        self._change("submit_batch", id=batch, nonce=nonce, credential=credential)
+        self._change("note_submission", id=batch, nonce=nonce, credential=credential)
         self._connection.change("add_nonce", nonce=nonce, id=batch, now=at)
         self._connection.change("sign_attempts", credential=credential, batch=batch, now=at)
 
@@ -107,9 +107,10 @@ class Batches(Table):
             > 0
         )
 
-    def name_batch(self, batch: BatchId, ref: str, next_at: datetime, now: datetime) -> None:
+    def set_provider_ref(self, batch: BatchId, ref: str, next_at: datetime, now: datetime) -> None:
         """The provider has it, by this name."""
-        self._change("name_batch", id=batch, ref=ref, next=to_micros(next_at), now=to_micros(now))
+        at = to_micros(now)
+        self._change("set_provider_ref", id=batch, ref=ref, next=to_micros(next_at), now=at)
 
     def delay_batch(
         self,

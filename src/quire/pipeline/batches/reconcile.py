@@ -38,7 +38,7 @@ def recover_submission(tx: Transaction, batch: Batch, now: datetime) -> None:
     """Whoever submitted it is gone: before the create nothing was sent, after it perhaps."""
     gone = "the worker that submitted it is gone"
     if batch.creating_at is None:
-        if tx.batches.move_batch(BatchMove.REFUSE, batch.id):
+        if tx.batches.move_batch(BatchMove.RETURN_TO_DRAFT, batch.id):
             tx.batches.delay_batch(batch.id, now, BatchTrouble.WORKER_GONE, gone)
     else:
         mark_unknown(tx, batch, gone, now)

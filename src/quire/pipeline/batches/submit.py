@@ -53,7 +53,7 @@ def record_intent(
         return None
     if not tx.batches.move_batch(BatchMove.SUBMIT, batch):
         return None
-    tx.batches.submit_batch(batch, nonce, credential, now)
+    tx.batches.note_submission(batch, nonce, credential, now)
     return tx.batches.get_batch(batch)
 
 
@@ -121,7 +121,7 @@ def confirm_created(
     """The provider has it; false where somebody else went on from here in the meantime."""
     if fenced_move(tx, batch, BatchMove.CONFIRM) is None:
         return False
-    tx.batches.name_batch(batch.id, ref, next_at, now)
+    tx.batches.set_provider_ref(batch.id, ref, next_at, now)
     tx.events.add_event(
         batch.run_id, EventKind.BATCH_SUBMITTED, now, batch=batch.id, calls=batch.calls
     )
@@ -132,7 +132,7 @@ def return_to_draft(
     tx: Transaction, batch: Batch, problem: str, now: datetime, retry_after: float | None = None
 ) -> bool:
     """The provider does not have it: it is a draft again, and waits a while."""
-    if (found := fenced_move(tx, batch, BatchMove.REFUSE)) is None:
+    if (found := fenced_move(tx, batch, BatchMove.RETURN_TO_DRAFT)) is None:
         return False
     wait = timedelta(seconds=backoff_seconds(found.failures, retry_after))
     tx.batches.delay_batch(batch.id, now + wait, BatchTrouble.REFUSED, problem, failed=True)

@@ -178,7 +178,7 @@ def requeue_uncharged(
 ) -> int:
     """Calls that were definitely not carried out, many at once: free, and queued again."""
     gone = refuse_uncharged(tx, rows, why, now)
-    tx.requests.move_requests(RequestMove.RELEASE, [row.request_id for row in gone])
+    tx.requests.move_requests(RequestMove.REQUEUE, [row.request_id for row in gone])
     _drop_late(tx, gone)
     if delay:
         until = now + timedelta(seconds=delay)
@@ -318,7 +318,7 @@ def lose_attempts(tx: Transaction, rows: Sequence[AttemptRow], error: str, now: 
     lost = tx.attempts.move_attempts(AttemptMove.LOSE, [row.id for row in rows])
     gone = [row for row in rows if row.id in lost]
     tx.attempts.end_attempts([AttemptEnd(row.id, error, None, None) for row in gone], now)
-    tx.requests.move_requests(RequestMove.RELEASE, [row.request_id for row in gone])
+    tx.requests.move_requests(RequestMove.REQUEUE, [row.request_id for row in gone])
     tx.requests.count_losses([row.request_id for row in gone])
     for row in gone:
         tx.tallies.add_tallies(row.stage_id, {"presumed": row.reserved})
@@ -326,7 +326,7 @@ def lose_attempts(tx: Transaction, rows: Sequence[AttemptRow], error: str, now: 
 
 
 def _requeue(tx: Transaction, row: AttemptRow, delay: float, now: datetime) -> None:
-    tx.requests.move_requests(RequestMove.RELEASE, [row.request_id])
+    tx.requests.move_requests(RequestMove.REQUEUE, [row.request_id])
     tx.requests.delay_requests([(row.request_id, now + timedelta(seconds=delay))])
 
 

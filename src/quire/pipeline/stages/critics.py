@@ -93,7 +93,7 @@ def apply_critiques(
     ]
     above = spec.stage_ids[critic.of]
     objections = [word for word in verdicts if not word.passes]
-    _send_back(tx, spec, above, objections, now)
+    _carry_out_vetoes(tx, spec, above, objections, now)
     refused = {objection.target for objection in objections}
     cleared = tx.critiques.tasks_fully_criticised(
         [e.target for e in verdicts if e.target not in refused]
@@ -114,14 +114,14 @@ def _critic_verdict(critic: Stage, target: TaskId, data: Json) -> CriticVerdict:
     return CriticVerdict(target, passes=passes, error=error)
 
 
-def _send_back(
+def _carry_out_vetoes(
     tx: Transaction,
     spec: RunSpec,
     above: StageId,
     objections: Sequence[CriticVerdict],
     now: datetime,
 ) -> None:
-    """An objection sends the answer back with the critique, within the task's tries."""
+    """A veto sends the answer back with the objection, within the task's tries."""
     if not objections:
         return
     most = spec.policy_of(spec.stages[above]).max_tries

@@ -24,7 +24,7 @@ def release(tx: Transaction, spec: RunSpec, done: Sequence[TaskId], now: datetim
         for stage in sorted({stage for _, stage in hopeful}):
             tx.runs.move_stage(StageMove.REOPEN, stage)
         tx.runs.move_run(RunMove.REOPEN, spec.run_id, now)
-    return tx.tasks.move_tasks(TaskMove.UNBLOCK, tx.lineage.dependants_to_release(done))
+    return tx.tasks.move_tasks(TaskMove.RELEASE, tx.lineage.dependants_to_release(done))
 
 
 def has_owed_tasks(tx: Transaction, stage: StageId) -> bool:
@@ -83,7 +83,7 @@ def _release_or_block(tx: Transaction, spec: RunSpec, stage: RunStage) -> int:
     gathers = spec.is_gathering(spec.stages[stage.id])
     query = tx.lineage.gathering_tasks_to_release if gathers else tx.lineage.tasks_to_release
     ready = query(stage.id, CHUNK)
-    moved = tx.tasks.move_tasks(TaskMove.UNBLOCK, ready) if ready else 0
+    moved = tx.tasks.move_tasks(TaskMove.RELEASE, ready) if ready else 0
     if gathers and ready:
         return moved
     reasons: dict[TaskError, list[TaskId]] = defaultdict(list)

@@ -48,7 +48,7 @@ UPDATE batches SET absent_at = :now WHERE workspace_id = :workspace AND id = :id
 -- name: mark_duplicate_found
 UPDATE batches SET duplicate_found_at = :now WHERE workspace_id = :workspace AND id = :id
 
--- name: submit_batch
+-- name: note_submission
 UPDATE batches SET nonce = :nonce, credential_id = :credential, input_ref = '', creating_at = NULL WHERE workspace_id = :workspace AND id = :id
 
 -- name: add_nonce
@@ -62,7 +62,7 @@ SELECT nonce FROM batch_nonces WHERE batch_id = :id
 UPDATE batches SET input_ref = :input_ref, creating_at = :now, calls = :calls, size = :size
 WHERE workspace_id = :workspace AND id = :id AND nonce = :nonce AND state = 'submitting'
 
--- name: name_batch
+-- name: set_provider_ref
 -- The provider has it.
 UPDATE batches SET ref = :ref, submitted_at = :now, next_at = :next, failures = 0, problem = '', trouble = 'none'
 WHERE workspace_id = :workspace AND id = :id
