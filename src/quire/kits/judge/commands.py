@@ -38,10 +38,7 @@ from quire.domain.states import RunState, TaskState
 
 if TYPE_CHECKING:
     from quire.engine import Engine, RunHandle
-    from quire.kits.judge.experiment import (
-        Experiment,
-        ExperimentRows,
-    )
+    from quire.kits.judge.experiment import Experiment, ExperimentRows
 
 
 class ExperimentView(NamedTuple):
@@ -169,8 +166,7 @@ app = typer.Typer(
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="The experiment's TOML file.")]
 RunOrFile = Annotated[
-    str,
-    typer.Argument(metavar="RUN|FILE", help="A run's number, or the experiment's file."),
+    str, typer.Argument(metavar="RUN|FILE", help="A run's number, or the experiment's file.")
 ]
 RunOrFileOrNewest = Annotated[
     str | None,

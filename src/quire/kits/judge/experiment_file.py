@@ -81,10 +81,7 @@ _PLAIN = (
     *("abstain_enabled", "evidence_bundle_size", "bundle_strategy", "seed", "temperature"),
 )
 _TRUTH_RULES = {"source": TEXT, "label": TEXT}
-_SCALE_RULES = {
-    "label": TEXT,
-    "criteria": list_of(TEXT, "a list of texts, none twice", least=1),
-}
+_SCALE_RULES = {"label": TEXT, "criteria": list_of(TEXT, "a list of texts, none twice", least=1)}
 
 
 def read_experiment(path: Path) -> Experiment:

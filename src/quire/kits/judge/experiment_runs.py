@@ -37,12 +37,7 @@ class ExperimentRun(NamedTuple):
 
 
 def start_experiment(
-    engine: Engine,
-    path: str | Path,
-    *,
-    limit: int | None = None,
-    new: bool = False,
-    **policy: Json,
+    engine: Engine, path: str | Path, *, limit: int | None = None, new: bool = False, **policy: Json
 ) -> RunHandle:
     """Start the run of an experiment's file, or go on with it; `wait` does the work."""
     experiment = _load_experiment(engine, Path(path))

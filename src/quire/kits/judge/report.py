@@ -10,10 +10,7 @@ import orjson
 from quire.domain.errors import UsageError
 from quire.domain.version import VERSION
 from quire.kits.judge.charts import Chart, as_html, as_png, as_svg, charts_of, require_matplotlib
-from quire.kits.judge.experiment import (
-    Experiment,
-    ExperimentRows,
-)
+from quire.kits.judge.experiment import Experiment, ExperimentRows
 from quire.kits.judge.experiment_tables import make_tables
 from quire.kits.judge.metrics import (
     Estimate,
