@@ -32,13 +32,12 @@ HOUR = 3_600.0
 class BatchFailure(Exception):
     """Why a batch fails as a whole, and nothing of it runs."""
 
-    def __init__(self, code: str, message: str, *, param: str | None = None, line: int = 0) -> None:
-        """Say what is wrong, and in which line; 0: in none of them."""
+    line = 0  # in which it is found; 0: in none of them
+
+    def __init__(self, code: str, message: str, param: str | None = None) -> None:
+        """Say what is wrong, and with which parameter."""
         super().__init__(message)
-        self.code = code
-        self.message = message
-        self.param = param
-        self.line = line
+        self.code, self.message, self.param = code, message, param
 
 
 class RowCall(NamedTuple):

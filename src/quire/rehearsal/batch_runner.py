@@ -90,11 +90,6 @@ def answer_row(
     return JobRow(ordinal, call.custom_id, end, number, plan.status, _body(plan)), entry
 
 
-def unanswered_row(job: BatchJob, ordinal: int, call: RowCall, end: RowEnd) -> JobRow:
-    """A row that was never answered, because the batch ended before."""
-    return JobRow(ordinal, call.custom_id, end, job.number * _ROWS + ordinal)
-
-
 def _body(plan: ResponsePlan) -> orjson.Fragment | str:
     if plan.content_type == "application/json":
         return orjson.Fragment(plan.body)
@@ -197,7 +192,8 @@ class BatchRunner:
 
     def _due_jobs(self) -> Iterator[BatchJob]:
         now = self._state.clock.now()
-        return (job for job in self._state.jobs.open if not job.checked or _is_due(job, now))
+        waiting = self._state.jobs.open
+        return (job for job in waiting if not job.checked or now >= job.expected_end().at)
 
     async def _run(self) -> None:
         while True:
@@ -223,6 +219,7 @@ class BatchRunner:
             if not rows:
                 raise BatchFailure("empty_file", "The input file is empty.")
         except BatchFailure as flaw:
+            flaw.line = rows
             self._state.jobs.fail(job, flaw, self._state.clock.now())
         else:
             job.rows, job.digest = rows, digest.hexdigest()
@@ -263,7 +260,8 @@ class BatchRunner:
             if entry.usage is not None:
                 job.usage.update(entry.usage._asdict())
         else:
-            row = unanswered_row(job, ordinal, call, _NEVER_RAN[expected.end])
+            end, number = _NEVER_RAN[expected.end], job.number * _ROWS + ordinal
+            row = JobRow(ordinal, call.custom_id, end, number)
         job.counts[str(row.end)] += 1
         twice = "batch_duplicate" in job.faults and ordinal % 2 == 0
         spool.write(endpoint.result_line(job, row), 2 if twice else 1)
@@ -295,10 +293,6 @@ class _TimeSlice:
         if monotonic() - self._since > _SLICE:
             await asyncio.sleep(0)
             self._since = monotonic()
-
-
-def _is_due(job: BatchJob, now: float) -> bool:
-    return now >= job.expected_end().at
 
 
 def _row_body(job: BatchJob, line: bytes) -> bytes:

@@ -88,16 +88,14 @@ class Exchange:
         except ApiProblem as problem:
             return self._plan_error(problem)
         except Exception as error:  # noqa: BLE001 - a client's bytes must never show a traceback
-            return self._plan_error(
-                ApiProblem(ProblemKind.BROKEN, f"{type(error).__name__}: {error}")
-            )
+            message = f"{type(error).__name__}: {error}"
+            return self._plan_error(ApiProblem(ProblemKind.BROKEN, message))
 
     def list_models(self) -> ResponsePlan:
         """List the vendor's models."""
         self.admit()
-        return self.reply_json(
-            self._vendor.list_models(self.state.models.list_for(self._vendor.providers))
-        )
+        found = self.state.models.list_for(self._vendor.providers)
+        return self.reply_json(self._vendor.list_models(found))
 
     def describe_model(self) -> ResponsePlan:
         """Describe one model."""
@@ -117,8 +115,7 @@ class Exchange:
 
     def answer_call(self, endpoint: CallEndpoint, raw: bytes) -> ResponsePlan:
         """Let the model answer a call, or fail it as the script says."""
-        key = self.admit()
-        state, entry = self.state, self.entry
+        key, state, entry = self.admit(), self.state, self.entry
         call = endpoint.read(parse_json(raw), self.incoming)
         entry.model = call.model[:200]
         model = state.models.find(call.model, endpoint.providers)
@@ -130,7 +127,8 @@ class Exchange:
         self._refuse_scripted(blocks)
         total = input_tokens(call, model)
         if total > model.most_input:
-            raise ApiProblem(ProblemKind.TOO_LONG, _too_long_message(total, model))
+            message = f"prompt is too long: {total} tokens > {model.most_input} maximum"
+            raise ApiProblem(ProblemKind.TOO_LONG, message)
         cached = self._look_up_cache(cache_points(call, key, model, endpoint.cache_minimum(model)))
         reserved = self._reserve(endpoint, call, cached.usage(total, 0, 0))
         outcome = self._outcome(call, model, self.faults)
@@ -188,27 +186,20 @@ class Exchange:
 
     def _refuse_scripted(self, blocks: list[AskedBlock]) -> None:
         """Fail a call that the script never lets reach the model."""
-        faults = self.faults
-        name = (
-            "" if faults.quiet else first_strike(faults, REFUSAL_FAULTS, self.draw_number, blocks)
-        )
+        name = first_strike(self.faults, REFUSAL_FAULTS, self.draw_number, blocks)
         if name:
             raise self._scripted_problem(name)
 
     def _scripted_problem(self, fault: str) -> ApiProblem:
         self.entry.fault = fault
         kind = _PROBLEM_KINDS[fault]
-        retry_after = self.faults.retry_after
-        wait = (
-            (_USUAL_WAIT if retry_after is None else retry_after)
-            if kind is ProblemKind.RATE
-            else None
-        )
-        messages = {
-            ProblemKind.RATE: "Rate limit reached for requests, by the fault script.",
-            ProblemKind.INVALID: "The request is not valid, by the fault script.",
-        }
-        return ApiProblem(kind, messages.get(kind, fault), retry_after=wait)
+        if kind is ProblemKind.RATE:
+            wait = self.faults.retry_after
+            message = "Rate limit reached for requests, by the fault script."
+            return ApiProblem(kind, message, retry_after=_USUAL_WAIT if wait is None else wait)
+        if kind is ProblemKind.INVALID:
+            fault = "The request is not valid, by the fault script."
+        return ApiProblem(kind, fault)
 
     def _reserve(self, endpoint: CallEndpoint, call: ParsedCall, usage: Usage) -> Limits:
         """Take what the call needs; OpenAI holds as much back as the call may write."""
@@ -256,9 +247,8 @@ class Exchange:
         system, user = call.system, call.user
         schema = call.schema
         if blocks_in(user) and (schema is None or "results" in as_object(schema.get("properties"))):
-            schema = (
-                find_schema_in_words(system) or schema
-            )  # the words also say what no schema could bind
+            # The words also say what no schema could bind.
+            schema = find_schema_in_words(system) or schema
         return Call(
             attempt_id=AttemptId(self.draw_number),
             model=call.model,
@@ -271,7 +261,7 @@ class Exchange:
     def _wait(self, blocks: list[AskedBlock]) -> float:
         state = self.state
         wait = state.latency.draw(state.chance)
-        if self.faults.quiet or not first_strike(self.faults, ("slow",), self.draw_number, blocks):
+        if not first_strike(self.faults, ("slow",), self.draw_number, blocks):
             return wait
         self.entry.fault = f"{self.entry.fault},slow".removeprefix(",")
         return state.latency.slow_wait(wait)
@@ -308,10 +298,6 @@ def _outcome_fault(outcome: SimulatedOutcome) -> str:
     if outcome.stop is Stop.REFUSAL:
         return "refuse"
     return "" if outcome.text else "empty"
-
-
-def _too_long_message(total: int, model: KnownModel) -> str:
-    return f"prompt is too long: {total} tokens > {model.most_input} maximum"
 
 
 def _shortage_message(short: Shortage, model: str) -> str:

@@ -133,6 +133,8 @@ def first_strike(
     faults: Faults, names: Iterable[str], number: int, blocks: list[AskedBlock]
 ) -> str:
     """The first of these faults that strikes the call; "" where none does."""
+    if faults.quiet:
+        return ""
     contents = [block.content for block in blocks]
     return next((name for name in names if faults.strikes_call(name, number, contents)), "")
 

@@ -82,9 +82,8 @@ class FileStore:
         """Look a file up; whoever did not bring it is told that there is none."""
         found = self._files.get(file_id)
         if found is None or found.owner != owner or found.expires_at <= now:
-            raise ApiProblem(
-                ProblemKind.NO_THING, f"No such File object: {file_id[:100]}", place="id"
-            )
+            message = f"No such File object: {file_id[:100]}"
+            raise ApiProblem(ProblemKind.NO_THING, message, place="id")
         return found
 
     def list_owned(self, owner: str) -> list[StoredFile]:

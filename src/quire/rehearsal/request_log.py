@@ -1,6 +1,6 @@
 """The log of every request and of every row of a batch, and the statistics that they add up to."""
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -10,6 +10,7 @@ from quire.domain.models import Usage
 
 WINDOW = 60.0  # seconds
 DIRECT, BATCH = "direct", "batch"
+_COUNTED = ("answered", "blocks", "cache_writes", "cache_hits")  # of every model, and of all
 
 
 @dataclass(slots=True, kw_only=True)
@@ -82,7 +83,7 @@ class RequestLog:
         self._endpoints: Counter[str] = Counter()
         self._statuses: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
-        self._tallies: dict[str, _Tally] = {}
+        self._tallies: defaultdict[str, _Tally] = defaultdict(_Tally)
         self._ended = 0
         self._delivered = 0
 
@@ -97,18 +98,16 @@ class RequestLog:
 
     def add_row(self, at: float, call: tuple[str, str], batch: str) -> LogEntry:
         """Put a row of a batch on record; nobody waits for it on a connection."""
-        self.numbers += 1
-        method, path = call
-        entry = LogEntry(number=self.numbers, at=at, method=method, path=path)
+        most = self.most_in_flight
+        entry = self.add_request(at, *call)
         entry.route, entry.batch = BATCH, batch
-        self.entries.append(entry)
-        self.in_flight += 1
+        self.most_in_flight = most
         return entry
 
     def bill(self, entry: LogEntry, usage: Usage, counted: int) -> None:
         """Bill a call: its usage, and as how much input the vendor's limits count it."""
         entry.usage = usage
-        tally = self._tally_of(entry.model)
+        tally = self._tallies[entry.model]
         tally.answered += 1
         tally.blocks += entry.blocks
         tally.cache_writes += bool(usage.written_short or usage.written_long)
@@ -125,9 +124,9 @@ class RequestLog:
     def count_refusal(self, entry: LogEntry) -> None:
         """Count a request that got no answer from the model."""
         if entry.model and entry.route == BATCH:
-            self._tally_of(entry.model).requests += 1
+            self._tallies[entry.model].requests += 1
         elif entry.model:
-            _count_in_window(self._tally_of(entry.model), _WindowCall(entry.at, 0, 0))
+            _count_in_window(self._tallies[entry.model], _WindowCall(entry.at, 0, 0))
 
     def end_request(self, entry: LogEntry) -> None:
         """Count what became of a request."""
@@ -157,10 +156,7 @@ class RequestLog:
             "endpoints": dict(self._endpoints),
             "statuses": dict(self._statuses),
             "faults": dict(self._faults),
-            "answered": sum(tally.answered for tally in tallies),
-            "blocks": sum(tally.blocks for tally in tallies),
-            "cache_writes": sum(tally.cache_writes for tally in tallies),
-            "cache_hits": sum(tally.cache_hits for tally in tallies),
+            **{name: sum(getattr(tally, name) for tally in tallies) for name in _COUNTED},
             "models": dict(self._model_stats()),
         }
 
@@ -171,10 +167,7 @@ class RequestLog:
                 name,
                 {
                     "requests": tally.requests,
-                    "answered": tally.answered,
-                    "blocks": tally.blocks,
-                    "cache_writes": tally.cache_writes,
-                    "cache_hits": tally.cache_hits,
+                    **{name: getattr(tally, name) for name in _COUNTED},
                     "tokens": {**nothing, **tally.tokens},
                     "batch": {"answered": tally.rows, "tokens": {**nothing, **tally.row_tokens}},
                     "most_in_a_minute": {
@@ -182,11 +175,6 @@ class RequestLog:
                     },
                 },
             )
-
-    def _tally_of(self, model: str) -> _Tally:
-        if model not in self._tallies:
-            self._tallies[model] = _Tally()
-        return self._tallies[model]
 
 
 def _count_in_window(tally: _Tally, call: _WindowCall) -> None:

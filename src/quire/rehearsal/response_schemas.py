@@ -212,11 +212,8 @@ def refuse_for_openai(schema: JsonObject, name: str, place: str) -> None:
     """Raise what OpenAI says to a schema that is not fit for strict mode."""
     found = _first_mistake(write_json(schema), "openai")
     if found:
-        raise ApiProblem(
-            ProblemKind.BAD_SCHEMA,
-            f"Invalid schema for response_format '{name}': {found}",
-            place=place,
-        )
+        message = f"Invalid schema for response_format '{name}': {found}"
+        raise ApiProblem(ProblemKind.BAD_SCHEMA, message, place=place)
 
 
 def refuse_for_anthropic(schema: JsonObject, place: str) -> None:
@@ -229,8 +226,7 @@ def refuse_for_anthropic(schema: JsonObject, place: str) -> None:
 @lru_cache(maxsize=512)
 def _first_mistake(written: str, vendor: str) -> str:
     """The first mistake; equal schemas are read once."""
-    found = _RULES[vendor](orjson.loads(written))
-    return next(found, "")
+    return next(_RULES[vendor](orjson.loads(written)), "")
 
 
 def _openai_mistakes(schema: Json) -> Iterator[str]:

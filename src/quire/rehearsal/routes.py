@@ -223,13 +223,8 @@ def _route_by_headers(google: ServerRoute, other: ServerRoute) -> ServerRoute:
 
 
 def _model_routes(path: str, vendor: VendorEndpoint | None) -> list[ServerRoute]:
-    def describe_model(exchange: Exchange, raw: bytes) -> ResponsePlan:
-        return exchange.describe_model()
-
-    def list_models(exchange: Exchange, raw: bytes) -> ResponsePlan:
-        return exchange.list_models()
-
+    single = f"{path}/{{model:[^:]+}}"
     return [
-        ServerRoute("GET", path, "models", vendor, list_models),
-        ServerRoute("GET", f"{path}/{{model:[^:]+}}", "models", vendor, describe_model),
+        ServerRoute("GET", path, "models", vendor, lambda exchange, _: exchange.list_models()),
+        ServerRoute("GET", single, "models", vendor, lambda exchange, _: exchange.describe_model()),
     ]

@@ -73,8 +73,7 @@ class RehearsalServer:
             app, access_log=None, handler_cancellation=True, shutdown_timeout=_SHUTDOWN_SECONDS
         )
         await self._http_runner.setup()
-        site = web.TCPSite(self._http_runner, host, port, backlog=_BACKLOG)
-        await site.start()
+        await web.TCPSite(self._http_runner, host, port, backlog=_BACKLOG).start()
         self._batch_runner.start()
         port = self._http_runner.addresses[0][1]
         self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -281,14 +280,12 @@ class RehearsalThread:
         self._call_settled(lambda: None)
 
     def _call_settled(self, ask: Callable[[], T]) -> T:
-        async def call() -> T:
-            await self._rehearsal.settle()
-            return ask()
+        return self._call_inside(ask, settled=True)
 
-        return asyncio.run_coroutine_threadsafe(call(), self._loop).result(_TIMEOUT)
-
-    def _call_inside(self, ask: Callable[[], T]) -> T:
+    def _call_inside(self, ask: Callable[[], T], *, settled: bool = False) -> T:
         async def call() -> T:
+            if settled:
+                await self._rehearsal.settle()
             return ask()
 
         return asyncio.run_coroutine_threadsafe(call(), self._loop).result(_TIMEOUT)

@@ -80,11 +80,8 @@ class ServerState:
         self.faults = without_faults(parsed, BATCH_FAULTS)
         self.row_faults = without_faults(self.faults, _CONNECTION_FAULTS)
         self.answer_faults = without_unanswered(self.faults)
-        self.latency = (
-            parse_latency(self.config.latency)
-            if self.config.latency
-            else Latency(low=self.faults.latency, high=self.faults.latency)
-        )
+        usual = Latency(low=self.faults.latency, high=self.faults.latency)
+        self.latency = parse_latency(self.config.latency) if self.config.latency else usual
 
     def admit(self, key: str) -> None:
         """Refuse a request without a key, or with one that is not good."""

@@ -21,6 +21,15 @@ class CallPart(NamedTuple):
     lifetime: str = ""  # of the cache breakpoint behind it, such as 5m; "" where there is none
 
 
+class AnswerFormat(NamedTuple):
+    """What an answer is bound to: a schema, as it was sent too, and the tool it belongs to."""
+
+    schema: JsonObject | None = None  # that the answer is bound to
+    form: JsonObject | None = None  # the same as it was sent, which is what is billed
+    tool: str = ""  # that the model is forced to call
+    tool_named: bool = False  # the tool was asked for by its name
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedCall:
     """One call, understood."""

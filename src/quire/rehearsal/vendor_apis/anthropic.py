@@ -28,6 +28,7 @@ from quire.rehearsal.vendor_apis.body_forms import (
     number_between,
     record,
 )
+from quire.rehearsal.vendor_apis.replies import list_page
 from quire.rehearsal.vendor_protocol import (
     ApiProblem,
     CallPart,
@@ -42,62 +43,46 @@ from quire.rehearsal.vendor_protocol import (
     invalid,
 )
 
-_CACHE = nullable(record({"type": choice("ephemeral"), "ttl": choice("5m", "1h")}, ["type"]))
+_CACHE = nullable(record("type", type=choice("ephemeral"), ttl=choice("5m", "1h")))
 _TEXT_BLOCK = record(
-    {
-        "type": choice("text"),
-        "text": WORD,
-        "cache_control": _CACHE,
-        "citations": nullable({"type": "array", "maxItems": 0}),
-    },
-    ["type", "text"],
+    "type text",
+    type=choice("text"),
+    text=WORD,
+    cache_control=_CACHE,
+    citations=nullable({"type": "array", "maxItems": 0}),
 )
 _CONTENT = any_of(WORD, list_of(_TEXT_BLOCK, 1))
-_MESSAGE = record({"role": choice("user", "assistant"), "content": _CONTENT}, ["role", "content"])
+_MESSAGE = record("role content", role=choice("user", "assistant"), content=_CONTENT)
 _DISPLAY: Form = {"enum": ["summarized", "omitted", None]}
 _THINKING = any_of(
-    record({"type": choice("adaptive"), "display": _DISPLAY}, ["type"]),
+    record("type", type=choice("adaptive"), display=_DISPLAY),
     record(
-        {
-            "type": choice("enabled"),
-            "budget_tokens": {"type": "integer", "minimum": 1024},
-            "display": _DISPLAY,
-        },
-        ["type", "budget_tokens"],
+        "type budget_tokens",
+        type=choice("enabled"),
+        budget_tokens={"type": "integer", "minimum": 1024},
+        display=_DISPLAY,
     ),
-    record({"type": choice("disabled", "between_tools")}, ["type"]),
+    record("type", type=choice("disabled", "between_tools")),
 )
 _TOOL = record(
-    {
-        "type": {"enum": ["custom", None]},
-        "name": {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,128}$"},
-        "description": TEXT,
-        "input_schema": {
-            "type": "object",
-            "properties": {"type": choice("object")},
-            "required": ["type"],
-        },
-        "cache_control": _CACHE,
-        "strict": FLAG,
-        "input_examples": list_of(OBJECT),
-        "eager_input_streaming": nullable(FLAG),
-    },
-    ["name", "input_schema"],
+    "name input_schema",
+    type={"enum": ["custom", None]},
+    name={"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,128}$"},
+    description=TEXT,
+    input_schema={"type": "object", "properties": {"type": choice("object")}, "required": ["type"]},
+    cache_control=_CACHE,
+    strict=FLAG,
+    input_examples=list_of(OBJECT),
+    eager_input_streaming=nullable(FLAG),
 )
 _CHOICE = any_of(
-    record({"type": choice("auto", "any"), "disable_parallel_tool_use": FLAG}, ["type"]),
-    record({"type": choice("none")}, ["type"]),
-    record(
-        {"type": choice("tool"), "name": WORD, "disable_parallel_tool_use": FLAG}, ["type", "name"]
-    ),
+    record("type", type=choice("auto", "any"), disable_parallel_tool_use=FLAG),
+    record("type", type=choice("none")),
+    record("type name", type=choice("tool"), name=WORD, disable_parallel_tool_use=FLAG),
 )
 _OUTPUT = record(
-    {
-        "effort": {"enum": ["low", "medium", "high", "xhigh", "max", None]},
-        "format": nullable(
-            record({"type": choice("json_schema"), "schema": OBJECT}, ["type", "schema"])
-        ),
-    }
+    effort={"enum": ["low", "medium", "high", "xhigh", "max", None]},
+    format=nullable(record("type schema", type=choice("json_schema"), schema=OBJECT)),
 )
 _COUNTED_FIELDS: dict[str, Form] = {
     "model": WORD,
@@ -113,27 +98,25 @@ _COUNTED_FIELDS: dict[str, Form] = {
 _FIELDS: dict[str, Form] = {
     **_COUNTED_FIELDS,
     "max_tokens": {"type": "integer", "minimum": 0},
-    "metadata": record({"user_id": nullable(TEXT)}),
+    "metadata": record(user_id=nullable(TEXT)),
     "service_tier": choice("auto", "standard_only"),
     "stop_sequences": list_of(WORD),
     "inference_geo": nullable(TEXT),
     "diagnostics": nullable(ANYTHING),
     "stream": {"enum": [False, None]},
 }
-MESSAGES = BodyForm(record(_FIELDS, ["model", "messages", "max_tokens"]))
+MESSAGES = BodyForm(record("model messages max_tokens", **_FIELDS))
 # The version before took what steers chance.
 OLDER_MESSAGES = BodyForm(
     record(
-        {
-            **_FIELDS,
-            "temperature": number_between(0, 1),
-            "top_p": number_between(0, 1),
-            "top_k": number_between(0, whole=True),
-        },
-        ["model", "messages", "max_tokens"],
+        "model messages max_tokens",
+        **_FIELDS,
+        temperature=number_between(0, 1),
+        top_p=number_between(0, 1),
+        top_k=number_between(0, whole=True),
     )
 )
-COUNT_TOKENS = BodyForm(record(_COUNTED_FIELDS, ["model", "messages"]))
+COUNT_TOKENS = BodyForm(record("model messages", **_COUNTED_FIELDS))
 
 
 CURRENT_VERSION, OLDER_VERSION = "2026-10-21", "2023-06-01"
@@ -213,15 +196,13 @@ class AnthropicEndpoint(EndpointDefaults):
 
     def list_models(self, models: list[KnownModel]) -> JsonObject:
         """List models."""
-        data = [self.describe_model(model) for model in models]
-        ends = (data[0]["id"], data[-1]["id"]) if data else (None, None)
-        return {"data": data, "has_more": False, "first_id": ends[0], "last_id": ends[1]}
+        return list_page([self.describe_model(model) for model in models], more=False)
 
     def describe_model(self, model: KnownModel) -> JsonObject:
         """Describe one model."""
         yes: JsonObject = {"supported": True}
         no: JsonObject = {"supported": False}
-        efforts = {name: yes for name in ("low", "medium", "high", "xhigh", "max", "supported")}
+        efforts = dict.fromkeys(("low", "medium", "high", "xhigh", "max"), yes)
         return {
             "type": "model",
             "id": model.id,
@@ -238,12 +219,12 @@ class AnthropicEndpoint(EndpointDefaults):
                 "citations": no,
                 "code_execution": no,
                 "context_management": no,
-                "effort": {**efforts, "supported": True},
+                "effort": {**efforts, **yes},
                 "image_input": no,
                 "pdf_input": no,
-                "server_tools": {"supported": False, "code_execution": no, "web_search": no},
+                "server_tools": {**no, "code_execution": no, "web_search": no},
                 "structured_outputs": yes,
-                "thinking": {"supported": True, "types": {"adaptive": yes, "enabled": no}},
+                "thinking": {**yes, "types": {"adaptive": yes, "enabled": no}},
             },
         }
 
@@ -323,6 +304,7 @@ class MessagesEndpoint(AnthropicEndpoint):
         """Write an answer."""
         usage, refused = answer.usage, answer.stop is Stop.REFUSAL
         called = bool(answer.call.tool) and answer.stop is Stop.END
+        details = {"type": "refusal", "category": None, "explanation": None}
         written: JsonObject = {
             "id": answer.id("msg_", 24),
             "type": "message",
@@ -331,9 +313,7 @@ class MessagesEndpoint(AnthropicEndpoint):
             "content": list(_content(answer)),
             "stop_reason": "tool_use" if called else _STOPS[answer.stop],
             "stop_sequence": None,
-            "stop_details": {"type": "refusal", "category": None, "explanation": None}
-            if refused
-            else None,
+            "stop_details": details if refused else None,
             "usage": {
                 "input_tokens": usage.input,
                 "cache_creation_input_tokens": usage.written_short + usage.written_long,

@@ -34,7 +34,8 @@ from quire.rehearsal.vendor_apis.body_forms import OBJECT, TEXT, BodyForm, recor
 from quire.rehearsal.vendor_apis.replies import (
     confirm_batch,
     find_job,
-    page_after,
+    list_page,
+    page_of,
     send_file,
     whole_number,
 )
@@ -53,7 +54,7 @@ MOST_ROWS = 100_000
 
 _RESULTS = "results"
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_LINE = BodyForm(record({"custom_id": TEXT, "params": OBJECT}, ["custom_id", "params"]))
+_LINE = BodyForm(record("custom_id params", custom_id=TEXT, params=OBJECT))
 _COUNTS = {
     "succeeded": RowEnd.ANSWERED,
     "errored": RowEnd.ERRORED,
@@ -73,8 +74,7 @@ class BatchedMessagesEndpoint(MessagesEndpoint):
             if call.get(name):
                 raise invalid(f"{name}: is not supported in batches")
         if call.get("max_tokens") == 0:
-            message = "max_tokens: must be greater than or equal to 1"
-            raise invalid(message)
+            raise invalid("max_tokens: must be greater than or equal to 1")
         return super().read(body, incoming)
 
     def write(self, answer: ModelAnswer) -> tuple[JsonObject, Usage]:
@@ -98,11 +98,10 @@ class AnthropicBatchEndpoint(AnthropicEndpoint):
     def create(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
         """Make a batch of the calls that the body holds."""
         key, state = exchange.admit(), exchange.state
-        version = version_of(exchange.incoming)
+        about: JsonObject = {"version": version_of(exchange.incoming)}
         lines, now = state.files.new_path(), state.clock.now()
         try:
             rows = _unpack_calls(exchange, lines)
-            about: JsonObject = {"version": version}
             order = BatchOrder(
                 endpoint=self,
                 owner=key,
@@ -123,17 +122,14 @@ class AnthropicBatchEndpoint(AnthropicEndpoint):
 
     def list_all(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
         """List the key's batches, the newest first."""
-        query = exchange.incoming.query
-        found = exchange.state.jobs.list_owned(exchange.admit(), self)
-        most = whole_number(exchange, "limit", 20, 1_000)
-        if before := query.get("before_id", ""):
-            behind = next((at for at, batch_job in enumerate(found) if batch_job.id == before), 0)
-            found = found[max(0, behind - most) : behind]
-        items, more = page_after(found, query.get("after_id", ""), most)
-        data = [self.describe_job(job, exchange) for job in items]
-        ends = (data[0]["id"], data[-1]["id"]) if data else (None, None)
-        paging: JsonObject = {"first_id": ends[0], "last_id": ends[1], "has_more": more}
-        return exchange.reply_json({"data": data, **paging})
+        found, size = exchange.state.jobs.list_owned(exchange.admit(), self), ("limit", 20, 1_000)
+        if before := exchange.incoming.query.get("before_id", ""):
+            behind = next((at for at, job in enumerate(found) if job.id == before), 0)
+            found = found[max(0, behind - whole_number(exchange, *size)) : behind]
+        items, more = page_of(exchange, found, size, "after_id")
+        return exchange.reply_json(
+            list_page([self.describe_job(job, exchange) for job in items], more)
+        )
 
     def cancel(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
         """End a batch early."""
@@ -220,8 +216,7 @@ def _unpack_calls(exchange: Exchange, lines: Path) -> int:
         name = _name(place, line)
         digest = blake2b(name.encode(), digest_size=16).digest()
         if digest in names:
-            message = f"requests.{place}.custom_id: `{name}` is not unique in this batch"
-            raise invalid(message)
+            raise invalid(f"requests.{place}.custom_id: `{name}` is not unique in this batch")
         names.add(digest)
     return rows
 
@@ -241,8 +236,7 @@ def _name(place: int, line: bytes) -> str:
 
 def _tag(lines: Path) -> str:
     """What our own side calls the batch: nothing on it says so, but the names of its calls."""
-    first: Any = orjson.loads(next(lines_of(lines)))
-    return str(first["custom_id"]).rpartition("-")[0]
+    return str(orjson.loads(next(lines_of(lines)))["custom_id"]).rpartition("-")[0]
 
 
 def _counts(job: BatchJob) -> JsonObject:

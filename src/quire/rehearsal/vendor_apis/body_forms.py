@@ -1,6 +1,6 @@
 """The forms that request bodies must have, and the first thing that is wrong with one."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import jsonschema_rs
@@ -62,12 +62,12 @@ class BodyForm:
         return body
 
 
-def record(fields: Mapping[str, Form], required: Iterable[str] = ()) -> Form:
-    """An object of these fields and no others."""
+def record(required: str = "", /, **fields: Form) -> Form:
+    """An object of these fields and no others; those that must be there are named first."""
     return {
         "type": "object",
-        "properties": dict(fields),
-        "required": list(required),
+        "properties": fields,
+        "required": required.split(),
         "additionalProperties": False,
     }
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any
 
 from quire.domain.data import Json, JsonObject
 from quire.domain.models import CacheMarking, Usage
@@ -26,6 +26,7 @@ from quire.rehearsal.vendor_apis.body_forms import (
     record,
 )
 from quire.rehearsal.vendor_protocol import (
+    AnswerFormat,
     ApiProblem,
     CallPart,
     EndpointDefaults,
@@ -121,9 +122,8 @@ def body_problem(mistake: BodyMistake) -> ApiProblem:
     name, parent = mistake.place[-1:], dotted_path(mistake.place[:-1])
     match mistake.kind:
         case ProblemKind.UNKNOWN_FIELD:
-            where = f' at "{parent}"' if parent else ""
-            message = f'Invalid JSON payload received. Unknown name "{name[0]}"{where}: Cannot find'
-            message += " field."
+            where = f'"{name[0]}" at "{parent}"' if parent else f'"{name[0]}"'
+            message = f"Invalid JSON payload received. Unknown name {where}: Cannot find field."
         case ProblemKind.MISSING_FIELD:
             message = f"* GenerateContentRequest.{place}: {place} is not specified"
         case ProblemKind.MISTYPED_FIELD:
@@ -160,16 +160,12 @@ def _quota(name: str) -> JsonObject:
 # What is the user's own, names included.
 _OPAQUE = ("responseSchema", "responseJsonSchema", "parameters", "parametersJsonSchema", "labels")
 _LEVELS = ("minimal", "low", "medium", "high")
-_PART = record({"text": TEXT, "thought": FLAG, "thoughtSignature": TEXT}, ["text"])
-_CONTENT = record(
-    {"role": choice("user", "model", "system"), "parts": list_of(_PART, 1)}, ["parts"]
-)
+_PART = record("text", text=TEXT, thought=FLAG, thoughtSignature=TEXT)
+_CONTENT = record("parts", role=choice("user", "model", "system"), parts=list_of(_PART, 1))
 _THINKING = record(
-    {
-        "thinkingLevel": choice(*_LEVELS, *map(str.upper, _LEVELS)),
-        "thinkingBudget": WHOLE,
-        "includeThoughts": FLAG,
-    }
+    thinkingLevel=choice(*_LEVELS, *map(str.upper, _LEVELS)),
+    thinkingBudget=WHOLE,
+    includeThoughts=FLAG,
 )
 _CONFIG: dict[str, Form] = {
     "maxOutputTokens": number_between(1, whole=True),
@@ -189,36 +185,30 @@ _CONFIG: dict[str, Form] = {
     "mediaResolution": TEXT,
 }
 _FUNCTION = record(
-    {
-        "name": TEXT,
-        "description": TEXT,
-        "parameters": OBJECT,
-        "parametersJsonSchema": OBJECT,
-        "behavior": TEXT,
-    },
-    ["name"],
+    "name",
+    name=TEXT,
+    description=TEXT,
+    parameters=OBJECT,
+    parametersJsonSchema=OBJECT,
+    behavior=TEXT,
 )
 _CALLING = record(
-    {
-        "mode": choice("MODE_UNSPECIFIED", "AUTO", "ANY", "NONE", "VALIDATED"),
-        "allowedFunctionNames": list_of(TEXT),
-    }
+    mode=choice("MODE_UNSPECIFIED", "AUTO", "ANY", "NONE", "VALIDATED"),
+    allowedFunctionNames=list_of(TEXT),
 )
 _BODY = BodyForm(
     record(
-        {
-            "contents": list_of(_CONTENT, 1),
-            "systemInstruction": _CONTENT,
-            "generationConfig": record(_CONFIG),
-            "safetySettings": list_of(OBJECT),
-            "tools": list_of(record({"functionDeclarations": list_of(_FUNCTION)})),
-            "toolConfig": record({"functionCallingConfig": _CALLING}),
-            "labels": {"type": "object", "additionalProperties": TEXT},
-            "serviceTier": ANYTHING,
-            "store": FLAG,
-            "model": TEXT,
-        },
-        ["contents"],
+        "contents",
+        contents=list_of(_CONTENT, 1),
+        systemInstruction=_CONTENT,
+        generationConfig=record(**_CONFIG),
+        safetySettings=list_of(OBJECT),
+        tools=list_of(record(functionDeclarations=list_of(_FUNCTION))),
+        toolConfig=record(functionCallingConfig=_CALLING),
+        labels={"type": "object", "additionalProperties": TEXT},
+        serviceTier=ANYTHING,
+        store=FLAG,
+        model=TEXT,
     )
 )
 
@@ -235,15 +225,12 @@ class GenerateEndpoint(GeminiEndpoint):
             body = _camel_names(body)
         call = _BODY.check(body, body_problem)
         config = call.get("generationConfig", {})
-        output_format = _answer_format(call, config)
         return ParsedCall(
             model=incoming.path_params["model"],
             parts=tuple(_parts(call)),
             body=call,
-            schema=output_format.schema,
-            form=output_format.form,
             max_tokens=config.get("maxOutputTokens"),
-            tool=output_format.tool,
+            **_answer_format(call, config)._asdict(),
         )
 
     def check(self, call: ParsedCall, model: KnownModel) -> ParsedCall:
@@ -299,22 +286,19 @@ def _metadata(usage: Usage, *, vertex: bool) -> dict[str, Json]:
         "totalTokenCount": prompt + usage.output,
         "promptTokensDetails": [{"modality": "TEXT", "tokenCount": prompt}],
     }
+    optional: dict[str, Json] = {
+        "candidatesTokenCount": usage.output - usage.reasoning,
+        "cachedContentTokenCount": usage.cached,
+        "thoughtsTokenCount": usage.reasoning,
+        "trafficType": "ON_DEMAND" if vertex else "",
+    }
     # As in every message of Google's, what is zero is left out.
-    if usage.output - usage.reasoning:
-        metadata["candidatesTokenCount"] = usage.output - usage.reasoning
-    if usage.cached:
-        metadata["cachedContentTokenCount"] = usage.cached
-    if usage.reasoning:
-        metadata["thoughtsTokenCount"] = usage.reasoning
-    if vertex:
-        metadata["trafficType"] = "ON_DEMAND"
-    return metadata
+    return metadata | {name: value for name, value in optional.items() if value}
 
 
 def _answer_parts(answer: ModelAnswer) -> dict[str, Json]:
     if answer.call.tool and answer.text:
-        call: JsonObject = {"name": answer.call.tool, "args": answer.arguments}
-        return {"parts": [{"functionCall": call}]}
+        return {"parts": [{"functionCall": {"name": answer.call.tool, "args": answer.arguments}}]}
     return {"parts": [{"text": answer.text}]} if answer.text else {}
 
 
@@ -326,24 +310,16 @@ def _parts(body: Any) -> Iterator[CallPart]:
             yield CallPart(part["text"], system=False)
 
 
-class _GeminiFormat(NamedTuple):
-    """What an answer is bound to: a schema, as it was sent too, and the function it belongs to."""
-
-    schema: JsonObject | None = None
-    form: JsonObject | None = None
-    tool: str = ""
-
-
-def _answer_format(body: Any, config: Any) -> _GeminiFormat:
+def _answer_format(body: Any, config: Any) -> AnswerFormat:
     """The schema of the answer, and the function whose argument it is."""
     given = [name for name in ("responseJsonSchema", "responseSchema") if name in config]
     thinking = config.get("thinkingConfig", {})
     if len(given) > 1:
-        raise _invalid_request("Only one of response_schema and response_json_schema may be set.")
+        raise invalid("Only one of response_schema and response_json_schema may be set.")
     if "thinkingLevel" in thinking and "thinkingBudget" in thinking:
-        raise _invalid_request("You can only set only one of thinking budget and thinking level.")
+        raise invalid("You can only set only one of thinking budget and thinking level.")
     if given and config.get("responseMimeType") != "application/json":
-        raise _invalid_request("Response schema requires the response mime type application/json.")
+        raise invalid("Response schema requires the response mime type application/json.")
     calling = body.get("toolConfig", {}).get("functionCallingConfig", {})
     functions = {
         item["name"]: item
@@ -353,19 +329,15 @@ def _answer_format(body: Any, config: Any) -> _GeminiFormat:
     if calling.get("mode") == "ANY":
         name = next(iter(calling.get("allowedFunctionNames") or functions), "")
         if name not in functions:
-            raise _invalid_request(f"Function {name!r} is not declared.")
+            raise invalid(f"Function {name!r} is not declared.")
         function = functions[name]
         if "parametersJsonSchema" in function:
             form = function["parametersJsonSchema"]
-            return _GeminiFormat(inline_references(form), form, name)
+            return AnswerFormat(inline_references(form), form, name)
         form = function.get("parameters", {})
-        return _GeminiFormat(convert_openapi(form), form, name)
-    if "responseJsonSchema" in config:
-        form = config["responseJsonSchema"]
-        return _GeminiFormat(inline_references(form), form)
-    form = config["responseSchema"] if given else None
-    return _GeminiFormat(None if form is None else convert_openapi(form), form)
-
-
-def _invalid_request(message: str) -> ApiProblem:
-    return invalid(message)
+        return AnswerFormat(convert_openapi(form), form, name)
+    if not given:
+        return AnswerFormat()
+    form = config[given[0]]
+    read = inline_references if given[0] == "responseJsonSchema" else convert_openapi
+    return AnswerFormat(read(form), form)

@@ -32,9 +32,8 @@ from quire.rehearsal.vendor_apis.replies import (
     confirm_batch,
     find_file,
     find_job,
-    page_after,
+    page_of,
     send_file,
-    whole_number,
 )
 from quire.rehearsal.vendor_protocol import IncomingRequest, KnownModels, invalid
 
@@ -96,8 +95,7 @@ class GeminiFileEndpoint(GeminiEndpoint):
         """List the key's files, the newest first."""
         owned = exchange.state.files.list_owned(exchange.admit())
         found = [file for file in owned if file.purpose == PURPOSE]
-        most = whole_number(exchange, "pageSize", 10, 100)
-        items, more = page_after(found, exchange.incoming.query.get("pageToken", ""), most)
+        items, more = page_of(exchange, found, ("pageSize", 10, 100), "pageToken")
         body: dict[str, Json] = {"files": [_describe_file(exchange, item) for item in items]}
         return exchange.reply_json({**body, **({"nextPageToken": items[-1].id} if more else {})})
 
@@ -135,8 +133,7 @@ def _parse_file_info(exchange: Exchange) -> dict[str, Any]:
 def _append(exchange: Exchange, session: _Session) -> None:
     offset = exchange.incoming.headers.get("x-goog-upload-offset", "")
     if offset != str(session.size):
-        message = f"The offset is {offset[:20]}, but {session.size} bytes have come."
-        raise invalid(message)
+        raise invalid(f"The offset is {offset[:20]}, but {session.size} bytes have come.")
     upload = exchange.upload
     if upload is not None:
         with upload.path.open("rb") as read, session.path.open("ab") as write:
@@ -201,29 +198,22 @@ _STATES = {
 _CODES = {400: 3, 401: 16, 403: 7, 404: 5, 429: 8, 500: 13, 503: 14}
 _NEVER_RAN = {RowEnd.CANCELLED: (1, "The batch was cancelled."), RowEnd.EXPIRED: (4, "Expired.")}
 _METADATA: Form = {"type": "object", "additionalProperties": TEXT}
-_INSIDE = record({"request": OBJECT, "metadata": _METADATA}, ["request"])
+_INSIDE = record("request", request=OBJECT, metadata=_METADATA)
 _ORDER = BodyForm(
     record(
-        {
-            "batch": record(
-                {
-                    "displayName": TEXT,
-                    "model": TEXT,
-                    "priority": TEXT,
-                    "inputConfig": record(
-                        {
-                            "fileName": TEXT,
-                            "requests": record({"requests": list_of(_INSIDE, 1)}, ["requests"]),
-                        }
-                    ),
-                },
-                ["inputConfig"],
-            )
-        },
-        ["batch"],
+        "batch",
+        batch=record(
+            "inputConfig",
+            displayName=TEXT,
+            model=TEXT,
+            priority=TEXT,
+            inputConfig=record(
+                fileName=TEXT, requests=record("requests", requests=list_of(_INSIDE, 1))
+            ),
+        ),
     )
 )
-_LINE = BodyForm(record({"key": TEXT, "request": OBJECT}, ["request"]))
+_LINE = BodyForm(record("request", key=TEXT, request=OBJECT))
 
 
 class GeminiBatchEndpoint(GeminiEndpoint):
@@ -278,9 +268,7 @@ class GeminiBatchEndpoint(GeminiEndpoint):
     def list_all(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
         """List the key's batches, the newest first; an empty list is left out."""
         found = exchange.state.jobs.list_owned(exchange.admit(), self)
-        most = whole_number(exchange, "pageSize", 50, 1_000)
-        token = exchange.incoming.query.get("pageToken", "")
-        items, more = page_after(found, f"{_PREFIX}{token}" if token else "", most)
+        items, more = page_of(exchange, found, ("pageSize", 50, 1_000), "pageToken", _PREFIX)
         now = exchange.state.clock.now()
         body: dict[str, Json] = {}
         if items:
@@ -316,13 +304,9 @@ class GeminiBatchEndpoint(GeminiEndpoint):
             try:
                 mistake = None if job.order.details["inline"] else _LINE.mistake(orjson.loads(text))
             except ValueError:
-                raise BatchFailure(
-                    "INVALID_ARGUMENT", f"Line {line} is not JSON.", line=line
-                ) from None
+                raise BatchFailure("INVALID_ARGUMENT", f"Line {line} is not JSON.") from None
             if mistake:
-                raise BatchFailure(
-                    "INVALID_ARGUMENT", f"Line {line}: {body_problem(mistake)}", line=line
-                )
+                raise BatchFailure("INVALID_ARGUMENT", f"Line {line}: {body_problem(mistake)}")
 
         return check
 
@@ -394,12 +378,10 @@ def _output(job: BatchJob) -> JsonObject:
 def _stats(job: BatchJob, now: float) -> JsonObject:
     """Numbers, as strings; those that are nought are left out."""
     done = job.counts[RowEnd.ANSWERED] if job.end else int(job.rows * job.share_done(now))
-    failed = job.counts[RowEnd.ERRORED]
-    pending = 0 if job.end else job.rows - done
     counts = {
         "requestCount": job.rows,
         "successfulRequestCount": done,
-        "failedRequestCount": failed,
-        "pendingRequestCount": pending,
+        "failedRequestCount": job.counts[RowEnd.ERRORED],
+        "pendingRequestCount": 0 if job.end else job.rows - done,
     }
     return {name: str(count) for name, count in counts.items() if count}

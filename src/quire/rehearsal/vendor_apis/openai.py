@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any
 
 from quire.domain.data import JsonObject
 from quire.domain.models import CacheMarking
@@ -11,6 +11,7 @@ from quire.rehearsal.rate_limits import BucketLevel
 from quire.rehearsal.response_schemas import SCHEMA_NAME, inline_references, refuse_for_openai
 from quire.rehearsal.vendor_apis.body_forms import BodyMistake, dotted_path
 from quire.rehearsal.vendor_protocol import (
+    AnswerFormat,
     ApiProblem,
     EndpointDefaults,
     ErrorResponse,
@@ -134,11 +135,12 @@ def refuse_unsupported(call: ParsedCall, model: KnownModel, names: tuple[str, ..
     """Refuse what a reasoning model does not take."""
     for name in names if not model.sampling else ():
         if call.body.get(name) is not None:
-            raise ApiProblem(
-                ProblemKind.UNSUPPORTED,
-                f"Unsupported parameter: '{name}' is not supported with this model.",
-                place=name,
-            )
+            raise _unsupported_error(f"'{name}' is", name)
+
+
+def _unsupported_error(what: str, place: str) -> ApiProblem:
+    message = f"Unsupported parameter: {what} not supported with this model."
+    return ApiProblem(ProblemKind.UNSUPPORTED, message, place=place)
 
 
 def refuse_output(call: ParsedCall, model: KnownModel, name: str) -> None:
@@ -162,18 +164,10 @@ def with_cache(call: ParsedCall, model: KnownModel, options: object) -> ParsedCa
         return replace(call, caching=False)
     if marking is CacheMarking.AUTOMATIC:
         if marked or cache_options:
-            raise ApiProblem(
-                ProblemKind.UNSUPPORTED,
-                "Unsupported parameter: explicit prompt caching is not supported with this model.",
-                place="prompt_cache_options",
-            )
+            raise _unsupported_error("explicit prompt caching is", "prompt_cache_options")
         return replace(call, free=True, step=_STEP)
-    implicit = (
-        cache_options.get("ttl", "30m")
-        if cache_options.get("mode", "implicit") == "implicit"
-        else ""
-    )
-    return replace(call, implicit=implicit)
+    by_itself = cache_options.get("mode", "implicit") == "implicit"
+    return replace(call, implicit=cache_options.get("ttl", "30m") if by_itself else "")
 
 
 def cache_lifetime(part: object, options: object) -> str:
@@ -188,15 +182,6 @@ def cache_lifetime(part: object, options: object) -> str:
     return str(mark.get("ttl", inherited))
 
 
-class AnswerFormat(NamedTuple):
-    """What an answer is bound to: a schema, and the tool whose argument it is."""
-
-    schema: JsonObject | None
-    tool: str = ""
-    tool_named: bool = False
-    form: JsonObject | None = None  # the schema as it was sent
-
-
 def answer_format(schema: JsonObject | None, tools: Sequence[Any], choice: Any) -> AnswerFormat:
     """Settle what the answer is bound to; a tool that must be called comes first."""
     known = {tool["name"]: tool for tool in tools}
@@ -209,8 +194,8 @@ def answer_format(schema: JsonObject | None, tools: Sequence[Any], choice: Any) 
         raise invalid(f"Tool choice '{chosen}' not found in 'tools'.", place="tool_choice")
     if chosen:
         form = known[chosen].get("parameters") or {}
-        return AnswerFormat(inline_references(form), chosen, tool_named, form)
-    return AnswerFormat(None if schema is None else inline_references(schema), form=schema)
+        return AnswerFormat(inline_references(form), form, chosen, tool_named)
+    return AnswerFormat(None if schema is None else inline_references(schema), schema)
 
 
 def refuse_name(name: str, place: str) -> None:

@@ -29,9 +29,9 @@ from quire.rehearsal.vendor_apis.replies import (
     confirm_batch,
     find_file,
     find_job,
-    page_after,
+    list_page,
+    page_of,
     send_file,
-    whole_number,
 )
 from quire.rehearsal.vendor_protocol import (
     ApiProblem,
@@ -43,10 +43,7 @@ from quire.rehearsal.vendor_protocol import (
 )
 
 _LINE = BodyForm(
-    record(
-        {"custom_id": TEXT, "method": TEXT, "url": TEXT, "body": OBJECT},
-        ["custom_id", "method", "url", "body"],
-    )
+    record("custom_id method url body", custom_id=TEXT, method=TEXT, url=TEXT, body=OBJECT)
 )
 
 
@@ -59,41 +56,36 @@ def make_line_check(
 
     def check(line: int, text: bytes) -> None:
         if line > most:
-            raise BatchFailure(
-                "invalid_request", f"The batch has more than {most} requests.", line=line
-            )
+            raise BatchFailure("invalid_request", f"The batch has more than {most} requests.")
         read: Any = json_object(text)
         if read is None:
-            message = "This line is not parseable as valid JSON."
-            raise BatchFailure("invalid_json_line", message, line=line)
-        _refuse_form(line, read, endpoint)
+            raise BatchFailure("invalid_json_line", "This line is not parseable as valid JSON.")
+        _refuse_form(read, endpoint)
         name = blake2b(read["custom_id"].encode("utf-8", "replace"), digest_size=16).digest()
         if name in names:
             message = f"The custom_id '{read['custom_id'][:100]}' was already used in this batch."
-            raise BatchFailure("duplicate_custom_id", message, param="custom_id", line=line)
+            raise BatchFailure("duplicate_custom_id", message, "custom_id")
         names.add(name)
-        _refuse_body(line, read["body"], job)
+        _refuse_body(read["body"], job)
         if line == 1:
             _refuse_model(job.model, models, providers)
 
     return check
 
 
-def _refuse_form(line: int, read: Any, endpoint: object) -> None:
+def _refuse_form(read: Any, endpoint: object) -> None:
     mistake = _LINE.mistake(read)
     if mistake:
         place = ".".join(map(str, mistake.place)) or None
         if mistake.kind is ProblemKind.MISSING_FIELD:
             message = f"Missing required parameter: '{place}'."
-            raise BatchFailure("missing_required_parameter", message, param=place, line=line)
-        raise BatchFailure(
-            "invalid_request", f"Invalid parameter: '{place}'.", param=place, line=line
-        )
+            raise BatchFailure("missing_required_parameter", message, place)
+        raise BatchFailure("invalid_request", f"Invalid parameter: '{place}'.", place)
     if read["method"] != "POST":
-        raise BatchFailure("invalid_request", "The method must be POST.", param="method", line=line)
+        raise BatchFailure("invalid_request", "The method must be POST.", "method")
     if read["url"] != endpoint:
         message = f"The URL provided for this request does not match the batch's ({endpoint})."
-        raise BatchFailure("invalid_url", message, param="url", line=line)
+        raise BatchFailure("invalid_url", message, "url")
 
 
 def _refuse_model(name: str, models: KnownModels, providers: Sequence[str]) -> None:
@@ -101,21 +93,21 @@ def _refuse_model(name: str, models: KnownModels, providers: Sequence[str]) -> N
         models.find(name, providers)
     except ApiProblem:
         message = f"The provided model '{name}' is not supported by the Batch API."
-        raise BatchFailure("model_not_found", message, param="body.model", line=1) from None
+        raise BatchFailure("model_not_found", message, "body.model") from None
 
 
-def _refuse_body(line: int, body: Any, job: BatchJob) -> None:
+def _refuse_body(body: Any, job: BatchJob) -> None:
     model = body.get("model")
     if not isinstance(model, str) or not model:
         message = "Missing required parameter: 'body.model'."
-        raise BatchFailure("missing_required_parameter", message, param="body.model", line=line)
+        raise BatchFailure("missing_required_parameter", message, "body.model")
     if job.model and model != job.model:
         message = f"The model '{model[:100]}' differs from that of the other lines: {job.model}."
-        raise BatchFailure("mismatched_model", message, param="body.model", line=line)
+        raise BatchFailure("mismatched_model", message, "body.model")
     job.model = model[:200]
     if body.get("stream"):
         message = "Streaming is not supported in batches."
-        raise BatchFailure("streaming_unsupported", message, param="body.stream", line=line)
+        raise BatchFailure("streaming_unsupported", message, "body.stream")
 
 
 _OUTPUT, _ERROR = "output", "error"
@@ -163,12 +155,7 @@ class OpenAIBatchEndpoint(OpenAIEndpoint):
             message = f"Invalid purpose of file '{source.id}': expected 'batch'."
             raise invalid(message, place="input_file_id")
         metadata = body.get("metadata") or {}
-        about: JsonObject = {
-            "endpoint": body["endpoint"],
-            "input_file_id": source.id,
-            "completion_window": body["completion_window"],
-            "metadata": metadata or None,
-        }
+        said = {name: body[name] for name in ("endpoint", "input_file_id", "completion_window")}
         tag = next(iter(metadata.values()), source.name.removesuffix(".jsonl"))
         azure = "api-key" in exchange.incoming.headers
         order = BatchOrder(
@@ -177,7 +164,7 @@ class OpenAIBatchEndpoint(OpenAIEndpoint):
             source=source.path,
             rows=source.lines,
             tag=tag,
-            details=about,
+            details={**said, "metadata": metadata or None},
             # There the 24 hours are only aimed at, and the error file is there without errors.
             window=0 if azure else _window(body["completion_window"], self.longest),
             always=(_ERROR,) if azure else (),
@@ -193,10 +180,10 @@ class OpenAIBatchEndpoint(OpenAIEndpoint):
     def list_all(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
         """List the key's batches, the newest first."""
         found = exchange.state.jobs.list_owned(exchange.admit(), self)
-        most = whole_number(exchange, "limit", 20, 100)
-        items, more = page_after(found, exchange.incoming.query.get("after", ""), most)
+        items, more = page_of(exchange, found, ("limit", 20, 100), "after")
         now = exchange.state.clock.now()
-        return exchange.reply_json(list_page([self.describe_job(job, now) for job in items], more))
+        listed = list_page([self.describe_job(job, now) for job in items], more)
+        return exchange.reply_json({"object": "list", **listed})
 
     def cancel(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
         """End a batch early."""
@@ -222,34 +209,26 @@ class OpenAIBatchEndpoint(OpenAIEndpoint):
 
     def result_line(self, job: BatchJob, row: JobRow) -> ResultLine:
         """Write a row of the output file, or of the error file."""
-        response: JsonObject | None = None
-        error: JsonObject | None = None
+        line: dict[str, Any] = {"id": f"batch_req_{row.number:032x}", "custom_id": row.custom_id}
+        request_id = f"req_{row.number:032x}"
+        line["response"] = {"status_code": row.status, "request_id": request_id, "body": row.body}
+        line["error"] = None
         if row.end in _NEVER_RAN:
             code, message = _NEVER_RAN[row.end]
-            error = {"code": code, "message": message}
-        else:
-            body: Any = row.body
-            request_id = f"req_{row.number:032x}"
-            response = {"status_code": row.status, "request_id": request_id, "body": body}
-        line: JsonObject = {
-            "id": f"batch_req_{row.number:032x}",
-            "custom_id": row.custom_id,
-            "response": response,
-            "error": error,
-        }
+            line |= {"response": None, "error": {"code": code, "message": message}}
         return ResultLine(_OUTPUT if row.end is RowEnd.ANSWERED else _ERROR, line)
 
     def describe_job(self, job: BatchJob, now: float) -> JsonObject:
         """A batch as its owner sees it."""
-        results = job.results
+        files = {name: job.results[name].id for name in job.results}
         body: dict[str, Json] = {
             "id": job.id,
             "object": "batch",
             **job.order.details,
             "model": job.model or None,
             "status": str(job.end) if job.end else _STATUSES[job.phase(now)],
-            "output_file_id": results[_OUTPUT].id if _OUTPUT in results else None,
-            "error_file_id": results[_ERROR].id if _ERROR in results else None,
+            "output_file_id": files.get(_OUTPUT),
+            "error_file_id": files.get(_ERROR),
             "errors": _errors(job.failure),
             "request_counts": _counts(job, now),
             "created_at": int(job.created_at),
@@ -259,17 +238,6 @@ class OpenAIBatchEndpoint(OpenAIEndpoint):
         if job.end not in (None, BatchEnd.FAILED):
             body["usage"] = _usage(job)
         return body
-
-
-def list_page(items: list[JsonObject], more: bool) -> JsonObject:
-    """A part of a list, as OpenAI pages it."""
-    return {
-        "object": "list",
-        "data": items,
-        "first_id": items[0]["id"] if items else None,
-        "last_id": items[-1]["id"] if items else None,
-        "has_more": more,
-    }
 
 
 def _window(text: str, longest: float) -> float:
@@ -284,19 +252,15 @@ def _window(text: str, longest: float) -> float:
 
 def _times(job: BatchJob, now: float) -> dict[str, Json]:
     """When a batch passed which state; None for those that it did not."""
-    ended = job.end is not None
     ran = job.checked and job.failure is None and now >= job.started_at
     expected = job.expected_end()
     times: dict[str, float | None] = {
         "in_progress_at": job.started_at if ran else None,
         "finalizing_at": expected.at if ran and now >= expected.at else None,
         "cancelling_at": job.cancelled_at if job.cancelled_at < inf else None,
-        "completed_at": None,
-        "failed_at": None,
-        "expired_at": None,
-        "cancelled_at": None,
+        **dict.fromkeys(f"{end}_at" for end in ("completed", "failed", "expired", "cancelled")),
     }
-    if ended:
+    if job.end is not None:
         times[f"{job.end}_at"] = job.ended_at
     return {name: None if at is None else int(at) for name, at in times.items()}
 
@@ -305,25 +269,15 @@ def _counts(job: BatchJob, now: float) -> JsonObject:
     total = job.rows if job.checked else 0
     if job.end is None:
         return {"total": total, "completed": int(total * job.share_done(now)), "failed": 0}
-    answered = job.counts[RowEnd.ANSWERED]
-    return {
-        "total": total,
-        "completed": answered,
-        "failed": 0 if job.failure else job.counts[RowEnd.ERRORED],
-    }
+    failed = 0 if job.failure else job.counts[RowEnd.ERRORED]
+    return {"total": total, "completed": job.counts[RowEnd.ANSWERED], "failed": failed}
 
 
 def _errors(failure: BatchFailure | None) -> JsonObject | None:
     if failure is None:
         return None
-    line = failure.line or None
-    error: JsonObject = {
-        "code": failure.code,
-        "message": failure.message,
-        "param": failure.param,
-        "line": line,
-    }
-    return {"object": "list", "data": [error]}
+    about = {name: getattr(failure, name) for name in ("code", "message", "param")}
+    return {"object": "list", "data": [{**about, "line": failure.line or None}]}
 
 
 def _usage(job: BatchJob) -> JsonObject:
@@ -353,9 +307,8 @@ class OpenAIFileEndpoint(OpenAIEndpoint):
         key, files = exchange.admit(), exchange.state.files
         upload = exchange.upload
         if upload is None or not upload.name:
-            raise ApiProblem(
-                ProblemKind.MISSING_FIELD, "'file' is a required property", place="file"
-            )
+            message = "'file' is a required property"
+            raise ApiProblem(ProblemKind.MISSING_FIELD, message, place="file")
         purpose = upload.fields.get("purpose", "")
         if purpose not in _PURPOSES:
             message = f"'{purpose[:100]}' is not one of {list(_PURPOSES)} - 'purpose'"
@@ -398,9 +351,9 @@ class OpenAIFileEndpoint(OpenAIEndpoint):
             found = [file for file in found if file.purpose == query["purpose"]]
         if query.get("order") == "asc":
             found.reverse()
-        most = whole_number(exchange, "limit", 10_000, 10_000)
-        items, more = page_after(found, query.get("after", ""), most)
-        return exchange.reply_json(list_page([_describe_file(item) for item in items], more))
+        items, more = page_of(exchange, found, ("limit", 10_000, 10_000), "after")
+        listed = list_page([_describe_file(item) for item in items], more)
+        return exchange.reply_json({"object": "list", **listed})
 
 
 def _describe_file(stored: StoredFile) -> JsonObject:

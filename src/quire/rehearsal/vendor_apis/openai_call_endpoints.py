@@ -8,7 +8,6 @@ from quire.domain.models import Usage
 from quire.domain.requests import Stop
 from quire.rehearsal.response_schemas import refuse_for_openai
 from quire.rehearsal.vendor_apis.openai import (
-    AnswerFormat,
     OpenAIEndpoint,
     answer_format,
     body_problem,
@@ -21,6 +20,7 @@ from quire.rehearsal.vendor_apis.openai import (
 )
 from quire.rehearsal.vendor_apis.openai_forms import CHAT, LAX_CHAT, RESPONSES
 from quire.rehearsal.vendor_protocol import (
+    AnswerFormat,
     CallPart,
     IncomingRequest,
     KnownModel,
@@ -38,17 +38,13 @@ class ResponsesEndpoint(OpenAIEndpoint):
         """Understand a call."""
         call = RESPONSES.check(body, body_problem)
         options = call.get("prompt_cache_options")
-        output_format = _responses_format(call)
         return ParsedCall(
             model=call["model"],
             parts=tuple(_responses_parts(call, options)),
             body=call,
-            schema=output_format.schema,
-            form=output_format.form,
             max_tokens=call.get("max_output_tokens"),
-            tool=output_format.tool,
-            tool_named=output_format.tool_named,
             prewarm=bool(options and options.get("prewarm")),
+            **_responses_format(call)._asdict(),
         )
 
     def check(self, call: ParsedCall, model: KnownModel) -> ParsedCall:
@@ -115,9 +111,13 @@ def _responses_parts(body: Any, options: object) -> Iterator[CallPart]:
     if isinstance(body["input"], str):
         yield CallPart(body["input"], system=False)
         return
-    for message in body["input"]:
+    yield from _message_parts(body["input"], options)
+
+
+def _message_parts(messages: Any, options: object) -> Iterator[CallPart]:
+    for message in messages:
         system = message["role"] in ("system", "developer")
-        content = message["content"]
+        content = message["content"] or ""
         for part in [{"text": content}] if isinstance(content, str) else content:
             yield CallPart(part["text"], system, cache_lifetime(part, options))
 
@@ -183,16 +183,12 @@ class ChatEndpoint(OpenAIEndpoint):
     def read(self, body: Json, incoming: IncomingRequest) -> ParsedCall:
         """Understand a call."""
         call = self._form.check(body, body_problem)
-        output_format = _chat_format(call)
         return ParsedCall(
             model=call["model"],
-            parts=tuple(_chat_parts(call)),
+            parts=tuple(_message_parts(call["messages"], call.get("prompt_cache_options"))),
             body=call,
-            schema=output_format.schema,
-            form=output_format.form,
             max_tokens=call.get("max_completion_tokens") or call.get("max_tokens"),
-            tool=output_format.tool,
-            tool_named=output_format.tool_named,
+            **_chat_format(call)._asdict(),
         )
 
     def check(self, call: ParsedCall, model: KnownModel) -> ParsedCall:
@@ -252,28 +248,15 @@ def _chat_usage(usage: Usage) -> JsonObject:
 
 
 def _chat_message(answer: ModelAnswer, calls: bool) -> JsonObject:
-    message: dict[str, Json] = {
-        "role": "assistant",
-        "content": answer.text,
-        "refusal": None,
-        "annotations": [],
-    }
+    message: dict[str, Json] = {"role": "assistant", "content": None, "refusal": None}
+    message["annotations"] = []
     if answer.stop is Stop.REFUSAL:
-        return {**message, "content": None, "refusal": answer.text}
+        return {**message, "refusal": answer.text}
     if calls:
         call: JsonObject = {"name": answer.call.tool, "arguments": answer.text}
         tool_call: JsonObject = {"id": answer.id("call_", 24), "type": "function", "function": call}
-        return {**message, "content": None, "tool_calls": [tool_call]}
-    return message
-
-
-def _chat_parts(body: Any) -> Iterator[CallPart]:
-    options = body.get("prompt_cache_options")
-    for message in body["messages"]:
-        system = message["role"] in ("system", "developer")
-        content = message["content"] or ""
-        for part in [{"text": content}] if isinstance(content, str) else content:
-            yield CallPart(part["text"], system, cache_lifetime(part, options))
+        return {**message, "tool_calls": [tool_call]}
+    return {**message, "content": answer.text}
 
 
 def _chat_format(body: Any) -> AnswerFormat:

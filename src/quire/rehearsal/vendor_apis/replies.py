@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from quire.domain.data import Json
+from quire.domain.data import Json, JsonObject
 from quire.rehearsal.batch_jobs import BatchEndpoint, BatchJob
 from quire.rehearsal.exchange import Exchange, ResponsePlan
 from quire.rehearsal.file_store import StoredFile
@@ -17,16 +17,12 @@ def confirm_batch(exchange: Exchange, job: BatchJob, body: Json) -> ResponsePlan
     """Confirm a batch that was made, or keep its maker in the dark as the script says."""
     entry = exchange.entry
     entry.batch, entry.tag, entry.rows = job.id, job.tag, job.rows
-    if "batch_full" in job.faults:
-        entry.fault = "batch_full"
-    if "batch_500" in job.faults:
-        entry.fault = "batch_500"
+    struck = [name for name in ("batch_500", "batch_drop", "batch_full") if name in job.faults]
+    entry.fault = struck[0] if struck else entry.fault
+    if entry.fault == "batch_500":
         raise ApiProblem(ProblemKind.BROKEN, "broken after the batch was made, by the fault script")
     plan = exchange.reply_json(body)
-    if "batch_drop" not in job.faults:
-        return plan
-    entry.fault = "batch_drop"
-    return replace(plan, status=0, end="drop")
+    return replace(plan, status=0, end="drop") if entry.fault == "batch_drop" else plan
 
 
 def find_job(exchange: Exchange, endpoint: BatchEndpoint, prefix: str = "") -> BatchJob:
@@ -48,32 +44,36 @@ def send_file(exchange: Exchange, stored: StoredFile, content_type: str) -> Resp
     entry, state = exchange.entry, exchange.state
     entry.batch = stored.batch
     if _breaks_download(exchange, stored, "batch_404"):
-        entry.fault = "batch_404"
         raise ApiProblem(ProblemKind.NO_THING, f"No such File object: {stored.id}", place="id")
     cut = _breaks_download(exchange, stored, "batch_truncate")
-    if cut:
-        entry.fault = "batch_truncate"
     job = state.jobs.jobs.get(stored.batch)
     entry.tag = job.tag if job else ""
-    plan = exchange.reply_json(None)
-    return replace(
-        plan,
-        body=b"",
-        content_type=content_type,
-        file=stored.path,
-        sent=stored.size // 2 if cut else stored.size,
-    )
+    plan, sent = exchange.reply_json(None), stored.size // 2 if cut else stored.size
+    return replace(plan, body=b"", content_type=content_type, file=stored.path, sent=sent)
 
 
-def page_after(found: Sequence[T], after: str, most: int) -> tuple[list[T], bool]:
-    """The part of a list behind an item, and whether there is more; Problem for an unknown one."""
-    start = 0
-    if after:
+def page_of(
+    exchange: Exchange, found: Sequence[T], size: tuple[str, int, int], after: str, prefix: str = ""
+) -> tuple[list[T], bool]:
+    """The part of a list that a query asks for, and whether there is more behind it.
+
+    `size` is the name of its length with the usual one and the longest, `after` that of the item
+    before it; Problem for one that is not there.
+    """
+    start, most = 0, whole_number(exchange, *size)
+    if token := exchange.incoming.query.get(after, ""):
+        after = f"{prefix}{token}"
         places = [place for place, item in enumerate(found) if item.id == after]
         if not places:
             raise ApiProblem(ProblemKind.NO_THING, f"No object found with id '{after[:100]}'.")
         start = places[0] + 1
     return list(found[start : start + most]), len(found) > start + most
+
+
+def list_page(items: Sequence[JsonObject], more: bool) -> JsonObject:
+    """A part of a list, as OpenAI and Anthropic page it."""
+    first, last = (items[0]["id"], items[-1]["id"]) if items else (None, None)
+    return {"data": items, "first_id": first, "last_id": last, "has_more": more}
 
 
 def whole_number(exchange: Exchange, name: str, usual: int, most: int) -> int:
@@ -92,7 +92,10 @@ def _breaks_download(exchange: Exchange, stored: StoredFile, fault: str) -> bool
         return False
     jobs = exchange.state.jobs
     job = jobs.jobs.get(stored.batch)
-    if job and fault in job.faults and fault not in stored.broken:
+    drawn = job is not None and fault in job.faults - stored.broken
+    if drawn:
         stored.broken.add(fault)
-        return True
-    return jobs.script.take_first(fault)
+    strikes = drawn or jobs.script.take_first(fault)
+    if strikes:
+        exchange.entry.fault = fault
+    return strikes
