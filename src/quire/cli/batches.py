@@ -70,17 +70,13 @@ app = typer.Typer(
 )
 
 RunFilter = Annotated[
-    int | None,
-    typer.Argument(metavar="RUN", help="A run's number; by default all runs.", show_default=False),
+    int | None, typer.Argument(metavar="RUN", help="A run's number; by default all runs.")
 ]
 Number = Annotated[int, typer.Argument(metavar="ID", help="The number of a batch.")]
 Reference = Annotated[
     str | None,
     typer.Option(
-        "--ref",
-        metavar="REF",
-        help="The provider's own name for it, as its console shows it.",
-        show_default=False,
+        "--ref", metavar="REF", help="The provider's own name for it, as its console shows it."
     ),
 ]
 Absent = Annotated[

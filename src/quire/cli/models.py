@@ -54,9 +54,7 @@ def models(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="NAME",
-            help="A model, an alias, or a part of names; all by default.",
-            show_default=False,
+            metavar="NAME", help="A model, an alias, or a part of names; all by default."
         ),
     ] = None,
     check: Annotated[

@@ -21,13 +21,7 @@ if TYPE_CHECKING:
 
 MaybeSchema = Annotated[
     str | None,
-    typer.Option(
-        "--schema",
-        "-s",
-        metavar="NAME",
-        help="A kept schema, or a schema's file.",
-        show_default=False,
-    ),
+    typer.Option("--schema", "-s", metavar="NAME", help="A kept schema, or a schema's file."),
 ]
 RecipeName = Annotated[
     str | None,
@@ -36,16 +30,12 @@ RecipeName = Annotated[
         "-r",
         metavar="NAME",
         help="In the place of a schema: a recipe, or a recipe's file.",
-        show_default=False,
     ),
 ]
 Params = Annotated[
     list[str] | None,
     typer.Option(
-        "--param",
-        metavar="NAME=VALUE",
-        help="A parameter of the recipe; may be repeated.",
-        show_default=False,
+        "--param", metavar="NAME=VALUE", help="A parameter of the recipe; may be repeated."
     ),
 ]
 Inputs = Annotated[
@@ -54,7 +44,6 @@ Inputs = Annotated[
         "--input",
         metavar="NAME=PATH",
         help="Files for an input of the recipe, or a document by number or title; may be repeated.",
-        show_default=False,
     ),
 ]
 StopAfter = Annotated[
@@ -63,7 +52,6 @@ StopAfter = Annotated[
         "--stop-after",
         metavar="STAGE",
         help="Begin no stage of the recipe after this one; `quire resume` goes on.",
-        show_default=False,
     ),
 ]
 StageName = Annotated[
@@ -72,7 +60,6 @@ StageName = Annotated[
         "--stage",
         metavar="STAGE",
         help="A stage of the recipe, by default the last one; export takes all as well.",
-        show_default=False,
     ),
 ]
 

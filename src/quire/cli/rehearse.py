@@ -24,18 +24,12 @@ Port = Annotated[
 Latency = Annotated[
     str,
     typer.Option(
-        metavar="TIME",
-        help="How long an answer takes: 0.05, 2s, uniform:1s-3s, lognormal:2s.",
-        show_default=False,
+        metavar="TIME", help="How long an answer takes: 0.05, 2s, uniform:1s-3s, lognormal:2s."
     ),
 ]
 BatchLatency = Annotated[
     str,
-    typer.Option(
-        metavar="TIME",
-        help="How long a batch takes, in the same forms; 1s unless told.",
-        show_default=False,
-    ),
+    typer.Option(metavar="TIME", help="How long a batch takes, in the same forms; 1s unless told."),
 ]
 BatchHits = Annotated[
     float,
@@ -47,15 +41,13 @@ BatchHits = Annotated[
     ),
 ]
 FaultRates = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME=RATE", help="What goes wrong; may be repeated.", show_default=False),
+    list[str] | None, typer.Option(metavar="NAME=RATE", help="What goes wrong; may be repeated.")
 ]
 LimitRates = Annotated[
     str,
     typer.Option(
         metavar="KIND=N,…",
         help="Limits a minute for each key and model: requests, input, output, total.",
-        show_default=False,
     ),
 ]
 KeyStates = Annotated[
@@ -63,7 +55,6 @@ KeyStates = Annotated[
     typer.Option(
         metavar="KEY=valid|invalid|spent",
         help="How a key stands; by default every key is valid. May be repeated.",
-        show_default=False,
     ),
 ]
 Thinking = Annotated[
@@ -74,23 +65,17 @@ Strict = Annotated[
 ]
 Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Of chance.")]
 LogFile = Annotated[
-    str,
-    typer.Option(
-        metavar="FILE", help="Write a line of JSON for every request.", show_default=False
-    ),
+    str, typer.Option(metavar="FILE", help="Write a line of JSON for every request.")
 ]
 Sample = Annotated[
     int | None,
-    typer.Option(
-        min=1, metavar="N", help="Rehearse N blocks, spread over all documents.", show_default=False
-    ),
+    typer.Option(min=1, metavar="N", help="Rehearse N blocks, spread over all documents."),
 ]
 LimitProfile = Annotated[
     str,
     typer.Option(
         metavar="KIND=N,…",
         help="Limits a minute: requests, input, output, total; or `model`: what is known of it.",
-        show_default=False,
     ),
 ]
 

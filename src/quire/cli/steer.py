@@ -62,8 +62,7 @@ def stop_after(
     context: typer.Context,
     run: Annotated[int, typer.Argument(metavar="RUN", help="A run's number.")],
     stage: Annotated[
-        str | None,
-        typer.Argument(metavar="STAGE", help="The last stage to carry out.", show_default=False),
+        str | None, typer.Argument(metavar="STAGE", help="The last stage to carry out.")
     ] = None,
     clear: Annotated[
         bool, typer.Option("--clear", metavar="", help="Take it back: go on to the end.")
@@ -277,16 +276,12 @@ def edit(
             "--set",
             metavar="FIELD=VALUE",
             help="One field's new value: text where text is now, else JSON.",
-            show_default=False,
         ),
     ] = None,
     source: Annotated[
         str | None,
         typer.Option(
-            "--data",
-            metavar="FILE",
-            help="All of the new data, as JSON; - reads it from a pipe.",
-            show_default=False,
+            "--data", metavar="FILE", help="All of the new data, as JSON; - reads it from a pipe."
         ),
     ] = None,
     as_json: AsJson = False,

@@ -171,9 +171,7 @@ RunOrFile = Annotated[
 RunOrFileOrNewest = Annotated[
     str | None,
     typer.Argument(
-        metavar="RUN|FILE",
-        help="A run's number, or the experiment's file; the newest by default.",
-        show_default=False,
+        metavar="RUN|FILE", help="A run's number, or the experiment's file; the newest by default."
     ),
 ]
 To = Annotated[Path, typer.Option("--to", metavar="FOLDER", help="Where the files go.")]
