@@ -21,7 +21,7 @@ from quire.cli import (
     runs,
     steer,
 )
-from quire.cli.options import AsJson, LedgerUrl
+from quire.cli.options import AsJson, LedgerUrl, flag
 from quire.cli.printing import print_json, say
 from quire.cli.session import Commands, Session
 from quire.domain.version import VERSION
@@ -52,10 +52,7 @@ def quire(
     context: typer.Context,
     ledger: LedgerUrl = None,
     quiet: Annotated[
-        bool,
-        typer.Option(
-            "-q", "--quiet", metavar="", help="Print only what was asked for, and errors."
-        ),
+        bool, flag("Print only what was asked for, and errors.", "-q", "--quiet")
     ] = False,
     version: Annotated[
         bool,

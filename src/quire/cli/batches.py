@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from quire.cli.options import AsJson
+from quire.cli.options import AsJson, argument, flag, option
 from quire.cli.printing import (
     Cell,
     Narrowing,
@@ -69,28 +69,15 @@ app = typer.Typer(
     epilog="Example: quire batches 3",
 )
 
-RunFilter = Annotated[
-    int | None, typer.Argument(metavar="RUN", help="A run's number; by default all runs.")
-]
-Number = Annotated[int, typer.Argument(metavar="ID", help="The number of a batch.")]
+RunFilter = Annotated[int | None, argument("RUN", "A run's number; by default all runs.")]
+Number = Annotated[int, argument("ID", "The number of a batch.")]
 Reference = Annotated[
-    str | None,
-    typer.Option(
-        "--ref", metavar="REF", help="The provider's own name for it, as its console shows it."
-    ),
+    str | None, option("REF", "The provider's own name for it, as its console shows it.", "--ref")
 ]
-Absent = Annotated[
-    bool,
-    typer.Option("--absent", metavar="", help="Somebody looked, and the provider has no such one."),
-]
+Absent = Annotated[bool, flag("Somebody looked, and the provider has no such one.", "--absent")]
 
 
-Lines = Annotated[
-    bool,
-    typer.Option(
-        "--lines", metavar="", help="Print the lines of its results that nobody could read."
-    ),
-]
+Lines = Annotated[bool, flag("Print the lines of its results that nobody could read.", "--lines")]
 
 
 @app.callback()

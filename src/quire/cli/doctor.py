@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.options import AsJson
+from quire.cli.options import AsJson, flag
 from quire.cli.printing import plain_text, print_json, print_table, quantity, say
 from quire.cli.session import DONE, SOME_FAILED, session
 
@@ -16,12 +16,8 @@ _MARKS = {"ok": "ok", "warning": "!", "problem": "✗"}
 
 def doctor(
     context: typer.Context,
-    offline: Annotated[
-        bool, typer.Option("--offline", metavar="", help="Ask no provider.")
-    ] = False,
-    fix: Annotated[
-        bool, typer.Option("--fix", metavar="", help="Correct tallies that are wrong.")
-    ] = False,
+    offline: Annotated[bool, flag("Ask no provider.", "--offline")] = False,
+    fix: Annotated[bool, flag("Correct tallies that are wrong.", "--fix")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Look for what is wrong: keys, database, clock, disk, limits, workers, runs, tallies.

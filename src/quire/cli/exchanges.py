@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.options import AsJson, RunNumber
+from quire.cli.options import AsJson, RunNumber, argument, option
 from quire.cli.printing import (
     clip,
     model_label,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def prompt(
     context: typer.Context,
-    task: Annotated[int, typer.Argument(metavar="TASK", help="A task's number.")],
+    task: Annotated[int, argument("TASK", "A task's number.")],
     as_json: AsJson = False,
 ) -> None:
     """Show exactly what was last sent about a task, or what would be."""
@@ -55,11 +55,9 @@ def prompt(
 def ledger(
     context: typer.Context,
     run: RunNumber = None,
-    request: Annotated[
-        int | None, typer.Option(metavar="ID", help="One request: attempts, response, tasks.")
-    ] = None,
-    after: Annotated[int, typer.Option(metavar="ID", help="List requests after this one.")] = 0,
-    limit: Annotated[int, typer.Option(min=1, metavar="N", help="How many to list.")] = 50,
+    request: Annotated[int | None, option("ID", "One request: attempts, response, tasks.")] = None,
+    after: Annotated[int, option("ID", "List requests after this one.")] = 0,
+    limit: Annotated[int, option("N", "How many to list.", min=1)] = 50,
     as_json: AsJson = False,
 ) -> None:
     """Show a run's requests, or one request with all that became of it."""

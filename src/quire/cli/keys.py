@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.options import AsJson
+from quire.cli.options import AsJson, argument, flag, option
 from quire.cli.printing import moment, note, plain_text, print_json, print_table, say
 from quire.cli.session import SOME_FAILED, engine_for, print_outcome
 from quire.domain.errors import UsageError
@@ -23,9 +23,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Provider = Annotated[
-    str, typer.Argument(metavar="PROVIDER", help="openai, anthropic, gemini, mistral, groq, …")
-]
+Provider = Annotated[str, argument("PROVIDER", "openai, anthropic, gemini, mistral, groq, …")]
 
 
 @app.command(epilog="Example: quire keys add anthropic --name work")
@@ -33,10 +31,8 @@ def add(
     context: typer.Context,
     provider: Provider,
     extra: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
-    name: Annotated[str, typer.Option(metavar="NAME", help="What to call it.")] = "default",
-    stdin: Annotated[
-        bool, typer.Option("--stdin", metavar="", help="Read it from a pipe, without asking.")
-    ] = False,
+    name: Annotated[str, option("NAME", "What to call it.")] = "default",
+    stdin: Annotated[bool, flag("Read it from a pipe, without asking.", "--stdin")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Keep a key, encrypted; it is asked for, and not shown."""
@@ -104,10 +100,7 @@ def _key_row(known: "KnownKey") -> tuple[str, ...]:
 def try_keys(
     context: typer.Context,
     which: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="PROVIDER|NAME", help="Only this provider's, or this key.", show_default=False
-        ),
+        str | None, argument("PROVIDER|NAME", "Only this provider's, or this key.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -137,10 +130,7 @@ def _test_json(account: "Account", check: "KeyCheck") -> dict[str, str]:
 def remove(
     context: typer.Context,
     provider: Provider,
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="NAME", help="Which, if there are several.", show_default=False),
-    ] = None,
+    name: Annotated[str | None, argument("NAME", "Which, if there are several.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Erase a stored key."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.options import AsJson
+from quire.cli.options import AsJson, argument, flag, option
 from quire.cli.printing import (
     clip,
     console,
@@ -75,19 +75,13 @@ def _settings_text(url: str) -> str:
 def ingest(
     context: typer.Context,
     paths: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="PATHS", help="Files, folders or quoted globs: md, txt, csv, tsv, jsonl."
-        ),
+        list[str], argument("PATHS", "Files, folders or quoted globs: md, txt, csv, tsv, jsonl.")
     ],
     text_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Of csv, tsv and jsonl: what is asked about; else the row."
-        ),
+        str | None, option("COLUMN", "Of csv, tsv and jsonl: what is asked about; else the row.")
     ] = None,
     key_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Of csv, tsv and jsonl: what names a row.")
+        str | None, option("COLUMN", "Of csv, tsv and jsonl: what names a row.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -169,10 +163,8 @@ def documents(context: typer.Context, as_json: AsJson = False) -> None:
 
 def purge(
     context: typer.Context,
-    document: Annotated[
-        str, typer.Argument(metavar="DOCUMENT", help="Its number, title, file, or fingerprint.")
-    ],
-    yes: Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask.")] = False,
+    document: Annotated[str, argument("DOCUMENT", "Its number, title, file, or fingerprint.")],
+    yes: Annotated[bool, flag("Do not ask.", "--yes", "-y")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Erase a document with its prompts, responses and results; money and counts stay."""
@@ -208,10 +200,9 @@ schema_app = typer.Typer(
 @schema_app.command(epilog="Example: quire schema add clauses.json --ref clauses_v2")
 def add(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A JSON Schema with properties.")],
+    file: Annotated[Path, argument("FILE", "A JSON Schema with properties.")],
     ref: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Its name; by default what the file calls itself."),
+        str | None, option("NAME", "Its name; by default what the file calls itself.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -239,7 +230,7 @@ def list_all(context: typer.Context, as_json: AsJson = False) -> None:
 @schema_app.command(epilog="Example: quire schema show clauses")
 def show(
     context: typer.Context,
-    ref: Annotated[str, typer.Argument(metavar="REF", help="A name, or a uid's start.")],
+    ref: Annotated[str, argument("REF", "A name, or a uid's start.")],
     as_json: AsJson = False,
 ) -> None:
     """Print a kept schema, as it was given."""

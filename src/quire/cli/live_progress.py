@@ -333,12 +333,11 @@ def drive(
     transform: Callable[[Progress], Progress] = lambda now: now,
     await_batches: bool = False,
 ) -> bool:
-    """Work until the run is at rest, and if it ended until its batches are `home` as well.
+    """Work on a run alone until it is at rest, telling what happens; true if interrupted.
 
-    `shown` is what people see of how it stands. True if somebody interrupted.
+    `transform` makes what people see of how it stands; `await_batches` waits, if it ended, until
+    its batches are home as well.
     """
-    from quire.engine import is_at_rest
-
     run, quiet = start.run_id, session(context).quiet
     if not quiet:
         for line in (beginning, outstanding_batches(start, workers=1)):  # this process is one
@@ -346,20 +345,40 @@ def drive(
                 note(line)
     is_shown_live = quiet or sys.stderr.isatty()  # there the live line tells it
     news = None if is_shown_live else EventFeed(engine, note, run)
+
+    def is_awaited(now: Progress) -> bool:
+        if news:
+            news()
+        return await_batches and now.state != RunState.RUNNING and now.batches > 0
+
+    interrupted = work_watched(engine, start, quiet, transform, is_awaited=is_awaited, only=run)
+    if news:
+        news()
+    return interrupted
+
+
+def work_watched(
+    engine: "Engine",
+    start: Progress,
+    quiet: bool,
+    transform: Callable[[Progress], Progress] = lambda now: now,
+    *,
+    is_awaited: Callable[[Progress], bool] = lambda now: False,
+    only: RunId | None = None,
+) -> bool:
+    """Work until a run is at rest and not awaited, with its live line; true if interrupted."""
+    from quire.engine import is_at_rest
+
+    run = start.run_id
     with Watcher(start, quiet=quiet, batches=lambda: engine.batches(run)) as watcher:
 
         def is_done() -> bool:
             now = engine.progress(run)
             watcher(transform(now))
-            if news:
-                news()
-            awaited = await_batches and now.state != RunState.RUNNING and now.batches > 0
+            awaited = is_awaited(now)
             return is_at_rest(now) and not awaited
 
-        interrupted = engine.work(is_done, signals=True, tell=watcher.tell, only=run)
-    if news:
-        news()
-    return interrupted
+        return engine.work(is_done, signals=True, tell=watcher.tell, only=only)
 
 
 def tell_detached(context: typer.Context, handle: "RunHandle", *, as_json: bool) -> None:

@@ -4,19 +4,15 @@ from typing import Annotated
 
 import typer
 
+from quire.cli.options import option
 from quire.cli.printing import note, quantity, say
 from quire.cli.session import session
 
 _DEFAULT_PORT = 8901
 
-Port = Annotated[
-    int, typer.Option(metavar="PORT", min=0, max=65535, help="0 takes any that is free.")
-]
+Port = Annotated[int, option("PORT", "0 takes any that is free.", min=0, max=65535)]
 Threads = Annotated[
-    int,
-    typer.Option(
-        metavar="N", min=1, max=256, help="More is faster, where there are processors to spare."
-    ),
+    int, option("N", "More is faster, where there are processors to spare.", min=1, max=256)
 ]
 
 app = typer.Typer(

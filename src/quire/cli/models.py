@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.options import AsJson
+from quire.cli.options import AsJson, argument, flag
 from quire.cli.printing import console, print_json, print_pairs, print_table, quantity, say
 from quire.cli.session import DONE, SOME_FAILED
 from quire.domain.pricing import per_million
@@ -52,17 +52,13 @@ _CACHE_MARKINGS = {
 
 def models(
     names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME", help="A model, an alias, or a part of names; all by default."
-        ),
+        list[str] | None, argument("NAME", "A model, an alias, or a part of names; all by default.")
     ] = None,
     check: Annotated[
         bool,
-        typer.Option(
+        flag(
+            "Compare prices with genai-prices; tell what is shut down, and how old it all is.",
             "--check",
-            metavar="",
-            help="Compare prices with genai-prices; tell what is shut down, and how old it all is.",
         ),
     ] = False,
     as_json: AsJson = False,

@@ -11,50 +11,56 @@ import typer
 from quire.domain.data import Json
 from quire.domain.policy import Policy
 
+
+def option(metavar: str, help: str, *flags: str, **bounds: Any) -> Any:
+    """An option that takes a value; without flags it is called like its parameter."""
+    return typer.Option(*flags, metavar=metavar, help=help, **bounds)
+
+
+def flag(help: str, *flags: str) -> Any:
+    """An option that is there or not."""
+    return typer.Option(*flags, metavar="", help=help)
+
+
+def argument(metavar: str, help: str) -> Any:
+    """What is typed without a flag."""
+    return typer.Argument(metavar=metavar, help=help)
+
+
 LedgerUrl = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "URL",
+        "A file or postgresql://…; by default what quire.toml or QUIRE_LEDGER names.",
         "--ledger",
-        metavar="URL",
-        help="A file or postgresql://…; by default what quire.toml or QUIRE_LEDGER names.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON.")]
-OnlyStage = Annotated[str | None, typer.Option("--stage", metavar="NAME", help="Only this stage.")]
-RunNumber = Annotated[
-    int | None, typer.Argument(metavar="RUN", help="A run's number; the newest by default.")
-]
-SchemaName = Annotated[
-    str, typer.Option("--schema", "-s", metavar="NAME", help="A kept schema, or a schema's file.")
-]
-ModelName = Annotated[
-    str | None, typer.Option("--model", "-m", metavar="MODEL", help="provider/model.")
-]
-Only = Annotated[
-    str, typer.Option("--only", metavar="all|accepted|failed", help="Which blocks to take.")
-]
+AsJson = Annotated[bool, flag("Print JSON.", "--json")]
+OnlyStage = Annotated[str | None, option("NAME", "Only this stage.", "--stage")]
+RunNumber = Annotated[int | None, argument("RUN", "A run's number; the newest by default.")]
+SchemaName = Annotated[str, option("NAME", "A kept schema, or a schema's file.", "--schema", "-s")]
+ModelName = Annotated[str | None, option("MODEL", "provider/model.", "--model", "-m")]
+Only = Annotated[str, option("all|accepted|failed", "Which blocks to take.", "--only")]
 
 Documents = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        "NAME",
+        "Ask about this document only, by number, title or file name; may be repeated.",
         "--document",
-        metavar="NAME",
-        help="Ask about this document only, by number, title or file name; may be repeated.",
     ),
 ]
 Limit = Annotated[
     int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="Stop after N blocks (of a recipe: N tasks of its first stages); the same command"
+    option(
+        "N",
+        "Stop after N blocks (of a recipe: N tasks of its first stages); the same command"
         " without it goes on.",
+        min=1,
     ),
 ]
-New = Annotated[bool, typer.Option("--new", metavar="", help="Begin again, from nothing.")]
-Detach = Annotated[
-    bool, typer.Option("--detach", metavar="", help="Only record it; `quire work` carries it out.")
-]
+New = Annotated[bool, flag("Begin again, from nothing.", "--new")]
+Detach = Annotated[bool, flag("Only record it; `quire work` carries it out.", "--detach")]
 
 Command = Callable[..., None]
 

@@ -7,8 +7,7 @@ from datetime import date, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import typer
-
+from quire.cli.options import option
 from quire.cli.printing import note
 from quire.domain.data import Json
 from quire.domain.errors import NotFound, UsageError
@@ -20,46 +19,37 @@ if TYPE_CHECKING:
 
 
 MaybeSchema = Annotated[
-    str | None,
-    typer.Option("--schema", "-s", metavar="NAME", help="A kept schema, or a schema's file."),
+    str | None, option("NAME", "A kept schema, or a schema's file.", "--schema", "-s")
 ]
 RecipeName = Annotated[
     str | None,
-    typer.Option(
-        "--recipe",
-        "-r",
-        metavar="NAME",
-        help="In the place of a schema: a recipe, or a recipe's file.",
-    ),
+    option("NAME", "In the place of a schema: a recipe, or a recipe's file.", "--recipe", "-r"),
 ]
 Params = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--param", metavar="NAME=VALUE", help="A parameter of the recipe; may be repeated."
-    ),
+    list[str] | None, option("NAME=VALUE", "A parameter of the recipe; may be repeated.", "--param")
 ]
 Inputs = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        "NAME=PATH",
+        "Files for an input of the recipe, or a document by number or title; may be repeated.",
         "--input",
-        metavar="NAME=PATH",
-        help="Files for an input of the recipe, or a document by number or title; may be repeated.",
     ),
 ]
 StopAfter = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "STAGE",
+        "Begin no stage of the recipe after this one; `quire resume` goes on.",
         "--stop-after",
-        metavar="STAGE",
-        help="Begin no stage of the recipe after this one; `quire resume` goes on.",
     ),
 ]
 StageName = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "STAGE",
+        "A stage of the recipe, by default the last one; export takes all as well.",
         "--stage",
-        metavar="STAGE",
-        help="A stage of the recipe, by default the last one; export takes all as well.",
     ),
 ]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quire.cli import options as of
-from quire.cli.live_progress import Watcher
+from quire.cli.live_progress import work_watched
 from quire.cli.printing import SIMULATED, model_label, note, print_json, print_table, quantity, say
 from quire.cli.session import HELD, INTERRUPTED, SOME_FAILED, engine_for, session
 from quire.domain.data import Json
@@ -26,18 +26,13 @@ if TYPE_CHECKING:
 
 _MAX_FIELDS = 8  # shown of those that differ
 
-Sample = Annotated[int, typer.Option("--sample", min=2, metavar="N", help="Blocks to ask about.")]
-Sizes = Annotated[
-    str, typer.Option("--sizes", metavar="N,N…", help="Blocks per call to try, 2 to 50 each.")
-]
+Sample = Annotated[int, of.option("N", "Blocks to ask about.", "--sample", min=2)]
+Sizes = Annotated[str, of.option("N,N…", "Blocks per call to try, 2 to 50 each.", "--sizes")]
 Tolerance = Annotated[
-    float,
-    typer.Option(
-        "--tolerance", min=0, max=1, metavar="SHARE", help="Of all fields that packing may change."
-    ),
+    float, of.option("SHARE", "Of all fields that packing may change.", "--tolerance", min=0, max=1)
 ]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Another one draws other blocks.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask before paying.")]
+Seed = Annotated[int, of.option("N", "Another one draws other blocks.", "--seed")]
+Yes = Annotated[bool, of.flag("Do not ask before paying.", "--yes", "-y")]
 
 
 @of.takes_policy("temperature", "effort", "concurrency", "call_timeout", "caching")
@@ -133,16 +128,11 @@ def _run_driver(
             once_more = ", once more" if turn.turn > 1 else ""
             per_call = "one block per call" if turn.size == 1 else f"{turn.size} blocks per call"
             note(f"run {run}: {per_call}{once_more}")
-        with Watcher(engine.progress(run), quiet=quiet) as watcher:
-
-            def is_done() -> bool:
-                now = engine.progress(run)
-                watcher(now)
-                return is_at_rest(now)
-
-            if engine.work(is_done, signals=True, tell=watcher.tell) and not is_done():
-                raise KeyboardInterrupt
-        return engine.progress(run)
+        interrupted = work_watched(engine, engine.progress(run), quiet)
+        now = engine.progress(run)
+        if interrupted and not is_at_rest(now):
+            raise KeyboardInterrupt
+        return now
 
     return drive
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.options import AsJson
+from quire.cli.options import AsJson, argument, option
 from quire.cli.printing import note, print_json, print_pairs, print_table, quantity, say
 from quire.cli.session import USAGE, print_outcome, session
 from quire.domain.errors import Conflict, FileMistake, UsageError
@@ -24,7 +24,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A recipe's name, or its file's path.")]
+Name = Annotated[str, argument("NAME", "A recipe's name, or its file's path.")]
 
 
 @app.command("list", epilog="Example: quire recipe list")
@@ -41,9 +41,7 @@ def list_all(context: typer.Context, as_json: AsJson = False) -> None:
 @app.command(epilog="Example: quire recipe check mine.toml theirs.toml")
 def check(
     context: typer.Context,
-    files: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="Recipes' files, or names.")
-    ],
+    files: Annotated[list[str], argument("FILE...", "Recipes' files, or names.")],
     as_json: AsJson = False,
 ) -> None:
     """Say everything that is wrong with recipes, as FILE:LINE: MESSAGE."""
@@ -93,9 +91,7 @@ def show(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
 def graph(
     context: typer.Context,
     name: Name,
-    form: Annotated[
-        str, typer.Option("--format", metavar="text|mermaid|dot", help="How to draw it.")
-    ] = "text",
+    form: Annotated[str, option("text|mermaid|dot", "How to draw it.", "--format")] = "text",
     as_json: AsJson = False,
 ) -> None:
     """Draw which stage reads which."""
@@ -114,7 +110,7 @@ def graph(
 @app.command(epilog="Example: quire recipe new obligations")
 def new(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="NAME.toml is written.")],
+    name: Annotated[str, argument("NAME", "NAME.toml is written.")],
     as_json: AsJson = False,
 ) -> None:
     """Start a recipe's file, with remarks that say what to write where."""

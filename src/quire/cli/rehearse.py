@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from quire.cli import options as of
-from quire.cli.live_progress import Watcher
+from quire.cli.live_progress import work_watched
 from quire.cli.options import AsJson
 from quire.cli.printing import note, print_json, print_table, quantity, say, short_model_name
 from quire.cli.session import engine_for, session
@@ -17,65 +17,48 @@ from quire.domain.ids import RunId
 if TYPE_CHECKING:
     from quire.engine import Engine
 
-Host = Annotated[str, typer.Option(metavar="HOST", help="Where to listen.")]
-Port = Annotated[
-    int, typer.Option(metavar="PORT", min=0, max=65535, help="0 takes any that is free.")
-]
+Host = Annotated[str, of.option("HOST", "Where to listen.")]
+Port = Annotated[int, of.option("PORT", "0 takes any that is free.", min=0, max=65535)]
 Latency = Annotated[
-    str,
-    typer.Option(
-        metavar="TIME", help="How long an answer takes: 0.05, 2s, uniform:1s-3s, lognormal:2s."
-    ),
+    str, of.option("TIME", "How long an answer takes: 0.05, 2s, uniform:1s-3s, lognormal:2s.")
 ]
 BatchLatency = Annotated[
-    str,
-    typer.Option(metavar="TIME", help="How long a batch takes, in the same forms; 1s unless told."),
+    str, of.option("TIME", "How long a batch takes, in the same forms; 1s unless told.")
 ]
 BatchHits = Annotated[
     float,
-    typer.Option(
-        metavar="SHARE",
-        min=0.0,
-        max=1.0,
-        help="Of the rows of batches, how many find a prefix that is kept.",
+    of.option(
+        "SHARE", "Of the rows of batches, how many find a prefix that is kept.", min=0.0, max=1.0
     ),
 ]
 FaultRates = Annotated[
-    list[str] | None, typer.Option(metavar="NAME=RATE", help="What goes wrong; may be repeated.")
+    list[str] | None, of.option("NAME=RATE", "What goes wrong; may be repeated.")
 ]
 LimitRates = Annotated[
     str,
-    typer.Option(
-        metavar="KIND=N,…",
-        help="Limits a minute for each key and model: requests, input, output, total.",
+    of.option(
+        "KIND=N,…", "Limits a minute for each key and model: requests, input, output, total."
     ),
 ]
 KeyStates = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="KEY=valid|invalid|spent",
-        help="How a key stands; by default every key is valid. May be repeated.",
+    of.option(
+        "KEY=valid|invalid|spent",
+        "How a key stands; by default every key is valid. May be repeated.",
     ),
 ]
-Thinking = Annotated[
-    int, typer.Option(metavar="TOKENS", min=0, help="Reasoning billed with every answer.")
-]
-Strict = Annotated[
-    bool, typer.Option("--strict", metavar="", help="Refuse models that the catalog lacks.")
-]
-Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Of chance.")]
-LogFile = Annotated[
-    str, typer.Option(metavar="FILE", help="Write a line of JSON for every request.")
-]
+Thinking = Annotated[int, of.option("TOKENS", "Reasoning billed with every answer.", min=0)]
+Strict = Annotated[bool, of.flag("Refuse models that the catalog lacks.", "--strict")]
+Seed = Annotated[int, of.option("N", "Of chance.", min=0)]
+LogFile = Annotated[str, of.option("FILE", "Write a line of JSON for every request.")]
 Sample = Annotated[
-    int | None,
-    typer.Option(min=1, metavar="N", help="Rehearse N blocks, spread over all documents."),
+    int | None, of.option("N", "Rehearse N blocks, spread over all documents.", min=1)
 ]
 LimitProfile = Annotated[
     str,
-    typer.Option(
-        metavar="KIND=N,…",
-        help="Limits a minute: requests, input, output, total; or `model`: what is known of it.",
+    of.option(
+        "KIND=N,…",
+        "Limits a minute: requests, input, output, total; or `model`: what is known of it.",
     ),
 ]
 
@@ -199,21 +182,12 @@ def _run_driver(*, quiet: bool) -> "Callable[[Engine, RunId], bool]":
     """Work until a run is at rest, showing how far it is; true if somebody interrupted."""
 
     def drive(engine: "Engine", run: RunId) -> bool:
-        from quire.engine import is_at_rest
-
         start = engine.progress(run)
         if not quiet:
             head = engine.queries.head(run)
             about = f"{head.name} over {quantity(start.total, 'block')} with {head.model.name}"
             note(f"rehearsing {about}; nothing leaves this machine")
-        with Watcher(start, quiet=quiet, batches=lambda: engine.batches(run)) as watcher:
-
-            def is_done() -> bool:
-                now = engine.progress(run)
-                watcher(now)
-                return is_at_rest(now)
-
-            return engine.work(is_done, signals=True, tell=watcher.tell)
+        return work_watched(engine, start, quiet)
 
     return drive
 

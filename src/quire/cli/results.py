@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.options import AsJson, Only, RunNumber
+from quire.cli.options import AsJson, Only, RunNumber, option
 from quire.cli.order_options import StageName
 from quire.cli.printing import (
     cell_text,
@@ -35,7 +35,7 @@ ABOUT, ERROR = 24, 60  # characters of a title, and of why a task has no result
 def show(
     context: typer.Context,
     run: RunNumber = None,
-    limit: Annotated[int, typer.Option(min=1, metavar="N", help="How many blocks.")] = 10,
+    limit: Annotated[int, option("N", "How many blocks.", min=1)] = 10,
     only: Only = "all",
     stage: StageName = None,
     as_json: AsJson = False,
@@ -167,10 +167,8 @@ def export(
     context: typer.Context,
     run: RunNumber = None,
     *,
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Where to; - is stdout.")
-    ] = STDOUT,
-    form: Annotated[str, typer.Option("--format", metavar="jsonl", help="How.")] = "jsonl",
+    output: Annotated[str, option("FILE", "Where to; - is stdout.", "--output", "-o")] = STDOUT,
+    form: Annotated[str, option("jsonl", "How.", "--format")] = "jsonl",
     only: Only = "all",
     stage: StageName = None,
     as_json: AsJson = False,

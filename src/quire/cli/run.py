@@ -144,11 +144,9 @@ def _paced_note(head: "RunHead") -> str:
 
 def work(
     context: typer.Context,
-    workers: Annotated[
-        int, typer.Option("--workers", "-w", min=1, metavar="N", help="How many processes.")
-    ] = 1,
+    workers: Annotated[int, of.option("N", "How many processes.", "--workers", "-w", min=1)] = 1,
     until_idle: Annotated[
-        bool, typer.Option("--until-idle", metavar="", help="Stop when no run can go on by itself.")
+        bool, of.flag("Stop when no run can go on by itself.", "--until-idle")
     ] = False,
     parent: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.options import AsJson, RunNumber
+from quire.cli.options import AsJson, RunNumber, flag, option
 from quire.cli.printing import (
     Cell,
     Narrowing,
@@ -44,7 +44,7 @@ _RUNS_NARROWING: tuple[Narrowing, ...] = (
 
 def runs(
     context: typer.Context,
-    limit: Annotated[int, typer.Option(min=1, metavar="N", help="How many.")] = 20,
+    limit: Annotated[int, option("N", "How many.", min=1)] = 20,
     as_json: AsJson = False,
 ) -> None:
     """List the runs, the newest first."""
@@ -84,8 +84,7 @@ def status(
     context: typer.Context,
     run: RunNumber = None,
     policy: Annotated[
-        bool,
-        typer.Option("--policy", metavar="", help="Also the policy, each value with its source."),
+        bool, flag("Also the policy, each value with its source.", "--policy")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -168,7 +167,7 @@ def _value_and_source(value: object) -> tuple[str, str]:
 def events(
     context: typer.Context,
     run: RunNumber = None,
-    limit: Annotated[int, typer.Option(min=1, metavar="N", help="How many, the newest.")] = 50,
+    limit: Annotated[int, option("N", "How many, the newest.", min=1)] = 50,
     as_json: AsJson = False,
 ) -> None:
     """Tell a run's history."""
@@ -190,10 +189,7 @@ def failures(
     context: typer.Context,
     run: RunNumber = None,
     blocked: Annotated[
-        bool,
-        typer.Option(
-            "--blocked", metavar="", help="In their place, what is blocked by what failed."
-        ),
+        bool, flag("In their place, what is blocked by what failed.", "--blocked")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

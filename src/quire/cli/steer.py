@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.options import AsJson, OnlyStage, RunNumber
+from quire.cli.options import AsJson, OnlyStage, RunNumber, argument, flag, option
 from quire.cli.printing import note, print_json, print_table, quantity, say
 from quire.cli.session import engine_for, print_outcome, resolve_run, session
 from quire.domain.data import Json, json_or_text
@@ -60,13 +60,9 @@ def cancel(context: typer.Context, run: RunNumber = None, as_json: AsJson = Fals
 
 def stop_after(
     context: typer.Context,
-    run: Annotated[int, typer.Argument(metavar="RUN", help="A run's number.")],
-    stage: Annotated[
-        str | None, typer.Argument(metavar="STAGE", help="The last stage to carry out.")
-    ] = None,
-    clear: Annotated[
-        bool, typer.Option("--clear", metavar="", help="Take it back: go on to the end.")
-    ] = False,
+    run: Annotated[int, argument("RUN", "A run's number.")],
+    stage: Annotated[str | None, argument("STAGE", "The last stage to carry out.")] = None,
+    clear: Annotated[bool, flag("Take it back: go on to the end.", "--clear")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Hold a run when a stage is over; its critics belong to it."""
@@ -89,10 +85,7 @@ def retry(
     run: RunNumber = None,
     stage: OnlyStage = None,
     stale: Annotated[
-        bool,
-        typer.Option(
-            "--stale", metavar="", help="Not what failed, but what was made from older results."
-        ),
+        bool, flag("Not what failed, but what was made from older results.", "--stale")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -108,9 +101,7 @@ def retry(
 
 def waive(
     context: typer.Context,
-    tasks: Annotated[
-        list[int], typer.Argument(metavar="TASK...", help="As `quire failures` numbers them.")
-    ],
+    tasks: Annotated[list[int], argument("TASK...", "As `quire failures` numbers them.")],
     as_json: AsJson = False,
 ) -> None:
     """Let an exact run go on without some of its failed tasks."""
@@ -124,9 +115,7 @@ def waive(
 def rerun(
     context: typer.Context,
     run: RunNumber = None,
-    from_stage: Annotated[
-        str, typer.Option("--from", metavar="STAGE", help="The first stage to ask again.")
-    ] = "",
+    from_stage: Annotated[str, option("STAGE", "The first stage to ask again.", "--from")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Ask a stage and all after it again, and pay again; what comes before it stays."""
@@ -167,9 +156,7 @@ def regate(
     context: typer.Context,
     run: RunNumber = None,
     stage: OnlyStage = None,
-    apply: Annotated[
-        bool, typer.Option("--apply", metavar="", help="Carry out what it says.")
-    ] = False,
+    apply: Annotated[bool, flag("Carry out what it says.", "--apply")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Judge stored answers with the gates as they are now, for nothing, and say what changes."""
@@ -220,16 +207,13 @@ def _applied_lines(run: "RunId", differs: int, stale: int) -> Iterator[str]:
         )
 
 
-Task = Annotated[
-    int, typer.Argument(metavar="TASK", help="A task's number, as `quire export` writes it.")
-]
+Task = Annotated[int, argument("TASK", "A task's number, as `quire export` writes it.")]
 
 
 def approve(
     context: typer.Context,
     tasks: Annotated[
-        list[int],
-        typer.Argument(metavar="TASK...", help="Tasks' numbers, as `quire export` writes them."),
+        list[int], argument("TASK...", "Tasks' numbers, as `quire export` writes them.")
     ],
     as_json: AsJson = False,
 ) -> None:
@@ -253,9 +237,7 @@ def approve(
 def reject(
     context: typer.Context,
     task: Task,
-    why: Annotated[
-        str, typer.Option("--note", metavar="TEXT", help="What is wrong; the model is told so.")
-    ] = "",
+    why: Annotated[str, option("TEXT", "What is wrong; the model is told so.", "--note")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Refuse a result: it is asked again with the note, and paid again."""
@@ -272,17 +254,11 @@ def edit(
     task: Task,
     changes: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="FIELD=VALUE",
-            help="One field's new value: text where text is now, else JSON.",
-        ),
+        option("FIELD=VALUE", "One field's new value: text where text is now, else JSON.", "--set"),
     ] = None,
     source: Annotated[
         str | None,
-        typer.Option(
-            "--data", metavar="FILE", help="All of the new data, as JSON; - reads it from a pipe."
-        ),
+        option("FILE", "All of the new data, as JSON; - reads it from a pipe.", "--data"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

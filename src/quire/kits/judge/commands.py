@@ -164,17 +164,13 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-File = Annotated[str, typer.Argument(metavar="FILE", help="The experiment's TOML file.")]
-RunOrFile = Annotated[
-    str, typer.Argument(metavar="RUN|FILE", help="A run's number, or the experiment's file.")
-]
+File = Annotated[str, of.argument("FILE", "The experiment's TOML file.")]
+RunOrFile = Annotated[str, of.argument("RUN|FILE", "A run's number, or the experiment's file.")]
 RunOrFileOrNewest = Annotated[
     str | None,
-    typer.Argument(
-        metavar="RUN|FILE", help="A run's number, or the experiment's file; the newest by default."
-    ),
+    of.argument("RUN|FILE", "A run's number, or the experiment's file; the newest by default."),
 ]
-To = Annotated[Path, typer.Option("--to", metavar="FOLDER", help="Where the files go.")]
+To = Annotated[Path, of.option("FOLDER", "Where the files go.", "--to")]
 
 # Each draw goes alone, and what shapes the answers stands in the file, so that it is exported.
 _POLICY_NOT_OFFERED = ("pack_size", "packing", "estimated_output_per_task", "temperature", "effort")
@@ -183,7 +179,7 @@ _POLICY_NOT_OFFERED = ("pack_size", "packing", "estimated_output_per_task", "tem
 @app.command(epilog="Example: quire judge init my-experiment")
 def init(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where it goes.")] = Path(),
+    folder: Annotated[Path, of.argument("FOLDER", "Where it goes.")] = Path(),
     as_json: of.AsJson = False,
 ) -> None:
     """Write an example that runs as it is; nothing is overwritten."""
@@ -297,9 +293,7 @@ def report(
     context: typer.Context,
     which: RunOrFile,
     to: To,
-    show: Annotated[
-        bool, typer.Option("--open", metavar="", help="Show the page in a browser.")
-    ] = False,
+    show: Annotated[bool, of.flag("Show the page in a browser.", "--open")] = False,
     as_json: of.AsJson = False,
 ) -> None:
     """Write an experiment's figures, plots and a page that needs nothing else."""
