@@ -4,7 +4,6 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from time import monotonic
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -164,12 +163,7 @@ class Watcher:
             self._live.console.show_cursor(True)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Take the line away; the summary says it all."""
         self.tell.flush()
         if self._live is not None:

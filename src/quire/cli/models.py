@@ -1,13 +1,13 @@
 """The command that shows which models there are, what they cost, and whether that is still so."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from quire.cli.options import AsJson, argument, flag
-from quire.cli.printing import console, print_json, print_pairs, print_table, quantity, say
+from quire.cli.printing import Narrowing, print_json, print_pairs, print_table, quantity, say
 from quire.cli.session import DONE, SOME_FAILED
 from quire.domain.pricing import per_million
 
@@ -34,8 +34,9 @@ def print_check(checked: "CatalogCheck", as_json: bool) -> None:
 _COLUMNS = (
     *("*model", ">size", ">in", ">read", ">write", ">out", ">batch", ">min", "JSON", "retires"),
 )
-_OPTIONAL_COLUMNS = ("JSON", ">min", ">write", "retires")  # on narrow screens, in this order
-_GAP = 2
+_NARROWING: tuple[Narrowing, ...] = (
+    *((name, None) for name in ("JSON", "min", "write", "retires")),
+)
 
 _ANSWER_FORMS = {
     "schema": "bound to a JSON Schema",
@@ -97,13 +98,13 @@ def _print_models_json(
 def _print_models(
     model_list: "ModelList", chosen: "Sequence[ModelFacts]", *, everything: bool
 ) -> None:
-    width = console().width
     providers = list(dict.fromkeys(facts.provider for facts in chosen))
     together = sorted(chosen, key=lambda facts: providers.index(facts.provider))
     for _, group in groupby(together, key=lambda facts: facts.provider):
         rows = [dict(zip(_COLUMNS, _model_row(facts), strict=True)) for facts in group]
-        columns = _fitting_columns(rows, width)
-        print_table(columns, [[row[text] for text in columns] for row in rows])
+        columns = [name for name in _COLUMNS if any(row[name] for row in rows)]
+        cells = ([row[name] for name in columns] for row in rows)
+        print_table(columns, cells, narrowing=_NARROWING)
         say()
     say(
         "size: window/longest answer, in tokens. in … batch: dollars per million tokens, as of"
@@ -116,19 +117,6 @@ def _print_models(
             say(f"{name} = {target}")
         for name, why in model_list.unpriced.items():
             say(f"{name}: no price is known ({why}); [models] in quire.toml states it")
-
-
-def _fitting_columns(rows: Sequence[Mapping[str, str]], width: int) -> list[str]:
-    """The columns that have something in them, without those for which there is no room."""
-    columns = [name for name in _COLUMNS if any(row[name] for row in rows)]
-    for least in _OPTIONAL_COLUMNS:
-        widths = (
-            max(len(name.lstrip("*>")), *(len(row[name]) for row in rows)) for name in columns
-        )
-        if sum(widths) + _GAP * (len(columns) - 1) <= width:
-            break
-        columns = [name for name in columns if name != least]
-    return columns
 
 
 def _model_row(facts: "ModelFacts") -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from quire.cli.order_options import TypedOrder, order_from_options
 from quire.cli.printing import (
     Narrowing,
     clip,
-    console,
     print_json,
     print_table,
     quantity,
@@ -119,8 +118,9 @@ def _recipe_json(planned: "Plan") -> dict[str, object]:
 
 NO_TIME_LIMIT = "no limit"
 TOKEN_FACTOR_TOLERANCE = 0.1  # a plan and a run that differ by no more agree well enough
-_OPTIONAL_COLUMNS = (">of it cached", ">saving", ">requests")  # on narrow screens, in this order
-_GAP = 2
+_VARIANT_NARROWING: tuple[Narrowing, ...] = (
+    *((name, None) for name in ("of it cached", "saving", "requests")),
+)
 
 
 @of.takes_policy()
@@ -218,12 +218,8 @@ def _print_variants(forecast: "Forecast") -> None:
     rows = [_variant_row(variant, dearest) for variant in forecast.variants]
     filled = [name for name in rows[0] if any(row[name] != "–" for row in rows)]
     columns = [name for name in rows[0] if name in filled or name == ">saving"]
-    for least in _OPTIONAL_COLUMNS:
-        widths = (max(len(name.lstrip(">")), *(len(row[name]) for row in rows)) for name in columns)
-        if sum(widths) + _GAP * (len(columns) - 1) <= console().width:
-            break
-        columns = [name for name in columns if name != least]
-    print_table(columns, ([row[name] for name in columns] for row in rows))
+    cells = ([row[name] for name in columns] for row in rows)
+    print_table(columns, cells, narrowing=_VARIANT_NARROWING)
 
 
 def _variant_row(variant: "Variant", dearest: int) -> dict[str, str]:

@@ -125,10 +125,10 @@ def _server_notes(done: "RehearsalResult") -> Iterator[str]:
     """What the server saw beside calls that went well."""
     if said := batch_summary(done.server_stats):
         yield said
-    if said := _list_counts(fault_counts(done.server_stats)):
+    if said := list_counts(fault_counts(done.server_stats)):
         yield f"faults: {said}"
     if list(done.server_stats["statuses"]) != ["200"]:
-        yield f"statuses: {_list_counts(done.server_stats['statuses'])}"
+        yield f"statuses: {list_counts(done.server_stats['statuses'])}"
 
 
 def batch_summary(seen: Mapping[str, Any]) -> str:
@@ -137,7 +137,7 @@ def batch_summary(seen: Mapping[str, Any]) -> str:
     if not batches["created"]:
         return ""
     made = quantity(batches["created"], "batch", "batches")
-    ends = _list_counts(batches["ends"])
+    ends = list_counts(batches["ends"])
     return f"{made} of {quantity(batches['rows'], 'call')} in all" + (f"; {ends}" if ends else "")
 
 
@@ -149,7 +149,8 @@ def fault_counts(seen: Mapping[str, Any]) -> dict[str, int]:
     return counts
 
 
-def _list_counts(counts: Mapping[str, int]) -> str:
+def list_counts(counts: Mapping[str, int]) -> str:
+    """Numbers of things, each with its name, by name."""
     return ", ".join(f"{what}: {number:,}" for what, number in sorted(counts.items()))
 
 

@@ -240,15 +240,14 @@ def _print_models(models: Mapping[str, Any]) -> None:
 
 
 def _note_sums(seen: Mapping[str, Any]) -> None:
-    from quire.cli.rehearsal_report import batch_summary, fault_counts
+    from quire.cli.rehearsal_report import batch_summary, fault_counts, list_counts
 
     note(f"{quantity(seen['requests'], 'request')}, {seen['most_in_flight']:,} at most in flight")
     if said := batch_summary(seen):
         note(said)
     for name, counts in (("statuses", seen["statuses"]), ("faults", fault_counts(seen))):
         if counts:
-            listed = ", ".join(f"{what}: {number:,}" for what, number in sorted(counts.items()))
-            note(f"{name}: {listed}")
+            note(f"{name}: {list_counts(counts)}")
 
 
 def _parse_key_states(typed: Sequence[str]) -> dict[str, str]:

@@ -18,7 +18,7 @@ from quire.cli.printing import (
     say,
     short_model_name,
 )
-from quire.cli.session import engine_for, resolve_run, session
+from quire.cli.session import engine_and_run, session
 from quire.domain.data import stored_json
 from quire.domain.errors import UsageError
 from quire.domain.states import TaskState
@@ -41,8 +41,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show a run's first results as a table, a block or task a row."""
-    with engine_for(context) as engine:
-        number = resolve_run(engine, run)
+    with engine_and_run(context, run) as (engine, number):
         head, now = engine.queries.head(number), engine.progress(number)
         found = engine.queries.sample(number, only, limit, stage)
     if as_json:
@@ -179,8 +178,7 @@ def export(
     check_format(form)
     if as_json and output == STDOUT:
         raise UsageError("--json tells about the export, so the export itself needs -o FILE")
-    with engine_for(context) as engine:
-        number = resolve_run(engine, run)
+    with engine_and_run(context, run) as (engine, number):
         simulated = engine.queries.head(number).model.provider == "simulated"
         lines = engine.export(number, output, only, stage, form)
         now = engine.progress(number)

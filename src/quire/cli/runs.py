@@ -23,7 +23,7 @@ from quire.cli.printing import (
 )
 from quire.cli.progress_words import outstanding_batches, plain_words, print_stages
 from quire.cli.run_summary import mean_pack_words, progress_json
-from quire.cli.session import engine_for, resolve_run
+from quire.cli.session import engine_and_run, engine_for
 from quire.domain.pricing import dollars
 from quire.domain.runs import Progress
 from quire.domain.states import RunState, TaskState
@@ -89,8 +89,7 @@ def status(
     as_json: AsJson = False,
 ) -> None:
     """Show how a run stands, and why nothing moves when nothing moves."""
-    with engine_for(context) as engine:
-        number = resolve_run(engine, run)
+    with engine_and_run(context, run) as (engine, number):
         head, now = engine.queries.head(number), engine.progress(number)
         why, workers = engine.stall_reasons(number), engine.workers(number)
         views = engine.batches(number) if now.batches else []
@@ -171,8 +170,8 @@ def events(
     as_json: AsJson = False,
 ) -> None:
     """Tell a run's history."""
-    with engine_for(context) as engine:
-        found = engine.queries.events(resolve_run(engine, run), limit)
+    with engine_and_run(context, run) as (engine, number):
+        found = engine.queries.events(number, limit)
     if as_json:
         print_json(found)
     else:
@@ -194,8 +193,7 @@ def failures(
     as_json: AsJson = False,
 ) -> None:
     """Show why blocks failed, the commonest cause first; of a recipe by stage."""
-    with engine_for(context) as engine:
-        number = resolve_run(engine, run)
+    with engine_and_run(context, run) as (engine, number):
         groups = engine.queries.failures(number, blocked=blocked)
         now = engine.progress(number)
     if as_json:

@@ -56,6 +56,13 @@ def engine_for(context: typer.Context, *, make: bool = False) -> Iterator["Engin
         yield engine
 
 
+@contextmanager
+def engine_and_run(context: typer.Context, run: int | None) -> Iterator[tuple["Engine", RunId]]:
+    """Open the ledger, and find the run that is meant."""
+    with engine_for(context) as engine:
+        yield engine, resolve_run(engine, run)
+
+
 def resolve_run(engine: "Engine", run: int | None) -> RunId:
     """The run that is meant: by its number, or the newest."""
     if run is not None:

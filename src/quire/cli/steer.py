@@ -12,7 +12,7 @@ import typer
 
 from quire.cli.options import AsJson, OnlyStage, RunNumber, argument, flag, option
 from quire.cli.printing import note, print_json, print_table, quantity, say
-from quire.cli.session import engine_for, print_outcome, resolve_run, session
+from quire.cli.session import engine_and_run, engine_for, print_outcome, session
 from quire.domain.data import Json, json_or_text
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId, TaskId
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 def pause(context: typer.Context, run: RunNumber = None, as_json: AsJson = False) -> None:
     """Send nothing more for a run; calls that are out are still collected."""
-    with engine_for(context) as engine:
-        number = resolve_run(engine, run)
+    with engine_and_run(context, run) as (engine, number):
         changed = engine.pause(number)
     said = "is paused" if changed else "was paused already"
     _print_change(
@@ -36,8 +35,7 @@ def pause(context: typer.Context, run: RunNumber = None, as_json: AsJson = False
 
 def resume(context: typer.Context, run: RunNumber = None, as_json: AsJson = False) -> None:
     """Lift every hold of a run."""
-    with engine_for(context) as engine:
-        number = resolve_run(engine, run)
+    with engine_and_run(context, run) as (engine, number):
         changed = engine.resume(number)
         said = f"may go on; {_continue_hint(engine, number)}" if changed else "was not held"
     _print_change(context, as_json, number, changed, said)
@@ -45,8 +43,7 @@ def resume(context: typer.Context, run: RunNumber = None, as_json: AsJson = Fals
 
 def cancel(context: typer.Context, run: RunNumber = None, as_json: AsJson = False) -> None:
     """End a run: what is not sent yet never is, what is out is still collected."""
-    with engine_for(context) as engine:
-        number = resolve_run(engine, run)
+    with engine_and_run(context, run) as (engine, number):
         changed = engine.cancel(number)
         state = engine.progress(number).state
     if not changed:
@@ -68,8 +65,7 @@ def stop_after(
     """Hold a run when a stage is over; its critics belong to it."""
     if clear is (stage is not None):
         raise UsageError("name the STAGE to stop after, or give --clear to take it back")
-    with engine_for(context) as engine:
-        number = resolve_run(engine, run)
+    with engine_and_run(context, run) as (engine, number):
         changed = engine.stop_after(number, stage)
         go_on = _continue_hint(engine, number)
     if stage is None:
@@ -90,8 +86,7 @@ def retry(
     as_json: AsJson = False,
 ) -> None:
     """Owe what failed again, with fresh tries."""
-    with engine_for(context) as engine:
-        number = resolve_run(engine, run)
+    with engine_and_run(context, run) as (engine, number):
         granted = engine.retry(number, stage=stage, stale=stale)
         noun = engine.progress(number).noun
         said = f"owes {quantity(granted, noun)} again; {_continue_hint(engine, number)}"
@@ -121,8 +116,7 @@ def rerun(
     """Ask a stage and all after it again, and pay again; what comes before it stays."""
     if not from_stage:
         raise UsageError("name the first stage to ask again: --from STAGE")
-    with engine_for(context) as engine:
-        number = resolve_run(engine, run)
+    with engine_and_run(context, run) as (engine, number):
         owed = engine.rerun(number, from_stage)
         go_on = _continue_hint(engine, number)
     said = f"asks {quantity(owed, 'task')} again, from {from_stage} on; {go_on}"
@@ -160,8 +154,7 @@ def regate(
     as_json: AsJson = False,
 ) -> None:
     """Judge stored answers with the gates as they are now, for nothing, and say what changes."""
-    with engine_for(context) as engine:
-        number = resolve_run(engine, run)
+    with engine_and_run(context, run) as (engine, number):
         found = engine.regate(number, stage, apply=apply)
     if as_json:
         print_json([_regated_json(report) for report in found])

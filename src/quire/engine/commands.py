@@ -1,6 +1,7 @@
 """Commands: what a person may tell a run, each in one transaction."""
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import TypeVar
 
 from quire.domain.data import Json
@@ -35,24 +36,20 @@ class RunCommands:
 
     def pause(self, run: RunId, command: str | None = None) -> bool:
         """Send nothing more for a run."""
-        now = self._context.runtime.now()
-        return self._in_transaction(lambda tx: control.pause(tx, run, now, command))
+        return self._in_transaction(lambda tx, now: control.pause(tx, run, now, command))
 
     def resume(self, run: RunId, command: str | None = None) -> bool:
         """Let a run go on."""
-        now = self._context.runtime.now()
-        return self._in_transaction(lambda tx: control.resume(tx, run, now, command))
+        return self._in_transaction(lambda tx, now: control.resume(tx, run, now, command))
 
     def cancel(self, run: RunId, command: str | None = None) -> bool:
         """Ask for a run's end."""
-        now = self._context.runtime.now()
-        return self._in_transaction(lambda tx: control.cancel(tx, run, now, command))
+        return self._in_transaction(lambda tx, now: control.cancel(tx, run, now, command))
 
     def stop_after(self, run: RunId, stage: str | None, command: str | None = None) -> bool:
         """Begin no stage after this one; None takes that back."""
-        now = self._context.runtime.now()
         return self._in_transaction(
-            lambda tx: control.stop_after(tx, self._spec_of_run(tx, run), stage, now, command)
+            lambda tx, now: control.stop_after(tx, self._spec_of_run(tx, run), stage, now, command)
         )
 
     def retry(
@@ -64,20 +61,21 @@ class RunCommands:
         stale: bool = False,
     ) -> int:
         """Owe a run's failed tasks again, or its stale ones; returns how many."""
-        again, now = retry_stale if stale else retry, self._context.runtime.now()
+        again = retry_stale if stale else retry
         return self._in_transaction(
-            lambda tx: again(tx, self._spec_of_run(tx, run), now, command, stage=stage)
+            lambda tx, now: again(tx, self._spec_of_run(tx, run), now, command, stage=stage)
         )
 
     def waive(self, tasks: Sequence[TaskId], command: str | None = None) -> int:
         """Go on without failed tasks of an exact run; returns how many are new to that."""
-        now = self._context.runtime.now()
-        return self._in_transaction(lambda tx: waive(tx, tasks, now, command))
+        return self._in_transaction(lambda tx, now: waive(tx, tasks, now, command))
 
     def approve(self, task: TaskId, who: str = "", command: str | None = None) -> DecisionOutcome:
         """Confirm a task's result: no machine replaces it any more."""
         act = DecisionRequest(who, self._context.runtime.now(), command)
-        return self._in_transaction(lambda tx: approve(tx, self._spec_of_task(tx, task), task, act))
+        return self._in_transaction(
+            lambda tx, _: approve(tx, self._spec_of_task(tx, task), task, act)
+        )
 
     def edit(
         self, task: TaskId, data: Json, who: str = "", command: str | None = None
@@ -85,7 +83,7 @@ class RunCommands:
         """Put a person's own data in the place of a task's result."""
         act = DecisionRequest(who, self._context.runtime.now(), command)
         return self._in_transaction(
-            lambda tx: edit(tx, self._spec_of_task(tx, task), task, data, act)
+            lambda tx, _: edit(tx, self._spec_of_task(tx, task), task, data, act)
         )
 
     def reject(
@@ -94,14 +92,13 @@ class RunCommands:
         """Refuse a task's result; it is asked again with the note."""
         act = DecisionRequest(who, self._context.runtime.now(), command)
         return self._in_transaction(
-            lambda tx: reject(tx, self._spec_of_task(tx, task), task, note, act)
+            lambda tx, _: reject(tx, self._spec_of_task(tx, task), task, note, act)
         )
 
     def rerun(self, run: RunId, from_stage: str, command: str | None = None) -> int:
         """Ask a stage and all after it again; returns how many tasks that is."""
-        now = self._context.runtime.now()
         return self._in_transaction(
-            lambda tx: rerun(tx, self._spec_of_run(tx, run), from_stage, now, command)
+            lambda tx, now: rerun(tx, self._spec_of_run(tx, run), from_stage, now, command)
         )
 
     def regate(
@@ -128,8 +125,9 @@ class RunCommands:
         """Write the results of a run's last stage, or of another, to a file; returns how many."""
         return write_export(self._context.ledger, run, path, form, only=only, stage=stage)
 
-    def _in_transaction(self, act: Callable[[Transaction], Outcome]) -> Outcome:
-        return control.transact_with_retry(self._context.ledger, act)
+    def _in_transaction(self, act: Callable[[Transaction, datetime], Outcome]) -> Outcome:
+        now = self._context.runtime.now()
+        return control.transact_with_retry(self._context.ledger, lambda tx: act(tx, now))
 
     def _spec_of_task(self, tx: Transaction, task: TaskId) -> RunSpec:
         return self._spec_of_run(tx, run_of(tx, task))

@@ -7,7 +7,6 @@ import socket
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import aiohttp
@@ -48,12 +47,7 @@ class LoadedModel:
         """Use as a context, closed at its end."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close."""
         self.close()
 

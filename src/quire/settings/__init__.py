@@ -1,6 +1,12 @@
 """Settings: the environment and quire.toml become one frozen value, each part with its source."""
 
-from quire.settings.provider_urls import base_url
-from quire.settings.settings_file import DEFAULT_LEDGER, FILE, TEMPLATE, Settings, read_settings
+from quire.settings.settings_file import (
+    DEFAULT_LEDGER,
+    FILE,
+    TEMPLATE,
+    Settings,
+    base_url,
+    read_settings,
+)
 
 __all__ = ["DEFAULT_LEDGER", "FILE", "TEMPLATE", "Settings", "base_url", "read_settings"]
