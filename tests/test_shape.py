@@ -8,6 +8,8 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
+from quire.ledger.statements import migrations
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "quire"
 CODE = ("src", "tests", "benchmarks", "scripts")
@@ -144,6 +146,20 @@ def test_a_module_name_exists_once_in_a_layer_unless_it_is_a_slot() -> None:
     assert [name for name, count in counts.items() if count > 1] == []
 
 
+def test_every_name_that_a_docstring_quotes_exists() -> None:
+    columns = re.findall(
+        r"(\w+) (?:TEXT|INTEGER|BLOB|REAL)\b", "".join(migrations("sqlite").values())
+    )
+    known = {name for path in _modules("src") for name in _defined_names(_tree(path))}
+    unknown = [
+        f"{_name(path)}:{line} {name}"
+        for path in _modules("src")
+        for name, line in _unknown_names(_tree(path), known.union(columns))
+    ]
+
+    assert unknown == []
+
+
 def test_the_core_neither_opens_files_nor_prints() -> None:
     impure = [
         f"{_name(path)}:{node.lineno}"
@@ -232,6 +248,26 @@ def _identifiers(tree: ast.Module) -> Iterator[tuple[str, int]]:
             yield node.attr, node.lineno
         elif isinstance(node, ast.arg | ast.keyword) and node.arg:
             yield node.arg, node.lineno
+
+
+def _unknown_names(tree: ast.Module, known: set[str]) -> Iterator[tuple[str, int]]:
+    """Single words in backticks that name nothing here, nor anything known, with their lines."""
+    known = known | {name for name, _ in _identifiers(tree)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            for name in re.findall(r"`([A-Za-z_]\w*)`", ast.get_docstring(node) or ""):
+                if name not in known:
+                    yield name, getattr(node, "lineno", 1)
+
+
+def _defined_names(tree: ast.Module) -> Iterator[str]:
+    """Functions and classes; keys and values, which the code has as texts."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield node.name
+            case ast.Constant(value=str(text)):
+                yield text
 
 
 def _texts() -> Iterator[Path]:

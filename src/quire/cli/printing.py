@@ -94,7 +94,7 @@ def print_table(
     to_stderr: bool = False,
     narrowing: Sequence[Narrowing] = (),
 ) -> None:
-    """Print one line a row; `beside` what was asked for, on stderr.
+    """Print one line a row; what stands beside what was asked for goes `to_stderr`.
 
     A mark before a column's name says how it behaves: `>` is flush right, `~` gives way where the
     table is too wide, `*` gives way by going on in the next line. Before that, as far as it is

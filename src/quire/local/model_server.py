@@ -185,7 +185,7 @@ PORT = 8901  # as the provider `local` expects it
 
 
 def serve(weights: Path, port: int, threads: int, announce: Callable[[str], None]) -> int:
-    """Answer calls until Ctrl-C or SIGTERM; `tell` hears the address. Returns calls answered."""
+    """Answer calls until Ctrl-C or SIGTERM; `announce` hears the address. Returns how many."""
     with bind(port) as bound, LoadedModel(weights, threads) as model:
         return asyncio.run(_serve(model, bound, announce))
 

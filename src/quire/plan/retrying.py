@@ -98,7 +98,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refuse:
-    """The call's only task was refused: `after_refused` says what that costs it."""
+    """The call's only task was refused: `after_refusal` says what that costs it."""
 
     error: str
 
@@ -132,7 +132,7 @@ def after_answer(
     facts: ModelFacts,
     policy: Policy,
 ) -> dict[str, AnswerStep]:
-    """Decide for every task in `owed`, by wire id; leave out those that no longer wait for this.
+    """Decide for each of `tasks`, by wire id: those that still wait for an answer of this call.
 
     `max_output` is what the request allowed the model to write.
     """

@@ -51,7 +51,7 @@ def choose_route(
 ) -> RouteChoice:
     """Choose the way for so many calls; `rules` are of the vendor's batches, None if it has none.
 
-    `left` is how many seconds remain until the deadline, where the run began before. `compared`
+    `left` is how many seconds remain until the deadline, where the run began before. `costs`
     says what the job would cost either way; without it only the prices of tokens are looked at.
     """
     if policy.route in _ASKED_REASONS:

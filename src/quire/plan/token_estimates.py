@@ -1,6 +1,6 @@
 """Token estimates: what calls take, by typical records first, then by answered calls.
 
-Packing needs a size that answers rarely pass (`sizing`); a forecast needs the one they have."""
+Packing needs a size that answers rarely pass (`sizing.py`); a forecast needs the one they have."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

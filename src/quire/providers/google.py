@@ -95,7 +95,7 @@ def versioned_url(vendor: str, base: str, version: str, end: str) -> str:
 def encode_content(call: Call, write_schema: SchemaWriter | None = None) -> bytes:
     """Write a call's body; equal prefixes are found by the vendor itself, so none is marked.
 
-    `form` writes the schema of the answer, where that takes more than what is usual.
+    `write_schema` writes the schema of the answer, where that takes more than what is usual.
     """
     body: dict[str, object] = {"contents": [{"role": "user", "parts": [{"text": call.user}]}]}
     if call.system:

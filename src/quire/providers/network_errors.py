@@ -18,7 +18,7 @@ _FIX, _RETRY, _LOST = Remedy.FIX_ACCOUNT, Remedy.RETRY, Remedy.LOST
 
 
 def explain(error: BaseException, url: str, start_hint: str = "") -> ProviderError:
-    """Put a failure of the network into one line and a remedy; `starting` is how to start it."""
+    """Put a failure of the network into one line and a remedy; `start_hint` is how to start it."""
     place = host_of(url)
     message, fix, remedy = (
         _proxy_failure(error)

@@ -1,7 +1,7 @@
 """Vendors: one row for each says its name, URL, variables, key shape, APIs, batches and limits.
 
 A row is data, and read at every start: nothing of the vendors' own files is imported here. Those
-are named as "module:Class" in this package, and `provider_registry` imports them when needed.
+are named as "module:Class" in this package, and `provider_registry.py` imports them when needed.
 """
 
 from collections.abc import Mapping

@@ -160,7 +160,7 @@ class _SchemaSimplifier:
 
 
 def _integer_bounds(field: dict[str, Json]) -> dict[str, Json]:
-    """Write `gt` and `lt` of an integer as the bounds that are supported."""
+    """Write strict bounds of an integer as the ones that are supported."""
     for strict, bound, step in (
         ("exclusiveMinimum", "minimum", 1),
         ("exclusiveMaximum", "maximum", -1),

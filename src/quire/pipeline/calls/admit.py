@@ -3,8 +3,9 @@
 Two things keep calls back before a provider has to. The first is its rate limits: a level for each
 pool (model and key) fills up with time, and a claim takes what its calls may need at most from the
 row that all workers share, in its own transaction; what they did not use is given back when they
-return, and what the provider's headers say is believed over our own reckoning. So where the figures
-are right a limit is met without a single 429, and where they are not a 429 only corrects them.
+return, and what the provider's headers say is believed where it is less than our own reckoning. So
+where the figures are right a limit is met without a single 429, and where they are not a 429 only
+corrects them.
 
 The cache part is *priming*. Calls that begin alike could all read the prefix from the provider's
 cache, but only once somebody has written it: a hundred calls sent at once would each write it, at
@@ -85,7 +86,7 @@ def reserve_limits(
 
 
 def learn_limits(tx: Transaction, reports: Sequence[LimitReport], now: datetime) -> None:
-    """Give back what calls did not take, and believe what the headers said."""
+    """Give back what calls did not take; believe headers where they say that less is left."""
     for pool, limits, unused, rates in sorted(reports, key=lambda report: report.pool):
         if rates is not None and is_limited(rates.limits):
             tx.levels.add_limit_level(pool, full_level(rates.limits, to_micros(now)))

@@ -9,12 +9,13 @@ How a vendor's batches are put on the server (openai_batch_endpoints.py is a who
   it for its errors.
 - Actions are methods `(exchange, raw) -> ResponsePlan`. `exchange.admit()` returns the key,
   `exchange.state` has `jobs`, `files` and `clock`, `exchange.reply_json(json)` answers.
-- A route whose body goes to disk states `most_bytes`; the action finds it in `exchange.upload`
-  (a form's file, or the body itself) and `state.files.keep_upload` keeps it. `array_to_lines`
-  turns a body such as {"requests": […]} into a file of one row a line, in little memory.
+- A route whose body goes to disk states `ServerRoute.most_bytes`; the action finds it in
+  `exchange.upload` (a form's file, or the body itself) and `state.files.keep_upload` keeps it.
+  `array_to_lines` turns a body such as {"requests": […]} into a file of one row a line, in little
+  memory.
 - `state.jobs.create(BatchOrder(…), now)` makes a batch, and `replies.confirm_batch(exchange, job,
   body)` answers, or loses the answer as the script says. Where the queue is full, `create` raises
-  ApiProblem(RATE) for an endpoint that `refuses_when_full`, and for others makes a batch that has
+  ApiProblem(RATE) where `BatchEndpoint.refuses_when_full`, and else makes a batch that has
   failed.
 - `state.jobs.find/list_owned/cancel/delete` know whose batch is whose. A `BatchJob` says how it
   stands: `job.phase(now)`, and once that is ENDED: `job.end`, `job.counts`, `job.results[name]`.
