@@ -1,5 +1,7 @@
 """Batch files: calls and results in files, as OpenAI and everybody who speaks like it keep them."""
 
+import itertools
+from abc import abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -7,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from quire.domain.accounts import Account
-from quire.domain.batches import BatchQuery, BatchRow, RowEnd, Submission
+from quire.domain.batches import BatchMatch, BatchQuery, BatchRow, BatchStatus, RowEnd, Submission
 from quire.domain.data import Json, JsonObject
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import AttemptId
@@ -16,6 +18,7 @@ from quire.domain.requests import Call
 from quire.providers.batch_requests import (
     ApiCaller,
     BatchSearch,
+    HttpBatches,
     dump_json,
     reference,
     row_error,
@@ -67,8 +70,7 @@ def file_api_of(vendor: WireFormat, account: Account) -> FileApi:
 
 def endpoint_of(url: str) -> str:
     """The end of the address that a call goes to."""
-    path = url.partition("?")[0]
-    return next(end for end in ENDPOINTS if path.endswith(end))
+    return next(end for end in ENDPOINTS if url.partition("?")[0].endswith(end))
 
 
 async def upload_file(
@@ -95,12 +97,6 @@ async def upload_file(
         return name
     message = f"{vendor.name}: the calls were uploaded, and nobody said under which name"
     raise ProviderError(message, remedy=Remedy.RETRY)
-
-
-async def delete_file(http: HttpClient, vendor: WireFormat, account: Account, name: str) -> None:
-    """Delete a file; that it is gone already is no error."""
-    request = file_api_of(vendor, account).request("DELETE", "files", name)
-    await ApiCaller(http, vendor.classify, account).delete(request)
 
 
 async def read_files(
@@ -150,6 +146,89 @@ def _failure(status: Json, raw: bytes, error: Json) -> HttpResponse | None:
         if type(item) is int and 400 <= item <= 599:
             return HttpResponse(item, {}, body)
     return HttpResponse(500, {}, body) if error else None  # their fault, unless its words differ
+
+
+class FileBatches(HttpBatches):
+    """Batches whose calls and results lie in the vendor's files."""
+
+    path: tuple[str, ...]  # of batches, below what every path is added to
+    key_place = -1  # of the batch by which a page of them is known
+
+    async def upload(self, http: HttpClient, account: Account, submission: Submission) -> str:
+        """Upload the file of calls."""
+        return await upload_file(http, self._vendor, account, submission)
+
+    async def create(
+        self, http: HttpClient, account: Account, submission: Submission, input_ref: str
+    ) -> str:
+        """Make the batch, asking once, and return its reference."""
+        api = file_api_of(self._vendor, account)
+        order = {
+            "endpoint": f"/v1{api.endpoint}",
+            "metadata": {TAG: submission.nonce},
+            **self._order(submission, input_ref),
+        }
+        request = api.request("POST", *self.path, body=dump_json(order))
+        return await self._caller(http, account).create(request, "id")
+
+    async def find(self, http: HttpClient, account: Account, query: BatchQuery) -> BatchMatch:
+        """Look for a batch by our tag, or by its file, from the newest on."""
+        api, search = file_api_of(self._vendor, account), BatchSearch(self.name, query)
+        after = ""
+        for number in itertools.count():
+            asked = self._page_query(number, after)
+            request = api.request("GET", *self.path, body=b"", **asked)
+            body, said = await self._caller(http, account).ask_json_dated(request)
+            search.set_vendor_clock(said)
+            page = self._page(body)
+            if page is None:
+                return search.mark_unreadable()
+            search_page(page, query, search)
+            is_last = self._is_last(body, page, number, search) or are_all_before(page, search)
+            after = reference(page[self.key_place].get("id")) if page else ""
+            if search.is_over or is_last or not search.turn_page(after):
+                break
+        return search.match
+
+    async def poll(self, http: HttpClient, account: Account, ref: str) -> BatchStatus:
+        """Ask how a batch stands."""
+        request = file_api_of(self._vendor, account).request("GET", *self.path, ref)
+        body = await self._caller(http, account).ask_json(request, missing=f"batch {ref}")
+        return self._status(body)
+
+    def fetch(
+        self, http: HttpClient, account: Account, ref: str, status: BatchStatus
+    ) -> AsyncGenerator[BatchRow]:
+        """Read the file of answers, then that of errors, as far as there are any."""
+        return read_files(http, self._vendor, account, status.results, self.row)
+
+    async def discard(self, http: HttpClient, account: Account, input_ref: str) -> None:
+        """Delete the file of calls; that it is gone already is no error."""
+        request = file_api_of(self._vendor, account).request("DELETE", "files", input_ref)
+        await ApiCaller(http, self._vendor.classify, account).delete(request)
+
+    def _read_row(self, line: bytes, account: Account) -> BatchRow:
+        return read_row(self._vendor, account, line)
+
+    def _cancel_request(self, account: Account, ref: str) -> HttpRequest:
+        return file_api_of(self._vendor, account).request("POST", *self.path, ref, "cancel")
+
+    def _page(self, body: JsonObject) -> Sequence[JsonObject] | None:
+        return batches_on_page(body)
+
+    @abstractmethod
+    def _order(self, submission: Submission, input_ref: str) -> JsonObject: ...
+
+    @abstractmethod
+    def _page_query(self, number: int, after: str) -> dict[str, str]: ...
+
+    @abstractmethod
+    def _is_last(
+        self, body: JsonObject, page: Sequence[JsonObject], number: int, search: BatchSearch
+    ) -> bool: ...
+
+    @abstractmethod
+    def _status(self, body: JsonObject) -> BatchStatus: ...
 
 
 def batches_on_page(body: JsonObject) -> Sequence[JsonObject] | None:

@@ -36,6 +36,7 @@ from quire.providers.google import (
     encode_content,
     end_of,
     job_problem,
+    last_part,
     read_job_counts,
     read_job_row,
     search_jobs,
@@ -44,6 +45,7 @@ from quire.providers.google import (
 )
 from quire.providers.http import encode_call
 from quire.providers.protocol import HttpClient, HttpRequest, HttpResponse
+from quire.providers.transport import size_of
 from quire.providers.vendors import VENDORS
 
 BASE_URL = VENDORS["gemini"].base_url
@@ -89,7 +91,7 @@ class GeminiBatches(HttpBatches):
     async def upload(self, http: HttpClient, account: Account, submission: Submission) -> str:
         """Bring the calls as a file, unless they are few."""
         path = Path(submission.path)
-        size = _size(path)
+        size = size_of(path)
         if size <= INLINE_BYTES and submission.rows <= INLINE_CALLS:
             return ""
         url = await self._start_upload(http, account, submission.nonce, size)
@@ -112,8 +114,7 @@ class GeminiBatches(HttpBatches):
             calls = {"requests": {"requests": _inline_calls(Path(submission.path))}}
         order = {"batch": {"displayName": submission.nonce, "inputConfig": calls}}
         request = request._replace(body=orjson.dumps(order))
-        caller = ApiCaller(http, self._classify_creation, account)
-        return await caller.create(request, "name")
+        return await ApiCaller(http, self._classify_creation, account).create(request, "name")
 
     async def find(self, http: HttpClient, account: Account, query: BatchQuery) -> BatchMatch:
         """Look through all jobs for the one with our name."""
@@ -180,13 +181,13 @@ class GeminiBatches(HttpBatches):
         )
 
     def _cancel_request(self, account: Account, ref: str) -> HttpRequest:
-        return _request(account, "batches", f"{_last_part(ref)}:cancel", method="POST")
+        return _request(account, "batches", f"{last_part(ref)}:cancel", method="POST")
 
     async def discard(self, http: HttpClient, account: Account, input_ref: str) -> None:
         """Delete the file of calls; whoever may not see one is told the same as if it were gone."""
         if not input_ref:
             return
-        request = _request(account, "files", _last_part(input_ref), method="DELETE")
+        request = _request(account, "files", last_part(input_ref), method="DELETE")
         await self._caller(http, account).delete(request, b"may not exist")
 
     async def _start_upload(self, http: HttpClient, account: Account, nonce: str, size: int) -> str:
@@ -210,7 +211,7 @@ class GeminiBatches(HttpBatches):
             raise _unclear_error("the answer says no place to which a file can be sent") from None
 
     async def _get_job(self, http: HttpClient, account: Account, ref: str) -> JsonObject:
-        request = _request(account, "batches", _last_part(ref))
+        request = _request(account, "batches", last_part(ref))
         job = await self._caller(http, account).ask_json(request, missing=ref)
         if not isinstance(job.get("name"), str):
             raise _unclear_error(f"the answer does not say how {ref} stands")
@@ -218,7 +219,7 @@ class GeminiBatches(HttpBatches):
 
     def _lines(self, http: HttpClient, account: Account, file: str) -> AsyncGenerator[bytes]:
         url = wire.url_before_version(_url(account, "files"), "download")
-        url = wire.url_below(url, f"{_last_part(file)}:download", query={"alt": "media"})
+        url = wire.url_below(url, f"{last_part(file)}:download", query={"alt": "media"})
         request = HttpRequest(url, _headers(account), b"", method="GET")
         return self._caller(http, account).lines(request, file)
 
@@ -245,19 +246,6 @@ def _request(
 ) -> HttpRequest:
     url = wire.url_below(_url(account), *steps, query=query)
     return HttpRequest(url, _headers(account), b"", method=method)
-
-
-def _last_part(ref: str) -> str:
-    """The part of a name that is after its kind."""
-    return ref.rpartition("/")[2]
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError as error:
-        why = error.strerror or "it cannot be read"
-    raise ProviderError(f"{path} cannot be sent: {why}", remedy=Remedy.RETRY)
 
 
 def _inline_calls(path: Path) -> list[orjson.Fragment]:

@@ -28,9 +28,8 @@ from quire.providers.portable_schemas import SchemaDialect, portable_schema
 from quire.providers.protocol import Classify, HttpResponse
 from quire.providers.rate_headers import duration
 
-SchemaWriter: TypeAlias = Callable[
-    [wire.IdentityKey], orjson.Fragment | None
-]  # how the schema of an answer is written
+# How the schema of an answer is written.
+SchemaWriter: TypeAlias = Callable[[wire.IdentityKey], orjson.Fragment | None]
 
 _VERSIONED = re.compile(r"/v\d\w*/?$")
 _STOPS = {
@@ -141,8 +140,7 @@ def classify_google(vendor: str, response: HttpResponse) -> ProviderError:
     )
     details = wire.items(error.get("details"))
     meaning = _meaning(response.status, error_body, details)
-    wait = _retry_delay(details)
-    return error_codes.name_error(vendor, response, error_body, meaning, wait)
+    return error_codes.name_error(vendor, response, error_body, meaning, _retry_delay(details))
 
 
 @lru_cache(maxsize=256)
@@ -217,9 +215,8 @@ def _meaning_of_refusal(
     if _LONG.search(error_body.message):
         return error_codes.TOO_LARGE
     wrong = [item for detail in details for item in wire.items(detail.get("fieldViolations"))]
-    if error_codes.is_about_parameters(
-        error_body.message, [wire.text(json_object.get("field")) for json_object in wrong]
-    ):
+    places = [wire.text(violation.get("field")) for violation in wrong]
+    if error_codes.is_about_parameters(error_body.message, places):
         return error_codes.FORM
     return _PRECONDITION if "FAILED_PRECONDITION" in error_body.codes else error_codes.BAD_REQUEST
 
@@ -237,10 +234,9 @@ def _meaning_of_quota(
         return _QUOTA
     if re.search("spend", names, re.IGNORECASE):
         return error_codes.MONEY
-    unexplained = not violations and _retry_delay(details) is None
-    return (
-        error_codes.MONEY if unexplained and _SPENT.search(error_body.message) else error_codes.WAIT
-    )
+    if not violations and _retry_delay(details) is None and _SPENT.search(error_body.message):
+        return error_codes.MONEY
+    return error_codes.WAIT
 
 
 def _retry_delay(details: Sequence[JsonObject]) -> float | None:
@@ -273,6 +269,11 @@ _STATUSES = {  # of HTTP, for the codes that Google's services use among themsel
     14: 503,
     16: 401,
 }
+
+
+def last_part(ref: str) -> str:
+    """The part of a name that is after its kind."""
+    return ref.rpartition("/")[2]
 
 
 def state_of(value: Json) -> str:

@@ -109,9 +109,8 @@ def _read_check(account: Account, question: _CheckRequest, response: HttpRespons
     if 300 <= status < 400 or response.body[:200].lstrip().startswith(b"<"):
         return KeyCheck(None, f"{status} from {place}, but not from an API; check the base URL")
     error_body = error_codes.read_error(response.body)
-    quoted = error_body._replace(
-        message=account.key.redact(error_body.message)
-    )  # before it is cut short
+    # Before it is cut short.
+    quoted = error_body._replace(message=account.key.redact(error_body.message))
     said = one_line(error_codes.error_message(account.provider, status, quoted))
     if status == 402 or _MONEY.intersection(error_body.codes):
         return KeyCheck(CredentialState.SPENT, said)

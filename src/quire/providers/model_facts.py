@@ -88,7 +88,10 @@ def _split_url(url: str) -> SplitResult | None:
 
 
 T = TypeVar("T")
+Choice = TypeVar("Choice", StructuredOutput, CacheMarking)
 
+_FREE = Price(input=0, output=0, cached=0, written_short=0, written_long=0)
+_WHOLE = ("max_input", "cache_minimum", "thinking")
 NEEDED = ("window", "max_output", "input", "output")
 
 
@@ -120,6 +123,13 @@ class _Table:
         if not isinstance(value, str):
             raise self.error(key, "text")
         return value
+
+    def choice(self, key: str, default: Choice) -> Choice:
+        kind = type(default)
+        try:
+            return kind(self.text(key, default))
+        except ValueError:
+            raise self.error(key, " or ".join(kind)) from None
 
     def flag(self, key: str, default: bool) -> bool:
         value = self.values.get(key, default)
@@ -154,13 +164,11 @@ def facts_from_statement(name: str, values: JsonObject, start: ModelFacts | None
         name=name,
         window=window,
         max_output=_default(table.whole_number("max_output"), min(start.max_output, window)),
-        max_input=_default(table.whole_number("max_input"), start.max_input),
+        **{key: _default(table.whole_number(key), getattr(start, key)) for key in _WHOLE},
         price=price,
         tiers=tiers,
         batch_price=batch_price,
         batch_tiers=batch_tiers,
-        cache_minimum=_default(table.whole_number("cache_minimum"), start.cache_minimum),
-        thinking=_default(table.whole_number("thinking"), start.thinking),
         token_factor=_default(table.number("token_factor"), start.token_factor),
         limits=_limits(table, start.limits),
         wire=_wire(table, start.wire),
@@ -224,12 +232,11 @@ def _require_keys(table: _Table) -> None:
 
 
 def _blank_facts(table: _Table, name: str) -> ModelFacts:
-    free = Price(input=0, output=0, cached=0, written_short=0, written_long=0)
     return ModelFacts(
         name=name,
         window=table.whole_number("window") or 0,
         max_output=table.whole_number("max_output") or 0,
-        price=_price(table, free, fresh=True),
+        price=_price(table, _FREE, fresh=True),
         wire=Wire(**model_address(name)._asdict()),
     )
 
@@ -260,9 +267,8 @@ def _tiers(table: _Table, start: tuple[Tier, ...]) -> tuple[Tier, ...]:
         for key in ("above", "input", "output"):
             if tier.values.get(key) is None:
                 raise SettingsInvalid(f"{tier.name}: {key} is missing")
-    nothing = Price(input=0, output=0, cached=0, written_short=0, written_long=0)
     found = (
-        Tier(tier.whole_number("above") or 0, _price(tier, nothing, fresh=True)) for tier in tables
+        Tier(tier.whole_number("above") or 0, _price(tier, _FREE, fresh=True)) for tier in tables
     )
     return tuple(sorted(found, key=lambda tier: tier.above))
 
@@ -285,9 +291,10 @@ def _batch(
         batch = replace(batch, cached=min(price.cached, batch.input))
     if "tiers" in value:
         return batch, _tiers(inner, ())
-    return batch, _scale_tiers(
-        tiers, lambda kind: _ratio(getattr(batch, kind), getattr(price, kind))
-    )
+    ratios = {
+        kind: getattr(batch, kind) / size if size else 1.0 for kind, size in asdict(price).items()
+    }
+    return batch, _scale_tiers(tiers, ratios.__getitem__)
 
 
 def _scale_price(price: Price, part: Callable[[str], float]) -> Price:
@@ -299,38 +306,21 @@ def _scale_tiers(tiers: tuple[Tier, ...], part: Callable[[str], float]) -> tuple
     return tuple(Tier(tier.above, _scale_price(tier.price, part)) for tier in tiers)
 
 
-def _ratio(part: int, whole: int) -> float:
-    return part / whole if whole else 1.0
-
-
 def _limits(table: _Table, start: Limits) -> Limits:
     value = table.values.get("limits")
     if value is None:
         return start
     inner = table.inner("limits", value)
-    return Limits(
-        requests=_default(inner.whole_number("requests"), start.requests),
-        input=_default(inner.whole_number("input"), start.input),
-        output=_default(inner.whole_number("output"), start.output),
-        total=_default(inner.whole_number("total"), start.total),
-        enqueued=_default(inner.whole_number("enqueued"), start.enqueued),
-    )
+    limits = asdict(start).items()
+    return Limits(**{kind: _default(inner.whole_number(kind), size) for kind, size in limits})
 
 
 def _wire(table: _Table, start: Wire) -> Wire:
-    try:
-        structured = StructuredOutput(table.text("structured", start.structured))
-    except ValueError:
-        raise table.error("structured", " or ".join(StructuredOutput)) from None
-    try:
-        marking = CacheMarking(table.text("marking", start.marking))
-    except ValueError:
-        raise table.error("marking", " or ".join(CacheMarking)) from None
     return Wire(
         id=table.text("id", start.id),
         url=table.text("url", start.url),
-        structured=structured,
-        marking=marking,
+        structured=table.choice("structured", start.structured),
+        marking=table.choice("marking", start.marking),
         sampling=table.flag("sampling", start.sampling),
     )
 

@@ -49,16 +49,14 @@ def _is_refused(error: BaseException) -> bool:
 
 def _proxy_failure(error: BaseException) -> Failure | None:
     if isinstance(error, aiohttp.ClientProxyConnectionError):
-        place = f"{error.host}:{error.port}"
-        said = f"the proxy at {place} cannot be reached"
+        said = f"the proxy at {error.host}:{error.port} cannot be reached"
         return said, "check HTTPS_PROXY and HTTP_PROXY", _RETRY
     if isinstance(error, aiohttp.ClientHttpProxyError):
         message = f"the proxy answered {error.status}"
         if error.status == 407:
             return message, "check its user and password in HTTPS_PROXY", _FIX
         if error.status < 500:
-            hint = "it does not let this call pass: check HTTPS_PROXY and NO_PROXY"
-            return message, hint, _FIX
+            return message, "it does not let this call pass: check HTTPS_PROXY and NO_PROXY", _FIX
         return message, "check HTTPS_PROXY", _RETRY
     return None
 

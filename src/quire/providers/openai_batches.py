@@ -1,31 +1,19 @@
 """OpenAI's batches: a file of calls, and two of results; Groq's and Azure's are of that form."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 
 import orjson
 
 from quire.domain.accounts import Account
-from quire.domain.batches import BatchEnd, BatchMatch, BatchQuery, BatchRow, BatchStatus, Submission
+from quire.domain.batches import BatchEnd, BatchStatus, Submission
 from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.requests import Call
 from quire.providers import error_codes
-from quire.providers.batch_files import (
-    PAGE,
-    TAG,
-    are_all_before,
-    batches_on_page,
-    delete_file,
-    endpoint_of,
-    file_api_of,
-    read_files,
-    read_row,
-    search_page,
-    upload_file,
-)
-from quire.providers.batch_requests import BatchSearch, HttpBatches, read_counts, reference
+from quire.providers.batch_files import PAGE, FileBatches, endpoint_of
+from quire.providers.batch_requests import BatchSearch, read_counts, reference
 from quire.providers.http import encode_call, one_line
-from quire.providers.protocol import HttpClient, HttpRequest, HttpResponse
+from quire.providers.protocol import HttpResponse
 from quire.providers.provider_registry import make_wire_format
 from quire.providers.rate_headers import retry_after
 from quire.providers.wire import items, mapping, text
@@ -39,8 +27,10 @@ _ENDS = {
 }
 
 
-class OpenAIBatches(HttpBatches):
+class OpenAIBatches(FileBatches):
     """Batches as OpenAI makes them, for it and for whoever speaks like it."""
+
+    path = ("batches",)
 
     def __init__(self, name: str = "openai") -> None:
         """Write calls as the vendor of this name does."""
@@ -58,63 +48,22 @@ class OpenAIBatches(HttpBatches):
             }
         )
 
-    async def upload(self, http: HttpClient, account: Account, submission: Submission) -> str:
-        """Upload the file of calls."""
-        return await upload_file(http, self._vendor, account, submission)
+    def _order(self, submission: Submission, input_ref: str) -> JsonObject:
+        return {"input_file_id": input_ref, "completion_window": "24h"}
 
-    async def create(
-        self, http: HttpClient, account: Account, submission: Submission, input_ref: str
-    ) -> str:
-        """Make the batch, asking once, and return its reference."""
-        api = file_api_of(self._vendor, account)
-        body = {
-            "input_file_id": input_ref,
-            "endpoint": f"/v1{api.endpoint}",
-            "completion_window": "24h",
-            "metadata": {TAG: submission.nonce},
-        }
-        request = api.request("POST", "batches", body=orjson.dumps(body))
-        return await self._caller(http, account).create(request, "id")
+    def _page_query(self, number: int, after: str) -> dict[str, str]:
+        return {"limit": str(PAGE), "after": after}
 
-    async def find(self, http: HttpClient, account: Account, query: BatchQuery) -> BatchMatch:
-        """Look for a batch by our tag, or by its file, from the newest on."""
-        api, after = file_api_of(self._vendor, account), ""
-        search = BatchSearch(self.name, query)
-        while True:
-            request = api.request("GET", "batches", limit=str(PAGE), after=after)
-            body, said = await self._caller(http, account).ask_json_dated(request)
-            search.set_vendor_clock(said)
-            page = batches_on_page(body)
-            if page is None:
-                return search.mark_unreadable()
-            search_page(page, query, search)
-            if not isinstance(body.get("has_more"), bool | None):  # some leave it out
-                search.mark_unreadable()
-            after = reference(page[-1].get("id")) if page else ""
-            if search.is_over or _is_last(body, page, search) or not search.turn_page(after):
-                return search.match
+    def _is_last(
+        self, body: JsonObject, page: Sequence[JsonObject], number: int, search: BatchSearch
+    ) -> bool:
+        more = body.get("has_more")
+        if not isinstance(more, bool | None):  # some leave it out
+            search.mark_unreadable()
+        return more is False or (more is not True and len(page) < PAGE)
 
-    async def poll(self, http: HttpClient, account: Account, ref: str) -> BatchStatus:
-        """Ask how a batch stands."""
-        request = file_api_of(self._vendor, account).request("GET", "batches", ref)
-        body = await self._caller(http, account).ask_json(request, missing=f"batch {ref}")
+    def _status(self, body: JsonObject) -> BatchStatus:
         return read_status(self.name, body)
-
-    def fetch(
-        self, http: HttpClient, account: Account, ref: str, status: BatchStatus
-    ) -> AsyncGenerator[BatchRow]:
-        """Read the file of answers, then that of errors, as far as there are any."""
-        return read_files(http, self._vendor, account, status.results, self.row)
-
-    def _read_row(self, line: bytes, account: Account) -> BatchRow:
-        return read_row(self._vendor, account, line)
-
-    def _cancel_request(self, account: Account, ref: str) -> HttpRequest:
-        return file_api_of(self._vendor, account).request("POST", "batches", ref, "cancel")
-
-    async def discard(self, http: HttpClient, account: Account, input_ref: str) -> None:
-        """Delete the file of calls."""
-        await delete_file(http, self._vendor, account, input_ref)
 
     def _classify(self, response: HttpResponse) -> ProviderError:
         error_body = error_codes.read_error(response.body)
@@ -131,8 +80,7 @@ def read_status(vendor: str, body: JsonObject) -> BatchStatus:
     """Read what a batch says of itself; a word that we do not know is one of being under way."""
     word = text(body.get("status"))
     if not word:
-        message = f"{vendor}: the batch does not say how it stands"
-        raise ProviderError(message, remedy=Remedy.RETRY)
+        raise ProviderError(f"{vendor}: the batch does not say how it stands", remedy=Remedy.RETRY)
     said = body.get("errors")
     errors = items(said) or items(mapping(said).get("data"))
     end = _ENDS.get(word)
@@ -154,11 +102,3 @@ def _problem(error: JsonObject) -> str:
     line = error.get("line")
     place = f" (line {line})" if type(line) is int else ""
     return ": ".join(filter(None, (text(error.get("code")), text(error.get("message"))))) + place
-
-
-def _is_last(body: JsonObject, page: Sequence[JsonObject], search: BatchSearch) -> bool:
-    """Whether no batch that was made in time can be listed after this page."""
-    more = body.get("has_more")
-    if more is False or (more is not True and len(page) < PAGE):
-        return True
-    return are_all_before(page, search)

@@ -85,9 +85,7 @@ def encode_chat(call: Call, variant: ChatVariant) -> bytes:
     if variant.marking == "prompt_cache":
         body.update(cache_options(call))
     if call.output_schema is not None:
-        body.update(
-            _structured_chat(call.output_schema, wire.model_id(call), call.wire.structured, variant)
-        )
+        body.update(_structured_chat(call, call.output_schema, variant))
     return orjson.dumps(body)
 
 
@@ -123,14 +121,13 @@ def _chat_system(system: str, role: str, marking: str) -> orjson.Fragment:
     return wire.fragment({"role": role, "content": [part]})
 
 
-def _structured_chat(
-    schema: JsonObject, model: str, way: StructuredOutput, variant: ChatVariant
-) -> dict[str, object]:
+def _structured_chat(call: Call, schema: JsonObject, variant: ChatVariant) -> dict[str, object]:
+    way = call.wire.structured
     if way is StructuredOutput.TEXT:
         return {}
     if way is StructuredOutput.JSON:
         return {"response_format": {"type": "json_object"}}
-    strict = variant.strict_for in model
+    strict = variant.strict_for in wire.model_id(call)
     if way is StructuredOutput.SCHEMA:
         return {"response_format": _chat_format(wire.IdentityKey(schema), strict)}
     choice = {"type": "function", "function": {"name": ANSWER}}
@@ -139,29 +136,21 @@ def _structured_chat(
 
 @lru_cache(maxsize=256)
 def _chat_format(schema: wire.IdentityKey, strict: bool) -> orjson.Fragment:
-    form = portable_schema(schema.value, SchemaDialect.OPENAI)
-    return wire.fragment(
-        {
-            "type": "json_schema",
-            "json_schema": {
-                "name": ANSWER,
-                "schema": form,
-                "strict": strict and can_bind(form, SchemaDialect.OPENAI),
-            },
-        }
-    )
+    named = {"name": ANSWER, **_bound_form(schema, "schema", strict)}
+    return wire.fragment({"type": "json_schema", "json_schema": named})
 
 
 @lru_cache(maxsize=256)
 def _chat_tool(schema: wire.IdentityKey, strict: bool) -> orjson.Fragment:
-    form = portable_schema(schema.value, SchemaDialect.OPENAI)
-    function: dict[str, Json] = {
-        "name": ANSWER,
-        "description": _TOOL_DESCRIPTION,
-        "parameters": form,
-        "strict": strict and can_bind(form, SchemaDialect.OPENAI),
-    }
+    named: dict[str, Json] = {"name": ANSWER, "description": _TOOL_DESCRIPTION}
+    function = named | _bound_form(schema, "parameters", strict)
     return wire.fragment({"type": "function", "function": function})
+
+
+def _bound_form(schema: wire.IdentityKey, name: str, strict: bool = True) -> dict[str, Json]:
+    """An answer's schema, as OpenAI reads one, and whether the answer is strictly bound to it."""
+    form = portable_schema(schema.value, SchemaDialect.OPENAI)
+    return {name: form, "strict": strict and can_bind(form, SchemaDialect.OPENAI)}
 
 
 def read_chat(body: JsonObject, *, free: bool = False) -> Reply:
@@ -203,10 +192,8 @@ def _chat_thoughts(content: Json) -> str:
 def _chat_usage(usage: JsonObject, free: bool) -> Usage:
     if not usage and free:
         return Usage()
-    total, output = (
-        wire.required_token_count(usage, "prompt_tokens"),
-        wire.required_token_count(usage, "completion_tokens"),
-    )
+    total = wire.required_token_count(usage, "prompt_tokens")
+    output = wire.required_token_count(usage, "completion_tokens")
     read = wire.mapping(usage.get("prompt_tokens_details"))
     wrote = wire.mapping(usage.get("completion_tokens_details"))
     cached = wire.token_count(read, "cached_tokens")
@@ -269,18 +256,14 @@ def _structured_response(schema: JsonObject, way: StructuredOutput) -> dict[str,
 
 @lru_cache(maxsize=256)
 def _response_format(schema: wire.IdentityKey) -> orjson.Fragment:
-    form = portable_schema(schema.value, SchemaDialect.OPENAI)
-    strict = can_bind(form, SchemaDialect.OPENAI)
-    return wire.fragment(
-        {"format": {"type": "json_schema", "name": ANSWER, "schema": form, "strict": strict}}
-    )
+    form = {"type": "json_schema", "name": ANSWER, **_bound_form(schema, "schema")}
+    return wire.fragment({"format": form})
 
 
 @lru_cache(maxsize=256)
 def _response_tool(schema: wire.IdentityKey) -> orjson.Fragment:
-    form = portable_schema(schema.value, SchemaDialect.OPENAI)
-    strict = can_bind(form, SchemaDialect.OPENAI)
-    return wire.fragment({"type": "function", "name": ANSWER, "parameters": form, "strict": strict})
+    form = _bound_form(schema, "parameters")
+    return wire.fragment({"type": "function", "name": ANSWER, **form})
 
 
 def failed_response(raw: bytes) -> HttpResponse | None:

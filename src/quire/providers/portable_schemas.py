@@ -8,6 +8,14 @@ from quire.domain.data import Json, JsonObject, canonical_json, plain_json
 
 _KINDS = ("object", "array", "string", "number", "integer", "boolean", "null")
 _NULL: JsonObject = {"type": "null"}
+_PYTHON_KINDS: dict[str, type] = {  # a boolean is an integer to Python, and so comes first
+    "null": type(None),
+    "boolean": bool,
+    "integer": int,
+    "number": float,
+    "string": str,
+    "object": Mapping,
+}
 
 
 def items_of(value: Json) -> list[Json]:
@@ -64,24 +72,15 @@ def make_nullable(node: JsonObject) -> dict[str, Json]:
 
 
 def _allows_null(option: Json) -> bool:
-    return isinstance(option, Mapping) and "null" in (
-        option.get("type"),
-        *items_of(option.get("type")),
-    )
+    kind = option.get("type") if isinstance(option, Mapping) else None
+    return "null" in (kind, *items_of(kind))
 
 
 def _kind_of(value: Json) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int):
-        return "integer"
-    if isinstance(value, float):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    return "object" if isinstance(value, Mapping) else "array"
+    for name, kinds in _PYTHON_KINDS.items():
+        if isinstance(value, kinds):
+            return name
+    return "array"
 
 
 # What a keyword speaks about; a keyword that is not here speaks about every value.
@@ -93,18 +92,8 @@ APPLIES_TO = {
     **dict.fromkeys(
         ("items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains"), "array"
     ),
-    **dict.fromkeys(
-        (
-            "properties",
-            "required",
-            "additionalProperties",
-            "patternProperties",
-            "propertyNames",
-            "minProperties",
-            "maxProperties",
-        ),
-        "object",
-    ),
+    **dict.fromkeys(("properties", "required", "minProperties", "maxProperties"), "object"),
+    **dict.fromkeys(("additionalProperties", "patternProperties", "propertyNames"), "object"),
 }
 _RANGES = (
     ("minimum", "maximum", ""),

@@ -36,11 +36,7 @@ def _header_names(kinds: tuple[str, ...]) -> _HeaderNames:
     return _HeaderNames(*(tuple(f"x-ratelimit-{word}-{kind}" for kind in kinds) for word in words))
 
 
-_OF_REQUESTS, _OF_TOKENS, _OF_NONE = (
-    _header_names(_REQUESTS),
-    _header_names(_TOKENS),
-    _header_names(()),
-)
+_OF_REQUESTS, _OF_TOKENS, _OF_NONE = map(_header_names, (_REQUESTS, _TOKENS, ()))
 _UNLIMITED = Limits()
 
 

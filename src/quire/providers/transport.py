@@ -255,7 +255,7 @@ class UploadBody:
     def __init__(self, upload: Upload) -> None:
         """Weigh it: whoever takes it is told its length before."""
         self.problem = ""  # with our own files
-        self._pieces = [(item, _size(item)) for item in upload]
+        self._pieces = [(item, size_of(item)) for item in upload]
         self.size = sum(size for _, size in self._pieces)
 
     async def stream(self) -> AsyncGenerator[bytes]:
@@ -308,7 +308,8 @@ class LineBuffer:
         return line
 
 
-def _size(piece: bytes | Path) -> int:
+def size_of(piece: bytes | Path) -> int:
+    """The bytes of a part of a body; ProviderError where its file cannot be read."""
     if isinstance(piece, bytes):
         return len(piece)
     try:

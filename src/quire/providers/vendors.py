@@ -5,7 +5,7 @@ are named as "module:Class" in this package, and `provider_registry.py` imports 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -14,6 +14,8 @@ from quire.domain.data import Json
 from quire.domain.models import StructuredOutput
 
 _CADENCE = PollCadence(first=30.0, later=120.0, after=600.0)
+_RULES = BatchRules(calls=50_000, size=200_000_000, lookup=BatchLookup.TAG, cadence=_CADENCE)
+_GOOGLE_RULES = replace(_RULES, size=1_000_000_000, cadence=PollCadence(120.0, 300.0, 1_200.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +41,8 @@ class KeyCheckCall:
     query: str = ""
     versions: tuple[str, ...] = ()  # one of which may end a base URL already; else the first is put
     headers: tuple[tuple[str, str], ...] = ()
-    option_headers: Mapping[str, str] = field(
-        default_factory=dict
-    )  # a header, and the account's option that it carries
+    # A header, and the account's option that it carries.
+    option_headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,18 +53,16 @@ class VendorFacts:
     wire_format: str = "compatible:Compatible"
     batch_api: str = ""  # "" = it has none that we would use
     batch_rules: BatchRules | None = None
-    upload_fields: Mapping[str, str] = field(
-        default_factory=dict
-    )  # what goes with every file of calls, besides its use
+    # What goes with every file of calls, besides its use.
+    upload_fields: Mapping[str, str] = field(default_factory=dict)
     base_url: str = ""  # "" = somebody must say
     path: str = "/v1"  # of a base URL that has none
     portal_path: str = ""  # what its portal shows in the place of the path
     url_variables: tuple[str, ...] = ()  # each as the vendor's own client reads it
     listen_port: int = 0  # its variable says where to listen: the port that is left out there
     key_variables: tuple[str, ...] = ()
-    option_variables: Mapping[str, str] = field(
-        default_factory=dict
-    )  # what else the vendor's own tools read
+    # What else the vendor's own tools read.
+    option_variables: Mapping[str, str] = field(default_factory=dict)
     key_prefixes: tuple[str, ...] = ()  # how its keys begin; () = nobody knows
     never_prefixed: bool = False  # a prefix of another's is proof that a key is not its own
     key_check: KeyCheckCall | None = KeyCheckCall()  # None: nothing there costs nothing
@@ -89,9 +88,7 @@ _ROWS = (
         name="openai",
         wire_format="openai:OpenAI",
         batch_api="openai_batches:OpenAIBatches",
-        batch_rules=BatchRules(
-            calls=50_000, size=200_000_000, lookup=BatchLookup.TAG, cadence=_CADENCE
-        ),
+        batch_rules=_RULES,
         base_url="https://api.openai.com/v1",
         url_variables=("OPENAI_BASE_URL",),
         key_variables=("OPENAI_API_KEY",),
@@ -113,11 +110,11 @@ _ROWS = (
         name="anthropic",
         wire_format="anthropic:Anthropic",
         batch_api="anthropic_batches:AnthropicBatches",
-        batch_rules=BatchRules(
+        batch_rules=replace(
+            _RULES,
             calls=100_000,
             size=255_000_000,  # of 256 MB; what stands around and between the calls counts too
             lookup=BatchLookup.ROWS,
-            cadence=_CADENCE,
             separator=b",",
         ),
         base_url="https://api.anthropic.com",
@@ -138,13 +135,8 @@ _ROWS = (
         name="gemini",
         wire_format="gemini:Gemini",
         batch_api="gemini:GeminiBatches",
-        batch_rules=BatchRules(
-            calls=100_000,
-            size=1_000_000_000,  # of 2 GB: a job that outlasts its time gives nothing back at all
-            lookup=BatchLookup.TAG,
-            cadence=PollCadence(120.0, 300.0, 1_200.0),
-            window=48 * 3600.0,
-        ),
+        # Half of the 2 GB that it takes: a job that outlasts its time gives nothing back at all.
+        batch_rules=replace(_GOOGLE_RULES, calls=100_000, window=48 * 3600.0),
         base_url="https://generativelanguage.googleapis.com",
         url_variables=("GOOGLE_GEMINI_BASE_URL", "GEMINI_BASE_URL"),
         key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
@@ -158,14 +150,8 @@ _ROWS = (
         name="vertex",
         wire_format="vertex:Vertex",
         batch_api="vertex:VertexBatches",
-        batch_rules=BatchRules(
-            calls=200_000,
-            size=1_000_000_000,
-            lookup=BatchLookup.TAG,
-            cadence=PollCadence(120.0, 300.0, 1_200.0),
-            window=96 * 3600.0,  # up to 72 hours of waiting, then 24 of work
-            caches=False,
-        ),
+        # Up to 72 hours of waiting, then 24 of work.
+        batch_rules=replace(_GOOGLE_RULES, calls=200_000, window=96 * 3600.0, caches=False),
         base_url="https://aiplatform.googleapis.com",  # of the location "global"
         url_variables=("GOOGLE_VERTEX_BASE_URL",),
         key_variables=("GOOGLE_ACCESS_TOKEN",),
@@ -184,13 +170,8 @@ _ROWS = (
         name="azure",
         wire_format="azure:Azure",
         batch_api="openai_batches:OpenAIBatches",
-        batch_rules=BatchRules(
-            calls=100_000,
-            size=200_000_000,
-            lookup=BatchLookup.TAG,
-            cadence=_CADENCE,
-            window=0.0,  # a day is a target: nothing expires, and an end must be asked for
-        ),
+        # A day is a target: nothing expires, and an end must be asked for.
+        batch_rules=replace(_RULES, calls=100_000, window=0.0),
         # A resource holds 500 files that are kept for ever, and 10,000 that go after a fortnight.
         upload_fields={"expires_after[seconds]": "1209600", "expires_after[anchor]": "created_at"},
         path="/openai/v1",
@@ -209,12 +190,8 @@ _ROWS = (
     VendorFacts(
         name="mistral",
         batch_api="mistral_batches:MistralBatches",
-        batch_rules=BatchRules(
-            calls=100_000,  # in one place they say a million
-            size=500_000_000,
-            lookup=BatchLookup.TAG,
-            cadence=_CADENCE,
-        ),
+        # In one place they say a million calls.
+        batch_rules=replace(_RULES, calls=100_000, size=500_000_000),
         base_url="https://api.mistral.ai/v1",
         url_variables=("MISTRAL_BASE_URL",),
         key_variables=("MISTRAL_API_KEY",),
@@ -225,13 +202,8 @@ _ROWS = (
     VendorFacts(
         name="groq",
         batch_api="openai_batches:OpenAIBatches",
-        batch_rules=BatchRules(
-            calls=50_000,
-            size=100_000_000,  # their documentation says 200 MB, their client 100
-            lookup=BatchLookup.TAG,
-            cadence=_CADENCE,
-            caches=False,  # no call is cheaper for being cached
-        ),
+        # Their documentation says 200 MB, their client 100; no call is cheaper for being cached.
+        batch_rules=replace(_RULES, size=100_000_000, caches=False),
         base_url="https://api.groq.com/openai/v1",
         path="/openai/v1",
         url_variables=("GROQ_BASE_URL",),

@@ -27,6 +27,7 @@ from quire.providers.google import (
     end_of,
     failed_row,
     job_problem,
+    last_part,
     read_job_counts,
     read_job_row,
     search_jobs,
@@ -203,7 +204,7 @@ class VertexBatches(HttpBatches):
 
     async def poll(self, http: HttpClient, account: Account, ref: str) -> BatchStatus:
         """Ask how a job stands, and where it writes."""
-        request = _request(account, _last_part(ref))
+        request = _request(account, last_part(ref))
         job = await self._caller(http, account).ask_json(request, missing=ref)
         if not isinstance(job.get("name"), str):
             raise ProviderError(
@@ -249,7 +250,7 @@ class VertexBatches(HttpBatches):
         return read_job_row(self.name, account, name, row, line)
 
     def _cancel_request(self, account: Account, ref: str) -> HttpRequest:
-        return _request(account, f"{_last_part(ref)}:cancel", method="POST")
+        return _request(account, f"{last_part(ref)}:cancel", method="POST")
 
     async def discard(self, http: HttpClient, account: Account, input_ref: str) -> None:
         """Delete the file of calls from the bucket."""
@@ -284,11 +285,6 @@ def _request(
     return HttpRequest(
         url, wire.headers("Authorization", account.key, "Bearer "), b"", method=method
     )
-
-
-def _last_part(ref: str) -> str:
-    """The part of a name that is after its kind."""
-    return ref.rpartition("/")[2]
 
 
 def _output(job: JsonObject) -> str:

@@ -18,6 +18,10 @@ SINGLE, SUBSET = "single", "subset"
 RAW, CLEANED, NEUTRALIZED, ABSTRACTED = "raw", "cleaned", "neutralized", "abstracted"
 VIEWS = (RAW, CLEANED, NEUTRALIZED, ABSTRACTED)  # l0 to l3, each made from the one before
 ALL_PAIRS = "all"
+_DESIGN = (  # what spans the design space, as the export lists it
+    *("models", "scale_size", "samples", "method", "abstain_enabled", "evidence_view"),
+    *("randomizations", "evidence_bundle_size", "bundle_strategy", "seed"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,17 +142,10 @@ class Experiment:
 
     def config(self) -> dict[str, Json]:
         """The point of the design space, for the export."""
-        return {
+        stated = {name: getattr(self, name) for name in _DESIGN}
+        return stated | {
             "models": list(self.models),
-            "scale_size": self.scale_size,
-            "samples": self.samples,
-            "method": self.method,
-            "abstain_enabled": self.abstain_enabled,
-            "evidence_view": self.evidence_view,
             "randomizations": list(self.randomizations),
-            "evidence_bundle_size": self.evidence_bundle_size,
-            "bundle_strategy": self.bundle_strategy,
-            "seed": self.seed,
             "swaps": [list(pair) for pair in self.swaps],
             "rubric_given": bool(self.rubric),
             "temperature": self.temperature,

@@ -293,13 +293,16 @@ def _answer_columns(task: TaskRow) -> TableRow:
     }
 
 
+_CRITIC = (  # a column, and what of the critic's task stands there
+    *(("message_id", "message_id"), ("output", "answer")),
+    *(("reasoning", "reasoning"), ("parse_error", "error")),
+)
+
+
 def _critic_columns(prefix: str, critic: TaskRow | None, judged: TaskRow) -> TableRow:
     missing = PENDING if judged.parse_status in (PARSED, PENDING) else BLOCKED
     return {
-        f"{prefix}_message_id": critic.message_id or None if critic else None,
-        f"{prefix}_output": critic.answer or None if critic else None,
-        f"{prefix}_reasoning": critic.reasoning or None if critic else None,
-        f"{prefix}_parse_error": critic.error or None if critic else None,
+        **{f"{prefix}_{column}": getattr(critic, name, None) or None for column, name in _CRITIC},
         f"{prefix}_parse_status": critic.parse_status if critic else missing,
         f"{prefix}_attempt_count": critic.attempts if critic else 0,
     }

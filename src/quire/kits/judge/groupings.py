@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from quire.domain.data import Json, JsonObject
 from quire.domain.groupings import Driver, DriverItem, GroupingContext, Part
-from quire.domain.ids import DocumentId
 from quire.gates.markers import MOST_STAGES
 from quire.kits.judge.randomization import (
     RANDOMIZATIONS,
@@ -20,6 +19,7 @@ from quire.kits.judge.randomization import (
 from quire.kits.judge.toml_tables import texts
 from quire.recipes.setting_rules import Rule, one_of, unknown_message, whole_number_rule
 
+_SHOWN = ("labels", "tokens", "order", "hide_labels", "shuffled")  # of how a scale is displayed
 SEED = whole_number_rule(0, 0xFFFFFFFF)
 
 
@@ -57,9 +57,7 @@ class JudgeSamples:
 
     def fan(self, driven: DriverItem, context: GroupingContext) -> Iterator[Part]:
         """A task for each sample and model, the models of a sample with the same seed."""
-        for ordinal, seed in enumerate(
-            sample_seeds(_int_setting(context, "seed"), context.samples)
-        ):
+        for ordinal, seed in _draws(context):
             for model in _models(context):
                 yield Part(model, ordinal, {"ordinal": ordinal, "seed": seed})
 
@@ -95,22 +93,15 @@ class JudgeTargets:
         return (driven + swapped) * len(_bundles(context))
 
 
-class JudgeGivenTargets:
+class JudgeGivenTargets(JudgeTargets):
     """Each bundle on the rubric that was given: samples × models × bundles tasks."""
 
     name = "judge_given_targets"
     driver = Driver.ONCE
-    wants_documents = True
-
-    def mistakes(self, context: GroupingContext) -> Sequence[str]:
-        """Every setting of the wrong kind, by name."""
-        return _target_mistakes(context)
 
     def fan(self, driven: DriverItem, context: GroupingContext) -> Iterator[Part]:
         """A task for each sample, model and bundle, the models of a sample with the same seed."""
-        for ordinal, seed in enumerate(
-            sample_seeds(_int_setting(context, "seed"), context.samples)
-        ):
+        for ordinal, seed in _draws(context):
             for scorer in _models(context):
                 yield from _score_parts(_Sample(ordinal, seed, ""), scorer, context)
 
@@ -134,20 +125,17 @@ def _target_part(target: _Target, context: GroupingContext) -> dict[str, Json]:
         _int_setting(context, "scale_size"),
         texts(context.settings.get("randomizations")),
     )
-    evidence = texts(context.settings.get("evidence")) or _names(context.documents)
+    names = texts(context.settings.get("evidence")) or tuple(map(str, context.documents))
+    evidence = [names[position] for position in target.positions]
     return {
         "ordinal": sample.ordinal,
         "seed": sample.seed,
         "display_seed": display_seed,
-        "labels": display.labels,
-        "tokens": display.tokens,
-        "order": display.order,
-        "hide_labels": display.hide_labels,
-        "shuffled": display.shuffled,
+        **{name: getattr(display, name) for name in _SHOWN},
         "bundle": target.bundle,
-        "bundle_signature": bundle_signature([evidence[position] for position in target.positions]),
-        "evidence_ids": [evidence[position] for position in target.positions],
-        "evidence_labels": [f"E{number}" for number in range(1, len(target.positions) + 1)],
+        "bundle_signature": bundle_signature(evidence),
+        "evidence_ids": evidence,
+        "evidence_labels": [f"E{number}" for number in range(1, len(evidence) + 1)],
         "is_swap": target.is_swap,
         "rubric_model": sample.rubric_model,
     }
@@ -164,6 +152,11 @@ def _bundles(context: GroupingContext) -> tuple[tuple[int, ...], ...]:
     )
 
 
+def _draws(context: GroupingContext) -> Iterator[tuple[int, int]]:
+    """The samples, each with the seed that all models share."""
+    return iter(enumerate(sample_seeds(_int_setting(context, "seed"), context.samples)))
+
+
 def _models(context: GroupingContext) -> tuple[str, ...]:
     return context.models or ("",)  # "" is the run's own
 
@@ -174,10 +167,6 @@ def _rivals(context: GroupingContext) -> dict[str, tuple[str, ...]]:
     if not isinstance(rivals, Mapping):
         return {}
     return {model: texts(scorers) for model, scorers in rivals.items()}
-
-
-def _names(documents: Sequence[DocumentId]) -> tuple[str, ...]:
-    return tuple(map(str, documents))
 
 
 def _int_setting(context: GroupingContext, name: str, default: int = 0) -> int:
@@ -215,15 +204,9 @@ _TARGET_RULES = {
 def _target_mistakes(context: GroupingContext) -> list[str]:
     found = _rule_mistakes(context.settings, _TARGET_RULES, needed=("seed", "scale_size"))
     for name in ("windows", "evidence"):
-        given = context.settings.get(name)
-        if (
-            context.documents
-            and isinstance(given, Sequence)
-            and len(given) != len(context.documents)
-        ):
-            found.append(
-                f"{name} names {len(given)} documents, but the stage has {len(context.documents)}"
-            )
+        given, there = context.settings.get(name), len(context.documents)
+        if there and isinstance(given, Sequence) and len(given) != there:
+            found.append(f"{name} names {len(given)} documents, but the stage has {there}")
     return found
 
 

@@ -11,7 +11,6 @@ from quire.kits.judge.experiment import CLEANED, Experiment
 
 RUBRIC_GEN, RUBRIC_CRITIC = "rubric_gen", "rubric_critic"
 SCORE_GEN, SCORE_CRITIC = "score_gen", "score_critic"
-STAGES = (RUBRIC_GEN, RUBRIC_CRITIC, SCORE_GEN, SCORE_CRITIC)
 
 # Draws must be independent: a draw in company, or one taken from another run, would not be.
 POLICY: dict[str, Json] = {"pack_size": 1}

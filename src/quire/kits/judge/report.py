@@ -22,6 +22,7 @@ from quire.kits.judge.metrics import (
     scores_of,
 )
 
+_TILES = ("expected_stage", "abstain_rate", "stage_entropy", "critic_agreement")
 _RATES = ("abstain_rate", "singleton_rate", "mid_scale_occupancy", "accuracy", "coverage")
 _COLUMNS = {
     "abstain_rate": "Abstained",
@@ -78,10 +79,7 @@ def _head(experiment: Experiment) -> str:
 def _tiles(overall: Figures) -> str:
     values = [
         ("Scores", f"{overall.scores:,}", f"{overall.missing:,} missing"),
-        ("Expected stage", *_value_and_interval("expected_stage", overall.expected_stage)),
-        ("Abstained", *_value_and_interval("abstain_rate", overall.abstain_rate)),
-        ("Entropy, bits", *_value_and_interval("stage_entropy", overall.stage_entropy)),
-        ("Critic agrees", *_value_and_interval("critic_agreement", overall.critic_agreement)),
+        *((_COLUMNS[name], *_value_and_interval(name, getattr(overall, name))) for name in _TILES),
     ]
     tiles = "".join(
         f"<div class='tile'><span>{escape(name)}</span><strong>{value}</strong>"
