@@ -22,13 +22,7 @@ from quire.plan.job_costs import (
     primed_caching,
 )
 from quire.plan.packing import SizedTask, pack
-from quire.plan.rendering import (
-    FRAMING_BYTES,
-    Prefix,
-    item_bytes,
-    prefix_bytes,
-    render_prefix,
-)
+from quire.plan.rendering import FRAMING_BYTES, Prefix, item_bytes, prefix_bytes, render_prefix
 from quire.plan.routing import BATCH, RouteCosts, choose_route
 from quire.plan.sizing import (
     FORECAST_BYTES,

@@ -12,10 +12,7 @@ LEAST_HOURS = 1.0  # before a deadline: most batches come back within an hour, n
 
 STEADY = frozenset({"openrouter"})  # has batches, but none that could be found again
 
-_ASKED_REASONS = {
-    DIRECT: "as asked: every call at once",
-    PACED: "steadily, within the limits",
-}
+_ASKED_REASONS = {DIRECT: "as asked: every call at once", PACED: "steadily, within the limits"}
 
 
 class RouteChoice(NamedTuple):

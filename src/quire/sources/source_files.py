@@ -85,9 +85,7 @@ def find_sources(named: Sequence[str | Path]) -> SourceFiles:
             reason = error.strerror if isinstance(error, OSError) else error
             search.problems.append(f"{item}: {reason}")
     return SourceFiles(
-        paths=tuple(search.paths.values()),
-        skipped=search.skipped,
-        problems=tuple(search.problems),
+        paths=tuple(search.paths.values()), skipped=search.skipped, problems=tuple(search.problems)
     )
 
 

@@ -22,11 +22,7 @@ from quire.pipeline.commands.control import (
     register_command,
     transact_with_retry,
 )
-from quire.pipeline.commands.retry import (
-    cancel_orphan_critics,
-    reset_dependants,
-    withdraw_unsent,
-)
+from quire.pipeline.commands.retry import cancel_orphan_critics, reset_dependants, withdraw_unsent
 from quire.pipeline.contexts import Contexts, LaneContext
 from quire.pipeline.stages.critics import (
     acceptance_move,
