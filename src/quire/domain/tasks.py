@@ -193,7 +193,7 @@ class JudgedRow(NamedTuple):
 class MemberRow(NamedTuple):
     """A task inside one request, with the results that it was rendered from."""
 
-    request_id: int
+    request_id: RequestId
     wire_id: str
     task_id: TaskId
     used: str | None  # JSON

@@ -92,9 +92,7 @@ class LaneContext:
     model_no: int  # who is asked, of the run's models
     stage_prompt: StagePrompt
     gates: GateChain  # all of them; of records the first is inside `judge`
-    installed_gate_version: (
-        str  # the gates' versions; empty where one of them is not installed here
-    )
+    installed_gate_version: str  # empty where one of the gates is not installed here
     caching: bool  # the prefix is worth keeping, and the provider can keep it
     long_lived: bool  # for an hour and longer, so that a batch finds what was written before it
     by_block: bool  # its tasks are plain questions about blocks: the fast way
@@ -146,34 +144,28 @@ class Contexts:
         self._specs: dict[RunId, RunSpec] = {}
         self._by_lane: dict[LaneId, LaneContext] = {}
         self._by_stage: dict[StageId, LaneContext] = {}  # of any of its lanes
-        # runs whose first tasks were looked at: for good
-        self.early_checked_runs: set[RunId] = set()
+        self.early_checked_runs: set[RunId] = set()  # their first tasks were looked at: for good
         self.sizes: dict[tuple[StageId, int], Sizes] = {}  # of a stage's answers by one model
         self.primed: dict[tuple[LaneId, int], datetime] = {}  # when an answer last came, by key
         self.runs_without_plugins: set[RunId] = set()  # runs that name what is not installed here
         self.runs_with_broken_plugins: set[RunId] = set()  # runs whose grouping broke here
-        self.settle_group_size = (
-            FIRST_SETTLE_GROUP  # answers judged in one transaction: more where they are small
-        )
+        self.settle_group_size = FIRST_SETTLE_GROUP  # more where answers are small
         self.sweep_memo = SweepMemo()  # of sweeps, in vain
-        self.prepared_texts: dict[
-            bytes, str
-        ] = {}  # texts prepared here, by hash, until they are claimed
+        self.prepared_texts: dict[bytes, str] = {}  # by hash, until they are claimed
 
     def of_lane(self, tx: Transaction, lane: Lane) -> LaneContext:
         """The context of a lane's stage."""
-        known = self._by_lane.get(lane.id)
-        if known is None:
-            known = self._by_lane[lane.id] = build_lane_context(lane, self.spec_of(tx, lane.run_id))
-            self._by_stage.setdefault(lane.stage_id, known)
-        return known
+        if lane.id not in self._by_lane:
+            built = build_lane_context(lane, self.spec_of(tx, lane.run_id))
+            self._by_lane[lane.id] = built
+            self._by_stage.setdefault(lane.stage_id, built)
+        return self._by_lane[lane.id]
 
     def spec_of(self, tx: Transaction, run: RunId) -> RunSpec:
         """What a run was told."""
-        known = self._specs.get(run)
-        if known is None:
-            known = self._specs[run] = read_run_spec(tx, run, self.registry)
-        return known
+        if run not in self._specs:
+            self._specs[run] = read_run_spec(tx, run, self.registry)
+        return self._specs[run]
 
     def of_batch(self, tx: Transaction, batch: Batch) -> LaneContext:
         """The context of the lane whose calls a batch carries."""
@@ -181,17 +173,15 @@ class Contexts:
 
     def of_lane_id(self, tx: Transaction, run: RunId, lane: LaneId) -> LaneContext:
         """The context of a lane of a run, by its key."""
-        known = self._by_lane.get(lane)
-        if known is not None:
-            return known
+        if lane in self._by_lane:
+            return self._by_lane[lane]
         lanes = tx.requests.lanes_of_run(run)
         return self.of_lane(tx, next(item for item in lanes if item.id == lane))
 
     def any_of_stage(self, tx: Transaction, run: RunId, stage: StageId) -> LaneContext:
         """The context of any lane of a stage: what is the same for all its models."""
-        known = self._by_stage.get(stage)
-        if known is not None:
-            return known
+        if stage in self._by_stage:
+            return self._by_stage[stage]
         lane = next(item for item in tx.requests.lanes_of_run(run) if item.stage_id == stage)
         return self.of_lane(tx, lane)
 
@@ -202,12 +192,11 @@ def build_lane_context(lane: Lane, spec: RunSpec) -> LaneContext:
     stage_prompt = spec.stage_prompts[spec.stages[lane.stage_id].name]
     stage, policy = stage_prompt.stage, _pace_policy(spec.policy_of(stage_prompt.stage))
     head = render_prefix(stage)
-    prompt_bytes = len(stage.prompt.encode())
+    head_bytes, prompt_bytes = prefix_bytes(head), len(stage.prompt.encode())
     caching, long_lived = _caching(lane, policy, facts, head)
     gates = [] if spec.missing_plugins else spec.gates_of(stage)  # then nobody packs or judges
     version = _gate_version(stage, gates)
     cap, longest = pack_cap(stage, policy), reserved_output(facts)
-    room = call_budget(facts, prefix_bytes(head), prompt_bytes, longest, cap)
     return LaneContext(
         run_id=lane.run_id,
         stage_id=lane.stage_id,
@@ -219,10 +208,10 @@ def build_lane_context(lane: Lane, spec: RunSpec) -> LaneContext:
         provider=facts.provider,
         request_head=_request_heads(head, stage.params, facts.name),
         prefix=head,
-        prefix_bytes=prefix_bytes(head) + prompt_bytes,
+        prefix_bytes=head_bytes + prompt_bytes,
         shape=Shape(stage.schema.record_schema if stage.schema else {}),
         output_shape=output_shape(stage.schema, policy.estimated_output_per_task),
-        budget=room,
+        budget=call_budget(facts, head_bytes, prompt_bytes, longest, cap),
         spec=spec,
         model_no=spec.model_numbers[lane.model],
         stage_prompt=stage_prompt,
@@ -256,9 +245,8 @@ def _caching(lane: Lane, policy: Policy, facts: ModelFacts, head: Prefix) -> tup
     if not cached or (lane.route == DIRECT and policy.route not in ("batch", "auto")):
         return cached, False
     tokens = math.ceil(cacheable_tokens(head.system) * facts.token_factor)
-    inside = choose_batch_caching(
-        facts, tokens, policy.min_batch_size, rules_caches=True, pilot=True
-    )
+    calls = policy.min_batch_size
+    inside = choose_batch_caching(facts, tokens, calls, rules_caches=True, pilot=True)
     return (inside.mark if lane.route == BATCH else cached), inside.long_lived
 
 

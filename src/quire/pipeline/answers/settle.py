@@ -15,7 +15,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 import orjson
 
@@ -33,7 +33,7 @@ from quire.domain.states import (
     TaskMove,
     TaskState,
 )
-from quire.domain.tasks import Member
+from quire.domain.tasks import Member, MemberRow
 from quire.gates.chain import judge_data, judge_text
 from quire.gates.packed_json import judge_pack
 from quire.ledger.ledger import Transaction
@@ -46,6 +46,7 @@ from quire.pipeline.stages.critics import acceptance_move, by_stage, follow_up, 
 from quire.plan.retrying import Accept, AnswerStep, AskAgain, GiveUp, TaskTries, after_answer
 
 Parts = Mapping[TaskId, JsonObject]  # what groupings said of tasks
+AnyMember = TypeVar("AnyMember", Member, MemberRow)
 
 
 def parts_of(tx: Transaction, context: LaneContext, tasks: Sequence[TaskId]) -> Parts:
@@ -57,7 +58,7 @@ def parts_of(tx: Transaction, context: LaneContext, tasks: Sequence[TaskId]) -> 
 
 
 def judge_answer(
-    context: LaneContext, answered: AnsweredAttempt, members: Sequence[Member], parts: Parts
+    context: LaneContext, answered: AnsweredAttempt, members: Sequence[AnyMember], parts: Parts
 ) -> ResponseJudgement:
     """Judge one answer: a text as a whole, records one by one."""
     if context.stage.schema is None:
@@ -81,7 +82,7 @@ def judge_answer(
 
 
 def _judge_answer_text(
-    context: LaneContext, answered: AnsweredAttempt, members: Sequence[Member], parts: Parts
+    context: LaneContext, answered: AnsweredAttempt, members: Sequence[AnyMember], parts: Parts
 ) -> ResponseJudgement:
     verdicts: dict[str, Verdict] = {
         member.wire_id: judge_text(
@@ -149,7 +150,7 @@ def settle(tx: Transaction, contexts: Contexts, now: datetime, limit: int = GROU
     contexts.settle_group_size = max(
         1, min(GROUP, 2 * contexts.settle_group_size, GROUP_SIZE // mean)
     )
-    members = _by_request(
+    members = members_by_request(
         tx.requests.take_members(sorted({attempt.request_id for attempt in answered}))
     )
     outcome = _Outcome()
@@ -198,8 +199,9 @@ def _load_judging_inputs(
             outcome.taken |= tx.results.tasks_with_results(tasks)
 
 
-def _by_request(members: Iterable[Member]) -> dict[RequestId, list[Member]]:
-    found: dict[RequestId, list[Member]] = defaultdict(list)
+def members_by_request(members: Iterable[AnyMember]) -> dict[RequestId, list[AnyMember]]:
+    """The members of each request, in order."""
+    found: dict[RequestId, list[AnyMember]] = defaultdict(list)
     for member in members:
         found[member.request_id].append(member)
     return found

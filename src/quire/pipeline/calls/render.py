@@ -3,8 +3,8 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
-from types import MappingProxyType
 from typing import NamedTuple
 
 import orjson
@@ -68,7 +68,7 @@ def render(
     if critiques is not None:
         rows = [_with_critique(row, critiques.get(row.id, "")) for row in rows]
     loaded = _load_inputs(tx, spec, stage_prompt, rows, used, critiques)
-    done = RenderedTasks({subject_row.id: subject_row for subject_row in rows}, {}, {}, {})
+    done = RenderedTasks({row.id: row for row in rows}, {}, {}, {})
     for row in rows:
         try:
             done.contents[row.id] = task_content(
@@ -195,7 +195,7 @@ def _with_views(
         for row in inputs
         if row.document_id == document and row.data is not None
     }
-    return PromptDocument(title=shown.title, name=shown.name, text=shown.text, views=views)
+    return replace(shown, views=views)
 
 
 def _named_inputs(
@@ -235,17 +235,14 @@ def reads_many(spec: RunSpec, stage: Stage, needed: str) -> bool:
     """Whether a task of this stage reads several results of that one: then templates get a list."""
     if stage.of == needed:
         return False
-    about = spec.driver_of(stage)
-    above = spec.stage_named(needed)
-    if about is Driver.ONCE:
+    about, above = spec.driver_of(stage), spec.stage_named(needed)
+    if about is Driver.ONCE or above.samples > 1 or len(spec.models_of(above)) > 1:
         return True
-    if above.samples > 1 or len(spec.models_of(above)) > 1:
-        return True
+    over = spec.driver_of(above)
     if about is Driver.RESULT:
-        return spec.driver_of(above) in (Driver.BLOCK, Driver.DOCUMENT) and needed not in (
-            spec.ancestors_of(stage)
-        )
-    return about is Driver.DOCUMENT and spec.driver_of(above) is Driver.BLOCK
+        documents = over in (Driver.BLOCK, Driver.DOCUMENT)
+        return documents and needed not in spec.ancestors_of(stage)
+    return about is Driver.DOCUMENT and over is Driver.BLOCK
 
 
 REPAIR = RequestKind.REPAIR.value
@@ -256,8 +253,7 @@ class GatheredTasks(NamedTuple):
 
     tasks: list[ReadyTask]
     used: dict[TaskId, str]  # of those that read results: which ones, as JSON
-    # why their earlier answers did not do
-    repair_reasons: Mapping[TaskId, str] = MappingProxyType({})
+    repair_reasons: dict[TaskId, str]  # why their earlier answers did not do
 
 
 def gather_ready(tx: Transaction, context: LaneContext, limit: int) -> GatheredTasks:
@@ -276,11 +272,8 @@ def gather_ready(tx: Transaction, context: LaneContext, limit: int) -> GatheredT
         ready = [task for task in ready if task not in unfounded]
     done = render(tx, spec, stage_prompt, ready)
     if done.failed:
-        notes = [
-            TaskNote(task, error=TaskError(TaskErrorKind.TEMPLATE, why))
-            for task, why in done.failed.items()
-        ]
-        tx.tasks.note_tasks(notes)
+        errors = {task: TaskError(TaskErrorKind.TEMPLATE, why) for task, why in done.failed.items()}
+        tx.tasks.note_tasks([TaskNote(task, error=error) for task, error in errors.items()])
         tx.tasks.move_tasks(TaskMove.GIVE_UP, list(done.failed), [TaskState.READY])
     tasks = [_ready_task(done, task) for task in done.contents]
     used = {task: json.dumps(done.used[task]) for task in done.contents if done.used[task]}
@@ -299,11 +292,8 @@ def _orphan_critics(tx: Transaction, context: LaneContext, ready: Sequence[TaskI
 def _unfounded_tasks(tx: Transaction, context: LaneContext, ready: Sequence[TaskId]) -> set[TaskId]:
     if not context.reads_results or context.stage.critic or not ready:
         return set()
-    owed = (
-        TASK_OWED
-        if context.spec.is_gathering(context.stage)
-        else (*TASK_OPEN, TaskState.FAILED, TaskState.CANCELLED)
-    )
+    unfinished = (*TASK_OPEN, TaskState.FAILED, TaskState.CANCELLED)
+    owed = TASK_OWED if context.spec.is_gathering(context.stage) else unfinished
     inputs = tx.subjects.inputs_of_tasks(ready)
     return {task for task, rows in inputs.items() if any(row.state in owed for row in rows)}
 
@@ -311,9 +301,8 @@ def _unfounded_tasks(tx: Transaction, context: LaneContext, ready: Sequence[Task
 def _with_repair_reasons(tx: Transaction, ready: list[ReadyTask]) -> GatheredTasks:
     """Of plain questions about blocks, those that go alone may have to say why they go again."""
     alone = [task.id for task in ready if task.pack_cap == 1]
-    return GatheredTasks(
-        ready, {}, _complaints(tx.subjects.subjects_of_tasks(alone)) if alone else {}
-    )
+    rows = tx.subjects.subjects_of_tasks(alone) if alone else []
+    return GatheredTasks(ready, {}, _complaints(rows))
 
 
 def _complaints(rows: Iterable[SubjectRow]) -> dict[TaskId, str]:
@@ -366,11 +355,11 @@ def rerender_requests(
     texts: dict[RequestId, str] = {}
     for request, group in groupby(members, lambda row: row.request_id):
         carried = list(group)
-        if all(_is_unchanged(done, row) for row in carried):
+        if all(row.task_id in done.contents and _is_made_from(row, done.used) for row in carried):
             items = [_item(done, row.task_id) for row in carried]
             names = [row.wire_id for row in carried]
             reasons = _complaints([done.rows[carried[0].task_id]]).get(carried[0].task_id)
-            texts[RequestId(request)] = text_of_pack(context, names, items, reasons)
+            texts[request] = text_of_pack(context, names, items, reasons)
     return texts
 
 
@@ -378,18 +367,13 @@ def unchanged_requests(tx: Transaction, requests: Sequence[RequestId]) -> set[Re
     """Which requests would still be made from the same results."""
     members = tx.subjects.members_of_requests(requests)
     inputs = tx.subjects.inputs_of_tasks(sorted({member.task_id for member in members}))
-    changed = {
-        member.request_id
-        for member in members
-        if (stored_json(member.used) or [])
-        != [row.result_id for row in inputs.get(member.task_id, ())]
-    }
-    return {RequestId(member.request_id) for member in members} - {RequestId(e) for e in changed}
+    current = {task: [row.result_id for row in rows] for task, rows in inputs.items()}
+    changed = {member.request_id for member in members if not _is_made_from(member, current)}
+    return {member.request_id for member in members} - changed
 
 
-def _is_unchanged(done: RenderedTasks, member: MemberRow) -> bool:
-    task = member.task_id
-    return task in done.contents and (stored_json(member.used) or []) == done.used[task]
+def _is_made_from(member: MemberRow, used: Used) -> bool:
+    return (stored_json(member.used) or []) == used.get(member.task_id, [])
 
 
 def _item(done: RenderedTasks, task: TaskId) -> BlockItem:

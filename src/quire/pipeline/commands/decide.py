@@ -4,12 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.domain.data import Json, JsonObject, plain_json, stored_json
+from quire.domain.data import Json, plain_json, stored_json
 from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.gates import Judgement, Verdict
 from quire.domain.ids import ResultId, RunId, TaskId
 from quire.domain.reasons import EventKind, HoldKind, ResumeCause
-from quire.domain.recipes import Stage
 from quire.domain.requests import Stop
 from quire.domain.states import REVIEW, ReviewMove, RunState, TaskMove, TaskState
 from quire.domain.tasks import TaskView
@@ -89,16 +88,12 @@ def reject(
     ):
         raise _overtaken_error(found)
     tx.controls.ask_again_rejected(task, complaint)
-    tx.tasks.move_tasks(
-        TaskMove.RETRY if found.state == TaskState.FAILED else TaskMove.REOPEN,
-        [task],
-        [found.state],
-    )
+    again = TaskMove.RETRY if found.state == TaskState.FAILED else TaskMove.REOPEN
+    tx.tasks.move_tasks(again, [task], [found.state])
     stale = tx.lineage.mark_stale([task], request.now)
     recipe_stage = spec.stages[found.stage_id]
     reset_dependants(tx, spec, [recipe_stage, *spec.dependants_of(recipe_stage)], request.now)
-    _add_decision_event(tx, spec, found, request, EventKind.REJECTED)
-    return DecisionOutcome(spec.run_id, recipe_stage.name, changed=True, stale=stale)
+    return _report_decision(tx, spec, found, request, EventKind.REJECTED, stale)
 
 
 def current_data(tx: Transaction, spec: RunSpec, task: TaskId) -> Json:
@@ -131,7 +126,11 @@ def _open_decision(
             f" `quire retry {spec.run_id}` opens it again, then reject"
         )
     result = _check_decidable(tx, spec, found, move)
-    _cancel_critics(tx, result)
+    if critics := tx.controls.critics_of_result(result):  # what is out is still collected
+        drop_requests(tx, tx.controls.unsent_requests_of_tasks(critics))
+        tx.tasks.move_tasks(TaskMove.RETURN, critics)
+        tx.tasks.move_tasks(TaskMove.RETRY, critics, [TaskState.FAILED])
+        tx.tasks.move_tasks(TaskMove.CANCEL, critics)
     return found, result
 
 
@@ -164,24 +163,13 @@ def _check_decidable(
     if found.data is None:
         raise IllegalMove(f"the answer of task {found.id} was purged; there is nothing to {move}")
     if not REVIEW.allows(found.review_state, move):
-        raise IllegalMove(
-            f"task {found.id} was {found.review_state} by a person before; that stays"
-        )
+        before = found.review_state
+        raise IllegalMove(f"task {found.id} was {before} by a person before; that stays")
     return found.result_id
 
 
 def _overtaken_error(found: TaskForDecision) -> IllegalMove:
     return IllegalMove(f"the answer of task {found.id} changed just now; look at it again")
-
-
-def _cancel_critics(tx: Transaction, result: ResultId) -> None:
-    """Nobody waits for critics who have not spoken; what is out is still collected."""
-    critics = tx.controls.critics_of_result(result)
-    if critics:
-        drop_requests(tx, tx.controls.unsent_requests_of_tasks(critics))
-        tx.tasks.move_tasks(TaskMove.RETURN, critics)
-        tx.tasks.move_tasks(TaskMove.RETRY, critics, [TaskState.FAILED])
-        tx.tasks.move_tasks(TaskMove.CANCEL, critics)
 
 
 def _confirm_result(
@@ -198,58 +186,59 @@ def _confirm_result(
     if spec.dependants_of(recipe_stage):
         release(tx, spec, [found.id], request.now)
         stale = tx.lineage.mark_stale([found.id], request.now)
-    if found.state == TaskState.FAILED:
-        _lift_failures_hold(tx, spec, request.now)
-    _add_decision_event(tx, spec, found, request, event)
-    return DecisionOutcome(spec.run_id, recipe_stage.name, changed=True, stale=stale)
+    if found.state == TaskState.FAILED and spec.is_exact:
+        _lift_failures_hold(tx, spec.run_id, request.now, ResumeCause.NONE_FAILED)
+    return _report_decision(tx, spec, found, request, event, stale)
 
 
-def _lift_failures_hold(tx: Transaction, spec: RunSpec, now: datetime) -> None:
+def _lift_failures_hold(tx: Transaction, run: RunId, now: datetime, cause: ResumeCause) -> None:
     """Let an exact run go on that waited for nothing but this failure."""
-    if not spec.is_exact or any(tx.tasks.count_unwaived_failures(stage) for stage in spec.stages):
+    if any(tx.tasks.count_unwaived_failures(stage.id) for stage in tx.runs.stages_of_run(run)):
         return
-    if tx.holds.lift_holds(spec.run_id, [HoldKind.FAILURES]):
-        tx.events.add_event(spec.run_id, EventKind.RESUMED, now, cause=ResumeCause.NONE_FAILED)
+    if tx.holds.lift_holds(run, [HoldKind.FAILURES]):
+        tx.events.add_event(run, EventKind.RESUMED, now, cause=cause)
+    tx.notify()
 
 
-def _add_decision_event(
+def _report_decision(
     tx: Transaction,
     spec: RunSpec,
     found: TaskForDecision,
     request: DecisionRequest,
     event: EventKind,
-) -> None:
+    stale: int,
+) -> DecisionOutcome:
     stage = spec.stages[found.stage_id].name
     who = " ".join(request.who.split())[:LONGEST_WHO] or "somebody"
     tx.events.add_event(spec.run_id, event, request.now, task=found.id, stage=stage, who=who)
     tx.notify()
+    return DecisionOutcome(spec.run_id, stage, changed=True, stale=stale)
 
 
 def _check_data(spec: RunSpec, found: TaskForDecision, data: Json) -> Json:
     """The data as the gates of its stage take it; all that is wrong is told at once."""
-    recipe_stage = spec.stages[found.stage_id]
     try:
         plain_json(data).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise _edit_error(found, [f"/: this is not JSON: {error}"]) from None
-    facts = {"parameters": spec.recipe.parameters, "part": spec.parse_part(found.part)}
-    verdict = _judge_edit(spec, recipe_stage, found, data, facts)
+    verdict = _judge_edit(spec, found, data)
     if verdict.judgement is not Judgement.ACCEPT:
         raise _edit_error(found, verdict.reasons)
     return verdict.data
 
 
-def _judge_edit(
-    spec: RunSpec, recipe_stage: Stage, found: TaskForDecision, data: Json, facts: JsonObject
-) -> Verdict:
+def _judge_edit(spec: RunSpec, found: TaskForDecision, data: Json) -> Verdict:
     """Judge as an answer is judged, but for what only the model's own words can tell."""
+    recipe_stage = spec.stages[found.stage_id]
+    facts = {"parameters": spec.recipe.parameters, "part": spec.parse_part(found.part)}
     gates = spec.gates_of(recipe_stage)
     if recipe_stage.schema is not None:
-        shape = Shape(recipe_stage.schema.record_schema)
+        record_schema = recipe_stage.schema.record_schema
+        shape = Shape(record_schema)
         data = shape.prune(data)
         if problems := shape.problems(data):
             return Verdict(Judgement.RETRY, None, problems)
-        return judge_data(data, gates[1:], recipe_stage.schema.record_schema, facts)
+        return judge_data(data, gates[1:], record_schema, facts)
     words = data[TEXT] if isinstance(data, Mapping) and list(data) == [TEXT] else None
     if isinstance(words, str):
         return judge_text(words, Stop.END, gates, None, facts)
@@ -317,10 +306,7 @@ def waive(
     if waived:
         listed = ", ".join(str(view.id) for view in views)
         tx.events.add_event(run, EventKind.WAIVED, now, tasks=listed)
-    if not any(tx.tasks.count_unwaived_failures(stage.id) for stage in tx.runs.stages_of_run(run)):
-        if tx.holds.lift_holds(run, [HoldKind.FAILURES]):
-            tx.events.add_event(run, EventKind.RESUMED, now, cause=ResumeCause.ALL_WAIVED)
-        tx.notify()
+    _lift_failures_hold(tx, run, now, ResumeCause.ALL_WAIVED)
     return waived
 
 

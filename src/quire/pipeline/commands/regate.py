@@ -10,13 +10,11 @@ from quire.domain.data import canonical_json, plain_json, stored_json
 from quire.domain.gates import Judgement, Verdict
 from quire.domain.ids import AttemptId, RequestId, RunId, StageId, TaskId
 from quire.domain.reasons import EventKind, TaskError, TaskErrorKind
-from quire.domain.requests import AnsweredAttempt
 from quire.domain.states import ReviewState, RunMove, TaskMove, TaskState
-from quire.domain.tasks import Member
 from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.controls import AnsweredTask
 from quire.ledger.tables.tasks import TaskNote
-from quire.pipeline.answers.settle import Parts, judge_answer, parts_of
+from quire.pipeline.answers.settle import judge_answer, members_by_request, parts_of
 from quire.pipeline.commands.control import (
     check_not_cancelled,
     register_command,
@@ -67,11 +65,10 @@ def rejudge(
     tx: Transaction, context: LaneContext, tasks: Sequence[AnsweredTask]
 ) -> Iterator[tuple[AnsweredTask, str, GateChange | None]]:
     """Judge the stored answers of some tasks again; what a person confirmed is left alone."""
-    asked = [answered_task for answered_task in tasks if not is_confirmed(answered_task)]
-    verdicts = _verdicts(tx, context, [answered_task.id for answered_task in asked])
+    asked = [task for task in tasks if not is_confirmed(task)]
+    verdicts = _verdicts(tx, context, [task.id for task in asked])
     for task in asked:
-        kind, change = _compare(task, verdicts.get(task.id, []))
-        yield task, kind, change
+        yield task, *_compare(task, verdicts.get(task.id, []))
 
 
 def _compare(task: AnsweredTask, answers: Sequence[AnswerVerdict]) -> tuple[str, GateChange | None]:
@@ -97,43 +94,23 @@ def _verdicts(
 ) -> dict[TaskId, list[AnswerVerdict]]:
     """What the gates say of every answer to the current version of some tasks."""
     pairs = tx.controls.answers_of_tasks(tasks)
-    answers = {
-        attempt.attempt_id: attempt
-        for attempt in tx.controls.stored_answers(sorted({a for _, a in pairs}))
-    }
-    members = _members_of(tx, context, sorted({answer.request_id for answer in answers.values()}))
-    asked = sorted({member.task_id for group in members.values() for member in group})
-    parts = parts_of(tx, context, asked)
-    judged: dict[AttemptId, dict[TaskId, Verdict]] = {
-        answer.attempt_id: _verdicts_by_task(context, answer, members[answer.request_id], parts)
-        for answer in answers.values()
-    }
+    answers = tx.controls.stored_answers(sorted({attempt for _, attempt in pairs}))
+    requests = sorted({answer.request_id for answer in answers})
+    rows = tx.subjects.members_of_requests(requests) if requests else []
+    members = members_by_request(rows)
+    parts = parts_of(tx, context, sorted({row.task_id for row in rows}))
+    judged: dict[tuple[TaskId, AttemptId], AnswerVerdict] = {}
+    for answer in answers:
+        carried = members[answer.request_id]
+        verdicts = judge_answer(context, answer, carried, parts).verdicts
+        for row in carried:
+            verdict = AnswerVerdict(answer.attempt_id, answer.request_id, verdicts[row.wire_id])
+            judged[row.task_id, answer.attempt_id] = verdict
     found: dict[TaskId, list[AnswerVerdict]] = defaultdict(list)
     for task, attempt in pairs:
-        if attempt in answers:
-            verdict = AnswerVerdict(attempt, answers[attempt].request_id, judged[attempt][task])
-            found[task].append(verdict)
+        if (task, attempt) in judged:
+            found[task].append(judged[task, attempt])
     return found
-
-
-def _members_of(
-    tx: Transaction, context: LaneContext, requests: Sequence[RequestId]
-) -> dict[RequestId, list[Member]]:
-    found: dict[RequestId, list[Member]] = defaultdict(list)
-    for row in tx.subjects.members_of_requests(requests) if requests else []:
-        request = RequestId(row.request_id)
-        standing = (TaskState.DONE, 0, 0, 0, 0)  # gates do not look at it
-        found[request].append(
-            Member(request, 0, row.wire_id, 0, row.task_id, context.stage_id, *standing)
-        )
-    return found
-
-
-def _verdicts_by_task(
-    context: LaneContext, answered: AnsweredAttempt, members: Sequence[Member], parts: Parts
-) -> dict[TaskId, Verdict]:
-    judged = judge_answer(context, answered, members, parts)
-    return {member.task_id: judged.verdicts[member.wire_id] for member in members}
 
 
 def revise(
@@ -143,16 +120,16 @@ def revise(
     spec, recipe_stage = context.spec, context.spec.stages[context.stage_id]
     results = [change.task.result_id for change in changes if change.task.result_id is not None]
     superseded = tx.controls.supersede_results_by_key(results, now)
-    current_changes = [  # but for what somebody else has changed in the meantime
+    current = [  # but for what somebody else has changed in the meantime
         change
         for change in changes
         if change.task.result_id is None or change.task.id in superseded
     ]
-    accepted = [(change, change.answer) for change in current_changes if change.answer is not None]
-    _refuse_changes(tx, context, [change for change in current_changes if change.answer is None])
+    accepted = [(change.task, change.answer) for change in current if change.answer is not None]
+    _refuse_changes(tx, context, [change for change in current if change.answer is None])
     stale = tx.lineage.mark_stale(sorted(superseded), now)
     _accept_changes(tx, context, accepted, now)
-    if len(spec.stages) > 1 and current_changes:
+    if len(spec.stages) > 1 and current:
         for critic in spec.critics_of(recipe_stage):
             cancel_orphan_critics(tx, spec.stage_ids[critic.name])
         below = [*spec.dependants_of(recipe_stage)]
@@ -168,37 +145,24 @@ def revise(
 def _accept_changes(
     tx: Transaction,
     context: LaneContext,
-    accepted: Sequence[tuple[GateChange, AnswerVerdict]],
+    accepted: Sequence[tuple[AnsweredTask, AnswerVerdict]],
     now: datetime,
 ) -> None:
     """Accept answers as if they had just come; who has a critic waits for its word about them."""
     if not accepted:
         return
     spec, stage, version = context.spec, context.stage_id, context.gate_version
-    tx.results.add_results(
-        [
-            (
-                change.task.id,
-                change.task.version,
-                answer.attempt_id,
-                version,
-                plain_json(answer.verdict.data),
-            )
-            for change, answer in accepted
-        ],
-        now,
-    )
-    tasks = [change.task.id for change, _ in accepted]
+    results = [
+        (task.id, task.version, answer.attempt_id, version, plain_json(answer.verdict.data))
+        for task, answer in accepted
+    ]
+    tx.results.add_results(results, now)
+    tasks = [task.id for task, _ in accepted]
     move = acceptance_move(spec, stage)
-    tx.tasks.move_tasks(
-        move,
-        tasks,
-        [TaskState.FAILED, TaskState.DONE] if move == TaskMove.PROPOSE else [TaskState.FAILED],
-    )
+    done = [TaskState.DONE] if move == TaskMove.PROPOSE else []
+    tx.tasks.move_tasks(move, tasks, [TaskState.FAILED, *done])
     if context.reads_results:
-        record_inputs_used(
-            tx, [(answer.request_id, change.task.id) for change, answer in accepted], now
-        )
+        record_inputs_used(tx, [(answer.request_id, task.id) for task, answer in accepted], now)
     if len(spec.stages) > 1:
         follow_up(tx, spec, stage, tasks, now)
 
@@ -209,29 +173,23 @@ def _refuse_changes(tx: Transaction, context: LaneContext, refused: Sequence[Gat
     if not tasks:
         return
     tries = tx.critiques.tries_of_tasks(tasks)
-    reasons = {change.task.id: "; ".join(change.reasons) or "refused" for change in refused}
-    tx.tasks.note_tasks(
-        [
-            TaskNote(task, tries[task], error=TaskError(TaskErrorKind.REGATED, reasons[task]))
-            for task in tasks
-        ]
-    )
+    reasons = ["; ".join(change.reasons) or "refused" for change in refused]
+    notes = [
+        TaskNote(task, tries[task], error=TaskError(TaskErrorKind.REGATED, reason))
+        for task, reason in zip(tasks, reasons, strict=True)
+    ]
+    tx.tasks.note_tasks(notes)
     tx.tasks.move_tasks(TaskMove.GIVE_UP, tasks, [TaskState.DONE, TaskState.PROPOSED])
-    _fail_judged(tx, context, tasks)
-
-
-def _fail_judged(tx: Transaction, context: LaneContext, critics: Sequence[TaskId]) -> None:
-    """Whoever a critic has judged that has no word any more fails with it."""
     recipe_stage = context.spec.stages[context.stage_id]
-    if recipe_stage.critic:
-        tx.tasks.move_tasks(TaskMove.PROPOSE, tx.controls.judged_targets(critics), [TaskState.DONE])
+    if recipe_stage.critic:  # whoever it has judged has its word no more, and fails with it
+        tx.tasks.move_tasks(TaskMove.PROPOSE, tx.controls.judged_targets(tasks), [TaskState.DONE])
         give_up_uncriticised(tx, context.spec, recipe_stage)
 
 
 CHUNK = 500  # tasks judged in one transaction
 SHOWN = 5  # examples of each kind
 LONGEST = 200  # characters of an example's data
-DIFFERENT = ("changed", "accepted", "refused")
+DIFFERENT = (CHANGED, ACCEPTED, REFUSED)
 
 
 class RegateRequest(NamedTuple):
@@ -280,10 +238,8 @@ def regate(
             check_not_cancelled(tx, asked.run_id)
             if asked.command is not None and tx.controls.has_command(asked.command):
                 return []
-    found = [
-        _regate_stage(ledger, contexts, asked, spec.stage_ids[stage.name], clock)
-        for stage in stages
-    ]
+    keys = [spec.stage_ids[stage.name] for stage in stages]
+    found = [_regate_stage(ledger, contexts, asked, key, clock) for key in keys]
     if asked.apply:
         transact_with_retry(ledger, lambda tx: _conclude(tx, asked, found, clock()))
     return found
@@ -294,12 +250,9 @@ def _conclude(
 ) -> None:
     """Note the command once all of it is carried out: what was cut short is carried out again."""
     if register_command(tx, asked.run_id, "regate", now, asked.command):
-        for report in found:
-            if report.difference_count:
-                counts = {kind: report.counts[kind] for kind in DIFFERENT}
-                tx.events.add_event(
-                    asked.run_id, EventKind.REGATED, now, stage=report.stage, **counts
-                )
+        for report in [report for report in found if report.difference_count]:
+            counts = {kind: report.counts[kind] for kind in DIFFERENT}
+            tx.events.add_event(asked.run_id, EventKind.REGATED, now, stage=report.stage, **counts)
         tx.notify()
 
 
@@ -358,7 +311,7 @@ def _regate_chunk(
 
 def _count_chunk(done: RegateReport, chunk: _Chunk) -> None:
     done.stale += chunk.stale
-    done.counts[CONFIRMED] += sum(is_confirmed(answered_task) for answered_task in chunk.tasks)
+    done.counts[CONFIRMED] += sum(map(is_confirmed, chunk.tasks))
     for task, kind, change in chunk.comparisons:
         done.counts[kind] += 1
         if change is not None and sum(example.kind == kind for example in done.examples) < SHOWN:
@@ -367,9 +320,6 @@ def _count_chunk(done: RegateReport, chunk: _Chunk) -> None:
 
 def _example(task: AnsweredTask, kind: str, change: GateChange) -> RegateExample:
     before = task.data if task.data is not None else task.error or "failed"
-    after = (
-        "; ".join(change.reasons)
-        if change.answer is None
-        else result_text(change.answer.verdict.data)
-    )
+    answer = change.answer
+    after = result_text(answer.verdict.data) if answer else "; ".join(change.reasons)
     return RegateExample(task.id, kind, before[:LONGEST], after[:LONGEST])

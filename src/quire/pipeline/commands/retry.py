@@ -50,9 +50,8 @@ def renew_critics(tx: Transaction, spec: RunSpec, critic: Stage, now: datetime) 
     renewed = tx.controls.renew_critic_tasks(stage, now)
     if not renewed:
         return 0
-    tx.controls.move_critics(TaskMove.REOPEN, stage)
-    tx.controls.move_critics(TaskMove.RETURN, stage)
-    tx.controls.move_critics(TaskMove.RETRY, stage)
+    for move in (TaskMove.REOPEN, TaskMove.RETURN, TaskMove.RETRY):
+        tx.controls.move_critics(move, stage)
     tx.controls.propose_judged_tasks(above, stage, [TaskState.DONE, TaskState.FAILED])
     return renewed
 

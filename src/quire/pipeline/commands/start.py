@@ -22,18 +22,9 @@ from quire.recipes.policy_layers import policy_from_json
 from quire.recipes.recipe_snapshots import recipe_to_json
 
 # How fast a run goes does not change what it asks: the same command goes on at another speed.
-OPERATIONAL = frozenset(
-    {
-        "concurrency",
-        "call_timeout",
-        "caching",
-        "ledger",
-        "route",
-        "deadline",
-        "min_batch_size",
-        "batch_wait",
-    }
-)
+_SPEED = ("concurrency", "call_timeout", "caching", "ledger")
+_TRAVEL = ("route", "deadline", "min_batch_size", "batch_wait")
+OPERATIONAL = frozenset((*_SPEED, *_TRAVEL))
 
 
 class BlockSample(NamedTuple):
@@ -130,19 +121,16 @@ def _change_stop(tx: Transaction, run: RunId, order: Order) -> None:
 
 def _change_speed(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:
     """Go on as fast as this order says; what is asked stays as it was told at the start."""
-    found = tx.runs.get_run(run)
+    found = tx.runs.must_get_run(run)
     policy_json = order.policy.as_json()
-    if found is not None:
-        before = policy_from_json(found.policy).policy
-        if before.deadline != order.policy.policy.deadline:  # else it is the same moment as before
-            tx.runs.set_deadline(run, _deadline(order, now))
-        wishes = tx.runs.wishes_of_run(run)
-        late = wishes is not None and wishes.deadline is not None and wishes.deadline <= now
-        set_route(tx, run, DIRECT if late else order.route)
-        tx.runs.set_policy(
-            run, {**found.policy, **{name: policy_json[name] for name in OPERATIONAL}}
-        )
-        tx.runs.set_model(run, {**found.model, "limits": order.facts.as_json()["limits"]})
+    before = policy_from_json(found.policy).policy
+    if before.deadline != order.policy.policy.deadline:  # else it is the same moment as before
+        tx.runs.set_deadline(run, _deadline(order, now))
+    wishes = tx.runs.wishes_of_run(run)
+    late = wishes is not None and wishes.deadline is not None and wishes.deadline <= now
+    set_route(tx, run, DIRECT if late else order.route)
+    tx.runs.set_policy(run, {**found.policy, **{name: policy_json[name] for name in OPERATIONAL}})
+    tx.runs.set_model(run, {**found.model, "limits": order.facts.as_json()["limits"]})
 
 
 def _retry_keys(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:
