@@ -10,7 +10,7 @@ import orjson
 
 from quire.domain.data import Json, stored_json
 from quire.domain.documents import Document
-from quire.domain.ids import DocumentId, RunId, TaskId, block_uid
+from quire.domain.ids import RunId, TaskId, block_uid
 from quire.domain.recipes import Stage
 from quire.domain.states import ReviewState, TaskState
 from quire.export.result_selection import (
@@ -24,15 +24,13 @@ from quire.export.result_selection import (
 from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.results import CritiqueRow, ExportRow, StageOutcome
 
-BLOCK_STATUSES = {
+BLOCK_STATUSES = {  # others: pending
     TaskState.DONE: "accepted",
     TaskState.FAILED: "failed",
     TaskState.CANCELLED: "cancelled",
-}  # others: pending
+}
 TASK_STATUSES = {  # of a task; what is not here is pending
-    TaskState.DONE: "accepted",
-    TaskState.FAILED: "failed",
-    TaskState.CANCELLED: "cancelled",
+    **BLOCK_STATUSES,
     TaskState.BLOCKED: "blocked",
     TaskState.PROPOSED: "proposed",
 }
@@ -129,9 +127,7 @@ def block_rows(
     """The same of one stage, with what its critics said."""
     check_only(only)
     run = source.run.id
-    documents: dict[DocumentId, Document] = {
-        document.id: document for document in tx.documents.documents_of_run(run)
-    }
+    documents = {document.id: document for document in tx.documents.documents_of_run(run)}
     judged = bool(source.recipe.critics_of(stage.name))
     found = tx.results.export_rows(run, source.stage_ids[stage.name])
     while chunk := list(islice(found, CHUNK_ROWS)):
@@ -143,9 +139,8 @@ def block_rows(
                 status = "pending"
             if only in ("all", status):
                 critics = critic_verdicts(source, words.get(row.task_id, [])) if row.task_id else ()
-                yield ExportedBlock(
-                    document=documents[row.document_id], row=row, status=status, critics=critics
-                )
+                document = documents[row.document_id]
+                yield ExportedBlock(document=document, row=row, status=status, critics=critics)
 
 
 def flat_blocks(

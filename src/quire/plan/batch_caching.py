@@ -39,11 +39,11 @@ class CachingOption(NamedTuple):
 class BatchCaching:
     """How a prefix is treated inside batches, and what it comes to."""
 
-    mark: bool  # the end of the prefix is marked, or the provider finds it by itself
-    long_lived: bool  # it is kept for an hour and longer
-    primer: bool  # a call goes before the batch, and writes it
-    hits: float  # of the rows, expected
-    miss_price: str  # what a row that misses pays for the prefix: a field of Price
+    mark: bool = False  # the end of the prefix is marked, or the provider finds it by itself
+    long_lived: bool = False  # it is kept for an hour and longer
+    primer: bool = False  # a call goes before the batch, and writes it
+    hits: float = 0.0  # of the rows, expected
+    miss_price: str = "input"  # what a row that misses pays for the prefix: a field of Price
     cost: int  # micro-dollars, of the prefix in all rows, and what a longer life costs before them
     uncached: int  # the same without caching
     why: str  # with the numbers, in words
@@ -158,16 +158,7 @@ def _caching_options(
 
 def without_caching(uncached: int, why: str) -> BatchCaching:
     """Treat a prefix as any other text, which costs so much in all calls."""
-    return BatchCaching(
-        mark=False,
-        long_lived=False,
-        primer=False,
-        hits=0.0,
-        miss_price="input",
-        cost=uncached,
-        uncached=uncached,
-        why=why,
-    )
+    return BatchCaching(cost=uncached, uncached=uncached, why=why)
 
 
 def _caching_in_form(

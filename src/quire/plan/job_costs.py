@@ -4,6 +4,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import starmap
 from typing import NamedTuple
 
 from quire.domain.models import CacheMarking, ModelFacts, Price
@@ -63,9 +64,7 @@ class CallTotals:
 
     def __iter__(self) -> Iterator[tuple[int, CallSums]]:
         """The input size that each tier begins above, and the calls in it."""
-        return (
-            (above, CallSums(*sums)) for above, sums in zip(self._above, self._sums, strict=True)
-        )
+        return zip(self._above, starmap(CallSums, self._sums), strict=True)
 
     @property
     def calls(self) -> int:

@@ -142,19 +142,15 @@ def break_even(
     """
     single = _make_job(stage, facts, policy, 1)
     ceiling = price_calls(_pack_calls(content_json_bytes, single).alone, facts).micro_dollars
-    takes = single.takes
+    outputs = ("call_output", "task_output", "byte_output")
     longer = replace(
-        takes,
-        call_output=takes.call_output * growth,
-        task_output=takes.task_output * growth,
-        byte_output=takes.byte_output * growth,
+        single.takes, **{name: getattr(single.takes, name) * growth for name in outputs}
     )
 
     def is_cheaper(size: int) -> bool:
         job = replace(single, takes=longer, budget=replace(single.budget, cap=size))
-        return (
-            price_calls(_pack_calls(content_json_bytes, job).packed, facts).micro_dollars < ceiling
-        )
+        packed = _pack_calls(content_json_bytes, job).packed
+        return price_calls(packed, facts).micro_dollars < ceiling
 
     # A larger cap never needs more requests, so "cheaper" holds from some size on.
     sizes = range(2, largest_pack(stage) + 1)
@@ -194,9 +190,7 @@ def _pack_calls(content_json_bytes: Iterable[int], job: _Job) -> _Calls:
     for tasks, loads in ((islice(sized, EARLY_TASKS), calls.early), (sized, calls.rest)):
         for members in pack(tasks, job.budget):
             content = sum([member.key for member in members])
-            restated = (
-                content if not longest else sum([min(member.key, longest) for member in members])
-            )
+            restated = sum([min(member.key, longest) for member in members]) if longest else content
             loads.add(len(members), content, restated)
             calls.packed.add(len(members), content, restated)
     return calls
@@ -276,9 +270,8 @@ def _cached_variant(
     """The first call writes the prefix, the others read it; a lone call does not bother."""
     if not job.caching or loads.calls < 2:
         return None
-    return _direct_variant(
-        name, loads, job, primed_caching(loads.calls, job.facts, job.hits, long_lived=long_lived)
-    )
+    caching = primed_caching(loads.calls, job.facts, job.hits, long_lived=long_lived)
+    return _direct_variant(name, loads, job, caching)
 
 
 TEXT_ANSWER = 1600  # bytes of an answer in text of which nothing is known: some 250 words
@@ -389,12 +382,8 @@ def _forecast_texts(work: StageWork) -> _Totals:
     batched = work.policy.route == BATCH and work.tasks >= work.policy.min_batch_size
     price = price_at(facts, round(taken), batched=batched)
     cost = work.tasks * (taken * price.input + written * price.output) / MILLION
-    return (
-        work.tasks,
-        math.ceil(work.tasks * taken),
-        math.ceil(work.tasks * written),
-        math.ceil(cost),
-    )
+    tokens = math.ceil(work.tasks * taken), math.ceil(work.tasks * written)
+    return work.tasks, *tokens, math.ceil(cost)
 
 
 def _longest_text(stage: Stage) -> int | None:

@@ -130,19 +130,14 @@ def subject_text(material: Material) -> str:
         read = material.inputs.get(material.of)
         if read is None:
             raise TemplateFailed(f"there is no result of {material.of} to speak of")
-        return (
-            read.text
-            if isinstance(read, PromptResult)
-            else "\n\n".join(result.text for result in read)
-        )
+        return "\n\n".join(result.text for result in _as_list(read))
     if material.row.content is not None:
         return material.row.content
     if material.document is not None:
         return material.document.text
-    read_all = [result for read in material.inputs.values() for result in _as_list(read)]
-    return "\n\n".join(
-        [*(document.text for document in material.documents), *(e.text for e in read_all)]
-    )
+    texts = [document.text for document in material.documents]
+    texts += [result.text for read in material.inputs.values() for result in _as_list(read)]
+    return "\n\n".join(texts)
 
 
 def task_content(material: Material, item: Template | None, prompt: str, *, records: bool) -> str:

@@ -137,8 +137,9 @@ def after_answer(
     `max_output` is what the request allowed the model to write.
     """
     blamed_on_pack = sum(
-        _is_pack_to_blame(judged.verdicts[wire_id]) and tries.calls < policy.max_calls
-        for wire_id, tries in tasks.items()
+        verdict.judgement is Judgement.RETRY and verdict.blame is Blame.PACK
+        for wire_id, verdict in judged.verdicts.items()
+        if wire_id in tasks and tasks[wire_id].calls < policy.max_calls
     )
     answer = _Answer(
         alone=len(judged.verdicts) == 1,
@@ -201,9 +202,8 @@ def _ask_again(verdict: Verdict, task: TaskTries, answer: _Answer) -> AskAgain:
     elif verdict.blame is Blame.PACK:
         tries = task.tries
         pack_cap = min(task.pack_cap or answer.half_cap, answer.half_cap)
-    return AskAgain(
-        tries=tries, pack_cap=pack_cap, output_floor=output_floor, error=_reason(verdict)
-    )
+    error = _reason(verdict)
+    return AskAgain(tries=tries, pack_cap=pack_cap, output_floor=output_floor, error=error)
 
 
 def _limit_tries(again: AskAgain, task: TaskTries, policy: Policy) -> AskAgain | GiveUp:
@@ -211,14 +211,9 @@ def _limit_tries(again: AskAgain, task: TaskTries, policy: Policy) -> AskAgain |
         noun = "try" if again.tries == 1 else "tries"
         return GiveUp(tries=again.tries, error=f"{again.error} ({again.tries} {noun})")
     if task.calls >= policy.max_calls:
-        return GiveUp(
-            tries=again.tries, error=f"{again.error} (no acceptable answer in {task.calls} calls)"
-        )
+        error = f"{again.error} (no acceptable answer in {task.calls} calls)"
+        return GiveUp(tries=again.tries, error=error)
     return again
-
-
-def _is_pack_to_blame(verdict: Verdict) -> bool:
-    return verdict.judgement is Judgement.RETRY and verdict.blame is Blame.PACK
 
 
 def _reason(verdict: Verdict) -> str:

@@ -110,12 +110,9 @@ def learn_output(samples: Sequence[OutputSample]) -> OutputPercentiles | None:
     usable = [sample for sample in samples if sample.tasks > 0]
     if len(usable) < FEWEST_SAMPLES:
         return None
-    return OutputPercentiles(
-        per_task=_percentile_90([sample.output_tokens / sample.tasks for sample in usable]),
-        per_byte=_percentile_90(
-            [sample.output_tokens / max(1, sample.content_bytes) for sample in usable]
-        ),
-    )
+    per_task = [sample.output_tokens / sample.tasks for sample in usable]
+    per_byte = [sample.output_tokens / max(1, sample.content_bytes) for sample in usable]
+    return OutputPercentiles(per_task=_percentile_90(per_task), per_byte=_percentile_90(per_byte))
 
 
 def output_estimate(
@@ -159,9 +156,8 @@ def is_text_heavy(schema: Schema) -> bool:
 
 def largest_pack(stage: Stage, most: int = LARGEST_PACK) -> int:
     """Say how many tasks of this stage may ever share a call, whatever a policy wants."""
-    if stage.schema is None or stage.critic:  # plain text cannot be told apart; critics judge alone
-        return 1
-    if stage.samples > 1:  # draws in one call would repeat each other
+    # text cannot be told apart, critics judge alone, and draws in one call would repeat each other
+    if stage.schema is None or stage.critic or stage.samples > 1:
         return 1
     return max(1, min(most, stage.max_batch_size or most))
 
@@ -234,16 +230,8 @@ def max_tokens(
 
 
 def _field_tokens(key: str, field: JsonObject) -> int:
-    tokens = 0
-    if _may_be(field, "array"):
-        tokens += 60
-    if _may_be(field, "object"):
-        tokens += 80
-    if _is_free_string(field):
-        tokens += 25
-    if _mentions(key, WORDY_KEYS):
-        tokens += WORDY_TOKENS
-    return tokens
+    nested = 60 * _may_be(field, "array") + 80 * _may_be(field, "object")
+    return nested + 25 * _is_free_string(field) + WORDY_TOKENS * _mentions(key, WORDY_KEYS)
 
 
 def _restates(field: _Field) -> bool:
@@ -252,13 +240,8 @@ def _restates(field: _Field) -> bool:
     items = field.schema.get("items")
     text = items if isinstance(items, Mapping) else field.schema
     longest = text.get("maxLength")
-    if (
-        text is field.schema
-        and isinstance(longest, int)
-        and forecast_tokens(longest) <= WORDY_TOKENS
-    ):
-        return False
-    return _is_free_string(text)
+    short = isinstance(longest, int) and forecast_tokens(longest) <= WORDY_TOKENS
+    return _is_free_string(text) and not (short and text is field.schema)
 
 
 def _mentions(key: str, words: Sequence[str]) -> bool:
@@ -313,9 +296,7 @@ def _may_be(field: JsonObject, kind: str) -> bool:
 def _is_free_string(field: JsonObject) -> bool:
     if "enum" in field or "const" in field:
         return False
-    return _states_type(field, "string") or any(
-        _is_free_string(branch) for branch in _branches(field)
-    )
+    return _states_type(field, "string") or any(map(_is_free_string, _branches(field)))
 
 
 MOST_SAMPLES = 200  # settled attempts of a lane that anything is learnt from

@@ -51,7 +51,7 @@ def check_template(tree: nodes.Template) -> None:
             )
         for problem in _problems(node):
             raise TemplateInvalid(problem, node.lineno)
-        waiting += [(iter_child_node, depth + 1) for iter_child_node in node.iter_child_nodes()]
+        waiting += [(child, depth + 1) for child in node.iter_child_nodes()]
     if _least_steps(tree.body) > MOST_STEPS:
         raise TemplateInvalid(f"its loops take more than {MOST_STEPS:,} steps", tree.lineno)
 
@@ -98,7 +98,7 @@ def _call_problems(node: nodes.Filter | nodes.Test | nodes.Call) -> Iterator[str
 def _literal_problems(node: nodes.Node) -> Iterator[str]:
     """Lists of variables could hold each other, and double at every line."""
     plain = (nodes.Const, nodes.Neg, nodes.Pair, nodes.List, nodes.Dict, nodes.Tuple)
-    if not all(isinstance(iter_child_node, plain) for iter_child_node in node.iter_child_nodes()):
+    if not all(isinstance(child, plain) for child in node.iter_child_nodes()):
         yield "a list may hold only plain texts and numbers"
 
 
@@ -119,13 +119,10 @@ def _fixed_length(node: nodes.Node) -> int:
         given = [arg.value for arg in node.args if isinstance(arg, nodes.Const)]
         bounds = [item for item in given if isinstance(item, int)]
         if len(bounds) == len(node.args) and (len(bounds) < 3 or bounds[2]):
-            return min(_length(range(*bounds)), MOST_STEPS + 1)
+            numbers = range(*bounds)  # whose len() refuses numbers beyond the machine's own
+            length = (numbers.stop - numbers.start) // numbers.step
+            return min(max(length, 0), MOST_STEPS + 1)
     return 0
-
-
-def _length(numbers: range) -> int:
-    """The same as len(), which refuses numbers beyond the machine's own."""
-    return max((numbers.stop - numbers.start) // numbers.step, 0)
 
 
 def attribute_pairs(tree: nodes.Template) -> frozenset[tuple[str, str]]:
@@ -235,17 +232,13 @@ class _Walk:
                 value = self.trace(node.node, known)
                 known.update(_target_names(node.target, value))
             else:
-                for iter_child_node in node.iter_child_nodes():
-                    self.trace(iter_child_node, known)
+                for child in node.iter_child_nodes():
+                    self.trace(child, known)
 
     def _walk_loop(self, node: nodes.For, known: dict[str, _Value]) -> None:
         item = _item_path(self.trace(node.iter, known))
-        inside = {
-            **known,
-            **_assigned_names(node.body),
-            "loop": None,
-            **_target_names(node.target, item),
-        }
+        inside = {**known, **_assigned_names(node.body), "loop": None}
+        inside |= _target_names(node.target, item)
         if node.test is not None:
             self.trace(node.test, inside)
         self.walk_block(node.body, inside)
@@ -268,8 +261,8 @@ class _Walk:
             return self._trace_part(node, known)
         if isinstance(node, nodes.Filter) and node.node is not None:
             return self._trace_filter(node, known)
-        for iter_child_node in node.iter_child_nodes():
-            self.trace(iter_child_node, known)
+        for child in node.iter_child_nodes():
+            self.trace(child, known)
         return None
 
     def _trace_part(self, node: nodes.Getitem, known: Mapping[str, _Value]) -> _Value:
@@ -326,11 +319,5 @@ def _target_names(target: nodes.Node, value: _Value) -> dict[str, _Value]:
 
 def _assigned_names(body: Sequence[nodes.Node]) -> dict[str, _Value]:
     """The names that are given in some statements, whatever they stand for."""
-    given = [assignment.target for node in body for assignment in _assignments(node)]
-    return {name: None for target in given for name in _target_names(target, None)}
-
-
-def _assignments(node: nodes.Node) -> Iterator[nodes.Assign]:
-    if isinstance(node, nodes.Assign):
-        yield node
-    yield from node.find_all(nodes.Assign)
+    given = nodes.Template(list(body)).find_all(nodes.Assign)
+    return {name: None for node in given for name in _target_names(node.target, None)}

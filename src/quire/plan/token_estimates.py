@@ -43,15 +43,12 @@ def _object_size(schema: JsonObject) -> RecordSize:
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return RecordSize(2, 0)
-    fields = [
-        _field_size(key.lower(), field)
-        for key, field in properties.items()
-        if isinstance(field, Mapping)
-    ]
-    keys = sum(len(key.encode()) + FIELD_BYTES for key in properties)
-    return RecordSize(
-        keys + sum(size.fixed for size in fields), sum(size.restated for size in fields)
-    )
+    fixed, restated = sum(len(key.encode()) + FIELD_BYTES for key in properties), 0
+    for key, field in properties.items():
+        if isinstance(field, Mapping):
+            size = _field_size(key.lower(), field)
+            fixed, restated = fixed + size.fixed, restated + size.restated
+    return RecordSize(fixed, restated)
 
 
 def _field_size(key: str, field: JsonObject, text: int = SHORT_TEXT) -> RecordSize:
@@ -66,13 +63,11 @@ def _field_size(key: str, field: JsonObject, text: int = SHORT_TEXT) -> RecordSi
         return _array_size(key, field)
     if kind == "string":
         size = _text_size(key, field, text)
-        return _half_of_nullable(size) if "null" in kinds and not size.restated else size
+        if "null" not in kinds or size.restated:
+            return size
+        # half of all blocks have nothing to say where nothing may be said
+        return RecordSize((size.fixed + VALUE_BYTES["null"]) // 2, 0)
     return RecordSize(VALUE_BYTES.get(kind, text), 0)
-
-
-def _half_of_nullable(size: RecordSize) -> RecordSize:
-    """Half of all blocks have nothing to say where nothing may be said."""
-    return RecordSize((size.fixed + VALUE_BYTES["null"]) // 2, 0)
 
 
 def _array_size(key: str, field: JsonObject) -> RecordSize:
@@ -149,9 +144,8 @@ class LearnedUse(NamedTuple):
 def guess_token_use(stage: Stage, facts: ModelFacts, head: Prefix) -> TokenUse:
     """Rules of thumb: a token for four bytes, a typical record, what vendors are known to bill."""
     per_byte = facts.token_factor / FORECAST_BYTES
-    written_per_byte = (
-        max(1.0, facts.token_factor) / FORECAST_BYTES
-    )  # an answer is no denser than JSON is
+    # an answer is no denser than JSON is
+    written_per_byte = max(1.0, facts.token_factor) / FORECAST_BYTES
     record = typical_record_size(stage.record)
     return TokenUse(
         prefix=billed_prefix_bytes(head, facts.wire.structured) * per_byte,
@@ -179,7 +173,7 @@ def learn_token_use(
     tasks = sum(sample.tasks for sample in usable)
     if len(usable) < FEWEST_CALLS and tasks < FEWEST_TASKS:
         return None
-    input_line, output_line = _fit_input(usable, guessed), _fit_output(usable, guessed)
+    input_line, output_line = _fit_samples(usable, guessed)
     own = guessed.prefix + guessed.head
     part = guessed.prefix / own if own else 0.0
     use = TokenUse(
@@ -210,22 +204,16 @@ def fit_line(points: Sequence[Observation], slope: float) -> FittedLine:
     return FittedLine(y - found * x, found)
 
 
-def _fit_input(samples: Sequence[OutputSample], guessed: TokenUse) -> FittedLine:
-    points = [
-        Observation(1, sample.tasks * USUAL_OVERHEAD + sample.content_bytes, sample.input_tokens)
-        for sample in samples
-    ]
-    return fit_line(points, guessed.byte_input)
-
-
-def _fit_output(samples: Sequence[OutputSample], guessed: TokenUse) -> FittedLine:
-    points = [
-        Observation(
-            sample.tasks, sample.content_bytes / sample.tasks, sample.output_tokens / sample.tasks
-        )
-        for sample in samples
-    ]
-    return fit_line(points, guessed.byte_output)
+def _fit_samples(
+    samples: Sequence[OutputSample], guessed: TokenUse
+) -> tuple[FittedLine, FittedLine]:
+    """What calls took in by their bytes, and what each task wrote by its own."""
+    taken, written = [], []
+    for sample in samples:
+        tasks, content = sample.tasks, sample.content_bytes
+        taken.append(Observation(1, tasks * USUAL_OVERHEAD + content, sample.input_tokens))
+        written.append(Observation(tasks, content / tasks, sample.output_tokens / tasks))
+    return fit_line(taken, guessed.byte_input), fit_line(written, guessed.byte_output)
 
 
 def _reasoning_tokens(past: PastCalls, samples: Sequence[OutputSample]) -> float:

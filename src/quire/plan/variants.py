@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import reduce
 from typing import NamedTuple
 
 from quire.domain.batches import BatchRules
@@ -140,18 +141,13 @@ def make_variant(
 
 def direct_seconds(bill: Bill, limits: Limits, concurrency: int) -> float | None:
     """Say how long direct calls take under the limits that are known; None where none is."""
-    needs = {
-        "requests": bill.requests,
-        "input": bill.input,
-        "output": bill.output,
-        "total": bill.input + bill.output,
-    }
-    known: dict[str, int | None] = asdict(limits)
-    waits = [
-        need * 6_000.0 / (limit * STEADY_PERCENT)
-        for name, need in needs.items()
-        if (limit := known[name])
-    ]
+    needs = (
+        (limits.requests, bill.requests),
+        (limits.input, bill.input),
+        (limits.output, bill.output),
+        (limits.total, bill.input + bill.output),
+    )
+    waits = [need * 6_000.0 / (limit * STEADY_PERCENT) for limit, need in needs if limit]
     if not waits or not bill.requests:
         return None
     call_seconds = FIRST_WORD + bill.output / bill.requests / WRITTEN_A_SECOND
@@ -208,15 +204,12 @@ def price_batch_variants(terms: BatchTerms, steps: Sequence[CallTotals]) -> Batc
         first = primed_caching(before, terms.facts, terms.hits, long_lived=caching.long_lived)
 
     def price_variant(name: str, first: PrefixCaching, then: PrefixCaching) -> Variant:
-        total = EMPTY_BILL
-        for item in direct:
-            total = total.plus(price_calls(item, terms.facts, first))
-        for item in batched:
-            total = total.plus(price_calls(item, terms.facts, then, batched=True))
+        bills = [price_calls(step, terms.facts, first) for step in direct]
+        bills += [price_calls(step, terms.facts, then, batched=True) for step in batched]
+        total = reduce(Bill.plus, bills, EMPTY_BILL)
         wait = terms.rules.window * len(batched)  # a step begins when the one before is home
-        return make_variant(
-            variant_name(name, terms.cap), total, batched=rows, seconds=wait or None
-        )
+        named = variant_name(name, terms.cap)
+        return make_variant(named, total, batched=rows, seconds=wait or None)
 
     if not caching.mark:
         return BatchVariants(caching, price_variant(PACKED_BATCH, first, UNCACHED), None, least)

@@ -1,6 +1,6 @@
 """Prompt checks: every prompt can be filled in, and every accepts comes out as true or false."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 
 from quire.domain.data import Json, JsonObject
 from quire.domain.errors import TemplateFailed, TemplateInvalid
@@ -15,7 +15,7 @@ from quire.plan.templates import (
     compile_expression,
     compile_template,
 )
-from quire.recipes.recipe_problems import RecipeProblem
+from quire.recipes.recipe_problems import KeyPath, Problems, RecipeProblem
 from quire.recipes.setting_rules import unknown_message
 from quire.recipes.stage_graph import RecipeCheck
 from quire.simulated.field_values import read_block_text
@@ -24,12 +24,8 @@ from quire.simulated.record_filler import compile_fields
 TRIAL_ANSWERS = 16  # enough for every field that may be null to be so in one of them
 MOST_ITEMS = 20  # items of a list
 PLAIN_GATES = ("json", "rules")  # these leave a record as it was answered
-_SIZE_KEYWORDS = (
-    "pattern",
-    "format",
-    "minLength",
-    "maxLength",
-)  # of no matter to what type comes out
+# of no matter to what type comes out
+_SIZE_KEYWORDS = ("pattern", "format", "minLength", "maxLength")
 
 
 def accepts_mistakes(stage: Stage) -> Iterator[str]:
@@ -83,9 +79,8 @@ def _limit_sizes(schema: JsonObject) -> dict[str, Json]:
     return kept
 
 
-RESULT_PARTS = frozenset(
-    {"data", "text", "document", "model", "sample"}
-)  # of a result that is read
+# of a result that is read
+RESULT_PARTS = frozenset({"data", "text", "document", "model", "sample"})
 
 
 def field_mistakes(
@@ -96,10 +91,8 @@ def field_mistakes(
         above, steps = _result_path(path, stage)
         if above not in check.stages or not steps:
             continue
-        message = _wrong_part_message(above, steps) or _wrong_field_message(
-            check.stages[above], steps
-        )
-        if message:
+        result = check.stages[above]
+        if message := _wrong_part_message(above, steps) or _wrong_field_message(result, steps):
             yield message, line
 
 
@@ -167,7 +160,7 @@ _WHY_MISSING = {  # why a variable that exists elsewhere does not exist here
 }
 
 
-def prompt_problems(stage: Stage, number: int, check: RecipeCheck) -> Iterator[RecipeProblem]:
+def prompt_problems(stage: Stage, number: int, check: RecipeCheck) -> Problems:
     """Everything wrong with a stage's system, prompt and accepts."""
     place = ("stages", number)
     if stage.templated:
@@ -178,11 +171,8 @@ def prompt_problems(stage: Stage, number: int, check: RecipeCheck) -> Iterator[R
             yield RecipeProblem((*place, "accepts"), message)
 
 
-def _system_problems(
-    stage: Stage, path: tuple[str | int, ...], check: RecipeCheck
-) -> Iterator[RecipeProblem]:
-    template, wrong = _try_compile(stage.instructions, path)
-    yield from wrong
+def _system_problems(stage: Stage, path: KeyPath, check: RecipeCheck) -> Problems:
+    template = yield from _compile_problems(stage.instructions, path)
     if template is None:
         return
     if named := sorted(template.names & SUBJECT_NAMES):
@@ -198,11 +188,8 @@ def _system_problems(
         yield from _trial_problems(template, path, check)
 
 
-def _user_prompt_problems(
-    stage: Stage, path: tuple[str | int, ...], check: RecipeCheck
-) -> Iterator[RecipeProblem]:
-    template, wrong = _try_compile(stage.prompt, path)
-    yield from wrong
+def _user_prompt_problems(stage: Stage, path: KeyPath, check: RecipeCheck) -> Problems:
+    template = yield from _compile_problems(stage.prompt, path)
     if template is None:
         return
     known = frozenset(_known_variables(stage, check))
@@ -233,18 +220,16 @@ def _known_variables(stage: Stage, check: RecipeCheck) -> Iterator[str]:
         yield "judged"
 
 
-def _try_compile(
-    text: str, path: tuple[str | int, ...]
-) -> tuple[Template | None, tuple[RecipeProblem, ...]]:
+def _compile_problems(text: str, path: KeyPath) -> Generator[RecipeProblem, None, Template | None]:
+    """The compiled template, after what is wrong with it."""
     try:
-        return compile_template(text), ()
+        return compile_template(text)
     except TemplateInvalid as error:
-        return None, (RecipeProblem(path, f"template: {error.reason}", error.line),)
+        yield RecipeProblem(path, f"template: {error.reason}", error.line)
+        return None
 
 
-def _trial_problems(
-    template: Template, path: tuple[str | int, ...], check: RecipeCheck
-) -> Iterator[RecipeProblem]:
+def _trial_problems(template: Template, path: KeyPath, check: RecipeCheck) -> Problems:
     """Fill in what is the same for all tasks; what fails now would fail for each of them."""
     if not check.complete:
         return
@@ -254,37 +239,28 @@ def _trial_problems(
         yield RecipeProblem(path, f"template: {error.reason}", error.line)
 
 
-def _unknown_name_problems(
-    template: Template, known: frozenset[str], path: tuple[str | int, ...]
-) -> Iterator[RecipeProblem]:
+def _unknown_name_problems(template: Template, known: frozenset[str], path: KeyPath) -> Problems:
     for name in sorted(template.names - known):
         yield RecipeProblem(path, f"the variable {name} {unknown_message(name, known)}")
 
 
-def _parameter_problems(
-    template: Template, path: tuple[str | int, ...], check: RecipeCheck
-) -> Iterator[RecipeProblem]:
+def _parameter_problems(template: Template, path: KeyPath, check: RecipeCheck) -> Problems:
     for name, part in sorted(template.attributes):
         if name == "parameters" and part not in check.parameters:
-            known = (
-                unknown_message(part, check.parameters) if check.parameters else "is not declared"
-            )
-            yield RecipeProblem(path, f"parameters.{part} {known}")
+            known = check.parameters
+            message = unknown_message(part, known) if known else "is not declared"
+            yield RecipeProblem(path, f"parameters.{part} {message}")
 
 
-def _part_problems(template: Template, path: tuple[str | int, ...]) -> Iterator[RecipeProblem]:
+def _part_problems(template: Template, path: KeyPath) -> Problems:
     for name, part in sorted(template.attributes):
         if name in VARIABLE_PARTS and part not in VARIABLE_PARTS[name]:
-            yield RecipeProblem(
-                path, f"{name}.{part} {unknown_message(part, VARIABLE_PARTS[name])}"
-            )
+            message = unknown_message(part, VARIABLE_PARTS[name])
+            yield RecipeProblem(path, f"{name}.{part} {message}")
 
 
-def _input_problems(
-    template: Template, stage: Stage, path: tuple[str | int, ...]
-) -> Iterator[RecipeProblem]:
+def _input_problems(template: Template, stage: Stage, path: KeyPath) -> Problems:
     for name, part in sorted(template.attributes):
         if name == "inputs" and stage.upstream and part not in stage.upstream:
-            yield RecipeProblem(
-                path, f"inputs.{part}: add {part!r} to needs, or use one that is there"
-            )
+            message = f"add {part!r} to needs, or use one that is there"
+            yield RecipeProblem(path, f"inputs.{part}: {message}")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from quire.domain.data import Json
 from quire.domain.errors import Mistake, RecipeInvalid
@@ -14,29 +14,28 @@ from quire.plan.builtin_groupings import ALL_TO_ONE
 from quire.recipes.plugin_registry import Registry
 from quire.recipes.policy_layers import stage_layer
 from quire.recipes.prompt_checks import prompt_problems
-from quire.recipes.recipe_problems import RecipeProblem, plugin_mistakes, rule_problems
+from quire.recipes.recipe_problems import Problems, RecipeProblem, plugin_mistakes, rule_problems
 from quire.recipes.setting_rules import PARAM_RULES, unknown_message, whole_number_rule
 from quire.recipes.stage_graph import RecipeCheck, find_cycle, root_stage, topological_order
 
 SAMPLES_RULE = whole_number_rule(1, 1_000_000)
 _DOCUMENTS = (Driver.BLOCK, Driver.DOCUMENT)
+PlacedMistakes = Iterator[tuple[str, str]]  # each with the key that it is about
 
 
-def relation_problems(stage: Stage, number: int, check: RecipeCheck) -> Iterator[RecipeProblem]:
+def relation_problems(stage: Stage, number: int, check: RecipeCheck) -> Problems:
     """Everything wrong with a stage's about, of, over, needs, samples and critic."""
-    place = ("stages", number)
-    for mistakes_of in (
-        _grouping_mistakes,
-        _of_mistakes,
-        _over_mistakes,
-        _needs_mistakes,
-        _critic_mistakes,
+    for step, message in chain(
+        _grouping_mistakes(stage, check),
+        _of_mistakes(stage, check),
+        _over_mistakes(stage, check),
+        _needs_mistakes(stage, check),
+        _critic_mistakes(stage, check),
     ):
-        for step, message in mistakes_of(stage, check):
-            yield RecipeProblem((*place, step), message)
+        yield RecipeProblem(("stages", number, step), message)
 
 
-def _grouping_mistakes(stage: Stage, check: RecipeCheck) -> Iterator[tuple[str, str]]:
+def _grouping_mistakes(stage: Stage, check: RecipeCheck) -> PlacedMistakes:
     grouping = check.registry.grouping(stage)
     if not SAMPLES_RULE.allows(stage.samples):
         yield "samples", f"samples must be {SAMPLES_RULE.wanted}"
@@ -44,14 +43,12 @@ def _grouping_mistakes(stage: Stage, check: RecipeCheck) -> Iterator[tuple[str, 
         known = check.registry.groupings
         yield "about", f"the grouping {stage.about!r} {unknown_message(stage.about, known)}"
     elif check.complete:  # it may look at parameters that are not known yet
-        context = check.grouping_context(stage)
-        for message in plugin_mistakes(
-            f"grouping {stage.about}", lambda: grouping.mistakes(context)
-        ):
+        context, name = check.grouping_context(stage), f"grouping {stage.about}"
+        for message in plugin_mistakes(name, lambda: grouping.mistakes(context)):
             yield "about", message
 
 
-def _of_mistakes(stage: Stage, check: RecipeCheck) -> Iterator[tuple[str, str]]:
+def _of_mistakes(stage: Stage, check: RecipeCheck) -> PlacedMistakes:
     driver = check.driver(stage)
     if stage.of and stage.of not in check.stages:
         yield "of", f"the stage {stage.of!r} {unknown_message(stage.of, check.stages)}"
@@ -65,21 +62,18 @@ def _of_mistakes(stage: Stage, check: RecipeCheck) -> Iterator[tuple[str, str]]:
         yield "of", _critic_unread_message(check.stages[stage.of])
 
 
-def _over_mistakes(stage: Stage, check: RecipeCheck) -> Iterator[tuple[str, str]]:
+def _over_mistakes(stage: Stage, check: RecipeCheck) -> PlacedMistakes:
     if not stage.over:
         return
-    if stage.over not in check.recipe.inputs:
-        known = (
-            unknown_message(stage.over, check.recipe.inputs)
-            if check.recipe.inputs
-            else "is not known"
-        )
-        yield "over", f"the input {stage.over!r} {known}; inputs = […] names them"
+    known = check.recipe.inputs
+    if stage.over not in known:
+        message = unknown_message(stage.over, known) if known else "is not known"
+        yield "over", f"the input {stage.over!r} {message}; inputs = […] names them"
     elif check.driver(stage) is Driver.RESULT and not check.shows_documents(stage):
         yield "over", f"{stage.about} is about results, not about documents"
 
 
-def _needs_mistakes(stage: Stage, check: RecipeCheck) -> Iterator[tuple[str, str]]:
+def _needs_mistakes(stage: Stage, check: RecipeCheck) -> PlacedMistakes:
     for place, name in enumerate(stage.needs):
         if name not in check.stages:
             yield "needs", f"the stage {name!r} {unknown_message(name, check.stages)}"
@@ -121,7 +115,7 @@ def _unrelated_message(stage: Stage, other: Stage, check: RecipeCheck) -> str:
     )
 
 
-def _critic_mistakes(stage: Stage, check: RecipeCheck) -> Iterator[tuple[str, str]]:
+def _critic_mistakes(stage: Stage, check: RecipeCheck) -> PlacedMistakes:
     if stage.accepts and stage.critic != GATE:
         yield "accepts", f'accepts is for critics of mode "{GATE}"'
     if stage.critic == GATE and not stage.accepts:
@@ -132,7 +126,7 @@ def _critic_mistakes(stage: Stage, check: RecipeCheck) -> Iterator[tuple[str, st
         yield from _critic_target_mistakes(stage, check)
 
 
-def _critic_target_mistakes(stage: Stage, check: RecipeCheck) -> Iterator[tuple[str, str]]:
+def _critic_target_mistakes(stage: Stage, check: RecipeCheck) -> PlacedMistakes:
     if not stage.of:
         yield "critic", "a critic needs of: the stage whose results it judges"
     elif stage.of in check.stages and check.stages[stage.of].critic:
@@ -193,7 +187,7 @@ def _explain_cycle(cycle: Sequence[str], check: RecipeCheck) -> str:
     return ""
 
 
-def _top_level_problems(recipe: Recipe) -> Iterator[RecipeProblem]:
+def _top_level_problems(recipe: Recipe) -> Problems:
     if not RECIPE_NAME.fullmatch(recipe.name):
         yield RecipeProblem(("name",), f"name {recipe.name!r} must be of a-z, 0-9, _, - and .")
     if not recipe.stages:
@@ -208,7 +202,7 @@ def _top_level_problems(recipe: Recipe) -> Iterator[RecipeProblem]:
     )
 
 
-def _input_problems(recipe: Recipe) -> Iterator[RecipeProblem]:
+def _input_problems(recipe: Recipe) -> Problems:
     for number, name in enumerate(recipe.inputs):
         if not NAME.fullmatch(name):
             yield RecipeProblem(("inputs", number), f"input {name!r} must be of a-z, 0-9 and _")
@@ -216,7 +210,7 @@ def _input_problems(recipe: Recipe) -> Iterator[RecipeProblem]:
             yield RecipeProblem(("inputs", number), f"input {name!r} is named twice")
 
 
-def _stage_problems(stage: Stage, number: int, check: RecipeCheck) -> Iterator[RecipeProblem]:
+def _stage_problems(stage: Stage, number: int, check: RecipeCheck) -> Problems:
     place = ("stages", number)
     if not NAME.fullmatch(stage.name) or stage.name in _RESERVED_NAMES:
         yield RecipeProblem(
@@ -227,14 +221,13 @@ def _stage_problems(stage: Stage, number: int, check: RecipeCheck) -> Iterator[R
     yield from relation_problems(stage, number, check)
     yield from _gate_problems(stage, number, check)
     yield from _model_problems(stage, number)
-    params = {name: _list_if_tuple(value) for name, value in stage.params.as_json().items()}
-    yield from rule_problems(params, PARAM_RULES, (*place, "params"))
+    yield from rule_problems(stage.params.as_json(), PARAM_RULES, (*place, "params"))
     for key, message in stage_layer(stage.policy)[1]:
         yield RecipeProblem((*place, "policy", key), message)
     yield from prompt_problems(stage, number, check)
 
 
-def _gate_problems(stage: Stage, number: int, check: RecipeCheck) -> Iterator[RecipeProblem]:
+def _gate_problems(stage: Stage, number: int, check: RecipeCheck) -> Problems:
     path = ("stages", number, "gates")
     if not stage.gates:
         yield RecipeProblem(path, "a stage needs a gate that reads its answers")
@@ -272,15 +265,12 @@ def _gate_use_mistakes(use: GateUse, check: RecipeCheck) -> Iterator[str]:
 def _references(value: Json) -> Iterator[str]:
     if is_reference(value):
         yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _references(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
+    elif isinstance(value, Mapping | list | tuple):
+        for item in value.values() if isinstance(value, Mapping) else value:
             yield from _references(item)
 
 
-def _model_problems(stage: Stage, number: int) -> Iterator[RecipeProblem]:
+def _model_problems(stage: Stage, number: int) -> Problems:
     path = ("stages", number, "models")
     for place, name in enumerate(stage.models):
         if not name.strip():
@@ -289,7 +279,3 @@ def _model_problems(stage: Stage, number: int) -> Iterator[RecipeProblem]:
             yield RecipeProblem(path, f"{name} is named twice; samples asks a model more than once")
     if SAME in stage.models and len(stage.models) > 1:
         yield RecipeProblem(path, f'"{SAME}" stands alone: any other model may be the same')
-
-
-def _list_if_tuple(value: Json) -> Json:
-    return list(value) if isinstance(value, tuple) else value

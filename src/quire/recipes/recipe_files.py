@@ -3,8 +3,8 @@
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,7 +15,14 @@ from quire.domain.recipes import Recipe
 from quire.recipes.plugin_registry import Registry
 from quire.recipes.recipe_checks import NAME, order_stages, recipe_problems
 from quire.recipes.recipe_parameters import Parameter, choose_values, read_declarations
-from quire.recipes.recipe_problems import RecipeProblem, find_lines, merge_problems, rule_problems
+from quire.recipes.recipe_problems import (
+    KeyPath,
+    Problems,
+    RecipeProblem,
+    find_lines,
+    merge_problems,
+    rule_problems,
+)
 from quire.recipes.setting_rules import TEXT, Rule, unknown_message
 from quire.recipes.stage_tables import read_stage
 
@@ -65,14 +72,7 @@ def read_recipe_file(
     found, wrong = _read_top_level(body, name, _FolderFiles(folder))
     declarations, problems = read_declarations(as_object(body.get("parameters")))
     values, missing = choose_values(declarations, given or {}, complete=given is not None)
-    recipe = Recipe(
-        name=found.name,
-        version=found.version,
-        description=found.description,
-        inputs=found.inputs,
-        stages=found.stages,
-        parameters=values,
-    )
+    recipe = replace(found, parameters=values)
     complete = not missing and len(values) == len(declarations)
     checks = recipe_problems(recipe, registry, frozenset(declarations), complete)
     if mistakes := merge_problems([*wrong, *problems, *missing], checks):
@@ -171,15 +171,13 @@ def _read_top_level(
 ) -> tuple[Recipe, list[RecipeProblem]]:
     """What the file says, without its parameters, and what could not be understood of it."""
     problems = [*_non_json_problems(body, ()), *rule_problems(body, TOP_RULES, ())]
-    wrong = {recipe_problem.path for recipe_problem in problems}
+    wrong = {problem.path for problem in problems}
     values = {key: value for key, value in body.items() if (key,) not in wrong}
     tables = values.get("stages")
     if "stages" not in body:
         problems.append(RecipeProblem(("stages",), "a recipe needs at least one stage: [[stages]]"))
-    read = [
-        read_stage(table, number, files)
-        for number, table in enumerate(tables if isinstance(tables, list) else ())
-    ]
+    listed = tables if isinstance(tables, list) else []
+    read = [read_stage(table, number, files) for number, table in enumerate(listed)]
     problems += [problem for stage in read for problem in stage.problems]
     inputs = values.get("inputs")
     recipe = Recipe(
@@ -192,14 +190,11 @@ def _read_top_level(
     return recipe, problems
 
 
-def _non_json_problems(value: object, path: tuple[str | int, ...]) -> Iterator[RecipeProblem]:
+def _non_json_problems(value: object, path: KeyPath) -> Problems:
     """Dates, and numbers that are none: TOML has them, and what a run keeps has not."""
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _non_json_problems(item, (*path, key))
-    elif isinstance(value, list):
-        for number, item in enumerate(value):
-            yield from _non_json_problems(item, (*path, number))
+    if isinstance(value, Mapping | list):
+        for step, item in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from _non_json_problems(item, (*path, step))
     elif isinstance(value, float) and not math.isfinite(value):
         yield RecipeProblem(path, f"{path[-1]} must be a finite number")
     elif not isinstance(value, str | int | float | bool):

@@ -83,9 +83,8 @@ class _LineFinder:
         path = self._header_path(self._read_names(), () if several else None)
         self._position = (self._text.find("\n", self._position) + 1) or len(self._text)
         if several:
-            count = self._counts.get(path, -1) + 1
-            self._counts[path] = count
-            path = (*path, count)
+            self._counts[path] = self._counts.get(path, -1) + 1
+            path = (*path, self._counts[path])
         self._table = path
         self._keys.setdefault(path, line)
 
@@ -143,7 +142,7 @@ def _unquote(name: str) -> str:
 class RecipeProblem(NamedTuple):
     """One thing that is wrong."""
 
-    path: tuple[str | int, ...]
+    path: KeyPath
     message: str
     row: int = 0  # the line inside a text, counted from 1; 0 is the text as a whole
 
@@ -157,21 +156,22 @@ class RecipeProblem(NamedTuple):
         return FileMistake(name, lines.line(self.path, self.row), self.message)
 
 
+Problems = Iterator[RecipeProblem]
+
+
 def merge_problems(
     first: Sequence[RecipeProblem], then: Iterable[RecipeProblem]
 ) -> list[RecipeProblem]:
     """Both, without what only follows from something that is wrong in the same place."""
     wrong = {problem.path for problem in first}
-    return [*first, *(problem for problem in then if not _is_within(problem.path, wrong))]
+
+    def follows(path: KeyPath) -> bool:
+        return any(path[:length] in wrong for length in range(1, len(path) + 1))
+
+    return [*first, *(problem for problem in then if not follows(problem.path))]
 
 
-def _is_within(path: tuple[str | int, ...], places: set[tuple[str | int, ...]]) -> bool:
-    return any(path[:length] in places for length in range(1, len(path) + 1))
-
-
-def rule_problems(
-    table: Mapping[str, Json], rules: Mapping[str, Rule], place: tuple[str | int, ...]
-) -> Iterator[RecipeProblem]:
+def rule_problems(table: Mapping[str, Json], rules: Mapping[str, Rule], place: KeyPath) -> Problems:
     """Every key that no rule knows, and every value that its rule does not allow."""
     for name, value in table.items():
         if name not in rules:

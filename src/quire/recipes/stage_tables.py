@@ -18,11 +18,10 @@ from quire.domain.recipes import (
     Stage,
 )
 from quire.recipes.policy_layers import schema_layer, stage_layer
-from quire.recipes.recipe_problems import RecipeProblem, rule_problems
+from quire.recipes.recipe_problems import KeyPath, RecipeProblem, rule_problems
 from quire.recipes.setting_rules import PARAM_RULES, TEXT, Rule, one_of, whole_number_rule
 from quire.recipes.user_schemas import load_schema, read_schema
 
-KeyPath = tuple[str | int, ...]
 ReadFile = Callable[[str], bytes]  # a file by its path from the recipe's folder
 
 MOST_SAMPLES = 1_000_000
@@ -105,6 +104,7 @@ class _StageReader:
         self._find_contradictions(values)
         schema = self._read_schema(values["schema"]) if "schema" in values else None
         config = schema.prompt_config if schema else {}
+        sizes = {**config, **values}
         records = "schema" in self.table
         return Stage(
             name=_text_at(values, "name"),
@@ -124,18 +124,16 @@ class _StageReader:
             samples=_as_integer(values.get("samples")) or 1,
             critic=(_text_at(values, "mode") or RECORD) if values.get("critic") else "",
             accepts=_text_at(values, "accepts"),
-            models=(_text_at(values, "model"),)
-            if "model" in values
-            else _as_texts(values.get("models")),
+            models=_as_texts([values["model"]] if "model" in values else values.get("models")),
             policy=self._read_policy(values.get("policy"), schema),
             settings=as_object(values.get("settings")),
             templated=True,
-            max_tokens_per_block=_as_integer(_first_value("max_tokens_per_block", values, config)),
-            max_batch_size=_as_integer(_first_value("max_batch_size", values, config)),
+            max_tokens_per_block=_as_integer(sizes.get("max_tokens_per_block")),
+            max_batch_size=_as_integer(sizes.get("max_batch_size")),
         )
 
     def _find_contradictions(self, values: Mapping[str, Json]) -> None:
-        if not {"name"} & set(self.table):
+        if "name" not in self.table:
             self._add_problem("a stage needs a name")
         if "about" not in self.table and not values.get("critic"):
             self._add_problem("a stage needs about: what each of its tasks is about")
@@ -154,9 +152,8 @@ class _StageReader:
         except SchemaInvalid as error:
             where = f"{value}: " if isinstance(value, str) else ""
             for mistake in error.mistakes:
-                self._add_problem(
-                    f"schema {where}{mistake}", "schema", *_pointer_steps(mistake, value)
-                )
+                steps = _pointer_steps(mistake, value)
+                self._add_problem(f"schema {where}{mistake}", "schema", *steps)
         except OSError as error:
             self._add_problem(f"schema {value} cannot be read: {error.strerror or error}", "schema")
         return _UNREAD_SCHEMA
@@ -213,10 +210,6 @@ def _pointer_steps(mistake: Mistake, schema: Json) -> list[str | int]:
     if isinstance(schema, str):
         return []
     return [name.replace("~1", "/").replace("~0", "~") for name in mistake.pointer.split("/")[1:]]
-
-
-def _first_value(name: str, *tables: Mapping[str, Json]) -> Json:
-    return next((table[name] for table in tables if name in table), None)
 
 
 def _text_at(table: Mapping[str, Json], name: str) -> str:

@@ -44,16 +44,12 @@ def settings_mistakes(values: Mapping[str, Json]) -> list[SettingsMistake]:
 def _table_mistakes(
     values: Mapping[str, Json], rules: Mapping[str, SettingRule], at: str
 ) -> list[SettingsMistake]:
-    return [*_wrong_values(values, rules, at), *_unknown_settings(values, tuple(rules), at)]
-
-
-def _wrong_values(
-    values: Mapping[str, Json], rules: Mapping[str, SettingRule], at: str
-) -> Iterator[SettingsMistake]:
-    for name, rule in rules.items():
-        if name in values and not rule.allows(values[name]):
-            said = f"{at}{name} must be {rule.wanted}, not {_quote_value(values[name])}"
-            yield SettingsMistake(said)
+    wrong = [
+        SettingsMistake(f"{at}{name} must be {rule.wanted}, not {_quote_value(values[name])}")
+        for name, rule in rules.items()
+        if name in values and not rule.allows(values[name])
+    ]
+    return [*wrong, *_unknown_settings(values, tuple(rules), at)]
 
 
 def _unknown_settings(
@@ -172,9 +168,8 @@ def _whole_number_rule(least: int) -> SettingRule:
 
 
 def _choice_rule(choices: Sequence[str]) -> SettingRule:
-    return SettingRule(
-        f"{', '.join(choices[:-1])} or {choices[-1]}", lambda value: value in choices
-    )
+    wanted = f"{', '.join(choices[:-1])} or {choices[-1]}"
+    return SettingRule(wanted, lambda value: value in choices)
 
 
 _TEXT = SettingRule(
@@ -297,7 +292,7 @@ def read_settings(
     """
     path = _find_file(folder)
     table = _read_file(path, further) if path else {}
-    environment_values = _read_environment(environment)
+    environment_values = _read_environment(environment, ("ledger", "model", "workspace"))
     flat = {name: value for name, value in table.items() if name in _FLAT_NAMES}
     values: dict[str, Any] = {**environment_values, **flat}
     sources = {name: "environment" for name in environment_values}
@@ -306,6 +301,8 @@ def read_settings(
     if path and "ledger" in table and "://" not in ledger:
         ledger = str(path.parent / ledger)
     worker = table.get("worker", {})
+    # QUIRE_LEDGER is where the ledger is, not how full its bodies are
+    policies = [name for name in policy_names if name != "ledger"]
     return Settings(
         ledger=ledger,
         model=values.get("model"),
@@ -320,17 +317,15 @@ def read_settings(
         models=table.get("models", {}),
         providers=table.get("providers", {}),
         file_policy=table.get("policy", {}),
-        environment_policy=_read_environment_policy(environment, policy_names),
+        environment_policy=_read_environment(environment, policies),
         sources=sources,
         folder=path.parent if path else folder,
     )
 
 
 def _find_file(folder: Path) -> Path | None:
-    for path in (folder, *folder.parents):
-        if (path / FILE).is_file():
-            return path / FILE
-    return None
+    paths = (place / FILE for place in (folder, *folder.parents))
+    return next(filter(Path.is_file, paths), None)
 
 
 def _read_file(path: Path, further: FurtherChecks) -> dict[str, Any]:
@@ -349,23 +344,9 @@ def _read_file(path: Path, further: FurtherChecks) -> dict[str, Any]:
     return plain
 
 
-def _read_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    return {
-        name: environment[f"QUIRE_{name.upper()}"]
-        for name in ("ledger", "model", "workspace")
-        if environment.get(f"QUIRE_{name.upper()}")
-    }
-
-
-def _read_environment_policy(
-    environment: Mapping[str, str], names: tuple[str, ...]
-) -> dict[str, Json]:
-    reserved = ("ledger",)  # QUIRE_LEDGER is where the ledger is, not how full its bodies are
-    return {
-        name: environment[f"QUIRE_{name.upper()}"]
-        for name in names
-        if name not in reserved and environment.get(f"QUIRE_{name.upper()}")
-    }
+def _read_environment(environment: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
+    found = {name: environment.get(f"QUIRE_{name.upper()}") for name in names}
+    return {name: value for name, value in found.items() if value}
 
 
 def _read_seconds(variable: str, environment: Mapping[str, str], default: float) -> float:

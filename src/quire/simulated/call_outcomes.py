@@ -126,7 +126,7 @@ def _judge_text(call: Call, prompt: JudgePrompt, faults: Faults) -> str:
     others = (
         reply_as_judge(prompt, draws_of(call, again), call.model) for again in range(1, _MOST_DRAWS)
     )
-    other = next((judge_reply for judge_reply in others if judge_reply.lines != reply.lines), reply)
+    other = next((other for other in others if other.lines != reply.lines), reply)
     return write_reply_with_slip(slip, prompt, reply, other)
 
 
@@ -147,8 +147,9 @@ def _disturb_records(
                 continue
             case "wrong":
                 changed.append(_mistype_record(record))
-            case "conflict":
-                changed += [record, _conflicting_record(record, block, schema)]
+            case "conflict":  # as valid as the first where the schema leaves a choice
+                other = _alternative_record(record, block, schema) or _mistype_record(record)
+                changed += [record, other]
             case "duplicate":
                 changed += [record, record]
             case "noise" | "drift":
@@ -168,11 +169,6 @@ def _mistype_record(record: JsonObject) -> dict[str, Json]:
     }
 
 
-def _conflicting_record(record: JsonObject, block: AskedBlock, schema: JsonObject) -> JsonObject:
-    """Write a second record, as valid as the first where the schema leaves a choice."""
-    return _alternative_record(record, block, schema) or _mistype_record(record)
-
-
 def _drift_record(record: JsonObject, block: AskedBlock, schema: JsonObject) -> JsonObject:
     """Change one field to another valid value, where the schema leaves a choice."""
     other = _alternative_record(record, block, schema) or record
@@ -185,10 +181,7 @@ def _alternative_record(
 ) -> JsonObject | None:
     beginnings = ("Otherwise", "Elsewhere", "Then", "Or")
     others = [AskedBlock(block.uid, f"{beginning} {block.content}") for beginning in beginnings]
-    differing = (
-        json_object for json_object in records_for(others, schema) or () if json_object != record
-    )
-    return next(differing, None)
+    return next((other for other in records_for(others, schema) or () if other != record), None)
 
 
 def _unknown_record(blocks: list[AskedBlock], records: list[JsonObject]) -> dict[str, Json]:

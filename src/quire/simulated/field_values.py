@@ -136,11 +136,8 @@ def number_writer(schema: JsonObject, name: str) -> Callable[[BlockText], int | 
 
 
 def _allowed_steps(schema: JsonObject, step: Fraction) -> Steps:
-    above, below = (
-        exact_keyword(schema, "exclusiveMinimum"),
-        exact_keyword(schema, "exclusiveMaximum"),
-    )
-    least, most = exact_keyword(schema, "minimum"), exact_keyword(schema, "maximum")
+    bounds = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
+    least, above, most, below = (exact_keyword(schema, key) for key in bounds)
     firsts = [] if least is None else [ceil(least / step)]
     firsts += [] if above is None else [floor(above / step) + 1]
     lasts = [] if most is None else [floor(most / step)]
@@ -159,11 +156,7 @@ def _steps_between(schema: JsonObject) -> Steps:
     return Steps(first=1, last=3, step=(high - low) / 4, base=low)
 
 
-RESTATING_NAMES = (
-    "content",
-    "revised",
-    "rewrite",
-)  # a key that contains one of these restates the block
+RESTATING_NAMES = ("content", "revised", "rewrite")  # keys that contain one restate the block
 FIRST_WORDS = 8
 _REPEATS = (0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89)
 _FALLBACK_MATCHES = ("1234567890", "12", "abc", "ABC", "2024-01-01", "a1", "Abc abc.")
@@ -218,11 +211,8 @@ def schema_validator(schema: JsonObject) -> Callable[[Json], bool]:
 
 
 def _format_writer(schema: JsonObject, form: str, seed: int) -> StringWriter:
-    accepted, invent, written = (
-        schema_validator(schema),
-        _FORMAT_WRITERS[form],
-        _FORMAT_PATTERNS.get(form),
-    )
+    accepted, invent = schema_validator(schema), _FORMAT_WRITERS[form]
+    written = _FORMAT_PATTERNS.get(form)
 
     def write(block: BlockText) -> str:
         for found in written.finditer(block.content) if written else ():
@@ -236,10 +226,8 @@ def _format_writer(schema: JsonObject, form: str, seed: int) -> StringWriter:
 def _pattern_writer(schema: JsonObject, pattern: str) -> StringWriter:
     accepted = schema_validator({"type": "string"} | dict(schema))
     examples = (example_match(pattern, repeats) for repeats in _REPEATS)
-    candidates = (
-        item for item in (*examples, *_FALLBACK_MATCHES) if item is not None and accepted(item)
-    )
-    settled = next(candidates, None)
+    candidates = (item for item in (*examples, *_FALLBACK_MATCHES) if item is not None)
+    settled = next(filter(accepted, candidates), None)
     try:
         # Anchors hold for the value, which may stand anywhere in the block.
         written = re.compile(pattern.removeprefix("^").removesuffix("$"))

@@ -150,7 +150,10 @@ def write_reply_with_slip(
     """Write an answer with a slip; as asked where the slip cannot happen to it."""
     if slip in _SLIPS_OF_VERDICTS and prompt.marker != "VERDICT":
         return write_reply(prompt, reply)
-    return _SLIPS[slip](prompt, reply, other)
+    if slip == "two_markers":
+        first, ending = write_reply(prompt, other), _ending(prompt, reply)
+        return f"{first}\n\nOn reflection, rather:\n\n{ending}"
+    return _SLIPS[slip](prompt, reply)
 
 
 def _ending(prompt: JudgePrompt, reply: JudgeReply, form: str = "{}:") -> str:
@@ -162,15 +165,11 @@ def _reply_with_lines(prompt: JudgePrompt, reply: JudgeReply, *lines: str) -> st
     return write_reply(prompt, reply._replace(lines=lines))
 
 
-def _missing_marker(_prompt: JudgePrompt, reply: JudgeReply, _other: JudgeReply) -> str:
+def _missing_marker(_prompt: JudgePrompt, reply: JudgeReply) -> str:
     return "\n".join([reply.reasons, "", "So this is my answer:", *reply.lines])
 
 
-def _two_markers(prompt: JudgePrompt, reply: JudgeReply, other: JudgeReply) -> str:
-    return f"{write_reply(prompt, other)}\n\nOn reflection, rather:\n\n{_ending(prompt, reply)}"
-
-
-def _bold(prompt: JudgePrompt, reply: JudgeReply, _other: JudgeReply) -> str:
+def _bold(prompt: JudgePrompt, reply: JudgeReply) -> str:
     if prompt.marker == "RUBRIC":
         parted = (line.partition(" :: ") for line in reply.lines)
         bold = tuple(f"**{label}**{sign}{criteria}" for label, sign, criteria in parted)
@@ -178,13 +177,13 @@ def _bold(prompt: JudgePrompt, reply: JudgeReply, _other: JudgeReply) -> str:
     return f"{reply.reasons}\n\n{_ending(prompt, reply, '**{}:**')}"
 
 
-def _bullets(prompt: JudgePrompt, reply: JudgeReply, _other: JudgeReply) -> str:
+def _bullets(prompt: JudgePrompt, reply: JudgeReply) -> str:
     if prompt.marker == "RUBRIC":
         return _reply_with_lines(prompt, reply, *(f"- {line}" for line in reply.lines))
     return f"{reply.reasons}\n\n{_ending(prompt, reply, '- {}:')}"
 
 
-def _out_of_range(prompt: JudgePrompt, reply: JudgeReply, _other: JudgeReply) -> str:
+def _out_of_range(prompt: JudgePrompt, reply: JudgeReply) -> str:
     match prompt.marker:
         case "RUBRIC":
             beyond = f"{len(reply.lines) + 1}) Beyond the scale :: all of it; all day; all over"
@@ -196,27 +195,22 @@ def _out_of_range(prompt: JudgePrompt, reply: JudgeReply, _other: JudgeReply) ->
             return _reply_with_lines(prompt, reply, reply.lines[0].replace("0.", "1.", 1))
 
 
-def _comma_decimal(prompt: JudgePrompt, reply: JudgeReply, _other: JudgeReply) -> str:
-    if prompt.marker == "RUBRIC":  # it parts criteria with commas, which others do, too
-        return _reply_with_lines(prompt, reply, *(line.replace("; ", ", ") for line in reply.lines))
-    return _reply_with_lines(prompt, reply, *(line.replace(".", ",") for line in reply.lines))
+def _comma_decimal(prompt: JudgePrompt, reply: JudgeReply) -> str:
+    # a rubric parts criteria with commas, which others do, too
+    signs = ("; ", ", ") if prompt.marker == "RUBRIC" else (".", ",")
+    return _reply_with_lines(prompt, reply, *(line.replace(*signs) for line in reply.lines))
 
 
-def _abstain_remark(prompt: JudgePrompt, reply: JudgeReply, _other: JudgeReply) -> str:
+def _abstain_remark(prompt: JudgePrompt, reply: JudgeReply) -> str:
     return _reply_with_lines(prompt, reply, f"{ABSTAIN} (the evidence is weak)")
 
 
-def _no_reasoning(prompt: JudgePrompt, reply: JudgeReply, _other: JudgeReply) -> str:
-    return _ending(prompt, reply)
+def _stage_number(prompt: JudgePrompt, reply: JudgeReply) -> str:
+    number = 1 + len(reply.lines[0]) % len(prompt.identifiers)
+    return _reply_with_lines(prompt, reply, f"Stage {number}")
 
 
-def _stage_number(prompt: JudgePrompt, reply: JudgeReply, _other: JudgeReply) -> str:
-    return _reply_with_lines(
-        prompt, reply, f"Stage {1 + len(reply.lines[0]) % len(prompt.identifiers)}"
-    )
-
-
-def _garbled_id(prompt: JudgePrompt, reply: JudgeReply, _other: JudgeReply) -> str:
+def _garbled_id(prompt: JudgePrompt, reply: JudgeReply) -> str:
     first, *rest = prompt.identifiers[:1] if ABSTAIN in reply.lines else reply.lines[0].split(", ")
     garbled = first[:-1] or f"{first}q"
     while garbled in prompt.identifiers:
@@ -224,15 +218,14 @@ def _garbled_id(prompt: JudgePrompt, reply: JudgeReply, _other: JudgeReply) -> s
     return _reply_with_lines(prompt, reply, ", ".join([garbled, *rest]))
 
 
-_SLIPS: Mapping[str, Callable[[JudgePrompt, JudgeReply, JudgeReply], str]] = {
+_SLIPS: Mapping[str, Callable[[JudgePrompt, JudgeReply], str]] = {
     "missing_marker": _missing_marker,
-    "two_markers": _two_markers,
     "bold": _bold,
     "bullets": _bullets,
     "out_of_range": _out_of_range,
     "comma_decimal": _comma_decimal,
     "abstain_remark": _abstain_remark,
-    "no_reasoning": _no_reasoning,
+    "no_reasoning": _ending,
     "stage_number": _stage_number,
     "garbled_id": _garbled_id,
 }

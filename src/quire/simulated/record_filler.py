@@ -42,11 +42,7 @@ from quire.simulated.field_values import (
 
 Filler: TypeAlias = Callable[[BlockText], Json]
 
-EXACT_FIELDS = (
-    "word_count",
-    "first_40_chars",
-    "has_question",
-)  # computed exactly, so never left out
+EXACT_FIELDS = ("word_count", "first_40_chars", "has_question")  # exact: never left out
 _CAPITALISED = re.compile(r"\b[A-Z]\w+")
 _MOST_WORDS = 5
 _NULL_SEED = 0x6E756C6C
