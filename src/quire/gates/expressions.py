@@ -85,11 +85,8 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, ast.Call):
         yield from node.args
     else:
-        yield from (
-            iter_child_node
-            for iter_child_node in ast.iter_child_nodes(node)
-            if isinstance(iter_child_node, ast.expr)
-        )
+        children = ast.iter_child_nodes(node)
+        yield from (child for child in children if isinstance(child, ast.expr))
 
 
 def _check_node(node: ast.AST) -> None:
@@ -115,9 +112,7 @@ def _evaluate(node: ast.expr, names: Mapping[str, Json]) -> Any:
 
 
 def _name(node: ast.Name, names: Mapping[str, Json]) -> Json:
-    if node.id in names:
-        return names[node.id]
-    return _CONSTANTS.get(node.id)
+    return names[node.id] if node.id in names else _CONSTANTS.get(node.id)
 
 
 def _field(node: ast.Attribute, names: Mapping[str, Json]) -> Json:
@@ -283,10 +278,8 @@ def pattern_mistake(value: Json) -> str:
     try:
         _compile(value)
     except ValueError:
-        return (
-            "is not a regular expression that can be used: "
-            "it is malformed, too large, or looks around or back"
-        )
+        why = "it is malformed, too large, or looks around or back"
+        return f"is not a regular expression that can be used: {why}"
     return ""
 
 

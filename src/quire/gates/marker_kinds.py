@@ -227,12 +227,8 @@ def _decode_verdict(
     listed, remark = split_remark(said.rstrip(".;"))
     if set(_TOKEN.findall(remark)) & {*labels, ABSTAIN}:
         return Refusal(f"{said} names an identifier in its remark, too")
-    tokens = [
-        strip_marks(item)
-        for item in re.split(r"[,\s/]+", _strip_brackets(listed))
-        if strip_marks(item)
-    ]
-    tokens = list(dict.fromkeys(_strip_brackets(token) for token in tokens))
+    marked = map(strip_marks, re.split(r"[,\s/]+", _strip_brackets(listed)))
+    tokens = list(dict.fromkeys(map(_strip_brackets, filter(None, marked))))
     unknown = [token for token in tokens if token not in labels]
     if unknown or not tokens:
         return Refusal(f"{said} is not among the identifiers {', '.join(sorted(labels))}")

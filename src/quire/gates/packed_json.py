@@ -55,11 +55,11 @@ def map_records(
     fields: dict[str, Json] = {}
     refused: dict[str, Verdict] = {}
     for uid, record in own.items():
-        answer = _record_fields(record, nested=nested, unwrap=unwrap)
-        if uid in repeats and not all(
-            _is_same(answer, _record_fields(item, nested=nested, unwrap=unwrap))
-            for item in repeats[uid]
-        ):
+        answer, *others = (
+            _record_fields(item, nested=nested, unwrap=unwrap)
+            for item in (record, *repeats.get(uid, ()))
+        )
+        if not all(_is_same(answer, other) for other in others):
             refused[uid] = _DIFFERENT
         elif isinstance(answer, Verdict):
             refused[uid] = answer
@@ -79,9 +79,7 @@ def _record_fields(record: Record, *, nested: bool, unwrap: bool) -> dict[str, J
         return inner
     if nested:
         return _refusal('the fields must stand in "data", beside block_uid and nothing else')
-    fields = dict(value)
-    del fields["block_uid"]
-    return fields
+    return {name: item for name, item in value.items() if name != "block_uid"}
 
 
 def _is_same(one: dict[str, Json] | Verdict, other: dict[str, Json] | Verdict) -> bool:
@@ -121,13 +119,7 @@ def judge_pack(
             missing = CUT_OFF if truncated else parsed.problem or _SKIPPED
             verdicts[uid] = mapped.refused.get(uid) or _blame_pack(missing)
             continue
-        data = shape.prune(data)
-        problems = shape.problems(data)
-        verdicts[uid] = (
-            Verdict(Judgement.RETRY, None, problems)
-            if problems
-            else Verdict(Judgement.ACCEPT, data)
-        )
+        verdicts[uid] = shape.judge(data)
     return ResponseJudgement(verdicts, mapped.unknown, mapped.duplicates, truncated)
 
 
@@ -151,9 +143,8 @@ def _judge_usual(text: str, expected: Sequence[str], shape: Shape) -> ResponseJu
 def _refuse_all(
     expected: Sequence[str], reason: str, *, truncated: bool = False
 ) -> ResponseJudgement:
-    return ResponseJudgement(
-        verdicts=dict.fromkeys(expected, _blame_pack(reason)), truncated=truncated
-    )
+    verdicts = dict.fromkeys(expected, _blame_pack(reason))
+    return ResponseJudgement(verdicts, truncated=truncated)
 
 
 def _blame_pack(reason: str) -> Verdict:

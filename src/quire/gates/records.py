@@ -113,20 +113,17 @@ class _Decoder:
 
     def read(self, at: int) -> _Item:
         """Read the value that starts here."""
-        try:
-            return self._read(self._strict, at, ())
-        except RecursionError:
-            return self._skip_nested(at)
-        except json.JSONDecodeError as error:
-            strict_problem = error
-        try:
-            # only a raw control character makes the two decoders differ
-            return self._read(self._lenient, at, ("has a raw control character in a string",))
-        except RecursionError:
-            return self._skip_nested(at)
-        except json.JSONDecodeError:
-            problem = f"{strict_problem.msg} at character {strict_problem.pos}"
-            return _Item(None, "", at, problem)
+        problem = ""
+        # only a raw control character makes the two decoders differ
+        control = ("has a raw control character in a string",)
+        for decoder, known in ((self._strict, ()), (self._lenient, control)):
+            try:
+                return self._read(decoder, at, known)
+            except RecursionError:
+                return self._skip_nested(at)
+            except json.JSONDecodeError as error:
+                problem = problem or f"{error.msg} at character {error.pos}"
+        return _Item(None, "", at, problem)
 
     def _decoder(self, *, strict: bool) -> json.JSONDecoder:
         return json.JSONDecoder(
@@ -149,9 +146,7 @@ class _Decoder:
 
     def _skip_nested(self, at: int) -> _Item:
         end = _find_closing(self.text, at)
-        if not end:
-            return _Item(None, "", at, _ENDED)
-        return _Item(None, "is nested too deeply", end)
+        return _Item(None, "is nested too deeply", end) if end else _Item(None, "", at, _ENDED)
 
     def _note_pairs(self, pairs: list[tuple[str, Json]]) -> dict[str, Json]:
         value = dict(pairs)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jsonschema_rs
 
 from quire.domain.data import Json, JsonObject
-from quire.domain.gates import clip
+from quire.domain.gates import Judgement, Verdict, clip
 
 _DEEPEST = 20  # schemas nested further, or in themselves, are left as they are
 
@@ -82,7 +82,6 @@ class Shape:
         self._validator = jsonschema_rs.validator_for(
             rules, validate_formats=True, mask=_MASK, offline=True
         )
-
         self._omissible = find_optional_fields(rules)
 
     def prune(self, data: Json) -> Json:
@@ -97,6 +96,13 @@ class Shape:
             return self._validator.is_valid(data)
         except ValueError:
             return False
+
+    def judge(self, data: Json) -> Verdict:
+        """Accept the data without nulls that mean nothing, or say all that is wrong with it."""
+        data = self.prune(data)
+        if problems := self.problems(data):
+            return Verdict(Judgement.RETRY, None, problems)
+        return Verdict(Judgement.ACCEPT, data)
 
     def problems(self, data: Json) -> tuple[str, ...]:
         """Say what is wrong, each with its JSON pointer; nothing when the data is right."""

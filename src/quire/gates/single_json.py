@@ -37,11 +37,7 @@ class JsonGate:
         if answer.record_schema is None:
             return Verdict(Judgement.ACCEPT, data)
         shape = _compile_shape(canonical_json(answer.record_schema))
-        data = shape.prune(_unwrap(data, shape))
-        problems = shape.problems(data)
-        if problems:
-            return Verdict(Judgement.RETRY, None, problems)
-        return Verdict(Judgement.ACCEPT, data)
+        return shape.judge(_unwrap(data, shape))
 
 
 def _read_object(text: str) -> tuple[Json, str]:

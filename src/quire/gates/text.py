@@ -51,12 +51,10 @@ def _objections(text: str, given: JsonObject) -> Iterator[str]:
         yield f"answer has {len(text):,} characters; at least {least:,} are wanted"
     if is_whole(most) and len(text) > most:
         yield f"answer has {len(text):,} characters; at most {most:,} are wanted"
-    for pattern in _pattern_list(given.get("must_match")):
-        if not matches(pattern, text):
-            yield f"answer must match {pattern}"
-    for pattern in _pattern_list(given.get("must_not_match")):
-        if matches(pattern, text):
-            yield f"answer must not match {pattern}"
+    for name, wanted in zip(_PATTERNS, (True, False), strict=True):
+        for pattern in _pattern_list(given.get(name)):
+            if matches(pattern, text) is not wanted:
+                yield f"answer {name.replace('_', ' ')} {pattern}"
 
 
 def _length_mistakes(given: JsonObject) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Template filters and tests: what may be done to values, metered so that all ends."""
 
 import json
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from typing import Any, TypeAlias
@@ -144,10 +145,8 @@ def _indent(meter: Meter, text: Value, width: int = 4, first: bool = False) -> s
         raise TemplateTooCostly(f"it indents by more than {WIDEST}")
     lines = as_text(meter, text).split("\n")
     meter.make(len(lines) * width + sum(map(len, lines)))
-    margin = " " * width
-    return "\n".join(
-        margin + line if line and (at or first) else line for at, line in enumerate(lines)
-    )
+    margins = [" " * width if line and (at or first) else "" for at, line in enumerate(lines)]
+    return "\n".join(map(operator.add, margins, lines))
 
 
 def _truncate(meter: Meter, text: Value, length: int = 255, end: str = "…") -> str:

@@ -109,10 +109,8 @@ class GuardedGrouping:
         if not given:
             return ()
         if self._last_documents is not context.documents:  # the same for all things of a stage
-            self._last_documents, self._known_documents = (
-                context.documents,
-                frozenset(context.documents),
-            )
+            self._last_documents = context.documents
+            self._known_documents = frozenset(context.documents)
         own = driven.key if self.driver is Driver.DOCUMENT else None
         for number in given:
             if not _is_count(number) or (number != own and number not in self._known_documents):

@@ -256,6 +256,7 @@ model = "simulated/small"      # what `quire run` uses when no --model is given
 
 FurtherChecks = Callable[[Mapping[str, Json], Sequence[SettingsMistake]], list[SettingsMistake]]
 
+_NO_POLICY = {"ledger"}  # QUIRE_LEDGER is where the ledger is, not how full its bodies are
 _FLAT_NAMES = ("ledger", "model", "workspace", "durable")
 
 
@@ -301,8 +302,7 @@ def read_settings(
     if path and "ledger" in table and "://" not in ledger:
         ledger = str(path.parent / ledger)
     worker = table.get("worker", {})
-    # QUIRE_LEDGER is where the ledger is, not how full its bodies are
-    policies = [name for name in policy_names if name != "ledger"]
+    policies = [name for name in policy_names if name not in _NO_POLICY]
     return Settings(
         ledger=ledger,
         model=values.get("model"),

@@ -115,7 +115,8 @@ class _MarkdownParser:
     def _piece(self, node: SyntaxTreeNode) -> _Piece:
         first, after = _line_range(node)
         if node.type == "heading":
-            title = self._plain_text(node.children[0].content)
+            words = "".join(_words(self._inline(node.children[0].content)))
+            title = " ".join(words.split())
             return _Piece(BlockType.HEADING, first, after, int(node.tag[1:]), title)
         kind = _TYPES.get(node.type, BlockType.OTHER)
         if node.type == "paragraph" and self._is_picture(node.children[0].content):
@@ -127,17 +128,12 @@ class _MarkdownParser:
         self._parser.inline.parse(content, self._parser, {}, tokens)
         return tokens
 
-    def _plain_text(self, content: str) -> str:
-        return " ".join("".join(_words(self._inline(content))).split())
-
     def _is_picture(self, content: str) -> bool:
         if not content.startswith(("![", "[![")):
             return False
-        tokens = [
-            token for token in self._inline(content) if token.content.strip() or token.nesting
-        ]
-        shown = [token.type for token in tokens if token.type not in ("link_open", "link_close")]
-        return shown == ["image"]
+        tokens = self._inline(content)
+        shown = [token.type for token in tokens if token.content.strip() or token.nesting]
+        return [kind for kind in shown if kind not in ("link_open", "link_close")] == ["image"]
 
 
 class _LineRange(NamedTuple):

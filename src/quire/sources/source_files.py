@@ -95,7 +95,7 @@ def _search_path(search: _FileSearch, name: str) -> None:
         _search_folder(search, path)
     elif path.exists():
         if known_format(name):
-            _add_file(search, path)
+            search.paths.setdefault(path.resolve(), path)
         else:
             search.problems.append(f"{name}: unknown type of file")
     elif glob.has_magic(name):
@@ -105,21 +105,16 @@ def _search_path(search: _FileSearch, name: str) -> None:
 
 
 def _search_folder(search: _FileSearch, folder: Path) -> None:
-    known = False
-    for path in _files_inside(search, folder):
-        known = _add_if_known(search, path) or known
-    if not known:
+    if not any([_add_if_known(search, path) for path in _files_inside(search, folder)]):
         search.problems.append(f"{folder}: has no file of a known type")
 
 
 def _search_glob(search: _FileSearch, pattern: str) -> None:
-    matches = sorted(glob.glob(pattern, recursive=True))
     known = False
-    for path in map(Path, matches):
+    for path in map(Path, sorted(glob.glob(pattern, recursive=True))):
         # ** already names every folder's files one by one
-        for file in (
-            _files_inside(search, path) if path.is_dir() and "**" not in pattern else [path]
-        ):
+        in_depth = path.is_dir() and "**" not in pattern
+        for file in _files_inside(search, path) if in_depth else [path]:
             known = _add_if_known(search, file) or known
     if not known:
         search.problems.append(f"{pattern}: matches no file of a known type")
@@ -142,9 +137,5 @@ def _add_if_known(search: _FileSearch, path: Path) -> bool:
     if not known_format(path.name):
         search.skipped += 1
         return False
-    _add_file(search, path)
-    return True
-
-
-def _add_file(search: _FileSearch, path: Path) -> None:
     search.paths.setdefault(path.resolve(), path)
+    return True

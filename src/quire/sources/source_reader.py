@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 
@@ -63,14 +63,11 @@ def _read_origin(
         tool, kind = jsonl.TOOL, jsonl.REPRESENTATION
         rows = jsonl.JsonLines(origin=decoded, text_column=text_column, key_column=key_column)
     else:
-        tabs = form is SourceFormat.TSV
-        tool = csv_rows.TOOL + (";delimiter=tab" if tabs else "")
+        delimiter = "\t" if form is SourceFormat.TSV else ","
+        tool = csv_rows.TOOL + (";delimiter=tab" if delimiter == "\t" else "")
         kind = csv_rows.REPRESENTATION
         rows = csv_rows.CsvRows(
-            origin=decoded,
-            delimiter="\t" if tabs else ",",
-            text_column=text_column,
-            key_column=key_column,
+            origin=decoded, delimiter=delimiter, text_column=text_column, key_column=key_column
         )
     # other columns make other blocks, which need other names
     tool += f";text={text_column}" if text_column is not None else ""
@@ -88,9 +85,7 @@ def _read_whole(origin: Origin, form: SourceFormat) -> ParsedDocument:
         raw = file.read(LARGEST_TEXT + 1)
     if len(raw) > LARGEST_TEXT:
         raise SourceUnreadable(f"{origin.name}: is larger than {LARGEST_TEXT >> 20} MiB")
-    buffered = Origin(
-        name=origin.name, title=origin.title, open=lambda: BytesIO(raw), stamp=origin.stamp
-    )
+    buffered = replace(origin, open=lambda: BytesIO(raw))
     reader = markdown if form is SourceFormat.MARKDOWN else text
     scanned = scan(buffered, Naming(form.source_type, reader.TOOL, reader.REPRESENTATION))
     with as_utf8(buffered).open() as file:

@@ -234,11 +234,10 @@ def _judge_edit(spec: RunSpec, found: TaskForDecision, data: Json) -> Verdict:
     gates = spec.gates_of(recipe_stage)
     if recipe_stage.schema is not None:
         record_schema = recipe_stage.schema.record_schema
-        shape = Shape(record_schema)
-        data = shape.prune(data)
-        if problems := shape.problems(data):
-            return Verdict(Judgement.RETRY, None, problems)
-        return judge_data(data, gates[1:], record_schema, facts)
+        verdict = Shape(record_schema).judge(data)
+        if verdict.judgement is not Judgement.ACCEPT:
+            return verdict
+        return judge_data(verdict.data, gates[1:], record_schema, facts)
     words = data[TEXT] if isinstance(data, Mapping) and list(data) == [TEXT] else None
     if isinstance(words, str):
         return judge_text(words, Stop.END, gates, None, facts)
