@@ -21,8 +21,8 @@ from quire.plan.rendering import (
     payload_hash,
     payload_head,
     prefix_bytes,
-    question_hash,
     render_prefix,
+    stage_question,
     user_text,
     wire_id,
 )
@@ -258,10 +258,8 @@ def test_a_payload_hash_is_16_bytes() -> None:
     assert len(payload_hash(payload_head(b"p", Params(), "m"), "u")) == 16
 
 
-def test_a_question_is_named_by_16_bytes_of_its_stage_and_then_its_content() -> None:
-    one, other = (question_hash(b"p", "q", "m", Params(), 1, item) for item in (b"c", b"d"))
-
-    assert (len(one), one[:16], one[16:]) == (17, other[:16], b"c")
+def test_the_part_of_a_question_that_its_stage_decides_is_16_bytes() -> None:
+    assert len(stage_question(b"p", "q", "m", Params(), 1)) == 16
 
 
 def test_equal_parameters_hash_alike_however_they_are_written() -> None:
@@ -280,16 +278,16 @@ def test_the_payload_hash_knows_the_output_limit() -> None:
 def test_the_question_does_not_know_the_output_limit() -> None:
     params = Params(temperature=0.5, max_tokens=512)
 
-    limited = question_hash(b"p", "q", "m", params, 1, b"c")
+    limited = stage_question(b"p", "q", "m", params, 1)
 
-    assert limited == question_hash(b"p", "q", "m", replace(params, max_tokens=None), 1, b"c")
+    assert limited == stage_question(b"p", "q", "m", replace(params, max_tokens=None), 1)
 
 
-@pytest.mark.parametrize("position", range(6))
+@pytest.mark.parametrize("position", range(5))
 def test_any_other_part_makes_another_question(position: int) -> None:
-    parts: list[Any] = [b"p", "q", "m", Params(), 1, b"c"]
-    changed: list[Any] = [b"P", "Q", "M", Params(seed=3), 2, b"C"]
+    parts: list[Any] = [b"p", "q", "m", Params(), 1]
+    changed: list[Any] = [b"P", "Q", "M", Params(seed=3), 2]
 
     other = [*parts[:position], changed[position], *parts[position + 1 :]]
 
-    assert question_hash(*other) != question_hash(*parts)
+    assert stage_question(*other) != stage_question(*parts)

@@ -20,12 +20,8 @@ def lines(tx: Transaction, source: ResultSource, stage: Stage | None, only: str)
         yield from _block_lines(tx, source, stage, only)
     else:
         for chosen in source.recipe.stages if stage is None else (stage,):
-            yield from _task_lines(tx, source, chosen, only)
-
-
-def _task_lines(tx: Transaction, source: ResultSource, stage: Stage, only: str) -> Iterator[bytes]:
-    for row in task_rows(tx, source, stage, only):
-        yield orjson.dumps(row.as_json()) + b"\n"
+            for row in task_rows(tx, source, chosen, only):
+                yield orjson.dumps(row.as_json()) + b"\n"
 
 
 def _block_lines(tx: Transaction, source: ResultSource, stage: Stage, only: str) -> Iterator[bytes]:

@@ -47,12 +47,7 @@ class ExportedVerdict(NamedTuple):
 
     def as_json(self) -> dict[str, object]:
         """As it stands in a line; JSON that is kept goes out as it is."""
-        return {
-            "stage": self.stage,
-            "status": self.status,
-            "model": self.model,
-            "data": json_fragment(self.data),
-        }
+        return {**self._asdict(), "data": json_fragment(self.data)}
 
 
 def json_fragment(text: str | None) -> orjson.Fragment | None:

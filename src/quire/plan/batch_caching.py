@@ -145,15 +145,13 @@ def _caching_options(
     for form in (_SHORT, _LONG) if price.written_long != price.written_short else (chosen,):
         brief = form is _SHORT and chosen is _LONG
         name = f"{form.name}{_WITH_PRIMER * job.pilot}"
-        yield CachingOption(
-            name, job.cost(form, price, direct), form is chosen, _TOO_BRIEF if brief else ""
-        )
+        cost, remark = job.cost(form, price, direct), _TOO_BRIEF if brief else ""
+        yield CachingOption(name, cost, form is chosen, remark)
     if not job.pilot:
         more = _micro_dollars(job.tokens, int(getattr(direct, chosen.miss_price)))
         cost = job.cost(chosen, price, direct) + more
-        yield CachingOption(
-            f"{chosen.name}{_WITH_PRIMER}", cost, False, "a call more, which writes it"
-        )
+        name = f"{chosen.name}{_WITH_PRIMER}"
+        yield CachingOption(name, cost, False, "a call more, which writes it")
 
 
 def without_caching(uncached: int, why: str) -> BatchCaching:

@@ -165,36 +165,17 @@ def rendered_hash(head: bytes, rendered: bytes) -> bytes:
     return sha256(head + rendered).digest()[:16]
 
 
-def question_hash(
-    prefix_hash: bytes,
-    prompt: str,
-    model: str,
-    params: Params,
-    gate_version: str | int,
-    content_hash: bytes,
-) -> bytes:
-    """Fingerprint what is asked of one task, whatever pack or uid it travels under.
-
-    An output limit is left out: it depends on the company, and does not change the question.
-    """
-    stage = stage_question(prefix_hash, prompt, model, params, gate_version)
-    return task_questions(stage, [content_hash])[0]
-
-
 def stage_question(
     prefix_hash: bytes, prompt: str, model: str, params: Params, gate_version: str | int
 ) -> bytes:
-    """Fingerprint the part of the question that all tasks of a stage share."""
-    params_text = _question_params_text(params)
-    return fingerprint(prefix_hash, prompt, model, params_text, gate_version)
+    """Fingerprint the part of the question that all tasks of a stage share.
 
-
-def task_questions(stage_question: bytes, content_hashes: Sequence[bytes]) -> list[bytes]:
-    """Name the questions of some tasks: the stage's part, of a fixed length, then the content's.
-
-    Both are fingerprints already. A ledger that makes the tasks of a stage by itself does the same.
+    A task's own question is this, of a fixed length, and then its content's hash: the ledger joins
+    the two. An output limit is left out: it depends on the company, and does not change what is
+    asked.
     """
-    return [stage_question + content_hash for content_hash in content_hashes]
+    params_text = _params_text(replace(params, max_tokens=None))
+    return fingerprint(prefix_hash, prompt, model, params_text, gate_version)
 
 
 # A stage has one set of parameters and millions of tasks.
@@ -204,11 +185,6 @@ def _params_text(params: Params) -> str:
     temperature = None if params.temperature is None else float(params.temperature)
     top_p = None if params.top_p is None else float(params.top_p)
     return canonical_json(replace(params, temperature=temperature, top_p=top_p).as_json())
-
-
-@lru_cache(maxsize=256)
-def _question_params_text(params: Params) -> str:
-    return _params_text(replace(params, max_tokens=None))
 
 
 def _wire_schema(record: JsonObject, nested: bool) -> dict[str, Json]:

@@ -194,12 +194,8 @@ class _TemplateNames(TypedDict):
 
 def _template_names(tree: nodes.Template) -> _TemplateNames:
     names = frozenset(find_undeclared_variables(tree))
-    return _TemplateNames(
-        names=names,
-        attributes=frozenset(
-            attribute for attribute in attribute_pairs(tree) if attribute[0] in names
-        ),
-    )
+    attributes = frozenset(pair for pair in attribute_pairs(tree) if pair[0] in names)
+    return _TemplateNames(names=names, attributes=attributes)
 
 
 def _parse_and_check(text: str, parse: Callable[[str], nodes.Template]) -> nodes.Template:
@@ -254,9 +250,8 @@ def _render_pieces(template: jinja2.Template, variables: Mapping[str, object]) -
         for piece in template.generate({**variables, METER: meter}):
             yield meter.write(piece)
     except _FAILURES as error:
-        raise TemplateFailed(
-            _one_line_message(error), _template_line(error.__traceback__)
-        ) from error
+        line = _template_line(error.__traceback__)
+        raise TemplateFailed(_one_line_message(error), line) from error
 
 
 def _one_line_message(error: BaseException) -> str:

@@ -86,9 +86,8 @@ class GuardedGrouping:
         try:
             yield
         except (Exception, SystemExit) as error:
-            raise PluginFailed(
-                f"{self._label}: {what} failed: {_error_line(error)}; {REPAIR_HINT}"
-            ) from error
+            failure = f"{what} failed: {_error_line(error)}"
+            raise PluginFailed(f"{self._label}: {failure}; {REPAIR_HINT}") from error
 
     def _check_part(self, given: object, driven: DriverItem, context: GroupingContext) -> Part:
         if not isinstance(given, tuple) or not 1 <= len(given) <= len(Part._fields):
