@@ -26,9 +26,10 @@ from quire.ledger.ledger import open_ledger
 from quire.plan.rendering import BlockItem, render_prefix, user_text
 from quire.providers.anthropic import Anthropic
 from quire.providers.catalog import CATALOG
-from quire.providers.http import HttpProvider, Transport
+from quire.providers.http import HttpProvider
 from quire.providers.openai import OpenAI
 from quire.providers.protocol import WireFormat
+from quire.providers.transport import Transport
 from quire.recipes.user_schemas import extraction_recipe, load_schema
 from quire.settings import Settings
 

@@ -14,7 +14,8 @@ from quire.local.install import MODEL
 from quire.local.model_server import HOST, PORT, WINDOW, bind
 from quire.providers.catalog import find_model
 from quire.providers.compatible import Compatible
-from quire.providers.http import HttpProvider, Transport
+from quire.providers.http import HttpProvider
+from quire.providers.transport import Transport
 from quire.settings import Settings, read_settings
 from tests.providers.sample_calls import make_call
 

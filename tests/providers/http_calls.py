@@ -10,9 +10,10 @@ from aiohttp import web
 
 from quire.domain.errors import ProviderError
 from quire.domain.requests import Call
-from quire.providers.http import LONGEST_MESSAGE, HttpProvider, Transport
+from quire.providers.http import LONGEST_MESSAGE, HttpProvider
 from quire.providers.openai import OpenAI
 from quire.providers.protocol import RawResponse, WireFormat
+from quire.providers.transport import Transport
 from tests.providers.sample_calls import CALL, KEY, account
 from tests.providers.servers import Handler, answering, serving, talking
 

@@ -11,9 +11,10 @@ from aiohttp import web
 from quire.domain.accounts import Account, Secret
 from quire.domain.errors import Remedy
 from quire.providers.compatible import Compatible
-from quire.providers.http import LARGEST_BODY, HttpProvider, Transport, redact_key, refusal
+from quire.providers.http import HttpProvider, redact_key, refusal
 from quire.providers.openai import OpenAI
 from quire.providers.protocol import HttpResponse, RawResponse
+from quire.providers.transport import LARGEST_BODY, Transport
 from tests.providers.exchanges.openai import RESPONSES_ANSWERS
 from tests.providers.http_calls import error_against, error_answered, error_spoken, failure_of, send
 from tests.providers.sample_calls import CALL, KEY, account, make_call

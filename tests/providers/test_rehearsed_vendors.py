@@ -14,8 +14,9 @@ from quire.domain.models import CacheMarking, StructuredOutput, Usage
 from quire.domain.requests import Call, Reply, Stop
 from quire.providers.anthropic import Anthropic
 from quire.providers.gemini import Gemini
-from quire.providers.http import HttpProvider, Transport
+from quire.providers.http import HttpProvider
 from quire.providers.protocol import WireFormat
+from quire.providers.transport import Transport
 from quire.providers.vertex import Vertex
 from quire.rehearsal.server import RehearsalThread, rehearsal_server
 from tests.providers.sample_calls import account, make_call

@@ -9,10 +9,11 @@ from quire.domain.errors import Undecodable
 from quire.domain.requests import Reply
 from quire.providers.anthropic import Anthropic
 from quire.providers.gemini import Gemini
-from quire.providers.http import HttpProvider, Transport
+from quire.providers.http import HttpProvider
 from quire.providers.openai import OpenAI
 from quire.providers.protocol import WireFormat
 from quire.providers.provider_registry import Providers
+from quire.providers.transport import Transport
 from quire.rehearsal.exchange import GARBAGE
 from tests.cli.conftest import Quire
 from tests.rehearsed.conftest import Rehearse, Serve

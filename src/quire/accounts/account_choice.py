@@ -46,23 +46,16 @@ def choose_accounts(
     if search.is_keyless:
         return AccountChoice((_keyless_account(search),))
     candidates = _candidates(tx, search, now)
-    refused_digests = {
-        candidate.credential.digest
-        for candidate in candidates
-        if not _is_valid(candidate.credential)
-    }
-    usable = [
-        candidate for candidate in candidates if candidate.credential.digest not in refused_digests
-    ]
+    credentials = [candidate.credential for candidate in candidates]
+    refused = {credential.digest for credential in credentials if not _is_valid(credential)}
+    usable = [item for item in candidates if item.credential.digest not in refused]
     if search.problem and all(candidate.key is not None for candidate in usable):  # nothing stored
         return AccountChoice((), search.problem)
     if candidates and not usable:
-        credentials = [candidate.credential for candidate in candidates]
         return AccountChoice((), _all_refused(search.provider, credentials))
     try:
-        return _choice_or_keyless(
-            search, [_account(tx, box, search, candidate) for candidate in usable]
-        )
+        accounts = [_account(tx, box, search, candidate) for candidate in usable]
+        return _choice_or_keyless(search, accounts)
     except UsageError as error:  # not the next key in its place: that is another's money
         return AccountChoice((), error)
 
@@ -90,9 +83,7 @@ def recall(
     known = tx.credentials.get_credential(credential)
     if known is None:
         return AccountChoice((), NotFound(f"there is no credential {credential} in this ledger"))
-    key = next(
-        (found_key.key for found_key in search.keys if found_key.digest == known.digest), None
-    )
+    key = next((found.key for found in search.keys if found.digest == known.digest), None)
     if known.sealed is None and key is None:
         said = f"the key that this was sent with is gone ({known.label})"
         return AccountChoice((), UsageError(said, "put it back"))

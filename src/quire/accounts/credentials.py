@@ -40,9 +40,8 @@ class KnownKey(NamedTuple):
 def check_box(tx: Transaction, box: Box) -> None:
     """Refuse a secret key other than the one that the keys here are encrypted with."""
     for credential in stored_credentials(tx.credentials.list_credentials())[:1]:
-        box.open(
-            credential.sealed or b"", Owner(tx.workspace, credential.provider, credential.name)
-        )
+        owner = Owner(tx.workspace, credential.provider, credential.name)
+        box.open(credential.sealed or b"", owner)
 
 
 def add(
@@ -63,12 +62,9 @@ def add(
     credential = tx.credentials.add_credential(new, now)
     if credential is None:
         raise Conflict(f"that key was kept just now, as {provider} {name}")
-    twins = [
-        item.id
-        for item in tx.credentials.credentials_of_provider(provider)
-        if item.digest == digest
-    ]
-    tx.credentials.move_credentials(CredentialMove.CLEAR, twins, "", now)
+    rows = tx.credentials.credentials_of_provider(provider)
+    twins = [row.id for row in rows if row.digest == digest]
+    _clear_marks(tx, twins, now)
     return credential
 
 
@@ -92,40 +88,34 @@ def mark(
     if account.id is None:
         return False
     said = " ".join(account.key.redact(reason).split())[:LONGEST_REASON]
-    moved = tx.credentials.move_credentials(
-        _MARKS[state], [account.id], said or "no reason was given", now
-    )
-    return bool(moved)
+    said = said or "no reason was given"
+    return bool(tx.credentials.move_credentials(_MARKS[state], [account.id], said, now))
 
 
 def clear(tx: Transaction, now: datetime, provider: str | None = None) -> int:
     """Take marks away, so that the keys are tried again; returns how many had one."""
-    known = (
-        tx.credentials.list_credentials()
-        if provider is None
-        else tx.credentials.credentials_of_provider(provider)
-    )
-    return len(
-        tx.credentials.move_credentials(
-            CredentialMove.CLEAR, [credential.id for credential in known], "", now
-        )
-    )
+    if provider is None:
+        known = tx.credentials.list_credentials()
+    else:
+        known = tx.credentials.credentials_of_provider(provider)
+    return _clear_marks(tx, [credential.id for credential in known], now)
 
 
 def clear_one(tx: Transaction, account: Account, now: datetime) -> bool:
     """Take the mark of one account's credential away."""
-    return account.id is not None and bool(
-        tx.credentials.move_credentials(CredentialMove.CLEAR, [account.id], "", now)
-    )
+    return account.id is not None and bool(_clear_marks(tx, [account.id], now))
+
+
+def _clear_marks(tx: Transaction, ids: Sequence[CredentialId], now: datetime) -> int:
+    return len(tx.credentials.move_credentials(CredentialMove.CLEAR, ids, "", now))
 
 
 def list_keys(tx: Transaction, searches: Iterable[KeySearch]) -> list[KnownKey]:
     """Every key there is, provider by provider, in the order in which they are tried."""
     keys_by_provider = {around.provider: around.keys for around in searches}
     rows = tx.credentials.list_credentials()
-    providers = sorted(
-        {*keys_by_provider, *(credential.provider for credential in stored_credentials(rows))}
-    )
+    stored = {credential.provider for credential in stored_credentials(rows)}
+    providers = sorted({*keys_by_provider, *stored})
     return [
         known
         for provider in providers

@@ -167,9 +167,8 @@ class KeySearch:
 
     def without_default_credentials(self) -> "KeySearch":
         """The same, without what Google would find by itself, if there is such a thing."""
-        return replace(
-            self, keys=tuple(key for key in self.keys if key.name != DEFAULT_CREDENTIALS)
-        )
+        others = (key for key in self.keys if key.name != DEFAULT_CREDENTIALS)
+        return replace(self, keys=tuple(others))
 
 
 class KeyPlaces(NamedTuple):

@@ -67,9 +67,8 @@ def _bound_field(field: JsonObject, deepest: int = _DEEPEST) -> JsonObject:
         made.setdefault("maxItems", max(MOST_ITEMS, _int_or_zero(made.get("minItems"))))
         made["items"] = _bound_field(as_object(made["items"]), deepest - 1)
     if fields := as_object(made.get("properties")):
-        made["properties"] = {
-            name: _bound_field(as_object(item), deepest - 1) for name, item in fields.items()
-        }
+        inner = {name: as_object(item) for name, item in fields.items()}
+        made["properties"] = {name: _bound_field(item, deepest - 1) for name, item in inner.items()}
     return made
 
 

@@ -129,10 +129,8 @@ def messages_url(base: str) -> str:
 
 def headers_for(account: Account, version: str) -> Mapping[str, str]:
     """Headers with the account's key, in the form that goes with a version of the API."""
-    others = (
-        ("anthropic-version", version),
-        ("anthropic-workspace-id", account.options.get("workspace", "")),
-    )
+    workspace = account.options.get("workspace", "")
+    others = (("anthropic-version", version), ("anthropic-workspace-id", workspace))
     if version == VERSION:
         return wire.headers("Authorization", account.key, "Bearer ", *others)
     return wire.headers("x-api-key", account.key, "", *others)
@@ -230,9 +228,8 @@ def _meaning(status: int, error_body: error_codes.ErrorBody) -> error_codes.Mean
             return _BY_CODE[code]
     place, colon, _ = error_body.message.partition(": ")  # a path, where one part is to blame
     places = [place] if colon and " " not in place else []
-    wrong_form = status in (400, 422) and error_codes.is_about_parameters(
-        error_body.message, places
-    )
+    about_form = error_codes.is_about_parameters(error_body.message, places)
+    wrong_form = status in (400, 422) and about_form
     return error_codes.FORM if wrong_form else error_codes.meaning_of_status(status)
 
 

@@ -113,14 +113,12 @@ class AnthropicBatches(HttpBatches):
 
     async def poll(self, http: HttpClient, account: Account, ref: str) -> BatchStatus:
         """Ask how a batch stands; its counts move only when all of it has ended."""
-        body = await self._caller(http, account).ask_json(
-            _request(account, ref), missing=f"batch {ref}"
-        )
+        caller, request = self._caller(http, account), _request(account, ref)
+        body = await caller.ask_json(request, missing=f"batch {ref}")
         status = body.get("processing_status")
         if not isinstance(status, str):
-            raise ProviderError(
-                f"anthropic: the answer does not say how batch {ref} stands", remedy=Remedy.RETRY
-            )
+            message = f"anthropic: the answer does not say how batch {ref} stands"
+            raise ProviderError(message, remedy=Remedy.RETRY)
         counts = read_counts(mapping(body.get("request_counts")))
         if status != "ended":
             return BatchStatus(cancelling=status == "canceling", counts=counts)

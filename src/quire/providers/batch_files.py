@@ -244,9 +244,8 @@ def search_page(page: Sequence[JsonObject], query: BatchQuery, search: BatchSear
         files = json_object.get("input_files")
         named = [json_object.get("input_file_id"), *(files if isinstance(files, list) else ())]
         filed = bool(query.input_ref) and query.input_ref in named
-        search.consider(
-            mapping(json_object.get("metadata")).get(TAG), json_object.get("id"), ours=filed
-        )
+        tag = mapping(json_object.get("metadata")).get(TAG)
+        search.consider(tag, json_object.get("id"), ours=filed)
 
 
 def are_all_before(page: Sequence[JsonObject], search: BatchSearch) -> bool:

@@ -123,9 +123,8 @@ class ApiCaller(NamedTuple):
                 body = mapping(parse(redact_key(response.body, self.account)))
                 if found := reference(body.get(name)):
                     return found
-                failure = unknown_outcome(
-                    f"{host_of(request.url)} answered {response.status} without naming it"
-                )
+                place = host_of(request.url)
+                failure = unknown_outcome(f"{place} answered {response.status} without naming it")
             else:
                 failure = self.refusal_of(request)(response)
                 if response.status >= 500 or failure.remedy in (Remedy.RETRY, Remedy.LOST):
@@ -270,9 +269,8 @@ def reference(value: Json) -> str:
 
 def read_counts(found: JsonObject) -> dict[str, int]:
     """The numbers of an object of numbers; whatever else it holds is left out."""
-    return {
-        name: value for name, value in found.items() if type(value) is int and abs(value) < 10**12
-    }
+    numbers = ((name, value) for name, value in found.items() if type(value) is int)
+    return {name: value for name, value in numbers if abs(value) < 10**12}
 
 
 def dump_json(value: Json) -> bytes:

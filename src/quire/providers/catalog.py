@@ -50,9 +50,8 @@ def facts_from_table(
         start = facts_like(known[like], name)
     if start is None:
         table = {**_FILE["defaults"].get(provider_of(name), {}), **table}
-    return facts_from_statement(
-        name, {key: value for key, value in table.items() if key != "like"}, start
-    )
+    stated = {key: value for key, value in table.items() if key != "like"}
+    return facts_from_statement(name, stated, start)
 
 
 def facts_from_tables(tables: Mapping[str, JsonObject]) -> dict[str, ModelFacts]:

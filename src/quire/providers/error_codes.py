@@ -201,9 +201,8 @@ def _meaning(status: int, error_body: ErrorBody) -> Meaning:
         return FORM
     if status == 429 and _LARGER_THAN_A_MINUTE.match(error_body.message):
         return TOO_LARGE
-    return meaning_of_status(
-        status, missing=MODEL if "model" in error_body.message.lower() else ADDRESS
-    )
+    missing = MODEL if "model" in error_body.message.lower() else ADDRESS
+    return meaning_of_status(status, missing)
 
 
 def meaning_of_status(status: int, missing: Meaning = MODEL) -> Meaning:

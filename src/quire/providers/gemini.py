@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -31,16 +31,13 @@ from quire.providers.batch_requests import (
     row_custom_id,
 )
 from quire.providers.google import (
-    CANCELLING,
     GoogleFormat,
     encode_content,
     end_of,
-    job_problem,
+    job_status,
     last_part,
-    read_job_counts,
     read_job_row,
     search_jobs,
-    state_of,
     versioned_url,
 )
 from quire.providers.http import encode_call
@@ -134,20 +131,12 @@ class GeminiBatches(HttpBatches):
         """Ask how a job stands."""
         job = await self._get_job(http, account, ref)
         about, error = wire.mapping(job.get("metadata")), wire.mapping(job.get("error"))
-        counts = read_job_counts(wire.mapping(about.get("batchStats")))
-        state = state_of(about.get("state"))
-        end = end_of(state, error, counts.get("successfulRequestCount", 0))
-        if end is None and job.get("done") is True:
-            end = end_of("FAILED", error) if error else BatchEnd.COMPLETED
         file = reference(_output(job).get("responsesFile"))
-        return BatchStatus(
-            end=end,
-            cancelling=state == CANCELLING,
-            counts=counts,
-            answers=counts.get("successfulRequestCount", 0),
-            results=(file,) if file else (),
-            problem=job_problem(error),
-        )
+        status = job_status(about, error, ("batchStats", "successfulRequestCount"), file)
+        if status.end is None and job.get("done") is True:
+            end = end_of("FAILED", error) if error else BatchEnd.COMPLETED
+            return replace(status, end=end)
+        return status
 
     async def fetch(
         self, http: HttpClient, account: Account, ref: str, status: BatchStatus
@@ -176,9 +165,8 @@ class GeminiBatches(HttpBatches):
         """Read a row that stands in the job itself; what nothing can write is named at least."""
         if line := dump_json(row):
             return self.row(line, account)
-        return BatchRow(
-            row_custom_id(row), RowEnd.UNREADABLE, b"a response nested too deep to be kept"
-        )
+        why = b"a response nested too deep to be kept"
+        return BatchRow(row_custom_id(row), RowEnd.UNREADABLE, why)
 
     def _cancel_request(self, account: Account, ref: str) -> HttpRequest:
         return _request(account, "batches", f"{last_part(ref)}:cancel", method="POST")
@@ -232,9 +220,8 @@ class GeminiBatches(HttpBatches):
 
 
 def _url(account: Account, *steps: str) -> str:
-    return wire.url_below(
-        versioned_url("gemini", account.base_url or BASE_URL, VERSION, ""), *steps
-    )
+    base = versioned_url("gemini", account.base_url or BASE_URL, VERSION, "")
+    return wire.url_below(base, *steps)
 
 
 def _headers(account: Account, others: Mapping[str, str] | None = None) -> Mapping[str, str]:

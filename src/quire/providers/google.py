@@ -8,7 +8,7 @@ from typing import TypeAlias
 import orjson
 
 from quire.domain.accounts import Account, Rates
-from quire.domain.batches import BatchEnd, BatchRow, RowEnd
+from quire.domain.batches import BatchEnd, BatchRow, BatchStatus, RowEnd
 from quire.domain.data import Json, JsonObject
 from quire.domain.errors import ProviderError, Remedy, Undecodable
 from quire.domain.models import StructuredOutput, Usage
@@ -174,9 +174,8 @@ def _thinking(effort: str) -> dict[str, object]:
 
 
 def _join_parts(parts: Sequence[JsonObject], *, thoughts: bool) -> str:
-    return "".join(
-        wire.text(part.get("text")) for part in parts if (part.get("thought") is True) is thoughts
-    )
+    chosen = (part for part in parts if (part.get("thought") is True) is thoughts)
+    return "".join(wire.text(part.get("text")) for part in chosen)
 
 
 def _usage(usage: JsonObject, blocked: bool) -> Usage:
@@ -244,8 +243,6 @@ def _retry_delay(details: Sequence[JsonObject]) -> float | None:
     return next((duration(item) for item in delays if isinstance(item, str)), None)
 
 
-CANCELLING = "CANCELLING"
-
 _PAGE_ENVELOPE = {"nextPageToken", "unreachable"}  # what a page may hold besides a list
 JobMetadata = Callable[[JsonObject], JsonObject]  # where a job says what it is
 
@@ -292,9 +289,20 @@ def end_of(state: str, error: JsonObject, answered: int = 0) -> BatchEnd | None:
     return BatchEnd.QUEUE_FULL if full else BatchEnd.FAILED
 
 
-def job_problem(error: JsonObject) -> str:
-    """What went wrong with a whole job, in one line."""
-    return one_line(wire.text(error.get("message")) or wire.text(error.get("status")))
+def job_status(
+    about: JsonObject, error: JsonObject, counts: tuple[str, str], place: str
+) -> BatchStatus:
+    """How a job stands, by what is said about it; `counts` names its counts, and its answers."""
+    found, state = read_job_counts(wire.mapping(about.get(counts[0]))), state_of(about.get("state"))
+    answers = found.get(counts[1], 0)
+    return BatchStatus(
+        end=end_of(state, error, answers),
+        cancelling=state == "CANCELLING",
+        counts=found,
+        answers=answers,
+        results=(place,) if place else (),
+        problem=one_line(wire.text(error.get("message")) or wire.text(error.get("status"))),
+    )
 
 
 def read_job_counts(found: JsonObject) -> dict[str, int]:

@@ -11,18 +11,7 @@ from quire.domain.errors import ProviderError, Remedy
 from quire.domain.requests import Call, Reply
 from quire.providers.network_errors import host_of
 from quire.providers.protocol import Classify, HttpRequest, HttpResponse, RawResponse, WireFormat
-from quire.providers.transport import LARGEST_BODY, Transport
-
-__all__ = [
-    "LARGEST_BODY",
-    "LONGEST_MESSAGE",
-    "HttpProvider",
-    "Transport",
-    "encode_call",
-    "one_line",
-    "redact_key",
-    "refusal",
-]
+from quire.providers.transport import Transport
 
 LONGEST_MESSAGE = 300
 
@@ -100,9 +89,9 @@ def refusal(
     page, remedy = _is_page(response), error.remedy
     if page and remedy is Remedy.FIX_REQUEST:  # whoever shows pages has not read the call
         remedy = Remedy.FIX_ACCOUNT
-    message = (
-        f"{response.status} from {place}: an HTML page, not an API answer" if page else str(error)
-    )
+    message = str(error)
+    if page:
+        message = f"{response.status} from {place}: an HTML page, not an API answer"
     if page and remedy is Remedy.FIX_ACCOUNT:
         message += "; check the base URL, and what stands between here and there"
     return ProviderError(

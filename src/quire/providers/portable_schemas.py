@@ -237,11 +237,8 @@ class _SchemaRewriter:
         return self._dialect is SchemaDialect.OPENAI or plain
 
     def _flatten(self, schema: JsonObject, inside: tuple[str, ...]) -> _Flat:
-        own = {
-            key: value
-            for key, value in schema.items()
-            if key not in _ANNOTATIONS and not key.startswith("$")
-        }
+        plain = ((key, value) for key, value in schema.items() if not key.startswith("$"))
+        own = {key: value for key, value in plain if key not in _ANNOTATIONS}
         words: list[str] = []
         outer = inside
         for part in _parts(schema, own.pop("allOf", None)):
@@ -321,9 +318,8 @@ class _SchemaRewriter:
         if required or self._dialect is SchemaDialect.OPENAI:
             node["required"] = required
         if extra is not None:
-            node["additionalProperties"] = (
-                extra if extra in (True, False) else self.node(extra, inside)
-            )
+            plain = extra in (True, False)
+            node["additionalProperties"] = extra if plain else self.node(extra, inside)
         return node
 
     def _array(self, left: dict[str, Json], inside: tuple[str, ...]) -> dict[str, Json]:

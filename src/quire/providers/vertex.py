@@ -20,18 +20,14 @@ from quire.domain.requests import Call
 from quire.providers import wire
 from quire.providers.batch_requests import BatchSearch, HttpBatches, reference
 from quire.providers.google import (
-    CANCELLING,
     GoogleFormat,
     SchemaWriter,
     encode_content,
-    end_of,
     failed_row,
-    job_problem,
+    job_status,
     last_part,
-    read_job_counts,
     read_job_row,
     search_jobs,
-    state_of,
     versioned_url,
 )
 from quire.providers.http import encode_call
@@ -126,9 +122,8 @@ def _option(account: Account, name: str, form: re.Pattern[str], usual: str) -> s
     value = account.options.get(name) or usual
     if not form.fullmatch(value):
         what = f"is no name of a {name}" if value else "is missing"
-        raise ProviderError(
-            f"vertex: the {name} {what}; set GOOGLE_CLOUD_{name.upper()}", remedy=Remedy.FIX_ACCOUNT
-        )
+        message = f"vertex: the {name} {what}; set GOOGLE_CLOUD_{name.upper()}"
+        raise ProviderError(message, remedy=Remedy.FIX_ACCOUNT)
     return value
 
 
@@ -207,21 +202,10 @@ class VertexBatches(HttpBatches):
         request = _request(account, last_part(ref))
         job = await self._caller(http, account).ask_json(request, missing=ref)
         if not isinstance(job.get("name"), str):
-            raise ProviderError(
-                f"vertex: the answer does not say how {ref} stands", remedy=Remedy.RETRY
-            )
-        error = wire.mapping(job.get("error"))
-        counts = read_job_counts(wire.mapping(job.get("completionStats")))
-        state = state_of(job.get("state"))
-        place = _output(job)
-        return BatchStatus(
-            end=end_of(state, error, counts.get("successfulCount", 0)),
-            cancelling=state == CANCELLING,
-            counts=counts,
-            answers=counts.get("successfulCount", 0),
-            results=(place,) if place else (),
-            problem=job_problem(error),
-        )
+            message = f"vertex: the answer does not say how {ref} stands"
+            raise ProviderError(message, remedy=Remedy.RETRY)
+        counts = ("completionStats", "successfulCount")
+        return job_status(job, wire.mapping(job.get("error")), counts, _output(job))
 
     async def fetch(
         self, http: HttpClient, account: Account, ref: str, status: BatchStatus
@@ -282,9 +266,8 @@ def _request(
     account: Account, *steps: str, method: str = "GET", query: Mapping[str, str] | None = None
 ) -> HttpRequest:
     url = wire.url_below(project_url(account), "batchPredictionJobs", *steps, query=query)
-    return HttpRequest(
-        url, wire.headers("Authorization", account.key, "Bearer "), b"", method=method
-    )
+    headers = wire.headers("Authorization", account.key, "Bearer ")
+    return HttpRequest(url, headers, b"", method=method)
 
 
 def _output(job: JsonObject) -> str:

@@ -271,9 +271,8 @@ class Exchange:
         self.state.request_log.count_refusal(self.entry)
         response = self._vendor.error(problem, self.entry.number)
         headers = {**self._headers(), **response.headers}
-        return ResponsePlan(
-            status=response.status, body=orjson.dumps(response.body), headers=headers
-        )
+        body = orjson.dumps(response.body)
+        return ResponsePlan(status=response.status, body=body, headers=headers)
 
     def reply_json(self, body: Json) -> ResponsePlan:
         """Answer with JSON, as it is."""

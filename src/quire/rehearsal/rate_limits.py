@@ -87,9 +87,8 @@ class RateLimiter:
         if not self._limits:
             return {}
         if owner not in self._buckets:
-            self._buckets[owner] = {
-                kind: _Bucket(limit, float(limit), now) for kind, limit in self._limits.items()
-            }
+            limits = self._limits.items()
+            self._buckets[owner] = {kind: _Bucket(size, float(size), now) for kind, size in limits}
         buckets = self._buckets[owner]
         for bucket in buckets.values():
             bucket.fill(now)

@@ -124,11 +124,8 @@ def _inline_value(value: Json, root: JsonObject, followed: int) -> Json:
         return value
     target = value.get("$ref")
     if not isinstance(target, str):
-        return {
-            key: _inline_value(item, root, followed)
-            for key, item in value.items()
-            if key != "$defs"
-        }
+        inner = ((key, item) for key, item in value.items() if key != "$defs")
+        return {key: _inline_value(item, root, followed) for key, item in inner}
     if followed >= _MOST_REFERENCES:
         return {"type": "string"}
     beside = {key: item for key, item in value.items() if key != "$ref"}

@@ -184,9 +184,8 @@ class _ControlApi:
             return _refusal("after must be a request's number")
         entries = self._state.request_log.entries_after(int(after), MOST_ENTRIES)
         following = entries[-1].number if len(entries) == MOST_ENTRIES else None
-        return _json_response(
-            {"requests": [entry.as_json() for entry in entries], "next": following}
-        )
+        listed = [entry.as_json() for entry in entries]
+        return _json_response({"requests": listed, "next": following})
 
     async def reset(self, request: web.Request) -> web.Response:
         self._state.reset()

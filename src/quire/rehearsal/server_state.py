@@ -62,15 +62,13 @@ class ServerState:
         self.request_log = RequestLog()
         self.chance = Random(config.seed)  # noqa: S311 - a rehearsal is no secret
         self.files = FileStore()
-        self.jobs = BatchJobs(
-            self.files, parse_latency(config.batch_latency or BATCH_LATENCY), config.seed
-        )
+        batch_latency = parse_latency(config.batch_latency or BATCH_LATENCY)
+        self.jobs = BatchJobs(self.files, batch_latency, config.seed)
         self.change_faults(config.faults)
         unknown = {*config.keys.values()} - {VALID, INVALID, SPENT}
         if unknown:
-            raise SettingsInvalid(
-                f"a key cannot be {', '.join(sorted(unknown))}; write valid, invalid or spent"
-            )
+            words = ", ".join(sorted(unknown))
+            raise SettingsInvalid(f"a key cannot be {words}; write valid, invalid or spent")
 
     def change_faults(self, script: str) -> None:
         """Follow another script from now on."""

@@ -103,31 +103,23 @@ def _figure(chart: Chart, theme: Theme, *, titled: bool) -> "Figure":
 def _settings(chart: Chart, theme: Theme) -> AbstractContextManager[None]:
     from matplotlib import rc_context  # slow to import; only reports need it
 
+    paper = theme.paper if theme is LIGHT else "none"
     chosen: dict[Any, Any] = {
         "text.parse_math": False,  # a name with two $ is a name
         "svg.fonttype": "none",  # text stays text
         "svg.hashsalt": chart.name,
         "font.family": "DejaVu Sans",
         "font.size": 9,
-        "text.color": theme.ink,
-        "axes.edgecolor": theme.line,
-        "axes.labelcolor": theme.muted,
+        **dict.fromkeys(("text.color", "ytick.labelcolor", "legend.labelcolor"), theme.ink),
+        **dict.fromkeys(("axes.labelcolor", "xtick.labelcolor"), theme.muted),
+        **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color", "grid.color"), theme.line),
         "axes.facecolor": "none",
-        "figure.facecolor": theme.paper if theme is LIGHT else "none",
-        "savefig.facecolor": theme.paper if theme is LIGHT else "none",
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.spines.left": False,
+        **dict.fromkeys(("figure.facecolor", "savefig.facecolor"), paper),
+        **dict.fromkeys((f"axes.spines.{side}" for side in ("top", "right", "left")), False),
         "axes.axisbelow": True,
-        "xtick.color": theme.line,
-        "xtick.labelcolor": theme.muted,
-        "ytick.color": theme.line,
-        "ytick.labelcolor": theme.ink,
         "ytick.major.size": 0,
-        "grid.color": theme.line,
         "grid.linewidth": 0.8,
         "legend.frameon": False,
-        "legend.labelcolor": theme.ink,
     }
     return rc_context(chosen)
 
@@ -251,15 +243,12 @@ def _draw_dots(
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     elif low == 1:
         axes.set_xticks(range(1, int(high) + 1))
-    _draw_estimates(
-        axes, theme, estimates, "{:.1%}".format if rate else "{:.2f}".format, coloured=True
-    )
+    form = "{:.1%}" if rate else "{:.2f}"
+    _draw_estimates(axes, theme, estimates, form.format, coloured=True)
 
 
 def _draw_deltas(estimates: Sequence[tuple[str, Estimate]], axes: "Axes", theme: Theme) -> None:
-    ends = [
-        abs(end or 0.0) for _, found in estimates for end in (found.value, found.low, found.high)
-    ]
+    ends = [abs(end or 0.0) for _, found in estimates for end in found[:3]]
     reach = max(0.1, *ends) * 1.15
     axes.set_xlim(-reach, reach)
     axes.grid(axis="x")

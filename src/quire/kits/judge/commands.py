@@ -303,9 +303,8 @@ def report(
     require_matplotlib()  # before anything is read
     written = write_report(_read_rows(context, which), to)
     said = f"wrote {quantity(len(written), 'file')} to {to}; open {written[0]}"
-    print_outcome(
-        context, as_json, {"folder": str(to), "files": [str(path) for path in written]}, said
-    )
+    files = [str(path) for path in written]
+    print_outcome(context, as_json, {"folder": str(to), "files": files}, said)
     if show:
         typer.launch(written[0].resolve().as_uri())
 

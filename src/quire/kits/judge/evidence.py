@@ -44,9 +44,8 @@ class EvidenceReader:
         given = table.check(self._rules())
         places = [name for name in _PLACES if name in table.body]
         if len(places) != 1:
-            table.mistake_log.add(
-                table.place, f"evidence needs one of {', '.join(_PLACES)}; it has {len(places)}"
-            )
+            message = f"evidence needs one of {', '.join(_PLACES)}; it has {len(places)}"
+            table.mistake_log.add(table.place, message)
             return
         if places[0] not in given:
             return
@@ -102,10 +101,8 @@ class EvidenceReader:
         if name in names:
             return names.index(name)
         if name:
-            known = ", ".join(names) or "none"
-            table.add_mistake(
-                "window", f"of {where} is {name!r}, which is no window; there are {known}"
-            )
+            said = f"of {where} is {name!r}, which is no window"
+            table.add_mistake("window", f"{said}; there are {', '.join(names) or 'none'}")
         elif len(names) > 1:
             table.add_mistake("window", f"of {where} is missing; there are {', '.join(names)}")
         return 0 if names else None
@@ -115,9 +112,8 @@ class EvidenceReader:
             return None
         if value.isascii() and value.isdigit() and 1 <= int(value) <= self.scale_size:
             return int(value)
-        table.add_mistake(
-            "truth", f"of {where} must be a stage from 1 to {self.scale_size}, not {value!r}"
-        )
+        stages = f"a stage from 1 to {self.scale_size}"
+        table.add_mistake("truth", f"of {where} must be {stages}, not {value!r}")
         return None
 
 

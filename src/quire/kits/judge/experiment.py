@@ -128,9 +128,8 @@ class Experiment:
     @property
     def fence(self) -> str:
         """What marks where foreign text begins and ends: nobody who wrote the text knew it."""
-        return _digest(
-            self.experiment_tag, str(self.seed), *(evidence.id for evidence in self.evidence)
-        )
+        ids = (evidence.id for evidence in self.evidence)
+        return _digest(self.experiment_tag, str(self.seed), *ids)
 
     def truths(self) -> dict[str, int | None]:
         """The right stage of every piece of evidence, by its name; None where it is not known."""

@@ -98,9 +98,8 @@ def read_experiment(path: Path) -> Experiment:
     experiment = _ExperimentReader(body, mistake_log, path.parent).experiment()
     if mistake_log.mistakes:
         lines = find_lines(text)
-        mistakes = summarize_mistakes(
-            (lines.line(place), message) for place, message in mistake_log.mistakes
-        )
+        placed = ((lines.line(place), message) for place, message in mistake_log.mistakes)
+        mistakes = summarize_mistakes(placed)
         raise RecipeInvalid(str(path), [FileMistake(str(path), *item) for item in mistakes])
     assert experiment is not None
     return experiment
@@ -156,9 +155,8 @@ class _ExperimentReader:
 
     def _windows(self) -> tuple[Window, ...]:
         windows: list[Window] = []
-        for at, table in enumerate(
-            toml_tables(self.given.get("windows", ()), "windows", self.mistake_log)
-        ):
+        tables = toml_tables(self.given.get("windows", ()), "windows", self.mistake_log)
+        for at, table in enumerate(tables):
             kept = table.check(_WINDOW_RULES, ("start_date", "end_date", "country"))
             window = Window(
                 name=str(kept.get("name", f"w{at + 1}")),
@@ -229,14 +227,12 @@ class _ExperimentReader:
         if self.given.get("task_type", BENCHMARK) != BENCHMARK:
             self.top.add_mistake("rubric", f"is given only where task_type is {BENCHMARK}")
         if "swaps" in self.given:
-            self.top.add_mistake(
-                "swaps", "needs rubrics that models wrote; here the rubric is given"
-            )
+            message = "needs rubrics that models wrote; here the rubric is given"
+            self.top.add_mistake("swaps", message)
         found = toml_tables(self.given["rubric"], "rubric", self.mistake_log)
         if len(found) != self.scale_size:
-            self.top.add_mistake(
-                "rubric", f"has {len(found)} stages, but scale_size is {self.scale_size}"
-            )
+            message = f"has {len(found)} stages, but scale_size is {self.scale_size}"
+            self.top.add_mistake("rubric", message)
         kept = [table.check(_SCALE_RULES, ("label", "criteria")) for table in found]
         return tuple(
             ScaleStage(label=str(record.get("label")), criteria=texts(record.get("criteria", ())))
@@ -284,8 +280,7 @@ def write_example(folder: Path) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path in paths:
-            example = files(__package__).joinpath("example", path.name)
-            path.write_bytes(example.read_bytes())
+            path.write_bytes(files(__package__).joinpath("example", path.name).read_bytes())
     except OSError as error:
         raise UsageError(f"{folder}: cannot be written: {error.strerror or error}") from None
     return paths

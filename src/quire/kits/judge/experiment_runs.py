@@ -96,7 +96,8 @@ def rows_of(engine: Engine, run: RunId) -> ExperimentRows:
         tasks = [
             _task_row(outcome, found.models[outcome.model_no], shown)
             for outcome, shown in found.tasks
-            if not _is_purged(outcome)
+            # Nobody knows any more which evidence a purged score was about.
+            if outcome.stage != SCORE_GEN or outcome.part is not None
         ]
     return ExperimentRows(
         experiment=order.experiment,
@@ -146,11 +147,6 @@ def _experiment_run(found: RunOutcomes) -> ExperimentRun:
         raise UsageError(f"run {run.id} is not an experiment's; `quire export {run.id}` exports it")
     experiment = experiment_from_json(facts, list(found.documents.values()))
     return ExperimentRun(run, experiment, tuple(found.documents))
-
-
-def _is_purged(outcome: TaskOutcome) -> bool:
-    """Whether nobody knows any more which evidence a score was about."""
-    return outcome.stage == SCORE_GEN and outcome.part is None
 
 
 def _task_row(outcome: TaskOutcome, model: str, shown: tuple[DocumentId, ...]) -> TaskRow:

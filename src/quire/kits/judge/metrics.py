@@ -234,7 +234,7 @@ class _Measure:
             model=model,
             scores=len(decoded),
             missing=len(scores) - len(decoded),
-            stage_shares=self._shares(masses),
+            stage_shares=shares(_sum(masses) or (0.0,) * self.scale_size),
             abstain_rate=share(len(decoded) - len(answered), len(decoded)),
             singleton_rate=share(sum(len(score.stages) == 1 for score in answered), len(answered)),
             mean_subset_size=self._mean(answered, lambda score: len(score.stages)),
@@ -284,15 +284,11 @@ class _Measure:
 
     def _mass(self, score: Score) -> Totals:
         part = 1 / len(score.stages)
-        return tuple(
-            part if stage in score.stages else 0.0 for stage in range(1, self.scale_size + 1)
-        )
+        every = range(1, self.scale_size + 1)
+        return tuple(part if stage in score.stages else 0.0 for stage in every)
 
     def _middle_mass(self, score: Score) -> float:
         return len(self.middle & set(score.stages)) / len(score.stages)
-
-    def _shares(self, masses: Sequence[Totals]) -> Totals:
-        return shares(_sum(masses) or (0.0,) * self.scale_size)
 
 
 def _clusters(scores: Sequence[Score], of: Callable[[Score], Totals]) -> list[Totals]:

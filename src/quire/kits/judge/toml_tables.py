@@ -43,9 +43,8 @@ class TomlTable:
             elif not rules[name].allows(value):
                 self.add_mistake(name, f"must be {rules[name].wanted}, not {_show_value(value)}")
             elif has_nul(*(value if isinstance(value, list) else [value])):
-                self.add_mistake(
-                    name, "holds a NUL character, which not every database keeps as text"
-                )
+                message = "holds a NUL character, which not every database keeps as text"
+                self.add_mistake(name, message)
             else:
                 kept[name] = value
         for name in needed:

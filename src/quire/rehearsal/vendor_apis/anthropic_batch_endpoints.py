@@ -127,9 +127,8 @@ class AnthropicBatchEndpoint(AnthropicEndpoint):
             behind = next((at for at, job in enumerate(found) if job.id == before), 0)
             found = found[max(0, behind - whole_number(exchange, *size)) : behind]
         items, more = page_of(exchange, found, size, "after_id")
-        return exchange.reply_json(
-            list_page([self.describe_job(job, exchange) for job in items], more)
-        )
+        listed = [self.describe_job(job, exchange) for job in items]
+        return exchange.reply_json(list_page(listed, more))
 
     def cancel(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
         """End a batch early."""

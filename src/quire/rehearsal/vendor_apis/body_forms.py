@@ -64,12 +64,8 @@ class BodyForm:
 
 def record(required: str = "", /, **fields: Form) -> Form:
     """An object of these fields and no others; those that must be there are named first."""
-    return {
-        "type": "object",
-        "properties": fields,
-        "required": required.split(),
-        "additionalProperties": False,
-    }
+    form: Form = {"type": "object", "properties": fields, "required": required.split()}
+    return {**form, "additionalProperties": False}
 
 
 def choice(*values: str) -> Form:
@@ -134,9 +130,8 @@ def _mistake(error: Any) -> BodyMistake:
     if problem_kind is ProblemKind.MISSING_FIELD:
         return BodyMistake(problem_kind, (*place, kind.property), "")
     if problem_kind is ProblemKind.MISTYPED_FIELD:
-        return BodyMistake(
-            problem_kind, place, json_type(error.instance), ", ".join(sorted(kind.types))
-        )
+        expected = ", ".join(sorted(kind.types))
+        return BodyMistake(problem_kind, place, json_type(error.instance), expected)
     return BodyMistake(problem_kind, place, _shorten(error.message))
 
 

@@ -76,9 +76,8 @@ class GeminiFileEndpoint(GeminiEndpoint):
             return _with_headers(exchange.reply_json(None), status="active")
         del self._sessions[exchange.incoming.query["upload_id"]]
         stored = _keep_file(exchange, session)
-        return _with_headers(
-            exchange.reply_json({"file": _describe_file(exchange, stored)}), status="final"
-        )
+        body = {"file": _describe_file(exchange, stored)}
+        return _with_headers(exchange.reply_json(body), status="final")
 
     def retrieve(self, exchange: Exchange, raw: bytes) -> ResponsePlan:
         """Describe a file."""

@@ -157,9 +157,8 @@ def with_cache(call: ParsedCall, model: KnownModel, options: object) -> ParsedCa
     """Settle how the cache works for one call: by marks, by itself for nothing, or not at all."""
     cache_options = options if isinstance(options, dict) else {}
     marked = any(part.lifetime for part in call.parts)
-    marking = model.marking or (
-        CacheMarking.BREAKPOINT if marked or cache_options else CacheMarking.AUTOMATIC
-    )
+    usual = CacheMarking.BREAKPOINT if marked or cache_options else CacheMarking.AUTOMATIC
+    marking = model.marking or usual
     if marking is CacheMarking.NONE:
         return replace(call, caching=False)
     if marking is CacheMarking.AUTOMATIC:

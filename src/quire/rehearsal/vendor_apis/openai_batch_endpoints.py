@@ -203,9 +203,8 @@ class OpenAIBatchEndpoint(OpenAIEndpoint):
         read: Any = orjson.loads(line)
         path = str(job.order.details["endpoint"])
         incoming = IncomingRequest("POST", path, {}, {}, {})
-        return RowCall(
-            read["custom_id"], self.endpoints[path], incoming, orjson.dumps(read["body"])
-        )
+        name, body = read["custom_id"], orjson.dumps(read["body"])
+        return RowCall(name, self.endpoints[path], incoming, body)
 
     def result_line(self, job: BatchJob, row: JobRow) -> ResultLine:
         """Write a row of the output file, or of the error file."""

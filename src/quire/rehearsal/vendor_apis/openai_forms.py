@@ -111,11 +111,7 @@ _RESPONSES_FIELDS: dict[str, Form] = {
 }
 RESPONSES = BodyForm(record("model input", **_RESPONSES_FIELDS))
 
-_CHAT_PART: dict[str, Form] = {
-    "type": choice("text"),
-    "text": TEXT,
-    "prompt_cache_breakpoint": _BREAKPOINT,
-}
+_CHAT_PART = {"type": choice("text"), "text": TEXT, "prompt_cache_breakpoint": _BREAKPOINT}
 _CHAT_CALL = record(
     "id type function",
     id=TEXT,
