@@ -51,11 +51,21 @@ def test_a_package_brings_commands(packages: Packages, quire: Quire) -> None:
     assert "Did you mean 'sheep'" in quire("shep", code=2).stderr
 
 
+def test_no_package_takes_the_name_of_a_kit_of_ours(packages: Packages, quire: Quire) -> None:
+    packages.install("shepherd", "[quire.commands]\njudge = shepherd:app\n", MODULE)
+
+    shown = quire("judge", "--help")
+
+    assert "Count sheep" not in shown.stdout
+    assert "has two named 'judge', of quire and shepherd" in shown.stderr
+
+
 @pytest.mark.parametrize(
     ("module", "reason"),
     [
         ("app = 1", "TypeError: it is no typer.Typer"),
         ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("raise SystemExit(7)", "SystemExit: 7"),
         ("", "AttributeError"),
     ],
 )

@@ -69,6 +69,14 @@ def test_a_mistake_is_named_with_what_to_write_instead(script: str, message: str
     assert message in str(caught.value)
 
 
+def test_what_is_wrong_stands_apart_from_what_to_write() -> None:
+    with pytest.raises(SettingsInvalid) as caught:
+        parse_fault_script("zzz")
+
+    assert caught.value.headline == "simulated faults: 'zzz' says nothing"
+    assert caught.value.fix == "write zzz=0.1 or name@WORD"
+
+
 def test_all_mistakes_are_reported_at_once() -> None:
     with pytest.raises(SettingsInvalid) as caught:
         parse_fault_script("skip=9,wrnog=1")

@@ -134,7 +134,7 @@ class Commands(TyperGroup):
             point = self._plugins.pop(name)
             try:
                 added[name] = _load_group(point)
-            except Exception as error:  # noqa: BLE001 - a stranger's module may raise anything
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
                 note(f"quire: {describe_failure(point, error)}")
         own = list(self.commands.items())
         place = list(self.commands).index(_AFTER_PLUGINS)

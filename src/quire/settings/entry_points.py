@@ -9,12 +9,16 @@ from os import stat
 
 CLASH_FIX = "uninstall one of them"
 _PREFIX = "quire."  # of every group that is meant for us
+_OURS = "quire"  # nobody takes the name of what comes with us
 
 
 def points_of_group(group: str) -> Iterator[EntryPoint]:
-    """Those of one group in a fixed order; a package that is found twice counts once."""
+    """Those of one group in a fixed order, our own first; what is found twice counts once."""
     offered = (point for point in _installed_points(_package_folders()) if point.group == group)
-    unique = {(point.name, point.value, package_name(point)): point for point in offered}
+    unique = {
+        (package_name(point) != _OURS, point.name, point.value, package_name(point)): point
+        for point in offered
+    }
     yield from (unique[key] for key in sorted(unique))
 
 

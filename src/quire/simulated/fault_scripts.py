@@ -115,9 +115,9 @@ def parse_fault_script(script: str, more: tuple[str, ...] = ()) -> Faults:
         try:
             _read_entry(entry, rates, words, settings, names)
         except ValueError as error:
-            mistakes.append(str(error))
+            mistakes += error.args  # what is wrong, and for some of it what helps
     if mistakes:
-        raise SettingsInvalid(f"simulated faults: {'; '.join(mistakes)}")
+        raise SettingsInvalid(f"simulated faults: {mistakes[0]}", fix="; ".join(mistakes[1:]))
     return Faults(rates=rates, words=words, **settings)  # type: ignore[arg-type]  # by _SETTINGS
 
 
@@ -130,10 +130,10 @@ def _read_entry(
 ) -> None:
     name, sign, value = _split_entry(entry)
     if not sign or not value:
-        raise ValueError(f"{entry!r} says nothing; write {name or 'name'}=0.1 or name@WORD")
+        raise ValueError(f"{entry!r} says nothing", f"write {name or 'name'}=0.1 or name@WORD")
     if sign == "@":
         if name not in names:
-            raise ValueError(_unknown_message(name, names))
+            raise _unknown_fault(name, names)
         words[name] = (*words.get(name, ()), value)
         return
     if name in rates or name in settings:
@@ -143,7 +143,7 @@ def _read_entry(
     elif name in _SETTINGS:
         settings[name] = _SETTINGS[name](name, value)
     else:
-        raise ValueError(_unknown_message(name, (*names, *_SETTINGS)))
+        raise _unknown_fault(name, (*names, *_SETTINGS))
 
 
 def _split_entry(entry: str) -> tuple[str, str, str]:
@@ -153,10 +153,10 @@ def _split_entry(entry: str) -> tuple[str, str, str]:
     return name.strip(), found, value.strip()
 
 
-def _unknown_message(name: str, known: tuple[str, ...]) -> str:
+def _unknown_fault(name: str, known: tuple[str, ...]) -> ValueError:
     near = get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]}?" if near else f"the names are {', '.join(known)}"
-    return f"{name!r} is not a fault; {hint}"
+    return ValueError(f"{name!r} is not a fault", hint)
 
 
 def _parse_number(name: str, value: str, most: float = inf) -> float:

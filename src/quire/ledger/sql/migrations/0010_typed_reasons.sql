@@ -15,7 +15,7 @@ UPDATE batches SET
         AND e.kind = 'batch_absent' AND e.detail = 'batch ' || CAST(batches.id AS TEXT) || ' was never made'),
     duplicate_found_at = (SELECT max(e.at) FROM lanes l JOIN events e ON e.run_id = l.run_id WHERE l.id = batches.lane_id
         AND e.kind = 'batch_made_twice' AND e.detail LIKE 'batch ' || CAST(batches.id AS TEXT) || ' was made a second time, as %')
-WHERE lane_id IN (SELECT l.id FROM events e JOIN lanes l ON l.run_id = e.run_id WHERE e.kind = 'batch_absent' OR e.kind = 'batch_made_twice');
+WHERE 'batch ' || CAST(id AS TEXT) || ' was never made' IN (SELECT e.detail FROM events e WHERE e.kind = 'batch_absent');
 
 UPDATE batches SET trouble = CASE
     WHEN problem = 'a person must look' THEN 'needs_person'
