@@ -80,14 +80,6 @@ Absent = Annotated[bool, flag("Somebody looked, and the provider has no such one
 Lines = Annotated[bool, flag("Print the lines of its results that nobody could read.", "--lines")]
 
 
-@app.callback()
-def batches() -> None:
-    """Batches: what providers have of ours, and what became of it.
-
-    `quire batches` lists those of all runs, `quire batches RUN` those of one.
-    """
-
-
 @app.command(LIST, epilog="Example: quire batches list 3, or in short: quire batches 3")
 def list_batches(context: typer.Context, run: RunFilter = None, as_json: AsJson = False) -> None:
     """List the batches of a run, or of all runs, the newest first."""

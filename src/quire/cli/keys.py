@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quire.cli.options import AsJson, argument, flag, option
-from quire.cli.printing import moment, note, plain_text, print_json, print_table, say
+from quire.cli.printing import moment, note, plain_text, print_json, print_list, say
 from quire.cli.session import SOME_FAILED, engine_for, print_outcome
 from quire.domain.errors import UsageError
 from quire.domain.states import CredentialState
@@ -82,13 +82,9 @@ def list_all(context: typer.Context, as_json: AsJson = False) -> None:
         found, problems = engine.keys.listing()
     for problem in problems:
         note(f"quire: {problem}")
-    if as_json:
-        print_json(found)
-    elif not found:
-        say("no keys yet; `quire keys add PROVIDER` keeps one")
-    else:
-        columns = ("provider", "~name", "key", "from", "state", "since", "*reason")
-        print_table(columns, map(_key_row, found))
+    columns = ("provider", "~name", "key", "from", "state", "since", "*reason")
+    nothing = "no keys yet; `quire keys add PROVIDER` keeps one"
+    print_list(as_json, found, nothing, columns, map(_key_row, found))
 
 
 def _key_row(known: "KnownKey") -> tuple[str, ...]:

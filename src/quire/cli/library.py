@@ -18,7 +18,7 @@ from quire.cli.printing import (
     note,
     plain_text,
     print_json,
-    print_table,
+    print_list,
     quantity,
     say,
 )
@@ -142,23 +142,20 @@ def documents(context: typer.Context, as_json: AsJson = False) -> None:
     """List the documents in the ledger."""
     with engine_for(context) as engine:
         found = engine.documents()
-    if as_json:
-        print_json(found)
-    elif not found:
-        say("no documents yet; `quire ingest FILES` brings some in")
-    else:
-        rows = (
-            (
-                document.id,
-                clip(document.title, 40),
-                document.source_type,
-                document.conv_total_blocks,
-                document.conv_total_characters,
-                document.source_locator,
-            )
-            for document in found
+    rows = (
+        (
+            document.id,
+            clip(document.title, 40),
+            document.source_type,
+            document.conv_total_blocks,
+            document.conv_total_characters,
+            document.source_locator,
         )
-        print_table((">id", "~title", "type", ">blocks", ">characters", "~from"), rows)
+        for document in found
+    )
+    columns = (">id", "~title", "type", ">blocks", ">characters", "~from")
+    nothing = "no documents yet; `quire ingest FILES` brings some in"
+    print_list(as_json, found, nothing, columns, rows)
 
 
 def purge(
@@ -218,13 +215,10 @@ def list_all(context: typer.Context, as_json: AsJson = False) -> None:
     """List the kept schemas."""
     with engine_for(context) as engine:
         found = engine.schemas()
-    if as_json:
-        print_json([_schema_json(schema) for schema in found])
-    elif not found:
-        say("no schemas yet; `quire schema add FILE` keeps one")
-    else:
-        rows = ((schema.ref, schema.uid[:12], ", ".join(schema.properties)) for schema in found)
-        print_table(("ref", "uid", "*fields"), rows)
+    rows = ((schema.ref, schema.uid[:12], ", ".join(schema.properties)) for schema in found)
+    nothing = "no schemas yet; `quire schema add FILE` keeps one"
+    listed = [_schema_json(schema) for schema in found]
+    print_list(as_json, listed, nothing, ("ref", "uid", "*fields"), rows)
 
 
 @schema_app.command(epilog="Example: quire schema show clauses")

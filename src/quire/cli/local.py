@@ -4,27 +4,22 @@ from typing import Annotated
 
 import typer
 
-from quire.cli.options import option
+from quire.cli.options import Port, option
 from quire.cli.printing import note, quantity, say
 from quire.cli.session import session
 
 _DEFAULT_PORT = 8901
 
-Port = Annotated[int, option("PORT", "0 takes any that is free.", min=0, max=65535)]
 Threads = Annotated[
     int, option("N", "More is faster, where there are processors to spare.", min=1, max=256)
 ]
+
 
 app = typer.Typer(
     help="A small language model on this machine: free, offline, for trying things out.",
     epilog="Example: quire local install && quire local serve",
     no_args_is_help=True,
 )
-
-
-@app.callback()
-def local() -> None:
-    """A small language model on this machine: free, offline, for trying things out."""
 
 
 @app.command(epilog="Example: quire local install")

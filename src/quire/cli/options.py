@@ -36,6 +36,7 @@ LedgerUrl = Annotated[
     ),
 ]
 AsJson = Annotated[bool, flag("Print JSON.", "--json")]
+Port = Annotated[int, option("PORT", "0 takes any that is free.", min=0, max=65535)]
 OnlyStage = Annotated[str | None, option("NAME", "Only this stage.", "--stage")]
 RunNumber = Annotated[int | None, argument("RUN", "A run's number; the newest by default.")]
 SchemaName = Annotated[str, option("NAME", "A kept schema, or a schema's file.", "--schema", "-s")]

@@ -105,6 +105,22 @@ def print_table(
     _print_grid(_build_table(*narrow_table(columns, rows, narrowing, width)), stream)
 
 
+def print_list(
+    as_json: bool,
+    found: Sequence[object],
+    nothing: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+) -> None:
+    """Print what there is, as JSON or as a table; `nothing` is said where there is none."""
+    if as_json:
+        print_json(found)
+    elif found:
+        print_table(columns, rows)
+    else:
+        say(nothing)
+
+
 def narrow_table(
     columns: Sequence[str],
     rows: Iterable[Sequence[object]],

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from quire.engine import Engine
 
 Host = Annotated[str, of.option("HOST", "Where to listen.")]
-Port = Annotated[int, of.option("PORT", "0 takes any that is free.", min=0, max=65535)]
 Latency = Annotated[
     str, of.option("TIME", "How long an answer takes: 0.05, 2s, uniform:1s-3s, lognormal:2s.")
 ]
@@ -78,11 +77,6 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def rehearse() -> None:
-    """Rehearse: the vendors' servers on this machine, in front of the simulated model."""
-
-
 @app.command(
     epilog="Example: quire rehearse serve --latency 0.05 --fault 429=0.02 --fault drop=0.001"
     " --limit requests=600,input=200000\n\n"
@@ -99,7 +93,7 @@ def serve(
     context: typer.Context,
     *,
     host: Host = "127.0.0.1",
-    port: Port = 8900,
+    port: of.Port = 8900,
     latency: Latency = "",
     batch_latency: BatchLatency = "",
     batch_hits: BatchHits = 0.9,

@@ -19,7 +19,6 @@ from quire.domain.ids import RunId, TaskId
 from quire.domain.states import RunState
 
 if TYPE_CHECKING:
-    from quire.domain.ids import RunId
     from quire.engine import DecisionOutcome, Engine, RegateReport
 
 
@@ -170,7 +169,7 @@ def _regated_json(found: "RegateReport") -> dict[str, object]:
 
 
 def _regate_lines(
-    run: "RunId", found: "Sequence[RegateReport]", stage: str | None, *, apply: bool
+    run: RunId, found: "Sequence[RegateReport]", stage: str | None, *, apply: bool
 ) -> Iterator[str]:
     for report in found:
         for example in report.examples:
@@ -191,7 +190,7 @@ def _regate_lines(
         yield from _applied_lines(run, differs, sum(report.stale for report in found))
 
 
-def _applied_lines(run: "RunId", differs: int, stale: int) -> Iterator[str]:
+def _applied_lines(run: RunId, differs: int, stale: int) -> Iterator[str]:
     yield f"{quantity(differs, 'task')} changed"
     if stale:
         yield (

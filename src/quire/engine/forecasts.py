@@ -195,9 +195,10 @@ class _DocumentSet(NamedTuple):
     def text(self) -> int:
         return sum(document.conv_total_characters for document in self.documents)
 
-    @property
-    def longest(self) -> int:
-        return max((document.conv_total_characters for document in self.documents), default=0)
+    def document_size(self, largest: bool) -> float:
+        if largest:
+            return max((document.conv_total_characters for document in self.documents), default=0)
+        return _mean(self.text, len(self.documents))
 
 
 class _Forecaster:
@@ -295,22 +296,14 @@ class _Forecaster:
         if driver is Driver.BLOCK:
             return _mean(document_set.text, document_set.blocks)
         if driver is Driver.DOCUMENT:
-            return (
-                document_set.longest
-                if largest
-                else _mean(document_set.text, len(document_set.documents))
-            )
+            return document_set.document_size(largest)
         return sum(self._upstream_bytes(stage, name) for name in stage.upstream)
 
     def _document_bytes(
         self, template: Template, document_set: _DocumentSet, largest: bool
     ) -> float:
         parts = {part for name, part in template.attributes if name == "document"}
-        item = (
-            document_set.longest
-            if largest
-            else _mean(document_set.text, len(document_set.documents))
-        )
+        item = document_set.document_size(largest)
         size = 0.0
         if "block" in template.names:
             size += _mean(document_set.text, document_set.blocks)

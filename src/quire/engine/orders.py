@@ -11,6 +11,7 @@ from quire.domain.models import ModelFacts, Params
 from quire.domain.recipes import SAME, Recipe, Schema
 from quire.engine.context import EngineContext, own_models
 from quire.engine.library import Library, Over, SchemaSource
+from quire.export.result_selection import choose_stage
 from quire.ledger.ledger import Ledger
 from quire.ledger.tables.runs import ProbeQuestion
 from quire.pipeline.commands.start import Order, StartedRun, start
@@ -62,7 +63,8 @@ class Orders:
             asked = self._library.resolve_schema(schema)
         order = resolve_order(self._context.settings, asked, model, policy)
         order = with_probed_size(self._context.ledger, order)
-        _check_stop_after(order.recipe, stop_after)
+        if stop_after is not None:
+            choose_stage(order.recipe, stop_after)
         inputs, names = self._library.inputs(order.recipe, over)
         return replace(
             order,
@@ -138,13 +140,6 @@ def _check_params(facts: ModelFacts, params: Params) -> None:
     refused = [name for name in ("temperature", "top_p") if getattr(params, name) is not None]
     if refused and not facts.wire.sampling:
         raise UsageError(f"{facts.name} takes no {' and no '.join(refused)}; leave it out")
-
-
-def _check_stop_after(recipe: Recipe, stage: str | None) -> None:
-    """Refuse to stop after what is not there."""
-    names = [item.name for item in recipe.stages]
-    if stage is not None and stage not in names:
-        raise UsageError(f"{recipe.name} has no stage {stage!r}; stages: {', '.join(names)}")
 
 
 def _find_model(settings: Settings, name: str) -> ModelFacts:

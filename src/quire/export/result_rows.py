@@ -155,11 +155,7 @@ def flat_blocks(
             "error": row.row.error if row.status == "failed" else None,
         }
         data = stored_json(row.data) or {}
-        yield (
-            {f"quire_{name}" if name in fields else name: value for name, value in ours.items()}
-            | {name: data.get(name) for name in fields}
-            | critic_columns(row.critics)
-        )
+        yield _flat_row(ours, {name: data.get(name) for name in fields}, row.critics)
 
 
 STATUSES_WITH_ERROR = ("failed", "blocked")  # statuses whose error is told
@@ -283,12 +279,15 @@ def flat_tasks(
             "version": outcome.version,
             "stale": outcome.stale_since is not None,
         }
-        data = dict.fromkeys(known, None) | dict(row.fields)
-        yield (
-            {f"quire_{name}" if name in data else name: value for name, value in ours.items()}
-            | data
-            | critic_columns(row.critics)
-        )
+        yield _flat_row(ours, dict.fromkeys(known, None) | dict(row.fields), row.critics)
+
+
+def _flat_row(
+    ours: Mapping[str, Json], data: dict[str, Json], critics: Iterable[ExportedVerdict]
+) -> dict[str, Json]:
+    """Our columns, those of the data, and those of its critics; ours give way to the data's."""
+    named = {f"quire_{name}" if name in data else name: value for name, value in ours.items()}
+    return named | data | critic_columns(critics)
 
 
 def flat_rows(
