@@ -7,7 +7,7 @@ import pytest
 
 from quire.cli.batches import _NARROWING as OF_BATCHES
 from quire.cli.printing import Cell, Narrowing, moment, narrow_table
-from quire.cli.rehearsal_report import _NARROWING as OF_REHEARSALS
+from quire.cli.rehearse import _NARROWING as OF_REHEARSALS
 from quire.cli.runs import _RUNS_NARROWING as OF_RUNS
 from quire.dispatch.runtime import Runtime
 from tests.cli.conftest import Quire

@@ -10,8 +10,9 @@ from quire.domain.ids import RunId
 from quire.domain.runs import Progress
 from quire.engine import Order
 from quire.engine.orders import resolve_order, with_probed_size
-from quire.engine.probe_report import ProbeReport, ProbeSpec
 from quire.engine.probes import (
+    ProbeReport,
+    ProbeSpec,
     ProbeTurn,
     plan_probe,
     probe,

@@ -20,8 +20,7 @@ from quire.domain.runs import Progress
 
 if TYPE_CHECKING:
     from quire.engine import Engine, Excess, ProbeSpend, ShareEstimate
-    from quire.engine.probe_report import ProbeReport
-    from quire.engine.probes import ProbePlan, ProbeTurn
+    from quire.engine.probes import ProbePlan, ProbeReport, ProbeTurn
 
 
 _MAX_FIELDS = 8  # shown of those that differ
@@ -51,8 +50,7 @@ def probe(
     **policy: Json,
 ) -> None:
     """Ask about a sample alone and packed, compare the answers, recommend a pack size."""
-    from quire.engine.probe_report import ProbeSpec
-    from quire.engine.probes import plan_probe
+    from quire.engine.probes import ProbeSpec, plan_probe
 
     wanted = ProbeSpec(sample=sample, sizes=_parse_sizes(sizes), tolerance=tolerance, seed=seed)
     with engine_for(context) as engine:
