@@ -20,9 +20,8 @@ from quire.ledger.tables.credentials import NewCredential
 
 LONGEST_REASON = 300  # characters
 
-_MARKS = {
-    CREDENTIAL.targets[move]: move for move in (CredentialMove.REJECT, CredentialMove.EXHAUST)
-}
+_MARKING = (CredentialMove.REJECT, CredentialMove.EXHAUST)
+_MARKS = {CREDENTIAL.targets[move]: move for move in _MARKING}
 
 
 class KnownKey(NamedTuple):

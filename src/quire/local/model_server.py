@@ -175,9 +175,8 @@ def _refusal(
 ) -> web.Response:
     """An error in OpenAI's words."""
     body = orjson.dumps({"error": {"message": message, "type": code, "code": code}})
-    return web.Response(
-        status=status, body=body, content_type="application/json", headers=headers or {}
-    )
+    form = "application/json"
+    return web.Response(status=status, body=body, content_type=form, headers=headers or {})
 
 
 HOST = "127.0.0.1"  # nobody is asked for a key, so nobody else may reach it

@@ -44,11 +44,8 @@ def price_differences(models: Iterable[ModelFacts], at: datetime) -> list[PriceD
 def _compare(model: str, where: str, ours: Price, theirs: Price) -> list[PriceDifference]:
     kinds = ("input", "cached", "written_short", "output")
     pairs = ((kind, getattr(ours, kind), getattr(theirs, kind)) for kind in kinds)
-    return [
-        PriceDifference(model, kind + where, mine, other)
-        for kind, mine, other in pairs
-        if mine != other
-    ]
+    unlike = ((kind, mine, other) for kind, mine, other in pairs if mine != other)
+    return [PriceDifference(model, kind + where, mine, other) for kind, mine, other in unlike]
 
 
 def _their_price(facts: ModelFacts, above: int, at: datetime) -> Price | None:

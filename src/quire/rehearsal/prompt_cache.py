@@ -123,8 +123,7 @@ def cache_points(call: ParsedCall, owner: str, model: KnownModel, minimum: int) 
         digest.update(len(text).to_bytes(8, "big") + text)
         if ordinal in ends and tokens_of(size, model) >= max(1, minimum):
             tokens = tokens_of(len(form) + size, model)
-            made = CachePoint(digest.digest(), tokens, ends[ordinal], call.free, call.step)
-            points.append(made)
+            points.append(CachePoint(digest.digest(), tokens, ends[ordinal], call.free, call.step))
     return points
 
 

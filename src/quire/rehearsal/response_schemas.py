@@ -269,17 +269,17 @@ def _openai_object_mistakes(schema: JsonObject) -> Iterator[str]:
 
 
 def _anthropic_mistakes(schema: Json) -> Iterator[str]:
-    every = [place for place in schema_places(schema) if isinstance(place.schema, dict)]
-    for place in every:
-        yield from _anthropic_place_mistakes(place.schema)
-    objects = [place.schema for place in every if _has_type(place.schema, "object")]
-    optional = sum(len(_names(item, "properties") - _names(item, "required")) for item in objects)
+    nodes = [place.schema for place in schema_places(schema) if isinstance(place.schema, dict)]
+    for node in nodes:
+        yield from _anthropic_place_mistakes(node)
+    objects = [node for node in nodes if _has_type(node, "object")]
+    optional = sum(len(_names(node, "properties") - _names(node, "required")) for node in objects)
     if optional > _ANTHROPIC_OPTIONAL:
         yield (
             f"Schemas contains too many optional parameters ({optional}), which would make grammar"
             f" compilation inefficient. Reduce the number to at most {_ANTHROPIC_OPTIONAL}."
         )
-    unions = sum(_is_union(place.schema) for place in every)
+    unions = sum("anyOf" in node or isinstance(node.get("type"), list) for node in nodes)
     if unions > _ANTHROPIC_UNIONS:
         yield (
             f"Schemas contains too many parameters with union types ({unions}), which would cause"
@@ -287,8 +287,7 @@ def _anthropic_mistakes(schema: Json) -> Iterator[str]:
         )
 
 
-def _anthropic_place_mistakes(schema: Json) -> Iterator[str]:
-    assert isinstance(schema, dict)
+def _anthropic_place_mistakes(schema: JsonObject) -> Iterator[str]:
     refused = [keyword for keyword in _ANTHROPIC_REFUSES if keyword in schema]
     if refused:
         yield f"For '{schema.get('type')}' type, properties {', '.join(refused)} are not supported"
@@ -303,10 +302,6 @@ def _anthropic_place_mistakes(schema: Json) -> Iterator[str]:
 def _has_type(schema: Json, kind: str) -> bool:
     named = schema.get("type") if isinstance(schema, dict) else None
     return named == kind or (isinstance(named, list) and kind in named)
-
-
-def _is_union(schema: Json) -> bool:
-    return isinstance(schema, dict) and ("anyOf" in schema or isinstance(schema.get("type"), list))
 
 
 def _names(schema: Json, key: str) -> set[str]:

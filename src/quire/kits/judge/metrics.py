@@ -53,10 +53,8 @@ def resample(
     value = statistic(_sum(clusters)) if clusters else None
     if value is None or len(clusters) < 2:
         return Estimate(value, observations=count)
-    drawn = (
-        statistic(_sum([clusters[number] for number in chosen]))
-        for chosen in _resamples(len(clusters), seed)
-    )
+    again = _resamples(len(clusters), seed)
+    drawn = (statistic(_sum([clusters[number] for number in chosen])) for chosen in again)
     found = sorted(item for item in drawn if item is not None)
     tail = len(found) // 40
     return Estimate(value, found[tail], found[-1 - tail], count)
@@ -259,11 +257,8 @@ class _Measure:
         swaps = [score for score in scores if score.is_swap]
         own = [score for score in scores if not score.is_swap]
         for scorer, author in dict.fromkeys((swap.model, swap.rubric_model) for swap in swaps):
-            one = {
-                _place(swap): swap
-                for swap in swaps
-                if (swap.model, swap.rubric_model) == (scorer, author)
-            }
+            alike = (swap for swap in swaps if (swap.model, swap.rubric_model) == (scorer, author))
+            one = {_place(swap): swap for swap in alike}
             other = {_place(score): score for score in own if score.model == scorer}
             yield Delta(of=scorer, against=author, stages=self._matched_delta(one, other))
 

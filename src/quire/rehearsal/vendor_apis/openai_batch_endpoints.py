@@ -42,9 +42,8 @@ from quire.rehearsal.vendor_protocol import (
     invalid,
 )
 
-_LINE = BodyForm(
-    record("custom_id method url body", custom_id=TEXT, method=TEXT, url=TEXT, body=OBJECT)
-)
+_FIELDS = {"custom_id": TEXT, "method": TEXT, "url": TEXT, "body": OBJECT}
+_LINE = BodyForm(record(" ".join(_FIELDS), **_FIELDS))
 
 
 def make_line_check(
