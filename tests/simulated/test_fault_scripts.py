@@ -73,7 +73,7 @@ def test_what_is_wrong_stands_apart_from_what_to_write() -> None:
     with pytest.raises(SettingsInvalid) as caught:
         parse_fault_script("zzz")
 
-    assert caught.value.headline == "simulated faults: 'zzz' says nothing"
+    assert caught.value.message == "simulated faults: 'zzz' says nothing"
     assert caught.value.fix == "write zzz=0.1 or name@WORD"
 
 
