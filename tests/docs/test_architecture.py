@@ -35,8 +35,9 @@ def test_every_module_is_listed_with_its_sentence() -> None:
     )
 
 
-def test_every_function_on_the_walk_exists() -> None:
-    named = re.findall(r"`([\w/]+\.py)(?:::([\w.]+))?`", WALK.read_text("utf-8"))
+def test_every_function_on_the_walk_and_every_file_on_the_first_page_exists() -> None:
+    text = WALK.read_text("utf-8") + (ROOT / "README.md").read_text("utf-8")
+    named = re.findall(r"`([\w/]+\.py)(?:::([\w.]+))?`", text)
     missing = [place for place in named if not _is_defined(modules.SOURCE / place[0], place[1])]
 
     assert len(named) > 60
