@@ -1,7 +1,7 @@
 """Expressions say what they say in Python, and can do nothing else."""
 
 from contextlib import suppress
-from time import perf_counter
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -115,11 +115,11 @@ def test_dunder_names_are_only_names_of_fields() -> None:
 
 
 def test_the_largest_numbers_take_no_time() -> None:
-    started = perf_counter()
+    started = process_time()
 
     holds(" * ".join(["big"] * 25) + " > 0", {"big": 10**999})
 
-    assert perf_counter() - started < 1
+    assert process_time() - started < 1
 
 
 @given(st.text(alphabet="ab1.0'\"[](){}<>=!+-*/% \nandornti,:\\", max_size=40))

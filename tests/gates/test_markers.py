@@ -1,6 +1,6 @@
 """Whatever a model writes, the markers gate decodes it within its range or says why not."""
 
-from time import perf_counter
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -68,11 +68,11 @@ def test_a_decoded_score_lies_from_0_to_1(said: str) -> None:
 def test_a_long_answer_is_read_in_time(piece: str) -> None:
     text = "Thus.\n" + piece * 20_000 + "\nVERDICT: " + piece * 20_000
 
-    started = perf_counter()
+    started = process_time()
     for params in PARAMS:
         decode(text, params, LETTERS)
 
-    assert perf_counter() - started < 5
+    assert process_time() - started < 5
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The text gate holds an answer to its lengths and patterns."""
 
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -57,11 +57,11 @@ def test_blanks_alone_are_an_empty_answer() -> None:
 
 @pytest.mark.parametrize("pattern", ["^(a+)+$", "(a|aa)+$", "(a*)*b", "(.*.*)*=x"])
 def test_a_pattern_that_others_choke_on_takes_no_time(pattern: str) -> None:
-    started = perf_counter()
+    started = process_time()
 
     judge("a" * 20_000 + "!", {"must_match": pattern})
 
-    assert perf_counter() - started < 2
+    assert process_time() - started < 2
 
 
 def test_text_that_cannot_be_encoded_is_matched_nevertheless() -> None:

@@ -103,23 +103,23 @@ FAILED = {
 
 @pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)
 def test_a_hostile_template_is_refused_before_it_is_rendered(text: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     with pytest.raises(TemplateInvalid) as caught:
         compile_template(text)
 
     assert "\n" not in str(caught.value)
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 @pytest.mark.parametrize("text", FAILED.values(), ids=FAILED)
 def test_a_hostile_template_is_stopped_while_it_is_rendered(text: str) -> None:
     template = compile_template(text)
-    begun = time.perf_counter()
+    begun = time.process_time()
     with pytest.raises(TemplateFailed) as caught:
         template.render(VARIABLES)
 
     assert "\n" not in str(caught.value)
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 @pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)
