@@ -38,7 +38,8 @@ def packages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Packages
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.setattr(typer.testing, "_get_command", get_command)  # as a process of its own does
     yield Packages(folder)
-    sys.modules.pop("shepherd", None)
+    for name in ("shepherd", "a_shepherd"):  # before ours in any order, and after
+        sys.modules.pop(name, None)
 
 
 def test_a_package_brings_commands(packages: Packages, quire: Quire) -> None:
@@ -52,12 +53,12 @@ def test_a_package_brings_commands(packages: Packages, quire: Quire) -> None:
 
 
 def test_no_package_takes_the_name_of_a_kit_of_ours(packages: Packages, quire: Quire) -> None:
-    packages.install("shepherd", "[quire.commands]\njudge = shepherd:app\n", MODULE)
+    packages.install("a_shepherd", "[quire.commands]\njudge = a_shepherd:app\n", MODULE)
 
     shown = quire("judge", "--help")
 
     assert "Count sheep" not in shown.stdout
-    assert "has two named 'judge', of quire and shepherd" in shown.stderr
+    assert "has two named 'judge', of quire and a_shepherd" in shown.stderr
 
 
 @pytest.mark.parametrize(
