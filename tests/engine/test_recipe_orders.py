@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from quire.domain.errors import RecipeInvalid, UsageError
-from quire.domain.recipes import SAME
+from quire.domain.recipes import SAME, Stage
 from quire.domain.states import RunState
 from tests.pipeline.recipe_stages import NOTED, SMALL, recipe, record_stage, text_stage
 from tests.world import METADATA, World, sentences
@@ -126,3 +126,35 @@ def test_a_million_tasks_are_forecast_at_once(world: Worlds) -> None:
 
     assert plan.tasks == 1_001_000
     assert 100_000 < plan.calls < 1_001_000
+
+
+TOO_LONG = ["far too long " * 12_000]
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        SUMMARY,
+        text_stage("blocks", "each_block", "Say {{ block.text }}"),
+        record_stage("facts", "each_document", "Read {{ document.text }}"),
+        record_stage("parts", "each_block", "Read {{ block.text }}"),
+    ],
+    ids=lambda stage: stage.name,
+)
+def test_prompts_that_cannot_fit_are_planned_at_nothing_and_fail_unsent(
+    world: Worlds, stage: Stage
+) -> None:
+    here = world()
+    here.ingest(sentences(1), name="short")
+    short = here.engine.plan(recipe=recipe(stage), model=SMALL)
+    here.ingest(TOO_LONG, name="long")
+
+    plan = here.engine.plan(recipe=recipe(stage), model=SMALL)
+    run = here.engine.run(recipe=recipe(stage), model=SMALL)
+    now = run.wait()
+
+    assert [(item.tasks, item.oversized, item.fits) for item in plan.stages] == [(2, 1, False)]
+    assert (plan.calls, plan.cost) == (short.calls, short.cost)
+    assert (now.done, now.failed, here.model.calls) == (1, 1, 1)
+    [group] = here.engine.queries.failures(run.id)
+    assert group.cause == "the prompt does not fit the model's window, and was not sent"

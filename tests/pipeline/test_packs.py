@@ -219,21 +219,36 @@ def test_a_task_rides_in_no_more_answered_calls_than_it_may(world: Worlds) -> No
     assert here.task_tries(run.id)[0][0] == "failed"
 
 
-def test_a_block_larger_than_the_window_fails_unpaid_with_the_reason(world: Worlds) -> None:
+def test_a_block_larger_than_the_window_fails_unsent_and_is_not_in_the_forecast(
+    world: Worlds,
+) -> None:
     here = world()
     texts = sentences(6)
+    here.ingest(texts[:2] + texts[3:], "fitting")
+    without = here.engine.plan(schema=METADATA, model="simulated/small")
     texts[2] = "far too long " * 12_000
-    here.ingest(texts)
+    here.ingest(texts[2:3], "long")
     planned = here.engine.plan(schema=METADATA, model="simulated/small")
 
     run = here.run(pack_size=6)
 
-    assert planned.forecast.oversized == 1
-    state, _, error = here.task_tries(run.id)[2]
-    assert state == TaskState.FAILED
-    assert "the window of simulated/small holds 32,000" in error
+    assert planned.forecast.oversized == planned.stages[0].oversized == 1
+    assert (planned.tasks, planned.calls, planned.cost) == (6, without.calls, without.cost)
+    assert here.model.packs == [5]
+    state, tries, error = here.task_tries(run.id)[5]
+    assert (state, tries) == (TaskState.FAILED, 0)
+    assert "does not fit: simulated/small has room for 31,488, 7,851 fewer" in error
     assert run.progress().done == 5
-    assert run.progress().input_tokens < 5_000
+
+
+def test_blocks_that_fit_only_apart_are_split_and_not_failed(world: Worlds) -> None:
+    here = world()
+    here.ingest([f"part {part} of a long story " * 2_500 for part in range(4)])
+
+    run = here.run(pack_size=4)
+
+    assert here.model.packs == [1, 1, 1, 1]
+    assert run.progress().done == 4
 
 
 def test_a_retry_asks_again_where_an_answer_could_not_be_read(world: Worlds) -> None:

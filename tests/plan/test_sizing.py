@@ -20,6 +20,7 @@ from quire.plan.sizing import (
     is_text_heavy,
     learn_output,
     max_tokens,
+    most_prompt_bytes,
     output_estimate,
     output_shape,
     pack_cap,
@@ -274,3 +275,12 @@ def test_the_output_floor_lifts_the_limit() -> None:
 
 def test_a_model_that_writes_little_is_not_asked_for_more() -> None:
     assert max_tokens([100], replace(make_facts(), max_output=200), None, 0) == 200
+
+
+def test_a_guessed_window_proves_of_no_prompt_that_it_does_not_fit() -> None:
+    stated = make_facts(window=8_192, max_output=2_048)
+
+    assert most_prompt_bytes(stated) == 4 * (8_192 - 512)
+    assert most_prompt_bytes(replace(stated, max_input=5_000)) == 20_000
+    assert most_prompt_bytes(stated, per_byte=0.125) == 8 * (8_192 - 512)
+    assert most_prompt_bytes(replace(stated, window_guessed=True)) > 10**12

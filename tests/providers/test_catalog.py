@@ -218,6 +218,7 @@ def test_ones_own_machine_is_free_and_says_so(name: str) -> None:
 
     assert facts.price == Price(input=0, output=0, cached=0, written_short=0, written_long=0)
     assert (facts.window, facts.max_output) == (8_192, 2_048)
+    assert facts.window_guessed
     assert facts.wire.structured is StructuredOutput.SCHEMA
     assert "your own machine: free" in facts.note
 

@@ -108,6 +108,7 @@ def test_ones_own_machine_may_have_a_larger_window_and_stay_free() -> None:
     facts = facts_from_table("ollama/qwen3:8b", {"window": 40_960})
 
     assert (facts.window, facts.max_output, facts.price.input) == (40_960, 2_048, 0)
+    assert not facts.window_guessed
 
 
 @pytest.mark.parametrize(

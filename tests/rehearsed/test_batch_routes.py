@@ -16,6 +16,7 @@ from tests.time_limits import at_most
 from tests.world import sentences
 
 BLOCKS = 400
+SMALL = {"window": 20_000}  # tokens
 
 
 @pytest.fixture
@@ -255,3 +256,15 @@ def stop_when_out(here: Rehearsed, run: Any) -> None:
             here.engine.stop()
 
     here.engine.drive(run.id, watch)
+
+
+def test_a_block_that_cannot_fit_is_in_no_batch(rehearse: Rehearse) -> None:
+    here = rehearse(OPENAI, clock=QuickClock(60), batch_latency="20s", tables={OPENAI: SMALL})
+    here.ingest([*sentences(8), "far too long " * 8_000])
+
+    run = here.start(route="batch", min_batch_size=1, pack_size=4)
+    progress = run.wait(at_most(60))
+
+    assert (progress.done, progress.failed) == (8, 1)
+    assert travelled(here) == {"batch": 2}
+    assert [entry.status for entry in here.server.entries() if entry.status >= 400] == []

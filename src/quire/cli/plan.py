@@ -71,6 +71,12 @@ def _recipe_notes(planned: "Plan") -> Iterator[str]:
     for stage in planned.stages:
         if not stage.tasks:
             yield f"{stage.stage}: there is nothing to ask about; are its documents ingested?"
+        elif stage.oversized:
+            yield (
+                f"{stage.stage}: {stage.oversized:,} of {quantity(stage.tasks, 'prompt')} cannot"
+                f" fit {stage.model}, which has room for {stage.room:,} tokens: they fail unsent,"
+                " and are not in the cost; choose a larger window"
+            )
         elif not stage.fits:
             yield (
                 f"{stage.stage}: a prompt may take {stage.largest:,} tokens, and {stage.model} has"
@@ -110,6 +116,7 @@ def _recipe_json(planned: "Plan") -> dict[str, object]:
                 "largest_prompt_tokens": stage.largest,
                 "room_tokens": stage.room,
                 "fits": stage.fits,
+                "oversized": stage.oversized,
             }
             for stage in planned.stages
         ],
@@ -156,6 +163,7 @@ def _plan_json(planned: "Plan") -> dict[str, object]:
         "model": facts.name,
         "simulated": facts.provider == "simulated",
         "blocks": forecast.tasks,
+        "oversized": forecast.oversized,
         "blocks_per_call": forecast.cap,
         "variants": [_variant_json(variant) for variant in forecast.variants],
         "cacheable_tokens": forecast.cacheable,
@@ -270,7 +278,10 @@ def _plan_notes(planned: "Plan") -> Iterator[str]:
     yield from _size_notes(planned)
     if forecast.oversized:
         blocks = quantity(forecast.oversized, "block")
-        yield f"{blocks} cannot fit the window of {facts.window:,} tokens, and will fail unpaid"
+        yield (
+            f"{blocks} cannot fit the window of {facts.window:,} tokens: they fail unsent, and are"
+            " not in the cost"
+        )
     if forecast.route.problem:
         yield forecast.route.problem
 

@@ -102,6 +102,7 @@ class ModelFacts:
     wire: Wire = PLAIN_WIRE
     retires: str = ""  # a date
     note: str = ""
+    window_guessed: bool = False  # nobody stated it: that a call exceeds it proves nothing
 
     def as_json(self) -> dict[str, Json]:
         """All of it, for the run's snapshot."""

@@ -157,6 +157,7 @@ class TaskErrorKind(StrEnum):
     REJECTED = "rejected"  # by a person
     BLOCKED = "blocked"  # by what it reads
     TEMPLATE = "template"  # it cannot be put into words
+    TOO_LARGE = "too_large"  # its prompt is known not to fit the model's window
     UNKNOWN_MODEL = "unknown_model"
 
 
@@ -171,6 +172,8 @@ class TaskError(NamedTuple):
     stage: str = ""  # the critic, or the stage of the task that blocks it
     task: TaskId | None = None  # that blocks it
     times: int = 0  # that it was sent
+    tokens: int = 0  # that its prompt would take
+    room: int = 0  # tokens that a prompt may take
 
 
 class BatchTrouble(StrEnum):

@@ -201,6 +201,10 @@ _TASK_ERROR_TEXTS = {
     TaskErrorKind.CRITIC_FAILED: "critic_failed: {text}",
     TaskErrorKind.REGATED: "regate: {text}",
     TaskErrorKind.BLOCKED: "task {task} of {stage}, which it reads, came to nothing",
+    TaskErrorKind.TOO_LARGE: (
+        "its prompt of about {tokens:,} tokens does not fit: {text} has room for {room:,},"
+        " {over:,} fewer; it was not sent"
+    ),
     TaskErrorKind.UNKNOWN_MODEL: "its grouping asks {text!r}, which the run was not told of",
 }
 
@@ -211,10 +215,13 @@ def task_error_text(error: TaskError) -> str:
     if error.kind is TaskErrorKind.BLOCKED and error.text:  # it was so when the task was made
         words = "task {task}, which it reads, is {text}"
     times = "once" if error.times == 1 else f"{error.times} times"
-    said = words.format_map(error._asdict() | {"times": times})
+    over = error.tokens - error.room
+    said = words.format_map(error._asdict() | {"times": times, "over": over})
     return said[:LONGEST_CRITIQUE] if error.kind in OBJECTIONS else said
 
 
 def shared_cause(kind: str | None, stage: str | None, error: str) -> str:
     """A task's error as a cause that it shares with others: without what was said of it alone."""
+    if kind == TaskErrorKind.TOO_LARGE:
+        return "the prompt does not fit the model's window, and was not sent"
     return f"{stage} objected" if kind in OBJECTIONS else error

@@ -1,7 +1,7 @@
 """Forecasts: what a run would take, stage by stage, from documents, answers and batch prices."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
@@ -224,9 +224,8 @@ class _Forecaster:
         """A stage with each of its models."""
         spec, stage_prompt = self._spec, self._spec.stage_prompts[stage.name]
         sizes = self._measure(stage)
-        self._sizes[stage.name] = sizes
         names = possible_models(self._order.recipe, stage, self._order.facts.name)
-        return [
+        found = [
             forecast_stage(
                 StageWork(
                     stage=stage_prompt.stage,
@@ -240,12 +239,16 @@ class _Forecaster:
                     sizes=self._tx.documents.block_sizes(self._document_ids(stage))
                     if stage_prompt.by_block
                     else None,
+                    contents=self._contents(stage, sizes.content),
                     past=self._past.get((stage.name, name), NO_PAST_CALLS),
                 )
             )
             for name, tasks in _share_tasks(names, sizes.tasks)
             for facts in [spec.models[spec.model_numbers[name]]]
         ]
+        answered = sum(item.tasks - item.oversized for item in found)
+        self._sizes[stage.name] = sizes._replace(tasks=answered)
+        return found
 
     def _measure(self, stage: Stage) -> _Sizes:
         document_set, driver = self._document_set(stage), self._spec.driver_of(stage)
@@ -287,6 +290,20 @@ class _Forecaster:
             self._judged_bytes(stage, template, largest),
         ]
         return sum(parts)
+
+    def _contents(self, stage: Stage, typical: float) -> Iterable[float] | None:
+        """Bytes that are said of each thing a stage is about; None where answers are among them."""
+        document_set, driver = self._document_set(stage), self._spec.driver_of(stage)
+        if stage.upstream or self._spec.stage_prompts[stage.name].by_block:
+            return None
+        if driver is Driver.DOCUMENT:
+            singly = (_DocumentSet([document]) for document in document_set.documents)
+            return (self._content_bytes(stage, single, largest=True) for single in singly)
+        if driver is Driver.BLOCK:
+            rest = typical - _mean(document_set.text, document_set.blocks)
+            blocks = self._tx.documents.block_sizes(self._document_ids(stage))
+            return (rest + size for size in blocks)
+        return (typical,)
 
     def _subject_bytes(self, stage: Stage, document_set: _DocumentSet, largest: bool) -> float:
         """The text of what a task is about, where the prompt does not say where it goes."""

@@ -35,6 +35,7 @@ from quire.plan.sizing import (
     is_cached,
     largest_pack,
     learn_output,
+    most_prompt_bytes,
     output_estimate,
     output_shape,
     pack_cap,
@@ -85,9 +86,9 @@ class _Job:
     learnt: bool
 
     @property
-    def room(self) -> float:
+    def room(self) -> int:
         """Bytes that an item may have to fit the window, by the forecast's four to a token."""
-        return FORECAST_BYTES * self.facts.window / self.facts.token_factor - self.request_bytes
+        return most_prompt_bytes(self.facts) - self.request_bytes
 
     @property
     def longest(self) -> int:
@@ -197,13 +198,18 @@ def _pack_calls(content_json_bytes: Iterable[int], job: _Job) -> _Calls:
 
 
 def _size_tasks(content_json_bytes: Iterable[int], job: _Job, calls: _Calls) -> Iterator[SizedTask]:
-    """Size each task on its way to the packer, which knows it by its content's size."""
+    """Size each task on its way to the packer, which knows it by its content's size.
+
+    One that no call can hold is counted and goes no further: it is never sent.
+    """
     shape, percentiles, max_output = job.shape, job.percentiles, job.facts.max_output
     room, longest, alone = job.room, job.longest, calls.alone
     for content in content_json_bytes:
         size = item_bytes(content)
         calls.tasks += 1
-        calls.oversized += size > room
+        if size > room:
+            calls.oversized += 1
+            continue
         alone.add(1, content, min(content, longest) if longest else content)
         estimate = output_estimate(shape, content, percentiles, max_output)
         yield SizedTask(content, bound_tokens(size), estimate, 0)
@@ -293,12 +299,13 @@ class StageForecast:
     rough: bool  # the sizes depend on answers, or nothing limits them
     largest: int  # tokens that the largest prompt may have
     room: int  # tokens that a prompt may have there
+    oversized: int = 0  # of the tasks, whose prompts no call to this model can hold
     forecast: Forecast | None = None  # every way its calls could go; texts have only one
 
     @property
     def fits(self) -> bool:
         """Whether every prompt fits the model's window, as far as that can be told."""
-        return self.largest <= self.room
+        return not self.oversized and self.largest <= self.room
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,6 +321,7 @@ class StageWork:
     largest: float  # and at most
     rough: bool
     sizes: Iterable[int] | None = None  # of every task, where they are known
+    contents: Iterable[float] | None = None  # bytes said of each, where a template says it
     past: PastCalls = NO_PAST_CALLS  # calls that were answered before
 
 
@@ -330,11 +338,12 @@ def answer_bytes(stage: Stage, content: float, samples: Iterable[OutputSample] =
 
 
 def forecast_stage(work: StageWork) -> StageForecast:
-    """Forecast one stage with one model."""
-    records = _forecast_records(work) if work.stage.schema is not None else None
-    calls, taken, written, cost = records.totals if records else _forecast_texts(work)
-    facts = work.facts
-    head = prefix_bytes(render_prefix(work.stage))
+    """Forecast one stage with one model; what no call can hold is counted, and costs nothing."""
+    facts, head = work.facts, prefix_bytes(render_prefix(work.stage))
+    fitting = _without_oversized(work, most_prompt_bytes(facts) - head)
+    records = _forecast_records(fitting) if work.stage.schema is not None else None
+    calls, taken, written, cost = records.totals if records else _forecast_texts(fitting)
+    unpackable = records.oversized if records else 0
     largest = bound_tokens(math.ceil(head + work.largest)) * facts.token_factor
     room = facts.window - reserved_output(facts)
     return StageForecast(
@@ -349,8 +358,21 @@ def forecast_stage(work: StageWork) -> StageForecast:
         rough=work.rough and not work.past.samples,
         largest=math.ceil(largest),
         room=room if facts.max_input is None else min(room, facts.max_input),
+        oversized=work.tasks - fitting.tasks + unpackable,
         forecast=records.forecast if records else None,
     )
+
+
+def _without_oversized(work: StageWork, room: int) -> StageWork:
+    """The tasks that calls can hold; those of one thing are as large as each other."""
+    if work.contents is None:
+        return work
+    contents = list(work.contents)
+    fitting = [content for content in contents if content <= room]
+    if len(fitting) == len(contents):
+        return work
+    tasks = round(work.tasks * len(fitting) / len(contents))
+    return replace(work, tasks=tasks, content=sum(fitting) / max(1, len(fitting)))
 
 
 _Totals = tuple[int, int, int, int]  # calls, tokens in and out, cost
@@ -358,6 +380,7 @@ _Totals = tuple[int, int, int, int]  # calls, tokens in and out, cost
 
 class _RecordForecast(NamedTuple):
     totals: _Totals
+    oversized: int
     forecast: Forecast
 
 
@@ -369,7 +392,7 @@ def _forecast_records(work: StageWork) -> _RecordForecast:
     way, times = found.expected, work.tasks / planned if planned else 0.0
     totals = (way.requests, way.input_tokens, way.output_tokens, way.cost)
     calls, taken, written, cost = (math.ceil(number * times) for number in totals)
-    return _RecordForecast((calls, taken, written, cost), found)
+    return _RecordForecast((calls, taken, written, cost), math.ceil(found.oversized * times), found)
 
 
 def _forecast_texts(work: StageWork) -> _Totals:

@@ -40,6 +40,7 @@ BOUND_BYTES = 3  # of UTF-8 that surely hold a token
 ENVELOPE_TOKENS = 16  # roles and separators that providers put around the two messages
 MARGIN_PERCENT = 85  # of a limit that we plan to fill; estimates are estimates
 FEWEST_SAMPLES = 5  # before that, chance speaks louder than the model
+UNKNOWN_SIZE = 2**62  # bytes: nothing is larger
 TEXT_TOKENS = 2000  # to allow for an answer that is text
 
 RESTATING_WORDS = ("content", "revised", "rewrite")
@@ -193,6 +194,26 @@ def cacheable_tokens(system: str) -> int:
 def reserved_output(facts: ModelFacts) -> int:
     """Keep room for the longest answer, but never more than a third of a small window."""
     return min(facts.max_output, facts.window // 3)
+
+
+def prompt_room(facts: ModelFacts) -> int:
+    """Tokens that a prompt may have, beside the shortest answer that is ever asked for."""
+    room = facts.window - min(SMALLEST_MAX_TOKENS, reserved_output(facts))
+    return room if facts.max_input is None else min(room, facts.max_input)
+
+
+def prompt_tokens(n_bytes: int, facts: ModelFacts, per_byte: float | None = None) -> int:
+    """Expect so many tokens of a prompt: as stated of the model, or fewer where it showed so."""
+    stated = facts.token_factor / FORECAST_BYTES
+    return math.ceil(n_bytes * (stated if per_byte is None else min(stated, per_byte)))
+
+
+def most_prompt_bytes(facts: ModelFacts, per_byte: float | None = None) -> int:
+    """Bytes above which a prompt surely does not fit the window; a guessed one proves nothing."""
+    if facts.window_guessed:
+        return UNKNOWN_SIZE
+    stated = facts.token_factor / FORECAST_BYTES
+    return math.floor(prompt_room(facts) / (stated if per_byte is None else min(stated, per_byte)))
 
 
 def call_budget(

@@ -173,6 +173,9 @@ def facts_from_statement(name: str, values: JsonObject, start: ModelFacts | None
         limits=_limits(table, start.limits),
         wire=_wire(table, start.wire),
         retires=table.text("retires", start.retires),
+        window_guessed=table.flag(
+            "window_guessed", start.window_guessed and "window" not in table.values
+        ),
         note=table.text("note", "" if price != start.price and is_free(start) else start.note),
     )
     _check(table, facts)

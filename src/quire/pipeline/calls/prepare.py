@@ -8,12 +8,13 @@ from typing import NamedTuple
 from quire.domain.ids import RequestId
 from quire.domain.models import Usage
 from quire.domain.pricing import price_call
-from quire.domain.reasons import HoldCause
+from quire.domain.reasons import HoldCause, TaskError, TaskErrorKind
 from quire.domain.requests import Membership, NewRequest, OutputSample, RequestGroup, RequestKind
 from quire.domain.runs import BATCH
 from quire.domain.states import StageState, TaskMove, TaskState
 from quire.domain.tasks import ReadyTask
 from quire.ledger.ledger import Transaction
+from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.calls.admit import NO_LIMIT
 from quire.pipeline.calls.plugin_holds import check_plugins
 from quire.pipeline.calls.record import drop_requests, hold_run
@@ -22,6 +23,7 @@ from quire.pipeline.contexts import NOTHING_LEARNT, Contexts, LaneContext, Sizes
 from quire.plan.job_forecasts import EARLY_TASKS
 from quire.plan.packing import pack
 from quire.plan.rendering import (
+    FRAMING_BYTES,
     RENDER_VERSION,
     item_bytes,
     items_bytes,
@@ -36,7 +38,10 @@ from quire.plan.sizing import (
     calibrate,
     learn_output,
     max_tokens,
+    most_prompt_bytes,
     output_estimates,
+    prompt_room,
+    prompt_tokens,
 )
 
 QUEUE_FACTOR = 8  # requests queued in a lane, per call in flight
@@ -69,9 +74,10 @@ def prepare(tx: Transaction, contexts: Contexts, context: LaneContext, now: date
     if len(contexts.prepared_texts) > 4 * queue:  # texts whose requests another worker took
         contexts.prepared_texts.clear()
     gathered = gather_ready(tx, context, room)
-    ready = gathered.tasks
-    sizes = _learn_sizes(tx, contexts, context, len(ready))
-    packs = _packs(context, sizes, ready, more=len(ready) == wanted)[:slots]
+    more = len(gathered.tasks) == wanted
+    sizes = _learn_sizes(tx, contexts, context, len(gathered.tasks))
+    ready = _give_up_oversized(tx, context, gathered, sizes.per_byte)
+    packs = _packs(context, sizes, ready, more=more)[:slots]
     if packs:
         _queue(tx, contexts, context, packs, gathered)
     return len(packs)
@@ -134,6 +140,42 @@ def _early_room(tx: Transaction, contexts: Contexts, context: LaneContext, now: 
         hold_run(tx, run, HoldCause.EARLY_FAILURES, now, failed=failed, tasks=ended)
         return 0
     return NO_LIMIT
+
+
+def _give_up_oversized(
+    tx: Transaction, context: LaneContext, gathered: GatheredTasks, per_byte: float | None
+) -> list[ReadyTask]:
+    """Those whose prompts may fit the model's window; the others fail unsent, with by how much."""
+    facts, reasons = context.facts, gathered.repair_reasons
+    most = most_prompt_bytes(facts, per_byte)
+    sizes = [_prompt_bytes(context, task, reasons.get(task.id, "")) for task in gathered.tasks]
+    if max(sizes, default=0) <= most:
+        return gathered.tasks
+    room = prompt_room(facts)
+    notes = [
+        TaskNote(
+            task.id,
+            error=TaskError(
+                TaskErrorKind.TOO_LARGE,
+                facts.name,
+                tokens=prompt_tokens(size, facts, per_byte),
+                room=room,
+            ),
+        )
+        for task, size in zip(gathered.tasks, sizes, strict=True)
+        if size > most
+    ]
+    tx.tasks.note_tasks(notes)
+    tx.tasks.move_tasks(TaskMove.GIVE_UP, [note.id for note in notes], [TaskState.READY])
+    return [task for task, size in zip(gathered.tasks, sizes, strict=True) if size <= most]
+
+
+def _prompt_bytes(context: LaneContext, task: ReadyTask, reasons: str) -> int:
+    """Bytes of all that is sent about a task alone."""
+    if context.stage.schema is None:
+        return len(context.prefix.system.encode()) + len(task.content.encode())
+    asked = FRAMING_BYTES + item_bytes(task.json_bytes) + len(reasons.encode())
+    return context.prefix_bytes + asked
 
 
 def _learn_sizes(tx: Transaction, contexts: Contexts, context: LaneContext, tasks: int) -> Sizes:
