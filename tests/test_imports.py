@@ -1,8 +1,12 @@
-"""The layers hold: who may import whom is written in pyproject.toml, and kept."""
+"""The layers hold, as pyproject.toml has them; and a short command loads little."""
 
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+import quire
 
 ROOT = Path(__file__).parents[1]
 
@@ -15,3 +19,43 @@ def test_every_import_contract_is_kept() -> None:
     )
 
     assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+HEAVY = {
+    *("aiohttp", "jinja2", "markdown_it", "psycopg", "uvloop"),
+    *("quire.dispatch.worker", "quire.engine.doctor", "quire.rehearsal", "quire.sources"),
+}
+COMMAND = "from quire.cli import main; main()"
+
+
+def load_modules(code: str, *arguments: str) -> list[str]:
+    """What a fresh interpreter has loaded once it has carried out this code."""
+    show = "import atexit, sys; atexit.register(lambda: print('\\n', *sys.modules, sep=' '))\n"
+    done = subprocess.run(
+        [sys.executable, "-c", show + code, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.splitlines()[-1].split()
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments", "needed"),
+    [
+        ("import quire; quire.open('{ledger}')", (), set()),
+        (COMMAND, ("--ledger", "{ledger}", "runs"), set()),
+        (COMMAND, ("--help",), {"markdown_it"}),  # Typer writes its help with it
+    ],
+    ids=["open", "runs", "help"],
+)
+def test_what_is_heavy_is_loaded_when_used(
+    tmp_path: Path, code: str, arguments: tuple[str, ...], needed: set[str]
+) -> None:
+    place = str(tmp_path / "ledger.db")
+    quire.open(place).close()
+
+    loaded = load_modules(code.format(ledger=place), *(a.format(ledger=place) for a in arguments))
+
+    assert "quire" in loaded
+    assert HEAVY.intersection(loaded) <= needed

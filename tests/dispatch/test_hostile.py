@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from quire.dispatch.courier import Courier
+from quire.dispatch.ledger_thread import LedgerThread
 from quire.dispatch.loop_context import LoopContext, ProviderLookup
-from quire.dispatch.runtime import LedgerThread
 from quire.domain.accounts import KEYLESS_ACCOUNT, Account
 from quire.domain.data import JsonObject
 from quire.domain.errors import LedgerUnavailable, ProviderError, Remedy

@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 
 import pytest
 
-from quire.dispatch.runtime import LedgerThread
+from quire.dispatch.ledger_thread import LedgerThread
 from quire.domain.accounts import KEYLESS_ACCOUNT, Account
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import RunId

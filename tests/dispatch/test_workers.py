@@ -1,7 +1,6 @@
 """Several processes on one ledger: every block is asked about once, whoever gets it."""
 
 import subprocess
-import threading
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
@@ -71,8 +70,7 @@ def test_stopping_waits_for_calls_in_flight_and_loses_none(world: Worlds) -> Non
     here.ingest(sentences(30))
     run = here.start(pack_size=1, concurrency=3)
 
-    threading.Timer(0.7, here.engine.stop).start()
-    run.wait()
+    run.wait(lambda _: here.engine.stop() if here.model.packs else None)
 
     ended = run.progress()
     assert ended.state == RunState.RUNNING
@@ -85,8 +83,7 @@ def test_calls_that_outlast_the_grace_are_lost_and_go_again(world: Worlds) -> No
     here.ingest(sentences(4))
     run = here.start(pack_size=1, concurrency=2)
 
-    threading.Timer(0.5, here.engine.stop).start()
-    run.wait()
+    run.wait(lambda _: here.engine.stop() if here.model.packs else None)
 
     assert run.progress().presumed > 0
     later = world()

@@ -5,7 +5,7 @@ import threading
 from datetime import timedelta
 
 from quire.dispatch.batch_leases import BatchLeases
-from quire.dispatch.runtime import LedgerThread
+from quire.dispatch.ledger_thread import LedgerThread
 from quire.domain.ids import BatchId
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import OPENAI, QuickClock

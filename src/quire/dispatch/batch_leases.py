@@ -16,7 +16,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from quire.dispatch.runtime import LedgerThread
+from quire.dispatch.ledger_thread import LedgerThread
 from quire.domain.accounts import Account
 from quire.domain.batches import Batch
 from quire.domain.errors import LedgerUnavailable

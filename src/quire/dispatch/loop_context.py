@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from quire.accounts.account_choice import AccountChoice
-from quire.dispatch.runtime import LedgerThread, Runtime
+from quire.dispatch.ledger_thread import LedgerThread
+from quire.dispatch.runtime import Runtime
 from quire.domain.accounts import Account, CredentialId, Secret
 from quire.domain.errors import ProviderError, Remedy, UsageError
 from quire.domain.models import ModelFacts

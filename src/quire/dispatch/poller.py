@@ -10,8 +10,8 @@ from quire.dispatch.batch_leases import BatchLeases, LeasedBatch
 from quire.dispatch.collector import Collector
 from quire.dispatch.loop_context import LoopContext
 from quire.dispatch.response_decoder import describe_error
+from quire.dispatch.runtime import living_workers
 from quire.dispatch.submitter import CREATE_SECONDS
-from quire.dispatch.sweeper import living_workers
 from quire.domain.batches import Batch, BatchEnd, BatchLookup, BatchMatch, BatchQuery, BatchStatus
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import BatchId, WorkerId

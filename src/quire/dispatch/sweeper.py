@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from quire.dispatch.loop_context import LoopContext
-from quire.dispatch.runtime import host_name, is_process_alive
+from quire.dispatch.runtime import dead_neighbours, host_name
 from quire.domain.ids import AttemptId, RunId, WorkerId
 from quire.domain.version import VERSION
 from quire.ledger.ledger import Transaction
@@ -74,14 +74,3 @@ class Sweeper:
         mine = tx.attempts.open_attempts_of_workers([self.worker])
         tx.workers.end_workers([self.worker], now)
         return lose_attempts(tx, mine, "interrupted", now)
-
-
-def dead_neighbours(tx: Transaction, host: str) -> list[WorkerId]:
-    """Workers of this host that never signed off, and whose process is gone."""
-    neighbours = tx.workers.workers_on_host(host)
-    return [worker for worker, pid in neighbours if not is_process_alive(pid)]
-
-
-def living_workers(tx: Transaction, since: datetime, run: RunId | None = None) -> int:
-    """How many workers, of all or of a run, were heard of since then and are not known dead."""
-    return len(set(tx.workers.live_workers(since, run)) - set(dead_neighbours(tx, host_name())))

@@ -12,9 +12,10 @@ from typing import TypeVar
 
 from quire.dispatch.batch_leases import BatchLeases
 from quire.dispatch.courier import Courier
+from quire.dispatch.ledger_thread import LedgerThread
 from quire.dispatch.loop_context import LoopContext, ProviderLookup, WorkerAccounts
 from quire.dispatch.poller import Poller
-from quire.dispatch.runtime import LedgerThread, Runtime
+from quire.dispatch.runtime import Runtime
 from quire.dispatch.settler import Settler
 from quire.dispatch.submitter import Submitter
 from quire.dispatch.sweeper import Sweeper

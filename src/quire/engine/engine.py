@@ -1,35 +1,38 @@
 """Engine: opened on a ledger, it ingests, plans, runs, steers, answers questions and exports."""
 
+from __future__ import annotations
+
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
-from typing import Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Generic, Self, TypeVar, overload
 
-from quire.dispatch.loop_context import ProviderLookup
-from quire.dispatch.runtime import Runtime
-from quire.dispatch.worker import Worker, WorkerSettings
-from quire.domain.data import Json
-from quire.domain.ids import RunId
-from quire.domain.models import ModelFacts
-from quire.domain.runs import Progress
-from quire.engine.batches import BatchAdmin
-from quire.engine.commands import RunCommands
 from quire.engine.context import EngineContext, open_context, own_models
-from quire.engine.doctor.checkup import Doctor
-from quire.engine.forecasts import Forecasts, Plan
-from quire.engine.keys import Keys
-from quire.engine.library import Library, Over, SchemaSource
-from quire.engine.orders import Orders, RecipeSource
 from quire.engine.queries import Queries
-from quire.engine.run_handle import RunHandle
-from quire.ledger.ledger import Ledger
 from quire.pipeline.answers.progress import is_at_rest
-from quire.pipeline.commands.start import Order
-from quire.providers.catalog import find_model
-from quire.providers.provider_registry import Providers
-from quire.recipes.plugin_registry import Registry
-from quire.settings import Settings
+
+if TYPE_CHECKING:
+    from quire.dispatch.runtime import Runtime
+    from quire.dispatch.worker import Worker
+    from quire.domain.data import Json
+    from quire.domain.ids import RunId
+    from quire.domain.models import ModelFacts
+    from quire.domain.runs import Progress
+    from quire.engine.batches import BatchAdmin
+    from quire.engine.commands import RunCommands
+    from quire.engine.doctor.checkup import Doctor
+    from quire.engine.forecasts import Forecasts, Plan
+    from quire.engine.keys import Keys
+    from quire.engine.library import Library, Over, SchemaSource
+    from quire.engine.orders import Orders, RecipeSource
+    from quire.engine.run_handle import RunHandle
+    from quire.ledger.ledger import Ledger
+    from quire.pipeline.commands.start import Order
+    from quire.providers.provider_registry import Providers
+    from quire.recipes.plugin_registry import Registry
+    from quire.settings import Settings
 
 
 def run_loop(work: Callable[[], Coroutine[None, None, bool]]) -> bool:
@@ -80,41 +83,119 @@ def can_handle_signals() -> bool:
     return False
 
 
+_Method = TypeVar("_Method")
+
+
+class _Shortcut(Generic[_Method]):
+    """What a part of the engine does, asked of the engine itself."""
+
+    def __init__(self, find: Callable[[Engine], _Method]) -> None:
+        """Ask `find` each time, so that the part is made when it is first used."""
+        self._find = find
+
+    @overload
+    def __get__(self, engine: None, owner: type[Engine]) -> Self: ...
+    @overload
+    def __get__(self, engine: Engine, owner: type[Engine]) -> _Method: ...
+    def __get__(self, engine: Engine | None, owner: type[Engine]) -> Self | _Method:
+        """The part's own method."""
+        return self if engine is None else self._find(engine)
+
+
 class Engine:
-    """One ledger and all that can be done with it: the parts, wired together, and the work."""
+    """One ledger and all that can be done with it: the parts, wired together, and the work.
+
+    A part is imported and made when it is first asked for: who lists runs does not wait for the
+    modules that send calls, read Markdown, seal keys or look an installation over.
+    """
 
     def __init__(self, context: EngineContext) -> None:
-        """Wire the parts together; `open_engine` is the usual way here."""
+        """Work with a context; `open_engine` is the usual way here."""
         self.context = context
-        self.library = Library(context)
-        self.orders = Orders(context, self.library)
-        self.forecasts = Forecasts(context)
         self.queries = Queries(context)
-        self.commands = RunCommands(context)
-        self.batches = BatchAdmin(context)
-        self.keys = Keys(context)
-        self.doctor = Doctor(context)
         self._workers: set[Worker] = set()
-        self._add_shortcuts()
 
-    def _add_shortcuts(self) -> None:
-        """Scripts may ask the engine itself for what its parts do."""
-        library, queries, commands = self.library, self.queries, self.commands
-        self.ingest, self.add_parsed = library.ingest, library.add_parsed
-        self.documents, self.purge = library.documents, library.purge
-        self.add_schema, self.schemas = library.add_schema, library.schemas
-        self.plan_documents = self.forecasts.plan_documents
-        self.runs, self.progress, self.workers = queries.runs, queries.progress, queries.workers
-        self.stall_reasons, self.rows = queries.stall_reasons, queries.rows
-        self.stage_policies, self.editable_data = queries.stage_policies, queries.editable_data
-        self.pause, self.resume, self.cancel = commands.pause, commands.resume, commands.cancel
-        self.stop_after, self.export = commands.stop_after, commands.export
-        self.retry, self.rerun, self.regate = commands.retry, commands.rerun, commands.regate
-        self.approve, self.edit, self.reject = commands.approve, commands.edit, commands.reject
-        self.waive = commands.waive
-        self.batch, self.batch_lines = self.batches.get, self.batches.lines
-        self.cancel_batch, self.adopt_batch = self.batches.cancel, self.batches.adopt
-        self.batch_absent = self.batches.mark_absent
+    @cached_property
+    def library(self) -> Library:
+        """Documents and schemas."""
+        from quire.engine.library import Library
+
+        return Library(self.context)
+
+    @cached_property
+    def orders(self) -> Orders:
+        """What is asked for becomes runs."""
+        from quire.engine.orders import Orders
+
+        return Orders(self.context, self.library)
+
+    @cached_property
+    def forecasts(self) -> Forecasts:
+        """What runs will take."""
+        from quire.engine.forecasts import Forecasts
+
+        return Forecasts(self.context)
+
+    @cached_property
+    def commands(self) -> RunCommands:
+        """What changes runs."""
+        from quire.engine.commands import RunCommands
+
+        return RunCommands(self.context)
+
+    @cached_property
+    def batches(self) -> BatchAdmin:
+        """Batches, looked at and steered."""
+        from quire.engine.batches import BatchAdmin
+
+        return BatchAdmin(self.context)
+
+    @cached_property
+    def keys(self) -> Keys:
+        """As whom calls go out."""
+        from quire.engine.keys import Keys
+
+        return Keys(self.context)
+
+    @cached_property
+    def doctor(self) -> Doctor:
+        """Checks of this installation."""
+        from quire.engine.doctor.checkup import Doctor
+
+        return Doctor(self.context)
+
+    # Scripts may ask the engine itself for what its parts do.
+    ingest = _Shortcut(lambda engine: engine.library.ingest)
+    add_parsed = _Shortcut(lambda engine: engine.library.add_parsed)
+    documents = _Shortcut(lambda engine: engine.library.documents)
+    purge = _Shortcut(lambda engine: engine.library.purge)
+    add_schema = _Shortcut(lambda engine: engine.library.add_schema)
+    schemas = _Shortcut(lambda engine: engine.library.schemas)
+    plan_documents = _Shortcut(lambda engine: engine.forecasts.plan_documents)
+    runs = _Shortcut(lambda engine: engine.queries.runs)
+    progress = _Shortcut(lambda engine: engine.queries.progress)
+    workers = _Shortcut(lambda engine: engine.queries.workers)
+    stall_reasons = _Shortcut(lambda engine: engine.queries.stall_reasons)
+    rows = _Shortcut(lambda engine: engine.queries.rows)
+    stage_policies = _Shortcut(lambda engine: engine.queries.stage_policies)
+    editable_data = _Shortcut(lambda engine: engine.queries.editable_data)
+    pause = _Shortcut(lambda engine: engine.commands.pause)
+    resume = _Shortcut(lambda engine: engine.commands.resume)
+    cancel = _Shortcut(lambda engine: engine.commands.cancel)
+    stop_after = _Shortcut(lambda engine: engine.commands.stop_after)
+    export = _Shortcut(lambda engine: engine.commands.export)
+    retry = _Shortcut(lambda engine: engine.commands.retry)
+    rerun = _Shortcut(lambda engine: engine.commands.rerun)
+    regate = _Shortcut(lambda engine: engine.commands.regate)
+    approve = _Shortcut(lambda engine: engine.commands.approve)
+    edit = _Shortcut(lambda engine: engine.commands.edit)
+    reject = _Shortcut(lambda engine: engine.commands.reject)
+    waive = _Shortcut(lambda engine: engine.commands.waive)
+    batch = _Shortcut(lambda engine: engine.batches.get)
+    batch_lines = _Shortcut(lambda engine: engine.batches.lines)
+    cancel_batch = _Shortcut(lambda engine: engine.batches.cancel)
+    adopt_batch = _Shortcut(lambda engine: engine.batches.adopt)
+    batch_absent = _Shortcut(lambda engine: engine.batches.mark_absent)
 
     def __enter__(self) -> Self:
         """Use as a context, closed at its end."""
@@ -232,10 +313,14 @@ class Engine:
         return self._handle(self.queries.must_get(run).id, goes_on=True)
 
     def _handle(self, run: RunId, *, goes_on: bool) -> RunHandle:
+        from quire.engine.run_handle import RunHandle
+
         return RunHandle(self.drive, self.queries, self.commands, run, goes_on=goes_on)
 
     def find_model(self, name: str) -> ModelFacts:
         """The model of a name or an alias, as quire.toml and the catalog know it."""
+        from quire.providers.catalog import find_model
+
         return find_model(name, own_models(self.settings.models), self.settings.aliases)
 
     def drive(
@@ -268,6 +353,9 @@ class Engine:
         only: RunId | None = None,
     ) -> bool:
         """Be a worker for every run of the workspace, or for one; true if it was interrupted."""
+        from quire.dispatch.loop_context import ProviderLookup
+        from quire.dispatch.worker import Worker, WorkerSettings
+
         if only is not None:
             self.queries.must_get(only)  # says so at once if there is none
         context, providers, config = self.context, self.context.providers, self.context.settings

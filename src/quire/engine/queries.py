@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import NamedTuple
 
-from quire.dispatch.sweeper import living_workers
+from quire.dispatch.runtime import living_workers
 from quire.domain.data import Json, JsonObject
 from quire.domain.errors import NotFound
 from quire.domain.ids import DocumentId, RequestId, RunId, TaskId

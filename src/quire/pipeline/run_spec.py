@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from quire.domain.data import NOTHING, Json, JsonObject, stored_json
 from quire.domain.errors import NotFound, PluginMissing
@@ -14,10 +15,12 @@ from quire.domain.policy import Policy, SourcedPolicy
 from quire.domain.recipes import DEFAULT_PROMPT, JSON_GATE, SAME, Recipe, Stage
 from quire.ledger.ledger import Transaction
 from quire.plan.builtin_groupings import grouping_of
-from quire.plan.templates import SUBJECT_NAMES, Template, compile_template
 from quire.recipes.plugin_registry import Registry
 from quire.recipes.policy_layers import policy_from_json
 from quire.recipes.recipe_snapshots import recipe_from_json
+
+if TYPE_CHECKING:
+    from quire.plan.templates import Template
 
 EXACT, BEST_EFFORT, THROUGHPUT = "exact", "best_effort", "throughput"  # completion modes
 NOT_INSTALLED = "whoever brought it is not installed here; install that package"
@@ -187,6 +190,8 @@ class StagePrompt:
             self.stage = stage
             self.by_block = is_plain(stage)
             return
+        from quire.plan.templates import SUBJECT_NAMES, compile_template  # loads Jinja
+
         known: dict[str, object] = {"parameters": dict(parameters)}
         prompt = compile_template(stage.prompt)
         instructions = compile_template(stage.instructions).render(known)

@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from quire.domain.data import Json, JsonObject, canonical_json
 from quire.domain.errors import TemplateFailed
 from quire.domain.requests import RequestKind
 from quire.domain.tasks import SubjectRow
-from quire.plan.templates import Template
+
+if TYPE_CHECKING:
+    from quire.plan.templates import Template
 
 REPAIR_NOTE = (
     "An earlier answer to this was refused, for these reasons:\n{reasons}\n"
@@ -140,7 +143,7 @@ def subject_text(material: Material) -> str:
     return "\n\n".join(texts)
 
 
-def task_content(material: Material, item: Template | None, prompt: str, *, records: bool) -> str:
+def task_content(material: Material, item: "Template | None", prompt: str, *, records: bool) -> str:
     """What is sent of one task: an item's content, or the whole message where answers are text."""
     if item is not None:
         text = item.render(template_variables(material))

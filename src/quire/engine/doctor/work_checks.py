@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
-from quire.dispatch.runtime import host_name
-from quire.dispatch.sweeper import dead_neighbours, living_workers
+from quire.dispatch.runtime import dead_neighbours, host_name, living_workers
 from quire.domain.accounts import Level
 from quire.domain.batches import BatchView
 from quire.domain.models import Limits, ModelFacts

@@ -29,7 +29,6 @@ from quire.pipeline.contexts import SweepMemo
 from quire.pipeline.run_spec import RunSpec
 from quire.pipeline.stages.release import release
 from quire.plan.prompt_variables import result_text
-from quire.plan.templates import compile_expression
 
 
 class CriticVerdict(NamedTuple):
@@ -105,6 +104,8 @@ def apply_critiques(
 def _critic_verdict(critic: Stage, target: TaskId, data: Json) -> CriticVerdict:
     if critic.critic != GATE:
         return CriticVerdict(target, passes=True)
+    from quire.plan.templates import compile_expression  # loads Jinja
+
     try:
         passes = compile_expression(critic.accepts).holds(data)
     except TemplateFailed:  # what it says may hold values, and these failures are one and the same
