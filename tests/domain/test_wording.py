@@ -83,6 +83,8 @@ def test_a_hold_names_the_command_that_its_remedy_is(cause: HoldCause) -> None:
         "batch",
         "lines",
         "rows",
+        "odd",
+        "last",
     ]
     text = hold_text(cause, {"run": 12} | dict.fromkeys(names, 7))
 
@@ -132,6 +134,7 @@ def test_events_read_as_they_always_did(
     ("error", "text"),
     [
         (TaskError(TaskErrorKind.GATES, "{no}"), "{no}"),
+        (TaskError(TaskErrorKind.ODD_ANSWER, "empty", times=2), "empty (asked 2 times)"),
         (TaskError(TaskErrorKind.NO_ANSWER, times=1), "the call brought no answer once"),
         (TaskError(TaskErrorKind.NO_ANSWER, times=3), "the call brought no answer 3 times"),
         (

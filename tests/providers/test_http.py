@@ -18,7 +18,7 @@ from quire.providers.transport import LARGEST_BODY, Transport
 from tests.providers.exchanges.openai import RESPONSES_ANSWERS
 from tests.providers.http_calls import error_against, error_answered, error_spoken, failure_of, send
 from tests.providers.sample_calls import CALL, KEY, account, make_call
-from tests.providers.servers import serving, talking
+from tests.providers.servers import answering, serving, talking
 
 BODY, REPLY = RESPONSES_ANSWERS["answer"]
 
@@ -102,9 +102,7 @@ def test_a_host_that_does_not_exist_needs_a_person() -> None:
     "raw",
     [
         b"",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{....",
-        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nnope",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Le",
     ],
 )
@@ -113,6 +111,49 @@ def test_a_connection_that_breaks_after_the_request_may_have_been_paid_for(raw: 
 
     assert error.remedy is Remedy.LOST
     assert "127.0.0.1" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("raw", "came", "why"),
+    [
+        (b"Content-Length: 1000\r\n\r\n{", b"{", "broke off"),
+        (b"Transfer-Encoding: chunked\r\n\r\n5\r\n{....", b"{....", "broke off"),
+        (b"Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\nnope", b"nope", "broke off"),
+        (b"Content-Encoding: br\r\nContent-Length: 4\r\n\r\nnope", b"nope", "packed as 'br'"),
+    ],
+)
+def test_what_arrived_and_cannot_be_read_is_brought_back_as_it_came(
+    raw: bytes, came: bytes, why: str
+) -> None:
+    async def work() -> RawResponse:
+        async with talking(answering(b"HTTP/1.1 200 OK\r\n" + raw)) as port:
+            return await send(f"http://127.0.0.1:{port}/v1")
+
+    response = asyncio.run(work())
+
+    assert (response.raw, why in response.problem) == (came, True)
+
+
+def test_an_error_in_an_encoding_we_do_not_speak_is_known_by_its_status() -> None:
+    error = error_answered(429, b"\x0b\x02", Content_Encoding="br")
+
+    assert error.remedy is Remedy.WAIT
+
+
+def test_every_call_says_which_encodings_we_speak() -> None:
+    asked: list[str] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        asked.append(request.headers["Accept-Encoding"])
+        return web.json_response({})
+
+    async def work() -> None:
+        async with serving(handler) as base:
+            await send(base)
+
+    asyncio.run(work())
+
+    assert asked == ["gzip, deflate"]
 
 
 def test_a_connection_that_is_reset_may_have_been_paid_for() -> None:

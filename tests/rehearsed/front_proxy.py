@@ -22,8 +22,10 @@ Say = Callable[[int, str], Answer | None]  # by the number of the call and its k
 
 
 @contextmanager
-def front_proxy(say: Say, behind: str = "") -> Iterator[str]:
-    """Stand before a server until the end; gives the URL to knock at."""
+def front_proxy(
+    say: Say, behind: str = "", change: Callable[[Answer], Answer] = lambda answer: answer
+) -> Iterator[str]:
+    """Stand before a server until the end, and change what it says; gives the URL to knock at."""
     numbers = iter(range(1, 1_000_000))
 
     class Handler(BaseHTTPRequestHandler):
@@ -34,9 +36,9 @@ def front_proxy(say: Say, behind: str = "") -> Iterator[str]:
             sent_key = headers.get("x-api-key") or headers.get("x-goog-api-key") or key
             answer = say(next(numbers), sent_key) or self._let_in(headers, body)
             self.send_response(answer.status)
-            for name, value in answer.headers.items():
+            length = {"Content-Length": str(len(answer.body))}  # unless the answer lies about it
+            for name, value in (length | answer.headers).items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(answer.body)))
             self.end_headers()
             self.wfile.write(answer.body)
 
@@ -45,7 +47,7 @@ def front_proxy(say: Say, behind: str = "") -> Iterator[str]:
             with urlopen(Request(behind + self.path, body, passed), timeout=30) as response:
                 read = response.read()
                 kept = {k: v for k, v in response.headers.items() if k.lower() not in _HOPS}
-                return Answer(response.status, read, kept)
+                return change(Answer(response.status, read, kept))
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""

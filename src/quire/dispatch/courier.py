@@ -215,9 +215,13 @@ class Courier:
         raw = bytes(sent.raw)
         self._runtime.reach("after_send")
         attempt, reply = outgoing.call.attempt_id, decode_response(provider, raw)
+        if isinstance(reply, Undecodable) and reply.odd and sent.problem:
+            reply = Undecodable(sent.problem, reply.odd)
         version, presumed = provider.decoder_version, outgoing.reserved
         answer = build_answer(outgoing.context, attempt, raw, reply, version, presumed)
         self._back.append(ReturnedCall(outgoing, answer, sent.rates))
+        if answer.odd:
+            return  # it says nothing of the model behind it
         name = outgoing.context.facts.name
         self._throttles[name].note_answer()
         self._absent.pop(name, None)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from quire.domain.accounts import Account, Secret
 from quire.domain.batches import RowEnd, parse_custom_id
 from quire.domain.data import JsonObject
-from quire.domain.errors import Undecodable
+from quire.domain.errors import OddBody, Undecodable
 from quire.domain.ids import AttemptId
 from quire.domain.models import Usage
 from quire.domain.pricing import price_call
@@ -49,7 +49,9 @@ def build_answer(
     """What a call brought back, priced; one that cannot be read costs what is presumed."""
     head = (attempt, context.run_id, context.stage_id, raw)
     if isinstance(reply, Undecodable):
-        return Answer(*head, None, version, presumed, str(reply))
+        odd = None if context.route == BATCH else reply.odd  # a batch's row is never asked again
+        presumed = 0 if odd is OddBody.PAGE else presumed  # nobody bills for a page
+        return Answer(*head, None, version, presumed, str(reply), odd)
     cost = price_call(context.facts, reply.usage, batched=context.route == BATCH)
     return Answer(*head, reply, version, cost)
 

@@ -206,12 +206,21 @@ class ProviderError(Error):
         self.absent = absent  # nobody listens where the call went, and not for a moment only
 
 
+class OddBody(StrEnum):
+    """A body in no vendor's form: no mended decoder would find an answer in it."""
+
+    EMPTY = "empty"
+    PAGE = "page"  # HTML, from somebody who never saw the call
+    GARBLED = "garbled"  # no JSON: cut off, packed in a way we do not speak, or plain words
+
+
 class Undecodable(ProviderError):
     """The response could not be read; it is kept, and is read again when the decoder is mended."""
 
-    def __init__(self, message: str) -> None:
-        """Say what about the response was unreadable."""
+    def __init__(self, message: str, odd: OddBody | None = None) -> None:
+        """Say what about the response was unreadable, and whether it had any vendor's form."""
         super().__init__(message, remedy=Remedy.FIX_REQUEST)
+        self.odd = odd
 
 
 class OutOfFunds(Error):

@@ -46,6 +46,7 @@ class EventKind(StrEnum):
     EDITED = "edited"
     REJECTED = "rejected"
     KEY_REFUSED = "key_refused"
+    ANSWER_ODD = "answer_odd"  # in no vendor's form
     DEADLINE_PASSED = "deadline_passed"
     BATCH_SUBMITTED = "batch_submitted"
     BATCH_UNKNOWN = "batch_unknown"
@@ -76,7 +77,7 @@ class HoldKind(StrEnum):
     CREDENTIAL = "credential"
     STOP_AFTER = "stop_after"
     FAILURES = "failures"  # of tasks
-    REFUSED = "refused"  # by the provider: a batch as a whole
+    REFUSED = "refused"  # by the provider: a batch as a whole, or one answer after the other
     PLUGIN = "plugin"  # what a recipe names is not installed, or broke
     UNKNOWN_SUBMIT = "unknown_submit"
     UNDECODABLE = "undecodable"
@@ -106,6 +107,7 @@ class HoldCause(StrEnum):
     BATCH_UNKNOWN = "batch_unknown"
     BATCH_FOREIGN = "batch_foreign"
     PLUGIN = "plugin"
+    ANSWERS_ODD = "answers_odd"  # in no vendor's form, one after the other
     ANSWER_UNREADABLE = "answer_unreadable"
     ERROR_UNREADABLE = "error_unreadable"
     LINES_UNREADABLE = "lines_unreadable"  # of a batch
@@ -137,6 +139,7 @@ _KINDS_OF_CAUSES = {
     HoldCause.BATCH_UNKNOWN: HoldKind.UNKNOWN_SUBMIT,
     HoldCause.BATCH_FOREIGN: HoldKind.UNKNOWN_SUBMIT,
     HoldCause.PLUGIN: HoldKind.PLUGIN,
+    HoldCause.ANSWERS_ODD: HoldKind.REFUSED,
     HoldCause.ANSWER_UNREADABLE: HoldKind.UNDECODABLE,
     HoldCause.ERROR_UNREADABLE: HoldKind.UNDECODABLE,
     HoldCause.LINES_UNREADABLE: HoldKind.UNDECODABLE,
@@ -149,6 +152,7 @@ class TaskErrorKind(StrEnum):
     GATES = "gates"  # refused its answer
     REFUSED = "refused"  # by the provider
     NO_ANSWER = "no_answer"  # to so many calls
+    ODD_ANSWER = "odd_answer"  # so often: in no vendor's form
     BATCH_FAILED = "batch_failed"  # in so many batches
     CRITIC_OBJECTED = "critic_objected"
     CRITIC_UNDECIDABLE = "critic_undecidable"  # what the critic said decides nothing

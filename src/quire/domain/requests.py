@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from quire.domain.accounts import Account
 from quire.domain.data import JsonObject
-from quire.domain.errors import ProviderError
+from quire.domain.errors import OddBody, ProviderError
 from quire.domain.ids import AttemptId, LaneId, RequestId, RunId, StageId, TaskId, WorkerId
 from quire.domain.models import PLAIN_WIRE, Params, Usage, Wire
 from quire.domain.states import AttemptState, RequestState
@@ -121,6 +121,7 @@ class Answer(NamedTuple):
     decoder_version: int
     cost: int  # micro-dollars; the reservation where the usage could not be read
     problem: str = ""  # why the decoder could not read it
+    odd: OddBody | None = None  # it has no vendor's form, and is asked for again
 
 
 class CallFailure(NamedTuple):

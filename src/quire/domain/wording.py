@@ -93,6 +93,10 @@ _HOLD_TEXTS: dict[HoldCause, str | Callable[[Fields], str]] = {
         " `quire batches adopt {batch} --absent` says that there is none"
     ),
     HoldCause.PLUGIN: "{problem}, start the workers again, then `quire resume {run}`",
+    HoldCause.ANSWERS_ODD: (
+        "{odd} of the last {last} answers were none, the last one: {problem};"
+        " `quire events {run}` shows which; then `quire resume {run}`"
+    ),
     HoldCause.ANSWER_UNREADABLE: (
         "{problem}; the response is kept, and a newer Quire reads it when it starts;"
         " `quire retry {run}` asks, and pays, again"
@@ -172,6 +176,7 @@ _EVENT_TEXTS: dict[EventKind, str | Callable[[Fields], str]] = {
     EventKind.EDITED: _DECISION_TEXT,
     EventKind.REJECTED: _DECISION_TEXT,
     EventKind.KEY_REFUSED: "{credential}: {problem}",
+    EventKind.ANSWER_ODD: "request {request}: {problem}",
     EventKind.DEADLINE_PASSED: _deadline_text,
     EventKind.BATCH_SUBMITTED: _CALLS_TEXT,
     EventKind.BATCH_UNKNOWN: "batch {batch}: {problem}",
@@ -193,6 +198,7 @@ LONGEST_CRITIQUE = 2000  # characters of a critique that a task remembers
 
 _TASK_ERROR_TEXTS = {
     TaskErrorKind.NO_ANSWER: "the call brought no answer {times}",
+    TaskErrorKind.ODD_ANSWER: "{text} (asked {times})",
     TaskErrorKind.BATCH_FAILED: "{text} (sent {times}, in batches, without an answer)",
     TaskErrorKind.CRITIC_OBJECTED: "{stage}: {text}",
     TaskErrorKind.CRITIC_UNDECIDABLE: (

@@ -36,6 +36,9 @@ SHORTEST_DELAY = 0.05
 LONGEST_DELAY = 60.0
 LONGEST_WAIT = 86_400.0
 AT_ONCE = 0.05  # seconds; a wait as short as this is none
+ODD_ANSWER_DELAY = 1.0  # seconds
+ODD_ANSWERS_TO_HOLD = 3  # among so many of a run's last answers:
+ODD_ANSWER_WINDOW = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +174,15 @@ def after_error(error: ProviderError, tasks: int, attempt_no: int, jitter: float
             return HoldRun(cause=HoldCause.CALL_REFUSED)
         case never:
             assert_never(never)
+
+
+def delay_after_odd_answer(times: int) -> float | None:
+    """After how many seconds a call goes again that got so many answers in no vendor's form.
+
+    Once may be a hiccup of somebody on the way; twice may be due to what is asked: None, for its
+    tasks are to go in smaller company.
+    """
+    return ODD_ANSWER_DELAY if times <= 1 else None
 
 
 def after_refusal(task: TaskTries, error: str, policy: Policy) -> AskAgain | GiveUp:

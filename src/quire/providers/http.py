@@ -12,6 +12,7 @@ from quire.domain.requests import Call, Reply
 from quire.providers.network_errors import host_of
 from quire.providers.protocol import Classify, HttpRequest, HttpResponse, RawResponse, WireFormat
 from quire.providers.transport import Transport
+from quire.providers.wire import is_page
 
 LONGEST_MESSAGE = 300
 
@@ -35,7 +36,8 @@ class HttpProvider:
         if 200 <= response.status < 300:
             hidden_error = self._vendor.error_in_success(response.body)
             if hidden_error is None:
-                return RawResponse(redact_key(response.body, account), self._rates(response))
+                raw = redact_key(response.body, account)
+                return RawResponse(raw, self._rates(response), response.problem)
             response = hidden_error._replace(headers=response.headers)
         raise refusal(self._vendor.classify, response, account, host_of(request.url))
 
@@ -122,6 +124,4 @@ def _key_forms(key: str) -> re.Pattern[bytes]:
 
 
 def _is_page(response: HttpResponse) -> bool:
-    if "html" in response.headers.get("content-type", "").lower():
-        return True
-    return response.body[:200].lstrip().lower().startswith((b"<!doctype", b"<html", b"<head"))
+    return "html" in response.headers.get("content-type", "").lower() or is_page(response.body)

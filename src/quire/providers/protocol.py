@@ -23,6 +23,7 @@ class RawResponse(NamedTuple):
 
     raw: bytes  # the body, as it came
     rates: Rates | None = None  # what its headers said of our limits
+    problem: str = ""  # why these bytes may be no answer, where the connection could tell
 
 
 class HttpRequest(NamedTuple):
@@ -41,6 +42,7 @@ class HttpResponse(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes
+    problem: str = ""  # why the body is as it came, and not what its headers say
 
 
 class WireFormat(Protocol):

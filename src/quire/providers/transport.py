@@ -25,6 +25,7 @@ ACCEPT_ENCODING = "gzip, deflate"  # what we ask for
 _DECOMPRESSED_PIECE = 2**18  # bytes that a few packed ones may become at a time
 _PLAIN = ("", "identity")
 _GZIP = ("gzip", "x-gzip")
+_PACKED = (*_GZIP, "deflate")
 
 
 async def decompress(pieces: AsyncIterable[bytes], encoding: str) -> AsyncGenerator[bytes]:
@@ -32,8 +33,7 @@ async def decompress(pieces: AsyncIterable[bytes], encoding: str) -> AsyncGenera
 
     Its length does not tell: somebody on the way may have packed, or passed on, half of it.
     """
-    encoding = encoding.strip().lower()
-    if encoding not in (*_PLAIN, *_GZIP, "deflate"):
+    if encoding not in (*_PLAIN, *_PACKED):
         raise aiohttp.ClientPayloadError("packed in a way that nobody asked for")
     decompressor = Decompressor(encoding)
     async for piece in pieces:
@@ -111,20 +111,24 @@ class Transport:
         self._proxies: dict[str, URL | None] = {}  # by scheme and host
 
     async def post(self, request: HttpRequest) -> HttpResponse:
-        """Carry one call and read its answer, however long it takes, or raise ProviderError."""
+        """Carry one call and read its answer, however long it takes, or raise ProviderError.
+
+        An answer that breaks off, or is packed in a way we do not speak, is paid for all the same:
+        it is given as it came, with its problem.
+        """
         return await self._send(request, request.body, None)
 
     async def exchange(self, request: HttpRequest, upload: Upload = ()) -> HttpResponse:
         """Make one exchange and return it, whatever its status; raise where the network failed."""
         if not upload:
-            return await self._send(request, request.body or None, self._silent)
+            return _whole(await self._send(request, request.body or None, self._silent))
         body = UploadBody(upload)
         timeout = self._silent + body.size / SLOWEST_UPLOAD
         headers = Headers(request.headers)
         headers["Content-Length"] = str(body.size)
         request = request._replace(headers=headers)
         try:
-            return await self._send(request, body.stream(), timeout)
+            return _whole(await self._send(request, body.stream(), timeout))
         except ProviderError:
             if not body.problem:
                 raise
@@ -182,7 +186,9 @@ class Transport:
     ) -> HttpResponse:
         good = 200 <= response.status < 300
         most = self._largest if good else min(self._largest, LARGEST_ERROR)
-        body = await _read_body(response, most)
+        body, problem = await _read_body(response, most, host_of(request.url))
+        if problem and not good:
+            body = b""  # the status says enough
         if good and len(body) > most:
             raise ProviderError(
                 f"{host_of(request.url)} answered with more than {most >> 20} MB;"
@@ -190,7 +196,7 @@ class Transport:
                 remedy=Remedy.LOST,
             )
         headers = {name.lower(): value for name, value in response.headers.items()}
-        return HttpResponse(response.status, headers, body)
+        return HttpResponse(response.status, headers, body, problem if good else "")
 
     async def _lines(self, request: HttpRequest, classify: Classify) -> AsyncGenerator[bytes]:
         async with self._start(request, None, self._silent) as response:
@@ -330,23 +336,59 @@ def _has_declared_end(response: aiohttp.ClientResponse) -> bool:
     return chunked or "Content-Length" in response.headers
 
 
-async def _read_body(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """Read a body, or a little more than `most` of it."""
-    length = response.content_length
-    if length is not None and length <= most and "Content-Encoding" not in response.headers:
-        return await response.read()
-    parts, size = [], 0
-    async with aclosing(_body_pieces(response)) as pieces:
-        async for part in pieces:
-            parts.append(part)
-            size += len(part)
-            if size > most:
-                break
+def _whole(response: HttpResponse) -> HttpResponse:
+    """The response, unless its body is not what was meant: nobody knows what was done then."""
+    if response.problem:
+        raise ProviderError(response.problem, remedy=Remedy.LOST)
+    return response
+
+
+async def _read_body(response: aiohttp.ClientResponse, most: int, place: str) -> tuple[bytes, str]:
+    """Read a body, or a little more than `most` of it; where that fails, as it came, and why."""
+    encoding, came = _encoding_of(response), list[bytes]()
+    pieces = response.content.iter_any()
+    try:
+        if encoding not in _PACKED:
+            body = await _join(pieces, came, most)
+            return body, "" if encoding in _PLAIN else _unspoken(encoding, place)
+        async with aclosing(decompress(_keep(pieces, came), encoding)) as unpacked:
+            return await _join(unpacked, [], most), ""
+    except TimeoutError:
+        raise
+    except (aiohttp.ClientError, OSError):
+        if not came:
+            raise
+    return b"".join(came), f"{place} broke off in the middle of its answer"
+
+
+def _unspoken(encoding: str, place: str) -> str:
+    name = "".join(filter(str.isprintable, encoding))[:20]
+    return f"the answer of {place} is packed as {name!r}, which was not asked for"
+
+
+async def _keep(pieces: AsyncIterable[bytes], kept: list[bytes]) -> AsyncGenerator[bytes]:
+    async for piece in pieces:
+        kept.append(piece)
+        yield piece
+
+
+async def _join(pieces: AsyncIterable[bytes], parts: list[bytes], most: int) -> bytes:
+    """Put pieces together in `parts`, until there are more than `most` bytes."""
+    size = 0
+    async for part in pieces:
+        parts.append(part)
+        size += len(part)
+        if size > most:
+            break
     return b"".join(parts)
 
 
 def _body_pieces(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
-    return decompress(response.content.iter_any(), response.headers.get("Content-Encoding", ""))
+    return decompress(response.content.iter_any(), _encoding_of(response))
+
+
+def _encoding_of(response: aiohttp.ClientResponse) -> str:
+    return response.headers.get("Content-Encoding", "").strip().lower()
 
 
 def _find_proxy(url: URL) -> URL | None:

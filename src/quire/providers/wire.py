@@ -10,7 +10,7 @@ import orjson
 
 from quire.domain.accounts import Secret
 from quire.domain.data import Json, JsonObject, plain_json
-from quire.domain.errors import ProviderError, Remedy, Undecodable
+from quire.domain.errors import OddBody, ProviderError, Remedy, Undecodable
 from quire.domain.requests import Call
 
 
@@ -139,8 +139,26 @@ def load(raw: bytes, parsed: JsonObject | None = None) -> JsonObject:
     """Read a body that must be a JSON object, or raise Undecodable; once is enough."""
     body = parse(raw) if parsed is None else parsed
     if not isinstance(body, dict):
-        raise Undecodable("the response is not a JSON object")
+        raise _odd_body(raw)
     return body
+
+
+def is_page(raw: bytes) -> bool:
+    """Whether a body is a page for people, whatever its headers say."""
+    return _PAGE.match(raw) is not None
+
+
+_PAGE = re.compile(rb"(\xef\xbb\xbf)?\s*<(!doctype|!--|html|head|body|\?xml)", re.IGNORECASE)
+
+
+def _odd_body(raw: bytes) -> Undecodable:
+    """Name a body that is in no vendor's form."""
+    if not raw.strip():
+        return Undecodable("the answer is empty", OddBody.EMPTY)
+    if is_page(raw):
+        message = "an HTML page came in the place of an answer; check the base URL"
+        return Undecodable(message, OddBody.PAGE)
+    return Undecodable("the response is not a JSON object", OddBody.GARBLED)
 
 
 def parse(raw: bytes) -> Json:

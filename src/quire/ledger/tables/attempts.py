@@ -6,7 +6,8 @@ from datetime import datetime
 from operator import itemgetter
 from typing import NamedTuple
 
-from quire.domain.ids import AttemptId, LaneId, RunId, StageId, WorkerId
+from quire.domain.errors import OddBody
+from quire.domain.ids import AttemptId, LaneId, RequestId, RunId, StageId, WorkerId
 from quire.domain.requests import (
     Answer,
     AnsweredAttempt,
@@ -131,7 +132,12 @@ class Attempts(Table):
         unread = [answer for answer in answers if not answer.reply]
         self.end_attempts(
             [
-                AttemptEnd(answer.attempt_id, answer.problem, answer.cost, "presumed")
+                AttemptEnd(
+                    answer.attempt_id,
+                    answer.problem,
+                    answer.cost,
+                    "free" if answer.odd is OddBody.PAGE else "presumed",
+                )
                 for answer in unread
             ],
             now,
@@ -185,6 +191,10 @@ class Attempts(Table):
     def output_samples(self, lane: LaneId, limit: int) -> list[OutputSample]:
         """Output sizes of the lane's last answers that ended by themselves."""
         return self._list(OutputSample, "output_samples", lane=lane, limit=limit)
+
+    def count_unread_answers(self, request: RequestId) -> int:
+        """How many answers to a request nobody could read."""
+        return self._count("count_unread_answers", request=request)
 
     def last_error(self, run: RunId) -> str | None:
         """Why the newest call of a run that waits to go again came to nothing."""

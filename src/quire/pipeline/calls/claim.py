@@ -34,6 +34,7 @@ from quire.pipeline.calls.admit import (
     prime_cache,
     reserve_limits,
 )
+from quire.pipeline.calls.odd_answers import remedy_odd_answers
 from quire.pipeline.calls.plugin_holds import check_plugins
 from quire.pipeline.calls.record import (
     drop_requests,
@@ -226,6 +227,7 @@ def receive(
     outcomes = [call.outcome for call in returned]
     answers = [outcome for outcome in outcomes if isinstance(outcome, Answer)]
     record_answers(tx, answers, now)
+    remedy_odd_answers(tx, [answer for answer in answers if answer.odd], now)
     if len(answers) < len(outcomes):
         failures = [outcome for outcome in outcomes if isinstance(outcome, CallFailure)]
         record_failures(tx, contexts, failures, now)

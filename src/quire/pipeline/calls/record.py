@@ -119,11 +119,12 @@ def _without_purged(tx: Transaction, answers: Sequence[Answer]) -> list[Answer]:
 def _tally_answers(
     tx: Transaction, answers: Sequence[Answer], tally: "Counter[str]", now: datetime
 ) -> None:
-    """Count some answers of one stage; those that nobody can read hold their run."""
+    """Count some answers of one stage; those that a mended decoder may read hold their run."""
     unread = [item for item in answers if item.reply is None]
     for answer in unread:
         tally["presumed"] += answer.cost
-        hold_run(tx, answer.run_id, HoldCause.ANSWER_UNREADABLE, now, problem=answer.problem)
+        if answer.odd is None:
+            hold_run(tx, answer.run_id, HoldCause.ANSWER_UNREADABLE, now, problem=answer.problem)
     usages = [item.reply.usage for item in answers if item.reply is not None]
     tally["calls"] += len(answers)
     tally["input_tokens"] += sum([usage.input_total for usage in usages])

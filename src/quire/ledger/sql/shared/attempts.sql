@@ -103,3 +103,6 @@ SELECT a.id FROM attempts a JOIN requests q ON q.id = a.request_id WHERE a.id IN
 SELECT a.error FROM lanes l JOIN requests q ON q.lane_id = l.id AND q.state = 'queued'
 JOIN attempts a ON a.request_id = q.id
 WHERE l.workspace_id = :workspace AND l.run_id = :run AND a.error IS NOT NULL ORDER BY a.id DESC LIMIT 1
+
+-- name: count_unread_answers
+SELECT count(*) FROM attempts a JOIN responses p ON p.attempt_id = a.id WHERE a.request_id = :request AND p.decoded IS NULL
