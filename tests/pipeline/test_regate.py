@@ -11,6 +11,7 @@ from quire.engine import RunHandle
 from quire.pipeline.commands.regate import RegateReport
 from tests.ledger.raw import Raw
 from tests.pipeline.recipe_stages import task_outcomes, task_states, text_stage
+from tests.pipeline.scripted_model import let_model_say
 from tests.pipeline.taste_gate import (
     ALL_DONE,
     CHAIN,
@@ -270,3 +271,23 @@ def test_a_stage_that_is_not_there_is_told(world: Worlds) -> None:
     with pytest.raises(NotFound, match="no stage 'pints'"):
         run.regate("pints")
     assert [report.stage for report in run.regate()] == [stage.name for stage in CHAIN]
+
+
+def test_thoughts_that_were_kept_as_results_are_mended_for_nothing(world: Worlds) -> None:
+    here = world()
+    let_model_say(here, lambda _: "<think>\nPerhaps nine.\n</think>\n\nTwo.")
+    run = start_run(here, (text_stage("summary", "each_document", "Sum up."),), count=1)
+    run.wait()
+    with here.engine.ledger.snapshot() as tx:
+        request = tx.views.list_requests(run.id, 0, 1)[0].id
+    (attempt,) = here.engine.queries.exchange(request).attempts
+    assert (attempt.decoded, attempt.reasoning) == ("Two.", "Perhaps nine.")
+    assert data_of(here, run, "summary") == ['{"text":"Two."}']
+    raw = Raw(here.url)
+    raw.rows("UPDATE results SET data = :data", data='{"text":"<think>Perhaps nine.</think> Two."}')
+    raw.close()
+
+    (found,) = run.regate(apply=True)
+
+    assert found.counts["changed"] == 1
+    assert data_of(here, run, "summary") == ['{"text":"Two."}']

@@ -50,11 +50,12 @@ class ResponseJudgement(NamedTuple):
 class GateInput(NamedTuple):
     """One task's answer on its way through the gates of its stage."""
 
-    text: str  # as the model wrote it
+    text: str  # as the model wrote it, without what it thought before
     stop: Stop
     data: Json = None  # what the gates before this one made of it; the first gate gets None
     record_schema: JsonObject | None = None  # the stage's schema, where it has one
     facts: JsonObject = NOTHING  # `parameters` of the recipe and the task's own `part`
+    thought: str = ""  # what the model wrote to itself before the text
 
 
 class Gate(Protocol):

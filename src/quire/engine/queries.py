@@ -26,6 +26,7 @@ from quire.export.result_selection import (
     find_result_source,
     is_block_by_block,
 )
+from quire.gates.thoughts import split_thoughts
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.results import TaskOutcome
 from quire.ledger.tables.views import AttemptView, MemberView, RequestLine, RequestView
@@ -274,7 +275,7 @@ class Queries:
                 request=view,
                 system=context.prefix.system,
                 user=request_text(tx, self.contexts, view),
-                attempts=tx.views.attempts_of_request(request),
+                attempts=[*map(_split_thoughts, tx.views.attempts_of_request(request))],
                 members=tx.views.verdicts_of_request(request),
             )
 
@@ -286,6 +287,15 @@ def _shown_outcomes(
     for outcome in tx.results.outcomes_of_run(run):
         own = () if outcome.document_id is None else (outcome.document_id,)
         yield outcome, shown.get(outcome.task_id, own)
+
+
+def _split_thoughts(attempt: AttemptView) -> AttemptView:
+    """Show what the model thought before its answer as reasoning, as the gates see it."""
+    spoken = split_thoughts(attempt.decoded or "")
+    if not spoken.thought:
+        return attempt
+    reasoning = "\n".join(filter(None, (attempt.reasoning, spoken.thought)))
+    return attempt._replace(decoded=spoken.text, reasoning=reasoning)
 
 
 class _Blockers:

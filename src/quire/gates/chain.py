@@ -21,19 +21,36 @@ from quire.gates.markers import MarkersGate
 from quire.gates.rules import RulesGate
 from quire.gates.single_json import JsonGate
 from quire.gates.text import TextGate
+from quire.gates.thoughts import split_thoughts
 
 GateChain: TypeAlias = Sequence[tuple[Gate, JsonObject]]
 
 _LONGEST_REASON = 240
 
 
+def judge_answer_text(text: str, stop: Stop, uses: GateChain, facts: JsonObject) -> Verdict:
+    """Judge a call's one answer in the model's words; its thoughts before it are no part of it."""
+    if stop is not Stop.END:
+        return judge_text(text, stop, uses, None, facts)
+    spoken = split_thoughts(text)
+    if spoken.problem:
+        return Verdict(Judgement.RETRY, None, (spoken.problem,), Blame.PACK)
+    return judge_text(spoken.text, stop, uses, None, facts, thought=spoken.thought)
+
+
 def judge_text(
-    text: str, stop: Stop, uses: GateChain, record_schema: JsonObject | None, facts: JsonObject
+    text: str,
+    stop: Stop,
+    uses: GateChain,
+    record_schema: JsonObject | None,
+    facts: JsonObject,
+    *,
+    thought: str = "",
 ) -> Verdict:
-    """Judge a call's one answer; why the model stopped is read before what it wrote."""
+    """Judge words as they are; why the model stopped is read before what it wrote."""
     if unusable := _unusable_reason(text, stop):
         return Verdict(Judgement.RETRY, None, (unusable,), Blame.PACK)
-    return _run_chain(GateInput(text, stop, None, record_schema, facts), uses)
+    return _run_chain(GateInput(text, stop, None, record_schema, facts, thought), uses)
 
 
 def judge_data(

@@ -22,6 +22,8 @@ from quire.gates.marker_kinds import (
 from quire.gates.marker_lines import Decoded, Refusal
 
 MOST_STAGES = 100
+_SOME_WORDS = "(thought)"  # stands for reasoning; no marker begins so
+_REASONING = "reasoning"
 
 
 class _Kind(NamedTuple):
@@ -43,7 +45,7 @@ class MarkersGate:
     """Accepts what the marker says, with the reasoning before it."""
 
     name: str = "markers"
-    version: str = "markers/1"
+    version: str = "markers/2"
 
     def mistakes(self, params: JsonObject) -> list[str]:
         """Check the kind and its parameters; references are checked when they are known."""
@@ -59,7 +61,13 @@ class MarkersGate:
             broken += [labels.reason] if isinstance(labels, Refusal) else []
         if broken:
             return Verdict(Judgement.FAIL, None, tuple(broken))
-        decoded = _KINDS[str(given["kind"])].read(answer.text, given, answer.facts)
+        read = _KINDS[str(given["kind"])].read
+        decoded = read(answer.text, given, answer.facts)
+        if isinstance(decoded, Refusal) and answer.thought:  # which may be all the reasoning it has
+            again = read(f"{_SOME_WORDS}\n{answer.text}", given, answer.facts)
+            decoded = (
+                decoded if isinstance(again, Refusal) else again | {_REASONING: answer.thought}
+            )
         if isinstance(decoded, Refusal):
             return Verdict(Judgement.RETRY, None, (decoded.reason,))
         return Verdict(Judgement.ACCEPT, decoded)

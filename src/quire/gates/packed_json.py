@@ -16,6 +16,7 @@ from quire.domain.gates import (
 from quire.domain.requests import Stop
 from quire.gates.records import Record, flaw_of, parse_records, parse_strictly
 from quire.gates.shape import Shape
+from quire.gates.thoughts import split_thoughts
 
 _DIFFERENT = Verdict(
     Judgement.RETRY, reasons=("model answered this block twice, differently",), blame=Blame.PACK
@@ -93,7 +94,7 @@ def _refusal(reason: str) -> Verdict:
     return Verdict(Judgement.RETRY, reasons=(reason,))
 
 
-GATE_VERSION = "json/2"  # raised when the same response would be judged differently
+GATE_VERSION = "json/3"  # raised when the same response would be judged differently
 _SKIPPED = "model skipped this block"
 
 
@@ -106,9 +107,11 @@ def judge_pack(
     truncated = stop is Stop.LENGTH
     if stop is Stop.REFUSAL:
         return _refuse_all(expected, refusal_reason(text))
-    if not text.strip():
-        return _refuse_all(expected, CUT_OFF if truncated else EMPTY, truncated=truncated)
-    parsed = parse_records(text)
+    spoken = split_thoughts(text)
+    if not spoken.text.strip():
+        reason = CUT_OFF if truncated else spoken.problem or EMPTY
+        return _refuse_all(expected, reason, truncated=truncated)
+    parsed = parse_records(spoken.text)
     if not parsed.records and not parsed.complete:
         return _refuse_all(expected, CUT_OFF if truncated else parsed.problem, truncated=truncated)
     mapped = map_records(parsed.records, expected, nested=nested, unwrap="data" not in shape.fields)

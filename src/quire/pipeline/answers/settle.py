@@ -34,7 +34,7 @@ from quire.domain.states import (
     TaskState,
 )
 from quire.domain.tasks import Member, MemberRow
-from quire.gates.chain import judge_data, judge_text
+from quire.gates.chain import judge_answer_text, judge_data
 from quire.gates.packed_json import judge_pack
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.results import AcceptedAnswer
@@ -85,11 +85,10 @@ def _judge_answer_text(
     context: LaneContext, answered: AnsweredAttempt, members: Sequence[AnyMember], parts: Parts
 ) -> ResponseJudgement:
     verdicts: dict[str, Verdict] = {
-        member.wire_id: judge_text(
+        member.wire_id: judge_answer_text(
             answered.text,
             answered.stop,
             context.gates,
-            None,
             _gate_facts(context, parts.get(member.task_id, {})),
         )
         for member in members
