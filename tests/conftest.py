@@ -12,9 +12,12 @@ import typer.testing
 from hypothesis import settings
 from typer.main import get_command
 
+from quire.ledger import ledger
 from quire.ledger.ledger import open_ledger
+from quire.ledger.sqlite import SqliteDatabase
 from tests.memory import use_compiled_modules, use_quick_folder
 from tests.postgres import Databases, PostgresServer, own_server, postgres_server
+from tests.ready_ledgers import use_ready_ledgers
 from tests.schedule import LONG, longest_first
 from tests.time_limits import time_limit
 from tests.warm import warm_starts
@@ -22,6 +25,7 @@ from tests.world import World
 
 use_quick_folder()  # before pytest looks for a folder of its own
 use_compiled_modules()
+use_ready_ledgers()
 typer.testing._get_command = cache(get_command)  # type: ignore[attr-defined]  # once
 settings.register_profile("quire", deadline=None, print_blob=True)  # a busy machine is not a bug
 settings.load_profile("quire")
@@ -111,6 +115,12 @@ def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return str(tmp_path / "quire.db")
     copy: Callable[[], str] = request.getfixturevalue("copies")
     return copy()
+
+
+@pytest.fixture
+def migrated_ledgers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite ledgers made as everybody's are, by one migration after the other."""
+    monkeypatch.setattr(ledger, "SqliteDatabase", SqliteDatabase)
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ from tests.ledger import factories
 from tests.ledger.factories import NOW, new_run, run_with_ready_tasks
 from tests.ledger.raw import Raw
 
+pytestmark = pytest.mark.usefixtures("migrated_ledgers")
+
 ROOT = Path(factories.__file__).parents[2]
 OPEN = "import sys; from quire.ledger.ledger import open_ledger; open_ledger(sys.argv[1]).close()"
 

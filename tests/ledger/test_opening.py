@@ -21,6 +21,8 @@ from tests.ledger import factories
 from tests.ledger.factories import NOW, add_document, run_with_ready_tasks, tasks_of
 from tests.ledger.raw import Raw
 
+pytestmark = pytest.mark.usefixtures("migrated_ledgers")
+
 ROOT = Path(factories.__file__).parents[2]
 NOBODY = 65534
 TRY_TO_WRITE = f"""
