@@ -211,3 +211,25 @@ def test_what_fails_shows_in_the_exit_code_and_in_the_tables(pilot: Quire) -> No
     assert failed.parse_error.notna().all()
     assert failed.score_output.notna().all()  # the answer that could not be read
     assert set(failed.score_critic_parse_status) == {"blocked"}
+
+
+def test_an_experiment_stops_after_a_critic_and_sends_no_score(pilot: Quire) -> None:
+    stopped = pilot("judge", "run", FILE, "--stop-after", "rubric_critic")
+    status = pilot.json("judge", "status", FILE)
+
+    assert stopped.stdout.startswith("run 1 stopped after rubric_critic, as asked: 6 of 24 tasks")
+    assert "or the same command without --stop-after" in stopped.stdout
+    assert status["calls"] == 6
+    assert "24 of 24 tasks done" in pilot("judge", "run", FILE).stdout
+    assert (
+        "no stage 'rubric'"
+        in pilot("judge", "run", FILE, "--stop-after", "rubric", "--new", code=2).stderr
+    )
+
+
+def test_an_experiment_is_tried_with_a_limit(pilot: Quire) -> None:
+    tried = pilot("judge", "run", FILE, "--limit", 1)
+
+    assert tried.stdout.startswith("run 1 reached its limit of 1: 8 of 24 tasks done")
+    assert "next: the same command without --limit goes on" in tried.stdout
+    assert "24 of 24 tasks done" in pilot("judge", "run", FILE).stdout

@@ -8,8 +8,9 @@ from quire.domain.reasons import HoldKind
 from quire.domain.states import RunState
 from quire.engine import RunHandle
 from tests.pipeline.recipe_stages import recipe, task_states, text_stage
+from tests.pipeline.taste_gate import hold_kinds
 from tests.rehearsed.conftest import Rehearse
-from tests.rehearsed.rehearsed import OPENAI, QuickClock, Rehearsed
+from tests.rehearsed.rehearsed import OPENAI, QuickClock, Rehearsed, billed_entries
 
 STAGES = (
     text_stage("first", "each_document", "Sum up:\n{{ document.text }}"),
@@ -119,3 +120,43 @@ def test_a_run_through_batches_stops_after_a_stage(batched: Batched) -> None:
     assert run.progress().batches == 0
     run.resume()
     assert run.wait().state == RunState.FINISHED
+
+
+def test_a_run_through_batches_stops_after_a_critic(batched: Batched) -> None:
+    here, run = batched()
+    here.engine.work(lambda: out(here, run, "check"))
+    run.stop_after("check")
+
+    run.wait()
+
+    assert task_states(here.engine, run) == {**ALL, "second": {}}
+    assert run.progress().batches == 0
+    run.stop_after(None)
+    assert run.wait().state == RunState.FINISHED
+    paid(here, run)
+
+
+@pytest.mark.parametrize("point", ["after_draft", "after_intent", "after_upload"])
+def test_a_batch_on_its_way_is_not_made_once_its_run_is_to_stop_before_it(
+    batched: Batched, point: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, run = batched()
+    stopped: list[bool] = []
+
+    def stop(reached: str) -> None:
+        if stopped or reached != point:
+            return
+        if task_states(here.engine, run)["second"].get("packed") and run.progress().batches:
+            stopped.append(run.stop_after("check"))
+
+    monkeypatch.setattr(here.engine.context.runtime, "reach", stop)
+    run.wait()
+
+    assert hold_kinds(run) == [HoldKind.STOP_AFTER]
+    assert task_states(here.engine, run) == {**ALL, "second": {"packed": COUNT}}
+    assert len(list(billed_entries(here.server.entries()))) == 2 * COUNT
+    assert not out(here, run, "second")
+    assert run.resume()
+    assert run.wait().state == RunState.FINISHED
+    assert task_states(here.engine, run) == ALL
+    paid(here, run)

@@ -40,7 +40,7 @@ StopAfter = Annotated[
     str | None,
     option(
         "STAGE",
-        "Begin no stage of the recipe after this one; `quire resume` goes on.",
+        "Carry out this stage and what it needs, nothing after it; `quire resume` goes on.",
         "--stop-after",
     ),
 ]

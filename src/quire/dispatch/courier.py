@@ -16,6 +16,7 @@ from quire.domain.requests import CallFailure
 from quire.domain.runs import DIRECT, Lane
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.claim import Outgoing, ReturnedCall, Sender, claim, receive
+from quire.pipeline.calls.open_lanes import open_lanes
 from quire.pipeline.contexts import LaneContext
 from quire.plan.provider_limits import Throttle
 from quire.providers.protocol import Provider, RawResponse
@@ -156,7 +157,7 @@ class Courier:
         """Claim lane by lane, a fair share of the room each; says whether one had less."""
         outgoing: list[Outgoing] = []
         short = False
-        lanes = lanes_of_run(tx.requests.open_lanes(now), self.only)
+        lanes = open_lanes(tx, self._contexts, now, self.only)
         lanes = self._rotate_lanes([lane for lane in lanes if lane.route == DIRECT])
         shares = Counter(lane.model for lane in lanes)
         for lane in lanes:
@@ -249,11 +250,6 @@ class Courier:
             return False
         del self._absent[model]  # the person's resume begins anew
         return True
-
-
-def lanes_of_run(lanes: list[Lane], only: RunId | None) -> list[Lane]:
-    """The lanes of one run, or of all."""
-    return [lane for lane in lanes if only in (None, lane.run_id)]
 
 
 def _least_claim(most: int) -> int:

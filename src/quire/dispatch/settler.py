@@ -3,7 +3,6 @@
 from collections.abc import Set
 from datetime import datetime
 
-from quire.dispatch.courier import lanes_of_run
 from quire.dispatch.loop_context import LoopContext
 from quire.dispatch.response_decoder import BatchLine, build_answer, decode_response
 from quire.domain.accounts import Account, Secret
@@ -16,6 +15,7 @@ from quire.domain.requests import Answer
 from quire.ledger.ledger import Transaction
 from quire.pipeline.answers.settle import settle
 from quire.pipeline.batches.collect import KeptLine, collect_kept_lines
+from quire.pipeline.calls.open_lanes import open_lanes
 from quire.pipeline.calls.prepare import prepare
 from quire.pipeline.calls.record import record_redecoded_answer
 from quire.pipeline.contexts import LaneContext
@@ -45,7 +45,7 @@ class Settler:
     def _settle(self, tx: Transaction, now: datetime, packing: bool) -> int:
         """One transaction for both: the ledger syncs to disk once."""
         moved = settle(tx, self._contexts, now)
-        lanes = lanes_of_run(tx.requests.open_lanes(now), self.only) if packing else []
+        lanes = open_lanes(tx, self._contexts, now, self.only) if packing else []
         for lane in [item for item in lanes if item.serves]:
             moved += prepare(tx, self._contexts, self._contexts.of_lane(tx, lane), now)
         return moved

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from quire.dispatch.batch_leases import BatchLeases, LeasedBatch
-from quire.dispatch.courier import lanes_of_run
 from quire.dispatch.loop_context import LoopContext
 from quire.dispatch.response_decoder import describe_error
 from quire.dispatch.runtime import is_process_alive
@@ -32,7 +31,9 @@ from quire.pipeline.batches.submit import (
     record_intent,
     requeue_rest,
     return_to_draft,
+    take_back,
 )
+from quire.pipeline.calls.open_lanes import is_lane_open, open_lanes
 from quire.pipeline.calls.record import mark_key_or_hold
 from quire.pipeline.calls.route import send_directly
 from quire.plan.batch_schedule import seconds_to_next_poll
@@ -113,7 +114,7 @@ class Submitter:
     def _gather(
         self, tx: Transaction, worker: WorkerId, now: datetime
     ) -> tuple[int, list[LeasedBatch]]:
-        lanes = lanes_of_run(tx.requests.open_lanes(now), self.only)
+        lanes = open_lanes(tx, self._contexts, now, self.only)
         drafts = [self._draft(tx, lane, worker, now) for lane in lanes if lane.route == BATCH]
         return sum(moved for moved, _ in drafts), [batch for _, batch in drafts if batch]
 
@@ -180,7 +181,7 @@ class Submitter:
         self._runtime.reach("after_upload")
         began = self._runtime.now()
         if not await self._thread.transact(self._mark_creating, leased, spool, input_ref):
-            return None  # somebody took over
+            return None  # somebody took over, or it is not to go any more
         self._runtime.reach("before_create")
         if self._runtime.now() - began > self._leases.lease:  # stopped here: others may go on
             raise ProviderError("it was held up before it was sent", remedy=Remedy.RETRY)
@@ -230,6 +231,9 @@ class Submitter:
         self, tx: Transaction, leased: LeasedBatch, spool: Spool, input_ref: str
     ) -> bool:
         now, batch = self._runtime.now(), leased.batch
+        if not is_lane_open(tx, self._contexts, batch.lane_id, now):
+            take_back(tx, batch, now)
+            return False
         return tx.batches.mark_batch_creating(batch, input_ref, spool.rows, spool.size, now)
 
     def _confirm(self, tx: Transaction, leased: LeasedBatch, ref: str) -> bool:

@@ -47,7 +47,7 @@ class Wishes(NamedTuple):
     task_limit: int | None
     cancelling: bool
     deadline: datetime | None = None  # what batches then still owe goes direct
-    stop_after: str | None = None  # the last stage that may begin
+    stop_after: str | None = None  # only this stage and what it needs is carried out
 
 
 class RunStage(NamedTuple):
@@ -74,6 +74,7 @@ class Lane(NamedTuple):
     model: str
     route: str = DIRECT
     serves: int = 1  # whether new packs go here, not to the stage's other lane
+    stop_after: str | None = None  # the run's wish, where lanes that may send are listed
 
 
 class Event(NamedTuple):
@@ -122,12 +123,12 @@ class StageProgress:
     state: StageState
     counts: Mapping[str, int]  # tasks by state
     judges: str = ""  # of a critic: the stage whose results it judges
-    wait: StageWait | None = None  # why it has not begun
+    wait: StageWait | None = None  # why it has not begun, or is kept back
     stale: int = 0  # tasks whose results used what is no longer current
 
     @property
     def waits_for(self) -> str:
-        """Why it has not begun, for a person."""
+        """Why it has not begun, or is kept back, for a person."""
         return wait_text(self.wait)
 
     @property

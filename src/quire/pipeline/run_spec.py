@@ -133,6 +133,25 @@ class RunSpec:
         name, stages = stage.name, self.recipe.stages
         return [item for item in stages if item.name == name or name in self.stages_above(item)]
 
+    def stages_through(self, last: str) -> frozenset[str]:
+        """A stage and all without which it is not over: what is read, and who judges that."""
+        found: set[str] = set()
+        more = {last}
+        while more:
+            found |= more
+            stages = self.recipe.stages
+            read = {name for item in stages if item.name in more for name in item.upstream}
+            judges = {item.name for item in stages if item.critic and item.of in more}
+            more = (read | judges) - found
+        return frozenset(found)
+
+    def stages_beyond(self, last: str | None) -> frozenset[StageId]:
+        """The stages that wait while a run is to stop after this one; none if it is not to."""
+        if last is None:
+            return frozenset()
+        through = self.stages_through(last)
+        return frozenset(key for name, key in self.stage_ids.items() if name not in through)
+
     def ancestors_of(self, stage: Stage) -> frozenset[str]:
         """The stages whose results its own come from, step by step through `of`."""
         if not stage.of:

@@ -9,6 +9,7 @@ import typer
 
 from quire.cli import options as of
 from quire.cli.live_progress import drive, tell_detached
+from quire.cli.order_options import StopAfter
 from quire.cli.plan import forecast_totals, print_recipe_forecast
 from quire.cli.printing import (
     SIMULATED,
@@ -23,6 +24,7 @@ from quire.cli.printing import (
 )
 from quire.cli.progress_words import outstanding_batches
 from quire.cli.run_summary import (
+    continue_after_stop,
     exit_code,
     progress_json,
     requested_stop,
@@ -96,7 +98,9 @@ def _next_steps(now: Progress, code: int) -> Iterator[str]:
     elif code == HELD:
         yield f"quire status {run} says more; then quire resume {run} and the same command"
     elif requested_stop(now):
-        yield f"quire resume {run}, then the same command"
+        yield continue_after_stop(run)
+    elif now.spent:
+        yield "the same command without --limit goes on"
     if now.failed:
         yield f"quire failures {run} says why some failed; quire retry {run} asks again"
     if now.state != RunState.RUNNING:
@@ -209,6 +213,8 @@ def run(
     context: typer.Context,
     *,
     file: File,
+    limit: of.Limit = None,
+    stop_after: StopAfter = None,
     new: of.New = False,
     detach: of.Detach = False,
     as_json: of.AsJson = False,
@@ -219,7 +225,9 @@ def run(
 
     settings: dict[str, Any] = policy
     with engine_for(context, make=True) as engine:
-        handle = start_experiment(engine, file, new=new, **settings)
+        handle = start_experiment(
+            engine, file, limit=limit, stop_after=stop_after, new=new, **settings
+        )
         if detach:
             tell_detached(context, handle, as_json=as_json)
             return

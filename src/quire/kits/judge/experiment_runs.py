@@ -37,13 +37,24 @@ class ExperimentRun(NamedTuple):
 
 
 def start_experiment(
-    engine: Engine, path: str | Path, *, limit: int | None = None, new: bool = False, **policy: Json
+    engine: Engine,
+    path: str | Path,
+    *,
+    limit: int | None = None,
+    stop_after: str | None = None,
+    new: bool = False,
+    **policy: Json,
 ) -> RunHandle:
     """Start the run of an experiment's file, or go on with it; `wait` does the work."""
     experiment = _load_experiment(engine, Path(path))
     documents = engine.add_parsed(map(document_of, experiment.evidence))
     order = engine.orders.resolve(
-        recipe=_experiment_recipe(experiment), over=documents, limit=limit, new=new, policy=policy
+        recipe=_experiment_recipe(experiment),
+        over=documents,
+        limit=limit,
+        stop_after=stop_after,
+        new=new,
+        policy=policy,
     )
     return engine.start(order)
 

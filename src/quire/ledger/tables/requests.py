@@ -22,7 +22,7 @@ class Requests(Table):
         return LaneId(self._run("add_lane", run=run, **values)[0][0])
 
     def open_lanes(self, now: datetime) -> list[Lane]:
-        """Lanes that may send now."""
+        """Lanes that may send now, each with the stage that its run is to stop after."""
         return self._list(Lane, "open_lanes", now=to_micros(now))
 
     def lanes_of_run(self, run: RunId) -> list[Lane]:

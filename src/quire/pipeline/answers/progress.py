@@ -25,7 +25,7 @@ from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.admit import scarce_limits
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.run_spec import RunSpec
-from quire.pipeline.stages.begin import wait_reason
+from quire.pipeline.stages.begin import stop_wait, wait_reason
 from quire.pipeline.stages.expand import MOST_DOCUMENTS, grouping_context
 from quire.plan.job_forecasts import EARLY_TASKS
 
@@ -124,12 +124,16 @@ def _add_stage_facts(
 
 
 def _stage_wait(tx: Transaction, whole: _RecipeRun, name: str) -> StageWait | None:
-    """Why a stage has not begun; None where it has, or is about to."""
+    """Why a stage has not begun, or is kept back; None where it goes on, or is about to."""
     stage = whole.stages[name]
-    if stage.state != StageState.WAITING or whole.wishes is None:
+    if whole.wishes is None or stage.state == StageState.CLOSED:
         return None
+    recipe_stage = whole.spec.stages[stage.id]
+    if stage.state != StageState.WAITING:
+        owes = whole.seen[name].count(*TASK_OWED)
+        return stop_wait(whole.spec, recipe_stage, whole.wishes) if owes else None
     try:
-        return wait_reason(tx, whole.spec, whole.spec.stages[stage.id], whole.stages, whole.wishes)
+        return wait_reason(tx, whole.spec, recipe_stage, whole.stages, whole.wishes)
     except NotFound as error:  # a package that brought a grouping is not installed here
         return StageWait(WaitKind.PLUGIN, problem=str(error))
 
@@ -137,11 +141,13 @@ def _stage_wait(tx: Transaction, whole: _RecipeRun, name: str) -> StageWait | No
 def _is_limit_used_up(tx: Transaction, whole: _RecipeRun) -> bool:
     """Whether the limit allows nothing more: nothing is owed, and no stage can go on."""
     limit = whole.wishes.task_limit if whole.wishes else None
-    if limit is None or any(
-        stage_progress.count(*TASK_OWED) for stage_progress in whole.seen.values()
-    ):
+    if whole.wishes is None or limit is None:
         return False
-    return all(_is_stage_used_up(tx, whole, stage, limit) for stage in whole.stages.values())
+    beyond = whole.spec.stages_beyond(whole.wishes.stop_after)
+    stages = [stage for stage in whole.stages.values() if stage.id not in beyond]
+    if any(whole.seen[stage.name].count(*TASK_OWED) for stage in stages):
+        return False
+    return all(_is_stage_used_up(tx, whole, stage, limit) for stage in stages)
 
 
 def _is_stage_used_up(tx: Transaction, whole: _RecipeRun, stage: RunStage, limit: int) -> bool:

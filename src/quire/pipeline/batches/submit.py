@@ -140,6 +140,13 @@ def return_to_draft(
     return True
 
 
+def take_back(tx: Transaction, batch: Batch, now: datetime) -> None:
+    """It was not sent, and is not to go now: it is a draft again, until its lane is open."""
+    if (found := fenced_move(tx, batch, BatchMove.RETURN_TO_DRAFT)) is not None:
+        tx.batches.delay_batch(batch.id, now, BatchTrouble.NONE)
+        abandon_if_run_ended(tx, found, now)
+
+
 def abandon_if_run_ended(tx: Transaction, draft: Batch, now: datetime) -> None:
     """A draft of a run that has ended is nobody's: its calls are not sent any more."""
     run = tx.runs.get_run(draft.run_id)

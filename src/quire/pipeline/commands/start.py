@@ -44,7 +44,7 @@ class Order:
     inputs: Sequence[tuple[DocumentId, str]] = ()  # each with its fingerprint
     input_names: Mapping[DocumentId, str] = field(default_factory=dict)  # the recipe's, of its set
     models: tuple[ModelFacts, ...] = ()  # that stages name, besides the run's own
-    stop_after: str | None = None  # the last stage that may begin
+    stop_after: str | None = None  # only this stage and what it needs is carried out
     task_limit: int | None = None
     new: bool = False  # start afresh, and pay again, even if the same order was given before
     sample: BlockSample | None = None

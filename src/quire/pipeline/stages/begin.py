@@ -42,9 +42,8 @@ def wait_reason(
     wishes: Wishes,
 ) -> StageWait | None:
     """Why a stage does not start yet; None if it may."""
-    last = wishes.stop_after
-    if last and last != recipe_stage.name and last in spec.stages_above(recipe_stage):
-        return StageWait(WaitKind.STOP_AFTER, last)
+    if (stop := stop_wait(spec, recipe_stage, wishes)) is not None:
+        return stop
     eager = spec.policy.policy.completion_mode == THROUGHPUT
     for name in recipe_stage.upstream:
         above = stages_by_name[name]
@@ -62,6 +61,14 @@ def wait_reason(
         if not ready:
             return StageWait(WaitKind.UPSTREAM, name)
     return None
+
+
+def stop_wait(spec: RunSpec, recipe_stage: Stage, wishes: Wishes) -> StageWait | None:
+    """The stop that keeps a stage back, begun or not; None if it may go on."""
+    last = wishes.stop_after
+    if spec.stage_ids[recipe_stage.name] not in spec.stages_beyond(last):
+        return None
+    return StageWait(WaitKind.STOP_AFTER, last or "")
 
 
 def _may_run_ahead(spec: RunSpec, recipe_stage: Stage, name: str) -> bool:
@@ -95,12 +102,11 @@ def _is_at_task_limit(
 def stop_if_asked(
     tx: Transaction, spec: RunSpec, stages_by_name: StagesByName, wishes: Wishes, now: datetime
 ) -> bool:
-    """Hold the run once the stage it is to stop after is closed; says whether it is."""
+    """Hold the run once the stage it is to stop after is over; says whether it is."""
     last = wishes.stop_after
-    if not last or last not in stages_by_name:
-        return False
-    done = [last, *(stage.name for stage in spec.critics_of(spec.stages[stages_by_name[last].id]))]
-    if any(stages_by_name[name].state != StageState.CLOSED for name in done):
+    if last is None or any(
+        stages_by_name[name].state != StageState.CLOSED for name in spec.stages_through(last)
+    ):
         return False
     if all(stage.state == StageState.CLOSED for stage in stages_by_name.values()):
         return False  # there is nothing after it: the run just ends

@@ -261,6 +261,8 @@ def expand(tx: Transaction, contexts: Contexts, listed: RunStage) -> int:
     if stage.state != StageState.EXPANDING or wanted is None or wanted.cancelling:
         return 0
     spec = contexts.spec_of(tx, stage.run_id)
+    if stage.id in spec.stages_beyond(wanted.stop_after):
+        return 0
     recipe_stage = spec.stages[stage.id]
     above = [
         run_stage
