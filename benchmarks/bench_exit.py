@@ -46,12 +46,12 @@ class Measured:
 
     def saving(self, single: "Measured") -> float:
         """Percent of the cost of one per call."""
-        return 100 * (1 - self.progress.cost / single.progress.cost)
+        return 100 * (1 - self.progress.cost_pico / single.progress.cost_pico)
 
     def pays_until(self, single: "Measured") -> float:
         """How many percent longer its answers could be before it costs as much as one per call."""
         answers = price_call(find_model(MODEL), Usage(output=self.progress.output_tokens))
-        return 100 * (single.progress.cost - self.progress.cost) / answers
+        return 100 * (single.progress.cost_pico - self.progress.cost_pico) / answers
 
     def mismatches(self, single: "Measured") -> int:
         """Count the fields whose values differ, and those that only one of the two has."""
@@ -139,7 +139,9 @@ def measured_break_even(case: Case, single: Measured) -> int | None:
     schema = read_schema((FIXTURES / f"{case.schema}.json").read_bytes(), case.schema)
     largest = largest_pack(extraction_recipe(schema, Params()).stages[0])
     sizes = range(2, largest + 1)
-    cheaper = (size for size in sizes if measure(case, size).progress.cost < single.progress.cost)
+    cheaper = (
+        size for size in sizes if measure(case, size).progress.cost_pico < single.progress.cost_pico
+    )
     return next(cheaper, None)
 
 
@@ -154,7 +156,7 @@ def violations(case: Case, results: Sequence[Measured]) -> list[str]:
             lines.append(f"{name}: {result.mismatches(single)} mismatches")
         if found.splits:
             lines.append(f"{name}: {found.splits} splits")
-        if result is not single and found.cost >= single.progress.cost:
+        if result is not single and found.cost_pico >= single.progress.cost_pico:
             lines.append(f"{name}: not cheaper than one per call")
         fewest = -(-case.blocks // result.per_call)
         if case.schema == "extract" and found.calls != fewest:
@@ -167,7 +169,7 @@ def line(case: Case, sample: Measured, single: Measured) -> str:
     found = sample.progress
     return (
         f"| {case.schema} | {case.growth:.0%} | {case.blocks} | {sample.per_call} | {found.calls} "
-        f"| {found.input_tokens:,} | {found.output_tokens:,} | {found.cost / 1e6:.4f} "
+        f"| {found.input_tokens:,} | {found.output_tokens:,} | {found.cost_usd:.4f} "
         f"| {sample.saving(single):.1f} % | {sample.mismatches(single)} | {found.splits} |"
     )
 

@@ -224,7 +224,9 @@ def test_a_batch_that_is_collected_is_not_being_cancelled_any_more() -> None:
 
 
 def test_what_is_presumed_of_a_batch_is_not_told_as_known() -> None:
-    given_up = replace(view(state=BatchState.ABANDONED), cost=11_300, attempts={"written_off": 2})
+    given_up = replace(
+        view(state=BatchState.ABANDONED), cost_pico=11_300_000_000, attempts={"written_off": 2}
+    )
 
     assert _cost_words(given_up) == "at most $0.0113, presumed for 2 calls whose outcome is unknown"
     assert _batch_row(given_up, 0)[6] == "≤ $0.0113"

@@ -53,7 +53,7 @@ def test_an_experiment_is_forecast_by_stage_and_model_before_anything_is_spent(
         ("rubric_gen", "simulated/small", 3),
         ("rubric_gen", "simulated/large", 3),
     ]
-    assert printed["cost_micro_dollars"] > 0
+    assert printed["cost_usd"] > 0
     assert pilot.json("documents") == pilot.json("runs") == []
 
 

@@ -32,7 +32,7 @@ BUSY = Progress(
     calls=55,
     input_tokens=9_000,
     output_tokens=600,
-    cost=31_200,
+    cost_pico=31_200_000_000,
     batches=1,
 )
 
@@ -42,7 +42,7 @@ def view(
 ) -> BatchView:
     """A batch, and what its provider counts."""
     nothing: dict[str, Any] = dict.fromkeys(
-        ("tasks", "tokens", "answered", "cost", "duplicates", "strangers", "missing"), 0
+        ("tasks", "tokens", "answered", "cost_pico", "duplicates", "strangers", "missing"), 0
     )
     return BatchView(
         id=BatchId(1),

@@ -145,7 +145,7 @@ def test_a_recipe_is_forecast_by_stage_for_nothing(notes: Quire) -> None:
         ("digest", 1, 1),
     ]
     assert all(item["rough"] and item["fits"] for item in printed["stages"])
-    assert printed["cost_micro_dollars"] == sum(e["cost_micro_dollars"] for e in printed["stages"])
+    assert printed["cost_usd"] == sum(e["cost_usd"] for e in printed["stages"])
     assert "~ is a rough guess" in said
     assert "together: 9 tasks, 9 calls, roughly $" in said
     assert notes("runs").stdout.startswith("no runs yet")
@@ -156,8 +156,8 @@ def test_a_forecast_learns_from_an_earlier_run(notes: Quire) -> None:
     spent = notes.json("run", "--recipe", "notes.toml", *MODEL)
     after = notes.json("plan", "--recipe", "notes.toml", *MODEL)
 
-    paid = spent["cost_micro_dollars"]
-    assert abs(after["cost_micro_dollars"] - paid) < abs(before["cost_micro_dollars"] - paid)
+    paid = spent["cost_usd"]
+    assert abs(after["cost_usd"] - paid) < abs(before["cost_usd"] - paid)
     assert not after["rough"]
 
 

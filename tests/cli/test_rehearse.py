@@ -37,10 +37,10 @@ def test_json_has_everything(ready: Quire) -> None:
 
     assert (printed["blocks"], printed["all_blocks"], printed["done"]) == (12, 30, 12)
     assert printed["tokens"]["input"] > 0
-    assert printed["billed_micro_dollars"] == printed["cost_micro_dollars"] > 0
+    assert printed["billed_usd"] == printed["cost_usd"] > 0
     assert printed["forecast"]["calls"] == 6
     assert printed["resent"] == printed["server"]["statuses"]["500"] > 0
-    assert printed["all_blocks_micro_dollars"] == printed["billed_micro_dollars"] * 30 // 12
+    assert printed["all_blocks_usd"] == pytest.approx(printed["billed_usd"] * 30 / 12)
     assert (printed["failures"], printed["holds"], printed["exit_code"]) == ([], [], 0)
 
 

@@ -101,7 +101,7 @@ def assert_all_is_done_and_paid_once(here: Rehearsed, run: RunHandle) -> None:
     assert len({record["digest"] for record in made}) == len(made) == 2
     assert [entry.route for entry, _ in carried_out] == ["batch"] * BLOCKS
     assert sum(entry.blocks for entry, _ in carried_out) == BLOCKS
-    assert (progress.cost, progress.presumed) == (here.bill(), 0)
+    assert (progress.cost_pico, progress.presumed_pico) == (here.bill(), 0)
     assert {attempt.state for attempt in attempts} <= {"settled", "refused"}
     assert len([attempt for attempt in attempts if attempt.state == AttemptState.SETTLED]) == BLOCKS
     assert [batch.state for batch in here.engine.batches()] == ["collected"] * 2

@@ -171,7 +171,7 @@ def test_a_callback_that_raises_loses_no_answer(world: Worlds) -> None:
         run.wait(watch)
 
     assert run.progress().done == here.model.calls
-    assert run.progress().presumed == 0
+    assert run.progress().presumed_pico == 0
 
 
 def test_an_export_follows_links_and_writes_into_pipes(world: Worlds, tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_stopping_waits_for_calls_in_flight_and_loses_none(world: Worlds) -> Non
     ended = run.progress()
     assert ended.state == RunState.RUNNING
     assert ended.done == here.model.calls > 0
-    assert ended.presumed == 0
+    assert ended.presumed_pico == 0
 
 
 def test_calls_that_outlast_the_grace_are_lost_and_go_again(world: Worlds) -> None:
@@ -85,7 +85,7 @@ def test_calls_that_outlast_the_grace_are_lost_and_go_again(world: Worlds) -> No
 
     run.wait(lambda _: here.engine.stop() if here.model.packs else None)
 
-    assert run.progress().presumed > 0
+    assert run.progress().presumed_pico > 0
     later = world()
     assert later.engine.get(run.id).wait().done == 4
 

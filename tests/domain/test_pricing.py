@@ -1,15 +1,13 @@
-"""A call is priced by its size and its way, in whole micro-dollars, rounded up once."""
+"""A call is priced by its size and its way, exactly; only what is shown is rounded."""
 
 from dataclasses import replace
-from fractions import Fraction
-from math import ceil
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.domain.models import ModelFacts, Price, Tier, Usage
-from quire.domain.pricing import dollars, price_call
+from quire.domain.pricing import dollars, price_call, to_usd
 
 COUNTS = st.integers(min_value=0, max_value=10**15)
 PRICE = Price(
@@ -38,20 +36,18 @@ TIERED = replace(
 def test_each_kind_of_token_has_its_own_price() -> None:
     usage = Usage(input=1000, output=100, cached=10_000, written_short=200, written_long=50)
 
-    assert price_call(facts_of(PRICE), usage) == 3000 + 1500 + 3000 + 750 + 300
+    assert price_call(facts_of(PRICE), usage) == (3000 + 1500 + 3000 + 750 + 300) * 10**6
 
 
-def test_the_sum_is_rounded_up_once_and_not_each_part() -> None:
-    third = Price(input=333_333, output=333_333, cached=333_334, written_short=0, written_long=0)
+def test_a_thousand_small_calls_cost_as_much_as_one_of_their_size() -> None:
+    cheap = facts_of(
+        Price(input=50_000, output=80_000, cached=5_000, written_short=1, written_long=1)
+    )
+    small = price_call(cheap, Usage(input=151, output=7, cached=3))
 
-    assert price_call(facts_of(third), Usage(input=1, output=1, cached=1)) == 1
-
-
-def test_the_smallest_part_of_a_micro_dollar_costs_a_whole_one() -> None:
-    cheap = Price(input=1, output=1, cached=1, written_short=1, written_long=1)
-
-    assert price_call(facts_of(cheap), Usage(input=1)) == 1
-    assert price_call(facts_of(cheap), Usage()) == 0
+    assert 1000 * small == price_call(cheap, Usage(input=151_000, output=7_000, cached=3_000))
+    assert price_call(cheap, Usage(written_short=1)) == 1
+    assert price_call(cheap, Usage()) == 0
 
 
 def test_reasoning_is_already_part_of_the_output() -> None:
@@ -69,7 +65,7 @@ def test_no_precision_is_lost_however_large_the_numbers(
     charged = price_call(facts_of(prices), Usage(input=tokens, output=answered))
 
     assert type(charged) is int
-    assert charged == ceil(Fraction(tokens * price + answered * answer_price, 1_000_000))
+    assert charged == tokens * price + answered * answer_price
 
 
 @pytest.mark.parametrize(
@@ -90,21 +86,28 @@ def test_all_input_of_a_call_and_its_way_choose_the_price(
 def test_a_batch_whose_price_is_unknown_is_priced_as_direct_calls() -> None:
     unpriced = replace(TIERED, batch_price=None)
 
-    assert price_call(unpriced, Usage(input=2_000), batched=True) == 12_000
+    assert price_call(unpriced, Usage(input=2_000), batched=True) == 12_000 * 10**6
 
 
 @pytest.mark.parametrize(
-    ("micro", "shown"),
+    ("pico", "shown"),
     [
         (0, "$0"),
-        (1, "$0.000001"),
-        (9_999, "$0.009999"),
-        (10_000, "$0.0100"),
-        (1_234_500, "$1.2345"),
-        (100_000_000, "$100.00"),
-        (1_234_567_890_000, "$1,234,567.89"),
-        (-1_500_000, "-$1.5000"),
+        (1, "$0.000000000001"),
+        (80_000, "$0.00000008"),
+        (10**6, "$0.000001"),
+        (9_999 * 10**6, "$0.009999"),
+        (9_999 * 10**6 + 1, "$0.009999"),
+        (10**10, "$0.0100"),
+        (1_234_500 * 10**6, "$1.2345"),
+        (10**14, "$100.00"),
+        (1_234_567_890_000 * 10**6, "$1,234,567.89"),
+        (-1_500_000 * 10**6, "-$1.5000"),
     ],
 )
-def test_an_amount_is_shown_as_a_person_reads_it(micro: int, shown: str) -> None:
-    assert dollars(micro) == shown
+def test_an_amount_is_shown_as_a_person_reads_it(pico: int, shown: str) -> None:
+    assert dollars(pico) == shown
+
+
+def test_programs_are_told_dollars() -> None:
+    assert [to_usd(pico) for pico in (0, 1, 750_000, 31_200_000_000)] == [0, 1e-12, 7.5e-07, 0.0312]

@@ -83,7 +83,7 @@ def test_every_vendors_job_is_carried_out_and_priced(here: World, model: str) ->
 
     assert (done.model, done.schema) == (model, "metadata")
     assert (done.progress.state, done.progress.done, done.progress.failed) == ("finished", 40, 0)
-    assert done.billed == done.progress.cost
+    assert done.billed == done.progress.cost_pico
     assert done.usage.input_total == done.progress.input_tokens > 0
     assert done.usage.output == done.progress.output_tokens > 0
     assert done.progress.calls == done.forecast.expected.requests == done.server_stats["answered"]
@@ -176,8 +176,8 @@ def test_an_answer_that_is_lost_is_billed_all_the_same(here: World) -> None:
     )
 
     assert done.progress.done == 40
-    assert done.billed > done.progress.cost
-    assert done.progress.presumed > 0
+    assert done.billed > done.progress.cost_pico
+    assert done.progress.presumed_pico > 0
 
 
 def test_failures_are_told_by_their_cause(here: World) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 from quire.domain.reasons import HoldCause, HoldKind
 from quire.domain.states import AttemptMove, RunMove
 from quire.ledger.ledger import Ledger, open_ledger
-from quire.pipeline.calls.record import record_answers
+from quire.ledger.statements import migrations
+from quire.pipeline.calls.record import lose_attempts, record_answers
 from quire.pipeline.calls.rescue import WRITE_OFF_AFTER, reclaim_expired_leases
 from tests.ledger.factories import (
     NOW,
@@ -70,7 +71,11 @@ def test_a_lost_call_is_written_off_after_its_grace_and_not_before(ledger: Ledge
         (view,) = tx.views.attempts_of_request(request_of(tx, attempt))
 
     assert (early.written_off, late.written_off) == (0, 1)
-    assert (view.state, view.cost_basis, view.cost) == ("written_off", "presumed", view.reserved)
+    assert (view.state, view.cost_basis, view.cost_pico) == (
+        "written_off",
+        "presumed",
+        view.reserved_pico,
+    )
 
 
 def test_tallied_money_equals_the_attempts_own(ledger: Ledger) -> None:
@@ -218,3 +223,37 @@ def test_a_task_in_another_live_request_is_carried_elsewhere(ledger: Ledger, raw
     raw.rows("UPDATE tasks SET version = 2")
     with ledger.transaction() as tx:
         assert tx.requests.tasks_carried_elsewhere([task], []) == set()
+
+
+def test_a_ledger_in_micro_dollars_goes_on_in_picodollars(ledger: Ledger, raw: Raw) -> None:
+    place, (paid, unread, lost, *_) = send_all(ledger, ["one"] * 10)
+    with ledger.transaction() as tx:
+        record_answers(tx, [answer(place, paid, b"{}", reply()), answer(place, unread)], NOW)
+        lose_attempts(tx, tx.attempts.attempts_by_id([lost]), "the connection broke", NOW)
+        tasks, spent = tx.tallies.tallies_of_run(place.run), tx.attempts.spend_of_run(place.run)
+    reserves = raw.rows("SELECT id, reserve FROM requests ORDER BY id")
+
+    for statement in migrations(ledger.dialect)[11].split(";"):
+        if "UPDATE" in statement:
+            raw.rows(statement)
+
+    with ledger.snapshot() as tx:
+        sums, exact = tx.tallies.tallies_of_run(place.run), tx.attempts.spend_of_run(place.run)
+    assert exact == (sums["cost"], sums["presumed"])
+    assert exact == tuple(amount * 10**6 for amount in spent)
+    assert (sums["ready"], sums["calls"]) == (tasks["ready"], tasks["calls"])
+    assert raw.rows("SELECT id, reserve FROM requests ORDER BY id") == [
+        (request, reserve * 10**6) for request, reserve in reserves
+    ]
+
+
+def test_a_run_may_cost_millions_of_dollars(ledger: Ledger) -> None:
+    place, attempts = send_all(ledger, ["one"] * 10)
+    dear = 9 * 10**17  # picodollars; five such calls are four and a half million dollars
+    with ledger.transaction() as tx:
+        paid = [answer(place, item, b"{}", reply())._replace(cost=dear) for item in attempts]
+        record_answers(tx, paid, NOW)
+
+        assert tx.attempts.spend_of_run(place.run) == (len(attempts) * dear, 0)
+        assert tx.tallies.tallies_of_run(place.run)["cost"] == len(attempts) * dear
+        assert not [miss for miss in tx.checks.miscounts() if miss.what == "cost"]

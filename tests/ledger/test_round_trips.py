@@ -147,7 +147,7 @@ def test_an_answer_keeps_its_text_and_reasoning(ledger: Ledger) -> None:
     assert [view.raw for view in views] == TEXTS
     assert [view.decoded for view in views] == [item.text for item in said]
     assert [view.reasoning for view in views] == [item.reasoning for item in said]
-    assert (views[0].input_tokens, views[0].output_tokens, views[0].cost) == (3, 2, 7)
+    assert (views[0].input_tokens, views[0].output_tokens, views[0].cost_pico) == (3, 2, 7)
 
 
 def test_a_raw_response_is_read_back_exactly(ledger: Ledger) -> None:
@@ -206,7 +206,7 @@ def test_a_mended_decoder_puts_its_reading_beside_the_raw_response(
         (view,) = tx.views.attempts_of_request(request_of(tx, attempt))
         assert tx.attempts.undecoded_responses() == []
     assert judged.text == view.decoded == "read"
-    assert (view.raw, view.reasoning, view.cost, view.cost_basis) == (
+    assert (view.raw, view.reasoning, view.cost_pico, view.cost_basis) == (
         "?" * size,
         "why",
         11,

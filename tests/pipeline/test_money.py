@@ -42,7 +42,7 @@ def assert_counts_agree(here: World, run: RunId) -> None:
             recount.update(tx.tallies.recount_tasks(stage.id))
         known, presumed = tx.attempts.spend_of_run(run)
     assert dict(progress.counts) == recount
-    assert (progress.cost, progress.presumed) == (known, presumed)
+    assert (progress.cost_pico, progress.presumed_pico) == (known, presumed)
 
 
 def test_tallies_equal_a_recount_and_spend_equals_the_attempts(world: Worlds) -> None:
@@ -61,8 +61,8 @@ def test_without_lost_calls_nothing_is_presumed(world: Worlds) -> None:
 
     run = here.run(pack_size=10)
 
-    assert run.progress().presumed == 0
-    assert run.progress().cost > 0
+    assert run.progress().presumed_pico == 0
+    assert run.progress().cost_pico > 0
 
 
 def test_a_dropped_connection_is_presumed_at_its_reservation_and_written_off(
@@ -73,7 +73,7 @@ def test_a_dropped_connection_is_presumed_at_its_reservation_and_written_off(
     here.ingest(sentences(5))
     here.model.script = ["drop=1"]
     run = here.run(pack_size=5)
-    presumed = run.progress().presumed
+    presumed = run.progress().presumed_pico
     assert presumed > 0
 
     with here.engine.ledger.transaction() as tx:
@@ -82,7 +82,7 @@ def test_a_dropped_connection_is_presumed_at_its_reservation_and_written_off(
         )
 
     assert rescued.written_off == 1
-    assert run.progress().presumed == presumed
+    assert run.progress().presumed_pico == presumed
     assert_counts_agree(here, run.id)
 
 
@@ -95,7 +95,7 @@ def test_a_call_that_never_answers_is_lost_and_sent_again(world: Worlds) -> None
 
     assert here.model.packs == [5, 5]
     assert run.progress().done == 5
-    assert run.progress().presumed > 0
+    assert run.progress().presumed_pico > 0
 
 
 def test_a_late_answer_counts_if_the_task_is_still_open(world: Worlds) -> None:
@@ -117,7 +117,7 @@ def test_a_late_answer_counts_if_the_task_is_still_open(world: Worlds) -> None:
     ended = run.wait()
 
     assert ended.done == 5
-    assert ended.presumed == 0  # the answer came after all, and corrected the presumption
+    assert ended.presumed_pico == 0  # the answer came after all, and corrected the presumption
     assert_counts_agree(here, run.id)
     assert here.engine.providers.provider.packs == [5]  # type: ignore[attr-defined]
 
@@ -158,7 +158,7 @@ def test_a_mended_decoder_reads_what_was_kept_without_a_second_call(world: World
     ended = later.engine.get(run.id).wait()
 
     assert (ended.done, mended.calls) == (5, 0)
-    assert ended.presumed == 0
+    assert ended.presumed_pico == 0
     assert_counts_agree(later, run.id)
 
 

@@ -261,4 +261,4 @@ def test_a_retry_asks_again_where_an_answer_could_not_be_read(world: Worlds) -> 
     ended = run.wait()
 
     assert (ended.done, ended.state) == (10, "finished")
-    assert ended.presumed > 0
+    assert ended.presumed_pico > 0

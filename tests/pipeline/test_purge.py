@@ -55,7 +55,11 @@ def test_money_and_counts_stay_and_neighbours_keep_their_results(world: Worlds) 
 
     after = run.progress()
     assert (document.title, purged.requests) == ("secret", 1)
-    assert (after.cost, after.calls, after.counts) == (before.cost, before.calls, before.counts)
+    assert (after.cost_pico, after.calls, after.counts) == (
+        before.cost_pico,
+        before.calls,
+        before.counts,
+    )
     assert [(row["title"], row["status"]) for row in run.rows()] == [("open", "accepted")] * 5
 
 

@@ -156,7 +156,7 @@ def test_cancelling_in_the_middle_keeps_what_was_paid_for(world: Worlds) -> None
     assert set(found["points"]) <= {"done", "cancelled"}
     assert sum(record.get("done", 0) for record in found.values()) == here.model.calls
     with here.engine.ledger.snapshot() as tx:
-        assert tx.attempts.spend_of_run(run.id) == (ended.cost, 0)
+        assert tx.attempts.spend_of_run(run.id) == (ended.cost_pico, 0)
 
 
 def test_the_same_command_acts_once(world: Worlds) -> None:

@@ -83,7 +83,7 @@ def test_changed_data_takes_the_place_of_the_old_and_dependants_are_marked(world
     here = world()
     run = start_run(here)
     run.wait()
-    calls, cost = here.model.calls, run.progress().cost
+    calls, cost = here.model.calls, run.progress().cost_pico
     set_taste(here, mark="!", version="2")
 
     (found,) = run.regate("points", apply=True)
@@ -92,7 +92,7 @@ def test_changed_data_takes_the_place_of_the_old_and_dependants_are_marked(world
     assert all("!" in item for item in data_of(here, run, "points"))
     assert stale_counts(here, run) == {"digest": 1}
     assert run.wait().state == RunState.FINISHED
-    assert (here.model.calls, run.progress().cost) == (calls, cost)
+    assert (here.model.calls, run.progress().cost_pico) == (calls, cost)
     raw = Raw(here.url)
     kept = raw.rows(
         "SELECT r.gate_version, count(*), count(r.superseded_at) FROM results r"

@@ -113,7 +113,7 @@ def test_an_old_answer_that_comes_after_a_rerun_is_paid_and_does_not_count(world
     assert here.model.calls == 3 + 3
     assert task_states(here.engine, run) == {"summary": {"done": 1}, "points": {"done": 2}}
     with here.engine.ledger.snapshot() as tx:
-        assert tx.attempts.spend_of_run(run.id) == (run.progress().cost, 0)
+        assert tx.attempts.spend_of_run(run.id) == (run.progress().cost_pico, 0)
 
 
 def test_rerun_in_the_middle_of_a_run_drops_what_was_not_sent(world: Worlds) -> None:

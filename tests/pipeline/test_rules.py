@@ -168,7 +168,7 @@ def test_an_answer_that_comes_after_a_purge_leaves_its_cost_but_no_word(world: W
 
     view = here.engine.queries.exchange(here.engine.queries.requests(run.id)[0].id)
     assert [(attempt.raw, attempt.decoded) for attempt in view.attempts] == [("", "")]
-    assert run.progress().cost > 0
+    assert run.progress().cost_pico > 0
 
 
 def test_a_limit_that_covers_everything_lets_the_run_finish(world: Worlds) -> None:
@@ -199,7 +199,7 @@ def test_a_lost_call_that_turns_out_refused_costs_nothing_and_disturbs_nobody(
     here.engine.providers.provider = model = Refused()  # type: ignore[attr-defined]
     ended = run.wait()
 
-    assert (ended.done, ended.presumed) == (5, 0)
+    assert (ended.done, ended.presumed_pico) == (5, 0)
     assert model.packs == [5, 5]
     assert_counts_agree(here, run.id)
 

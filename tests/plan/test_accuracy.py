@@ -84,7 +84,7 @@ def run_and_forecast(world: World, schema: dict[str, Json], **policy: Any) -> Fo
     run.wait()
     done = run.progress()
     assert done.done == 200
-    return ForecastCheck(first, then, done.cost, done.calls)
+    return ForecastCheck(first, then, done.cost_pico, done.calls)
 
 
 def plan(world: World, schema: dict[str, Json], **policy: Json) -> Forecast:
@@ -114,11 +114,16 @@ def test_what_packs_took_tells_what_single_blocks_would_take(world: World) -> No
     assert packed.then.one_per_call.cost == pytest.approx(single.spent, rel=0.02)
 
 
+MICRO = 10**6  # picodollars
+
+
 def test_the_error_of_a_forecast_is_told() -> None:
-    assert describe_forecast_error(13_000, 12_745) == "forecast $0.0130, 2 % under"
-    assert describe_forecast_error(12_500, 12_745) == "forecast $0.0125, 2 % over"
-    assert describe_forecast_error(12_745, 12_740) == "forecast $0.0127, 0.0 % under"
-    assert describe_forecast_error(5_000_000, 0) == "forecast $5.0000"
-    assert describe_forecast_error(46_100, 86_300) == "forecast $0.0461, 87 % over"
-    assert describe_forecast_error(10, 10) == "forecast $0.000010, 0.0 % off"
+    assert describe_forecast_error(13_000 * MICRO, 12_745 * MICRO) == "forecast $0.0130, 2 % under"
+    assert describe_forecast_error(12_500 * MICRO, 12_745 * MICRO) == "forecast $0.0125, 2 % over"
+    assert (
+        describe_forecast_error(12_745 * MICRO, 12_740 * MICRO) == "forecast $0.0127, 0.0 % under"
+    )
+    assert describe_forecast_error(5_000_000 * MICRO, 0 * MICRO) == "forecast $5.0000"
+    assert describe_forecast_error(46_100 * MICRO, 86_300 * MICRO) == "forecast $0.0461, 87 % over"
+    assert describe_forecast_error(10 * MICRO, 10 * MICRO) == "forecast $0.000010, 0.0 % off"
     assert percent_over(75, 100) == pytest.approx(100 / 3)

@@ -11,6 +11,7 @@ from quire.rehearsal.server_state import BATCH_HITS
 
 SONNET = CATALOG["anthropic/claude-sonnet-4-6"]  # $3; written 1.25 and 2 times, read a tenth
 PREFIX = 25_000
+USD = 10**6  # picodollars a token, where a million of them cost a dollar
 
 
 def test_it_is_computed_as_by_hand() -> None:
@@ -18,9 +19,9 @@ def test_it_is_computed_as_by_hand() -> None:
     after = choose_batch_caching(SONNET, PREFIX, 100, True, pilot=True)
 
     # In batches: 1.5 in, 0.15 read, 3 written for an hour; a call before writes for 6, not 3.75
-    uncached, rows = 100 * PREFIX * 1.5, PREFIX * (90 * 0.15 + 10 * 3)
-    assert (alone.uncached, alone.cost) == (round(uncached), round(rows))
-    assert (after.uncached, after.cost) == (round(uncached), round(rows + PREFIX * 2.25))
+    uncached, rows = round(100 * PREFIX * 1.5 * USD), round(PREFIX * (90 * 0.15 + 10 * 3) * USD)
+    assert (alone.uncached, alone.cost) == (uncached, rows)
+    assert (after.uncached, after.cost) == (uncached, rows + PREFIX * 2.25 * USD)
     assert after.saving == after.uncached - after.cost
     assert (alone.mark, alone.long_lived, alone.primer) == (True, True, False)
     assert (after.mark, after.long_lived, after.primer) == (True, True, True)
@@ -38,12 +39,12 @@ def test_every_form_is_priced_and_the_one_that_is_taken_marked() -> None:
     after = choose_batch_caching(SONNET, PREFIX, 100, True, pilot=True)
     itself = choose_batch_caching(CATALOG["gemini/gemini-3.6-flash"], PREFIX, 100, True)
 
-    short = round(PREFIX * (90 * 0.15 + 10 * 1.875))
+    short = round(PREFIX * (90 * 0.15 + 10 * 1.875) * USD)
     assert [form[:3] for form in alone.forms] == [
         ("not cached", alone.uncached, False),
         ("the short form", short, False),
         ("the long form", alone.cost, True),
-        ("the long form with a primer", alone.cost + PREFIX * 6, False),
+        ("the long form with a primer", alone.cost + PREFIX * 6 * USD, False),
     ]
     assert [form[:3] for form in after.forms] == [
         ("not cached", after.uncached, False),
@@ -105,8 +106,8 @@ def test_hits_that_were_seen_change_the_price() -> None:
     lucky = choose_batch_caching(SONNET, PREFIX, 100, True, hits=1.0)
     never = choose_batch_caching(SONNET, PREFIX, 100, True, hits=0.0)
 
-    assert lucky.cost == round(100 * PREFIX * 0.15)
-    assert never.cost == round(100 * PREFIX * 3)
+    assert lucky.cost == round(100 * PREFIX * 0.15 * USD)
+    assert never.cost == 100 * PREFIX * 3 * USD
     assert never.saving < 0
 
 
@@ -120,7 +121,7 @@ def test_where_the_provider_finds_prefixes_itself_nothing_is_written() -> None:
         "input",
     )
     # 0.375 in batches, 0.0375 read
-    assert found.cost == round(PREFIX * (90 * 0.0375 + 10 * 0.375))
+    assert found.cost == round(PREFIX * (90 * 0.0375 + 10 * 0.375) * USD)
 
 
 def test_openai_writes_cost_in_batches_too() -> None:

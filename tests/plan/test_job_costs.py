@@ -48,7 +48,7 @@ def costs(takes: TokenUse) -> list[float]:
         for item in (alone, packed)
         for keeping in (PrefixCaching(0, "input"), primed_caching(item.calls, FACTS))
     ]
-    return [round(item.micro_dollars / 1_000_000, 2) for item in found]
+    return [round(item.picodollars / 10**12, 2) for item in found]
 
 
 def test_the_example_of_the_seeds_costs_what_its_own_numbers_say() -> None:
@@ -68,7 +68,7 @@ def test_in_batches_it_costs_half_if_as_many_rows_find_the_prefix(
             price_calls(found, FACTS, keeping, batched=True),
         )
 
-        assert batch.micro_dollars == -(-direct.micro_dollars // 2)
+        assert batch.picodollars == direct.picodollars // 2
         assert batch[:4] == direct[:4]
 
 
@@ -76,8 +76,8 @@ def test_rows_that_miss_write_the_prefix_again() -> None:
     keeping = PrefixCaching(0.7, "written_short")
     found = price_calls(loads(SYSTEM_KEPT, 10), FACTS, keeping, batched=True)
 
-    rest = (20 * 600 + 200 * 325) * 1.5 + 200 * 200 * 7.5
-    assert found.micro_dollars == round(20 * 25_000 * (0.7 * 0.15 + 0.3 * 1.875) + rest)
+    rest = ((20 * 600 + 200 * 325) * 1.5 + 200 * 200 * 7.5) * 10**6
+    assert found.picodollars == round(20 * 25_000 * (0.7 * 0.15 + 0.3 * 1.875) * 10**6 + rest)
     assert found.cached == 14 * 25_000
 
 
@@ -90,11 +90,10 @@ def test_every_call_is_priced_by_its_own_size() -> None:
         found.add(1, content, 0)
 
     cheap, large = 2 * 25_000 + 9_000, 2 * 25_000 + 14_001
-    assert price_calls(found, tiered).micro_dollars == 3 * cheap + 30 * large + (
-        400 * 15 + 400 * 150
-    )
+    tokens = 3 * cheap + 30 * large + (400 * 15 + 400 * 150)
+    assert price_calls(found, tiered).picodollars == tokens * 10**6
 
 
 def test_calls_without_tasks_or_prefix_cost_nothing() -> None:
-    assert price_calls(CallTotals(TokenUse(prefix=0), FACTS), FACTS).micro_dollars == 0
+    assert price_calls(CallTotals(TokenUse(prefix=0), FACTS), FACTS).picodollars == 0
     assert primed_caching(0, FACTS).hits == 0

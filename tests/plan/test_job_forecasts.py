@@ -35,7 +35,7 @@ def test_one_per_call_is_computed_as_by_hand() -> None:
     answered = 3 * len('{"results":[' + '{"block_uid":"12ab"},' + '"topic":"",' + "x" * 40 + "]}")
     assert (found.requests, found.input_tokens) == (3, -(-sent // 4))
     assert found.output_tokens == -(-answered // 4)
-    assert found.cost == math.ceil(sent / 4 * 3 + answered / 4 * 15)
+    assert found.cost == (sent / 4 * 3 + answered / 4 * 15) * 10**6
 
 
 def test_packed_pays_the_prefix_once_a_pack() -> None:
@@ -150,7 +150,7 @@ def test_the_first_call_writes_the_prefix_and_the_others_read_it() -> None:
     rest = (5 * (request_bytes() - 4 * written) + 25 * (USUAL_OVERHEAD + 102)) / 4
     assert (cached.requests, cached.cached_tokens) == (5, math.ceil(4 * written))
     assert cached.input_tokens == plain.packed.input_tokens
-    assert cached.cost == math.ceil(rest + written * 1.25 + 4 * written * 0.1)
+    assert cached.cost == (rest + written * 1.25 + 4 * written * 0.1) * 10**6
     assert plain.expected is cached
 
 

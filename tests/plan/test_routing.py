@@ -59,10 +59,10 @@ def test_a_run_that_goes_on_has_only_the_time_that_is_left() -> None:
 def test_auto_compares_the_whole_job_where_its_cost_is_known() -> None:
     # With a long prefix that direct calls read from a cache, batches may be the dearer way.
     dear = choose_route(
-        Policy(route="auto"), BATCHED, 100, RULES, costs=RouteCosts(1_000_000, 1_200_000)
+        Policy(route="auto"), BATCHED, 100, RULES, costs=RouteCosts(10**12, 12 * 10**11)
     )
     cheap = choose_route(
-        Policy(route="auto"), BATCHED, 100, RULES, costs=RouteCosts(1_000_000, 700_000)
+        Policy(route="auto"), BATCHED, 100, RULES, costs=RouteCosts(10**12, 7 * 10**11)
     )
 
     assert (dear.route, cheap.route) == ("direct", "batch")

@@ -39,7 +39,7 @@ def held(quire: Quire, monkeypatch: pytest.MonkeyPatch, url: str) -> str:
     told = "next: after that, quire attach 1 goes on" in result.stdout
     assert told or "the same command" in line
     status = quire.json("status")
-    assert (status["cost_micro_dollars"], status["presumed_micro_dollars"]) == (0, 0)
+    assert (status["cost_usd"], status["presumed_usd"]) == (0, 0)
     head = "quire: run 1 is held (credential): "
     assert line.startswith(head)
     assert line.endswith("`quire resume 1`")
@@ -163,7 +163,7 @@ def test_a_server_that_never_answers_is_given_up_by_the_call_s_own_time(
     assert group["cause"] == "the call brought no answer 2 times"
     attempt = quire.json("ledger", "--request", "1")["attempts"][0]
     assert attempt["error"] == "no answer within 0.3 s"
-    assert quire.json("status")["presumed_micro_dollars"] > 0  # it may have been carried out
+    assert quire.json("status")["presumed_usd"] > 0  # it may have been carried out
 
 
 def test_a_port_at_which_nobody_listens_is_tried_again_until_somebody_does(
@@ -177,7 +177,7 @@ def test_a_port_at_which_nobody_listens_is_tried_again_until_somebody_does(
 
     ended = json.loads(out)
     assert (process.returncode, ended["done"]) == (0, 30)
-    assert ended["presumed_micro_dollars"] == 0  # nothing that was not carried out is presumed
+    assert ended["presumed_usd"] == 0  # nothing that was not carried out is presumed
 
 
 def test_who_waits_for_a_port_that_stays_closed_may_stop_and_go_on_later(
@@ -209,7 +209,7 @@ def test_a_port_that_stays_closed_holds_the_run_in_the_end(
     (hold,) = ended.holds
     assert hold.detail.startswith("nothing listens at 127.0.0.1:")
     assert hold.detail.endswith("then `quire resume 1`")
-    assert (ended.failed, ended.presumed) == (0, 0)
+    assert (ended.failed, ended.presumed_pico) == (0, 0)
     assert max(request["sent"] for request in requests(quire)) > 2
     goes_on(quire, serve)
 

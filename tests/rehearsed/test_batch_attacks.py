@@ -55,7 +55,7 @@ def test_rows_that_are_always_missing_are_bought_no_more_often_than_calls_may_be
     assert progress.failed == 50
     carried = sum(batch["rows"] for batch in here.server.batches())
     assert carried <= 5 + 10 + 20 + 25 + 50  # halved until each stood alone, each size once
-    assert here.bill() <= progress.presumed
+    assert here.bill() <= progress.presumed_pico
 
 
 def test_a_completed_batch_whose_files_come_later_is_waited_for(
@@ -75,8 +75,8 @@ def test_a_completed_batch_whose_files_come_later_is_waited_for(
     progress = here.start(route="batch", min_batch_size=2).wait(at_most(60))
 
     assert progress.done == BLOCKS
-    assert progress.presumed == 0
-    assert progress.cost == here.bill()
+    assert progress.presumed_pico == 0
+    assert progress.cost_pico == here.bill()
 
 
 def test_a_batch_that_cannot_be_cancelled_still_comes_home(
@@ -95,7 +95,7 @@ def test_a_batch_that_cannot_be_cancelled_still_comes_home(
     progress = run.wait(at_most(60))
 
     assert progress.state == "cancelled"
-    assert progress.cost == here.bill() > 0
+    assert progress.cost_pico == here.bill() > 0
 
 
 def test_results_that_are_never_found_hold_the_run(
@@ -128,7 +128,7 @@ def test_a_batch_that_is_gone_for_good_is_presumed_and_its_calls_go_again(
     progress = run.wait(at_most(60))
 
     assert progress.done == BLOCKS
-    assert progress.presumed > 0
+    assert progress.presumed_pico > 0
     assert here.engine.batch(1).state == BatchState.ABANDONED
 
 
@@ -182,7 +182,7 @@ def test_rows_that_the_provider_always_breaks_down_at_end_with_its_words(
     assert "(sent 3 times, in batches, without an answer)" in failed
     struck = [entry for entry in here.server.entries() if entry.fault == "500"]
     assert len(struck) == 3 * {1: 1, 4: 3}[size]  # alone; or in packs of four, two, and one
-    assert progress.cost == here.bill()
+    assert progress.cost_pico == here.bill()
     assert [tries for state, tries, _ in here.task_tries(run.id) if state == TaskState.FAILED] == [
         0
     ]
@@ -216,4 +216,4 @@ def test_rows_that_the_provider_breaks_down_at_are_not_told_of_as_lost(
 
     failed = [row["error"] for row in here.engine.rows(run.id) if row["error"]]
     assert failed == [f"the call brought no answer {times}"]
-    assert run.progress().presumed == 0  # none of them was lost
+    assert run.progress().presumed_pico == 0  # none of them was lost

@@ -61,7 +61,7 @@ def test_one_deep_row_does_not_hold_up_the_others(
 
     assert progress.done >= BLOCKS - 3
     assert [view.state for view in here.engine.batches()] == ["collected"]
-    assert progress.cost + progress.presumed >= here.bill()
+    assert progress.cost_pico + progress.presumed_pico >= here.bill()
 
 
 class Ahead(ByClock):
@@ -82,7 +82,7 @@ def test_a_clock_ahead_of_the_vendors_makes_no_second_batch(serve: Serve, tmp_pa
 
     assert progress.done == BLOCKS
     assert len(server.batches()) == 1
-    assert progress.cost == here.bill()
+    assert progress.cost_pico == here.bill()
     here.close()
 
 

@@ -128,7 +128,7 @@ def test_a_batch_of_an_earlier_name_is_found_and_adopted_in_the_place_of_a_third
     assert refused
     assert len(here.server.batches()) == 1  # the first one, which was taken for absent
     assert sought[-1].retired == {here.server.batches()[0]["tag"]} or asks == ANTHROPIC
-    assert progress.cost == here.bill()
+    assert progress.cost_pico == here.bill()
 
 
 def test_of_two_that_were_made_the_last_is_adopted_and_the_other_cancelled(

@@ -44,7 +44,7 @@ def test_too_few_calls_for_a_batch_go_direct(batched: Callable[..., Rehearsed]) 
 
     assert progress.done == BLOCKS
     assert travelled(here) == {"batch": 35, "direct": 5}  # the first 50 blocks are looked at first
-    assert progress.cost == here.bill()
+    assert progress.cost_pico == here.bill()
 
 
 def test_auto_takes_batches_only_where_they_are_worth_it(
@@ -132,7 +132,7 @@ def test_at_the_deadline_what_is_owed_goes_direct_and_late_answers_are_spend_on_
     here.engine.drive(run.id, at_most(60), batches=True)
     after = here.engine.progress(run.id)
     assert after.batches == 0
-    assert after.cost == here.bill()
+    assert after.cost_pico == here.bill()
     assert here.engine.rows(run.id) == first
 
 
@@ -150,7 +150,7 @@ def test_the_first_acceptable_answer_wins_where_a_task_is_out_twice(
     here.server.advance(3600)
     here.engine.drive(run.id, at_most(60), batches=True)
     assert here.engine.rows(run.id) == results
-    assert here.engine.progress(run.id).cost == here.bill()
+    assert here.engine.progress(run.id).cost_pico == here.bill()
 
 
 def test_a_batch_is_asked_for_with_its_own_key_only(
@@ -231,7 +231,7 @@ def test_a_cancelled_run_cancels_its_batches_and_keeps_what_they_answered(
     assert progress.state == "cancelled"
     assert progress.batches == 0
     assert here.server.batches()[0]["end"] == "cancelled"
-    assert progress.cost == here.bill()
+    assert progress.cost_pico == here.bill()
 
 
 def skipping(here: Rehearsed, seconds: float) -> Callable[[Progress], None]:

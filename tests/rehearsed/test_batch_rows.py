@@ -84,7 +84,7 @@ def test_an_answer_counts_also_after_another_row_of_its_call(
     run = here.start(**ROUTE)
     ended = run.wait(at_most(60))
 
-    assert (ended.done, ended.presumed, ended.cost) == (BLOCKS, 0, here.bill())
+    assert (ended.done, ended.presumed_pico, ended.cost_pico) == (BLOCKS, 0, here.bill())
     assert len(here.server.batches()) == 1
     assert_counts_agree(here, run.id)
 
@@ -107,7 +107,7 @@ def test_an_answer_counts_although_an_earlier_download_said_otherwise(
     run = here.start(**ROUTE)
     ended = run.wait(at_most(60))
 
-    assert (ended.done, ended.presumed, ended.cost) == (BLOCKS, 0, here.bill())
+    assert (ended.done, ended.presumed_pico, ended.cost_pico) == (BLOCKS, 0, here.bill())
     assert_counts_agree(here, run.id)
 
 
@@ -130,7 +130,7 @@ def test_a_file_that_does_not_hold_all_answers_yet_is_read_again(
 
     ended = here.start(**ROUTE).wait(at_most(60))
 
-    assert (ended.done, ended.presumed, ended.cost) == (BLOCKS, 0, here.bill())
+    assert (ended.done, ended.presumed_pico, ended.cost_pico) == (BLOCKS, 0, here.bill())
     assert len(here.server.batches()) == 1
 
 
@@ -153,7 +153,7 @@ def test_answers_of_a_batch_that_did_not_end_well_are_waited_for_too(
 
     ended = here.start(**ROUTE).wait(at_most(60))
 
-    assert (ended.done, ended.presumed, ended.cost) == (BLOCKS, 0, here.bill())
+    assert (ended.done, ended.presumed_pico, ended.cost_pico) == (BLOCKS, 0, here.bill())
     assert len(here.server.batches()) == 1
 
 
@@ -188,7 +188,7 @@ def test_a_batch_of_others_that_was_taken_for_ours_is_held_until_the_right_one_i
     here.engine.adopt_batch(1, made[0])
     ended = run.wait(at_most(60))
 
-    assert (ended.done, ended.presumed) == (BLOCKS, 0)
+    assert (ended.done, ended.presumed_pico) == (BLOCKS, 0)
     assert len(here.server.batches()) == 2  # theirs and ours
 
 
@@ -205,7 +205,7 @@ def test_a_batch_that_is_there_is_not_made_again_because_somebody_says_that_it_i
         here.engine.adopt_batch(1, " ")
 
     ended = run.wait(at_most(60))
-    assert (ended.done, ended.cost, len(here.server.batches())) == (BLOCKS, here.bill(), 1)
+    assert (ended.done, ended.cost_pico, len(here.server.batches())) == (BLOCKS, here.bill(), 1)
 
 
 def test_calls_that_go_again_go_together(
@@ -238,4 +238,4 @@ def test_whoever_waits_for_rest_waits_for_batches_that_nobody_needs_any_more(
     here.engine.work(here.engine.queries.is_idle)
 
     assert here.engine.batch(1).state == BatchState.COLLECTED
-    assert here.engine.progress(run.id).cost == here.bill()
+    assert here.engine.progress(run.id).cost_pico == here.bill()

@@ -69,7 +69,7 @@ def test_a_row_that_nobody_can_read_is_presumed_at_its_reservation(
     run = here.start(route="batch", min_batch_size=2, pack_size=3)
 
     def mend(progress: Any) -> None:
-        if progress.presumed or progress.holds:
+        if progress.presumed_pico or progress.holds:
             here.server.change_faults("")
 
     run.wait(mend)
@@ -81,8 +81,8 @@ def test_a_row_that_nobody_can_read_is_presumed_at_its_reservation(
 
     spent = run.progress()
     assert spent.done == BLOCKS
-    assert spent.presumed > 0
-    assert spent.cost < here.bill() <= spent.cost + spent.presumed
+    assert spent.presumed_pico > 0
+    assert spent.cost_pico < here.bill() <= spent.cost_pico + spent.presumed_pico
     assert_counts_agree(here, run.id)
 
 

@@ -57,7 +57,7 @@ def check(here: Rehearsed, run: Any, progress: Any) -> None:
     assert progress.state == RunState.FINISHED
     assert progress.done == BLOCKS
     assert set(creates(here).values()) == {1}
-    assert progress.cost <= here.bill() <= progress.cost + progress.presumed
+    assert progress.cost_pico <= here.bill() <= progress.cost_pico + progress.presumed_pico
     assert progress.batches == 0
     assert {view.state for view in here.engine.batches()} == {"collected"}
 
@@ -71,8 +71,8 @@ def test_packs_travel_in_batches_and_cost_what_the_server_billed(
     run, progress = finish(here)
 
     check(here, run, progress)
-    assert progress.cost == here.bill()
-    assert progress.presumed == 0
+    assert progress.cost_pico == here.bill()
+    assert progress.presumed_pico == 0
     assert progress.calls == BLOCKS / 10
     assert all(entry.route == "batch" for entry in here.server.entries() if entry.usage)
 
@@ -89,8 +89,8 @@ def test_a_batch_that_goes_wrong_loses_nothing_and_pays_nothing_twice(
     struck = [name for batch in here.server.batches() for name in batch["faults"]]
     assert struck or fault in ("batch_404@2", "batch_truncate@2")  # which strike downloads
     if "missing" not in fault:
-        assert progress.presumed == 0
-        assert progress.cost == here.bill()
+        assert progress.presumed_pico == 0
+        assert progress.cost_pico == here.bill()
 
 
 @pytest.mark.parametrize("asks", [ANTHROPIC, GEMINI])
@@ -124,7 +124,7 @@ def test_rows_that_cannot_be_used_go_again_as_those_of_direct_calls_do(
     assert progress.done + progress.failed == BLOCKS
     assert progress.failed < BLOCKS * 0.01
     assert progress.splits > 0
-    assert progress.cost == here.bill()
+    assert progress.cost_pico == here.bill()
 
 
 def test_a_batch_that_is_stuck_expires_and_its_calls_go_again(

@@ -47,7 +47,7 @@ def test_a_wide_fan_out_writes_the_prefix_once_and_every_other_call_reads_it(
     assert run.progress().done == 300
     assert writes_and_hits(here) == (1, 299)
     assert here.server.stats()["most_in_flight"] > 16  # it was wide
-    assert run.progress().cost == here.bill()
+    assert run.progress().cost_pico == here.bill()
     assert run.progress().cached_tokens == sum(
         usage.cached for _, usage in billed_entries(here.server.entries())
     )
@@ -64,7 +64,7 @@ def test_where_the_provider_finds_prefixes_itself_the_first_call_goes_alone_too(
 
     assert run.progress().done == 100
     assert writes_and_hits(here) == (0, 99)
-    assert run.progress().cost == here.bill()
+    assert run.progress().cost_pico == here.bill()
 
 
 @pytest.mark.parametrize("asks", [ANTHROPIC, OPENAI])
@@ -96,12 +96,12 @@ def test_read_written_and_other_tokens_are_kept_and_priced_apart(
     assert (len(written), len(read)) == (1, 59)
     assert all(row[0] > 0 for row in kept)  # the block itself is neither
     uncached = (row[0] + row[2] + row[3] + row[4] for row in kept)
-    assert run.progress().cost < sum(cost_without_cache(here, total) for total in uncached)
+    assert run.progress().cost_pico < sum(cost_without_cache(here, total) for total in uncached)
 
 
 def cost_without_cache(here: Rehearsed, total: int) -> int:
-    """What the input of one call would have cost."""
-    return total * here.facts.price.input // 1_000_000
+    """What the input of one call would have cost, in picodollars."""
+    return total * here.facts.price.input
 
 
 @pytest.mark.parametrize("asks", [*MARKED, *FOUND])
@@ -145,7 +145,7 @@ def test_two_workers_of_one_ledger_write_the_prefix_once(
 
     assert run.progress().done == 200
     assert writes_and_hits(one) == (1, 199)
-    assert run.progress().cost == one.bill()
+    assert run.progress().cost_pico == one.bill()
 
 
 def test_runs_one_after_the_other_share_what_was_written(rehearse: Rehearse) -> None:

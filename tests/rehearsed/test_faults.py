@@ -27,7 +27,7 @@ def run_blocks(here: Rehearsed, blocks: int, pack_size: int) -> None:
 
     ended, seen = run.progress(), here.server.stats()
     assert (ended.state, dict(ended.counts)) == ("finished", {"done": blocks})
-    assert (ended.cost, ended.presumed) == (here.bill(), 0)
+    assert (ended.cost_pico, ended.presumed_pico) == (here.bill(), 0)
     assert ended.calls == seen["answered"]
     usages = [usage for _, usage in billed_entries(here.server.entries())]
     assert ended.input_tokens == sum(usage.input_total for usage in usages)
@@ -68,7 +68,7 @@ def test_every_call_that_was_refused_is_in_the_ledger_free_and_with_its_reason(
     assert run.progress().done == 200
     assert len(attempts) == here.server.stats()["requests"]
     assert len(failed) == sum(count for status, count in statuses.items() if status != "200") > 0
-    assert {(view.cost, view.cost_basis) for view in failed} == {(0, "free")}
+    assert {(view.cost_pico, view.cost_basis) for view in failed} == {(0, "free")}
     provider = here.facts.provider
     told = {str(view.error).split(":")[0] for view in failed}
     assert told == {f"{provider} {status}" for status in statuses if status != "200"}
@@ -90,7 +90,7 @@ def test_a_call_that_is_too_large_is_split_and_the_ledger_shows_it(
     assert (ended.done, ended.failed) == (39, 1)  # the culprit is never let in
     assert ended.splits >= 3
     assert {10, 5, 1} <= {*sizes}
-    assert ended.cost == here.bill()
+    assert ended.cost_pico == here.bill()
 
 
 @pytest.mark.parametrize("asks", VENDORS)
@@ -104,13 +104,13 @@ def test_dropped_connections_are_presumed_paid_and_the_bill_lies_between(
 
     ended, dropped = run.progress(), here.server.stats()["faults"]["drop"]
     assert dict(ended.counts) == {"done": 600}
-    assert ended.cost <= here.bill() <= ended.cost + ended.presumed
+    assert ended.cost_pico <= here.bill() <= ended.cost_pico + ended.presumed_pico
     lost = [
         attempt
         for attempt in here.attempts(run.id)
         if attempt.state in (AttemptState.UNKNOWN, AttemptState.WRITTEN_OFF)
     ]
     assert len(lost) == dropped > 0
-    assert ended.presumed == sum(view.reserved for view in lost)
+    assert ended.presumed_pico == sum(view.reserved_pico for view in lost)
     arrived = [entry for entry, _ in billed_entries(here.server.entries()) if entry.fault != "drop"]
     assert ended.calls == len(arrived)

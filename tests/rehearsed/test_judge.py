@@ -68,4 +68,4 @@ def test_a_pilot_that_is_killed_and_started_again_adds_up(
         (entry.model, entry.route, usage) for entry, usage in billed_entries(here.server.entries())
     ]
     assert {route for _, route, _ in calls} >= {"batch"}
-    assert finished.cost <= bill(calls) <= finished.cost + finished.presumed
+    assert finished.cost_pico <= bill(calls) <= finished.cost_pico + finished.presumed_pico

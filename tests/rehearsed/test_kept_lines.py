@@ -64,7 +64,7 @@ def test_a_newer_quire_finds_the_calls_of_lines_that_named_none(
     after = run.wait(at_most(60))
 
     assert (after.state, after.done, after.holds) == ("finished", BLOCKS, ())
-    assert (after.cost, after.presumed) == (batched.bill(), 0)
+    assert (after.cost_pico, after.presumed_pico) == (batched.bill(), 0)
     assert len(batched.server.batches()) == 1
     view = batched.engine.batch(1)
     assert (view.unread, view.kept, view.missing, view.answered) == (0, 0, 0, 10)
@@ -89,7 +89,7 @@ def test_two_who_find_the_same_answer_store_and_count_it_once(
         assert collect_kept_lines(tx, batched.engine.context.contexts, batch, found, NOW)
 
     view = batched.engine.batch(1)
-    assert (run.progress().cost, view.duplicates, view.missing) == (before.cost, 0, 0)
+    assert (run.progress().cost_pico, view.duplicates, view.missing) == (before.cost_pico, 0, 0)
 
 
 def _answers(attempts: list[int], head: Any) -> list[Answer]:
@@ -103,14 +103,14 @@ def test_a_newer_quire_corrects_what_was_presumed_of_calls_that_were_asked_again
     run = run_until_held(batched)
     run.retry()
     again = run.wait(at_most(60))
-    assert (again.done, again.presumed > 0) == (BLOCKS, True)
+    assert (again.done, again.presumed_pico > 0) == (BLOCKS, True)
     rows = run.rows()
     reading(newer)
 
     batched.engine.work(batched.engine.queries.is_idle)
 
     after = run.progress()
-    assert (after.done, after.cost, after.presumed) == (BLOCKS, batched.bill(), 0)
+    assert (after.done, after.cost_pico, after.presumed_pico) == (BLOCKS, batched.bill(), 0)
     assert run.rows() == rows
     assert_counts_agree(batched, run.id)
 
@@ -126,7 +126,9 @@ def test_a_newer_quire_counts_no_copy_of_an_answer_twice(
     batched.engine.work(batched.engine.queries.is_idle)
 
     after, view = run.progress(), batched.engine.batch(1)
-    assert (after.cost, after.calls) == (before.cost, before.calls) == (batched.bill(), 10)
+    assert (
+        (after.cost_pico, after.calls) == (before.cost_pico, before.calls) == (batched.bill(), 10)
+    )
     assert (view.unread, view.kept, view.duplicates) == (0, 0, 2)
 
 
@@ -161,5 +163,5 @@ def test_what_a_newer_quire_cannot_place_stays_with_a_person(
     view = batched.engine.batch(1)
     assert [hold.kind for hold in after.holds] == [HoldKind.UNDECODABLE]
     assert (view.kept, view.missing, after.done) == (left, left, BLOCKS - 3 * left)
-    assert after.cost < batched.bill() <= after.cost + after.presumed
+    assert after.cost_pico < batched.bill() <= after.cost_pico + after.presumed_pico
     assert len(batched.server.batches()) == 1

@@ -122,7 +122,7 @@ def test_with_one_key_only_the_run_is_held_and_a_new_key_lets_it_go_on(
     assert f"`quire keys add {provider} --name another`" in line
     assert line.endswith("`quire resume 1`")
     assert quire.json("status")["why"] == [line.removeprefix("quire: run 1 is ")]
-    assert quire.json("status")["cost_micro_dollars"] == 0
+    assert quire.json("status")["cost_usd"] == 0
 
     monkeypatch.setenv(variable, GOOD[asks])
     quire("resume", "1")

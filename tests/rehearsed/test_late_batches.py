@@ -41,7 +41,7 @@ def come_home(here: Rehearsed, run: Any) -> Progress:
     here.engine.drive(run.id, at_most(60), batches=True)
     after = here.engine.progress(run.id)
     assert after.batches == 0
-    assert after.cost == here.bill()
+    assert after.cost_pico == here.bill()
     assert_counts_agree(here, run.id)
     return after
 
@@ -76,7 +76,7 @@ def test_what_was_asked_anew_is_not_taken_from_a_late_answer_that_comes_first(
     come_home(here, run)
 
     assert run.wait(at_most(60)).done == BLOCKS
-    assert run.progress().cost == here.bill()
+    assert run.progress().cost_pico == here.bill()
     assert travelled(here)["direct"] == 2 * CALLS
 
 
@@ -92,7 +92,7 @@ def test_a_late_answer_counts_where_a_failed_block_is_owed_again(
 
     assert run.wait(at_most(60)).done == BLOCKS
     assert after.failed == 0
-    assert run.progress().cost == here.bill()
+    assert run.progress().cost_pico == here.bill()
     assert_counts_agree(here, run.id)
 
 
@@ -147,7 +147,7 @@ def test_rows_that_failed_in_a_late_batch_are_not_asked_beside_the_direct_calls(
     here.server.advance(3600)
     here.engine.drive(run.id, at_most(60), batches=True)
     assert travelled(here).get("direct", 0) <= CALLS
-    assert here.engine.progress(run.id).cost == here.bill()
+    assert here.engine.progress(run.id).cost_pico == here.bill()
 
 
 @pytest.mark.parametrize(("fault", "becomes"), [("400=1", "refused"), ("malformed=1", "settled")])
@@ -184,5 +184,5 @@ def test_rows_that_failed_in_a_late_batch_are_not_held_against_their_blocks(
     assert (ended.done, ended.failed, ended.splits) == (18, 0, 0)
     assert travelled(here)["direct"] == 18 // pack_size
     assert here.engine.batch(1).attempts == {becomes: 18 // pack_size}
-    assert here.engine.progress(run.id).cost == here.bill()
+    assert here.engine.progress(run.id).cost_pico == here.bill()
     assert_counts_agree(here, run.id)

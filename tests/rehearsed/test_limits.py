@@ -131,7 +131,7 @@ def test_a_server_that_lets_few_in_answers_everything_in_the_end(
 
     ended = run.progress()
     assert (ended.done, ended.failed) == (150, 0)
-    assert ended.cost == here.bill()
+    assert ended.cost_pico == here.bill()
     assert ended.resent == refused(here)
 
 
@@ -147,7 +147,7 @@ def test_calls_pushed_back_at_random_cost_nothing_and_narrow_the_window(
     assert run.progress().done == 300
     assert refused(here) > 0
     assert max(together) < 64  # it never dared as much as the policy allows
-    assert run.progress().cost == here.bill()
+    assert run.progress().cost_pico == here.bill()
 
 
 def in_flight(here: Rehearsed) -> list[int]:

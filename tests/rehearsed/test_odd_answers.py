@@ -61,8 +61,8 @@ def test_a_body_that_is_no_answer_is_kept_and_asked_for_once_more(
     assert (front.calls, here.server.stats()["requests"]) == (5, 4)
     (odd,) = [attempt for attempt in here.attempts(run.id) if attempt.error]
     assert odd.raw == ODD[name].body.decode(errors="replace")
-    assert (ended.presumed == 0) == (name == "page")  # nobody bills for a page
-    assert ended.cost == here.bill()
+    assert (ended.presumed_pico == 0) == (name == "page")  # nobody bills for a page
+    assert ended.cost_pico == here.bill()
 
 
 @pytest.mark.parametrize(
@@ -119,4 +119,4 @@ def test_a_whole_answer_with_a_wrong_length_is_read(
     with front_proxy(lambda number, key: None, here.server.url, longer) as url:
         run = behind(monkeypatch, here, url).run()
 
-    assert (run.progress().done, run.progress().presumed, len(calls)) == (5, 0, 1)
+    assert (run.progress().done, run.progress().presumed_pico, len(calls)) == (5, 0, 1)

@@ -56,7 +56,7 @@ def paid(here: Rehearsed, run: RunHandle) -> None:
     """What was spent is what the attempts say."""
     with here.engine.ledger.snapshot() as tx:
         now = run.progress()
-        assert tx.attempts.spend_of_run(run.id) == (now.cost, now.presumed)
+        assert tx.attempts.spend_of_run(run.id) == (now.cost_pico, now.presumed_pico)
 
 
 @pytest.mark.parametrize("stage", ["first", "check", "second"])

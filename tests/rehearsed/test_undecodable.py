@@ -78,7 +78,7 @@ def test_a_mended_decoder_reads_what_was_kept_without_a_second_call(
     run = here.run(pack_size=1, concurrency=4)
     held = run.progress()
     assert [hold.kind.value for hold in held.holds] == ["undecodable"]
-    assert held.presumed > 0
+    assert held.presumed_pico > 0
     kept = [attempt for attempt in here.attempts(run.id) if attempt.error]
     assert [view.raw is not None and WORD.decode() in view.raw for view in kept] == [True]
     here.close()
@@ -88,7 +88,7 @@ def test_a_mended_decoder_reads_what_was_kept_without_a_second_call(
 
     assert (ended.state, ended.done, ended.holds) == ("finished", 30, ())
     assert here.server.stats()["requests"] == 30  # one for each block, and no more
-    assert (ended.cost, ended.presumed) == (here.bill(), 0)
+    assert (ended.cost_pico, ended.presumed_pico) == (here.bill(), 0)
     assert later.engine.rows(run.id)[0]["first_40_chars"] == "UNHEARD block."
 
 
@@ -113,7 +113,7 @@ def test_what_was_out_when_the_unreadable_answer_came_is_not_lost(rehearse: Rehe
     ended, answered = run.progress(), here.server.stats()["answered"]
     assert ended.done == answered - 1
     assert ended.calls == answered
-    assert ended.cost <= here.bill() <= ended.cost + ended.presumed
+    assert ended.cost_pico <= here.bill() <= ended.cost_pico + ended.presumed_pico
 
 
 def test_pages_are_kept_and_the_command_line_says_what_to_do(quire: Quire, serve: Serve) -> None:
@@ -132,7 +132,7 @@ def test_pages_are_kept_and_the_command_line_says_what_to_do(quire: Quire, serve
     quire("resume", "1")
     quire(*run)
     status = quire.json("status")
-    assert (status["done"], status["presumed_micro_dollars"]) == (20, 0)
+    assert (status["done"], status["presumed_usd"]) == (20, 0)
 
 
 def test_an_answer_with_counts_that_cannot_be_is_kept_and_read_by_a_mended_decoder(
@@ -146,10 +146,10 @@ def test_an_answer_with_counts_that_cannot_be_is_kept_and_read_by_a_mended_decod
     here = speaking(rehearse(), Wild())
     here.ingest(sentences(5))
     run = here.run()
-    assert run.progress().presumed > 0
+    assert run.progress().presumed_pico > 0
 
     speaking(here, mended(OPENAI)).engine.drive(run.id)
 
     ended = run.progress()
-    assert (ended.done, ended.cost, ended.presumed) == (5, here.bill(), 0)
+    assert (ended.done, ended.cost_pico, ended.presumed_pico) == (5, here.bill(), 0)
     assert here.server.stats()["requests"] == 1

@@ -49,7 +49,7 @@ def batched(rehearse: Rehearse, ledger_url: str) -> Rehearsed:
 def check_paid_once(here: Rehearsed, run: Any) -> None:
     """What was paid is known or presumed; and after a retry everything is answered."""
     spent = run.progress()
-    assert spent.cost < here.bill() <= spent.cost + spent.presumed
+    assert spent.cost_pico < here.bill() <= spent.cost_pico + spent.presumed_pico
     assert len(here.server.batches()) == 1  # nothing was asked again
     run.retry()
     assert run.wait(at_most(60)).done == BLOCKS
@@ -94,7 +94,7 @@ def test_a_row_that_can_be_read_counts_whichever_came_first(
     progress = batched.start(route="batch", min_batch_size=2, pack_size=3).wait(at_most(60))
 
     assert (progress.state, progress.done, progress.holds) == ("finished", BLOCKS, ())
-    assert progress.cost == batched.bill()
+    assert progress.cost_pico == batched.bill()
     view = batched.engine.batch(1)
     assert (view.unread, view.kept, view.duplicates, view.missing) == (4, 2, 2, 0)
 
@@ -161,14 +161,14 @@ def test_a_newer_quire_reads_a_line_that_was_kept_without_a_second_call(
         run = here.start(route="batch", min_batch_size=2, pack_size=3)
         held_up = run.wait(at_most(60))
     assert [hold.kind for hold in held_up.holds] == [HoldKind.UNDECODABLE]
-    assert (held_up.done, held_up.presumed > 0) == (BLOCKS - 3, True)
+    assert (held_up.done, held_up.presumed_pico > 0) == (BLOCKS - 3, True)
 
     same = here.engine.drive(run.id, at_most(60))
     after = speaking(here, mended(asks)).engine.drive(run.id, at_most(60))
 
     assert same.done == held_up.done  # what could not be read is not read by the same again
     assert (after.state, after.done, after.holds) == ("finished", BLOCKS, ())
-    assert (after.cost, after.presumed) == (here.bill(), 0)
+    assert (after.cost_pico, after.presumed_pico) == (here.bill(), 0)
     assert len(here.server.batches()) == 1
     assert here.engine.rows(run.id)[0]["first_40_chars"] == "UNHEARD block."
     assert_counts_agree(here, run.id)

@@ -25,8 +25,8 @@ def main() -> None:
         progress = run.progress()
         say(
             "paid",
-            cost=progress.cost,
-            presumed=progress.presumed,
+            cost=progress.cost_pico,
+            presumed=progress.presumed_pico,
             calls=progress.calls,
             cpu=round(time.process_time() - spent, 1),
         )

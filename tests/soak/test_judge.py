@@ -105,15 +105,15 @@ def run_experiment(engine: Engine, server: RehearsalThread, folder: Path, kind: 
     ]
     made = [batch for batch in server.batches() if batch["rows"]]
     total = bill(calls)
-    assert now.cost <= total <= now.cost + now.presumed
+    assert now.cost_pico <= total <= now.cost_pico + now.presumed_pico
     direct = sum(route == "direct" for _, route, _ in calls)
     assert direct < 0.05 * len(calls)
     return "\n".join(
         [
             f"  {kind}: {len(rows.tasks):,} tasks, {now.calls:,} calls, {seconds:.0f} s",
             format_figures(rows, lives),
-            f"    spend {now.cost:,} + {now.presumed:,} presumed, the server's bill {total:,}"
-            f" micro-dollars; {direct} of {len(calls):,} calls went direct;"
+            f"    spend ${now.cost_usd:.6f} + ${now.presumed_usd:.6f} presumed, the server's bill"
+            f" ${total / 10**12:.6f}; {direct} of {len(calls):,} calls went direct;"
             f" {len(made)} batches on the server's record so far",
         ]
     )

@@ -107,7 +107,7 @@ def test_every_block_of_a_document_is_answered_in_the_form_that_was_asked(
     assert progress.packed_tasks >= BLOCKS
     assert progress.input_tokens > 50 * progress.calls
     assert progress.output_tokens > 5 * BLOCKS
-    assert (progress.cost, progress.presumed, progress.holds) == (0, 0, ())
+    assert (progress.cost_pico, progress.presumed_pico, progress.holds) == (0, 0, ())
     tell(
         f"\n{MODEL}, {policy}: {BLOCKS} blocks in {progress.calls} calls, {progress.input_tokens:,}"
         f" tokens in, {progress.output_tokens:,} out, {monotonic() - began:.1f} s"
@@ -125,7 +125,7 @@ def test_more_calls_at_once_than_it_can_answer_are_all_answered(
     run.wait()
 
     assert {row["status"] for row in run.rows()} == {"accepted"}
-    assert (run.progress().cost, run.progress().presumed) == (0, 0)
+    assert (run.progress().cost_pico, run.progress().presumed_pico) == (0, 0)
 
 
 def test_a_strangers_client_is_answered_in_the_form_it_asks_for(server: str) -> None:

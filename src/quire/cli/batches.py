@@ -187,7 +187,7 @@ def _batch_row(batch: "BatchView", workers: int) -> tuple[object, ...]:
         Cell(_state_words(batch), _state_words(batch, is_short=True)),
         batch.rows,
         batch.answered,
-        ("≤ " if _presumed_calls(batch) else "") + dollars(batch.cost),
+        ("≤ " if _presumed_calls(batch) else "") + dollars(batch.cost_pico),
         _next_poll_cell(batch, workers),
     )
 
@@ -237,9 +237,9 @@ def _cost_words(batch: "BatchView") -> str:
     """What a batch cost; where the fate of calls is not known, that is presumed, and said."""
     unknown = _presumed_calls(batch)
     if not unknown:
-        return dollars(batch.cost)
+        return dollars(batch.cost_pico)
     calls = quantity(unknown, "call whose outcome is", "calls whose outcome is")
-    return f"at most {dollars(batch.cost)}, presumed for {calls} unknown"
+    return f"at most {dollars(batch.cost_pico)}, presumed for {calls} unknown"
 
 
 def _presumed_calls(batch: "BatchView") -> int:
@@ -247,7 +247,7 @@ def _presumed_calls(batch: "BatchView") -> int:
     unknown = sum(
         batch.attempts.get(state, 0) for state in (AttemptState.UNKNOWN, AttemptState.WRITTEN_OFF)
     )
-    return unknown if batch.cost else 0
+    return unknown if batch.cost_pico else 0
 
 
 def _unreadable_hint(batch: "BatchView") -> str:

@@ -93,7 +93,7 @@ def _list_requests(engine: "Engine", run: RunId, after: int, limit: int, as_json
             line.accepted,
             line.sent,
             line.max_output,
-            dollars(line.cost),
+            dollars(line.cost_pico),
         )
         for line in found
     )
@@ -136,9 +136,13 @@ def _print_exchange(view: "ExchangeView") -> None:
 
 def _print_attempt(attempt: "AttemptView") -> None:
     say()
-    cost = "" if attempt.cost is None else f"{dollars(attempt.cost)} ({attempt.cost_basis})"
+    cost = (
+        "" if attempt.cost_pico is None else f"{dollars(attempt.cost_pico)} ({attempt.cost_basis})"
+    )
     if attempt.state in (AttemptState.UNKNOWN, AttemptState.WRITTEN_OFF):
-        cost = f"{dollars(attempt.reserved)} at most (presumed: nobody knows what became of it)"
+        cost = (
+            f"{dollars(attempt.reserved_pico)} at most (presumed: nobody knows what became of it)"
+        )
     tokens = ""
     if attempt.input_tokens is not None:
         tokens = _token_words(attempt)

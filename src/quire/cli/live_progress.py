@@ -247,7 +247,7 @@ def live_words(now: Progress, views: Iterable["BatchView"], room: int) -> str:
     calls = quantity(now.calls, "call") if now.calls else ""
     tokens = _short_number(now.input_tokens + now.output_tokens)
     spent = f"{tokens} tokens" if now.calls else ""
-    cost = dollars(now.cost + now.presumed)
+    cost = dollars(now.cost_pico + now.presumed_pico)
     out, short = _batch_words(now, list(views))
     poll = next_poll(now.next_poll_at, workers=1) if now.batches else None  # who shows this is one
     next_look, look = (f"next look {poll}", f"look {poll}") if poll else ("", "")

@@ -20,7 +20,7 @@ from quire.cli.printing import (
 from quire.cli.progress_words import pacing_note
 from quire.cli.session import engine_for
 from quire.domain.data import Json
-from quire.domain.pricing import dollars
+from quire.domain.pricing import dollars, to_usd
 
 if TYPE_CHECKING:
     from quire.engine import BatchCaching, CachingOption, Forecast, Plan, StageForecast, Variant
@@ -100,7 +100,7 @@ def _recipe_json(planned: "Plan") -> dict[str, object]:
         "blocks": planned.blocks,
         "tasks": planned.tasks,
         "calls": planned.calls,
-        "cost_micro_dollars": planned.cost,
+        "cost_usd": planned.cost_usd,
         "rough": planned.rough,
         "stages": [
             {
@@ -111,7 +111,7 @@ def _recipe_json(planned: "Plan") -> dict[str, object]:
                 "calls": stage.calls,
                 "input_tokens": stage.input_tokens,
                 "output_tokens": stage.output_tokens,
-                "cost_micro_dollars": stage.cost,
+                "cost_usd": stage.cost_usd,
                 "rough": stage.rough,
                 "largest_prompt_tokens": stage.largest,
                 "room_tokens": stage.room,
@@ -185,7 +185,7 @@ def _variant_json(variant: "Variant") -> dict[str, object]:
         "input_tokens": variant.input_tokens,
         "cached_tokens": variant.cached_tokens,
         "output_tokens": variant.output_tokens,
-        "cost_micro_dollars": variant.cost,
+        "cost_usd": variant.cost_usd,
         "seconds": None if variant.seconds is None else round(variant.seconds),
     }
 
@@ -197,7 +197,7 @@ def _caching_json(forecast: "Forecast") -> dict[str, object]:
         "marked": caching.mark,
         "long_lived": caching.long_lived,
         "primer": caching.primer,
-        "saving_micro_dollars": caching.saving,
+        "saving_usd": to_usd(caching.saving),
         "why": caching.why,
         "hits": caching.share,
         "forms": [_form_json(form) for form in caching.forms],
@@ -205,7 +205,7 @@ def _caching_json(forecast: "Forecast") -> dict[str, object]:
 
 
 def _form_json(option: "CachingOption") -> dict[str, object]:
-    form: dict[str, object] = {"name": option.name, "cost_micro_dollars": option.cost}
+    form: dict[str, object] = {"name": option.name, "cost_usd": to_usd(option.cost)}
     return form | {"taken": option.taken, "remark": option.remark}
 
 

@@ -5,8 +5,11 @@ import os
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+from quire.domain.pricing import to_usd
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,7 +82,7 @@ def print_json(value: object) -> None:
     """Print one JSON value on a line of its own."""
     import orjson
 
-    options = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z
+    options = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z | orjson.OPT_PASSTHROUGH_DATACLASS
     if sys.stdout.isatty():
         options |= orjson.OPT_INDENT_2
     sys.stdout.flush()
@@ -267,12 +270,27 @@ def _write_line(stream: IO[str], text: str) -> None:
     stream.flush()
 
 
+_PICO = "_pico"  # ends the name of an amount in picodollars
+
+
+def _in_usd(values: Mapping[str, Any]) -> dict[str, object]:
+    """The same for programs, which count in dollars: names that end in _pico end in _usd."""
+    return {
+        f"{name.removesuffix(_PICO)}_usd" if name.endswith(_PICO) else name: (
+            to_usd(value) if name.endswith(_PICO) and value is not None else value
+        )
+        for name, value in values.items()
+    }
+
+
 def _json_default(value: Any) -> object:
     """What orjson does not know by itself."""
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return value._asdict()
+        return _in_usd(value._asdict())
+    if is_dataclass(value):
+        return _in_usd({field.name: getattr(value, field.name) for field in fields(value)})
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} has no JSON form")

@@ -25,7 +25,7 @@ from quire.cli.session import engine_for, session
 from quire.domain.data import Json
 from quire.domain.errors import SettingsInvalid
 from quire.domain.ids import RunId
-from quire.domain.pricing import dollars
+from quire.domain.pricing import dollars, to_usd
 
 if TYPE_CHECKING:
     from quire.engine import Engine
@@ -296,10 +296,10 @@ def _print_rehearsal_json(done: "RehearsalResult", code: int) -> None:
             "resent": now.resent,
             "splits": now.splits,
             "tokens": _token_counts(done),
-            "billed_micro_dollars": done.billed,
-            "cost_micro_dollars": now.cost,
-            "presumed_micro_dollars": now.presumed,
-            "all_blocks_micro_dollars": done.projected_cost,
+            "billed_usd": to_usd(done.billed),
+            "cost_usd": now.cost_usd,
+            "presumed_usd": now.presumed_usd,
+            "all_blocks_usd": to_usd(done.projected_cost),
             "forecast": _forecast_json(done),
             "failures": [
                 {"cause": failure.cause, "blocks": len(failure.failures)}
@@ -332,7 +332,7 @@ def _forecast_json(done: "RehearsalResult") -> dict[str, object]:
         "input_tokens": expected.input_tokens,
         "cached_tokens": expected.cached_tokens,
         "output_tokens": expected.output_tokens,
-        "cost_micro_dollars": expected.cost,
+        "cost_usd": expected.cost_usd,
     }
 
 
@@ -358,11 +358,12 @@ def _print_rehearsal_lines(done: "RehearsalResult") -> None:
 def _billing_notes(done: "RehearsalResult") -> Iterator[str]:
     """What the ledger says, where that is not what was billed."""
     now = done.progress
-    presumed = f" + at most {dollars(now.presumed)} presumed" if now.presumed else ""
-    if done.billed != now.cost or presumed:
-        lost = done.billed != now.cost
+    presumed = f" + at most {dollars(now.presumed_pico)} presumed" if now.presumed_pico else ""
+    if done.billed != now.cost_pico or presumed:
+        lost = done.billed != now.cost_pico
         why = ": the difference is answers that got lost" if lost else ""
-        yield f"billed {dollars(done.billed)}; the ledger says {dollars(now.cost)}{presumed}{why}"
+        ours = f"{dollars(now.cost_pico)}{presumed}{why}"
+        yield f"billed {dollars(done.billed)}; the ledger says {ours}"
 
 
 def _server_notes(done: "RehearsalResult") -> Iterator[str]:

@@ -55,8 +55,8 @@ def progress_json(
         "input_tokens": now.input_tokens,
         "output_tokens": now.output_tokens,
         "cached_tokens": now.cached_tokens,
-        "cost_micro_dollars": now.cost,
-        "presumed_micro_dollars": now.presumed,
+        "cost_usd": now.cost_usd,
+        "presumed_usd": now.presumed_usd,
         "cancelling": now.cancelling,
         "holds": [
             {"kind": hold.kind.value, "detail": hold.detail, "since": hold.since}
@@ -204,12 +204,12 @@ def task_counts(now: Progress) -> str:
 
 
 def _spending_words(now: Progress, forecast: int | None) -> str:
-    presumed = f" + at most {dollars(now.presumed)} presumed" if now.presumed else ""
+    presumed = f" + at most {dollars(now.presumed_pico)} presumed" if now.presumed_pico else ""
     compared = f" ({_forecast_comparison(now, forecast)})" if forecast is not None else ""
     parts = [
         quantity(now.calls, "call"),
         f"{now.input_tokens:,} tokens in{_cached_words(now)}, {now.output_tokens:,} out",
-        f"{dollars(now.cost)}{presumed}{compared}",
+        f"{dollars(now.cost_pico)}{presumed}{compared}",
     ]
     if now.splits:
         parts.insert(1, quantity(now.splits, "split"))
@@ -224,7 +224,7 @@ def _forecast_comparison(now: Progress, forecast: int) -> str:
         return f"forecast {dollars(forecast)}"
     from quire.engine import describe_forecast_error  # not for the commands that only look
 
-    return describe_forecast_error(forecast, now.cost)
+    return describe_forecast_error(forecast, now.cost_pico)
 
 
 def _cached_words(now: Progress) -> str:

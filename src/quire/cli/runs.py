@@ -72,7 +72,8 @@ def runs(
                 now.total,
                 now.done,
                 now.failed,
-                dollars(now.cost) + (f" + ≤ {dollars(now.presumed)}" if now.presumed else ""),
+                dollars(now.cost_pico)
+                + (f" + ≤ {dollars(now.presumed_pico)}" if now.presumed_pico else ""),
                 Cell.of_moment(head.started_at),
             )
             for head, now, workers in found
@@ -125,8 +126,8 @@ def _status_pairs(
     fate = "to come" if now.state == RunState.RUNNING else "never asked"
     blocks = ", ".join(part for part in (counts, untouched and f"{untouched:,} {fate}") if part)
     presumed = (
-        f" + at most {dollars(now.presumed)} presumed for calls whose outcome is unknown"
-        if now.presumed
+        f" + at most {dollars(now.presumed_pico)} presumed for calls whose outcome is unknown"
+        if now.presumed_pico
         else ""
     )
     return [
@@ -144,7 +145,7 @@ def _status_pairs(
         ("batches", outstanding_batches(now, workers, views)),
         ("tokens", f"{now.input_tokens:,} in, {now.output_tokens:,} out"),
         *([("cached", f"{now.cached_tokens:,} of the tokens in")] if now.cached_tokens else []),
-        ("cost", f"{dollars(now.cost)}{presumed}"),
+        ("cost", f"{dollars(now.cost_pico)}{presumed}"),
         ("started", moment(head.started_at)),
         ("ended", moment(head.ended_at)),
     ]

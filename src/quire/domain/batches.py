@@ -211,7 +211,7 @@ class BatchView:
     counts: Mapping[str, int]  # the provider's
     attempts: Mapping[str, int]  # ours, by how they stand
     answered: int  # calls whose answer is here
-    cost: int  # micro-dollars
+    cost_pico: int  # picodollars
     duplicates: int
     strangers: int
     missing: int

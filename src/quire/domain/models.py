@@ -9,7 +9,7 @@ from quire.domain.data import Json, JsonObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """Micro-dollars per million tokens, each kind of token apart."""
+    """Picodollars a token (micro-dollars a million tokens), each kind of token apart."""
 
     input: int
     output: int

@@ -1,21 +1,21 @@
-"""What a call costs, in whole micro-dollars; a price is micro-dollars per million tokens."""
+"""What a call costs, exactly: whole picodollars (10⁻¹² dollars), a price for each token."""
 
 from quire.domain.models import ModelFacts, Price, Usage
 
 MILLION = 1_000_000
+DOLLAR = MILLION * MILLION  # picodollars
 
 
 def price_call(facts: ModelFacts, usage: Usage, *, batched: bool = False) -> int:
-    """Price one call in micro-dollars, rounded up once; its size chooses the tier."""
+    """Price one call in picodollars; its size chooses the tier."""
     price = price_at(facts, usage.input_total, batched=batched)
-    total = (
+    return (
         usage.input * price.input
         + usage.cached * price.cached
         + usage.written_short * price.written_short
         + usage.written_long * price.written_long
         + usage.output * price.output
     )
-    return -(-total // MILLION)
 
 
 def price_at(facts: ModelFacts, input_tokens: int, *, batched: bool = False) -> Price:
@@ -29,18 +29,25 @@ def price_at(facts: ModelFacts, input_tokens: int, *, batched: bool = False) -> 
     return price
 
 
-def dollars(micro: int) -> str:
-    """Show micro-dollars as a person reads them: cents when large, six places when tiny, or $0."""
-    if micro == 0:
+def to_usd(pico: int) -> float:
+    """The same amount in dollars, for people and programs; money is added up before, as a whole."""
+    return pico / DOLLAR
+
+
+def dollars(pico: int) -> str:
+    """Show an amount as a person reads it: cents when large, six places when small, or $0."""
+    if pico == 0:
         return "$0"
-    sign, amount = ("-", -micro) if micro < 0 else ("", micro)
-    if amount >= 100 * MILLION:
-        return f"{sign}${amount / MILLION:,.2f}"
-    if amount >= MILLION // 100:
-        return f"{sign}${amount / MILLION:.4f}"
-    return f"{sign}${amount / MILLION:.6f}"
+    sign, amount = ("-", -pico) if pico < 0 else ("", pico)
+    if amount >= 100 * DOLLAR:
+        return f"{sign}${amount / DOLLAR:,.2f}"
+    if amount >= DOLLAR // 100:
+        return f"{sign}${amount / DOLLAR:.4f}"
+    if amount >= MILLION:
+        return f"{sign}${amount / DOLLAR:.6f}"
+    return f"{sign}${amount / DOLLAR:.12f}".rstrip("0")
 
 
-def per_million(micro: int) -> str:
-    """A price in dollars per million tokens, in as few digits as are exact."""
-    return f"{micro / MILLION:.9g}"
+def per_million(price: int) -> str:
+    """A token's price in dollars per million tokens, in as few digits as are exact."""
+    return f"{price / MILLION:.9g}"

@@ -119,7 +119,7 @@ class Answer(NamedTuple):
     raw: bytes
     reply: Reply | None  # None where the decoder could not read it
     decoder_version: int
-    cost: int  # micro-dollars; the reservation where the usage could not be read
+    cost: int  # picodollars; the reservation where the usage could not be read
     problem: str = ""  # why the decoder could not read it
     odd: OddBody | None = None  # it has no vendor's form, and is asked for again
 

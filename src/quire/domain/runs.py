@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from quire.domain.data import JsonObject
 from quire.domain.ids import LaneId, RunId, StageId
+from quire.domain.pricing import to_usd
 from quire.domain.reasons import Fields, HoldCause, HoldKind, StageWait
 from quire.domain.states import RunState, StageState, TaskState
 from quire.domain.wording import wait_text
@@ -168,8 +169,8 @@ class Progress:
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
-    cost: int = 0  # micro-dollars, from usage
-    presumed: int = 0  # micro-dollars, of calls whose outcome is unknown
+    cost_pico: int = 0  # picodollars, from usage
+    presumed_pico: int = 0  # picodollars, of calls whose outcome or usage is unknown
     in_flight: int = 0  # direct calls that are out
     batches: int = 0  # at the provider, or on the way there
     next_poll_at: datetime | None = None  # when the next of them is looked at
@@ -179,6 +180,16 @@ class Progress:
     stages: tuple[StageProgress, ...] = ()
     noun: str = "block"  # what is counted: every block of a schema, or a recipe's tasks
     spent: bool = False  # its limit allows nothing more, and nothing is owed
+
+    @property
+    def cost_usd(self) -> float:
+        """Dollars that the provider's own counts come to."""
+        return to_usd(self.cost_pico)
+
+    @property
+    def presumed_usd(self) -> float:
+        """Dollars that may come on top: of calls whose outcome or usage nobody knows."""
+        return to_usd(self.presumed_pico)
 
     @property
     def held(self) -> bool:

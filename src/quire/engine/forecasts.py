@@ -13,6 +13,7 @@ from quire.domain.errors import UsageError
 from quire.domain.groupings import Driver, GroupingContext
 from quire.domain.ids import DocumentId, RunId, StageId
 from quire.domain.models import ModelFacts
+from quire.domain.pricing import to_usd
 from quire.domain.recipes import Recipe, Stage
 from quire.domain.requests import OutputSample
 from quire.domain.runs import DIRECT
@@ -68,8 +69,13 @@ class Plan:
 
     @property
     def cost(self) -> int:
-        """Micro-dollars in all."""
+        """Picodollars in all."""
         return sum(stage.cost for stage in self.stages)
+
+    @property
+    def cost_usd(self) -> float:
+        """Dollars in all."""
+        return to_usd(self.cost)
 
     @property
     def rough(self) -> bool:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from quire.domain.data import Json, stored_json
 from quire.domain.errors import Conflict, UsageError
 from quire.domain.ids import DocumentId, RunId
+from quire.domain.pricing import to_usd
 from quire.domain.reasons import HoldKind
 from quire.domain.runs import Progress
 from quire.domain.states import RunState
@@ -92,7 +93,7 @@ class ProbeReport:
 
     @property
     def cost(self) -> int:
-        """What the probe cost, in micro-dollars."""
+        """What the probe cost, in picodollars."""
         spent = [self.alone, self.again, *(trial.spend for trial in self.trials)]
         return sum(spend.cost for spend in spent)
 
@@ -111,7 +112,7 @@ class ProbeReport:
             "available": self.available,
             "seed": self.spec.seed,
             "tolerance": self.spec.tolerance,
-            "cost_micro_dollars": self.cost,
+            "cost_usd": to_usd(self.cost),
             "alone": {"run": alone, **_spent_json(self.alone)},
             "again": {"run": again, **_spent_json(self.again), **_comparison_json(self.noise)},
             "sizes": [
@@ -181,7 +182,7 @@ def _spending(now: Progress, largest: int) -> ProbeSpend:
         largest_call=largest,
         input_tokens=now.input_tokens,
         output_tokens=now.output_tokens,
-        cost=now.cost + now.presumed,
+        cost=now.cost_pico + now.presumed_pico,
     )
 
 
@@ -192,8 +193,8 @@ def _spent_json(spent: ProbeSpend) -> dict[str, Json]:
         "largest_call": spent.largest_call,
         "input_tokens": spent.input_tokens,
         "output_tokens": spent.output_tokens,
-        "cost_micro_dollars": spent.cost,
-        "micro_dollars_per_1000_blocks": round(spent.cost_per_thousand),
+        "cost_usd": to_usd(spent.cost),
+        "usd_per_1000_blocks": to_usd(round(spent.cost_per_thousand)),
     }
 
 

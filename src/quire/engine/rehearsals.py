@@ -70,7 +70,7 @@ class RehearsalResult:
     progress: Progress
     forecast: Forecast
     usage: Usage  # all that the server would bill
-    billed: int  # micro-dollars, by the catalog
+    billed: int  # picodollars, by the catalog
     failures: tuple[FailureGroup, ...]
     server_stats: Mapping[str, Any]  # what the server counted
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from quire.domain.models import CacheMarking, ModelFacts, Price
-from quire.domain.pricing import MILLION, dollars, price_at
+from quire.domain.pricing import dollars, price_at
 
 # Rows of a batch run in any order and on many machines, so that a hit is a matter of luck: vendors
 # speak of 30 to 98 %. This stands for all of them until a run's own answers show what it hits. The
@@ -30,7 +30,7 @@ class CachingOption(NamedTuple):
     """A form in which a prefix could be kept, and what that would come to."""
 
     name: str
-    cost: int  # micro-dollars, of the prefix alone
+    cost: int  # picodollars, of the prefix alone
     taken: bool
     remark: str = ""  # what the number does not say
 
@@ -44,7 +44,7 @@ class BatchCaching:
     primer: bool = False  # a call goes before the batch, and writes it
     hits: float = 0.0  # of the rows, expected
     miss_price: str = "input"  # what a row that misses pays for the prefix: a field of Price
-    cost: int  # micro-dollars, of the prefix in all rows, and what a longer life costs before them
+    cost: int  # picodollars, of the prefix in all rows, and what a longer life costs before them
     uncached: int  # the same without caching
     why: str  # with the numbers, in words
     share: float = 0.0  # of the rows, that the forms count on
@@ -52,7 +52,7 @@ class BatchCaching:
 
     @property
     def saving(self) -> int:
-        """Micro-dollars that it saves; below zero where rows miss more than it is worth."""
+        """Picodollars that it saves; below zero where rows miss more than it is worth."""
         return self.uncached - self.cost
 
 
@@ -99,7 +99,7 @@ def choose_batch_caching(
     if facts.batch_price is None:
         return without_caching(0, f"no price is known of {facts.name} in batches")
     price = price_at(facts, prefix_tokens, batched=True)
-    uncached = _micro_dollars(prefix_tokens, calls * price.input)
+    uncached = prefix_tokens * calls * price.input
     objection = _objection_to_caching(facts, price, prefix_tokens, rules_caches)
     if objection:
         return without_caching(uncached, objection)
@@ -126,12 +126,12 @@ class _PrefixUse(NamedTuple):
     pilot: bool  # others go before, direct
 
     def cost(self, form: _CacheForm, price: Price, direct: Price) -> int:
-        """Micro-dollars of it in a form."""
+        """Picodollars of it in a form."""
         # The primer writes in any case: only a dearer form is extra.
         dearer = self.pilot and form is _LONG
         extra = direct.written_long - direct.written_short if dearer else 0
         missed = (self.calls - self.hits) * int(getattr(price, form.miss_price))
-        return _micro_dollars(self.tokens, self.hits * price.cached + missed + extra)
+        return self.tokens * (self.hits * price.cached + missed + extra)
 
 
 def _caching_options(
@@ -148,7 +148,7 @@ def _caching_options(
         cost, remark = job.cost(form, price, direct), _TOO_BRIEF if brief else ""
         yield CachingOption(name, cost, form is chosen, remark)
     if not job.pilot:
-        more = _micro_dollars(job.tokens, int(getattr(direct, chosen.miss_price)))
+        more = job.tokens * int(getattr(direct, chosen.miss_price))
         cost = job.cost(chosen, price, direct) + more
         name = f"{chosen.name}{_WITH_PRIMER}"
         yield CachingOption(name, cost, False, "a call more, which writes it")
@@ -194,7 +194,3 @@ def _objection_to_caching(
     if price.cached >= price.input:
         return f"{facts.provider} gives one discount, for batches or for caching, never both"
     return ""
-
-
-def _micro_dollars(tokens: int, per_million: float) -> int:
-    return round(tokens * per_million / MILLION)

@@ -1,6 +1,5 @@
 """What a job's calls cost, from counts: single or packed, cached or not, direct or batched."""
 
-import math
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from itertools import starmap
 from typing import NamedTuple
 
 from quire.domain.models import CacheMarking, ModelFacts, Price
-from quire.domain.pricing import MILLION, price_at
+from quire.domain.pricing import price_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,16 +98,16 @@ class Bill(NamedTuple):
     input: float = 0.0  # tokens, all of them
     cached: float = 0.0  # of these, read from the cache
     output: float = 0.0
-    cost: float = 0.0  # micro-dollars
+    cost: float = 0.0  # picodollars
 
     def plus(self, other: "Bill") -> "Bill":
         """Both together."""
         return Bill(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))  # type: ignore[arg-type]  # the first is whole
 
     @property
-    def micro_dollars(self) -> int:
-        """The cost, rounded up once; a trace of binary fractions is no part of it."""
-        return math.ceil(round(self.cost, 6))
+    def picodollars(self) -> int:
+        """The cost as a whole number."""
+        return round(self.cost)
 
 
 EMPTY_BILL = Bill()
@@ -141,4 +140,4 @@ def _price_tier(use: TokenUse, sums: CallSums, price: Price, caching: PrefixCach
         + (prefix - read) * int(getattr(price, caching.miss_price))
         + output * price.output
     )
-    return Bill(sums.calls, prefix + rest, read, output, cost / MILLION)
+    return Bill(sums.calls, prefix + rest, read, output, cost)

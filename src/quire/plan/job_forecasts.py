@@ -10,7 +10,7 @@ from typing import NamedTuple
 from quire.domain.batches import BatchRules
 from quire.domain.models import CacheMarking, ModelFacts
 from quire.domain.policy import Policy
-from quire.domain.pricing import MILLION, dollars, price_at
+from quire.domain.pricing import dollars, price_at, to_usd
 from quire.domain.recipes import Stage
 from quire.domain.requests import OutputSample
 from quire.plan.job_costs import (
@@ -142,7 +142,7 @@ def break_even(
     packing is left aside, because this is asked to decide it; the budgets and the schema bind.
     """
     single = _make_job(stage, facts, policy, 1)
-    ceiling = price_calls(_pack_calls(content_json_bytes, single).alone, facts).micro_dollars
+    ceiling = price_calls(_pack_calls(content_json_bytes, single).alone, facts).picodollars
     outputs = ("call_output", "task_output", "byte_output")
     longer = replace(
         single.takes, **{name: getattr(single.takes, name) * growth for name in outputs}
@@ -151,7 +151,7 @@ def break_even(
     def is_cheaper(size: int) -> bool:
         job = replace(single, takes=longer, budget=replace(single.budget, cap=size))
         packed = _pack_calls(content_json_bytes, job).packed
-        return price_calls(packed, facts).micro_dollars < ceiling
+        return price_calls(packed, facts).picodollars < ceiling
 
     # A larger cap never needs more requests, so "cheaper" holds from some size on.
     sizes = range(2, largest_pack(stage) + 1)
@@ -295,12 +295,17 @@ class StageForecast:
     calls: int
     input_tokens: int
     output_tokens: int
-    cost: int  # micro-dollars
+    cost: int  # picodollars
     rough: bool  # the sizes depend on answers, or nothing limits them
     largest: int  # tokens that the largest prompt may have
     room: int  # tokens that a prompt may have there
     oversized: int = 0  # of the tasks, whose prompts no call to this model can hold
     forecast: Forecast | None = None  # every way its calls could go; texts have only one
+
+    @property
+    def cost_usd(self) -> float:
+        """Its cost in dollars."""
+        return to_usd(self.cost)
 
     @property
     def fits(self) -> bool:
@@ -404,7 +409,7 @@ def _forecast_texts(work: StageWork) -> _Totals:
     written = min(written * max(1.0, facts.token_factor), facts.max_output)
     batched = work.policy.route == BATCH and work.tasks >= work.policy.min_batch_size
     price = price_at(facts, round(taken), batched=batched)
-    cost = work.tasks * (taken * price.input + written * price.output) / MILLION
+    cost = work.tasks * (taken * price.input + written * price.output)
     tokens = math.ceil(work.tasks * taken), math.ceil(work.tasks * written)
     return work.tasks, *tokens, math.ceil(cost)
 
@@ -422,7 +427,7 @@ def percent_over(forecast: int, spent: int) -> float | None:
 
 
 def describe_forecast_error(forecast: int, spent: int) -> str:
-    """The forecast beside what came, as a person reads it; both are micro-dollars."""
+    """The forecast beside what came, as a person reads it; both are picodollars."""
     over = percent_over(forecast, spent)
     text = f"forecast {dollars(forecast)}"
     if over is None:

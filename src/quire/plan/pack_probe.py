@@ -271,11 +271,11 @@ class ProbeSpend:
     largest_call: int  # blocks in the fullest one: what fits may be less than what was allowed
     input_tokens: int
     output_tokens: int
-    cost: int  # micro-dollars, presumed ones included
+    cost: int  # picodollars, presumed ones included
 
     @property
     def cost_per_thousand(self) -> float:
-        """Micro-dollars for a thousand blocks."""
+        """Picodollars for a thousand blocks."""
         return 1000 * self.cost / self.blocks if self.blocks else 0.0
 
     @property

@@ -24,7 +24,7 @@ class RouteChoice(NamedTuple):
 
 
 class RouteCosts(NamedTuple):
-    """What the whole job costs either way, in micro-dollars."""
+    """What the whole job costs either way, in picodollars."""
 
     direct: int
     batch: int

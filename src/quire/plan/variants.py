@@ -9,6 +9,7 @@ from typing import NamedTuple
 from quire.domain.batches import BatchRules
 from quire.domain.models import Limits, ModelFacts
 from quire.domain.policy import Policy
+from quire.domain.pricing import to_usd
 from quire.plan.batch_caching import BatchCaching, choose_batch_caching, whole_hits, without_caching
 from quire.plan.job_costs import (
     EMPTY_BILL,
@@ -43,10 +44,15 @@ class Variant:
     requests: int
     input_tokens: int
     output_tokens: int
-    cost: int  # micro-dollars
+    cost: int  # picodollars
     cached_tokens: int = 0  # of the input, read from the provider's prompt cache
     batched: int = 0  # of the requests, sent in batches
     seconds: float | None = None  # under the limits that are known; of batches the longest wait
+
+    @property
+    def cost_usd(self) -> float:
+        """Its cost in dollars."""
+        return to_usd(self.cost)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +138,7 @@ def make_variant(
         requests=bill.requests,
         input_tokens=_round_up(bill.input),
         output_tokens=_round_up(bill.output),
-        cost=bill.micro_dollars,
+        cost=bill.picodollars,
         cached_tokens=_round_up(bill.cached),
         batched=batched,
         seconds=seconds,

@@ -100,7 +100,7 @@ def assert_counts_add_up(engine: Engine, run: RunId, rows: ExperimentRows) -> No
             states = {state: tallied[state] for state in TASK.states if tallied.get(state)}
             assert states == tx.tallies.recount_tasks(stage.id)
             assert sum(states.values()) == made[stage.name]
-    assert (now.cost, now.presumed) == spend
+    assert (now.cost_pico, now.presumed_pico) == spend
 
 
 def assert_every_score_has_a_critic(rows: ExperimentRows) -> None:

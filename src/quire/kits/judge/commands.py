@@ -131,11 +131,11 @@ def _counts(now: Progress) -> str:
 
 def spending_words(now: Progress) -> str:
     """What it took so far."""
-    presumed = f" + at most {dollars(now.presumed)} presumed" if now.presumed else ""
+    presumed = f" + at most {dollars(now.presumed_pico)} presumed" if now.presumed_pico else ""
     again = f", {now.resent:,} sent again" if now.resent else ""
     return (
         f"{quantity(now.calls, 'call')} answered{again} · {now.input_tokens:,} tokens in,"
-        f" {now.output_tokens:,} out · {dollars(now.cost)}{presumed}"
+        f" {now.output_tokens:,} out · {dollars(now.cost_pico)}{presumed}"
     )
 
 

@@ -30,7 +30,7 @@ class RequestLine(NamedTuple):
     sent: int
     purged: bool
     accepted: int
-    cost: int
+    cost_pico: int
 
 
 class RequestView(NamedTuple):
@@ -65,8 +65,8 @@ class AttemptView(NamedTuple):
     cached_tokens: int | None
     written_tokens: int | None
     reasoning_tokens: int | None
-    reserved: int
-    cost: int | None
+    reserved_pico: int
+    cost_pico: int | None
     cost_basis: str | None
     error: str | None
     credential: str | None  # which key it went out with, by its name
@@ -205,7 +205,7 @@ def _to_batch_view(row: Row, counts: Sequence[_AttemptCount], unreadable: int) -
         counts=_parse_counts(row[11]),
         attempts=attempts,
         answered=sum(attempts.get(state, 0) for state in ANSWERED),
-        cost=sum(count.cost for count in counts),
+        cost_pico=sum(count.cost for count in counts),
         duplicates=row[12],
         strangers=row[13],
         missing=row[14],

@@ -31,8 +31,9 @@ from quire.plan.job_forecasts import EARLY_TASKS
 
 _SUMS = (  # what is tallied besides tasks by state
     *("packs", "packed_tasks", "splits", "calls", "resent"),
-    *("input_tokens", "output_tokens", "cached_tokens", "cost", "presumed"),
+    *("input_tokens", "output_tokens", "cached_tokens"),
 )
+_MONEY = ("cost", "presumed")  # tallied too, in picodollars
 
 
 def progress(tx: Transaction, run: RunId, contexts: Contexts | None = None) -> Progress:
@@ -44,6 +45,7 @@ def progress(tx: Transaction, run: RunId, contexts: Contexts | None = None) -> P
     for record in by_stage.values():
         sums.update(record)
     figures: Any = {name: sums[name] for name in _SUMS}
+    money: Any = {f"{name}_pico": sums[name] for name in _MONEY}
     _, total = tx.runs.count_run_inputs(run)
     batches, next_at = tx.batches.uncollected_batches(run)
     now = Progress(
@@ -53,6 +55,7 @@ def progress(tx: Transaction, run: RunId, contexts: Contexts | None = None) -> P
         expanded=sum(stage.expanded for stage in stages),
         counts=_task_states(sums),
         **figures,
+        **money,
         in_flight=tx.requests.count_calls_in_flight(run),
         holds=tx.holds.holds_of_run(run),
         batches=batches,

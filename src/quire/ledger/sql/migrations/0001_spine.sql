@@ -155,7 +155,7 @@ CREATE TABLE requests (
     tasks INTEGER NOT NULL CHECK (tasks >= 0),
     content_bytes INTEGER NOT NULL,
     max_output INTEGER NOT NULL,
-    reserve INTEGER NOT NULL,            -- what one sending may cost at most, in micro-dollars
+    reserve INTEGER NOT NULL,            -- what one sending may cost at most
     state TEXT NOT NULL CHECK (state IN ('queued', 'out', 'closed', 'dropped')),
     sent INTEGER NOT NULL DEFAULT 0,     -- attempts so far
     lost INTEGER NOT NULL DEFAULT 0,     -- attempts nobody knows the end of
