@@ -77,7 +77,18 @@ def test_runs_that_do_not_move_are_named_with_their_reason(world: Worlds) -> Non
 
 @pytest.mark.parametrize("cause", [cause for cause in HoldCause if cause.kind not in ON_PURPOSE])
 def test_what_a_hold_says_itself_is_not_said_again(cause: HoldCause) -> None:
-    names = ("problem", "stage", "failed", "tasks", "provider", "variables", "batch", "rows")
+    names = (
+        "problem",
+        "stage",
+        "failed",
+        "tasks",
+        "provider",
+        "variables",
+        "batch",
+        "rows",
+        "odd",
+        "last",
+    )
     text = hold_text(cause, {**dict.fromkeys(names, "x"), "lines": 1, "run": 7})
     cure = "retry" if cause.kind is HoldKind.UNDECODABLE else "resume"
 

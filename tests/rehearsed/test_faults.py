@@ -1,11 +1,13 @@
 """Faults over real HTTP: every block is answered, and the money is the server's, to the last."""
 
+from threading import Event, Lock
 from typing import Any
 
 import pytest
 
 from quire.domain.states import AttemptState
 from tests.rehearsed.conftest import Rehearse
+from tests.rehearsed.front_proxy import front_proxy
 from tests.rehearsed.rehearsed import VENDORS, Rehearsed, billed_entries
 from tests.world import sentences
 
@@ -114,3 +116,24 @@ def test_dropped_connections_are_presumed_paid_and_the_bill_lies_between(
     assert ended.presumed_pico == sum(view.reserved_pico for view in lost)
     arrived = [entry for entry, _ in billed_entries(here.server.entries()) if entry.fault != "drop"]
     assert ended.calls == len(arrived)
+
+
+def test_a_server_with_one_slot_that_ignores_disconnects_is_not_flooded(
+    rehearse: Rehearse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = rehearse()
+    here.ingest(sentences(12))
+    calls: list[int] = []
+    slot, never = Lock(), Event()
+
+    def say(number: int, key: str) -> None:
+        calls.append(number)
+        with slot:  # whoever hangs up meanwhile is still served, and billed
+            never.wait(0.2)
+
+    with front_proxy(say, here.server.url) as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/v1")
+        run = here.run(pack_size=1, concurrency=16, call_timeout=0.5)
+
+    assert run.progress().done == 12
+    assert len(calls) <= 24

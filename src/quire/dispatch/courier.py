@@ -18,7 +18,14 @@ from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.claim import Outgoing, ReturnedCall, Sender, claim, receive
 from quire.pipeline.calls.open_lanes import open_lanes
 from quire.pipeline.contexts import LaneContext
-from quire.plan.provider_limits import Throttle
+from quire.plan.provider_limits import (
+    FIRST_WINDOW,
+    FIRST_WINDOW_OF_OWN_SERVERS,
+    AnswerTimes,
+    Throttle,
+    is_limited,
+)
+from quire.providers.model_facts import is_own_server
 from quire.providers.protocol import Provider, RawResponse
 
 HOLD_WHEN_ABSENT_FOR = timedelta(minutes=5)  # then a person is asked to look at the address
@@ -33,11 +40,22 @@ class ExchangeCounts(NamedTuple):
     short: bool = False  # a lane had less to send than it had room for
 
 
+class Deadline(NamedTuple):
+    """How long a call is waited for."""
+
+    sent: datetime
+    timeout: float  # seconds
+
+    def has_passed(self, now: datetime) -> bool:
+        """Whether it is waited for no longer."""
+        return now >= self.sent + timedelta(seconds=self.timeout)
+
+
 class InFlight(NamedTuple):
     """A call that is out."""
 
     task: asyncio.Task[None]
-    deadline: datetime
+    deadline: Deadline
 
 
 class Courier:
@@ -48,7 +66,8 @@ class Courier:
         self._contexts, self._providers, self._accounts, self._runtime, self._thread = context
         self.only: RunId | None = None  # whose calls go out; None = those of every run
         self.tell: Callable[[str], None] = lambda message: None  # where nothing works, and why
-        self._throttles: defaultdict[str, Throttle] = defaultdict(Throttle)  # by model
+        self._throttles: dict[str, Throttle] = {}  # by model
+        self._times: defaultdict[str, AnswerTimes] = defaultdict(AnswerTimes)  # by model
         self._in_flight: Counter[str | LaneId] = Counter()  # by model, and by lane
         self.most = 1  # the largest concurrency seen: what is worth a look at the queues
         self._back: list[ReturnedCall] = []
@@ -102,7 +121,8 @@ class Courier:
         context = calls[0].context
         self._count(context, len(calls))
         self.most = max(self.most, context.policy.concurrency)
-        deadline = now + timedelta(seconds=context.policy.call_timeout)
+        timeout = self._times[context.facts.name].timeout(context.policy.call_timeout)
+        deadline = Deadline(now, timeout)
         create = asyncio.get_running_loop().create_task  # a group's own would cost as much again
         for call in calls:
             task = create(self._send(call, deadline))
@@ -115,7 +135,7 @@ class Courier:
     def cancel_late(self, now: datetime) -> None:
         """Wait no longer for calls past their deadline: one look, instead of a timer for each."""
         for send in self._sends.values():
-            if send.deadline <= now:
+            if send.deadline.has_passed(now):
                 send.task.cancel()
 
     def abandon(self) -> None:
@@ -163,7 +183,7 @@ class Courier:
         for lane in lanes:
             context = self._contexts.of_lane(tx, lane)
             most = context.policy.concurrency
-            throttle = self._throttles[lane.model]
+            throttle = self._throttle_of(tx, context, now)
             throttle.note_concurrency(most)
             window = throttle.limit
             room = min(window - out[lane.model], most - out[lane.id])
@@ -183,12 +203,23 @@ class Courier:
                 self._last_lane = lane.id
         return outgoing, short
 
+    def _throttle_of(self, tx: Transaction, context: LaneContext, now: datetime) -> Throttle:
+        name = context.facts.name
+        throttle = self._throttles.get(name)
+        if throttle is None:
+            account = self._accounts.choose(tx, context, now)
+            own = account is not None and is_own_server(context.provider, account.base_url)
+            careful = own and not is_limited(context.facts.limits)
+            throttle = Throttle(FIRST_WINDOW_OF_OWN_SERVERS if careful else FIRST_WINDOW)
+            self._throttles[name] = throttle
+        return throttle
+
     def _rotate_lanes(self, lanes: list[Lane]) -> list[Lane]:
         """Begin after the lane served last, so that a big run does not starve a small one."""
         later = [lane for lane in lanes if lane.id > self._last_lane]
         return later + [lane for lane in lanes if lane.id <= self._last_lane]
 
-    async def _send(self, outgoing: Outgoing, deadline: datetime) -> None:
+    async def _send(self, outgoing: Outgoing, deadline: Deadline) -> None:
         call, context = outgoing.call, outgoing.context
         try:
             provider = self._providers.provider(context.provider)
@@ -196,15 +227,16 @@ class Courier:
             if not account.key and account.options:  # a token may have to take the key's place
                 account = await self._accounts.ready_account(account)
             sent = await provider.send(call, account)
-            self._succeed(outgoing, provider, sent)
+            self._succeed(outgoing, provider, sent, deadline.sent)
         except asyncio.CancelledError:
             why = "interrupted before the answer came"
-            if self._runtime.now() >= deadline:
-                why = f"no answer within {context.policy.call_timeout:g} s"
-            self._fail(outgoing, _lost_error(why))
+            if deadline.has_passed(self._runtime.now()):
+                why = f"no answer within {deadline.timeout:g} s"
+                self._times[context.facts.name].note_timeout(deadline.timeout)
+            self._fail(outgoing, _lost_error(why), deadline.sent)
             raise
         except BaseException as error:
-            self._fail(outgoing, _call_error(error))
+            self._fail(outgoing, _call_error(error), deadline.sent)
             if not isinstance(error, Exception):
                 raise
         finally:
@@ -212,7 +244,9 @@ class Courier:
             del self._sends[call.attempt_id]
             self.returned.set()
 
-    def _succeed(self, outgoing: Outgoing, provider: Provider, sent: RawResponse) -> None:
+    def _succeed(
+        self, outgoing: Outgoing, provider: Provider, sent: RawResponse, since: datetime
+    ) -> None:
         raw = bytes(sent.raw)
         self._runtime.reach("after_send")
         attempt, reply = outgoing.call.attempt_id, decode_response(provider, raw)
@@ -225,10 +259,11 @@ class Courier:
             return  # it says nothing of the model behind it
         name = outgoing.context.facts.name
         self._throttles[name].note_answer()
+        self._times[name].note_answer((self._runtime.now() - since).total_seconds())
         self._absent.pop(name, None)
         self._failing = 0
 
-    def _fail(self, outgoing: Outgoing, error: ProviderError) -> None:
+    def _fail(self, outgoing: Outgoing, error: ProviderError, sent: datetime) -> None:
         name, now = outgoing.context.facts.name, self._runtime.now()
         error.absent = self._is_absent(name, error, now)
         jitter = self._runtime.jitter()
@@ -236,6 +271,8 @@ class Courier:
         self._back.append(ReturnedCall(outgoing, failure))
         if error.remedy is Remedy.WAIT:
             self._throttles[name].note_pushback(now)
+        elif error.remedy is Remedy.LOST:
+            self._throttles[name].note_loss(sent, now)
         self._failing += error.remedy in (Remedy.RETRY, Remedy.LOST)
         if self._failing >= FAILURES_BEFORE_NOTICE and self._failing & (self._failing - 1) == 0:
             with suppress(OSError):  # whoever listened may be gone

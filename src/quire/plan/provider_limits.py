@@ -19,11 +19,14 @@ rounding down at every look would starve a slow limit, which is why time too sho
 standing.
 
 Not every limit is stated. How many calls a model takes at once is felt out by a window
-(`Throttle`), which answers widen and a 429 narrows.
+(`Throttle`), which answers widen, and which a 429 or a lost call narrows: a server that takes one
+call at a time lets the others wait until we give up, and works on them all the same. How long to
+wait for an answer follows from how long answers take (`AnswerTimes`).
 """
 
 from collections.abc import Sequence
 from datetime import datetime
+from math import inf
 
 from quire.domain.accounts import Level, Need, Rates
 from quire.domain.models import Limits
@@ -143,20 +146,28 @@ def _change_level(level: Level, limits: Limits, by: Need, times: int) -> Level:
 
 
 FIRST_WINDOW = 8  # calls that go out at once before anything is known
+FIRST_WINDOW_OF_OWN_SERVERS = 2  # many of them carry out one call at a time
 WINDOW_SHRINK = 0.75  # what is left of the window when the provider says that it is too wide
+WINDOW_SHRINK_AFTER_LOSS = 0.5  # less, because a lost call may be paid for
+MOST_CAUTION = 64  # times as many answers as usual before the window is as wide as at a loss
 PUSHBACK_MERGE_SECONDS = 1.0  # calls pushed back within it count as one
 
 
 class Throttle:
-    """The window of one model: doubled by success until the first push-back, then one by one."""
+    """The window of one model: doubled by success until the first push-back, then one by one.
 
-    def __init__(self) -> None:
+    Where a call was lost, the window is not as wide again before a while that doubles each time.
+    """
+
+    def __init__(self, first: int = FIRST_WINDOW) -> None:
         """Begin small."""
-        self._window = float(FIRST_WINDOW)
+        self._window = float(first)
         self._starting = True
         self._most = 0  # the most that any policy allowed so far
         self._answered = 0  # since the window last grew
         self._pushed: datetime | None = None
+        self._lost_at = inf  # how wide the window was when a call was last lost
+        self._caution = 1  # times as many answers as usual before it is as wide again
 
     @property
     def limit(self) -> int:
@@ -170,15 +181,62 @@ class Throttle:
     def note_answer(self) -> None:
         """A call was answered: after a window of these there is room for more."""
         self._answered += 1
-        if self._answered >= self._window:
-            self._answered = 0
-            wider = self._window * 2 if self._starting else self._window + 1
-            self._window = min(wider, float(self._most)) if self._most else wider
+        if self._answered < self._window:
+            return
+        if self._window > self._lost_at:  # wider than when calls were lost, and none was
+            self._lost_at, self._caution = inf, max(1, self._caution // 2)
+        wider = self._window * 2 if self._starting else self._window + 1
+        if wider >= self._lost_at and self._answered < self._window * self._caution:
+            return
+        self._answered = 0
+        self._window = min(wider, float(self._most)) if self._most else wider
 
     def note_pushback(self, now: datetime) -> None:
         """The provider asked to wait."""
         before = self._pushed
-        if before is not None and (now - before).total_seconds() < PUSHBACK_MERGE_SECONDS:
+        if before is None or (now - before).total_seconds() >= PUSHBACK_MERGE_SECONDS:
+            self._shrink(now, WINDOW_SHRINK)
+
+    def note_loss(self, sent: datetime, now: datetime) -> None:
+        """A call timed out, or its connection was dropped.
+
+        One that was sent before the window last shrank says nothing new.
+        """
+        if self._pushed is not None and sent < self._pushed:
             return
+        self._lost_at = int(self._window)
+        self._caution = min(MOST_CAUTION, self._caution * 2)
+        self._shrink(now, WINDOW_SHRINK_AFTER_LOSS)
+
+    def _shrink(self, now: datetime, left: float) -> None:
         self._pushed, self._starting, self._answered = now, False, 0
-        self._window = max(1.0, self._window * WINDOW_SHRINK)
+        self._window = max(1.0, self._window * left)
+
+
+TIMEOUT_FACTOR = 3.0  # times what the slowest of the recent answers took
+TIMEOUT_GROWTH = 2.0  # times what was waited in vain
+LONGEST_TIMEOUT = 8.0  # times what the policy says
+TIMES_KEPT = 0.95  # of what is known, after each further answer
+
+
+class AnswerTimes:
+    """How long the calls to one model took, and so how long to wait for the next."""
+
+    def __init__(self) -> None:
+        """Begin with nothing known."""
+        self._slowest = 0.0
+        self._in_vain = 0.0
+
+    def note_answer(self, seconds: float) -> None:
+        """An answer came after so long."""
+        self._slowest = max(seconds, self._slowest * TIMES_KEPT)
+        self._in_vain *= TIMES_KEPT
+
+    def note_timeout(self, seconds: float) -> None:
+        """No answer came for so long."""
+        self._in_vain = max(self._in_vain, seconds)
+
+    def timeout(self, stated: float) -> float:
+        """Seconds after which a call counts as lost, where the policy says so many."""
+        learned = max(self._slowest * TIMEOUT_FACTOR, self._in_vain * TIMEOUT_GROWTH)
+        return min(max(stated, learned), stated * LONGEST_TIMEOUT)

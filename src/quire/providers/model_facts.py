@@ -78,6 +78,17 @@ def is_own_machine(name: str) -> bool:
     return parts is not None and parts.hostname in _HERE
 
 
+def is_own_server(provider: str, base_url: str) -> bool:
+    """Whether calls go to a server of somebody's own, of whose room nothing is known."""
+    facts = vendor_facts(provider)
+    if facts.own_machine or facts.keyless_nearby:
+        return True
+    here, usual = _split_url(base_url), _split_url(facts.base_url)
+    if here is None or usual is None or not here.hostname:
+        return False
+    return here.hostname in _HERE or bool(usual.hostname and here.hostname != usual.hostname)
+
+
 def _split_url(url: str) -> SplitResult | None:
     try:
         parts = urlsplit(url)

@@ -15,7 +15,7 @@ from quire.engine.doctor.findings import Finding, Installation, ok, plural, prob
 from quire.ledger.ledger import Transaction
 from quire.ledger.stored_values import to_micros
 from quire.pipeline.answers.progress import is_at_rest, progress, stall_reasons
-from quire.plan.provider_limits import PARTS, narrowest_limits, refill
+from quire.plan.provider_limits import LONGEST_TIMEOUT, PARTS, narrowest_limits, refill
 
 ON_PURPOSE = (HoldKind.USER, HoldKind.STOP_AFTER)
 # Holds whose words name another command than the one that the doctor does.
@@ -108,10 +108,12 @@ def _idle_time(tx: Transaction, run: Progress, now: datetime) -> timedelta:
 
 
 def _call_timeout(tx: Transaction, run: Progress) -> timedelta:
+    """How long a call may be out, where answers take long."""
     found = tx.runs.get_run(run.run_id)
     stated = found.policy.get("call_timeout") if found else None
     seconds = stated.get("value") if isinstance(stated, Mapping) else None
-    return timedelta(seconds=seconds if isinstance(seconds, int | float) else CALL_SECONDS)
+    seconds = seconds if isinstance(seconds, int | float) else CALL_SECONDS
+    return timedelta(seconds=seconds * LONGEST_TIMEOUT)
 
 
 def _format_duration(time: timedelta) -> str:
