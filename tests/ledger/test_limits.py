@@ -1,11 +1,17 @@
 """What headers said of limits is believed for an hour, unless they say it again."""
 
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
+from unittest.mock import patch
 
-from quire.domain.accounts import Level, Need, Pool
+from quire.domain.accounts import Level, Need, Pool, Rates
 from quire.domain.models import Limits
+from quire.ledger.connection import Row
 from quire.ledger.ledger import Ledger
 from quire.ledger.stored_values import to_micros
+from quire.ledger.tables.limits import LimitLevels
 from quire.pipeline.calls.admit import LimitReport, learn_limits, scarce_limits
 from tests.ledger.factories import NOW
 from tests.plan.examples import make_facts
@@ -53,3 +59,48 @@ def test_what_has_lapsed_holds_no_call_back(ledger: Ledger) -> None:
 
         assert scarce_limits(tx, FACTS, late) == []
         assert tx.levels.list_limit_levels(late) == [(POOL, debt, Limits())]
+
+
+def test_what_many_answers_say_of_limits_is_written_once(ledger: Ledger) -> None:
+    limits, said = Limits(requests=1_000), Limits(requests=60)
+    reports = [
+        LimitReport(POOL, Limits(), Need(0, 5, 0), Rates(limits, said, None)) for _ in range(50)
+    ]
+    with ledger.transaction() as tx:
+        with count_statements(tx.levels) as counted:
+            learn_limits(tx, reports, NOW)
+        held = tx.levels.take_limit_level(POOL, NOW)
+
+    statements = ("add_limit_level", "learn_limits", "take_limit_level", "set_limit_level")
+    assert counted == dict.fromkeys(statements, 1)
+    assert held == (Level(to_micros(NOW), 60_000, 0, 0, 0), limits)
+
+
+def test_what_the_last_answer_does_not_state_stays_as_an_earlier_one_did(ledger: Ledger) -> None:
+    stated = [Limits(requests=9, total=700), Limits(requests=8), Limits()]
+    reports = [
+        LimitReport(POOL, Limits(), Need(0, 0, 0), Rates(limits, Limits(), None))
+        for limits in stated
+    ]
+    with ledger.transaction() as tx:
+        learn_limits(tx, reports, NOW)
+
+        assert tx.levels.list_limit_levels(NOW)[0][2] == Limits(requests=8, total=700)
+
+
+@contextmanager
+def count_statements(table: LimitLevels) -> Iterator[Counter[str]]:
+    """How often a table carries out each statement."""
+    counted: Counter[str] = Counter()
+    run, change = table._run, table._change
+
+    def counting_run(name: str, /, **values: object) -> list[Row]:
+        counted[name] += 1
+        return run(name, **values)
+
+    def counting_change(name: str, /, **values: object) -> int:
+        counted[name] += 1
+        return change(name, **values)
+
+    with patch.multiple(table, _run=counting_run, _change=counting_change):
+        yield counted

@@ -24,7 +24,7 @@ call at a time lets the others wait until we give up, and works on them all the 
 wait for an answer follows from how long answers take (`AnswerTimes`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from math import inf
 
@@ -47,6 +47,15 @@ def narrowest_limits(*limits: Limits) -> Limits:
     """Hold to the smallest number that anybody states for each limit; servers say 0 for none."""
     by_name = zip(_NAMES, zip(*map(_values, limits), strict=True), strict=True)
     return Limits(**{name: min(filter(None, stated), default=None) for name, stated in by_name})
+
+
+def latest_limits(stated: Iterable[Limits]) -> Limits:
+    """What was stated last of each limit."""
+    by_name: dict[str, int] = {}
+    for limits in stated:
+        named = zip(_NAMES, _values(limits), strict=True)
+        by_name.update((name, limit) for name, limit in named if limit is not None)
+    return Limits(**by_name)
 
 
 def is_limited(limits: Limits) -> bool:

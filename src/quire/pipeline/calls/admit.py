@@ -15,8 +15,9 @@ waiting could save is a part of a prefix. That a prefix is kept is written down 
 time: all workers of the ledger share it, and a provider forgets what was not used for some minutes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from itertools import groupby
 from typing import NamedTuple
 
 from quire.domain.accounts import Account, Level, Need, Pool, Rates
@@ -30,6 +31,7 @@ from quire.plan.provider_limits import (
     correct_by_reported,
     full_level,
     is_limited,
+    latest_limits,
     low_limits,
     narrowest_limits,
     refill,
@@ -86,16 +88,35 @@ def reserve_limits(
 
 
 def learn_limits(tx: Transaction, reports: Sequence[LimitReport], now: datetime) -> None:
-    """Give back what calls did not take; believe headers where they say that less is left."""
-    for pool, limits, unused, rates in sorted(reports, key=lambda report: report.pool):
-        if rates is not None and is_limited(rates.limits):
-            tx.levels.add_limit_level(pool, full_level(rates.limits, to_micros(now)))
-            tx.levels.learn_limits(pool, rates.limits, now)
-        held = _take_level(tx, pool, limits, now)
+    """Give back what calls did not take; believe headers where they say that less is left.
+
+    A level is read and written once for all calls that came back together: every answer has
+    headers, and a few statements for each would cost more than storing it.
+    """
+    by_pool = groupby(sorted(reports, key=_pool_of_report), lambda report: report[:2])
+    for (pool, configured), group in by_pool:
+        in_pool = list(group)
+        _learn_stated(tx, pool, [report.rates.limits for report in in_pool if report.rates], now)
+        held = _take_level(tx, pool, configured, now)
         if held is None:
             continue
-        level = refund(held[0], held[1], unused)
-        tx.levels.set_limit_level(pool, correct_by_reported(level, rates) if rates else level)
+        level, limits = held
+        for report in in_pool:
+            level = refund(level, limits, report.unused)
+            level = correct_by_reported(level, report.rates) if report.rates else level
+        tx.levels.set_limit_level(pool, level)
+
+
+def _pool_of_report(report: LimitReport) -> Pool:
+    return report.pool
+
+
+def _learn_stated(tx: Transaction, pool: Pool, stated: Iterable[Limits], now: datetime) -> None:
+    """Write down the limits that headers state; what the last of them does not name stays."""
+    latest = latest_limits(stated)
+    if is_limited(latest):
+        tx.levels.add_limit_level(pool, full_level(latest, to_micros(now)))
+        tx.levels.learn_limits(pool, latest, now)
 
 
 def _take_level(
