@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import jiter
@@ -27,6 +27,9 @@ CREATE TABLE results (block INTEGER PRIMARY KEY, data TEXT NOT NULL);
 """
 
 
+BlockRow = tuple[int, str, str]  # its place, its type and its text
+
+
 class Work(NamedTuple):
     """One call to make."""
 
@@ -34,17 +37,21 @@ class Work(NamedTuple):
     items: list[BlockItem]
 
 
+def made_rows(count: int) -> Iterable[BlockRow]:
+    """The blocks of the corpus as they are written."""
+    return ((block.index, block.type.value, block.content) for block in blocks(count))
+
+
 class Bare:
     """One loop: read blocks, write the intents, send, parse, validate, write the results."""
 
-    def __init__(self, path: str, count: int, group: int = GROUP) -> None:
+    def __init__(self, path: str, rows: Iterable[BlockRow], group: int = GROUP) -> None:
         """Open a durable database that holds the blocks."""
         self._group_size = group
         self._database = sqlite3.connect(path, isolation_level=None)
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = FULL")
         self._database.executescript(TABLES)
-        rows = ((block.index, block.type.value, block.content) for block in blocks(count))
         self._write("INSERT INTO blocks VALUES (?, ?, ?)", list(rows))
         schema = load_schema(SCHEMA, name="bench")
         self._stage = extraction_recipe(schema, Params()).stages[0]

@@ -1,11 +1,13 @@
 """The bare minimum over HTTP: aiohttp posts and reads, orjson writes and parses, nothing else."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import orjson
 
-from benchmarks.bare import Bare
+from benchmarks.bare import Bare, BlockRow
 from quire.domain.models import Usage
 from quire.domain.requests import Call, Reply, Stop
 from quire.providers.portable_schemas import SchemaDialect, portable_schema
@@ -112,12 +114,19 @@ class PlainAnthropic(PlainOpenAI):
         )
 
 
+def read_rows(source: Path) -> Iterator[BlockRow]:
+    """The blocks in a file of JSON lines."""
+    with source.open("rb") as lines:
+        for index, line in enumerate(lines):
+            yield index, "other", orjson.loads(line)["text"]
+
+
 class BareHttp(Bare):
     """The bare loop, with the provider behind HTTP."""
 
-    def __init__(self, path: str, count: int, url: str) -> None:
-        """Open a durable database that holds the blocks."""
-        super().__init__(path, count)
+    def __init__(self, path: str, source: Path, url: str) -> None:
+        """Open a durable database, and read the blocks from a file of JSON lines into it."""
+        super().__init__(path, read_rows(source))
         self._provider = PlainOpenAI(url)  # type: ignore[assignment]  # as far as it is used
 
     async def run(self, per_call: int) -> int:
@@ -126,3 +135,11 @@ class BareHttp(Bare):
             return await super().run(per_call)
         finally:
             await self._provider.close()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A mapping for each block, in order."""
+        select = "SELECT id, content, data FROM blocks JOIN results ON block = id ORDER BY id"
+        return [
+            {"block": block, "text": content, **orjson.loads(data)}
+            for block, content, data in self._database.execute(select)
+        ]

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from time import process_time
 
-from benchmarks.bare import GROUP, Bare
+from benchmarks.bare import GROUP, Bare, made_rows
 from benchmarks.corpus import SCHEMA, fill
 from quire.engine import Engine
 from quire.engine.context import make_context
@@ -20,7 +20,7 @@ IN_FLIGHT = (GROUP, 4 * GROUP)  # calls: so many are written, or claimed, at onc
 
 def bare_seconds(folder: Path, count: int, per_call: int, group: int = GROUP) -> float:
     """CPU seconds of the bare loop, from the first block it reads to the last result."""
-    bare = Bare(str(folder / "bare.db"), count, group)
+    bare = Bare(str(folder / "bare.db"), made_rows(count), group)
     began = process_time()
     stored = asyncio.run(bare.run(per_call))
     spent = process_time() - began

@@ -10,6 +10,15 @@ from typing import Any
 import orjson
 
 _END = b"\r\n\r\n"
+# What every answer says of our limits, in the words of both vendors.
+_LIMITS = (
+    b"x-ratelimit-limit-requests: %(requests)d\r\nx-ratelimit-remaining-requests: %(left)d\r\n"
+    b"x-ratelimit-reset-requests: 6ms\r\nx-ratelimit-limit-tokens: 1000000000\r\n"
+    b"x-ratelimit-remaining-tokens: 999000000\r\nx-ratelimit-reset-tokens: 6ms\r\n"
+    b"anthropic-ratelimit-requests-limit: %(requests)d\r\n"
+    b"anthropic-ratelimit-requests-remaining: %(left)d\r\n"
+)
+_NO_LIMIT = 10_000_000  # requests a minute
 _LENGTH = b"content-length:"
 _OPENAI_USAGE = {
     "input_tokens": 1_000,
@@ -23,9 +32,10 @@ _OPENAI_USAGE = {
 class Lean(asyncio.Protocol):
     """One connection: a call, its answer, the next call."""
 
-    def __init__(self) -> None:
-        """Begin with nothing read."""
+    def __init__(self, limits: bytes) -> None:
+        """Begin with nothing read; every answer says the same of limits."""
         self._read = b""
+        self._limits = limits
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -46,8 +56,8 @@ class Lean(asyncio.Protocol):
             answer = orjson.dumps(_answer(head.split(b" ", 2)[1], orjson.loads(body)))
             assert self._transport is not None
             self._transport.write(
-                b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
-                % (len(answer), answer)
+                b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n%b"
+                b"Content-Length: %d\r\n\r\n%b" % (self._limits, len(answer), answer)
             )
 
 
@@ -106,9 +116,13 @@ def _message(model: str, text: str) -> dict[str, Any]:
 
 
 @contextmanager
-def lean_server() -> Iterator[str]:
-    """Run the server in a process of its own, so that its time is not ours; gives its URL."""
-    command = [sys.executable, "-m", "benchmarks.lean"]
+def lean_server(requests: int = _NO_LIMIT, left: int = _NO_LIMIT) -> Iterator[str]:
+    """Run the server in a process of its own, so that its time is not ours; gives its URL.
+
+    It says that so many requests may come in a minute, and that so many are left; it holds nobody
+    to it.
+    """
+    command = [sys.executable, "-m", "benchmarks.lean", str(requests), str(left)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         try:
@@ -120,7 +134,9 @@ def lean_server() -> Iterator[str]:
 async def serve() -> None:
     """Say the port, and serve until whoever started this is gone."""
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(Lean, "127.0.0.1", 0, backlog=1_024)
+    requests, left = map(int, sys.argv[1:])
+    limits = _LIMITS % {b"requests": requests, b"left": left}
+    server = await loop.create_server(lambda: Lean(limits), "127.0.0.1", 0, backlog=1_024)
     print(server.sockets[0].getsockname()[1], flush=True)
     await loop.run_in_executor(None, sys.stdin.buffer.read)
 
