@@ -1,6 +1,6 @@
 """A small world to run in: an engine on either database, blocks to ask about, a scripted model."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,6 +11,7 @@ from quire.domain.data import Json
 from quire.domain.documents import Block, BlockType, ParsedDocument
 from quire.domain.ids import RunId, conv_uid, source_uid
 from quire.domain.requests import Call
+from quire.domain.runs import HeldError, Progress
 from quire.engine import Engine, RunHandle
 from quire.engine.context import make_context
 from quire.ledger.ledger import open_ledger
@@ -137,7 +138,7 @@ class World:
     def run(self, schema: dict[str, Json] | None = None, **policy: Json) -> RunHandle:
         """Order a run over everything and wait for it."""
         run = self.start(schema, **policy)
-        run.wait()
+        until_rest(run)
         return run
 
     def task_tries(self, run: RunId) -> list[tuple[str, int, str]]:
@@ -152,6 +153,14 @@ class World:
     def close(self) -> None:
         """Close the ledger."""
         self.engine.close()
+
+
+def until_rest(run: RunHandle, watch: Callable[[Progress], None] | None = None) -> Progress:
+    """Work on a run until nothing more can be done, also where that is because it is held."""
+    try:
+        return run.wait(watch)
+    except HeldError as held:
+        return held.progress
 
 
 def sentences(count: int, mark: int | None = None, word: str = "MARK") -> list[str]:

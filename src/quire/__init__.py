@@ -6,6 +6,7 @@ from quire.domain.version import VERSION
 
 if TYPE_CHECKING:
     from quire.domain.errors import Error, LedgerError, ProviderError, UsageError
+    from quire.domain.runs import HeldError
     from quire.engine import Engine, Ingestion, RunHandle
     from quire.engine import open_engine as open
 
@@ -14,6 +15,7 @@ __version__ = VERSION
 __all__ = [
     "Engine",
     "Error",
+    "HeldError",
     "Ingestion",
     "LedgerError",
     "ProviderError",
@@ -29,8 +31,10 @@ def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'quire' has no attribute {name!r}")
     from quire import engine
-    from quire.domain import errors
+    from quire.domain import errors, runs
 
     if name == "open":
         return engine.open_engine
+    if name == "HeldError":
+        return runs.HeldError
     return getattr(engine, name, None) or getattr(errors, name)

@@ -94,3 +94,8 @@ def test_help_shows_how_to_go_in_batches(quire: Quire) -> None:
     assert "--route auto --deadline 2h" in quire("plan", "--help").stdout
     assert "--route batch --deadline 2h --detach" in quire("run", "--help").stdout
     assert "quire batches RUN" in quire("batches", "--help").stdout
+
+
+@pytest.mark.parametrize("args", ["", "run", "batches", "batches show", "judge run"])
+def test_help_lists_itself_as_the_flag_that_it_is(quire: Quire, args: str) -> None:
+    assert "<bool>" not in quire(*args.split(), "--help").stdout

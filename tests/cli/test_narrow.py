@@ -84,3 +84,14 @@ def test_a_run_is_one_line_at_80_columns(ready: Quire, monkeypatch: pytest.Monke
     assert len(lines) == 3
     assert "…" not in lines[2]
     assert lines[2].split()[:4] == ["1", "finished", "clauses", "small"]
+
+
+def test_a_probe_fits_80_columns(ready: Quire, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+    printed = ready("probe", "--schema", "clauses", "--sample", "20", "--sizes", "5,10").stdout
+    table, legend = printed.split("\n\n", 1)
+
+    assert max(map(len, table.splitlines())) <= 80
+    assert len(table.splitlines()) == 2 + 2 + 2  # heading, alone and again, and two sizes
+    assert max(map(len, legend.splitlines()[:4])) <= 80

@@ -221,3 +221,13 @@ def test_a_second_interrupt_says_what_becomes_of_the_calls(ready: Quire, folder:
         _, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert b"left at once: calls in flight are presumed lost" in error
+
+
+def test_a_reader_that_has_enough_gets_no_traceback(ready: Quire) -> None:
+    ready("run", "--schema", "clauses")
+    with start("export", "1") as export:
+        assert export.stdout is not None
+        assert export.stderr is not None
+        export.stdout.close()
+
+        assert export.stderr.read() == b""

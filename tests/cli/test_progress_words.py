@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from quire.cli.live_progress import NARROW_BAR, live_words
+from quire.cli.live_progress import NARROW_BAR, bar_width, live_words
 from quire.cli.printing import moment
 from quire.cli.progress_words import (
     answer_counts,
@@ -95,6 +95,12 @@ def test_the_live_line_fits_80_columns_with_all_that_matters() -> None:
     assert len(words) <= room
     assert words.startswith("3 failed · 1 batch 29/145 · look in ")
     assert words.endswith(" · $0.0312")
+
+
+def test_the_bar_uses_the_width_that_there_is() -> None:
+    widths = [bar_width(columns) for columns in (60, 80, 100, 140, 200, 400)]
+
+    assert widths == [8, 8, 20, 40, 70, 80]
 
 
 def test_the_live_line_leaves_out_what_is_0_and_tells_more_where_there_is_room() -> None:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 
 import pytest
+from hypothesis import given, settings
+from hypothesis.strategies import booleans, lists, tuples
 
 from quire.dispatch.ledger_thread import LedgerThread
 from quire.domain.accounts import KEYLESS_ACCOUNT, Account
@@ -103,6 +105,29 @@ def test_no_step_overtakes_those_that_wait_for_the_ledger(world: Worlds) -> None
     asyncio.run(ask_in_order())
 
     assert order == ["first", "second"]
+
+
+def test_steps_happen_in_the_order_in_which_they_were_asked_for(world: Worlds) -> None:
+    ledger = world().engine.ledger
+
+    async def order_of(steps: list[tuple[bool, bool, bool]]) -> list[int]:
+        thread, order = LedgerThread(ledger), list[int]()
+        async with asyncio.TaskGroup() as group:
+            for number, (idle, beside, pause) in enumerate(steps):
+                thread.may_block_loop = (lambda: True) if idle else (lambda: False)
+                run = thread.in_thread if beside else thread.run
+                group.create_task(run(order.append, number))
+                if pause:
+                    await asyncio.sleep(0)
+        thread.close()
+        return order
+
+    @settings(max_examples=60)
+    @given(steps=lists(tuples(booleans(), booleans(), booleans()), max_size=12))
+    def check(steps: list[tuple[bool, bool, bool]]) -> None:
+        assert asyncio.run(order_of(steps)) == [*range(len(steps))]
+
+    check()
 
 
 def test_nobody_to_tell_costs_no_call_its_place_in_the_books(world: Worlds) -> None:

@@ -70,6 +70,17 @@ def test_waiting_for_a_run_says_whether_it_is_held_and_why(docs: Path, tmp_path:
     assert (end.held, end.holds, end.done) == (False, (), 9)
 
 
+def test_waiting_for_a_run_that_nobody_can_send_says_what_to_do(docs: Path, tmp_path: Path) -> None:
+    with quire.open(str(tmp_path / "work.db"), environment={}) as q:
+        q.ingest(docs)
+        run = q.run(schema=METADATA, model="openai/gpt-5.6-luna")
+        with pytest.raises(quire.HeldError, match=r"run 1 is held: .*OPENAI_API_KEY") as held:
+            run.wait()
+
+    assert [hold.kind.value for hold in held.value.progress.holds] == ["credential"]
+    assert str(held.value).endswith("then `run.resume()` and `run.wait()`")
+
+
 def test_a_bad_file_gets_one_line_and_the_rest_go_in(docs: Path, tmp_path: Path) -> None:
     (docs / "binary.md").write_bytes(b"a\x00b")
     (docs / "empty.txt").write_bytes(b"")

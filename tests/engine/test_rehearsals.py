@@ -26,7 +26,7 @@ from quire.ledger.ledger import Ledger, open_ledger
 from quire.providers.catalog import find_model
 from quire.settings import Settings
 from tests.ledger.raw import Raw
-from tests.world import METADATA, NOW, Calm, World, sentences
+from tests.world import METADATA, NOW, Calm, World, sentences, until_rest
 
 Worlds = Callable[..., World]
 
@@ -57,7 +57,7 @@ def here(world: Worlds) -> World:
 
 def drive(engine: Engine, run: RunId) -> bool:
     """Work until the run is at rest."""
-    engine.get(run).wait()
+    until_rest(engine.get(run))
     return False
 
 

@@ -27,7 +27,7 @@ def status_lines(
 def test_the_format_that_is_named_is_written(
     world: Worlds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(FORMATS, "status", ExportFormat("status", status_lines))
+    monkeypatch.setitem(FORMATS, "status", ExportFormat("status", (".txt",), status_lines))
     here = world()
     here.ingest(sentences(3))
     run = here.run()
@@ -50,3 +50,17 @@ def test_a_format_that_there_is_none_of_is_refused_and_nothing_is_written(
         run.export(str(tmp_path / "out.csv"), form="csv")
 
     assert list(tmp_path.glob("out*")) == []
+
+
+@pytest.mark.parametrize("name", ["out.csv", "OUT.Parquet", "out.xlsx"])
+def test_a_file_that_is_named_like_another_format_is_refused(
+    world: Worlds, tmp_path: Path, name: str
+) -> None:
+    here = world()
+    here.ingest(sentences(1))
+    run = here.run()
+
+    with pytest.raises(UsageError, match=r"is named like another format than jsonl; name it"):
+        run.export(str(tmp_path / name))
+
+    assert not (tmp_path / name).exists()

@@ -18,7 +18,7 @@ from tests.pipeline.taste_gate import (
     start_run,
     tasks_of,
 )
-from tests.world import World
+from tests.world import World, until_rest
 
 Worlds = Callable[..., World]
 
@@ -27,7 +27,7 @@ def test_in_an_exact_run_a_failure_holds_it_until_it_is_waived(world: Worlds) ->
     here = world()
     set_taste(here, refuses="number1")
     run = start_run(here, completion_mode="exact", max_tries=1)
-    run.wait()
+    until_rest(run)
     (task,) = [
         task_id
         for task_id, (state, _) in zip(
@@ -63,7 +63,7 @@ def test_a_waiver_lifts_no_hold_for_another_reason(world: Worlds) -> None:
     here = world()
     set_taste(here, refuses="number1")
     run = start_run(here, completion_mode="exact", max_tries=1)
-    run.wait()
+    until_rest(run)
     with here.engine.ledger.transaction() as tx:
         now, problem = here.runtime.now(), "another reason"
         assert tx.holds.add_hold(run.id, HoldCause.BATCH_REFUSED, now, batch=1, problem=problem)
@@ -81,11 +81,11 @@ def test_a_failure_that_nobody_waived_holds_the_run_again(world: Worlds) -> None
     here = world()
     set_taste(here, refuses="Document")
     run = start_run(here, completion_mode="exact", max_tries=1)
-    run.wait()
+    until_rest(run)
     first, *_ = tasks_of(here, run, "summary")
 
     run.waive(first)
-    run.wait()
+    until_rest(run)
 
     assert hold_kinds(run) == [HoldKind.FAILURES]
 
@@ -112,7 +112,7 @@ def test_waiving_a_task_that_its_critic_failed_waives_the_critic_too(world: Worl
     here = world()
     here.model.faults = parse_fault_script("wrong@number1")
     run = start_run(here, completion_mode="exact", max_tries=1)
-    run.wait()
+    until_rest(run)
     task = tasks_of(here, run, "summary")[1]
     assert task_states(here.engine, run)["check"] == {"done": 2, "failed": 1}
 
@@ -125,7 +125,7 @@ def test_retrying_an_exact_run_lifts_the_hold(world: Worlds) -> None:
     here = world()
     set_taste(here, refuses="number1")
     run = start_run(here, completion_mode="exact", max_tries=1)
-    run.wait()
+    until_rest(run)
     set_taste(here)
 
     assert run.retry() == 1
@@ -162,11 +162,11 @@ def test_a_failure_that_was_waived_and_retried_holds_the_run_when_it_fails_again
     here = world()
     set_taste(here, refuses="number1")
     run = start_run(here, completion_mode="exact", max_tries=1)
-    run.wait()
+    until_rest(run)
     run.waive(tasks_of(here, run, "summary")[1])
     run.wait()
 
     run.retry()
-    run.wait()
+    until_rest(run)
 
     assert hold_kinds(run) == [HoldKind.FAILURES]

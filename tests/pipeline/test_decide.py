@@ -23,7 +23,7 @@ from tests.pipeline.taste_gate import (
     start_run,
     tasks_of,
 )
-from tests.world import METADATA, World, sentences
+from tests.world import METADATA, World, sentences, until_rest
 
 Worlds = Callable[..., World]
 REFUSED = "refuse@Well?"  # every critic comes to nothing
@@ -181,7 +181,7 @@ def test_approving_what_only_its_critic_failed_lets_an_exact_run_go_on(world: Wo
     run = start_run(
         here, stages=(SUMMARY, CHECK, POINTS), count=1, max_tries=1, completion_mode="exact"
     )
-    run.wait()
+    until_rest(run)
     assert hold_kinds(run) == [HoldKind.FAILURES]
     (task,) = tasks_of(here, run, "summary")
 

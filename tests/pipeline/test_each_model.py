@@ -11,7 +11,7 @@ from quire.domain.requests import Reply, Stop
 from quire.providers.catalog import CATALOG
 from tests.ledger.raw import Raw
 from tests.pipeline.recipe_stages import recipe, record_stage, task_states
-from tests.world import OneProvider, Scripted, World, sentences
+from tests.world import OneProvider, Scripted, World, sentences, until_rest
 
 Worlds = Callable[..., World]
 BOTH = ("simulated/large", "simulated/small")  # windows of 200,000 and of 32,000 tokens
@@ -61,7 +61,7 @@ def test_an_answer_that_is_read_later_costs_what_its_own_model_costs(world: Worl
     here.model.script = ["garbage=1", "garbage=1"]
     stage = record_stage("facts", "each_block", "Read.", models=BOTH)
     run = here.engine.run(recipe=recipe(stage), pack_size=2)
-    run.wait()
+    until_rest(run)
     later = world()
     later.engine.context.providers = OneProvider(Mended())
 

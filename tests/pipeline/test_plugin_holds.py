@@ -20,7 +20,7 @@ from quire.recipes.plugin_registry import GuardedGrouping
 from quire.simulated.fault_scripts import NO_FAULTS, parse_fault_script
 from tests.pipeline.recipe_stages import SMALL, recipe, task_states, text_stage
 from tests.pipeline.taste_gate import set_taste
-from tests.world import World
+from tests.world import World, until_rest
 
 Worlds = Callable[..., World]
 MENDED = ""
@@ -144,7 +144,7 @@ def test_a_grouping_that_breaks_holds_its_run_until_it_is_mended(
     plug(here, how)
 
     innocent.wait()
-    run.wait()
+    until_rest(run)
 
     assert innocent.progress().state == RunState.FINISHED
     assert hold_reason(run).startswith(f"grouping weird of package oddities: {said}")
@@ -168,10 +168,10 @@ def test_a_grouping_that_is_not_mended_holds_its_run_again(world: Worlds) -> Non
     plug(here)
     run = start_run(here)
     plug(here, "fan")
-    run.wait()
+    until_rest(run)
 
     run.resume()
-    run.wait()
+    until_rest(run)
 
     assert hold_details(here, run) == [hold_reason(run), hold_reason(run)]
 
@@ -191,7 +191,7 @@ def test_a_grouping_that_is_not_installed_holds_its_run_alone(world: Worlds) -> 
     unplug(here)
 
     innocent.wait()
-    run.wait()
+    until_rest(run)
 
     assert innocent.progress().state == RunState.FINISHED
     assert hold_reason(run) == (
@@ -232,7 +232,7 @@ def test_answers_that_wait_for_a_missing_gate_stop_nobody_and_are_paid_for_once(
     calls = here.model.calls
 
     assert innocent.wait().state == RunState.FINISHED
-    run.wait()
+    until_rest(run)
 
     assert hold_reason(run).startswith("no gate 'taste': whoever brought it is not installed here")
     assert hold_details(here, run) == [hold_reason(run)]
@@ -261,7 +261,7 @@ def test_a_run_can_be_cancelled_without_its_gate_and_what_was_paid_for_counts_la
 ) -> None:
     here = two_documents(world)
     run = _answered_run(world, here)
-    run.wait()
+    until_rest(run)
 
     run.cancel()
 
@@ -285,7 +285,7 @@ def test_calls_that_wait_to_go_again_do_not_go_while_their_gate_is_missing(world
 
     assert innocent.wait().state == RunState.FINISHED
     calls = here.model.calls
-    run.wait()
+    until_rest(run)
 
     assert hold_reason(run).startswith("no gate 'taste'")
     assert here.model.calls == calls

@@ -14,7 +14,7 @@ from quire.pipeline.answers.progress import is_at_rest, progress, stage_stall_re
 from quire.pipeline.contexts import Contexts
 from quire.simulated.fault_scripts import parse_fault_script
 from tests.pipeline.recipe_stages import SMALL, recipe, record_stage, text_stage
-from tests.world import NOW, World, sentences
+from tests.world import NOW, World, sentences, until_rest
 
 Worlds = Callable[..., World]
 
@@ -158,7 +158,7 @@ def test_what_waits_for_a_critic_says_for_which(world: Worlds) -> None:
     documents(here)
     here.model.faults = parse_fault_script("key@Was this well done")
     run = start_recipe(here)
-    run.wait()
+    until_rest(run)
 
     why = here.engine.stall_reasons(run.id)
 

@@ -24,7 +24,7 @@ from tests.pipeline.taste_gate import (
     start_run,
     tasks_of,
 )
-from tests.world import World
+from tests.world import World, until_rest
 
 Worlds = Callable[..., World]
 
@@ -164,7 +164,7 @@ def test_the_same_command_acts_once(world: Worlds) -> None:
     set_taste(here, refuses="number1")
     run = start_run(here, completion_mode="exact", max_tries=1)
     engine, task = here.engine, None
-    run.wait()
+    until_rest(run)
     task = tasks_of(here, run, "summary")[1]
 
     assert engine.waive([task], command="a") == 1

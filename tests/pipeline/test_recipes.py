@@ -16,7 +16,7 @@ from tests.pipeline.recipe_stages import (
     task_states,
     text_stage,
 )
-from tests.world import World, sentences
+from tests.world import World, sentences, until_rest
 
 Worlds = Callable[..., World]
 
@@ -140,7 +140,7 @@ def test_exact_holds_the_run_at_the_first_stage_that_failed(world: Worlds) -> No
     )
 
     run = here.engine.run(recipe=staged_recipe, model=SMALL, max_tries=2, completion_mode="exact")
-    rest = run.wait()
+    rest = until_rest(run)
 
     assert [hold.kind.value for hold in rest.holds] == ["failures"]
     assert task_states(here.engine, run) == {"summary": {"done": 2, "failed": 1}, "point": {}}

@@ -24,7 +24,7 @@ from tests.pipeline.taste_gate import (
     start_run,
     tasks_of,
 )
-from tests.world import World
+from tests.world import World, until_rest
 
 Worlds = Callable[..., World]
 
@@ -200,7 +200,7 @@ def test_refused_answers_hold_an_exact_run(world: Worlds) -> None:
     set_taste(here, refuses="number1", version="2")
 
     run.regate("summary", apply=True)
-    run.wait()
+    until_rest(run)
 
     assert [hold.kind.value for hold in run.progress().holds] == ["failures"]
 

@@ -26,7 +26,7 @@ from tests.pipeline.taste_gate import (
     start_run,
     tasks_of,
 )
-from tests.world import NOW, World, sentences
+from tests.world import NOW, World, sentences, until_rest
 
 Worlds = Callable[..., World]
 
@@ -186,7 +186,7 @@ def test_rerun_lets_failed_critics_of_old_answers_go(world: Worlds) -> None:
     here = world()
     here.model.faults = parse_fault_script("wrong@number1")
     run = start_run(here, stages=(SUMMARY, CHECK), max_tries=1, completion_mode="exact")
-    run.wait()
+    until_rest(run)
     here.model.faults = NO_FAULTS
 
     run.rerun("summary")

@@ -85,13 +85,15 @@ def test_one_per_call_is_recommended_where_nothing_else_holds() -> None:
 
 
 def test_a_size_must_be_cheaper_than_the_one_taken_instead() -> None:
-    beyond = PairCounts(0, 30, 0, 270)
-
     assert recommend(make_spend(100), [make_trial(5, 90), make_trial(10, 90)], 0.02).size == 5
     assert recommend(make_spend(100), [make_trial(5, 120)], 0.02).size == 1
-    assert (
-        recommend(make_spend(100), [make_trial(5, 80, beyond), make_trial(10, 90)], 0.02).size == 10
-    )
+
+
+def test_nothing_is_recommended_beyond_a_size_that_changes_too_much() -> None:
+    beyond = PairCounts(0, 30, 0, 270)
+    trials = [make_trial(10, 70), make_trial(5, 80, beyond), make_trial(2, 90)]
+
+    assert recommend(make_spend(100), trials, 0.02).size == 2
 
 
 def test_where_a_model_costs_nothing_tokens_decide() -> None:

@@ -52,6 +52,9 @@ BAD = {
     "unknown stage needed": BadRecipe(
         'needs = ["facts"]\nmodels', 'needs = ["fact"]\nmodels', "did you mean facts"
     ),
+    "grouping cut short": BadRecipe(
+        'about = "each_block"', 'about = "each_doc"', "did you mean each_document"
+    ),
     "unknown stage": BadRecipe('of = "summary"', 'of = "summery"', "did you mean summary"),
     "needs itself": BadRecipe(
         'needs = ["facts"]\nmodels', 'needs = ["summary"]\nmodels', "cannot need itself"

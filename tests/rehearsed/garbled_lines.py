@@ -9,6 +9,7 @@ from quire.domain.reasons import HoldKind
 from quire.providers.batch_requests import ApiCaller
 from tests.rehearsed.rehearsed import Rehearsed
 from tests.time_limits import at_most
+from tests.world import until_rest
 
 BLOCKS = 30
 Garble = Callable[[bytes], list[bytes]]
@@ -40,7 +41,7 @@ def without_name(line: bytes) -> list[bytes]:
 def run_until_held(here: Rehearsed) -> Any:
     """Run through batches until it is held."""
     run = here.start(route="batch", min_batch_size=2, pack_size=3)
-    progress = run.wait(at_most(60))
+    progress = until_rest(run, at_most(60))
     assert [hold.kind for hold in progress.holds] == [HoldKind.UNDECODABLE]
     assert progress.done == BLOCKS - 6
     return run

@@ -17,7 +17,7 @@ from quire.ledger.ledger import Transaction
 from quire.providers.http import redact_key
 from tests.cli.conftest import Quire
 from tests.rehearsed.conftest import Rehearse
-from tests.world import METADATA, sentences
+from tests.world import METADATA, sentences, until_rest
 
 KEY = "sk-secret/with+signs-1234567890"
 
@@ -84,7 +84,7 @@ def test_absurd_usage_is_kept_unread_and_stops_nobody_else(rehearse: Rehearse) -
 
     provider.decode = absurd  # type: ignore[method-assign,assignment]
     run = here.start()
-    ended = run.wait()
+    ended = until_rest(run)
 
     assert [hold.kind.value for hold in ended.holds] == ["undecodable"]
     assert ended.calls == 1

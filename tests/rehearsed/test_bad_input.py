@@ -22,7 +22,7 @@ from tests.rehearsed.conftest import Serve
 from tests.rehearsed.front_proxy import Answer, front_proxy
 from tests.rehearsed.network import closed_port, passing_on, silent, talk_server, tunnels
 from tests.rehearsed.rehearsed import ANTHROPIC, OPENAI
-from tests.world import Calm
+from tests.world import Calm, until_rest
 
 RUN = ("run", "-s", "metadata", "-m", OPENAI, "--pack-size", "1")
 PATIENCE = 60.0
@@ -204,7 +204,7 @@ def test_a_port_that_stays_closed_holds_the_run_in_the_end(
     monkeypatch.setattr(courier, "HOLD_WHEN_ABSENT_FOR", timedelta(seconds=1))
     quire(*RUN, "--detach")
     with open_engine(runtime=Calm()) as engine:
-        ended = engine.get(1).wait()
+        ended = until_rest(engine.get(1))
 
     (hold,) = ended.holds
     assert hold.detail.startswith("nothing listens at 127.0.0.1:")

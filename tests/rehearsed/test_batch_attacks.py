@@ -16,7 +16,7 @@ from tests.rehearsed.conftest import Rehearse, Serve
 from tests.rehearsed.rehearsed import KEYS, OPENAI, QuickClock, Rehearsed
 from tests.rehearsed.test_batch_routes import skipping, stop_when_out
 from tests.time_limits import at_most
-from tests.world import sentences
+from tests.world import sentences, until_rest
 
 BLOCKS = 300
 
@@ -108,7 +108,7 @@ def test_results_that_are_never_found_hold_the_run(
     monkeypatch.setattr(OpenAIBatches, "fetch", gone)
     here = batched()
 
-    progress = here.start(route="batch", min_batch_size=2).wait(at_most(60))
+    progress = until_rest(here.start(route="batch", min_batch_size=2), at_most(60))
 
     assert [hold.kind for hold in progress.holds] == [HoldKind.CREDENTIAL]
     assert "--absent" in progress.holds[0].detail
@@ -122,7 +122,7 @@ def test_a_batch_that_is_gone_for_good_is_presumed_and_its_calls_go_again(
     stop_when_out(here, run)
     here.server.advance(3600)
     serve(clock=QuickClock(240), batch_latency="20s")  # which has none of it
-    assert run.wait(at_most(60)).held
+    assert until_rest(run, at_most(60)).held
 
     here.engine.batch_absent(1)
     progress = run.wait(at_most(60))

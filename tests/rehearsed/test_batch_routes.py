@@ -13,7 +13,7 @@ from tests.engine.installations import examine_engine
 from tests.rehearsed.conftest import Rehearse, Serve
 from tests.rehearsed.rehearsed import KEYS, OPENAI, QuickClock, Rehearsed
 from tests.time_limits import at_most
-from tests.world import sentences
+from tests.world import sentences, until_rest
 
 BLOCKS = 400
 SMALL = {"window": 20_000}  # tokens
@@ -162,7 +162,7 @@ def test_a_batch_is_asked_for_with_its_own_key_only(
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-another-1234567890-key")
     here.server.advance(300)
-    progress = run.wait(at_most(60))
+    progress = until_rest(run, at_most(60))
 
     assert [hold.kind for hold in progress.holds] == [HoldKind.CREDENTIAL]
     assert "put it back" in progress.holds[0].detail
@@ -181,7 +181,7 @@ def test_a_batch_that_its_own_key_cannot_see_holds_the_run(
     here.server.advance(3600)
     empty = serve()  # at the address that calls go to from now on
 
-    progress = run.wait(at_most(60))
+    progress = until_rest(run, at_most(60))
 
     assert [hold.kind for hold in progress.holds] == [HoldKind.CREDENTIAL]
     assert "404" in progress.holds[0].detail

@@ -18,7 +18,7 @@ from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import ANTHROPIC, OPENAI, ByClock, QuickClock, Rehearsed
 from tests.rehearsed.test_batch_routes import stop_when_out
 from tests.time_limits import at_most
-from tests.world import sentences
+from tests.world import sentences, until_rest
 
 BLOCKS = 40
 ROUTE: dict[str, Any] = {"route": "batch", "min_batch_size": 2, "pack_size": 3}
@@ -181,7 +181,7 @@ def test_a_batch_of_others_that_was_taken_for_ours_is_held_until_the_right_one_i
     monkeypatch.setattr(OpenAIBatches, "create", lost)
     monkeypatch.setattr(OpenAIBatches, "find", blind)
     run = here.start(**ROUTE)
-    rest = run.wait(at_most(60))
+    rest = until_rest(run, at_most(60))
 
     assert [hold.kind for hold in rest.holds] == [HoldKind.UNKNOWN_SUBMIT]
     assert "none of its" in rest.holds[0].detail

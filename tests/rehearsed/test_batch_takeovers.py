@@ -17,7 +17,7 @@ from quire.rehearsal.timing import Clock
 from tests.pipeline.test_money import assert_counts_agree
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import ANTHROPIC, GEMINI, OPENAI, ByClock, QuickClock, Rehearsed
-from tests.world import sentences
+from tests.world import sentences, until_rest
 
 BLOCKS = 30
 
@@ -72,7 +72,7 @@ def test_a_row_that_nobody_can_read_is_presumed_at_its_reservation(
         if progress.presumed_pico or progress.holds:
             here.server.change_faults("")
 
-    run.wait(mend)
+    until_rest(run, mend)
     if run.progress().holds:
         assert [hold.kind for hold in run.progress().holds] == [HoldKind.UNDECODABLE]
         run.retry()

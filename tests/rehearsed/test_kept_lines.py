@@ -18,7 +18,7 @@ from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.garbled_lines import BLOCKS, garble_lines, run_until_held, without_name
 from tests.rehearsed.rehearsed import OPENAI, QuickClock, Rehearsed
 from tests.time_limits import at_most
-from tests.world import sentences
+from tests.world import sentences, until_rest
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_a_newer_quire_finds_the_calls_of_lines_that_named_none(
 ) -> None:
     garbled(without_name)
     run = run_until_held(batched)
-    assert run.wait(at_most(60)).done == BLOCKS - 6  # the same reader again finds nothing
+    assert until_rest(run, at_most(60)).done == BLOCKS - 6  # the same reader again finds nothing
     reading(newer)
 
     after = run.wait(at_most(60))
@@ -158,7 +158,7 @@ def test_what_a_newer_quire_cannot_place_stays_with_a_person(
     run = run_until_held(batched)
     reading(mend)
 
-    after = run.wait(at_most(60))
+    after = until_rest(run, at_most(60))
 
     view = batched.engine.batch(1)
     assert [hold.kind for hold in after.holds] == [HoldKind.UNDECODABLE]

@@ -11,6 +11,7 @@ from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import ANTHROPIC, KEYS, OPENAI, QuickClock, Rehearsed
 from tests.rehearsed.test_batch_routes import skipping
 from tests.time_limits import at_most
+from tests.world import until_rest
 
 COUNT = 6
 BY_HAND = "ANTHROPIC_API_KEY"
@@ -43,7 +44,7 @@ def test_a_missing_key_holds_the_run_and_nothing_is_lost(
     monkeypatch.delenv(BY_HAND)
     here, run = begun(rehearse, ledger_url, stages)
 
-    held = run.wait(at_most(60))
+    held = until_rest(run, at_most(60))
 
     assert [hold.kind for hold in held.holds] == [HoldKind.CREDENTIAL]
     assert "anthropic" in held.holds[0].detail
@@ -69,7 +70,7 @@ def test_a_key_that_goes_missing_while_its_batch_is_out_spares_the_other_vendors
     monkeypatch.delenv(BY_HAND)
     here.server.advance(600)
 
-    held = run.wait(at_most(60))
+    held = until_rest(run, at_most(60))
 
     assert [hold.kind for hold in held.holds] == [HoldKind.CREDENTIAL]
     assert task_states(here.engine, run)["first"] == {

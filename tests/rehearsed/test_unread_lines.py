@@ -27,7 +27,7 @@ from tests.rehearsed.garbled_lines import BLOCKS, garble_lines, half, run_until_
 from tests.rehearsed.rehearsed import ANTHROPIC, GEMINI, OPENAI, QuickClock, Rehearsed
 from tests.rehearsed.test_undecodable import WORD, mended, speaking
 from tests.time_limits import at_most
-from tests.world import sentences
+from tests.world import sentences, until_rest
 
 BATCHES = {OPENAI: OpenAIBatches, ANTHROPIC: AnthropicBatches, GEMINI: GeminiBatches}
 
@@ -159,7 +159,7 @@ def test_a_newer_quire_reads_a_line_that_was_kept_without_a_second_call(
     with monkeypatch.context() as before:
         before.setattr(vendor, "row", old)
         run = here.start(route="batch", min_batch_size=2, pack_size=3)
-        held_up = run.wait(at_most(60))
+        held_up = until_rest(run, at_most(60))
     assert [hold.kind for hold in held_up.holds] == [HoldKind.UNDECODABLE]
     assert (held_up.done, held_up.presumed_pico > 0) == (BLOCKS - 3, True)
 
@@ -183,7 +183,7 @@ def test_a_newer_quire_leaves_lines_that_name_no_call_to_a_person(
         unread = lambda self, line, account: batch_requests.unreadable_row(line)  # noqa: E731
         before.setattr(BATCHES[OPENAI], "row", unread)
         run = here.start(route="batch", min_batch_size=2, pack_size=3)
-        run.wait(at_most(60))
+        until_rest(run, at_most(60))
     with here.engine.ledger.transaction() as tx:
         tx.batches.keep_line(BatchId(1), b"somebody's", here.engine.runtime.now())
 

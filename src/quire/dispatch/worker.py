@@ -87,6 +87,16 @@ class Worker:
         if self._deadline is None:
             self._deadline = self._runtime.now() + timedelta(seconds=self._settings.grace)
 
+    def interrupt(self) -> None:
+        """Stop at a person's wish; asked again, wait for nothing more. From any thread."""
+        if self.interrupted:
+            self._deadline = self._runtime.now()
+            return
+        self.interrupted = True
+        self.stop()
+        with suppress(OSError):  # whoever listened may be gone
+            self._tell("stopping: waiting for the calls in flight (Ctrl-C again to leave at once)")
+
     def serve_only(self, run: RunId | None) -> None:
         """Spend for one run only; what belongs to others is still judged and swept."""
         self.courier.only = self.settler.only = self.submitter.only = self.sweeper.serves = run
@@ -227,12 +237,7 @@ class Worker:
                         self._tell("left at once: calls in flight are presumed lost")
                     os._exit(130)
                 return
-            self.interrupted = True
-            self.stop()
-            with suppress(OSError):  # whoever listened may be gone
-                self._tell(
-                    "stopping: waiting for the calls in flight (Ctrl-C again to leave at once)"
-                )
+            self.interrupt()
 
         for item in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(item, on_signal, item)

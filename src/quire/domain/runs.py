@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from quire.domain.data import JsonObject
+from quire.domain.errors import Error
 from quire.domain.ids import LaneId, RunId, StageId
 from quire.domain.pricing import to_usd
 from quire.domain.reasons import Fields, HoldCause, HoldKind, StageWait
@@ -63,6 +64,7 @@ class RunStage(NamedTuple):
     expanded: int
 
 
+ASKED_HOLDS = (HoldKind.USER, HoldKind.STOP_AFTER)  # somebody wished it so: nothing to mend
 DIRECT, BATCH = "direct", "batch"  # how the requests of a lane travel
 
 
@@ -197,6 +199,11 @@ class Progress:
         return self.state == RunState.RUNNING and bool(self.holds) and not self.cancelling
 
     @property
+    def unasked_holds(self) -> tuple[Hold, ...]:
+        """What holds it besides a pause or a stop that somebody asked for."""
+        return tuple(hold for hold in self.holds if hold.kind not in ASKED_HOLDS)
+
+    @property
     def is_staged(self) -> bool:
         """Whether it is more than a schema: then its stages are told one by one."""
         return self.noun != "block"
@@ -215,3 +222,15 @@ class Progress:
     def out(self) -> int:
         """Tasks packed into a request that is queued or in flight."""
         return self.counts.get(TaskState.PACKED, 0)
+
+
+class HeldError(Error):
+    """The run does not go on until somebody acts; what it has so far is kept."""
+
+    def __init__(self, progress: Progress) -> None:
+        """Say what holds it, each with what helps; the progress has the rest."""
+        self.progress = progress
+        reasons = "; ".join(hold.detail for hold in progress.unasked_holds)
+        super().__init__(
+            f"run {progress.run_id} is held: {reasons}", "then `run.resume()` and `run.wait()`"
+        )

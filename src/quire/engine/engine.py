@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, overload
@@ -34,27 +37,48 @@ if TYPE_CHECKING:
     from quire.recipes.plugin_registry import Registry
     from quire.settings import Settings
 
+_log = logging.getLogger("quire")  # what a script's or a notebook's user should hear at once
 
-def run_loop(work: Callable[[], Coroutine[None, None, bool]]) -> bool:
+
+def run_loop(
+    work: Callable[[], Coroutine[None, None, bool]], interrupt: Callable[[], None]
+) -> bool:
     """Run a coroutine to its end; in a notebook, whose loop is busy with us, on another thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return _run_coroutine(work())
-    outcome: list[bool | BaseException] = []
+    return _run_in_thread(work, interrupt)
+
+
+def _run_in_thread(
+    work: Callable[[], Coroutine[None, None, bool]], interrupt: Callable[[], None]
+) -> bool:
+    """Work on a thread of its own, and wait for it.
+
+    A notebook's stop button interrupts whoever waits, not the thread: that one is told so, and
+    stores what is out before the interrupt goes on its way.
+    """
+    outcome: Future[bool] = Future()
 
     def target() -> None:
         try:
-            outcome.append(_run_coroutine(work()))
+            outcome.set_result(_run_coroutine(work()))
         except BaseException as error:  # noqa: BLE001 - carried to the caller's thread
-            outcome.append(error)
+            outcome.set_exception(error)
 
-    thread = threading.Thread(target=target)
-    thread.start()
-    thread.join()
-    if isinstance(outcome[0], BaseException):
-        raise outcome[0]
-    return outcome[0]
+    thread = threading.Thread(target=target, name="quire-work")
+    try:
+        thread.start()
+        return outcome.result()
+    except KeyboardInterrupt:
+        while not outcome.done():
+            with suppress(KeyboardInterrupt):  # once more, and nothing is waited for
+                interrupt()
+                wait([outcome])
+        raise
+    finally:
+        thread.join()
 
 
 def _run_coroutine(work: Coroutine[None, None, bool]) -> bool:
@@ -329,7 +353,7 @@ class Engine:
         watch: Callable[[Progress], None] | None = None,
         *,
         signals: bool = False,
-        tell: Callable[[str], None] = lambda message: None,
+        tell: Callable[[str], None] = _log.warning,
         batches: bool = False,
     ) -> Progress:
         """Work in this process until a run is at rest, and with `batches` until none is out."""
@@ -353,29 +377,37 @@ class Engine:
         only: RunId | None = None,
     ) -> bool:
         """Be a worker for every run of the workspace, or for one; true if it was interrupted."""
-        from quire.dispatch.loop_context import ProviderLookup
-        from quire.dispatch.worker import Worker, WorkerSettings
-
         if only is not None:
             self.queries.must_get(only)  # says so at once if there is none
-        context, providers, config = self.context, self.context.providers, self.context.settings
-        settings = WorkerSettings(lease=config.lease, grace=config.grace, poll=config.poll)
+        worker = self._make_worker(tell)
+        worker.serve_only(only)
 
         async def work() -> bool:
-            accounts = self.keys.worker_accounts()
-            lookup = ProviderLookup(providers.get, providers.batch_api, providers.http_client)
-            worker = Worker(context.ledger, lookup, accounts, context.runtime, settings, tell)
-            worker.contexts.registry = context.registry
-            worker.serve_only(only)
             self._workers.add(worker)
             try:
                 await worker.run(done, signals=signals)
             finally:
                 self._workers.discard(worker)
-                await providers.close()
+                await self.providers.close()
             return worker.interrupted
 
-        return run_loop(work)
+        return run_loop(work, worker.interrupt)
+
+    def _make_worker(self, tell: Callable[[str], None]) -> "Worker":
+        from quire.dispatch.loop_context import ProviderLookup
+        from quire.dispatch.worker import Worker, WorkerSettings
+
+        context, config, providers = self.context, self.settings, self.providers
+        worker = Worker(
+            context.ledger,
+            ProviderLookup(providers.get, providers.batch_api, providers.http_client),
+            self.keys.worker_accounts(),
+            context.runtime,
+            WorkerSettings(lease=config.lease, grace=config.grace, poll=config.poll),
+            tell,
+        )
+        worker.contexts.registry = context.registry
+        return worker
 
     def stop(self) -> None:
         """Let the workers of this engine finish what is out and return; from any thread."""

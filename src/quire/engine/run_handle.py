@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from quire.domain.data import Json
 from quire.domain.ids import RunId, TaskId
-from quire.domain.runs import Progress
+from quire.domain.runs import HeldError, Progress
 from quire.engine.commands import RunCommands
 from quire.engine.queries import Queries
 from quire.pipeline.commands.decide import DecisionOutcome
@@ -31,10 +31,13 @@ class RunHandle:
     def wait(self, watch: Callable[[Progress], None] | None = None) -> Progress:
         """Work on it in this process until there is nothing more to do; safe to interrupt.
 
-        That is not always the end: a run that is held comes back too. Then `held` is true of the
-        progress, and its `holds` say why; mend that, `resume()`, and wait again.
+        Raises `HeldError`, which says what to do, if the run cannot go on until somebody acts; a
+        pause or a stop after a stage that was asked for is no error.
         """
-        return self._drive(self.id, watch)
+        now = self._drive(self.id, watch)
+        if now.held and now.unasked_holds:
+            raise HeldError(now)
+        return now
 
     def progress(self) -> Progress:
         """How far it is."""
