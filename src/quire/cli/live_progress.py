@@ -123,7 +123,7 @@ def _event_line(run: RunId, event: "Event", words: str) -> str:
 
 
 WIDE_FROM = 100  # columns from which on there is room for a long bar
-BAR, NARROW_BAR = 20, 8
+BAR, NARROW_BAR, LONGEST_BAR = 20, 8, 80
 MAX_NAME = 20  # characters of a stage's name
 _TIME_LEFT_WIDTH = len(" 0:00:00 left")
 
@@ -183,7 +183,7 @@ class Watcher:
             return []
         width = console(sys.stderr).width
         widest = max(len(f"{stage.expanded:,}") for stage in now.stages)
-        room = width - _name_width(now) - _bar_width(width) - 2 * widest - 1 - 3
+        room = width - _name_width(now) - bar_width(width) - 2 * widest - 1 - 3
         return [(stage, stage_words(stage, room)) for stage in now.stages]
 
     def _fields(self, now: Progress) -> dict[str, Any]:
@@ -194,7 +194,7 @@ class Watcher:
         width, total = console(sys.stderr).width, goal(now)
         name = _name_width(now) if now.is_staged else len(f"run {now.run_id}")
         timeless = bool(now.batches or now.is_staged)  # of a recipe nobody knows how much will come
-        room = width - name - len(f" {total:,}/{total:,}") - _bar_width(width) - 3
+        room = width - name - len(f" {total:,}/{total:,}") - bar_width(width) - 3
         words = live_words(now, self._views, room - (0 if timeless else _TIME_LEFT_WIDTH))
         done = ended_count(now)
         return {"completed": done, "total": total, "words": words, "waiting": timeless}
@@ -236,8 +236,9 @@ def _name_width(now: Progress) -> int:
     return max(min(len(stage.name), MAX_NAME) for stage in now.stages)
 
 
-def _bar_width(width: int) -> int:
-    return NARROW_BAR if width < WIDE_FROM else BAR
+def bar_width(width: int) -> int:
+    """The bar's part of a terminal: of what a wide one has more, words and bar take half each."""
+    return NARROW_BAR if width < WIDE_FROM else min(BAR + (width - WIDE_FROM) // 2, LONGEST_BAR)
 
 
 def live_words(now: Progress, views: Iterable["BatchView"], room: int) -> str:
@@ -300,7 +301,7 @@ def _progress_bars() -> "rich.progress.Progress":
     target = console(sys.stderr)
     return Progress(
         TextColumn("{task.description}"),
-        BarColumn(bar_width=_bar_width(target.width)),
+        BarColumn(bar_width=bar_width(target.width)),
         Numbers(),
         TextColumn("{task.fields[words]}"),
         Remaining(compact=True),

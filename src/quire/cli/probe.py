@@ -136,16 +136,17 @@ def _run_driver(
 
 
 def _print_report(report: "ProbeReport") -> None:
-    columns = (
-        *(">size", ">calls", ">a call", ">in", ">out", ">$/1,000"),
-        *(">mismatched", ">over noise", "*finding"),
-    )
-    print_table(columns, _report_rows(report))
+    priced = any(spend.cost for spend in (report.alone, *(item.spend for item in report.trials)))
+    price = ">$/1,000" if priced else ">tokens"
+    columns = (">size", ">calls", ">a call", price, ">mismatched", ">over noise", "*finding")
+    print_table(columns, _report_rows(report, priced=priced))
     say()
     say(
-        "size: blocks allowed per call. a call: blocks it carried, on average. in, out: tokens.\n"
-        "mismatched: % of fields that differ from the first time alone; again is the model's own\n"
-        "noise, over noise what packing adds to it. Brackets hold intervals at 95 %."
+        f"size: blocks allowed per call. a call: blocks it carried. {price[1:]}:"
+        f" {'dollars' if priced else 'tokens'} a\n"
+        "thousand blocks. mismatched: % of fields that differ from the first time alone;\n"
+        "again is the model's own noise, over noise what packing adds to it. Brackets\n"
+        "hold intervals at 95 %. `--json` has the tokens of each size."
     )
     for line in _remarks(report):
         say(line)
@@ -153,24 +154,25 @@ def _print_report(report: "ProbeReport") -> None:
     say(f"next: quire run --schema {report.schema} --model {report.model} --pack-size probed")
 
 
-def _report_rows(report: "ProbeReport") -> Iterator[tuple[object, ...]]:
-    yield ("1", *_spending_cells(report.alone), "–", "–", "")
-    yield ("again", *_spending_cells(report.again), _rate_cell(report.noise.fields), "–", "")
+def _report_rows(report: "ProbeReport", *, priced: bool) -> Iterator[tuple[object, ...]]:
+    yield ("1", *_spending_cells(report.alone, priced=priced), "–", "–", "")
+    again = _spending_cells(report.again, priced=priced)
+    yield ("again", *again, _rate_cell(report.noise.fields), "–", "")
     for trial in report.trials:
         compared = trial.comparison
         yield (
             str(trial.size),
-            *_spending_cells(trial.spend),
+            *_spending_cells(trial.spend, priced=priced),
             _rate_cell(compared.fields),
             _excess_cell(compared.excess),
             report.verdict(trial).value,
         )
 
 
-def _spending_cells(spent: "ProbeSpend") -> tuple[object, ...]:
-    price = dollars(round(spent.cost_per_thousand))
-    a_call = f"{spent.blocks_per_call:.4g}"
-    return spent.calls, a_call, spent.input_tokens, spent.output_tokens, price
+def _spending_cells(spent: "ProbeSpend", *, priced: bool) -> tuple[object, ...]:
+    tokens = round(1000 * (spent.input_tokens + spent.output_tokens) / max(spent.blocks, 1))
+    price = dollars(round(spent.cost_per_thousand)) if priced else tokens
+    return spent.calls, f"{spent.blocks_per_call:.4g}", price
 
 
 def _rate_cell(rate: "ShareEstimate") -> str:

@@ -175,7 +175,7 @@ def export(
     """Write a run's results in order, one line a block; of a recipe's other stages one a task."""
     from quire.engine import check_format
 
-    check_format(form)
+    check_format(form, output)
     if as_json and output == STDOUT:
         raise UsageError("--json tells about the export, so the export itself needs -o FILE")
     with engine_and_run(context, run) as (engine, number):

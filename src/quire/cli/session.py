@@ -107,7 +107,15 @@ class Commands(TyperGroup):
         """A command by its name; where it is none of ours, packages are asked for theirs."""
         if cmd_name not in self.commands:
             self._add_plugins((cmd_name,) if cmd_name in self._plugins else tuple(self._plugins))
-        return super().get_command(ctx, cmd_name)
+        command: Any = super().get_command(ctx, cmd_name)
+        for known in (command, *getattr(command, "commands", {}).values()):
+            if known is not None:
+                _hide_type(known.get_help_option(ctx))
+        return command
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """The option that shows the help."""
+        return _hide_type(super().get_help_option(ctx))
 
     @cached_property
     def _plugins(self) -> "dict[str, EntryPoint]":
@@ -154,6 +162,12 @@ class Commands(TyperGroup):
                 )
             )
         )
+
+
+def _hide_type(option: Any) -> Any:
+    """Have the help list a flag without `<bool>`, as it lists our own."""
+    option.metavar = ""
+    return option
 
 
 def _load_group(point: "EntryPoint") -> TyperGroup:

@@ -25,19 +25,32 @@ class ExportFormat(NamedTuple):
     """How results are written: `lines` gives one piece of the file for each result."""
 
     name: str
+    endings: tuple[str, ...]  # of its files; any other ending that no format has will do as well
     # Of one stage, or of all of them where it is None; the text is a choice of ONLY.
     lines: Callable[[Transaction, ResultSource, Stage | None, str], Iterator[bytes]]
 
 
 FORMATS: Mapping[str, ExportFormat] = {
-    format.name: format for format in (ExportFormat("jsonl", jsonl.lines),)
+    format.name: format for format in (ExportFormat("jsonl", (".jsonl", ".ndjson"), jsonl.lines),)
 }
 
 
-def check_format(name: str) -> ExportFormat:
-    """The format of a name; refuse what is none."""
+# Who names a file so expects that format, and would find out late that it is another.
+OTHER_FORMATS = frozenset((".csv", ".tsv", ".parquet", ".arrow", ".feather", ".xlsx", ".xls"))
+
+
+def check_format(name: str, path: str = "-") -> ExportFormat:
+    """The format of a name; refuse what is none, and a file that is named like another."""
     if name not in FORMATS:
         raise UsageError(f"--format takes {', '.join(FORMATS)}, not {name!r}")
+    ending = Path(path).suffix.lower()
+    known = {ending for form in FORMATS.values() for ending in form.endings} | OTHER_FORMATS
+    if ending in known - set(FORMATS[name].endings):
+        right = FORMATS[name].endings[0]
+        raise UsageError(
+            f"{path} is named like another format than {name}",
+            f"name it {Path(path).stem}{right}; pandas reads that with read_json(…, lines=True)",
+        )
     return FORMATS[name]
 
 
@@ -55,7 +68,7 @@ def write_export(
     `stage` may be all; by default it is the one that the recipe is for.
     """
     check_only(only)
-    chosen, count = check_format(form), 0
+    chosen, count = check_format(form, path), 0
     with ledger.snapshot() as tx:
         source = find_result_source(tx, run)
         wanted = None if stage == ALL else choose_stage(source.recipe, stage)

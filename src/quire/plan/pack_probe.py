@@ -326,12 +326,17 @@ def recommend(alone: ProbeSpend, trials: Sequence[Trial], tolerance: float) -> R
     A size must also be cheaper than the smaller one that would be taken instead, so that a size at
     which packs break and are asked again is not worth it. And where calls were full before they
     carried so many, the fullest one is what was tried out, and what is recommended.
+
+    Nothing beyond a size that changes too much is taken: larger packs do not confuse a model less,
+    so a larger size that seems to was lucky in its sample.
     """
     size, parity, price = 1, Parity.WITHIN, alone.comparable_cost
     needed: int | None = None
     for trial in sorted(trials, key=lambda item: item.size):
         trial_parity = trial.parity(tolerance)
-        if trial_parity is not Parity.BEYOND and trial.spend.comparable_cost < price:
+        if trial_parity is Parity.BEYOND:
+            break
+        if trial.spend.comparable_cost < price:
             size, parity, price = trial.actual_size, trial_parity, trial.spend.comparable_cost
             needed = _blocks_to_be_sure(trial, tolerance) if trial_parity is Parity.LIKELY else None
     return Recommendation(size=size, parity=parity, blocks_to_be_sure=needed)

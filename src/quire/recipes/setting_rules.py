@@ -149,5 +149,6 @@ def unknown_message(name: str, known: Iterable[str]) -> str:
 def nearest_name(name: str, known: Iterable[str]) -> str:
     """Which name may have been meant, else all that there are."""
     names = sorted(known)
-    near = get_close_matches(name, names, n=1)
+    longer = [other for other in names if name and other.startswith(name)]  # each_doc…ument
+    near = longer if len(longer) == 1 else get_close_matches(name, names, n=1)
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
