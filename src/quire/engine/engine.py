@@ -393,7 +393,7 @@ class Engine:
 
         return run_loop(work, worker.interrupt)
 
-    def _make_worker(self, tell: Callable[[str], None]) -> "Worker":
+    def _make_worker(self, tell: Callable[[str], None]) -> Worker:
         from quire.dispatch.loop_context import ProviderLookup
         from quire.dispatch.worker import Worker, WorkerSettings
 
