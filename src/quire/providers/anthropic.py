@@ -16,6 +16,7 @@ from quire.domain.errors import ProviderError, Undecodable
 from quire.domain.models import CacheMarking, Limits, StructuredOutput, Usage
 from quire.domain.requests import Call, Reply, Stop
 from quire.providers import error_codes, wire
+from quire.providers.event_streams import load_answer
 from quire.providers.portable_schemas import SchemaDialect, portable_schema
 from quire.providers.protocol import HttpRequest, HttpResponse
 from quire.providers.schema_limits import can_bind
@@ -79,7 +80,7 @@ class Anthropic:
 
     def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read a message; the argument of a forced tool is the answer where there is one."""
-        body = wire.load(raw, body)
+        body = load_answer(raw, body)
         blocks = wire.items(body.get("content"))
         if body.get("type") == "error" or not isinstance(body.get("content"), list):
             raise Undecodable("the response of anthropic is not a message")

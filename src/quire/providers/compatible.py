@@ -9,11 +9,12 @@ from quire.domain.errors import ProviderError, Remedy
 from quire.domain.models import StructuredOutput
 from quire.domain.requests import Call, Reply
 from quire.providers import error_codes
+from quire.providers.event_streams import load_answer
 from quire.providers.openai_formats import encode_chat, read_chat
 from quire.providers.protocol import HttpRequest, HttpResponse
 from quire.providers.rate_headers import read_rates
 from quire.providers.vendors import VENDORS, VendorFacts
-from quire.providers.wire import endpoint_url, headers, load, mapping, parse
+from quire.providers.wire import endpoint_url, headers, mapping, parse
 
 
 @dataclass(eq=False)
@@ -45,7 +46,7 @@ class Compatible:
 
     def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read a completion, or raise Undecodable."""
-        return read_chat(load(raw, body), free=self.facts.own_machine)
+        return read_chat(load_answer(raw, body), free=self.facts.own_machine)
 
     def classify(self, response: HttpResponse) -> ProviderError:
         """Say what can be done about an error."""

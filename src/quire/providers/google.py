@@ -23,6 +23,7 @@ from quire.providers.batch_requests import (
     unreadable_row,
     unusable_row,
 )
+from quire.providers.event_streams import load_answer
 from quire.providers.http import one_line
 from quire.providers.portable_schemas import SchemaDialect, portable_schema
 from quire.providers.protocol import Classify, HttpResponse
@@ -69,7 +70,7 @@ class GoogleFormat:
 
     def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read the first candidate."""
-        return read_content(self.name, wire.load(raw, body))
+        return read_content(self.name, load_answer(raw, body))
 
     def classify(self, response: HttpResponse) -> ProviderError:
         """Say what can be done about an error."""

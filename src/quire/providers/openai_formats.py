@@ -13,6 +13,7 @@ from quire.domain.ids import fingerprint
 from quire.domain.models import CacheMarking, StructuredOutput, Usage
 from quire.domain.requests import Call, Reply, Stop
 from quire.providers import error_codes, wire
+from quire.providers.event_streams import load_answer
 from quire.providers.portable_schemas import SchemaDialect, portable_schema
 from quire.providers.protocol import HttpResponse
 from quire.providers.rate_headers import read_rates
@@ -40,7 +41,7 @@ class OpenAIFormats:
 
     def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read a body of either API, or raise Undecodable."""
-        return read_either(wire.load(raw, body))
+        return read_either(load_answer(raw, body))
 
     def classify(self, response: HttpResponse) -> ProviderError:
         """Say what can be done about an error."""
