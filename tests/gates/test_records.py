@@ -24,6 +24,10 @@ records = st.builds(
 )
 
 
+def _id_of(record: dict[str, Json]) -> str:
+    return str(record["block_uid"])
+
+
 class Answer(NamedTuple):
     text: str
     ends: list[int]  # where each record is closed
@@ -46,7 +50,7 @@ def answers(draw: st.DrawFn) -> Answer:
             ]
         )
     )
-    given_records = draw(st.lists(records, min_size=1, max_size=4))
+    given_records = draw(st.lists(records, min_size=1, max_size=4, unique_by=_id_of))
     indent = draw(st.sampled_from([None, 1]))
     text, ends = wrapping[0], []
     for place, record in enumerate(given_records):

@@ -10,7 +10,7 @@ from quire.domain.states import RunState
 from quire.engine import RunHandle
 from quire.pipeline.commands.regate import RegateReport
 from tests.ledger.raw import Raw
-from tests.pipeline.recipe_stages import task_outcomes, task_states, text_stage
+from tests.pipeline.recipe_stages import NOTED, record_stage, task_outcomes, task_states, text_stage
 from tests.pipeline.scripted_model import let_model_say
 from tests.pipeline.taste_gate import (
     ALL_DONE,
@@ -291,3 +291,23 @@ def test_thoughts_that_were_kept_as_results_are_mended_for_nothing(world: Worlds
 
     assert found.counts["changed"] == 1
     assert data_of(here, run, "summary") == ['{"text":"Two."}']
+
+
+def test_an_answer_that_is_only_in_the_reasoning_is_read(world: Worlds) -> None:
+    here = world()
+    let_model_say(here, lambda _: "I do not know.")
+    stage = record_stage("facts", "each_document", "What?\n{{ document.text }}", NOTED)
+    run = start_run(here, (stage,), count=1, max_tries=1)
+    run.wait()
+    raw = Raw(here.url)
+    uid = raw.rows("SELECT wire_id FROM request_tasks")[-1][0]
+    answer = (
+        f'So it is {{"results": [{{"block_uid": "{uid}", "approved": true, "word_count": 2}}]}}'
+    )
+    sql = f"UPDATE responses SET codec = 'plain', decoded = {raw.bytes_of(':empty')}"
+    raw.rows(f"{sql}, reasoning = {raw.bytes_of(':answer')}", empty="\n", answer=answer)
+    raw.close()
+
+    (found,) = run.regate(apply=True)
+
+    assert found.counts["accepted"] == 1

@@ -158,3 +158,12 @@ def test_more_cached_than_read_is_not_less_than_nothing() -> None:
     }
 
     assert read_chat(load(orjson.dumps(completion(chat_message(""), usage=usage)))).usage.input == 0
+
+
+@pytest.mark.parametrize("arguments", ['{"x":1}', {"x": 1}])
+def test_what_a_tool_was_given_is_read_as_text_or_as_an_object(arguments: Json) -> None:
+    function: dict[str, Json] = {"name": "answer", "arguments": arguments}
+    message: dict[str, Json] = {"content": None, "tool_calls": [{"function": function}]}
+    usage: dict[str, Json] = {"prompt_tokens": 1, "completion_tokens": 1}
+
+    assert read_chat({"choices": [{"message": message}], "usage": usage}).text == '{"x":1}'

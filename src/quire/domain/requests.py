@@ -165,6 +165,7 @@ class AnsweredAttempt(NamedTuple):
     late: int  # 1: past the deadline; its tasks are owed again, and may be out elsewhere
     text: str
     stop: Stop
+    reasoning: str = ""  # read only where the text is next to nothing
 
 
 class OutputSample(NamedTuple):

@@ -62,6 +62,11 @@ def judge_data(
     return _run_chain(GateInput(canonical_json(data), Stop.END, data, record_schema, facts), uses)
 
 
+def reads_a_form(uses: GateChain) -> bool:
+    """Whether the first gate can tell an answer from other words, by the form it must have."""
+    return bool(uses) and isinstance(uses[0][0], JsonGate | MarkersGate)
+
+
 def gate_versions(uses: GateChain) -> str:
     """Name what judged an answer, such as markers/1+rules/1."""
     return "+".join(

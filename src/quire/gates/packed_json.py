@@ -14,9 +14,16 @@ from quire.domain.gates import (
     refusal_reason,
 )
 from quire.domain.requests import Stop
-from quire.gates.records import Record, flaw_of, parse_records, parse_strictly
+from quire.gates.records import (
+    Record,
+    Records,
+    find_roots,
+    flaw_of,
+    parse_records,
+    parse_strictly,
+)
 from quire.gates.shape import Shape
-from quire.gates.thoughts import split_thoughts
+from quire.gates.thoughts import UNCLEAR_END, SpokenAnswer, split_thoughts
 
 _DIFFERENT = Verdict(
     Judgement.RETRY, reasons=("model answered this block twice, differently",), blame=Blame.PACK
@@ -30,6 +37,7 @@ class MappedRecords(NamedTuple):
     refused: dict[str, Verdict]
     unknown: int  # records that belong to nobody here
     duplicates: int  # ids answered more than once
+    nameless: int = 0  # of the unknown ones, those without any id
 
 
 def map_records(
@@ -40,7 +48,7 @@ def map_records(
     `nested`: the fields were asked for inside `data`. `unwrap`: a lone `data` object is understood
     although they were not, because no field of the schema has that name.
     """
-    unknown = 0
+    unknown = nameless = 0
     own: dict[str, Record] = {}
     repeats: dict[str, list[Record]] = {}
     wanted = frozenset(expected)
@@ -49,6 +57,7 @@ def map_records(
         uid = value.get("block_uid") if isinstance(value, dict) else None
         if not isinstance(uid, str) or uid not in wanted:
             unknown += 1
+            nameless += uid is None
         elif uid in own:
             repeats.setdefault(uid, []).append(record)
         else:
@@ -66,7 +75,7 @@ def map_records(
             refused[uid] = answer
         else:
             fields[uid] = answer
-    return MappedRecords(fields, refused, unknown, len(repeats))
+    return MappedRecords(fields, refused, unknown, len(repeats), nameless)
 
 
 def _record_fields(record: Record, *, nested: bool, unwrap: bool) -> dict[str, Json] | Verdict:
@@ -96,6 +105,7 @@ def _refusal(reason: str) -> Verdict:
 
 GATE_VERSION = "json/3"  # raised when the same response would be judged differently
 _SKIPPED = "model skipped this block"
+_NAMELESS = "answer has a record without its block_uid, and whose it is cannot be told"
 
 
 def judge_pack(
@@ -111,19 +121,49 @@ def judge_pack(
     if not spoken.text.strip():
         reason = CUT_OFF if truncated else spoken.problem or EMPTY
         return _refuse_all(expected, reason, truncated=truncated)
-    parsed = parse_records(spoken.text)
+    parsed = _parse_spoken(text, spoken, expected)
     if not parsed.records and not parsed.complete:
         return _refuse_all(expected, CUT_OFF if truncated else parsed.problem, truncated=truncated)
-    mapped = map_records(parsed.records, expected, nested=nested, unwrap="data" not in shape.fields)
+    unwrap = "data" not in shape.fields
+    records = _name_lone_record(parsed, expected, shape, nested=nested)
+    mapped = map_records(records, expected, nested=nested, unwrap=unwrap)
     verdicts: dict[str, Verdict] = {}
     for uid in expected:
         data = mapped.fields.get(uid)
         if data is None:
-            missing = CUT_OFF if truncated else parsed.problem or _SKIPPED
+            skipped = _NAMELESS if mapped.nameless else _SKIPPED
+            missing = CUT_OFF if truncated else parsed.problem or skipped
             verdicts[uid] = mapped.refused.get(uid) or _blame_pack(missing)
             continue
         verdicts[uid] = shape.judge(data)
     return ResponseJudgement(verdicts, mapped.unknown, mapped.duplicates, truncated)
+
+
+def _parse_spoken(text: str, spoken: SpokenAnswer, expected: Sequence[str]) -> Records:
+    """Read records; a tag that ends a thought never opened may also stand inside of one."""
+    if at := spoken.bare_end:
+        around = [root for root in find_roots(text) if root.start < at <= root.end]
+        if around and not around[0].problem:
+            return parse_records(text, expected)
+        if around:
+            return Records(records=(), complete=False, problem=UNCLEAR_END)
+    return parse_records(spoken.text, expected)
+
+
+def _name_lone_record(
+    parsed: Records, expected: Sequence[str], shape: Shape, *, nested: bool
+) -> Sequence[Record]:
+    """A lone record without an id is about the only block that was asked about."""
+    if len(expected) != 1 or len(parsed.records) != 1 or not parsed.complete:
+        return parsed.records
+    value, flaw = parsed.records[0]
+    if flaw or not isinstance(value, dict) or "block_uid" in value:
+        return parsed.records
+    wrapped = [*value] == ["data"] and (nested or "data" not in shape.fields)
+    fields = value["data"] if wrapped else value
+    if (nested and not wrapped) or not isinstance(fields, dict) or not shape.fields & fields.keys():
+        return parsed.records
+    return [Record({"block_uid": expected[0], **value})]
 
 
 def _judge_usual(text: str, expected: Sequence[str], shape: Shape) -> ResponseJudgement | None:

@@ -19,10 +19,10 @@ nothing: a guess at what a model meant would be an answer that nobody gave.
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from quire.domain.data import Json, canonical_json, strict_json
+from quire.domain.data import Json, JsonObject, canonical_json, strict_json
 
 DEPTH_LIMIT = 100  # far above any real schema, far below where parsers and writers give up
 # jsonschema-rs lets integers of 4,300 digits pass any maximum; and a number like 1e400 is read as
@@ -255,12 +255,14 @@ def _flaw_of_text(value: Json) -> str:
     return ""
 
 
+# Where an answer begins: at the start of the text whatever follows, else where it looks like JSON.
 # Possessive, so that a line of blanks is read once and not once for every blank in it.
-_FENCE = re.compile(r"^[ \t]*+```[ \t]*+(?:json[ \t]*+)?\r?\n", re.MULTILINE | re.IGNORECASE)
-_ROOT = re.compile(r"[\ufeff\s]*(?=[{\[])")
+_ROOT = re.compile(r'\A[\ufeff\s]*+(?=[{\[])|(?=\{\s*+["}])|(?=\[\s*+[{\]])')
 _ID_KEY = '"block_uid"'
+_CLAIM = re.compile(r'"block_uid"\s*+:\s*+("(?:[^"\\]|\\.)*+")', re.DOTALL)
 _NOT_JSON = "answer is not JSON: "
 _NO_RESULTS = 'answer has no "results" array'
+MORE_THAN_ONE = "response holds more than one answer"
 
 
 class _Strict(NamedTuple):
@@ -268,20 +270,44 @@ class _Strict(NamedTuple):
     problem: str
 
 
-def parse_records(text: str) -> Records:
+class AnswerRoot(NamedTuple):
+    """Where in a text something stands that is JSON, or begins like it."""
+
+    start: int
+    end: int  # of the text, where it is not closed: nobody knows where it was to end
+    problem: str
+
+
+def find_roots(text: str) -> list[AnswerRoot]:
+    """Find all JSON objects and arrays that stand in the words of a text."""
+    roots: list[AnswerRoot] = []
+    at = 0
+    while found := _ROOT.search(text, at):
+        saved = salvage_records(text, found.end())
+        if saved.problem:
+            return [*roots, AnswerRoot(found.end(), len(text), saved.problem)]
+        roots.append(AnswerRoot(found.end(), saved.end, ""))
+        at = saved.end
+    return roots
+
+
+def parse_records(text: str, expected: Sequence[str] = ()) -> Records:
     """Read an answer; what is not closed is not there.
 
-    Understood besides `{"results": […]}`: a bare array, one bare record, a fence around any of
-    them, and prose outside the fence or after the answer that holds no records of its own.
+    Understood besides `{"results": […]}`: a bare array, one bare record, another key, records by
+    the ids that were expected, any of them written as a JSON string, and words around it that hold
+    no records of their own.
     """
     strict = _read_strictly(text)
     if not strict.problem:
-        return _records_of(strict.root)
-    fence = _FENCE.search(text)
-    root = _ROOT.match(text) or (fence and _ROOT.match(text, fence.end()))
-    if not root:
+        return _records_of(strict.root, expected)
+    roots = find_roots(text)
+    own = [root for root in roots if _ID_KEY in text[root.start : root.end]] or roots
+    if not own:
         return Records(records=(), complete=False, problem=_NOT_JSON + strict.problem)
-    return _read_carefully(text, root.end())
+    if len(own) > 1:
+        return Records(records=(), complete=False, problem=MORE_THAN_ONE)
+    return _read_carefully(text, own[0].start, expected)
 
 
 def parse_strictly(text: str, count: int) -> list[Json]:
@@ -304,25 +330,90 @@ def _read_strictly(text: str) -> _Strict:
     return _Strict(root, "")
 
 
-def _records_of(root: Json) -> Records:
-    items: object = root
-    if isinstance(root, dict):  # with an id it is one record, whatever its fields are called
-        items = [root] if "block_uid" in root else root.get("results")
-    if not isinstance(items, list):
+def _records_of(root: Json, expected: Sequence[str]) -> Records:
+    items = _find_items(unquote_json(root), expected)
+    if items is None:
         return Records(records=(), complete=False, problem=_NO_RESULTS)
     records = tuple([Record(item, flaw_of(item)) for item in items])
     return Records(records=records, complete=True)
 
 
-def _read_carefully(text: str, start: int) -> Records:
+def unquote_json(value: Json) -> Json:
+    """Read JSON that was written as a string once more; any other string stays what it is."""
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+        inner = _read_strictly(value)
+        return value if inner.problem else inner.root
+    return value
+
+
+def _find_items(root: Json, expected: Sequence[str]) -> Sequence[Json] | None:
+    """Find the one list of records in an answer; None where there is none, or more than one."""
+    if not isinstance(root, dict):
+        return root if isinstance(root, list) else None
+    if "block_uid" in root:  # with an id it is one record, whatever its fields are called
+        return [root]
+    if "results" in root:
+        results = unquote_json(root["results"])
+        return results if isinstance(results, list) else _records_by_id(results, expected)
+    by_id = _records_by_id(root, expected)
+    return _records_under_any_key(root, expected) if by_id is None else by_id
+
+
+def _records_under_any_key(root: JsonObject, expected: Sequence[str]) -> Sequence[Json] | None:
+    """Records under a key that nobody asked for; without any, all of it may be a lone record."""
+    lists = [
+        value
+        for value in map(unquote_json, root.values())
+        if isinstance(value, list) and any(map(_has_id, value))
+    ]
+    if not lists:
+        return [root] if len(expected) == 1 else None
+    return lists[0] if len(lists) == 1 else None
+
+
+def _has_id(item: Json) -> bool:
+    return isinstance(item, dict) and "block_uid" in item
+
+
+def _records_by_id(root: Json, expected: Sequence[str]) -> list[Json] | None:
+    """Records that stand under their ids; an id inside one that is another makes it nobody's."""
+    if not isinstance(root, dict) or not any(uid in root for uid in expected):
+        return None
+    records: list[Json] = []
+    for uid, value in root.items():
+        if not isinstance(value, dict):
+            return None
+        own = value.get("block_uid", uid) == uid
+        records.append({"block_uid": uid, **value} if own else {})
+    return records
+
+
+def _read_carefully(text: str, start: int, expected: Sequence[str]) -> Records:
     saved = salvage_records(text, start)
+    if _ID_KEY in text[:start] or (not saved.problem and _ID_KEY in text[saved.end :]):
+        return Records(records=(), complete=False, problem=MORE_THAN_ONE)
     if saved.problem:
-        return Records(records=saved.records, complete=False, problem=_NOT_JSON + saved.problem)
-    if _ID_KEY in text[:start] or _ID_KEY in text[saved.end :]:
-        return Records(records=(), complete=False, problem="response holds more than one answer")
+        kept = _flaw_what_comes_again(saved.records, text, saved.end)
+        return Records(records=kept, complete=False, problem=_NOT_JSON + saved.problem)
     whole = _read_strictly(text[start : saved.end])
     if not whole.problem:
-        return _records_of(whole.root)
+        return _records_of(whole.root, expected)
     if not saved.records:
         return Records(records=(), complete=False, problem=_NO_RESULTS)
     return Records(records=saved.records, complete=True)
+
+
+def _flaw_what_comes_again(records: Sequence[Record], text: str, after: int) -> tuple[Record, ...]:
+    """Of records that what cannot be read speaks of again, nobody knows which are meant."""
+    again = {_unquote_id(claim[1]) for claim in _CLAIM.finditer(text, after)}
+    return tuple(
+        Record({"block_uid": record.value["block_uid"]}, "is given again where nobody can read it")
+        if isinstance(record.value, dict) and record.value.get("block_uid") in again
+        else record
+        for record in records
+    )
+
+
+def _unquote_id(quoted: str) -> Json:
+    found = _read_strictly(quoted)
+    return quoted if found.problem else found.root

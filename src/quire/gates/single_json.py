@@ -1,7 +1,6 @@
 """The JSON gate of a single answer: one object in the text, held against the stage's schema."""
 
 import json
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -9,11 +8,8 @@ from quire.domain.data import Json, JsonObject, canonical_json, strict_json
 from quire.domain.gates import GateInput, Judgement, Verdict
 from quire.gates.gate_parameters import unknown_names
 from quire.gates.packed_json import GATE_VERSION
-from quire.gates.records import flaw_of
+from quire.gates.records import MORE_THAN_ONE, AnswerRoot, find_roots, flaw_of, unquote_json
 from quire.gates.shape import Shape
-
-_FENCE = re.compile(r"```[ \t]*+(?:json)?[ \t]*+\r?\n", re.IGNORECASE)
-_OPENING = re.compile(r"[\ufeff\s]*(?=[{\[])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +37,15 @@ class JsonGate:
 
 
 def _read_object(text: str) -> tuple[Json, str]:
-    """Read the one JSON value of a text, bare or in a fence, and what is wrong with it."""
-    fence = _FENCE.search(text)
-    opening = _OPENING.match(text) or (fence and _OPENING.match(text, fence.end()))
-    if not opening:
-        return None, "answer is not JSON"
-    begin = opening.end()
+    """Read the one JSON value that stands in a text, and what is wrong with it."""
+    whole = text.strip().startswith('"')  # then all of it may be a string that holds JSON
+    roots = [AnswerRoot(0, len(text), "")] if whole else find_roots(text)
+    if len(roots) != 1:
+        return None, MORE_THAN_ONE if roots else "answer is not JSON"
     try:
-        _value, end = json.JSONDecoder().raw_decode(text, begin)
-        # again by the reader that refuses what the other one only overlooks
-        value: Json = strict_json(text[begin:end].encode())
-    except RecursionError:
-        return None, "answer is nested too deeply"
+        value = unquote_json(strict_json(text[roots[0].start : roots[0].end].encode()))
     except ValueError as error:
         return None, f"answer is not JSON: {error}"
-    if "{" in text[:begin] or "{" in text[end:]:
-        return None, "response holds more than one answer"
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if not isinstance(value, dict):

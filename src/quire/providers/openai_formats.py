@@ -173,12 +173,19 @@ def read_chat(body: JsonObject, *, free: bool = False) -> Reply:
 def _chat_answer(message: JsonObject) -> str:
     """What was said, or what was given to the tool."""
     for call in wire.items(message.get("tool_calls")):
-        if arguments := wire.text(wire.mapping(call.get("function")).get("arguments")):
+        if arguments := _argument_text(wire.mapping(call.get("function")).get("arguments")):
             return arguments
     content = message.get("content")
     if isinstance(content, str):
         return content
     return "".join(wire.text(part.get("text")) for part in wire.items(content))
+
+
+def _argument_text(arguments: Json) -> str:
+    """What was given to the tool, as text; some servers send the object itself."""
+    if isinstance(arguments, Mapping):
+        return orjson.dumps(arguments).decode()
+    return wire.text(arguments)
 
 
 def _chat_thoughts(content: Json) -> str:
@@ -309,7 +316,7 @@ def _read_output(output: Sequence[JsonObject]) -> tuple[str, str, str]:
         if kind == "message":
             messages.append(item)
         elif kind == "function_call":
-            given.append(wire.text(item.get("arguments")))
+            given.append(_argument_text(item.get("arguments")))
         elif kind == "reasoning":
             thoughts.append(_response_thoughts(item))
     final = [message for message in messages if message.get("phase") == "final_answer"]

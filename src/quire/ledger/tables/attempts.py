@@ -186,7 +186,7 @@ class Attempts(Table):
             rows = self._run("answered_attempts_without", limit=limit, without=left)
         else:
             rows = self._run("answered_attempts", limit=limit)
-        return [_to_answered(row) for row in rows]
+        return [to_answered(row) for row in rows]
 
     def output_samples(self, lane: LaneId, limit: int) -> list[OutputSample]:
         """Output sizes of the lane's last answers that ended by themselves."""
@@ -258,7 +258,9 @@ def _usage_row(attempt: AttemptId, reply: Reply, cost: int, at: int) -> Row:
     )
 
 
-def _to_answered(row: Row) -> AnsweredAttempt:
-    decoded, codec, stop = row[-3:]
+def to_answered(row: Row) -> AnsweredAttempt:
+    """An answer as it was stored, with its reasoning where that may be all there is."""
+    decoded, codec, stop, reasoning = row[-4:]
     text = decoded if codec == "plain" else decompress(decoded, codec) or b""
-    return tuple.__new__(AnsweredAttempt, (*row[:-3], text.decode(), _STOPS[stop]))
+    thought = (decompress(reasoning, codec) or b"").decode() if reasoning else ""
+    return tuple.__new__(AnsweredAttempt, (*row[:-4], text.decode(), _STOPS[stop], thought))

@@ -5,11 +5,11 @@ from datetime import datetime
 from typing import NamedTuple
 
 from quire.domain.ids import AttemptId, RequestId, ResultId, RunId, StageId, TaskId, WorkspaceId
-from quire.domain.requests import AnsweredAttempt, Stop
+from quire.domain.requests import AnsweredAttempt
 from quire.domain.states import REVIEW, TASK, ReviewMove, ReviewState, TaskMove, TaskState
 from quire.ledger.connection import Connection
 from quire.ledger.stored_values import storable_text, to_micros
-from quire.ledger.tables.attempts import decompress
+from quire.ledger.tables.attempts import to_answered
 from quire.ledger.tables.table import Table, allowed_sources
 from quire.ledger.tables.tallies import Tallies
 from quire.ledger.tables.tasks import PURGED
@@ -148,10 +148,7 @@ class Controls(Table):
     def stored_answers(self, attempts: Sequence[AttemptId]) -> list[AnsweredAttempt]:
         """Answers that were judged before."""
         rows = self._run("stored_answers", ids=list(attempts)) if attempts else []
-        return [
-            AnsweredAttempt._make((*head, (decompress(decoded, codec) or b"").decode(), Stop(stop)))
-            for *head, decoded, codec, stop in rows
-        ]
+        return [to_answered(row) for row in rows]
 
     def supersede_results_by_key(self, results: Sequence[ResultId], now: datetime) -> set[TaskId]:
         """Let some results make way; returns whose did."""

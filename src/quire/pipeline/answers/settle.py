@@ -34,7 +34,7 @@ from quire.domain.states import (
     TaskState,
 )
 from quire.domain.tasks import Member, MemberRow
-from quire.gates.chain import judge_answer_text, judge_data
+from quire.gates.chain import judge_answer_text, judge_data, reads_a_form
 from quire.gates.packed_json import judge_pack
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.results import AcceptedAnswer
@@ -61,10 +61,11 @@ def judge_answer(
     context: LaneContext, answered: AnsweredAttempt, members: Sequence[AnyMember], parts: Parts
 ) -> ResponseJudgement:
     """Judge one answer: a text as a whole, records one by one."""
+    text = _answer_text(context, answered)
     if context.stage.schema is None:
-        return _judge_answer_text(context, answered, members, parts)
+        return _judge_answer_text(context, answered._replace(text=text), members, parts)
     judged = judge_pack(
-        answered.text,
+        text,
         answered.stop,
         [member.wire_id for member in members],
         context.shape,
@@ -79,6 +80,14 @@ def judge_answer(
     }
     passed = all(verdict.judgement is Judgement.ACCEPT for verdict in verdicts.values())
     return judged._replace(verdicts=verdicts, clean=judged.clean and passed)
+
+
+def _answer_text(context: LaneContext, answered: AnsweredAttempt) -> str:
+    """What is judged: the answer, or the reasoning where servers put an answer in a form there."""
+    if not answered.reasoning or answered.stop is not Stop.END or answered.text.strip():
+        return answered.text
+    in_a_form = context.stage.schema is not None or reads_a_form(context.gates)
+    return answered.reasoning if in_a_form else answered.text
 
 
 def _judge_answer_text(

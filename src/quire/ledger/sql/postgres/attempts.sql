@@ -1,7 +1,8 @@
 -- name: answered_attempts
 -- Stored answers that nobody has judged yet; another settler's are skipped. The request is taken too: nobody may
 -- claim it while its late answer is judged, and everyone takes requests before tasks.
-SELECT a.id, a.request_id, a.no, l.run_id, l.stage_id, l.id, q.state, q.sent, q.tasks, q.max_output, q.late, p.decoded, p.codec, p.stop
+SELECT a.id, a.request_id, a.no, l.run_id, l.stage_id, l.id, q.state, q.sent, q.tasks, q.max_output, q.late, p.decoded, p.codec, p.stop,
+    CASE WHEN length(p.decoded) < 32 THEN p.reasoning END
 FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
 JOIN responses p ON p.attempt_id = a.id
 WHERE a.state = 'answered' AND p.decoded IS NOT NULL ORDER BY a.id LIMIT :limit FOR NO KEY UPDATE OF a, q SKIP LOCKED
@@ -30,7 +31,8 @@ WHERE a.state = 'answered' AND p.decoded IS NULL AND p.raw IS NOT NULL ORDER BY 
 
 -- name: answered_attempts_without
 -- The same, without the runs that cannot be judged here.
-SELECT a.id, a.request_id, a.no, l.run_id, l.stage_id, l.id, q.state, q.sent, q.tasks, q.max_output, q.late, p.decoded, p.codec, p.stop
+SELECT a.id, a.request_id, a.no, l.run_id, l.stage_id, l.id, q.state, q.sent, q.tasks, q.max_output, q.late, p.decoded, p.codec, p.stop,
+    CASE WHEN length(p.decoded) < 32 THEN p.reasoning END
 FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
 JOIN responses p ON p.attempt_id = a.id
 WHERE a.state = 'answered' AND p.decoded IS NOT NULL AND NOT (l.run_id IN (:without...))

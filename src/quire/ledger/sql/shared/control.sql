@@ -123,7 +123,8 @@ WHERE rt.task_id IN (:ids...) ORDER BY t.id, a.id DESC
 
 -- name: stored_answers
 -- Answers that were judged before.
-SELECT a.id, a.request_id, a.no, l.run_id, l.stage_id, l.id, q.state, q.sent, q.tasks, q.max_output, q.late, p.decoded, p.codec, p.stop
+SELECT a.id, a.request_id, a.no, l.run_id, l.stage_id, l.id, q.state, q.sent, q.tasks, q.max_output, q.late, p.decoded, p.codec, p.stop,
+    CASE WHEN length(p.decoded) < 32 THEN p.reasoning END
 FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
 JOIN responses p ON p.attempt_id = a.id
 WHERE a.id IN (:ids...) AND p.decoded IS NOT NULL ORDER BY a.id
