@@ -20,6 +20,7 @@ from quire.plan.provider_limits import (
     narrowest_limits,
     refill,
     refund,
+    seconds_until_admitted,
 )
 
 SECOND = MINUTE // 60
@@ -217,3 +218,17 @@ def test_where_nothing_is_stated_nothing_is_limited() -> None:
     assert not is_limited(Limits())
     assert is_limited(Limits(output=1))
     assert admit(full_level(Limits(), 0), Limits(), [Need(1, 10**9, 10**9)] * 3)[0] == 3
+
+
+def test_the_wait_for_a_group_of_calls_is_as_long_as_their_limit_takes_to_fill() -> None:
+    limits = Limits(requests=600, total=60_000)
+    calls = [Need(1, 100, 100)] * 8
+    count, level = admit(full_level(limits, 0), limits, calls * 8)
+
+    wait = seconds_until_admitted(level, limits, calls)
+    early, late = (refill(level, limits, round((wait + error) * 1e6)) for error in (-0.01, +0.01))
+
+    assert count == 30  # by tokens: a tenth of them at once
+    assert admit(early, limits, calls)[0] == 7
+    assert admit(late, limits, calls)[0] == 8
+    assert wait > 1

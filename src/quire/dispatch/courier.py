@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from quire.domain.ids import AttemptId, LaneId, RunId, WorkerId
 from quire.domain.requests import CallFailure
 from quire.domain.runs import DIRECT, Lane
 from quire.ledger.ledger import Transaction
+from quire.pipeline.calls.admit import LONGEST_REST, least_group
 from quire.pipeline.calls.claim import Outgoing, ReturnedCall, Sender, claim, receive
 from quire.pipeline.calls.open_lanes import open_lanes
 from quire.pipeline.contexts import LaneContext
@@ -29,6 +30,8 @@ from quire.providers.model_facts import is_own_server
 from quire.providers.protocol import Provider, RawResponse
 
 HOLD_WHEN_ABSENT_FOR = timedelta(minutes=5)  # then a person is asked to look at the address
+GATHER = timedelta(milliseconds=50)  # what came back waits so long for others, for one commit
+NOTHING = timedelta(0)
 FAILURES_BEFORE_NOTICE = 2  # calls in a row that came to nothing; then at each doubling
 
 
@@ -71,6 +74,10 @@ class Courier:
         self._in_flight: Counter[str | LaneId] = Counter()  # by model, and by lane
         self.most = 1  # the largest concurrency seen: what is worth a look at the queues
         self._back: list[ReturnedCall] = []
+        self._back_since = datetime.min.replace(tzinfo=UTC)  # when the first of them came
+        self._enough = 1  # of them are a group that is worth a commit
+        self._rest_until = self._back_since  # the limits let no group of calls go before
+        self._alarm: asyncio.TimerHandle | None = None
         self._failing = 0  # calls in a row that came to nothing
         self._absent: dict[str, datetime] = {}  # since when nobody listens, by model
         self._last_lane = LaneId(0)
@@ -92,6 +99,11 @@ class Courier:
         """Calls that came back and are not in the ledger yet."""
         return len(self._back)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is out, waits to be stored, or waits for a limit."""
+        return not self._sends and not self._back and not self._is_resting(self._runtime.now())
+
     async def step(
         self, worker: WorkerId, now: datetime, *, sending: bool = True
     ) -> ExchangeCounts:
@@ -100,21 +112,61 @@ class Courier:
         What came back stays in memory until the ledger has it, however often that takes.
         """
         self.cancel_late(now)
+        room = sending and self._has_room()
+        may_claim = room and not self._is_resting(now)
+        if not may_claim and not (self._back and (self._is_group(now) or not sending)):
+            self._set_alarm(now)
+            return ExchangeCounts()
         back = self._back[:]
         out = self._in_flight.copy()  # what comes back from here on is not stored by this exchange
-        room = sending and self._has_room()
-        if not back and not room:
-            return ExchangeCounts()
         self._runtime.reach("before_record")
         outgoing, short = await self._exchange(back, worker if room else None, out, now)
         del self._back[: len(back)]
+        self._back_since = now
         self._runtime.reach("after_claim" if outgoing else "after_record")
         for _, calls in groupby(outgoing, lambda item: item.context.lane_id):
             self._send_group(list(calls), now)
         return ExchangeCounts(len(back), len(outgoing), short)
 
     def _has_room(self) -> bool:
-        return self.in_flight <= self.most - _least_claim(self.most)
+        return self.in_flight <= self.most - least_group(self.most)
+
+    def _is_resting(self, now: datetime) -> bool:
+        return NOTHING < self._rest_until - now <= LONGEST_REST  # a clock may be set back
+
+    def _is_group(self, now: datetime) -> bool:
+        """Whether what came back is worth a commit: enough, or nothing more is to be expected."""
+        if self._is_resting(now):  # else it is stored with the next claim
+            return len(self._back) >= self.most
+        if len(self._back) >= self._enough:
+            return True
+        return not self._sends or not NOTHING <= now - self._back_since < GATHER
+
+    def _set_alarm(self, now: datetime) -> None:
+        """See to it that a step follows when the rest is over, or what came back waited enough."""
+        if self._alarm is not None or not (self._back or self._is_resting(now)):
+            return
+        due = self._rest_until if self._is_resting(now) else self._back_since + GATHER
+        seconds = max(0.0, (due - now).total_seconds())
+        self._alarm = asyncio.get_running_loop().call_later(seconds, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self.returned.set()
+
+    def _announce(self) -> None:
+        """Wake whoever waits for calls, once a group came back."""
+        now = self._runtime.now()
+        if self._is_group(now):
+            self.returned.set()
+        else:
+            self._set_alarm(now)
+
+    def _take_back(self, call: ReturnedCall) -> None:
+        """Keep what came back until it is stored."""
+        if not self._back:
+            self._back_since = self._runtime.now()
+        self._back.append(call)
 
     def _send_group(self, calls: list[Outgoing], now: datetime) -> None:
         """Send calls of one lane."""
@@ -169,6 +221,7 @@ class Courier:
         except BaseException:  # what was noted of this transaction may not be so
             self._accounts.forget()
             self._contexts.primed.clear()
+            self._rest_until = now
             raise
 
     def _claim(
@@ -180,30 +233,27 @@ class Courier:
         lanes = open_lanes(tx, self._contexts, now, self.only)
         lanes = self._rotate_lanes([lane for lane in lanes if lane.route == DIRECT])
         shares = Counter(lane.model for lane in lanes)
+        rests: list[datetime] = []
         for lane in lanes:
             context = self._contexts.of_lane(tx, lane)
-            most = context.policy.concurrency
-            throttle = self._throttle_of(tx, context, now)
-            throttle.note_concurrency(most)
-            window = throttle.limit
-            room = min(window - out[lane.model], most - out[lane.id])
-            most = min(most, window)
-            share = min(room, -(-most // shares[lane.model]))
-            if share <= 0 or room < _least_claim(most):
-                continue
-            account = self._accounts.choose(tx, context, now)
+            window = self._window_of(tx, context, now)
+            share = self._share_of(context, window, out, shares[lane.model])
+            account = self._accounts.choose(tx, context, now) if share else None
             if account is None:
                 continue
             sender = Sender(worker, account)
             claimed = claim(tx, self._contexts, context, sender, share, now)
-            short = short or len(claimed) < share
+            rests.append(self._contexts.rests[lane.id])
+            short = short or (len(claimed) < share and rests[-1] <= now)
             out[lane.model] += len(claimed)
             outgoing.extend(claimed)
             if claimed:
                 self._last_lane = lane.id
+        self._rest_until = min(rests, default=now)
         return outgoing, short
 
-    def _throttle_of(self, tx: Transaction, context: LaneContext, now: datetime) -> Throttle:
+    def _window_of(self, tx: Transaction, context: LaneContext, now: datetime) -> int:
+        """How many calls to a lane's model may be out."""
         name = context.facts.name
         throttle = self._throttles.get(name)
         if throttle is None:
@@ -212,7 +262,18 @@ class Courier:
             careful = own and not is_limited(context.facts.limits)
             throttle = Throttle(FIRST_WINDOW_OF_OWN_SERVERS if careful else FIRST_WINDOW)
             self._throttles[name] = throttle
-        return throttle
+        throttle.note_concurrency(context.policy.concurrency)
+        return throttle.limit
+
+    def _share_of(
+        self, context: LaneContext, window: int, out: Counter[str | LaneId], lanes: int
+    ) -> int:
+        """How many calls a lane may send now, beside the other lanes of its model; 0: too few."""
+        most = context.policy.concurrency
+        room = min(window - out[context.facts.name], most - out[context.lane_id])
+        most = min(most, window)
+        self._enough = least_group(most)
+        return max(0, min(room, -(-most // lanes))) if room >= self._enough else 0
 
     def _rotate_lanes(self, lanes: list[Lane]) -> list[Lane]:
         """Begin after the lane served last, so that a big run does not starve a small one."""
@@ -242,7 +303,7 @@ class Courier:
         finally:
             self._count(context, -1)
             del self._sends[call.attempt_id]
-            self.returned.set()
+            self._announce()
 
     def _succeed(
         self, outgoing: Outgoing, provider: Provider, sent: RawResponse, since: datetime
@@ -254,7 +315,7 @@ class Courier:
             reply = Undecodable(sent.problem, reply.odd)
         version, presumed = provider.decoder_version, outgoing.reserved
         answer = build_answer(outgoing.context, attempt, raw, reply, version, presumed)
-        self._back.append(ReturnedCall(outgoing, answer, sent.rates))
+        self._take_back(ReturnedCall(outgoing, answer, sent.rates))
         if answer.odd:
             return  # it says nothing of the model behind it
         name = outgoing.context.facts.name
@@ -268,7 +329,7 @@ class Courier:
         error.absent = self._is_absent(name, error, now)
         jitter = self._runtime.jitter()
         failure = CallFailure(outgoing.call.attempt_id, error, jitter, outgoing.account)
-        self._back.append(ReturnedCall(outgoing, failure))
+        self._take_back(ReturnedCall(outgoing, failure))
         if error.remedy is Remedy.WAIT:
             self._throttles[name].note_pushback(now)
         elif error.remedy is Remedy.LOST:
@@ -287,11 +348,6 @@ class Courier:
             return False
         del self._absent[model]  # the person's resume begins anew
         return True
-
-
-def _least_claim(most: int) -> int:
-    """Claim in groups: a transaction for every single call would cost more than the calls."""
-    return max(1, most // 4)
 
 
 def _call_error(error: BaseException) -> ProviderError:

@@ -138,7 +138,7 @@ class Worker:
         if due or exchanged.short or self._must_settle():
             moved += await self.settler.step(now, packing=going)
             self._unsettled = 0
-        if due or (moved == 0 and self.courier.in_flight == 0):
+        if due or (moved == 0 and self.courier.is_idle):
             moved += await self.sweeper.step(now, self.courier.has_call)
             moved += await self._step_batches(group, now, going=going)
             self._next_sweep = now + timedelta(seconds=self._settings.sweep)
@@ -155,7 +155,7 @@ class Worker:
 
     def _must_settle(self) -> bool:
         """Settle as many answers at once as the queues allow: that is when they are refilled."""
-        waiting = self.courier.in_flight + self.courier.unrecorded_calls > 0 and not self._stopping
+        waiting = not self.courier.is_idle and not self._stopping
         return not waiting or self._unsettled >= REFILL_AFTER * self.courier.most
 
     async def _work(self, group: asyncio.TaskGroup, done: Callable[[], bool]) -> None:
@@ -164,7 +164,7 @@ class Worker:
             now = self._runtime.now()
             self.courier.returned.clear()
             moved = await self._retry_ledger(lambda: self.step(group, self._runtime.now()))
-            idle = moved == 0 and self.courier.in_flight == 0
+            idle = moved == 0 and self.courier.is_idle
             if idle or next_check is None or now >= next_check:
                 if await self._retry_ledger(lambda: self._thread.run(done)):
                     return
@@ -177,7 +177,7 @@ class Worker:
 
         That keeps the ledger's thread, which whoever looks after a batch needs.
         """
-        if not self._in_flight():
+        if not self._in_flight() and self.courier.is_idle:
             await self._thread.in_thread(self._ledger.wait, self._settings.idle)
             return
         try:

@@ -109,6 +109,17 @@ def admit(level: Level, limits: Limits, needs: Sequence[Need]) -> tuple[int, Lev
     return len(needs), level
 
 
+def seconds_until_admitted(level: Level, limits: Limits, needs: Sequence[Need]) -> float:
+    """How long it takes until these calls, or as many as go at once, may go together."""
+    together = Need(*(sum(parts) for parts in zip(*needs, strict=True)))
+    missing = (
+        (min(part * PARTS, _capacity(limit)) - left) * MINUTE / max(1, _steady_rate(limit))
+        for left, part, limit in zip(level[1:], _parts(together), _values(limits), strict=True)
+        if limit is not None
+    )
+    return max(0.0, *missing) / 1e6
+
+
 def low_limits(level: Level, limits: Limits) -> list[str]:
     """Name the limits of which less than half of what may go at once is left."""
     return [

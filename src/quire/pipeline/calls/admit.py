@@ -36,6 +36,7 @@ from quire.plan.provider_limits import (
     narrowest_limits,
     refill,
     refund,
+    seconds_until_admitted,
 )
 from quire.plan.rendering import items_bytes
 
@@ -44,6 +45,8 @@ CACHE_LIFETIME = timedelta(minutes=4)
 NOTE_INTERVAL = timedelta(minutes=1)  # between two notes that it is still kept
 PRIMING_TIMEOUT = timedelta(seconds=60)  # the others wait at most this long for the first answer
 NO_LIMIT = 10**9  # calls, or tasks
+# until a limit is looked at again: by then, answers may have given something back
+LONGEST_REST = timedelta(milliseconds=250)
 
 
 class LimitReport(NamedTuple):
@@ -53,6 +56,13 @@ class LimitReport(NamedTuple):
     limits: Limits  # as its run was told
     unused: Need  # of what it was reckoned at
     rates: Rates | None  # what the headers said
+
+
+class Admission(NamedTuple):
+    """What the limits allow of the next calls."""
+
+    needs: list[Need]  # of those that may go now, as they were reckoned
+    rest: timedelta  # until a group of the others may go; nothing where all may
 
 
 def pool_of(context: LaneContext, account: Account) -> Pool:
@@ -72,11 +82,8 @@ def reserve_limits(
     pool: Pool,
     queued: Sequence[QueuedRequest],
     now: datetime,
-) -> list[Need] | None:
-    """Take the next calls off the limits that all workers share; None where there are none.
-
-    Returns what each call that may go now was reckoned at.
-    """
+) -> Admission | None:
+    """Take the next calls off the limits that all workers share; None where there are none."""
     held = _take_level(tx, pool, context.facts.limits, now) if queued else None
     if held is None:
         return None
@@ -84,7 +91,14 @@ def reserve_limits(
     needs = [need_of(context, request) for request in queued]
     count, level = admit(level, limits, needs)
     tx.levels.set_limit_level(pool, level)
-    return needs[:count]
+    group = needs[count : count + least_group(len(needs))]
+    wait = seconds_until_admitted(level, limits, group) if group else 0.0
+    return Admission(needs[:count], min(timedelta(seconds=wait), LONGEST_REST))
+
+
+def least_group(most: int) -> int:
+    """Calls go in groups: a transaction for every single one would cost more than the calls."""
+    return max(1, most // 4)
 
 
 def learn_limits(tx: Transaction, reports: Sequence[LimitReport], now: datetime) -> None:

@@ -77,8 +77,10 @@ def claim(
     priming = prime_cache(tx, contexts, context, pool, now)
     most = min(limit, priming.most) if check_plugins(tx, contexts, context.spec, now) else 0
     queued = tx.requests.sendable_requests(context.lane_id, most, now)
-    needs = reserve_limits(tx, context, pool, queued, now)
-    queued = queued if needs is None else queued[: len(needs)]
+    admission = reserve_limits(tx, context, pool, queued, now)
+    needs = admission.needs if admission else ()
+    queued = queued[: len(needs)] if admission else queued
+    contexts.rests[context.lane_id] = now + admission.rest if admission else now
     tx.requests.claim_requests(queued)
     texts = _sendable_texts(tx, contexts, context, queued) if queued else {}
     sendable = [request for request in queued if request.id in texts]
@@ -90,7 +92,7 @@ def claim(
         return []
     pairs = list(zip(sendable, tx.attempts.take_ids(len(sendable)), strict=True))
     _add_attempts(tx, context, sender, pairs, now)
-    reckoned = dict(zip([request.id for request in queued], needs or (), strict=False))
+    reckoned = dict(zip([request.id for request in queued], needs, strict=False))
     return [
         Outgoing(
             call_of(context, item, attempt, texts[item.id], caching=priming.caching),

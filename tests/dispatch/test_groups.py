@@ -1,0 +1,42 @@
+"""Calls go out and come back in groups, each with one commit, also when a limit binds."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+from quire.domain.accounts import Level, Pool
+from quire.domain.data import JsonObject
+from quire.ledger.stored_values import to_micros
+from tests.world import Calm, World, sentences
+
+Worlds = Callable[..., World]
+MODEL = "simulated/small"
+
+
+class CountingRuntime(Calm):
+    """The real world, which counts the points that it passes."""
+
+    def __init__(self) -> None:
+        """Begin at nothing."""
+        self.reached: Counter[str] = Counter()
+
+    def reach(self, point: str) -> None:
+        """Count it."""
+        self.reached[point] += 1
+
+
+def test_a_limit_that_binds_lets_calls_go_in_groups(world: Worlds) -> None:
+    runtime = CountingRuntime()
+    here = world(faults="latency=0.02", runtime=runtime)
+    facts: JsonObject = {"like": MODEL, "limits": {"requests": 6_000}}
+    here.engine.context.settings = replace(here.engine.settings, models={MODEL: facts})
+    with here.engine.ledger.transaction() as tx:  # nothing is left: from here on, 85 a second
+        empty = Level(to_micros(runtime.now()), 0, 0, 0, 0)
+        tx.levels.add_limit_level(Pool(MODEL, 0), empty)
+    here.ingest(sentences(120))
+    run = here.start(pack_size=1, concurrency=16)
+
+    assert run.wait().done == 120
+
+    commits = runtime.reached["before_record"] + runtime.reached["before_settle"]
+    assert commits <= 100  # by four or more; one by one, it would be nearly two for each call
