@@ -68,3 +68,12 @@ def test_what_comes_from_outside_is_read_strictly(raw: bytes) -> None:
 )
 def test_what_is_typed_is_json_where_it_can_be(typed: str, meant: Json) -> None:
     assert json_or_text(typed) == meant
+
+
+@given(
+    st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text(), max_size=5)
+)
+def test_small_records_are_written_as_python_writes_them(value: dict[str, Json]) -> None:
+    python = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    assert canonical_json(value) == python.encode(value)

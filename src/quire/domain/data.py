@@ -18,11 +18,22 @@ def plain_json(value: Json) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
+_CANONICAL = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+)
+_PLAIN = frozenset((str, int, bool, type(None)))  # which orjson writes as Python does
+
+
 def canonical_json(value: Json) -> str:
     """Write JSON with keys sorted at every depth, no spaces, and non-ASCII text as it is."""
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
+    if type(value) is dict and _PLAIN.issuperset(map(type, value.values())):
+        import orjson  # not for --help
+
+        try:
+            return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+        except TypeError:  # numbers beyond 64 bits, half surrogate pairs
+            pass
+    return _CANONICAL.encode(value)
 
 
 def stored_json(text: str | None) -> Any:

@@ -1,7 +1,7 @@
 """Result rows: a stage's results block by block or task by task, also flat for data frames."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
@@ -34,6 +34,9 @@ TASK_STATUSES = {  # of a task; what is not here is pending
     TaskState.BLOCKED: "blocked",
     TaskState.PROPOSED: "proposed",
 }
+BLOCK_COLUMNS = (  # of a flat row, before those of the data
+    *("block_uid", "source", "title", "key", "block_index", "block_type", "status", "error"),
+)
 CHUNK_ROWS = 500  # rows whose critics are read at once
 
 
@@ -143,19 +146,23 @@ def flat_blocks(
 ) -> Iterator[dict[str, Json]]:
     """Rows as a data frame wants them: one flat mapping a block, the schema's fields as columns."""
     fields = stage.record.properties
+    names = [_own_column(name, fields) for name in BLOCK_COLUMNS]
     for row in block_rows(tx, source, stage, only):
-        ours: dict[str, Json] = {
-            "block_uid": row.block_uid,
-            "source": row.document.source_locator,
-            "title": row.document.title,
-            "key": orjson.loads(row.row.locator).get("key"),
-            "block_index": row.row.block_index,
-            "block_type": row.row.block_type,
-            "status": row.status,
-            "error": row.row.error if row.status == "failed" else None,
-        }
+        ours = (
+            row.block_uid,
+            row.document.source_locator,
+            row.document.title,
+            orjson.loads(row.row.locator).get("key"),
+            row.row.block_index,
+            row.row.block_type,
+            row.status,
+            row.row.error if row.status == "failed" else None,
+        )
+        flat: dict[str, Json] = dict(zip(names, ours, strict=True))
         data = stored_json(row.data) or {}
-        yield _flat_row(ours, {name: data.get(name) for name in fields}, row.critics)
+        for name in fields:
+            flat[name] = data.get(name)
+        yield flat | critic_columns(row.critics) if row.critics else flat
 
 
 STATUSES_WITH_ERROR = ("failed", "blocked")  # statuses whose error is told
@@ -282,11 +289,16 @@ def flat_tasks(
         yield _flat_row(ours, dict.fromkeys(known, None) | dict(row.fields), row.critics)
 
 
+def _own_column(name: str, data: Container[str]) -> str:
+    """The name of a column of ours, which gives way to one of the data."""
+    return f"quire_{name}" if name in data else name
+
+
 def _flat_row(
     ours: Mapping[str, Json], data: dict[str, Json], critics: Iterable[ExportedVerdict]
 ) -> dict[str, Json]:
     """Our columns, those of the data, and those of its critics; ours give way to the data's."""
-    named = {f"quire_{name}" if name in data else name: value for name, value in ours.items()}
+    named = {_own_column(name, data): value for name, value in ours.items()}
     return named | data | critic_columns(critics)
 
 

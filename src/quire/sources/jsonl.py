@@ -39,7 +39,7 @@ class JsonLines:
     def _block(self, index: int, number: int, line: bytes) -> Block:
         try:
             row: Json = strict_json(line)
-            whole = canonical_json(row)
+            content = canonical_json(row) if self.text_column is None else ""
         except ValueError as error:
             reason = str(error).replace(" at line 1 column ", " at column ")
             raise self._refusal(number, f"is not JSON: {reason}") from error
@@ -48,7 +48,8 @@ class JsonLines:
         locator: dict[str, Json] = {"type": "line", "line": number}
         if self.key_column is not None:
             locator["key"] = self._field(row, number, self.key_column)
-        content = whole if self.text_column is None else self._text(row, number, self.text_column)
+        if self.text_column is not None:
+            content = self._text(row, number, self.text_column)
         return Block(index=index, type=BlockType.OTHER, content=content, locator=locator)
 
     def _field(self, row: dict[str, Json], number: int, name: str) -> Json:
