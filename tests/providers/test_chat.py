@@ -6,7 +6,6 @@ from openai.types.chat import ChatCompletion
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
 
 from quire.domain.data import Json
-from quire.domain.errors import Undecodable
 from quire.domain.models import StructuredOutput, Usage
 from quire.domain.requests import Call, Stop
 from quire.providers.openai import OpenAI
@@ -142,12 +141,54 @@ def test_an_empty_choice_is_an_empty_answer() -> None:
     assert (reply.text, reply.stop) == ("", Stop.END)
 
 
+def usage_of(usage: Json) -> Usage:
+    """What a completion with these counts is read to have used."""
+    return read_chat(load(orjson.dumps(completion(chat_message(ANSWER), usage=usage)))).usage
+
+
 def test_only_a_server_of_ones_own_may_leave_out_what_was_used() -> None:
     raw = orjson.dumps(completion(chat_message(ANSWER), usage=None))
 
     assert read_chat(load(raw), free=True).usage == Usage()
-    with pytest.raises(Undecodable, match="does not say what it used"):
-        read_chat(load(raw))
+    assert usage_of(None) == Usage(exact=False)
+
+
+@pytest.mark.parametrize(
+    ("taken", "written", "known"),
+    [
+        (None, 7, (0, 7)),
+        (120, None, (120, 0)),
+        (120.0, "7", (120, 7)),
+        (120.5, "seven", (0, 0)),
+        (-1, True, (0, 0)),
+        (10**18, [7], (0, 0)),
+    ],
+)
+def test_counts_that_are_no_numbers_are_not_taken_as_they_stand(
+    taken: Json, written: Json, known: tuple[int, int]
+) -> None:
+    usage = usage_of({"prompt_tokens": taken, "completion_tokens": written})
+
+    assert (usage.input, usage.output, usage.exact) == (*known, False)
+
+
+@pytest.mark.parametrize(
+    ("total", "output"),
+    [(187, 77), (117, 17), (None, 17)],
+)
+def test_reasoning_beside_the_answer_is_billed_where_the_total_says_so(
+    total: int | None, output: int
+) -> None:
+    usage = usage_of(
+        {
+            "prompt_tokens": 100,
+            "completion_tokens": 17 if output == 17 else 7,
+            "total_tokens": total,
+            "completion_tokens_details": {"reasoning_tokens": 10 if output == 17 else 70},
+        }
+    )
+
+    assert (usage.output, usage.exact) == (output, True)
 
 
 def test_more_cached_than_read_is_not_less_than_nothing() -> None:

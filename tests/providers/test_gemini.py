@@ -166,16 +166,28 @@ def test_a_reason_that_nobody_told_us_of_leaves_an_answer_that_may_not_be_whole(
     [
         {},
         error(500, "INTERNAL"),
+    ],
+)
+def test_a_body_that_is_no_answer_is_undecodable(body: Any, vendor: WireFormat) -> None:
+    with pytest.raises(Undecodable):
+        vendor.decode(orjson.dumps(body))
+
+
+@BY_NAME
+@pytest.mark.parametrize(
+    "body",
+    [
         without(generation({"text": "x"}), "usageMetadata"),
         {**generation({"text": "x"}), "usageMetadata": {"candidatesTokenCount": 5}},
         generation({"text": "x"}, thoughtsTokenCount=-1),
     ],
 )
-def test_a_body_that_is_no_answer_or_does_not_say_its_cost_is_undecodable(
+def test_an_answer_that_does_not_say_its_cost_is_read_all_the_same(
     body: Any, vendor: WireFormat
 ) -> None:
-    with pytest.raises(Undecodable):
-        vendor.decode(orjson.dumps(body))
+    reply = vendor.decode(orjson.dumps(body))
+
+    assert (reply.text, reply.usage.exact) == ("x", False)
 
 
 @BY_NAME

@@ -126,7 +126,8 @@ def _status_pairs(
     fate = "to come" if now.state == RunState.RUNNING else "never asked"
     blocks = ", ".join(part for part in (counts, untouched and f"{untouched:,} {fate}") if part)
     presumed = (
-        f" + at most {dollars(now.presumed_pico)} presumed for calls whose outcome is unknown"
+        f" + at most {dollars(now.presumed_pico)} presumed for calls whose outcome or usage is"
+        " unknown"
         if now.presumed_pico
         else ""
     )

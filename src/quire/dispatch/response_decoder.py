@@ -9,7 +9,7 @@ from quire.domain.errors import OddBody, Undecodable
 from quire.domain.ids import AttemptId
 from quire.domain.models import Usage
 from quire.domain.pricing import price_call
-from quire.domain.requests import Answer, Reply
+from quire.domain.requests import Answer, Reply, Stop
 from quire.domain.runs import BATCH
 from quire.pipeline.contexts import LaneContext
 from quire.providers.protocol import BatchApi, Provider
@@ -31,6 +31,8 @@ def decode_response(
         reply = provider.decode(raw if line is None else response_body(line, raw), body)
         if not isinstance(reply.text, str) or not _is_plausible(reply.usage):
             return Undecodable("the response has no text, or token counts that cannot be")
+        if not (reply.text or reply.usage.exact or any(reply.usage[:-1])):
+            return Undecodable("the response has neither an answer nor what it used")
     except Undecodable as error:
         return error
     except Exception as error:  # noqa: BLE001 - a bug in a decoder must not cost the answer
@@ -52,8 +54,18 @@ def build_answer(
         odd = None if context.route == BATCH else reply.odd  # a batch's row is never asked again
         presumed = 0 if odd is OddBody.PAGE else presumed  # nobody bills for a page
         return Answer(*head, None, version, presumed, str(reply), odd)
-    cost = price_call(context.facts, reply.usage, batched=context.route == BATCH)
+    price, usage = context.facts.price, reply.usage
+    if (price.input or price.output) and _is_unsaid(reply):
+        reply = reply._replace(usage=usage._replace(exact=False))
+    cost = price_call(context.facts, usage, batched=context.route == BATCH)
     return Answer(*head, reply, version, cost)
+
+
+def _is_unsaid(reply: Reply) -> bool:
+    """Whether counts of nought cannot be: something was read, and something written."""
+    usage = reply.usage
+    unread = usage.input_total == 0 and reply.stop is not Stop.REFUSAL
+    return unread or (usage.output == 0 and bool(reply.text))
 
 
 def _is_plausible(usage: Usage) -> bool:

@@ -15,6 +15,7 @@ from quire.domain.requests import Answer
 from quire.ledger.ledger import Transaction
 from quire.pipeline.answers.settle import settle
 from quire.pipeline.batches.collect import KeptLine, collect_kept_lines
+from quire.pipeline.calls.estimate import with_estimates
 from quire.pipeline.calls.open_lanes import open_lanes
 from quire.pipeline.calls.prepare import prepare
 from quire.pipeline.calls.record import record_redecoded_answer
@@ -74,8 +75,12 @@ class Settler:
             if isinstance(reply, Undecodable):
                 continue
             context = self._contexts.of_lane_id(tx, response.run_id, response.lane_id)
+            version, now = provider.decoder_version, self._runtime.now()
+            found = build_answer(context, response.attempt_id, response.raw, reply, version)
+            (answer,) = with_estimates(tx, self._contexts, [found], now)
+            reply = answer.reply or reply
             cost = price_call(context.facts, reply.usage, batched=response.batched)
-            record_redecoded_answer(tx, response, reply, provider.decoder_version, cost)
+            record_redecoded_answer(tx, response, reply, version, cost)
             helped.add(response.run_id)
         return helped
 

@@ -27,6 +27,7 @@ class Usage(NamedTuple):
     written_short: int = 0
     written_long: int = 0
     reasoning: int = 0
+    exact: bool = True  # false: the provider did not say all of it; what is 0 is then unknown
 
     @property
     def input_total(self) -> int:

@@ -46,6 +46,7 @@ class EventKind(StrEnum):
     EDITED = "edited"
     REJECTED = "rejected"
     KEY_REFUSED = "key_refused"
+    USAGE_ESTIMATED = "usage_estimated"  # the provider does not say what calls used
     ANSWER_ODD = "answer_odd"  # in no vendor's form
     DEADLINE_PASSED = "deadline_passed"
     BATCH_SUBMITTED = "batch_submitted"

@@ -177,6 +177,9 @@ _EVENT_TEXTS: dict[EventKind, str | Callable[[Fields], str]] = {
     EventKind.REJECTED: _DECISION_TEXT,
     EventKind.KEY_REFUSED: "{credential}: {problem}",
     EventKind.ANSWER_ODD: "request {request}: {problem}",
+    EventKind.USAGE_ESTIMATED: (
+        "{model} does not say what calls used: tokens are estimated, and their cost is presumed"
+    ),
     EventKind.DEADLINE_PASSED: _deadline_text,
     EventKind.BATCH_SUBMITTED: _CALLS_TEXT,
     EventKind.BATCH_UNKNOWN: "batch {batch}: {problem}",

@@ -56,7 +56,7 @@ class Anthropic:
     """Claude, at Anthropic itself."""
 
     name: str = "anthropic"
-    decoder_version = 1
+    decoder_version = 2
 
     def encode(self, call: Call, account: Account) -> HttpRequest:
         """Put a call into a message."""
@@ -203,18 +203,18 @@ def _argument(raw: bytes, given: JsonObject) -> str:
 
 
 def _usage(usage: JsonObject) -> Usage:
-    made = wire.mapping(usage.get("cache_creation"))
-    written = wire.token_count(usage, "cache_creation_input_tokens")
-    short = wire.token_count(made, "ephemeral_5m_input_tokens")
-    long = wire.token_count(made, "ephemeral_1h_input_tokens")
-    details = wire.mapping(usage.get("output_tokens_details"))
+    counts = wire.TokenCounts(usage)
+    written = counts.read("cache_creation_input_tokens")
+    short = counts.read("ephemeral_5m_input_tokens", "cache_creation")
+    long = counts.read("ephemeral_1h_input_tokens", "cache_creation")
     return Usage(
-        input=wire.required_token_count(usage, "input_tokens"),
-        output=wire.required_token_count(usage, "output_tokens"),
-        cached=wire.token_count(usage, "cache_read_input_tokens"),
+        input=counts.require("input_tokens"),
+        output=counts.require("output_tokens"),
+        cached=counts.read("cache_read_input_tokens"),
         written_short=max(short, written - long),
         written_long=long,
-        reasoning=wire.token_count(details, "thinking_tokens"),
+        reasoning=counts.read("thinking_tokens", "output_tokens_details"),
+        exact=counts.exact,
     )
 
 

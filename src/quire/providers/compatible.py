@@ -22,7 +22,7 @@ class Compatible:
     """Chat Completions with the habits of one server."""
 
     name: str = "compatible"
-    decoder_version = 1
+    decoder_version = 2
 
     @property
     def facts(self) -> VendorFacts:

@@ -66,7 +66,7 @@ class GoogleFormat:
     """What Gemini and Vertex AI read alike."""
 
     name: str
-    decoder_version = 1
+    decoder_version = 2
 
     def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read the first candidate."""
@@ -181,15 +181,16 @@ def _join_parts(parts: Sequence[JsonObject], *, thoughts: bool) -> str:
 
 def _usage(usage: JsonObject, blocked: bool) -> Usage:
     """Counts that are nought are left out; only a blocked prompt may have cost nothing at all."""
-    prompt = 0 if blocked and not usage else wire.required_token_count(usage, "promptTokenCount")
-    tools = wire.token_count(usage, "toolUsePromptTokenCount")
-    cached = wire.token_count(usage, "cachedContentTokenCount")
-    thoughts = wire.token_count(usage, "thoughtsTokenCount")
+    counts = wire.TokenCounts(usage)
+    prompt = 0 if blocked and not usage else counts.require("promptTokenCount")
+    tools, cached = counts.read("toolUsePromptTokenCount"), counts.read("cachedContentTokenCount")
+    thoughts = counts.read("thoughtsTokenCount")
     return Usage(
         input=max(0, prompt + tools - cached),
-        output=wire.token_count(usage, "candidatesTokenCount") + thoughts,
+        output=counts.read("candidatesTokenCount") + thoughts,
         cached=cached,
         reasoning=thoughts,
+        exact=counts.exact,
     )
 
 

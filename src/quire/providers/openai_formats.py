@@ -37,7 +37,7 @@ class OpenAIFormats:
     """What is read alike wherever both wire formats are served."""
 
     name: str
-    decoder_version = 1
+    decoder_version = 2
 
     def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read a body of either API, or raise Undecodable."""
@@ -200,18 +200,19 @@ def _chat_thoughts(content: Json) -> str:
 def _chat_usage(usage: JsonObject, free: bool) -> Usage:
     if not usage and free:
         return Usage()
-    total = wire.required_token_count(usage, "prompt_tokens")
-    output = wire.required_token_count(usage, "completion_tokens")
-    read = wire.mapping(usage.get("prompt_tokens_details"))
-    wrote = wire.mapping(usage.get("completion_tokens_details"))
-    cached = wire.token_count(read, "cached_tokens")
-    written = wire.token_count(read, "cache_write_tokens")
+    counts = wire.TokenCounts(usage)
+    taken, output = counts.require("prompt_tokens"), counts.require("completion_tokens")
+    cached = counts.read("cached_tokens", "prompt_tokens_details")
+    written = counts.read("cache_write_tokens", "prompt_tokens_details")
+    reasoning = counts.read("reasoning_tokens", "completion_tokens_details")
+    reasoning = reasoning or counts.read("reasoning_tokens")
     return Usage(
-        input=max(0, total - cached - written),
-        output=output,
+        input=max(0, taken - cached - written),
+        output=counts.spread(taken, output, reasoning),
         cached=cached,
         written_short=written,
-        reasoning=wire.token_count(wrote, "reasoning_tokens"),
+        reasoning=reasoning,
+        exact=counts.exact,
     )
 
 
@@ -356,18 +357,19 @@ def _response_usage(body: JsonObject) -> Usage:
     usage = wire.mapping(body.get("usage"))
     if not usage and body.get("status") == "failed":
         return Usage()
-    read = wire.mapping(usage.get("input_tokens_details"))
-    wrote = wire.mapping(usage.get("output_tokens_details"))
-    cached = wire.token_count(read, "cached_tokens")
-    written = wire.token_count(read, "cache_write_tokens")
-    kinds = wire.mapping(read.get("cache_write_tokens_details"))
-    long = wire.token_count(kinds, "ttl_12h_tokens")
-    short = wire.token_count(kinds, "ttl_30m_tokens") or max(0, written - long)
+    counts = wire.TokenCounts(usage)
+    details = wire.TokenCounts(wire.mapping(usage.get("input_tokens_details")))
+    cached, written = details.read("cached_tokens"), details.read("cache_write_tokens")
+    long = details.read("ttl_12h_tokens", "cache_write_tokens_details")
+    short = details.read("ttl_30m_tokens", "cache_write_tokens_details") or max(0, written - long)
+    reasoning = counts.read("reasoning_tokens", "output_tokens_details")
+    taken, output = counts.require("input_tokens"), counts.require("output_tokens")
     return Usage(
-        input=max(0, wire.required_token_count(usage, "input_tokens") - cached - short - long),
-        output=wire.required_token_count(usage, "output_tokens"),
+        input=max(0, taken - cached - short - long),
+        output=counts.spread(taken, output, reasoning),
         cached=cached,
         written_short=short,
         written_long=long,
-        reasoning=wire.token_count(wrote, "reasoning_tokens"),
+        reasoning=reasoning,
+        exact=counts.exact and details.exact,
     )

@@ -130,7 +130,7 @@ def url_at_host_of(url: str, other: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, others.path, others.query, ""))
 
 
-MOST_TOKENS = 10**9  # in one call: beyond any model, and its cost within what databases keep
+MOST_TOKENS = 10**8  # in one call: beyond any model, and its cost within what databases keep
 
 _NOTHING: JsonObject = {}
 
@@ -191,18 +191,42 @@ def text(value: Json) -> str:
     return value if isinstance(value, str) else ""
 
 
-def token_count(usage: JsonObject, name: str) -> int:
-    """A number of tokens; what is left out counts as none, what is no number is Undecodable."""
-    value = usage.get(name)
-    if value is None:
+class TokenCounts:
+    """Token counts as a response states them, and whether they can be taken as they stand."""
+
+    def __init__(self, usage: JsonObject) -> None:
+        """Read from this object."""
+        self.usage = usage
+        self.exact = True
+
+    def read(self, name: str, within: str = "") -> int:
+        """A number of tokens; what is left out counts as none."""
+        usage = mapping(self.usage.get(within)) if within else self.usage
+        value = usage.get(name)
+        if type(value) is int and 0 <= value <= MOST_TOKENS:
+            return value
+        if value is None:
+            return 0
+        self.exact = False  # a fraction, a text, or more than can be
+        return _whole_tokens(value)
+
+    def require(self, name: str) -> int:
+        """A number of tokens that must be there: unknown is not nothing."""
+        if self.usage.get(name) is None:
+            self.exact = False
+        return self.read(name)
+
+    def spread(self, taken: int, output: int, reasoning: int) -> int:
+        """Output with the reasoning that stands beside it, where the total says so."""
+        total = self.read("total_tokens")
+        beside = reasoning > output or (reasoning and total >= taken + output + reasoning)
+        return output + reasoning if beside else output
+
+
+def _whole_tokens(value: Json) -> int:
+    """The number that a text or a fraction plainly is; 0 where it is none."""
+    try:
+        number = float(value) if isinstance(value, str | float) else 0.0
+    except ValueError:
         return 0
-    if type(value) is not int or not 0 <= value <= MOST_TOKENS:
-        raise Undecodable(f"the response has no usable token counts: {name}")
-    return value
-
-
-def required_token_count(usage: JsonObject, name: str) -> int:
-    """A number of tokens that must be there: unknown is not nothing."""
-    if usage.get(name) is None:
-        raise Undecodable(f"the response does not say what it used: {name} is missing")
-    return token_count(usage, name)
+    return int(number) if 0 <= number <= MOST_TOKENS and number == int(number) else 0

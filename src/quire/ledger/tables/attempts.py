@@ -42,6 +42,15 @@ class AttemptEnd(NamedTuple):
     cost_basis: str | None
 
 
+class SentSize(NamedTuple):
+    """How much an attempt sent."""
+
+    id: AttemptId
+    lane_id: LaneId
+    tasks: int
+    content_bytes: int
+
+
 class UndecodedResponse(NamedTuple):
     """A stored response that the decoder of its day could not read."""
 
@@ -159,6 +168,10 @@ class Attempts(Table):
         )
         self._connection.run_many("count_usage", [_usage_row(attempt, reply, cost, rows[0][1])])
 
+    def sizes_of_attempts(self, attempts: Sequence[AttemptId]) -> list[SentSize]:
+        """How much these attempts sent."""
+        return self._list(SentSize, "sizes_of_attempts", ids=attempts)
+
     def undecoded_responses(self) -> list[UndecodedResponse]:
         """Responses that the decoder of their day could not read."""
         return [
@@ -255,6 +268,7 @@ def _usage_row(attempt: AttemptId, reply: Reply, cost: int, at: int) -> Row:
         usage.written_long,
         usage.reasoning,
         cost,
+        "usage" if usage.exact else "presumed",
     )
 
 

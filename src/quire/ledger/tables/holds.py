@@ -73,6 +73,11 @@ class Events:
             now=to_micros(now),
         )
 
+    def has_event(self, run: RunId, kind: EventKind) -> bool:
+        """Whether a run's history tells something of this kind."""
+        values = {"workspace": self._workspace, "run": run, "kind": kind.value}
+        return bool(self._connection.run("has_event", **values))
+
     def events_of_run(self, run: RunId, limit: int = 50) -> list[Event]:
         """A run's newest events, oldest of them first."""
         rows = self._connection.run(

@@ -31,6 +31,7 @@ from quire.domain.states import (
     RunState,
 )
 from quire.ledger.ledger import Transaction
+from quire.pipeline.calls.estimate import with_estimates
 from quire.pipeline.calls.record import (
     PRESUMED_STATES,
     drop_requests,
@@ -107,7 +108,7 @@ def collect_rows(
     tx: Transaction, contexts: Contexts, batch: Batch, rows: BatchRows, now: datetime
 ) -> None:
     """Store some rows; those that were stored before change nothing."""
-    record_answers(tx, rows.answers, now)
+    record_answers(tx, with_estimates(tx, contexts, rows.answers, now), now)
     failed = _open_rows(tx, batch, rows.failures)
     record_failures(tx, contexts, rows.failures, now)
     if failed:

@@ -34,6 +34,7 @@ from quire.pipeline.calls.admit import (
     prime_cache,
     reserve_limits,
 )
+from quire.pipeline.calls.estimate import with_estimates
 from quire.pipeline.calls.odd_answers import remedy_odd_answers
 from quire.pipeline.calls.plugin_holds import check_plugins
 from quire.pipeline.calls.record import (
@@ -228,6 +229,7 @@ def receive(
     """Store paid answers before anything else, then apply what else the calls brought."""
     outcomes = [call.outcome for call in returned]
     answers = [outcome for outcome in outcomes if isinstance(outcome, Answer)]
+    answers = with_estimates(tx, contexts, answers, now)
     record_answers(tx, answers, now)
     remedy_odd_answers(tx, [answer for answer in answers if answer.odd], now)
     if len(answers) < len(outcomes):
@@ -255,6 +257,8 @@ def _unused_need(need: Need, outcome: Answer | CallFailure) -> Need:
     if isinstance(outcome, CallFailure) or outcome.reply is None:
         return NO_NEED
     usage = outcome.reply.usage
+    if not usage.exact:
+        return NO_NEED
     return Need(0, need.input - usage.input_total, need.output - usage.output)
 
 

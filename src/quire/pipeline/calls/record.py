@@ -130,7 +130,10 @@ def _tally_answers(
     tally["input_tokens"] += sum([usage.input_total for usage in usages])
     tally["cached_tokens"] += sum([usage.cached for usage in usages])
     tally["output_tokens"] += sum([usage.output for usage in usages])
-    tally["cost"] += sum([item.cost for item in answers if item.reply is not None])
+    known = [item for item in answers if item.reply is not None]
+    estimated = sum([item.cost for item in known if item.reply and not item.reply.usage.exact])
+    tally["cost"] += sum([item.cost for item in known]) - estimated
+    tally["presumed"] += estimated
 
 
 def record_redecoded_answer(
@@ -144,8 +147,8 @@ def record_redecoded_answer(
             "input_tokens": reply.usage.input_total,
             "cached_tokens": reply.usage.cached,
             "output_tokens": reply.usage.output,
-            "cost": price,
-            "presumed": -unread.cost,
+            "cost": price if reply.usage.exact else 0,
+            "presumed": (0 if reply.usage.exact else price) - unread.cost,
         },
     )
 

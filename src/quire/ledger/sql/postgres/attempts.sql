@@ -19,7 +19,8 @@ FROM (SELECT id, tasks, content_bytes FROM requests WHERE lane_id = :lane AND st
 CROSS JOIN LATERAL (
     SELECT input_tokens, cached_tokens, written_short_tokens, written_long_tokens, output_tokens, reasoning_tokens
     FROM attempts JOIN responses ON attempt_id = id
-    WHERE request_id = q.id AND state = 'settled' AND stop = 'end' OFFSET 0) AS a
+    WHERE request_id = q.id AND state = 'settled' AND stop = 'end'
+        AND (cost_basis IS NULL OR cost_basis <> 'presumed') OFFSET 0) AS a
 ORDER BY q.id DESC
 
 -- name: undecoded_responses

@@ -17,18 +17,18 @@ FROM rows WHERE attempts.id = rows.id
 
 -- name: answer_attempts
 -- The common case of an answer: the attempt is open, and its move and its usage are one write.
--- rows: id int, ended_at int, input int, output int, cached int, short int, long int, reasoning int, cost int, source text, target text
+-- rows: id int, ended_at int, input int, output int, cached int, short int, long int, reasoning int, cost int, basis text, source text, target text
 UPDATE attempts SET state = rows.target, ended_at = rows.ended_at, input_tokens = rows.input, output_tokens = rows.output,
     cached_tokens = rows.cached, written_short_tokens = rows.short, written_long_tokens = rows.long,
-    reasoning_tokens = rows.reasoning, cost = rows.cost, cost_basis = 'usage', error = NULL
+    reasoning_tokens = rows.reasoning, cost = rows.cost, cost_basis = rows.basis, error = NULL
 FROM rows WHERE attempts.id = rows.id AND attempts.state = rows.source
 
 -- name: count_usage
 -- What an answered attempt used and cost.
--- rows: id int, ended_at int, input int, output int, cached int, short int, long int, reasoning int, cost int
+-- rows: id int, ended_at int, input int, output int, cached int, short int, long int, reasoning int, cost int, basis text
 UPDATE attempts SET ended_at = rows.ended_at, input_tokens = rows.input, output_tokens = rows.output,
     cached_tokens = rows.cached, written_short_tokens = rows.short, written_long_tokens = rows.long,
-    reasoning_tokens = rows.reasoning, cost = rows.cost, cost_basis = 'usage', error = NULL
+    reasoning_tokens = rows.reasoning, cost = rows.cost, cost_basis = rows.basis, error = NULL
 FROM rows WHERE attempts.id = rows.id
 
 -- name: add_responses
@@ -53,6 +53,12 @@ SELECT a.id, a.request_id, a.no, a.state, a.reserved, l.id, l.run_id, l.stage_id
 FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id
 WHERE l.workspace_id = :workspace AND a.id IN (:ids...) ORDER BY a.id
 
+-- name: sizes_of_attempts
+-- How much was sent, of calls whose provider does not say.
+SELECT a.id, l.id, q.tasks, q.content_bytes
+FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id
+WHERE l.workspace_id = :workspace AND a.id IN (:ids...)
+
 -- name: open_attempts_of_workers
 -- Of every workspace: a worker that is gone is ended once, for all that it had out.
 SELECT a.id, a.request_id, a.no, a.state, a.reserved, l.id, l.run_id, l.stage_id, q.state, q.tasks, q.sent
@@ -66,12 +72,12 @@ WHERE a.state = 'unknown' AND a.ended_at <= :before ORDER BY a.ended_at LIMIT :l
 
 -- name: output_samples
 -- Output sizes of the lane's last requests, where the answer ended by itself. The limit is on the requests: where
--- few answers end by themselves, the whole lane would be read for the rest.
+-- few answers end by themselves, the whole lane would be read for the rest. Estimated counts teach nothing.
 SELECT coalesce(a.input_tokens + a.cached_tokens + a.written_short_tokens + a.written_long_tokens, 0), a.output_tokens - coalesce(a.reasoning_tokens, 0),
     q.tasks, q.content_bytes
 FROM (SELECT id, tasks, content_bytes FROM requests WHERE lane_id = :lane AND state = 'closed' ORDER BY id DESC LIMIT :limit) AS q
 JOIN attempts a ON a.request_id = q.id JOIN responses p ON p.attempt_id = a.id
-WHERE a.state = 'settled' AND p.stop = 'end' ORDER BY q.id DESC
+WHERE a.state = 'settled' AND p.stop = 'end' AND (a.cost_basis IS NULL OR a.cost_basis <> 'presumed') ORDER BY q.id DESC
 
 -- name: attempts_of_request
 SELECT a.id, a.no, a.state, a.provider, a.model, a.params, a.sent_at, a.ended_at, a.input_tokens, a.output_tokens, a.cached_tokens,

@@ -109,5 +109,8 @@ ON CONFLICT DO NOTHING
 -- name: add_event
 INSERT INTO events (workspace_id, run_id, at, kind, detail, fields) VALUES (:workspace, :run, :now, :kind, :detail, :fields)
 
+-- name: has_event
+SELECT 1 FROM events WHERE workspace_id = :workspace AND run_id = :run AND kind = :kind LIMIT 1
+
 -- name: events_of_run
 SELECT at, kind, detail, fields FROM events WHERE workspace_id = :workspace AND run_id = :run ORDER BY id DESC LIMIT :limit
