@@ -135,6 +135,13 @@ def test_every_mistake_is_told_in_a_line_of_its_own_that_names_the_file(
         ('[providers.openai]\nkey = "sk-1"', "a key does not belong in a file"),
         ('[providers.openai]\napi = "grpc"', "api must be responses or chat"),
         ('[providers.openai]\nkey_env = ""', "key_env must be a text that is not empty"),
+        (
+            '[providers.openai]\nheaders = "X: secret"',
+            "headers must be a table of names and values",
+        ),
+        ('[providers.openai]\nheaders = { "a b" = "x" }', "'a b' is no header that can be set"),
+        ('[providers.openai]\nheaders = { Host = "x" }', "'Host' is no header that can be set"),
+        ('[providers.openai]\nheaders = { X-A = "ü" }', "X-A must be a line of plain characters"),
         ('[providers.openai]\nbase_url = "ftp://x"', "must be an address like https://HOST/path"),
         ('[providers.openai]\nbase_url = "http://h:x/"', "is not an address"),
         ('[providers.openai]\nbase_url = "http://h/?k=1"', "without ? and #"),

@@ -19,11 +19,15 @@ class Answer(NamedTuple):
 
 
 Say = Callable[[int, str], Answer | None]  # by the number of the call and its key; None lets it in
+Watch = Callable[[int, dict[str, str]], Answer | None]  # the same, by all headers of the call
 
 
 @contextmanager
 def front_proxy(
-    say: Say, behind: str = "", change: Callable[[Answer], Answer] = lambda answer: answer
+    say: Say,
+    behind: str = "",
+    change: Callable[[Answer], Answer] = lambda answer: answer,
+    watch: Watch = lambda number, headers: None,
 ) -> Iterator[str]:
     """Stand before a server until the end, and change what it says; gives the URL to knock at."""
     numbers = iter(range(1, 1_000_000))
@@ -34,20 +38,15 @@ def front_proxy(
             headers = {name.lower(): value for name, value in self.headers.items()}
             key = headers.get("authorization", "").removeprefix("Bearer ")
             sent_key = headers.get("x-api-key") or headers.get("x-goog-api-key") or key
-            answer = say(next(numbers), sent_key) or self._let_in(headers, body)
+            number = next(numbers)
+            answer = watch(number, headers) or say(number, sent_key)
+            answer = answer or change(_let_in(behind + self.path, headers, body))
             self.send_response(answer.status)
             length = {"Content-Length": str(len(answer.body))}  # unless the answer lies about it
             for name, value in (length | answer.headers).items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(answer.body)
-
-        def _let_in(self, headers: dict[str, str], body: bytes) -> Answer:
-            passed = {name: value for name, value in headers.items() if name not in _HOPS}
-            with urlopen(Request(behind + self.path, body, passed), timeout=30) as response:
-                read = response.read()
-                kept = {k: v for k, v in response.headers.items() if k.lower() not in _HOPS}
-                return change(Answer(response.status, read, kept))
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""
@@ -61,3 +60,10 @@ def front_proxy(
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def _let_in(url: str, headers: dict[str, str], body: bytes) -> Answer:
+    passed = {name: value for name, value in headers.items() if name not in _HOPS}
+    with urlopen(Request(url, body, passed), timeout=30) as response:
+        kept = {k: v for k, v in response.headers.items() if k.lower() not in _HOPS}
+        return Answer(response.status, response.read(), kept)

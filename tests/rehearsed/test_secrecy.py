@@ -150,3 +150,39 @@ def rows(raw: Raw) -> Iterator[bytes]:
         for row in raw.rows(f"SELECT * FROM {table}"):
             for item in row:
                 yield item if isinstance(item, bytes) else str(item).encode()
+
+
+GATEWAY_KEY = "gateway+secret/which=is~long-enough-9753"
+
+
+def test_headers_of_the_settings_go_with_every_call_and_stay_nowhere(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    server, seen = serve(), list[dict[str, str]]()
+
+    def echo(number: int, headers: dict[str, str]) -> Answer | None:
+        seen.append(headers)
+        said = {"error": {"message": f"not with {GATEWAY_KEY}"}}
+        return Answer(500, json.dumps(said).encode(), {}) if number == 1 else None
+
+    (tmp_path / "notes.txt").write_text("\n\n".join(sentences(10)))
+    (tmp_path / "metadata.json").write_text(json.dumps(METADATA))
+    monkeypatch.setenv("GATEWAY_KEY", GATEWAY_KEY)
+    with front_proxy(lambda number, key: None, server.url, watch=echo) as url:
+        monkeypatch.delenv("OPENAI_BASE_URL")
+        (tmp_path / "quire.toml").write_text(
+            f'[providers.openai]\nbase_url = "{url}/v1"\n'
+            'headers = { X-Team = "research", X-Gateway-Key = "$GATEWAY_KEY" }\n'
+        )
+        quire = Quire()
+        quire("ingest", "notes.txt")
+        told = list(everything_that_is_said(quire, OPENAI))
+        told.append(typed("doctor").output.encode())
+
+    assert len(seen) > 5
+    sent = [(item.get("x-team"), item.get("x-gateway-key")) for item in seen]
+    assert set(sent) == {("research", GATEWAY_KEY)}
+    held = b"\n".join([*told, caplog.text.encode(), *files(tmp_path)])
+    assert b"is done: 10 of 10" in held
+    assert GATEWAY_KEY.encode() not in held

@@ -128,6 +128,7 @@ def _account(tx: Transaction, box: OpenBox, search: KeySearch, candidate: _Candi
         key=key,
         base_url=search.base_url,
         options=options,
+        headers=search.headers,
         id=credential.id,
     )
 
@@ -139,6 +140,7 @@ def _keyless_account(search: KeySearch) -> Account:
         key=Secret(""),
         base_url=search.base_url,
         options=search.options,
+        headers=search.headers,
     )
 
 

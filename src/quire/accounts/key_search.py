@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from quire.accounts.encryption import digest_of
 from quire.domain.accounts import KeySource, Secret
-from quire.domain.data import Json
-from quire.domain.errors import NotFound, UsageError
+from quire.domain.data import Json, as_object
+from quire.domain.errors import NotFound, SettingsInvalid, UsageError
 from quire.providers.vendors import KEYED_PROVIDERS, VENDORS, vendor_facts
 from quire.settings import Settings, base_url
 
@@ -152,6 +152,7 @@ class KeySearch:
     provider: str
     base_url: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, Secret] = field(default_factory=dict)  # that a gateway wants besides
     keys: tuple[FoundKey, ...] = ()  # in the order in which they are to be tried
     problem: UsageError | None = None  # with a key: then nothing further on was looked at
 
@@ -195,7 +196,23 @@ def search_keys(
         if isinstance(value, str) and value and name not in _NOT_OPTIONS
     }
     place = url or base_url(settings, provider, environment)
-    return search_places(provider, KeyPlaces(table, environment, settings.folder), place, options)
+    found = search_places(provider, KeyPlaces(table, environment, settings.folder), place, options)
+    return replace(found, headers=_own_headers(provider, table, environment))
+
+
+def _own_headers(
+    provider: str, table: Mapping[str, Json], environment: Mapping[str, str]
+) -> dict[str, Secret]:
+    """The headers that quire.toml states; a value that begins with $ names a variable."""
+    headers: dict[str, Secret] = {}
+    for name, value in as_object(table.get("headers")).items():
+        stated = str(value)
+        variable = stated[1:] if stated.startswith("$") else ""
+        if variable and not environment.get(variable):
+            at = f"providers.{provider}.headers"
+            raise SettingsInvalid(f"{at}: {name} is to come from {variable}, which is not set")
+        headers[name] = Secret(environment[variable] if variable else stated)
+    return headers
 
 
 def search_places(

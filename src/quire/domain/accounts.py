@@ -67,6 +67,7 @@ class Account:
     key: Secret
     base_url: str = ""  # "" = where the vendor is found
     options: Mapping[str, str] = field(default_factory=dict)  # of this vendor: project, location…
+    headers: Mapping[str, Secret] = field(default_factory=dict)  # that a gateway wants besides
     id: CredentialId | None = None  # its row in the ledger; None where no key is needed
 
 

@@ -31,7 +31,7 @@ from quire.domain.accounts import Account
 from quire.domain.batches import BatchMatch, BatchQuery, BatchRow, BatchStatus, RowEnd, Submission
 from quire.domain.data import Json, JsonObject, plain_json
 from quire.domain.errors import ProviderError, Remedy
-from quire.providers.http import one_line, redact_key, refusal
+from quire.providers.http import one_line, redact_key, refusal, with_own_headers
 from quire.providers.network_errors import host_of
 from quire.providers.protocol import (
     Classify,
@@ -79,7 +79,7 @@ class ApiCaller(NamedTuple):
         `missing` names what a 404 says is not there, such as "batch batch_1"; see `refusal_of`.
         """
         try:
-            response = await self.http.exchange(request, upload)
+            response = await self.http.exchange(self._add_headers(request), upload)
         except ProviderError as error:
             failure = as_idempotent_failure(error)
         else:
@@ -115,7 +115,7 @@ class ApiCaller(NamedTuple):
         it said yes in words that hold no reference. Any other remedy says that it was not made.
         """
         try:
-            response = await self.http.exchange(request, upload)
+            response = await self.http.exchange(self._add_headers(request), upload)
         except ProviderError as error:
             failure = unknown_outcome(str(error)) if error.remedy is Remedy.LOST else error
         else:
@@ -159,7 +159,7 @@ class ApiCaller(NamedTuple):
 
         Whoever stops early must close it: `async with aclosing(caller.lines(…)) as found`.
         """
-        found = self.http.lines(request, self.refusal_of(request, missing))
+        found = self.http.lines(self._add_headers(request), self.refusal_of(request, missing))
         try:
             async for line in found:
                 if line and not line.isspace():
@@ -167,6 +167,9 @@ class ApiCaller(NamedTuple):
         finally:
             if isinstance(found, AsyncGenerator):
                 await found.aclose()
+
+    def _add_headers(self, request: HttpRequest) -> HttpRequest:
+        return with_own_headers(request, self.account)
 
     def refusal_of(self, request: HttpRequest, missing: str = "") -> Classify:
         """How to put an answer that is no success: one line, without the key."""

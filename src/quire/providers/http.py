@@ -12,7 +12,7 @@ from quire.domain.requests import Call, Reply
 from quire.providers.network_errors import host_of
 from quire.providers.protocol import Classify, HttpRequest, HttpResponse, RawResponse, WireFormat
 from quire.providers.transport import Transport
-from quire.providers.wire import is_page
+from quire.providers.wire import Headers, check_header_value, is_page
 
 LONGEST_MESSAGE = 300
 
@@ -31,7 +31,7 @@ class HttpProvider:
 
     async def send(self, call: Call, account: Account) -> RawResponse:
         """Carry one call and return what came back, or raise ProviderError."""
-        request = encode_call(self._vendor, call, account)
+        request = with_own_headers(encode_call(self._vendor, call, account), account)
         response = await self._transport.post(request)
         if 200 <= response.status < 300:
             hidden_error = self._vendor.error_in_success(response.body)
@@ -54,6 +54,19 @@ class HttpProvider:
             return self._vendor.rates(response.headers)
         except Exception:  # noqa: BLE001 - strange headers must not cost the answer they came with
             return None
+
+
+def with_own_headers(request: HttpRequest, account: Account) -> HttpRequest:
+    """The request with what the settings add to all that is sent there, in the place of ours."""
+    if not account.headers:
+        return request
+    own = {
+        name: check_header_value(value.reveal(), f"the header {name}")
+        for name, value in account.headers.items()
+    }
+    names = {name.lower() for name in own}
+    kept = {name: value for name, value in request.headers.items() if name.lower() not in names}
+    return request._replace(headers=Headers({**kept, **own}))
 
 
 def encode_call(vendor: WireFormat, call: Call, account: Account) -> HttpRequest:
@@ -86,7 +99,7 @@ def refusal(
         message = f"{response.status} from {place}: it points to {target or 'another place'}"
         message = account.key.redact(f"{message}; put that address into the base URL")
         return ProviderError(one_line(message), remedy=Remedy.FIX_ACCOUNT)
-    response = response._replace(body=redact_key(response.body, account))
+    response = response._replace(body=_redact_headers(redact_key(response.body, account), account))
     error = classify(response)
     page, remedy = _is_page(response), error.remedy
     if page and remedy is Remedy.FIX_REQUEST:  # whoever shows pages has not read the call
@@ -112,6 +125,14 @@ def redact_key(body: bytes, account: Account) -> bytes:
         return body
     forms = _key_forms(key)
     return forms.sub(b"...", body) if forms.search(body) else body
+
+
+def _redact_headers(body: bytes, account: Account) -> bytes:
+    """Take out of a complaint what the settings' headers hold; an answer may rightly say it."""
+    for secret in account.headers.values():
+        if len(value := secret.reveal()) >= _LEAST_IN_ANSWERS:
+            body = body.replace(value.encode(), b"...")
+    return body
 
 
 @lru_cache(maxsize=64)

@@ -13,9 +13,9 @@ from quire.domain.errors import ProviderError
 from quire.domain.states import CredentialState
 from quire.domain.version import VERSION
 from quire.providers import error_codes
-from quire.providers.http import one_line
+from quire.providers.http import one_line, with_own_headers
 from quire.providers.network_errors import FAILURES, explain, host_of
-from quire.providers.protocol import HttpResponse
+from quire.providers.protocol import HttpRequest, HttpResponse
 from quire.providers.vendors import vendor_facts
 from quire.providers.wire import endpoint_url, headers
 
@@ -99,7 +99,8 @@ def _check_request(account: Account) -> _CheckRequest | None:
         base += "" if urlsplit(base).path.endswith(check.versions) else check.versions[0]
     url = endpoint_url(facts.name, base, path, check.path)
     url += f"?{check.query}" if check.query else ""
-    return _CheckRequest(url, {**made, "User-Agent": f"quire/{VERSION}"})
+    request = with_own_headers(HttpRequest(url, made, b"", method="GET"), account)
+    return _CheckRequest(url, {**request.headers, "User-Agent": f"quire/{VERSION}"})
 
 
 def _read_check(account: Account, question: _CheckRequest, response: HttpResponse) -> KeyCheck:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
 from urllib.parse import quote, urlencode
@@ -62,6 +63,7 @@ class CloudStorage:
 
     def __init__(self, http: HttpClient, account: Account) -> None:
         """Go through a client; the option `storage` says where, if not to Google's own."""
+        account = replace(account, headers={})  # those are for whoever answers the calls
         self._caller = ApiCaller(http, google_classifier(account.provider), account)
         self._base = account.options.get("storage") or BASE_URL
 

@@ -92,6 +92,19 @@ def _provider_mistakes(name: str, value: Json) -> Iterator[SettingsMistake]:
         url = value.get("base_url")
         if isinstance(url, str) and (problem := url_problem(url)):
             yield _with_prefix(f"{at}base_url ", problem)
+        yield from _header_mistakes(f"{at}headers", value.get("headers", {}))
+
+
+def _header_mistakes(at: str, headers: Json) -> Iterator[SettingsMistake]:
+    """What is wrong with headers; their values are shown to nobody."""
+    if not isinstance(headers, Mapping):
+        yield SettingsMistake(f"{at} must be a table of names and values")
+        return
+    for name, value in headers.items():
+        if not _HEADER.fullmatch(name) or name.lower() in _OUR_HEADERS:
+            yield SettingsMistake(f"{at}: {name!r} is no header that can be set")
+        elif not isinstance(value, str) or not value.isascii() or not value.isprintable():
+            yield SettingsMistake(f"{at}: the value of {name} must be a line of plain characters")
 
 
 def _model_mistakes(name: str, value: Json) -> Iterator[SettingsMistake]:
@@ -197,7 +210,13 @@ _PROVIDER = {
     **dict.fromkeys(("base_url", "key_env", "key_file"), _TEXT),
     "api": _choice_rule(("responses", "chat")),
     **dict.fromkeys(("organization", "project", "location", "bucket"), _TEXT),
+    "headers": SettingRule("a table", lambda value: True),  # see _header_mistakes
 }
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_OUR_HEADERS = (
+    *("host", "content-length", "content-type", "transfer-encoding", "connection"),
+    *("accept-encoding", "content-encoding", "upgrade", "expect", "te"),
+)
 _PRICES = dict.fromkeys(("input", "output", "cached", "written", "written_long"), _MONEY)
 _TIER = {"above": _whole_number_rule(1), **_PRICES}
 _LIMITS = dict.fromkeys(("requests", "input", "output", "total", "enqueued"), _whole_number_rule(1))
@@ -246,6 +265,7 @@ model = "simulated/small"      # what `quire run` uses when no --model is given
 # [providers.openai]
 # key_env = "MY_OPENAI_KEY"    # the variable that holds the key, if not OPENAI_API_KEY
 # base_url = "https://gateway.example/v1"
+# headers = { X-Team = "research", X-Gateway-Key = "$GATEWAY_KEY" }   # $ names a variable
 
 # [models."compatible/my-model@http://10.0.0.5:8000/v1"]
 # window = 32768               # tokens, input and output together
