@@ -89,7 +89,8 @@ def test_what_a_hold_says_itself_is_not_said_again(cause: HoldCause) -> None:
         "odd",
         "last",
     )
-    text = hold_text(cause, {**dict.fromkeys(names, "x"), "lines": 1, "run": 7})
+    counts = {"lines": 1, "number": 2, "of": 3, "percent": 67, "run": 7}
+    text = hold_text(cause, {**dict.fromkeys(names, "x"), **counts})
     cure = "retry" if cause.kind is HoldKind.UNDECODABLE else "resume"
 
     assert (f"`quire {cure} 7`" in text) is (cause not in OTHER_CURE)

@@ -268,3 +268,14 @@ def test_a_block_that_cannot_fit_is_in_no_batch(rehearse: Rehearse) -> None:
     assert (progress.done, progress.failed) == (8, 1)
     assert travelled(here) == {"batch": 2}
     assert [entry.status for entry in here.server.entries() if entry.status >= 400] == []
+
+
+def test_rubbish_that_comes_in_batches_holds_the_run(rehearse: Rehearse) -> None:
+    here = rehearse(OPENAI, clock=QuickClock(60), batch_latency="20s", faults="wrong@BAD")
+    here.ingest([*sentences(60), *(f"BAD {text}" for text in sentences(200))])
+
+    progress = here.start(route="batch", min_batch_size=1, pack_size=10).wait(at_most(60))
+
+    assert progress.done == 60
+    assert [hold.kind for hold in progress.holds] == [HoldKind.FAILURES]
+    assert travelled(here)["batch"] <= 26 + 5  # nothing is asked again

@@ -85,6 +85,17 @@ POLICY_OPTIONS: Mapping[str, tuple[type, str, str]] = {
         "Wrong answers before a block is asked with the reasons; 0: never"
         f" ({_BUILT_IN.repair_after_failures}).",
     ),
+    "hold_failed_percent": (
+        int,
+        "PERCENT",
+        f"Hold the run if more of the last tasks fail ({_BUILT_IN.hold_failed_percent}).",
+    ),
+    "hold_cost_percent": (
+        int,
+        "PERCENT",
+        "Hold the run if the last answers cost more of their forecast"
+        f" ({_BUILT_IN.hold_cost_percent}).",
+    ),
     "completion_mode": (
         str,
         "MODE",

@@ -98,6 +98,10 @@ class HoldCause(StrEnum):
     PAUSED = "paused"
     STOP_AFTER = "stop_after"
     EARLY_FAILURES = "early_failures"  # among the first tasks of a run
+    FIRST_CALLS_FAILED = "first_calls_failed"  # nothing that came was acceptable
+    TASKS_FAILING = "tasks_failing"  # too many of the last ones
+    ANSWERS_FAILING = "answers_failing"  # too many of the last ones
+    COST_OVER_FORECAST = "cost_over_forecast"  # of the last answers
     EXACT_FAILURES = "exact_failures"  # in a run that is to be exact
     NO_KEY = "no_key"
     KEY_NOT_SENT = "key_not_sent"  # and the provider wants one
@@ -130,6 +134,10 @@ _KINDS_OF_CAUSES = {
     HoldCause.PAUSED: HoldKind.USER,
     HoldCause.STOP_AFTER: HoldKind.STOP_AFTER,
     HoldCause.EARLY_FAILURES: HoldKind.FAILURES,
+    HoldCause.FIRST_CALLS_FAILED: HoldKind.FAILURES,
+    HoldCause.TASKS_FAILING: HoldKind.FAILURES,
+    HoldCause.ANSWERS_FAILING: HoldKind.FAILURES,
+    HoldCause.COST_OVER_FORECAST: HoldKind.FAILURES,
     HoldCause.EXACT_FAILURES: HoldKind.FAILURES,
     HoldCause.NO_KEY: HoldKind.CREDENTIAL,
     HoldCause.KEY_NOT_SENT: HoldKind.CREDENTIAL,

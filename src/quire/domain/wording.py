@@ -55,6 +55,7 @@ def _unreadable_text(fields: Fields) -> str:
     )
 
 
+_GO_ON = " then `quire resume {run}` goes on, and is held again only if that gets worse"
 _REFUSED_TEXT = "{problem}; mend that; then `quire resume {run}`"
 _HOLD_TEXTS: dict[HoldCause, str | Callable[[Fields], str]] = {
     HoldCause.PAUSED: "paused; `quire resume {run}` goes on",
@@ -62,6 +63,21 @@ _HOLD_TEXTS: dict[HoldCause, str | Callable[[Fields], str]] = {
     HoldCause.EARLY_FAILURES: (
         "{failed} of the first {tasks} tasks failed; see `quire failures {run}`,"
         " then `quire resume {run}` to pay for the rest anyway"
+    ),
+    HoldCause.FIRST_CALLS_FAILED: (
+        "none of the first {number} answers of {stage} was acceptable; `quire ledger {run}` lists"
+        " them, then `quire resume {run}` to pay for the rest anyway"
+    ),
+    HoldCause.TASKS_FAILING: (
+        "{number} of the last {of} tasks of {stage} failed; see `quire failures {run}`," + _GO_ON
+    ),
+    HoldCause.ANSWERS_FAILING: (
+        "{number} of the last {of} answers of {stage} were refused; `quire ledger {run}` lists"
+        " them," + _GO_ON
+    ),
+    HoldCause.COST_OVER_FORECAST: (
+        "the last answers of {stage} cost {percent} % of what was forecast of them;"
+        " `quire ledger {run}` lists them," + _GO_ON
     ),
     HoldCause.EXACT_FAILURES: (
         "{failed} failed in {stage}, and the run is to be exact:"

@@ -1,6 +1,7 @@
 """Contexts: a worker's cache of run specs and lane contexts, and its memo of vain sweeps."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -21,6 +22,7 @@ from quire.gates.shape import Shape
 from quire.ledger.ledger import Transaction
 from quire.pipeline.run_spec import RunSpec, StagePrompt, read_run_spec
 from quire.plan.batch_caching import choose_batch_caching
+from quire.plan.job_costs import TokenUse
 from quire.plan.rendering import Prefix, payload_head, prefix_bytes, render_prefix, stage_question
 from quire.plan.routing import PACED
 from quire.plan.sizing import (
@@ -36,6 +38,7 @@ from quire.plan.sizing import (
     pack_cap,
     reserved_output,
 )
+from quire.plan.token_estimates import guess_token_use
 from quire.recipes.plugin_registry import Registry, builtin_registry
 
 RECHECK_AFTER = timedelta(seconds=30)  # even where nothing seems to have changed
@@ -87,6 +90,7 @@ class LaneContext:
     prefix_bytes: int  # system, wire schema and the stage's prompt
     shape: Shape
     output_shape: OutputShape
+    token_use: TokenUse  # what calls are forecast to take, before any was answered
     budget: Budget  # before anything was learnt of the model's tokens
     spec: RunSpec  # all of the run
     model_no: int  # who is asked, of the run's models
@@ -145,6 +149,8 @@ class Contexts:
         self._by_lane: dict[LaneId, LaneContext] = {}
         self._by_stage: dict[StageId, LaneContext] = {}  # of any of its lanes
         self.early_checked_runs: set[RunId] = set()  # their first tasks were looked at: for good
+        self.stages_with_failures: set[StageId] = set()  # since their failures were looked at
+        self.settled_answers: Counter[StageId] = Counter()  # since its cost was looked at
         self.sizes: dict[tuple[StageId, int], Sizes] = {}  # of a stage's answers by one model
         self.primed: dict[tuple[LaneId, int], datetime] = {}  # when an answer last came, by key
         self.rests: dict[LaneId, datetime] = {}  # until when the limits let no group of calls go
@@ -212,6 +218,7 @@ def build_lane_context(lane: Lane, spec: RunSpec) -> LaneContext:
         prefix_bytes=head_bytes + prompt_bytes,
         shape=Shape(stage.schema.record_schema if stage.schema else {}),
         output_shape=output_shape(stage.schema, policy.estimated_output_per_task),
+        token_use=guess_token_use(stage, facts, head),
         budget=call_budget(facts, head_bytes, prompt_bytes, longest, cap),
         spec=spec,
         model_no=spec.model_numbers[lane.model],

@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, repeat
 from typing import NamedTuple
@@ -46,6 +46,7 @@ from quire.plan.token_estimates import (
     PastCalls,
     guess_token_use,
     learn_token_use,
+    text_answer_bytes,
     typical_record_size,
 )
 from quire.plan.variants import (
@@ -280,7 +281,6 @@ def _cached_variant(
     return _direct_variant(name, loads, job, caching)
 
 
-TEXT_ANSWER = 1600  # bytes of an answer in text of which nothing is known: some 250 words
 MOST_PLANNED = 2000  # tasks of one size that are planned one by one; the rest are like them
 
 
@@ -339,7 +339,7 @@ def answer_bytes(stage: Stage, content: float, samples: Iterable[OutputSample] =
     if stage.schema is not None:
         record = typical_record_size(stage.schema)
         return record.fixed + record.restated * content
-    return _longest_text(stage) or TEXT_ANSWER
+    return text_answer_bytes(stage)
 
 
 def forecast_stage(work: StageWork) -> StageForecast:
@@ -412,13 +412,6 @@ def _forecast_texts(work: StageWork) -> _Totals:
     cost = work.tasks * (taken * price.input + written * price.output)
     tokens = math.ceil(work.tasks * taken), math.ceil(work.tasks * written)
     return work.tasks, *tokens, math.ceil(cost)
-
-
-def _longest_text(stage: Stage) -> int | None:
-    """What the stage's own gate limits a text to, where that is less than the usual."""
-    params: Mapping[str, object] = stage.gates[0].params if stage.gates else {}
-    most = params.get("max_length")
-    return most if isinstance(most, int) and most < TEXT_ANSWER else None
 
 
 def percent_over(forecast: int, spent: int) -> float | None:

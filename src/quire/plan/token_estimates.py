@@ -141,11 +141,27 @@ class LearnedUse(NamedTuple):
     batch_hits: float | None  # the same of calls in batches; None where that is not known
 
 
+TEXT_ANSWER = 1600  # bytes of an answer in text of which nothing is known: some 250 words
+
+
+def text_answer_bytes(stage: Stage) -> int:
+    """Bytes of a typical answer in text, or what the stage's own gate limits it to."""
+    params: Mapping[str, object] = stage.gates[0].params if stage.gates else {}
+    most = params.get("max_length")
+    return most if isinstance(most, int) and most < TEXT_ANSWER else TEXT_ANSWER
+
+
 def guess_token_use(stage: Stage, facts: ModelFacts, head: Prefix) -> TokenUse:
     """Rules of thumb: a token for four bytes, a typical record, what vendors are known to bill."""
     per_byte = facts.token_factor / FORECAST_BYTES
     # an answer is no denser than JSON is
     written_per_byte = max(1.0, facts.token_factor) / FORECAST_BYTES
+    if stage.schema is None:
+        return TokenUse(
+            prefix=len(head.system.encode()) * per_byte,
+            byte_input=per_byte,
+            call_output=min(text_answer_bytes(stage) * written_per_byte, facts.max_output),
+        )
     record = typical_record_size(stage.record)
     return TokenUse(
         prefix=billed_prefix_bytes(head, facts.wire.structured) * per_byte,

@@ -105,6 +105,8 @@ POLICY_RULES = {
     "batch_wait": number_rule(0, 86_400),
     "completion_mode": one_of("exact", "best_effort", "throughput"),
     "repair_after_failures": whole_number_rule(0, 100),
+    "hold_failed_percent": whole_number_rule(0, 100),
+    "hold_cost_percent": whole_number_rule(100, 1_000_000),
     "ledger": one_of("lean", "full"),
 }
 

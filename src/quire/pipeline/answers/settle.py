@@ -43,6 +43,7 @@ from quire.pipeline.calls.plugin_holds import check_plugins
 from quire.pipeline.calls.record import return_tasks
 from quire.pipeline.contexts import Contexts, LaneContext
 from quire.pipeline.stages.critics import acceptance_move, by_stage, follow_up, record_inputs_used
+from quire.plan.failure_limits import FAILED_CALLS, REFUSED, WINDOW
 from quire.plan.retrying import Accept, AnswerStep, AskAgain, GiveUp, TaskTries, after_answer
 
 Parts = Mapping[TaskId, JsonObject]  # what groupings said of tasks
@@ -141,6 +142,10 @@ class _Outcome:
         self.closing: list[RequestId] = []
         self.dropping: list[RequestId] = []
         self.splits: dict[StageId, int] = defaultdict(int)
+        self.refused: dict[StageId, int] = defaultdict(int)  # answers about tasks that did not do
+        self.failed_calls: dict[StageId, int] = defaultdict(
+            int
+        )  # calls of which nothing was accepted
         self.taken: set[TaskId] = set()  # accepted in this very group, or waiting for a critic
         self.contexts: dict[StageId, LaneContext] = {}  # of any model
         self.lanes: dict[LaneId, LaneContext] = {}
@@ -166,10 +171,25 @@ def settle(tx: Transaction, contexts: Contexts, now: datetime, limit: int = GROU
     for attempt in answered:
         _judge_and_gather(attempt, members.get(attempt.request_id, []), outcome)
     _write(tx, outcome, now)
+    _note_failures(tx, contexts, answered, outcome)
     tx.attempts.move_attempt_group(
         AttemptMove.SETTLE, [attempt.attempt_id for attempt in answered], AttemptState.ANSWERED
     )
     return len(answered)
+
+
+def _note_failures(
+    tx: Transaction, contexts: Contexts, answered: Sequence[AnsweredAttempt], outcome: _Outcome
+) -> None:
+    """Count what did not do, and have its stage looked at; now and then those without, too."""
+    contexts.settled_answers.update([attempt.stage_id for attempt in answered])
+    for stage in outcome.contexts:
+        refused, failed = outcome.refused[stage], outcome.failed_calls[stage]
+        if refused:
+            tx.tallies.add_tallies(stage, {REFUSED: refused, FAILED_CALLS: failed})
+        if refused or contexts.settled_answers[stage] >= WINDOW:
+            contexts.stages_with_failures.add(stage)
+            contexts.settled_answers[stage] = 0
 
 
 def _next_answers(
@@ -282,6 +302,8 @@ def _decide(
         judged, owed, max_output=answered.max_output, facts=context.facts, policy=context.policy
     )
     accepted = [member for member in waiting if isinstance(steps[member.wire_id], Accept)]
+    outcome.refused[answered.stage_id] += len(waiting) - len(accepted)
+    outcome.failed_calls[answered.stage_id] += bool(waiting) and not accepted
     _accept(context, answered, accepted, judged, outcome)
     for member in waiting:
         _gather_step(member, steps[member.wire_id], outcome, last=last)

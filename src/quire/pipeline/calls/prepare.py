@@ -1,5 +1,6 @@
 """Prepare: ready tasks become packed, rendered, queued requests, just in time."""
 
+import math
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import count
@@ -16,10 +17,12 @@ from quire.domain.tasks import ReadyTask
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.calls.admit import NO_LIMIT
+from quire.pipeline.calls.failure_holds import check_failures
 from quire.pipeline.calls.plugin_holds import check_plugins
 from quire.pipeline.calls.record import drop_requests, hold_run
 from quire.pipeline.calls.render import GatheredTasks, gather_ready, prompt_of
 from quire.pipeline.contexts import NOTHING_LEARNT, Contexts, LaneContext, Sizes
+from quire.plan.failure_limits import EXPECTED, FIRST_CALLS
 from quire.plan.job_forecasts import EARLY_TASKS
 from quire.plan.packing import pack
 from quire.plan.rendering import (
@@ -48,8 +51,8 @@ QUEUE_FACTOR = 8  # requests queued in a lane, per call in flight
 ANSWER, REPAIR = RequestKind.ANSWER.value, RequestKind.REPAIR.value
 REFILL_AFTER = 7  # of these have gone: one call for each in flight is left
 LEARN_AFTER = 1000  # tasks packed with sizes once learnt, before they are learnt again
+FIRST_PACKS = 2 * FIRST_CALLS  # out at most, while no answer was accepted yet
 GROUP = 1024  # tasks packed in one transaction, unless the calls in flight alone need more
-EARLY_FAILED_PERCENT = 20
 
 
 class Pack(NamedTuple):
@@ -62,6 +65,8 @@ class Pack(NamedTuple):
 def prepare(tx: Transaction, contexts: Contexts, context: LaneContext, now: datetime) -> int:
     """Refill a lane's queue when it runs low; returns how many requests were added."""
     if not check_plugins(tx, contexts, context.spec, now):
+        return 0
+    if not check_failures(tx, contexts, context, now):
         return 0
     queue = QUEUE_FACTOR * context.policy.concurrency
     slots = _slots(tx, context, queue)
@@ -128,15 +133,14 @@ def _early_room(tx: Transaction, contexts: Contexts, context: LaneContext, now: 
     failed = counts.get(TaskState.FAILED, 0)
     ended = failed + counts.get(TaskState.DONE, 0)
     if ended < EARLY_TASKS:
-        return (
-            EARLY_TASKS
-            - counts.get(TaskState.PACKED, 0)
-            - counts.get(TaskState.PROPOSED, 0)
-            - ended
-        )
+        packed, proposed = counts.get(TaskState.PACKED, 0), counts.get(TaskState.PROPOSED, 0)
+        room = EARLY_TASKS - packed - proposed - ended
+        if context.route == BATCH or ended > failed or proposed:
+            return room
+        return min(room, FIRST_PACKS * context.budget.cap - packed)  # nothing has succeeded yet
     if not tx.runs.mark_early_judged(run, now):
         contexts.early_checked_runs.add(run)  # it is committed: no need to look again
-    elif failed * 100 > ended * EARLY_FAILED_PERCENT:
+    elif failed * 100 > ended * context.policy.hold_failed_percent:
         hold_run(tx, run, HoldCause.EARLY_FAILURES, now, failed=failed, tasks=ended)
         return 0
     return NO_LIMIT
@@ -254,7 +258,24 @@ def _queue(
         carried = [(request, task) for request, _, task, *_ in members if task in used]
         tx.subjects.note_used_results([(request, task, used[task]) for request, task in carried])
     tx.tasks.move_task_group(TaskMove.PACK, context.stage_id, tasks, TaskState.READY)
-    tx.tallies.add_tallies(context.stage_id, {"packs": len(requests), "packed_tasks": len(tasks)})
+    counts = {"packs": len(requests), "packed_tasks": len(tasks)}
+    expected = _expected_cost(context, packs)
+    tx.tallies.add_tallies(context.stage_id, {**counts, EXPECTED: expected})
+
+
+def _expected_cost(context: LaneContext, packs: Sequence[Pack]) -> int:
+    """What was forecast of tasks that are asked for the first time; the others are over it."""
+    fresh = [packed.tasks for packed in packs if not packed.tasks[0].calls]
+    tasks = sum(map(len, fresh))
+    if not tasks:
+        return 0
+    content = sum([task.json_bytes for some in fresh for task in some])
+    calls, use = len(fresh), context.token_use
+    usual = Usage(
+        input=math.ceil(use.prefix + use.input(calls, tasks, content) / calls),
+        output=math.ceil(use.output(calls, tasks, content) / calls) + context.facts.thinking,
+    )
+    return calls * price_call(context.facts, usual, batched=context.route == BATCH)
 
 
 def _request(

@@ -24,7 +24,8 @@ from quire.recipes.recipe_snapshots import recipe_to_json
 # How fast a run goes does not change what it asks: the same command goes on at another speed.
 _SPEED = ("concurrency", "call_timeout", "caching", "ledger")
 _TRAVEL = ("route", "deadline", "min_batch_size", "batch_wait")
-OPERATIONAL = frozenset((*_SPEED, *_TRAVEL))
+_HOLDS = ("hold_failed_percent", "hold_cost_percent")
+OPERATIONAL = frozenset((*_SPEED, *_TRAVEL, *_HOLDS))
 
 
 class BlockSample(NamedTuple):

@@ -1,0 +1,136 @@
+"""A run whose answers begin to fail, or to cost too much, is held before the rest is paid for."""
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from quire.domain.accounts import KEYLESS_ACCOUNT, Account
+from quire.domain.reasons import HoldCause, HoldKind
+from quire.domain.requests import Call
+from quire.domain.runs import Progress
+from quire.domain.states import RunState
+from quire.engine import RunHandle
+from quire.providers.protocol import RawResponse
+from tests.pipeline.recipe_stages import SMALL, recipe, text_stage
+from tests.pipeline.scripted_model import let_model_say
+from tests.world import OneProvider, Scripted, World, sentences
+
+Worlds = Callable[..., World]
+RUBBISH = "Sorry, I cannot help with that."
+
+
+class Talkative(Scripted):
+    """Bills thousands of tokens for every short answer."""
+
+    async def send(self, call: Call, account: Account = KEYLESS_ACCOUNT) -> RawResponse:
+        """Answer as usual, and bill more."""
+        usual = await super().send(call, account)
+        body = json.loads(usual.raw)
+        body["usage"]["output_tokens"] = 8_000
+        return usual._replace(raw=json.dumps(body).encode())
+
+
+def causes(now: Progress) -> list[HoldCause | None]:
+    return [hold.cause for hold in now.holds]
+
+
+def turning(good: int, bad: int) -> list[str]:
+    """Blocks that all can be asked about, and then blocks that get nothing but rubbish."""
+    return [*sentences(good), *(f"BAD {text}" for text in sentences(bad))]
+
+
+@pytest.mark.parametrize("pack_size", [1, 3, 10])
+def test_a_model_that_answers_rubbish_is_held_after_its_first_calls(
+    world: Worlds, pack_size: int
+) -> None:
+    here = world()
+    here.ingest(sentences(100))
+    model = let_model_say(here, lambda _: RUBBISH)
+
+    now = here.run(pack_size=pack_size, concurrency=4).progress()
+
+    cause = HoldCause.ANSWERS_FAILING if pack_size == 10 else HoldCause.FIRST_CALLS_FAILED
+    assert causes(now) == [cause]
+    assert now.holds[0].kind is HoldKind.FAILURES
+    assert model.calls <= 10
+
+
+@pytest.mark.parametrize("packing", ["on", "off"])
+def test_rubbish_that_begins_later_holds_the_run_too(world: Worlds, packing: str) -> None:
+    here = world()
+    here.ingest(turning(150, 300))
+    model = let_model_say(here, lambda user: RUBBISH if "BAD" in user else None)
+    run = here.run(packing=packing, concurrency=4)
+
+    now = run.progress()
+
+    assert (now.state, now.done) == (RunState.RUNNING, 150)
+    assert set(causes(now)) <= {HoldCause.ANSWERS_FAILING, HoldCause.TASKS_FAILING}
+    assert now.holds
+    assert model.calls <= (15 + 30 if packing == "on" else 150 + 170)
+
+
+def test_who_goes_on_is_held_again_only_if_it_gets_worse(world: Worlds) -> None:
+    here = world(faults="wrong@BAD")
+    some = [f"BAD {text}" if no % 3 == 0 else text for no, text in enumerate(sentences(240))]
+    here.ingest([*sentences(100), *some, *(f"BAD {text}" for text in sentences(200))])
+    run = here.run(pack_size=10, max_tries=1, concurrency=1)
+    first = run.progress()
+
+    run.resume()
+    second = run.wait()
+
+    assert causes(first) == [HoldCause.TASKS_FAILING]
+    assert first.failed < 40
+    assert causes(second) == [HoldCause.TASKS_FAILING]
+    assert 80 < second.failed < 200  # a third failed for a while, and then all
+
+
+def test_a_share_that_is_allowed_holds_nothing(world: Worlds) -> None:
+    here = world(faults="wrong@BAD")
+    here.ingest([f"BAD {text}" if no % 3 == 0 else text for no, text in enumerate(sentences(200))])
+
+    now = here.run(pack_size=10, max_tries=1, hold_failed_percent=60).progress()
+
+    assert (now.state, now.failed) == (RunState.FINISHED, 67)
+
+
+def test_few_tasks_are_asked_to_the_end_although_all_fail(world: Worlds) -> None:
+    here = world(faults="wrong=1")
+    here.ingest(sentences(10))
+
+    now = here.run(pack_size=1, max_tries=3).progress()
+
+    assert (now.state, now.failed) == (RunState.FINISHED, 10)
+
+
+def test_two_workers_of_one_ledger_count_failures_together(world: Worlds) -> None:
+    both = [world(), world()]
+    both[0].ingest(turning(150, 400))
+    models = [let_model_say(here, lambda user: RUBBISH if "BAD" in user else None) for here in both]
+    run = both[0].start(packing="off", concurrency=4)
+
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda here: here.engine.drive(run.id), both))
+
+    assert run.progress().holds
+    assert sum(model.calls for model in models) < 150 + 200
+
+
+def test_answers_that_cost_far_more_than_was_forecast_hold_the_run(world: Worlds) -> None:
+    here = world()
+    for number in range(120):
+        here.ingest(sentences(1), name=f"document {number}")
+    here.engine.context.providers = OneProvider(Talkative())
+    stage = text_stage("summary", "each_document", "{{ document.text }}")
+
+    run: RunHandle = here.engine.run(recipe=recipe(stage), model=SMALL)
+    now = run.wait()
+
+    assert causes(now) == [HoldCause.COST_OVER_FORECAST]
+    assert int(now.holds[0].fields["percent"]) > 300
+    assert now.done < 120
+    run.resume()
+    assert run.wait().state == RunState.FINISHED
