@@ -118,7 +118,7 @@ def test_strangers_and_duplicates_are_counted() -> None:
 
     result = judge(answer(mine, mine, {"block_uid": "c", "x": 3}))
 
-    assert (result.unknown, result.duplicates) == (1, 1)
+    assert result.strays == (("c",), ("a",), 1)
 
 
 def test_an_empty_list_of_results_skips_everyone() -> None:

@@ -56,14 +56,14 @@ def test_records_without_an_expected_id_are_counted_and_ignored(value: Json) -> 
     result = map_values({"block_uid": "a"}, value)
 
     assert result.fields == {"a": {}}
-    assert result.unknown == 1
+    assert result.strays.unknown_count == 1
 
 
 def test_of_duplicates_that_agree_the_first_counts() -> None:
     result = map_values({"block_uid": "a", "x": 1, "y": 2}, {"y": 2, "x": 1, "block_uid": "a"})
 
     assert result.fields == {"a": {"x": 1, "y": 2}}
-    assert result.duplicates == 1
+    assert result.strays.duplicates == ("a",)
 
 
 @pytest.mark.parametrize("other", [2, True, 1.0, None])
@@ -74,7 +74,7 @@ def test_duplicates_that_differ_are_both_refused(other: Json) -> None:
 
     assert result.fields == {"b": {"x": 1}}
     assert result.refused["a"].blame is Blame.PACK
-    assert result.duplicates == 1
+    assert result.strays.duplicates == ("a",)
 
 
 def test_a_third_duplicate_that_differs_refuses_all_three() -> None:

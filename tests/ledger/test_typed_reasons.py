@@ -24,6 +24,7 @@ ADDED = {
     "holds": ("cause", "fields"),
     "events": ("fields",),
     "tasks": ("error_kind", "error_stage", "error_task"),
+    "requests": ("stray_ids",),  # of a later version
 }
 
 

@@ -17,13 +17,16 @@ from quire.cli.printing import (
 )
 from quire.cli.session import engine_for, resolve_run
 from quire.domain.errors import NotFound
+from quire.domain.gates import StrayIds
 from quire.domain.ids import RequestId, RunId, TaskId
 from quire.domain.pricing import dollars
 from quire.domain.states import AttemptState
 
 if TYPE_CHECKING:
-    from quire.engine import AttemptView, Engine
+    from quire.engine import AttemptView, Engine, RequestLine
     from quire.engine.queries import ExchangeView
+
+TITLE = 24  # characters of a document's title in a list
 
 
 def prompt(
@@ -46,6 +49,7 @@ def prompt(
             ("about", view.about),
             ("model", model_label(view.model)),
             ("error", view.task.error or ""),
+            *_stray_pairs(view.stray_ids),
         ]
     )
     _print_text("system", view.system)
@@ -84,6 +88,7 @@ def _list_requests(engine: "Engine", run: RunId, after: int, limit: int, as_json
         say("no requests" + (f" after {after}" if after else " yet"))
         return
     say()
+    strays = any(_count_strays(line.stray_ids) for line in found)
     rows = (
         (
             str(line.id),
@@ -92,17 +97,37 @@ def _list_requests(engine: "Engine", run: RunId, after: int, limit: int, as_json
             line.tasks,
             line.accepted,
             line.sent,
-            line.max_output,
             dollars(line.cost_pico),
+            moment(line.sent_at),
+            _documents(line),
+            *([_count_strays(line.stray_ids)] if strays else []),
         )
         for line in found
     )
-    columns = (">request", "kind", "state", ">tasks", ">accepted", ">sent", ">max tokens", ">cost")
-    print_table(columns, rows)
+    columns = (">request", "kind", "state", ">tasks", ">accepted", ">sent", ">cost", "last sent")
+    print_table((*columns, "~about", *(["stray ids"] if strays else [])), rows)
     if len(found) == limit:
         say(f"\nmore: quire ledger {run} --after {found[-1].id}")
     else:
         say(f"\nnext: quire ledger {run} --request {found[0].id} shows one in full")
+
+
+def _documents(line: "RequestLine") -> str:
+    more = f" and {line.documents - 1:,} more" if line.documents > 1 else ""
+    return f"{clip(line.document or '–', TITLE)}{more}"
+
+
+def _count_strays(strays: StrayIds) -> str:
+    """How many ids in an answer are not what was asked for; empty where all are."""
+    parts = ((strays.unknown_count, "unknown"), (len(strays.duplicates), "twice"))
+    return ", ".join(f"{count:,} {what}" for count, what in parts if count)
+
+
+def _stray_pairs(strays: StrayIds) -> list[tuple[str, str]]:
+    shown = [uid or "(a record without an id)" for uid in strays.unknown]
+    more = strays.unknown_count - len(shown)
+    unknown = ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
+    return [("unknown ids", unknown), ("answered twice", ", ".join(strays.duplicates))]
 
 
 def _print_exchange(view: "ExchangeView") -> None:
@@ -115,6 +140,7 @@ def _print_exchange(view: "ExchangeView") -> None:
             ("max tokens", f"{request.max_output:,}"),
             ("sent", quantity(request.sent, "time")),
             ("payload", request.payload_hash.hex()),
+            *_stray_pairs(request.stray_ids),
         ]
     )
     for attempt in view.attempts:

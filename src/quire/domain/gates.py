@@ -37,12 +37,22 @@ class Verdict(NamedTuple):
     blame: Blame = Blame.TASK
 
 
+class StrayIds(NamedTuple):
+    """Ids in an answer that are not what was asked for; an empty one stands for none at all."""
+
+    unknown: tuple[str, ...] = ()  # that the request never sent, the first of them
+    duplicates: tuple[str, ...] = ()  # that were answered more than once
+    unknown_count: int = 0  # records that belong to nobody
+
+
+NO_STRAYS = StrayIds()
+
+
 class ResponseJudgement(NamedTuple):
     """A gate's judgement of one whole response: exactly one verdict for each expected wire id."""
 
     verdicts: dict[str, Verdict]
-    unknown: int = 0  # records with ids this request never sent
-    duplicates: int = 0  # ids answered more than once
+    strays: StrayIds = NO_STRAYS
     truncated: bool = False
     clean: bool = False  # everybody was answered, once, in order and rightly
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from quire.export.formats import check_format
     from quire.export.result_rows import ExportedBlock, ExportedTask
     from quire.ledger.tables.results import TaskOutcome
-    from quire.ledger.tables.views import AttemptView
+    from quire.ledger.tables.views import AttemptView, RequestLine
     from quire.pipeline.answers.progress import is_at_rest
     from quire.pipeline.commands.decide import DecisionOutcome
     from quire.pipeline.commands.regate import RegateReport
@@ -48,6 +48,7 @@ __all__ = [
     "Plan",
     "ProbeSpend",
     "RegateReport",
+    "RequestLine",
     "RunHandle",
     "RunOutcomes",
     "Runtime",
@@ -72,7 +73,7 @@ _NAMES = {
     "quire.export.formats": ("check_format",),
     "quire.export.result_rows": ("ExportedBlock", "ExportedTask"),
     "quire.ledger.tables.results": ("TaskOutcome",),
-    "quire.ledger.tables.views": ("AttemptView",),
+    "quire.ledger.tables.views": ("AttemptView", "RequestLine"),
     "quire.pipeline.answers.progress": ("is_at_rest",),
     "quire.pipeline.commands.decide": ("DecisionOutcome",),
     "quire.pipeline.commands.regate": ("RegateReport",),

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from quire.dispatch.runtime import living_workers
 from quire.domain.data import Json, JsonObject
 from quire.domain.errors import NotFound
+from quire.domain.gates import NO_STRAYS, StrayIds
 from quire.domain.ids import DocumentId, RequestId, RunId, TaskId
 from quire.domain.models import ModelFacts
 from quire.domain.runs import Event, Progress, Run
@@ -82,6 +83,7 @@ class PromptView:
     user: str
     stage: str = ""
     about: str = ""
+    stray_ids: StrayIds = NO_STRAYS  # in answers to that request: not what was asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,8 +244,10 @@ class Queries:
             if view is None:
                 raise NotFound(f"there is no task {task}; `quire failures RUN` shows some numbers")
             context = self.contexts.any_of_stage(tx, RunId(view.run_id), view.stage_id)
+            strays = NO_STRAYS
             if view.request_id is not None:
-                user = request_text(tx, self.contexts, self._request(tx, view.request_id))
+                request = self._request(tx, view.request_id)
+                user, strays = request_text(tx, self.contexts, request), request.stray_ids
             else:
                 user = text_alone(tx, context, task)
         models = [model.name for model in context.spec.models]
@@ -254,6 +258,7 @@ class Queries:
             model=models[view.model_no],
             system=context.prefix.system,
             user=user or "(purged)",
+            stray_ids=strays,
             stage="" if plain else context.stage.name,
             about=""
             if plain

@@ -7,10 +7,13 @@ from quire.domain.data import Json, canonical_json, to_named_tuples
 from quire.domain.gates import (
     CUT_OFF,
     EMPTY,
+    NO_STRAYS,
     Blame,
     Judgement,
     ResponseJudgement,
+    StrayIds,
     Verdict,
+    clip,
     refusal_reason,
 )
 from quire.domain.requests import Stop
@@ -25,6 +28,9 @@ from quire.gates.records import (
 from quire.gates.shape import Shape
 from quire.gates.thoughts import UNCLEAR_END, SpokenAnswer, split_thoughts
 
+MOST_STRAYS = 20  # ids that nobody asked for, kept of one answer
+LONGEST_ID = 80  # characters of one of them
+
 _DIFFERENT = Verdict(
     Judgement.RETRY, reasons=("model answered this block twice, differently",), blame=Blame.PACK
 )
@@ -35,9 +41,8 @@ class MappedRecords(NamedTuple):
 
     fields: dict[str, Json]
     refused: dict[str, Verdict]
-    unknown: int  # records that belong to nobody here
-    duplicates: int  # ids answered more than once
-    nameless: int = 0  # of the unknown ones, those without any id
+    strays: StrayIds = NO_STRAYS
+    nameless: int = 0  # records without any id
 
 
 def map_records(
@@ -48,7 +53,7 @@ def map_records(
     `nested`: the fields were asked for inside `data`. `unwrap`: a lone `data` object is understood
     although they were not, because no field of the schema has that name.
     """
-    unknown = nameless = 0
+    nameless, strays = 0, []
     own: dict[str, Record] = {}
     repeats: dict[str, list[Record]] = {}
     wanted = frozenset(expected)
@@ -56,7 +61,7 @@ def map_records(
         value = record.value
         uid = value.get("block_uid") if isinstance(value, dict) else None
         if not isinstance(uid, str) or uid not in wanted:
-            unknown += 1
+            strays.append(uid)
             nameless += uid is None
         elif uid in own:
             repeats.setdefault(uid, []).append(record)
@@ -75,7 +80,19 @@ def map_records(
             refused[uid] = answer
         else:
             fields[uid] = answer
-    return MappedRecords(fields, refused, unknown, len(repeats), nameless)
+    return MappedRecords(fields, refused, _stray_ids(strays, list(repeats)), nameless)
+
+
+def _stray_ids(unknown: Sequence[Json], duplicates: Sequence[str]) -> StrayIds:
+    shown = tuple(clip(_id_text(uid), LONGEST_ID) for uid in unknown[:MOST_STRAYS])
+    return StrayIds(shown, tuple(duplicates), len(unknown))
+
+
+def _id_text(uid: Json) -> str:
+    if uid is None:
+        return ""
+    text = uid if isinstance(uid, str) else canonical_json(uid)
+    return text.encode(errors="replace").decode()
 
 
 def _record_fields(record: Record, *, nested: bool, unwrap: bool) -> dict[str, Json] | Verdict:
@@ -136,7 +153,7 @@ def judge_pack(
             verdicts[uid] = mapped.refused.get(uid) or _blame_pack(missing)
             continue
         verdicts[uid] = shape.judge(data)
-    return ResponseJudgement(verdicts, mapped.unknown, mapped.duplicates, truncated)
+    return ResponseJudgement(verdicts, mapped.strays, truncated)
 
 
 def _parse_spoken(text: str, spoken: SpokenAnswer, expected: Sequence[str]) -> Records:
@@ -180,7 +197,7 @@ def _judge_usual(text: str, expected: Sequence[str], shape: Shape) -> ResponseJu
     accepted = to_named_tuples(
         Verdict, [(Judgement.ACCEPT, item, (), Blame.TASK) for item in items]
     )
-    return ResponseJudgement(dict(zip(expected, accepted, strict=True)), 0, 0, False, True)
+    return ResponseJudgement(dict(zip(expected, accepted, strict=True)), clean=True)
 
 
 def _refuse_all(

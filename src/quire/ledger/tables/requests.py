@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from quire.domain.data import JsonObject, plain_json
+from quire.domain.gates import StrayIds
 from quire.domain.ids import LaneId, RequestId, RunId, StageId, TaskId
 from quire.domain.requests import Membership, NewRequest, QueuedRequest, RequestGroup
 from quire.domain.runs import Lane
@@ -134,6 +135,11 @@ class Requests(Table):
         """Note each member's verdict, with reasons."""
         rows = [(*verdict[:-1], verdict[-1] and storable_text(verdict[-1])) for verdict in verdicts]
         self._connection.run_many("note_verdicts", rows)
+
+    def note_stray_ids(self, strays: Sequence[tuple[RequestId, StrayIds]]) -> None:
+        """Keep what ids came back that were not sent, or came twice."""
+        rows = [(request, storable_text(plain_json(found._asdict()))) for request, found in strays]
+        self._connection.run_many("note_stray_ids", rows)
 
     def queued_requests_of_run(self, run: RunId, limit: int) -> list[RequestId]:
         """Unsent requests of a run."""

@@ -11,6 +11,7 @@ import orjson
 from quire.domain.accounts import KeySource, label_credential
 from quire.domain.batches import BatchView
 from quire.domain.data import JsonObject
+from quire.domain.gates import NO_STRAYS, StrayIds
 from quire.domain.ids import BatchId, RequestId, RunId, StageId, TaskId
 from quire.domain.states import AttemptState, BatchState, RequestState, TaskState
 from quire.ledger.connection import Row
@@ -31,6 +32,10 @@ class RequestLine(NamedTuple):
     purged: bool
     accepted: int
     cost_pico: int
+    sent_at: datetime | None  # the last time
+    document: str | None  # the first that it is about, by its title
+    documents: int
+    stray_ids: StrayIds  # in its answers: not what was asked for
 
 
 class RequestView(NamedTuple):
@@ -47,6 +52,7 @@ class RequestView(NamedTuple):
     payload_hash: bytes
     body: str | None
     purged: bool
+    stray_ids: StrayIds = NO_STRAYS  # in its answers: not what was asked for
 
 
 class AttemptView(NamedTuple):
@@ -109,12 +115,15 @@ class Views(Table):
     def list_requests(self, run: RunId, after: int, limit: int) -> list[RequestLine]:
         """A page of a run's requests."""
         rows = self._run("list_requests", run=run, after=after, limit=limit)
-        return [RequestLine._make((*row[:6], row[6] is not None, *row[7:])) for row in rows]
+        return [_to_request_line(row) for row in rows]
 
     def get_request(self, request: RequestId) -> RequestView | None:
         """One request."""
         rows = self._run("get_request", id=request)
-        return RequestView._make((*rows[0][:10], rows[0][10] is not None)) if rows else None
+        if not rows:
+            return None
+        *head, purged_at, strays = rows[0]
+        return RequestView._make((*head, purged_at is not None, _parse_stray_ids(strays)))
 
     def attempts_of_request(self, request: RequestId) -> list[AttemptView]:
         """The sendings of a request, in order."""
@@ -162,6 +171,12 @@ class Views(Table):
     def _count_unreadable_lines(self, batches: Sequence[BatchId]) -> Mapping[BatchId, int]:
         rows = self._connection.run("count_unreadable_lines", ids=batches) if batches else []
         return dict(rows)
+
+
+def _to_request_line(row: Row) -> RequestLine:
+    *head, sent_at, title, documents, strays = row
+    line = (*head[:6], head[6] is not None, *head[7:], from_micros_or_none(sent_at))
+    return RequestLine._make((*line, title, documents, _parse_stray_ids(strays)))
 
 
 def _to_attempt_view(row: Row) -> AttemptView:
@@ -219,6 +234,13 @@ def _to_batch_view(row: Row, counts: Sequence[_AttemptCount], unreadable: int) -
         cancelling=bool(row[20]),
         tag=row[21],
     )
+
+
+def _parse_stray_ids(text: str | None) -> StrayIds:
+    if text is None:
+        return NO_STRAYS
+    kept = json.loads(text)
+    return StrayIds(tuple(kept["unknown"]), tuple(kept["duplicates"]), kept["unknown_count"])
 
 
 def _parse_counts(text: str) -> Mapping[str, int]:

@@ -20,7 +20,7 @@ from typing import TypeVar, assert_never
 import orjson
 
 from quire.domain.data import Json, JsonObject
-from quire.domain.gates import Judgement, ResponseJudgement, Verdict
+from quire.domain.gates import NO_STRAYS, Judgement, ResponseJudgement, StrayIds, Verdict
 from quire.domain.ids import LaneId, RequestId, StageId, TaskId
 from quire.domain.reasons import TaskError, TaskErrorKind
 from quire.domain.requests import AnsweredAttempt, Stop
@@ -139,6 +139,7 @@ class _Outcome:
         self.called: list[TaskId] = []  # answered, and not moved by that
         self.all_accepted: list[RequestId] = []
         self.verdicts: list[tuple[RequestId, int, str, str | None]] = []
+        self.strays: list[tuple[RequestId, StrayIds]] = []
         self.closing: list[RequestId] = []
         self.dropping: list[RequestId] = []
         self.splits: dict[StageId, int] = defaultdict(int)
@@ -254,6 +255,8 @@ def _judge_and_gather(
         _accept(context, answered, waiting, judged, outcome)  # the usual case: nothing to decide
         return
     _gather_verdicts(answered, members, judged, outcome)
+    if judged.strays != NO_STRAYS:
+        outcome.strays.append((answered.request_id, judged.strays))
     _decide(context, answered, judged, waiting, outcome, last=last)
 
 
@@ -385,6 +388,7 @@ def _write(tx: Transaction, outcome: _Outcome, now: datetime) -> None:
     tx.requests.move_requests(RequestMove.DROP, outcome.dropping, [QUEUED])
     tx.requests.accept_members(outcome.all_accepted)
     tx.requests.note_verdicts(outcome.verdicts)
+    tx.requests.note_stray_ids(outcome.strays)
     tx.results.add_results(outcome.results, now)
     tx.tasks.count_calls(outcome.called)
     for (stage, state), tasks in outcome.accepted.items():

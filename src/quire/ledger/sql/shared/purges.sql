@@ -29,7 +29,7 @@ WHERE attempt_id IN (SELECT id FROM attempts WHERE request_id IN (:requests...))
 DELETE FROM batch_lines WHERE batch_id IN (SELECT batch_id FROM attempts WHERE request_id IN (:requests...) AND batch_id IS NOT NULL)
 
 -- name: purge_requests
-UPDATE requests SET body = NULL, purged_at = :now WHERE id IN (:requests...)
+UPDATE requests SET body = NULL, stray_ids = NULL, purged_at = :now WHERE id IN (:requests...)
 
 -- name: purge_reasons
 -- Reasons may quote an answer.

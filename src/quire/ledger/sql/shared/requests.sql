@@ -93,6 +93,10 @@ UPDATE request_tasks SET verdict = 'accept', reasons = NULL WHERE request_id IN 
 UPDATE request_tasks SET verdict = rows.verdict, reasons = rows.reasons
 FROM rows WHERE request_tasks.request_id = rows.request_id AND request_tasks.ordinal = rows.ordinal
 
+-- name: note_stray_ids
+-- rows: id int, stray_ids text
+UPDATE requests SET stray_ids = rows.stray_ids FROM rows WHERE requests.id = rows.id
+
 -- name: queued_requests_of_run
 SELECT q.id FROM requests q JOIN lanes l ON l.id = q.lane_id
 WHERE l.workspace_id = :workspace AND l.run_id = :run AND q.state = 'queued' ORDER BY q.id LIMIT :limit
@@ -120,12 +124,22 @@ WHERE l.workspace_id = :workspace AND l.id = :lane AND q.state = 'queued' AND q.
 SELECT q.id, q.kind, q.tasks, q.max_output, q.state, q.sent, q.purged_at,
     (SELECT count(*) FROM request_tasks rt WHERE rt.request_id = q.id AND (rt.verdict = 'accept' OR rt.verdict IS NULL
         AND EXISTS (SELECT 1 FROM attempts a WHERE a.request_id = q.id AND a.state = 'settled'))),
-    (SELECT coalesce(CAST(sum(a.cost) AS INTEGER), 0) FROM attempts a WHERE a.request_id = q.id)
+    (SELECT coalesce(CAST(sum(a.cost) AS INTEGER), 0) FROM attempts a WHERE a.request_id = q.id),
+    (SELECT max(a.sent_at) FROM attempts a WHERE a.request_id = q.id),
+    (SELECT d.title FROM request_tasks rt JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace
+        LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
+        JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
+        WHERE rt.request_id = q.id ORDER BY rt.ordinal LIMIT 1),
+    (SELECT count(DISTINCT d.id) FROM request_tasks rt JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace
+        LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
+        JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
+        WHERE rt.request_id = q.id),
+    q.stray_ids
 FROM requests q JOIN lanes l ON l.id = q.lane_id
 WHERE l.workspace_id = :workspace AND l.run_id = :run AND q.id > :after ORDER BY q.id LIMIT :limit
 
 -- name: get_request
-SELECT q.id, l.run_id, l.stage_id, q.kind, q.tasks, q.max_output, q.state, q.sent, q.payload_hash, q.body, q.purged_at
+SELECT q.id, l.run_id, l.stage_id, q.kind, q.tasks, q.max_output, q.state, q.sent, q.payload_hash, q.body, q.purged_at, q.stray_ids
 FROM requests q JOIN lanes l ON l.id = q.lane_id WHERE l.workspace_id = :workspace AND q.id = :id
 
 -- name: verdicts_of_request
