@@ -1,4 +1,7 @@
-"""Encryption of stored keys: AES-256-GCM, under a secret key from the environment or a file."""
+"""Encryption of stored keys: AES-256-GCM, under a secret key from the environment or a file.
+
+The library that does it is loaded with the first box: most processes open none.
+"""
 
 import hmac
 import os
@@ -9,10 +12,6 @@ from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
-
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from quire.domain.accounts import Secret
 from quire.domain.errors import UsageError
@@ -47,6 +46,8 @@ class Box:
 
     def __init__(self, secret: Secret) -> None:
         """Derive the encryption key by scrypt, from whatever text the secret is."""
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
         key = _derive_key(secret)
         self._cipher = AESGCM(key)
         self._mark = hmac.digest(key, _MARK_LABEL, sha256)[:_MARK_BYTES]
@@ -70,6 +71,8 @@ class Box:
                 "give Quire that one by QUIRE_SECRET_KEY or QUIRE_SECRET_KEY_FILE, or"
                 f" {_add_again_hint(owner)}",
             )
+        from cryptography.exceptions import InvalidTag
+
         nonce, text = rest[:_NONCE_BYTES], rest[_NONCE_BYTES:]
         try:
             return Secret(self._cipher.decrypt(nonce, text, head + fingerprint(*owner)).decode())
@@ -84,6 +87,8 @@ def digest_of(key: Secret) -> bytes:
 
 @lru_cache(maxsize=4)  # a tenth of a second, once in a process
 def _derive_key(secret: Secret) -> bytes:
+    from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+
     # The salt is the same everywhere, because there is no safe place for another: what keeps
     # people's own words from being guessed is that each guess takes a tenth of a second.
     text = secret.reveal().encode(errors=ANY_BYTES)

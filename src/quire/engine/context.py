@@ -13,7 +13,6 @@ from quire.domain.models import ModelFacts
 from quire.domain.policy import Policy
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.pipeline.contexts import Contexts
-from quire.providers.catalog import facts_from_tables
 from quire.providers.provider_registry import Providers
 from quire.recipes.plugin_registry import Registry, with_entry_points
 from quire.recipes.policy_layers import resolve_policy
@@ -107,6 +106,12 @@ def own_models(tables: Tables) -> dict[str, ModelFacts]:
     found = _model_mistakes(tables)
     if found:
         raise SettingsInvalid(*found)
+    return _facts_from_tables(tables)
+
+
+def _facts_from_tables(tables: Tables) -> dict[str, ModelFacts]:
+    from quire.providers.catalog import facts_from_tables  # reads the whole catalog
+
     return facts_from_tables(tables)
 
 
@@ -123,7 +128,7 @@ def _model_mistakes(tables: Tables) -> list[SettingsMistake]:
     found: list[SettingsMistake] = []
     while tables:
         try:
-            facts_from_tables(tables)
+            _facts_from_tables(tables)
         except SettingsInvalid as error:
             found += error.mistakes
             spoilt = found[-1].models

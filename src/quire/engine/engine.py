@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import threading
-from collections.abc import Callable, Coroutine, Mapping
-from concurrent.futures import Future, wait
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, overload
@@ -38,73 +34,6 @@ if TYPE_CHECKING:
     from quire.settings import Settings
 
 _log = logging.getLogger("quire")  # what a script's or a notebook's user should hear at once
-
-
-def run_loop(
-    work: Callable[[], Coroutine[None, None, bool]], interrupt: Callable[[], None]
-) -> bool:
-    """Run a coroutine to its end; in a notebook, whose loop is busy with us, on another thread."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return _run_coroutine(work())
-    return _run_in_thread(work, interrupt)
-
-
-def _run_in_thread(
-    work: Callable[[], Coroutine[None, None, bool]], interrupt: Callable[[], None]
-) -> bool:
-    """Work on a thread of its own, and wait for it.
-
-    A notebook's stop button interrupts whoever waits, not the thread: that one is told so, and
-    stores what is out before the interrupt goes on its way.
-    """
-    outcome: Future[bool] = Future()
-
-    def target() -> None:
-        try:
-            outcome.set_result(_run_coroutine(work()))
-        except BaseException as error:  # noqa: BLE001 - carried to the caller's thread
-            outcome.set_exception(error)
-
-    thread = threading.Thread(target=target, name="quire-work")
-    try:
-        thread.start()
-        return outcome.result()
-    except KeyboardInterrupt:
-        while not outcome.done():
-            with suppress(KeyboardInterrupt):  # once more, and nothing is waited for
-                interrupt()
-                wait([outcome])
-        raise
-    finally:
-        thread.join()
-
-
-def _run_coroutine(work: Coroutine[None, None, bool]) -> bool:
-    """Use uvloop where it is installed: the same loop, for about a quarter less CPU a call."""
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(work)
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop  # not on every system, and not needed on any
-    except ImportError:
-        return None
-    made: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
-    return made
-
-
-def can_handle_signals() -> bool:
-    """Whether signals can be taken here: in the main thread, and not inside another loop."""
-    if threading.current_thread() is not threading.main_thread():
-        return False
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return True
-    return False
 
 
 _Method = TypeVar("_Method")
@@ -357,6 +286,7 @@ class Engine:
         batches: bool = False,
     ) -> Progress:
         """Work in this process until a run is at rest, and with `batches` until none is out."""
+        from quire.engine.event_loop import can_handle_signals
 
         def is_done() -> bool:
             now = self.queries.progress(run)
@@ -377,6 +307,8 @@ class Engine:
         only: RunId | None = None,
     ) -> bool:
         """Be a worker for every run of the workspace, or for one; true if it was interrupted."""
+        from quire.engine.event_loop import run_loop
+
         if only is not None:
             self.queries.must_get(only)  # says so at once if there is none
         worker = self._make_worker(tell)
