@@ -3,11 +3,12 @@
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
@@ -92,26 +93,48 @@ _GLOBAL_FLAGS = ("-q", "--quiet")
 _GLOBAL_OPTION = "--ledger"
 
 
+class OwnCommand(NamedTuple):
+    """A command of ours, or a group of them, before its module is imported."""
+
+    panel: str  # of the help
+    place: str  # module:name, in this package
+    example: str = ""  # a group has those of its commands
+
+
 class Commands(TyperGroup):
-    """The commands, with global options anywhere and errors told in one line."""
+    """The commands, with global options anywhere and errors told in one line.
+
+    A command is imported when it is asked for: all of them take longer than most of them run.
+    """
+
+    own: Mapping[str, OwnCommand] = {}  # in the order of the help
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The commands as the help lists them: groups come last, but batches beside status."""
+        """The commands as the help lists them."""
         self._add_plugins(tuple(self._plugins))
-        names = super().list_commands(ctx)
-        names.remove("batches")
-        names.insert(names.index("status") + 1, "batches")
+        names = list(self.own)
+        place = names.index(_AFTER_PLUGINS)
+        names[place:place] = [name for name in self.commands if name not in self.own]
         return names
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A command by its name; where it is none of ours, packages are asked for theirs."""
         if cmd_name not in self.commands:
-            self._add_plugins((cmd_name,) if cmd_name in self._plugins else tuple(self._plugins))
+            self._import_command(cmd_name)
         command: Any = super().get_command(ctx, cmd_name)
         for known in (command, *getattr(command, "commands", {}).values()):
             if known is not None:
                 _hide_type(known.get_help_option(ctx))
         return command
+
+    def _import_command(self, name: str) -> None:
+        if name in self.own:
+            self.commands[name] = _load_own(name, self.own[name])
+        elif name in self._plugins:
+            self._add_plugins((name,))
+        else:  # all of them: one may be meant
+            self.commands.update({known: _load_own(known, self.own[known]) for known in self.own})
+            self._add_plugins(tuple(self._plugins))
 
     def get_help_option(self, ctx: Any) -> Any:
         """The option that shows the help."""
@@ -122,7 +145,7 @@ class Commands(TyperGroup):
         """The groups of commands that packages bring and nobody has asked for yet."""
         from quire.settings import entry_points  # reads what is said of every package
 
-        owners = dict.fromkeys(self.commands, "quire")
+        owners = dict.fromkeys(self.own, "quire")
         found: dict[str, EntryPoint] = {}
         for point in entry_points.points_of_group(COMMAND_GROUP):
             if point.name in owners:
@@ -137,16 +160,12 @@ class Commands(TyperGroup):
         """Load groups of commands; one that is broken is a line of warning, and left out."""
         from quire.settings.entry_points import describe_failure
 
-        added = {}
         for name in names:
             point = self._plugins.pop(name)
             try:
-                added[name] = _load_group(point)
+                self.commands[name] = _load_group(point)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
                 note(f"quire: {describe_failure(point, error)}")
-        own = list(self.commands.items())
-        place = list(self.commands).index(_AFTER_PLUGINS)
-        self.commands = dict([*own[:place], *added.items(), *own[place:]])
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> Any:
         """Carry out one command line and leave with its exit code."""
@@ -168,6 +187,18 @@ def _hide_type(option: Any) -> Any:
     """Have the help list a flag without `<bool>`, as it lists our own."""
     option.metavar = ""
     return option
+
+
+def _load_own(name: str, entry: OwnCommand) -> Any:
+    module, _, attribute = entry.place.partition(":")
+    target = getattr(import_module(f"quire.cli.{module}"), attribute)
+    if isinstance(target, typer.Typer):
+        group = typer.main.get_group(target)
+        group.name, group.rich_help_panel = name, entry.panel
+        return group
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command(name, rich_help_panel=entry.panel, epilog=f"Example: {entry.example}")(target)
+    return typer.main.get_command(alone)
 
 
 def _load_group(point: "EntryPoint") -> TyperGroup:
