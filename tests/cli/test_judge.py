@@ -10,6 +10,15 @@ import pytest
 from tests.cli.conftest import Quire
 
 FILE = "pilot/experiment.toml"
+SCHEMA = json.dumps(
+    {
+        "title": "asked",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {"words": {"type": "integer"}},
+        "required": ["words"],
+    }
+)
 
 
 @pytest.fixture
@@ -233,3 +242,24 @@ def test_an_experiment_is_tried_with_a_limit(pilot: Quire) -> None:
     assert tried.stdout.startswith("run 1 reached its limit of 1: 8 of 24 tasks done")
     assert "next: the same command without --limit goes on" in tried.stdout
     assert "24 of 24 tasks done" in pilot("judge", "run", FILE).stdout
+
+
+def test_evidence_is_no_document_of_a_run_that_does_not_name_it(
+    pilot: Quire, tmp_path: Path
+) -> None:
+    (tmp_path / "asked.json").write_text(SCHEMA)
+    pilot("schema", "add", str(tmp_path / "asked.json"))
+    pilot("judge", "run", FILE)
+    nothing = pilot("run", "--schema", "asked", "--model", "simulated/small", code=2).stderr
+    Path("mine.txt").write_text("One.\n\nTwo.")
+    pilot("ingest", "mine.txt")
+
+    planned = pilot("plan", "--schema", "asked", "--model", "simulated/small").stdout
+    said = pilot("run", "--schema", "asked", "--model", "simulated/small")
+    evidence = pilot.json("documents")[0]
+    pilot("run", "--schema", "asked", "--document", evidence["id"], "--model", "simulated/small")
+
+    assert "there is nothing to ask about" in nothing
+    assert planned.startswith("1 document, 2 blocks · schema asked · ")
+    assert "asked over 1 document, 2 blocks with" in said.stderr
+    assert "2 of 2 blocks done" in said.stdout

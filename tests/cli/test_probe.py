@@ -101,3 +101,21 @@ def test_a_mistake_gets_one_line(ready: Quire, options: tuple[str, ...], says: s
 
     assert says in printed
     assert printed.count("\n") == 1
+
+
+def test_the_runs_of_a_probe_are_never_the_newest_run_that_is_meant(ready: Quire) -> None:
+    before = ready("status", code=2).stderr
+    ready(*PROBE, "--sample", 10, "--sizes", "5")
+    probed = ready("status", code=2).stderr
+    ready("run", "--schema", "clauses")
+    meant = ready.json("runs")[0]["run"]
+
+    ready("probe", "--schema", "clauses", "--model", "simulated/small", "--sample", 10)
+    newest = ready.json("runs")[0]["run"]
+
+    assert before == probed
+    assert "there are no runs yet" in probed
+    assert newest > meant
+    assert ready.json("status")["run"] == meant
+    assert len(ready("export").stdout.splitlines()) == 30
+    assert ready.json("status", newest)["run"] == newest

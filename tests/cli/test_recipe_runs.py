@@ -16,7 +16,9 @@ MODEL = ("--model", "simulated/small")
 def test_a_recipe_is_run_and_summed_up_stage_by_stage(notes: Quire) -> None:
     said = notes("run", "--recipe", "notes.toml", *MODEL)
 
-    assert said.stderr.startswith("run 1: notes, 4 stages, with simulated/small (simulated)\n")
+    assert said.stderr.startswith(
+        "run 1: notes, 4 stages, over 2 documents, 5 blocks with simulated/small"
+    )
     assert said.stdout.startswith("run 1 is done: 9 of 9 tasks done, 0 failed · simulated\n")
     assert "summary: 2 done · check: 2 done · points: 4 done · digest: 1 done" in said.stdout
     again = notes("run", "--recipe", "notes.toml", *MODEL)
@@ -121,7 +123,7 @@ def test_files_for_a_named_input_are_taken_in_on_the_way(notes: Quire, folder: P
     )
     every = notes.json("run", "--recipe", "named.toml", *MODEL)
 
-    assert [item["stages"][0]["expanded"] for item in (one, two, every)] == [1, 2, 3]
+    assert [item["stages"][0]["expanded"] for item in (one, two, every)] == [1, 2, 2]
 
 
 def test_several_inputs_must_each_be_given(notes: Quire, folder: Path) -> None:
@@ -169,8 +171,8 @@ def test_a_prompt_that_may_not_fit_the_window_is_told_beforehand(
 
     said = notes("plan", "--recipe", "notes.toml", *MODEL).stdout
 
-    assert "summary: a prompt may take" in said
-    assert "and simulated/small has room for" in said
+    assert "summary: 1 of 3 prompts cannot fit the window of simulated/small" in said
+    assert "check: a prompt may take" in said
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -207,3 +209,21 @@ def test_in_a_pipe_nothing_live_is_shown(notes: Quire) -> None:
 
     assert said.stderr.count("\n") == 1
     assert notes("-q", "run", "--recipe", "notes.toml", *MODEL, "--new").stderr == ""
+
+
+def test_files_that_were_taken_in_for_an_input_are_no_documents_of_other_runs(
+    notes: Quire,
+) -> None:
+    Path("asked.toml").write_text(
+        'inputs = ["texts"]\n[[stages]]\nname = "sum"\nabout = "each_document"\nover = "texts"\n'
+        'prompt = "{{ document.text }}"\n'
+    )
+    Path("aside.txt").write_text("Only for this run.")
+    before = notes.json("plan", "--recipe", "notes.toml", *MODEL)["documents"]
+    notes("run", "--recipe", "asked.toml", "--input", "texts=aside.txt", *MODEL)
+
+    after = notes.json("plan", "--recipe", "notes.toml", *MODEL)["documents"]
+    notes("ingest", "aside.txt")
+    ingested = notes.json("plan", "--recipe", "notes.toml", *MODEL)["documents"]
+
+    assert (after, ingested) == (before, before + 1)

@@ -50,7 +50,10 @@ def test_a_run_in_a_pipe_prints_only_its_summary(ready: Quire) -> None:
 def test_a_run_says_on_stderr_which_one_it_is(ready: Quire) -> None:
     result = ready("run", "--schema", "clauses")
 
-    assert result.stderr == "run 1: clauses over 30 blocks with simulated/small (simulated)\n"
+    assert (
+        result.stderr
+        == "run 1: clauses over 1 document, 30 blocks with simulated/small (simulated)\n"
+    )
 
 
 def test_a_quiet_run_prints_nothing(ready: Quire) -> None:

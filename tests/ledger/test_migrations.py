@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quire.domain.errors import LedgerError, NewerLedger
-from quire.domain.ids import RunId, WorkspaceId
+from quire.domain.ids import DocumentId, RunId, WorkspaceId
 from quire.domain.reasons import HoldCause, HoldKind
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.ledger.statements import migrations
@@ -123,6 +123,35 @@ def test_holds_outlast_the_migration_that_knows_more_reasons(
         assert not tx.holds.add_hold(run, HoldCause.PAUSED, NOW)  # once is enough
         kinds = [hold.kind for hold in tx.holds.holds_of_run(run)]
     assert kinds == [HoldKind.PLUGIN, HoldKind.USER]
+    ledger.close()
+
+
+def test_evidence_from_before_is_no_document_of_the_next_run(
+    bare_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {dialect: migrations(dialect) for dialect in ("sqlite", "postgres")}
+    old = {
+        name: {no: text for no, text in record.items() if no < 13} for name, record in known.items()
+    }
+    monkeypatch.setattr("quire.ledger.ledger.migrations", old.__getitem__)
+    open_ledger(bare_url).close()
+    raw = Raw(bare_url)
+    for number, tool in ((1, "quire-evidence/1"), (2, "quire-text/1")):
+        raw.rows(
+            "INSERT INTO documents VALUES (:id, 'local', 'uid', 'txt', 1, 1, 'a', 'a', 1, :uid,"
+            " :tool, 'text', 1, '{}', 1, NULL)",
+            id=number,
+            uid=f"uid {number}",
+            tool=tool,
+        )
+    raw.close()
+    monkeypatch.undo()
+
+    ledger = open_ledger(bare_url)
+
+    with ledger.snapshot() as tx:
+        assert tx.documents.usual_documents() == {DocumentId(2)}
+        assert len(tx.documents.list_documents()) == 2
     ledger.close()
 
 

@@ -172,11 +172,11 @@ def adopt(
 
 def _no_batches_reason(engine: "Engine", run: int | None) -> str:
     """Why a run, or the newest, has no batches, where it was to have some."""
-    newest = [item.id for item in engine.runs(1)] if run is None else [RunId(run)]
-    for run_id in newest:
-        if reason := direct_reason(engine.queries.head(run_id), engine.progress(run_id)):
-            return reason if run is not None else f"run {run_id}: {reason}"
-    return ""
+    run_id = engine.queries.newest_run() if run is None else RunId(run)
+    if run_id is None:
+        return ""
+    reason = direct_reason(engine.queries.head(run_id), engine.progress(run_id))
+    return reason if run is not None or not reason else f"run {run_id}: {reason}"
 
 
 def _batch_row(batch: "BatchView", workers: int) -> tuple[object, ...]:

@@ -144,7 +144,7 @@ def _find_documents(engine: "Engine", where: str) -> "list[DocumentId]":
             raise NotFound(
                 f"there is no such file or document: {where!r}; `quire documents` lists documents"
             ) from None
-    ingestion = engine.ingest(where)
+    ingestion = engine.ingest(where, aside=True)
     for line in ingestion.refused:
         note(f"quire: {line}")
     if not ingestion.documents:

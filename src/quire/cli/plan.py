@@ -74,8 +74,8 @@ def _recipe_notes(planned: "Plan") -> Iterator[str]:
         elif stage.oversized:
             yield (
                 f"{stage.stage}: {stage.oversized:,} of {quantity(stage.tasks, 'prompt')} cannot"
-                f" fit {stage.model}, which has room for {stage.room:,} tokens: they fail unsent,"
-                " and are not in the cost; choose a larger window"
+                f" fit the window of {stage.model}: they fail unsent, and are not in the cost;"
+                " choose a larger window"
             )
         elif not stage.fits:
             yield (
@@ -162,6 +162,7 @@ def _plan_json(planned: "Plan") -> dict[str, object]:
     return {
         "model": facts.name,
         "simulated": facts.provider == "simulated",
+        "documents": planned.documents,
         "blocks": forecast.tasks,
         "oversized": forecast.oversized,
         "blocks_per_call": forecast.cap,
@@ -213,7 +214,8 @@ def _print_plan(planned: "Plan") -> None:
     forecast, facts = planned.forecast, planned.order.facts
     schema = planned.order.recipe.stages[-1].record.ref
     named_model = f"{facts.name} ({facts.note})" if facts.note else facts.name
-    say(f"{quantity(forecast.tasks, 'block')} · schema {schema} · {named_model}")
+    documents = quantity(planned.documents, "document")
+    say(f"{documents}, {quantity(forecast.tasks, 'block')} · schema {schema} · {named_model}")
     say()
     _print_variants(forecast)
     say()

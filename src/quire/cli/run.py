@@ -122,10 +122,12 @@ def _forecast_cost(engine: "Engine", handle: "RunHandle", order: "Order") -> int
 
 
 def _opening_line(head: "RunHead", now: Progress, *, goes_on: bool) -> str:
-    about = f"{head.name} over {quantity(now.total, 'block')} with {model_label(head.model.name)}"
+    inputs = f"{quantity(head.documents, 'document')}, {quantity(head.blocks, 'block')}"
+    about = f"{head.name} over {inputs} with {model_label(head.model.name)}"
     limited = f", at most {goal(now):,} of them" if goal(now) < now.total else ""
     if now.is_staged:
-        about = f"{head.name}, {quantity(len(now.stages), 'stage')}, with {model_labels(head)}"
+        stages = f"{head.name}, {quantity(len(now.stages), 'stage')}"
+        about = f"{stages}, over {inputs} with {model_labels(head)}"
         limited = f", at most {now.task_limit:,} to begin with" if now.task_limit else ""
     if goes_on and now.state == RunState.FINISHED:
         return f"run {head.id} has this already, nothing is asked again (--new asks, and pays)"

@@ -65,13 +65,13 @@ def engine_and_run(context: typer.Context, run: int | None) -> Iterator[tuple["E
 
 
 def resolve_run(engine: "Engine", run: int | None) -> RunId:
-    """The run that is meant: by its number, or the newest."""
+    """The run that is meant: by its number, or the newest that is no part of a probe."""
     if run is not None:
         return engine.get(run).id
-    newest = engine.runs(1)
-    if not newest:
+    newest = engine.queries.newest_run()
+    if newest is None:
         raise NotFound("there are no runs yet; `quire run --schema SCHEMA` starts one")
-    return newest[0].id
+    return newest
 
 
 DONE, SOME_FAILED, USAGE, ENVIRONMENT, HELD, INTERRUPTED = 0, 1, 2, 3, 4, 130

@@ -54,8 +54,13 @@ class Library:
         text_column: str | None = None,
         key_column: str | None = None,
         watch: Callable[[Path], None] | None = None,
+        aside: bool = False,
     ) -> Ingestion:
-        """Read files, folders and globs; a bad one is refused with a line, the rest go in."""
+        """Read files, folders and globs; a bad one is refused with a line, the rest go in.
+
+        Runs that do not say what they are about are about all that was ingested, but for what was
+        put `aside` for the runs that name it.
+        """
         found = find_sources([os.fspath(path) for path in paths])
         documents: list[IngestedSource] = []
         refused = list(found.problems)
@@ -65,16 +70,17 @@ class Library:
             try:
                 parsed = read_source(path, text_column=text_column, key_column=key_column)
                 with self._context.ledger.transaction() as tx:
-                    documents.append(ingest(tx, parsed, self._context.runtime.now()))
+                    now = self._context.runtime.now()
+                    documents.append(ingest(tx, parsed, now, aside=aside))
             except SourceUnreadable as error:
                 refused.append(" ".join(str(error).splitlines()))
         return Ingestion(documents=tuple(documents), refused=tuple(refused), skipped=found.skipped)
 
     def add_parsed(self, sources: Iterable[ParsedDocument]) -> tuple[DocumentId, ...]:
-        """Take in sources that somebody else has read, all or none; returns them in order."""
+        """Put sources aside that somebody else has read, all or none; returns them in order."""
         now = self._context.runtime.now()
         with self._context.ledger.transaction() as tx:
-            return tuple(ingest(tx, source, now).document_id for source in sources)
+            return tuple(ingest(tx, source, now, aside=True).document_id for source in sources)
 
     def documents(self) -> list[Document]:
         """Every document in the ledger."""
@@ -122,20 +128,21 @@ class Library:
         return self.add_schema(source)
 
     def inputs(self, recipe: Recipe, over: Over) -> Inputs:
-        """A recipe's documents, and which of its inputs each belongs to; all, unless told.
+        """A recipe's documents, and which of its inputs each belongs to; the usual, unless told.
 
         A tuple of documents keeps its order; else they come in the order they were ingested in.
         """
         with self._context.ledger.snapshot() as tx:
             known = tx.documents.document_names()
-        given = _name_only_input(recipe, over, known)
+            usual = tx.documents.usual_documents()
+        given = _name_only_input(recipe, usual if over is None else over)
         names: Mapping[DocumentId, str] = {}
         if isinstance(given, Mapping):
             names = _name_inputs(recipe, {name: _ids(item) for name, item in given.items()})
             found = [item for item in known if item[0] in names]
         else:
-            wanted = None if given is None else _ids(given)
-            found = [item for item in known if wanted is None or item[0] in wanted]
+            wanted = _ids(given)
+            found = [item for item in known if item[0] in wanted]
         # A recipe may be about something else than documents, and may mind their order; a schema
         # cannot, and the same documents in another order are the same run of it.
         if recipe.is_single_schema and not found:
@@ -154,14 +161,16 @@ def _ids(over: Documents) -> set[DocumentId]:
     return set(over)
 
 
-def _name_only_input(recipe: Recipe, over: Over, known: Sequence[tuple[DocumentId, str]]) -> Over:
+def _name_only_input(
+    recipe: Recipe, over: Documents | Mapping[str, Documents]
+) -> Documents | Mapping[str, Documents]:
     """What is given without a name belongs to the one input there is; several need names."""
     if not recipe.inputs or isinstance(over, Mapping):
         return over
     if len(recipe.inputs) > 1:
         options = " ".join(f"--input {name}=PATH" for name in recipe.inputs)
         raise UsageError(f"{recipe.name} has several inputs, each needs documents: {options}")
-    return {recipe.inputs[0]: [document for document, _ in known] if over is None else over}
+    return {recipe.inputs[0]: over}
 
 
 def _name_inputs(recipe: Recipe, given: Mapping[str, set[DocumentId]]) -> dict[DocumentId, str]:

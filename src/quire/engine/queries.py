@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import NamedTuple
@@ -70,6 +70,8 @@ class RunHead:
     started_at: datetime
     ended_at: datetime | None
     models: tuple[str, ...] = ()  # that are asked besides
+    documents: int = 0  # that it is about
+    blocks: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +119,11 @@ class Queries:
     def contexts(self) -> Contexts:
         """What runs were told, remembered from one question to the next."""
         return self._context.contexts
+
+    def newest_run(self) -> RunId | None:
+        """The run that is meant where none is named; those of probes are named."""
+        with self._context.ledger.snapshot() as tx:
+            return tx.runs.newest_run()
 
     def runs(self, limit: int = 20) -> list[Run]:
         """The newest runs first."""
@@ -170,7 +177,8 @@ class Queries:
         """What a run is about."""
         with self._context.ledger.snapshot() as tx:
             source = find_result_source(tx, run)
-        return _head(source)
+            documents, blocks = tx.runs.count_run_inputs(run)
+        return replace(_head(source), documents=documents, blocks=blocks)
 
     def is_idle(self) -> bool:
         """Whether every run is at rest, so that a worker has nothing to do until somebody acts.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from quire.accounts.key_search import variables_of
 from quire.dispatch.runtime import Runtime
 from quire.domain.data import Json
-from quire.domain.documents import Block, Document
+from quire.domain.documents import Block
 from quire.domain.errors import UsageError
 from quire.domain.ids import DocumentId, RunId, WorkspaceId
 from quire.domain.models import ModelFacts, Usage
@@ -173,7 +173,8 @@ def copy_inputs(source: Ledger, target: Ledger, spec: RehearsalSpec, schema: Sch
         if find_same_schema(tx, schema) is None:
             tx.schemas.add_schema(schema, now)
     with source.snapshot() as read:
-        wanted = _select_documents(read.documents.list_documents(), spec.documents)
+        chosen = read.documents.usual_documents() if spec.documents is None else spec.documents
+        wanted = [item for item in read.documents.list_documents() if item.id in chosen]
         found = sum(item.conv_total_blocks for item in wanted)
         sample = found if spec.sample is None else min(spec.sample, found)
         if not found:
@@ -207,12 +208,6 @@ def _thin_blocks(blocks: Iterable[Block], first: int, sample: int, found: int) -
     for number, block in zip(count(first), blocks):
         if _sample_share(number + 1, sample, found) > _sample_share(number, sample, found):
             yield block
-
-
-def _select_documents(
-    documents: list[Document], chosen: Sequence[DocumentId] | None
-) -> list[Document]:
-    return [document for document in documents if chosen is None or document.id in chosen]
 
 
 def _find_schema_source(engine: Engine, name: str) -> Schema:

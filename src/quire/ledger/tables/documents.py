@@ -43,8 +43,10 @@ class Documents(Table):
         """The document of this conversion, if it is here already."""
         return self._one(itemgetter(0), "find_document", conv_uid=conv_uid)
 
-    def add_document(self, parsed: ParsedDocument, now: datetime) -> DocumentId:
-        """Add a document whose blocks are still to come."""
+    def add_document(
+        self, parsed: ParsedDocument, now: datetime, *, aside: bool = False
+    ) -> DocumentId:
+        """Add a document whose blocks are still to come; `aside`: for the run that names it."""
         document = DocumentId(self._connection.take_ids("documents", 1)[0])
         row = (
             document,
@@ -62,6 +64,7 @@ class Documents(Table):
             0,
             "{}",
             0,
+            int(aside),
         )
         self._connection.run_many("add_document", [row])
         return document
@@ -96,6 +99,14 @@ class Documents(Table):
     def document_names(self) -> list[tuple[DocumentId, str]]:
         """Key and fingerprint of every document that is still here."""
         return self._run("document_names")
+
+    def usual_documents(self) -> set[DocumentId]:
+        """What a run is about that does not say."""
+        return set(self._column("usual_documents"))
+
+    def ingest_document_again(self, document: DocumentId) -> None:
+        """Let a document that came with one run be there for all."""
+        self._change("ingest_document_again", id=document)
 
     def match_documents(self, name: str) -> list[Document]:
         """Up to three documents by title, locator, file name, key, or start of a fingerprint."""

@@ -113,6 +113,11 @@ class Runs(Table):
         """The newest runs first."""
         return [_to_run(row) for row in self._run("list_runs", limit=limit)]
 
+    def newest_run(self) -> RunId | None:
+        """The newest run that is no part of a probe."""
+        rows = self._run("newest_run")
+        return RunId(rows[0][0]) if rows else None
+
     def running_wishes(self) -> list[Wishes]:
         """What is wanted of every running run."""
         return [_to_wishes(row) for row in self._run("running_wishes")]

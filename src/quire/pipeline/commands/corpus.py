@@ -29,12 +29,19 @@ class IngestedSource(NamedTuple):
     new: bool  # False: the same content was here already
 
 
-def ingest(tx: Transaction, parsed: ParsedDocument, now: datetime) -> IngestedSource:
-    """Add a source's document and blocks; ingesting the same content again changes nothing."""
+def ingest(
+    tx: Transaction, parsed: ParsedDocument, now: datetime, *, aside: bool = False
+) -> IngestedSource:
+    """Add a source's document and blocks; ingesting the same content again changes nothing.
+
+    What is put aside is for the runs that name it, until it is ingested for all.
+    """
     known = tx.documents.find_document(parsed.conv_uid)
     if known is not None:
+        if not aside:
+            tx.documents.ingest_document_again(known)
         return IngestedSource(known, parsed.title, 0, new=False)
-    document = tx.documents.add_document(parsed, now)
+    document = tx.documents.add_document(parsed, now, aside=aside)
     types: Counter[str] = Counter()
     characters = 0
     for chunk in _chunks(parsed.blocks):

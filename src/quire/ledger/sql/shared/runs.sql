@@ -34,6 +34,12 @@ FROM runs WHERE workspace_id = :workspace AND id = :id
 SELECT id, recipe, model, policy, state, task_limit, cancel_asked_at, early_judged_at, created_at, ended_at
 FROM runs WHERE workspace_id = :workspace ORDER BY id DESC LIMIT :limit
 
+-- name: newest_run
+-- The run that is meant where none is named; those over a sample are parts of a probe.
+SELECT r.id FROM runs r WHERE r.workspace_id = :workspace
+    AND NOT EXISTS (SELECT 1 FROM run_blocks b WHERE b.run_id = r.id)
+ORDER BY r.id DESC LIMIT 1
+
 -- name: running_wishes
 -- What is wanted of every running run.
 SELECT id, task_limit, CASE WHEN cancel_asked_at IS NULL THEN 0 ELSE 1 END, deadline_at, stop_after_stage
