@@ -27,8 +27,8 @@ checked: .venv/installed  # a complaint ends the tests beside it, and is the las
 	@trap "" TERM; $(MAKE) --no-print-directory check > .venv/checks 2>&1 && cat .venv/checks \
 	    || { mv .venv/checks .venv/complaint; kill $$PPID; }
 
-soak: .venv/installed postgres  ## the big numbers and the kill storms; takes long
-	$(PYTHON) -m pytest -m soak -o faulthandler_timeout=0
+soak: .venv/installed postgres  ## big numbers, kill storms, many more examples; takes long
+	$(PYTHON) -m pytest -m "soak or hypothesis" --hypothesis-profile=soak -o faulthandler_timeout=0
 
 check: .venv/installed  ## lint, format, types and import contracts
 	$(BIN)/ruff check

@@ -27,7 +27,9 @@ use_quick_folder()  # before pytest looks for a folder of its own
 use_compiled_modules()
 use_ready_ledgers()
 typer.testing._get_command = cache(get_command)  # type: ignore[attr-defined]  # once
-settings.register_profile("quire", deadline=None, print_blob=True)  # a busy machine is not a bug
+# No deadline: a busy machine is not a bug. What takes many tries to find is for `make soak`.
+settings.register_profile("quire", deadline=None, print_blob=True, max_examples=30)
+settings.register_profile("soak", settings.get_profile("quire"), max_examples=500)
 settings.load_profile("quire")
 
 

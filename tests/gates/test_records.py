@@ -61,7 +61,6 @@ def answers(draw: st.DrawFn) -> Answer:
     return Answer(text + wrapping[1], ends, given_records)
 
 
-@settings(max_examples=50)
 @given(answers())
 def test_a_whole_answer_is_read_exactly(answer: Answer) -> None:
     parsed = parse_records(answer.text)
@@ -71,7 +70,7 @@ def test_a_whole_answer_is_read_exactly(answer: Answer) -> None:
     assert not any(record.flaw for record in parsed.records)
 
 
-@settings(max_examples=25)  # each tries some hundred cuts
+@settings(max_examples=settings().max_examples // 4)  # each tries some hundred cuts
 @given(answers())
 def test_every_cut_point_keeps_exactly_the_closed_records(answer: Answer) -> None:
     for cut in range(len(answer.text)):
@@ -81,7 +80,6 @@ def test_every_cut_point_keeps_exactly_the_closed_records(answer: Answer) -> Non
         assert [record.value for record in kept] == answer.records[:closed]
 
 
-@settings(max_examples=50)
 @given(answers())
 def test_the_careful_path_reads_what_the_fast_path_reads(answer: Answer) -> None:
     start = min(answer.text.index(mark) for mark in "[{" if mark in answer.text)

@@ -16,7 +16,7 @@ from tests.ledger.factories import NOW, Place, add_worker
 from tests.ledger.statement_costs import Action, cost_of
 from tests.postgres import Databases
 
-FEW, MANY = 10_000, 100_000
+FEW, MANY = 3_000, 30_000
 HELD = 100
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import psycopg
@@ -132,6 +133,7 @@ def _columns(statement: Statement) -> tuple[str, tuple[str, ...]]:
     return _PARAMETER.sub(r":\1", shown), statement.columns
 
 
+@cache
 def _words_in_source() -> set[str]:
     return {
         node.value

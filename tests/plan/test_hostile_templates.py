@@ -4,7 +4,7 @@ import time
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.domain.errors import TemplateFailed, TemplateInvalid
@@ -150,7 +150,6 @@ PIECES = [
 ]
 
 
-@settings(max_examples=500, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_any_template_ends_with_a_text_or_one_line(text: str) -> None:
     with suppress(TemplateInvalid, TemplateFailed):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from anthropic.types.messages.batch_create_params import BatchCreateParams
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.domain.accounts import Account
@@ -230,7 +230,6 @@ NAMES = ["id", "processing_status", "ended", "request_counts", "created_at", "da
 NAMES += ["custom_id", "result", "type", "succeeded", "errored", "message", "error", "last_id"]
 
 
-@settings(max_examples=30, deadline=None)
 @given(bodies_of(NAMES), st.sampled_from([200, 400, 404, 500]))
 def test_whatever_is_answered_the_worst_is_a_classified_failure(body: bytes, status: int) -> None:
     def answer(asked: Asked) -> Answer:

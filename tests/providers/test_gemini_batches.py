@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.domain.batches import BatchEnd, BatchStatus, RowEnd
@@ -246,7 +246,6 @@ NAMES = ["name", "metadata", "state", "output", "responsesFile", "inlinedRespons
 NAMES += ["nextPageToken", "displayName", "key", "response", "error", "code", "batchStats", "done"]
 
 
-@settings(max_examples=30, deadline=None)
 @given(bodies_of(NAMES), st.sampled_from([200, 400, 404, 500]))
 def test_whatever_is_answered_the_worst_is_a_classified_failure(body: bytes, status: int) -> None:
     def answer(asked: Asked) -> Answer:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.domain.accounts import Account
@@ -259,7 +259,6 @@ NAMES = ["name", "state", "error", "code", "outputInfo", "gcsOutputDirectory", "
 NAMES += ["batchPredictionJobs", "displayName", "nextPageToken", "outputConfig"]
 
 
-@settings(max_examples=30, deadline=None)
 @given(bodies_of(NAMES), st.sampled_from([200, 400, 404, 500]))
 def test_whatever_is_answered_the_worst_is_a_classified_failure(body: bytes, status: int) -> None:
     def answer(asked: Asked) -> Answer:
@@ -276,7 +275,6 @@ def test_whatever_is_answered_the_worst_is_a_classified_failure(body: bytes, sta
     run(batch_server(dict.fromkeys(places, answer)), all_of_it)
 
 
-@settings(max_examples=200)
 @given(bodies_of(["custom_id", "status", "response", "error", "code", "request"]))
 def test_any_line_is_a_row_or_none(line: bytes) -> None:
     class OneLine(FolderStore):

@@ -35,7 +35,7 @@ def changed_recipes(draw: st.DrawFn) -> str:
     return "\n".join(lines)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(changed_recipes())
 def test_a_changed_recipe_is_read_or_refused_with_lines_that_exist(text: str) -> None:
     try:

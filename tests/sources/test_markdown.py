@@ -1,7 +1,7 @@
 """Cutting markdown into typed, exact slices."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.domain.documents import Block
@@ -44,7 +44,6 @@ def contents(text: str) -> list[str]:
     return [block.content for block in markdown_parts(text).blocks]
 
 
-@settings(max_examples=300)
 @given(sources)
 def test_blocks_are_exact_slices_in_order_that_miss_nothing(source: str) -> None:
     blocks = markdown_parts(source).blocks
