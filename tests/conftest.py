@@ -18,6 +18,7 @@ from quire.ledger.sqlite import SqliteDatabase
 from tests.memory import use_compiled_modules, use_quick_folder
 from tests.postgres import Databases, PostgresServer, own_server, postgres_server
 from tests.ready_ledgers import use_ready_ledgers
+from tests.repetitions import Repetitions
 from tests.schedule import LONG, longest_first
 from tests.time_limits import time_limit
 from tests.warm import warm_starts
@@ -31,6 +32,14 @@ typer.testing._get_command = cache(get_command)  # type: ignore[attr-defined]  #
 settings.register_profile("quire", deadline=None, print_blob=True, max_examples=30)
 settings.register_profile("soak", settings.get_profile("quire"), max_examples=500)
 settings.load_profile("quire")
+_repetitions = Repetitions()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """What only repeats a behaviour is left to `make soak`."""
+    callspec = getattr(item, "callspec", None)
+    if callspec and _repetitions.is_repetition(item.nodeid, callspec.params):
+        item.add_marker(pytest.mark.soak)
 
 
 @pytest.hookimpl(trylast=True)  # after chance had its say

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -67,7 +67,9 @@ def test_a_name_that_nobody_bears_has_what_is_usual() -> None:
 def test_a_name_stands_in_its_row_and_its_own_files_only(name: str) -> None:
     own = re.compile(rf"providers/(vendors|{name}(_\w+)?)\.py|rehearsal/.*")
     found = {
-        path for path, tree in _modules() if not own.fullmatch(path) and name in set(_strings(tree))
+        path
+        for path, strings in _strings_by_module().items()
+        if not own.fullmatch(path) and name in strings
     }
 
     assert found == {path for path, vendor in SPECIFIC if vendor == name}
@@ -79,19 +81,20 @@ def test_its_variables_and_addresses_stand_in_its_row_and_its_own_files_only(nam
     word = re.compile(rf"{name.upper()}_|\b{name}\.(ai|com)\b")
     found = [
         path
-        for path, tree in _modules()
-        if not own.fullmatch(path) and any(map(word.search, _strings(tree)))
+        for path, strings in _strings_by_module().items()
+        if not own.fullmatch(path) and any(map(word.search, strings))
     ]
 
     assert found == []
 
 
-def _modules() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(SOURCE.rglob("*.py")):
-        yield path.relative_to(SOURCE).as_posix(), ast.parse(path.read_text("utf-8"))
-
-
-def _strings(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
+@cache
+def _strings_by_module() -> dict[str, set[str]]:
+    return {
+        path.relative_to(SOURCE).as_posix(): {
+            node.value
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }
+        for path in sorted(SOURCE.rglob("*.py"))
+    }
