@@ -37,3 +37,15 @@ def test_a_status_means_the_same_at_every_vendor(status: int, remedy: Remedy) ->
     found = [vendor.classify(HttpResponse(status, {}, b"")).remedy for vendor in VENDORS]
 
     assert found == [remedy] * len(VENDORS)
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_a_complaint_in_plain_words_is_shown(vendor: WireFormat) -> None:
+    error = vendor.classify(HttpResponse(503, {}, b"upstream connect error,\n reset"))
+
+    assert "upstream connect error, reset" in str(error)
+
+
+@pytest.mark.parametrize("body", [b"", b"\x00\x01", "Käse".encode("utf-16"), b"<html>No</html>"])
+def test_what_is_no_plain_text_is_not_shown(body: bytes) -> None:
+    assert "no reason given" in str(VENDORS[0].classify(HttpResponse(503, {}, body)))

@@ -13,7 +13,7 @@ from quire.domain.errors import Remedy
 from quire.providers.network_errors import explain, host_of
 from quire.providers.protocol import RawResponse
 from tests.providers.exchanges.openai import RESPONSES_ANSWERS
-from tests.providers.http_calls import failure_of, send
+from tests.providers.http_calls import error_answered, failure_of, send
 from tests.providers.servers import Tunnels, certificate, read_request, serving, talking
 
 BODY, _ = RESPONSES_ANSWERS["answer"]
@@ -56,6 +56,34 @@ def test_an_authority_of_ones_own_is_trusted_when_it_is_named(
             return await send(base)
 
     assert asyncio.run(work()).raw
+
+
+def test_a_plain_call_to_a_port_that_speaks_tls_says_so(tmp_path: Path) -> None:
+    _, context = certificate(tmp_path)
+
+    async def work() -> None:
+        async with serving(answer, context) as base:
+            await send(base.replace("https://", "http://"))
+
+    error = failure_of(work)
+
+    assert error.remedy is Remedy.FIX_ACCOUNT
+    assert "speaks TLS" in str(error)
+    assert "begin with https://" in str(error)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"Client sent an HTTP request to an HTTPS server.\n",
+        b"<html><title>400 The plain HTTP request was sent to HTTPS port</title></html>",
+    ],
+)
+def test_a_server_that_wants_tls_is_understood(body: bytes) -> None:
+    error = error_answered(400, body)
+
+    assert error.remedy is Remedy.FIX_ACCOUNT
+    assert "begin with https://" in str(error)
 
 
 def test_a_server_without_tls_is_a_wrong_address() -> None:

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from quire.domain.errors import UsageError
-from quire.domain.reasons import HoldKind
-from quire.domain.runs import Progress
+from quire.domain.reasons import HoldCause, HoldKind
+from quire.domain.runs import HeldError, Progress
 from quire.domain.states import BatchState, RunState
 from tests.engine.installations import examine_engine
 from tests.rehearsed.conftest import Rehearse, Serve
+from tests.rehearsed.front_proxy import Answer, front_proxy
 from tests.rehearsed.rehearsed import KEYS, OPENAI, QuickClock, Rehearsed
 from tests.time_limits import at_most
 from tests.world import sentences, until_rest
@@ -66,6 +67,24 @@ def test_a_model_without_batches_is_refused_before_anything_is_spent(
 
     with pytest.raises(UsageError, match="openrouter has no batches"):
         here.start(route="batch")
+
+
+@pytest.mark.parametrize("status", [404, 405, 501])
+def test_a_gateway_without_batches_holds_the_run_and_says_which_way_to_go(
+    batched: Callable[..., Rehearsed], monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    here = batched()
+    nothing = Answer(status, b"no such route", {"Content-Type": "text/plain"})
+    with front_proxy(lambda number, key: nothing) as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/v1")
+        run = here.start(route="batch", min_batch_size=1)
+        with pytest.raises(HeldError, match="no batches at this address"):
+            run.wait(at_most(60))
+
+    (hold,) = run.progress().holds
+    assert (hold.kind, hold.cause) == (HoldKind.REFUSED, HoldCause.NO_BATCHES)
+    assert "no such route" in hold.detail
+    assert "--route direct" in hold.detail
 
 
 def test_no_more_tokens_wait_at_the_provider_than_may(

@@ -16,7 +16,7 @@ from quire.domain.accounts import Account
 from quire.domain.batches import BatchRules, Submission, custom_id
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import AttemptId, LaneId, RunId, WorkerId
-from quire.domain.reasons import BatchTrouble
+from quire.domain.reasons import BatchTrouble, HoldCause
 from quire.domain.requests import Call
 from quire.domain.runs import BATCH, Lane
 from quire.domain.states import BatchMove, BatchState
@@ -34,7 +34,7 @@ from quire.pipeline.batches.submit import (
     take_back,
 )
 from quire.pipeline.calls.open_lanes import is_lane_open, open_lanes
-from quire.pipeline.calls.record import mark_key_or_hold
+from quire.pipeline.calls.record import hold_run, mark_key_or_hold
 from quire.pipeline.calls.route import send_directly
 from quire.plan.batch_schedule import seconds_to_next_poll
 from quire.providers.protocol import BatchApi
@@ -251,7 +251,9 @@ class Submitter:
         if error.remedy is Remedy.LOST:
             mark_unknown(tx, batch, str(error), now)
         elif return_to_draft(tx, batch, str(error), now, error.retry_after):
-            if error.remedy is Remedy.FIX_ACCOUNT:
+            if error.no_batches:
+                hold_run(tx, batch.run_id, HoldCause.NO_BATCHES, now, problem=str(error))
+            elif error.remedy is Remedy.FIX_ACCOUNT:
                 mark_key_or_hold(tx, batch.run_id, error, leased.account, now)
             elif error.remedy in (Remedy.FIX_REQUEST, Remedy.SPLIT):
                 hold_refused_batch(tx, batch, str(error), now)

@@ -205,6 +205,7 @@ class ProviderError(Error):
         self.bad_key = bad_key  # the key is not accepted: another might be
         self.spent = spent  # the account has no credit left: another may have
         self.absent = absent  # nobody listens where the call went, and not for a moment only
+        self.no_batches = False  # there is nothing at the address that batches are made at
 
 
 class OddBody(StrEnum):

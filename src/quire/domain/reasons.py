@@ -109,6 +109,7 @@ class HoldCause(StrEnum):
     BATCH_KEY_MISSING = "batch_key_missing"
     BATCH_UNREACHABLE = "batch_unreachable"  # with the only key that may ask for it
     BATCH_REFUSED = "batch_refused"
+    NO_BATCHES = "no_batches"  # at this address
     BATCH_UNKNOWN = "batch_unknown"
     BATCH_FOREIGN = "batch_foreign"
     PLUGIN = "plugin"
@@ -145,6 +146,7 @@ _KINDS_OF_CAUSES = {
     HoldCause.BATCH_KEY_MISSING: HoldKind.CREDENTIAL,
     HoldCause.BATCH_UNREACHABLE: HoldKind.CREDENTIAL,
     HoldCause.BATCH_REFUSED: HoldKind.REFUSED,
+    HoldCause.NO_BATCHES: HoldKind.REFUSED,
     HoldCause.BATCH_UNKNOWN: HoldKind.UNKNOWN_SUBMIT,
     HoldCause.BATCH_FOREIGN: HoldKind.UNKNOWN_SUBMIT,
     HoldCause.PLUGIN: HoldKind.PLUGIN,

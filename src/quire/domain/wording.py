@@ -98,6 +98,10 @@ _HOLD_TEXTS: dict[HoldCause, str | Callable[[Fields], str]] = {
         "the provider refused batch {batch}: {problem}; mend that, then"
         " `quire resume {run}`, or `quire run` the same with --route direct"
     ),
+    HoldCause.NO_BATCHES: (
+        "there are no batches at this address ({problem}):"
+        " `quire run` the same with --route direct, or mend the address, then `quire resume {run}`"
+    ),
     HoldCause.BATCH_UNKNOWN: (
         "nobody knows whether batch {batch} was made, and its provider has no way to look;"
         " look there, then `quire batches adopt {batch} --ref REF`,"

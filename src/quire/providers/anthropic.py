@@ -104,7 +104,9 @@ class Anthropic:
         codes = (wire.mapping(error.get("details")).get("error_code"), error.get("type"))
         error_body = error_codes.ErrorBody(
             tuple(code for code in codes if isinstance(code, str)),
-            wire.text(error.get("message")) or wire.text(whole.get("error")),
+            wire.text(error.get("message"))
+            or wire.text(whole.get("error"))
+            or error_codes.plain_text(response.body),
         )
         meaning = _meaning(response.status, error_body)
         return error_codes.name_error(self.name, response, error_body, meaning)

@@ -60,6 +60,9 @@ def is_success(response: HttpResponse) -> bool:
     return 200 <= response.status < 300
 
 
+_NO_SUCH_PLACE = (404, 405, 501)  # what gateways say that forward calls and nothing else
+
+
 class ApiCaller(NamedTuple):
     """Whoever asks a vendor about files and batches: over which connections, and as whom."""
 
@@ -178,7 +181,9 @@ class ApiCaller(NamedTuple):
             if missing and response.status == 404:
                 return not_found_error(self.account.provider, missing)
             place = host_of(request.url)
-            return as_idempotent_failure(refusal(self.classify, response, self.account, place))
+            error = as_idempotent_failure(refusal(self.classify, response, self.account, place))
+            error.no_batches = response.status in _NO_SUCH_PLACE
+            return error
 
         return classify_refusal
 

@@ -8,7 +8,7 @@ from quire.domain.data import Json, JsonObject
 from quire.domain.errors import ProviderError, Remedy
 from quire.providers.protocol import HttpResponse
 from quire.providers.rate_headers import retry_after
-from quire.providers.wire import items, mapping, parse
+from quire.providers.wire import is_page, items, mapping, parse
 
 # What goes out alike with every call of a stage; not the longest answer, which a smaller pack asks
 # for less of.
@@ -57,6 +57,7 @@ def is_about_parameters(message: str, places: Iterable[str] = ()) -> bool:
 
 
 LONGEST_QUOTE = 180
+_LONGEST_TEXT = 2000  # bytes of a complaint in plain words
 
 
 class Meaning(NamedTuple):
@@ -158,11 +159,22 @@ def read_error(body: bytes) -> ErrorBody:
     error = mapping(error_of(whole)) or whole
     words = [error.get("code"), error.get("type"), mapping(error.get("innererror")).get("code")]
     upstream = _message_in(mapping(error.get("metadata")).get("raw"))
-    message = _message_in(error_of(whole)) or _message_in(whole)
+    message = _message_in(error_of(whole)) or _message_in(whole) or plain_text(body)
     if upstream and upstream not in message:  # whom a router asked
         message = f"{message}: {upstream}"
     codes = tuple(item.lower() for item in words if isinstance(item, str))
     return ErrorBody(codes, message, tuple(_wrong_parts(whole, error)))
+
+
+def plain_text(body: bytes) -> str:
+    """What a body says that is neither JSON nor a page: many a gateway complains in plain words."""
+    if is_page(body) or parse(body) is not None:
+        return ""
+    try:
+        text = " ".join(body[:_LONGEST_TEXT].decode().split())
+    except UnicodeDecodeError:
+        return ""
+    return text if text.isprintable() else ""
 
 
 def _wrong_parts(whole: JsonObject, error: JsonObject) -> Iterator[str]:

@@ -137,7 +137,9 @@ def classify_google(vendor: str, response: HttpResponse) -> ProviderError:
     error = wire.mapping(whole.get("error"))
     error_body = error_codes.ErrorBody(
         tuple(word for word in (error.get("status"),) if isinstance(word, str)),
-        wire.text(error.get("message")) or wire.text(whole.get("error_description")),
+        wire.text(error.get("message"))
+        or wire.text(whole.get("error_description"))
+        or error_codes.plain_text(response.body),
     )
     details = wire.items(error.get("details"))
     meaning = _meaning(response.status, error_body, details)

@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache
+from urllib.parse import quote
 
 import orjson
 
@@ -9,7 +10,7 @@ from quire.domain.accounts import Account, Rates
 from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.requests import Call, Reply
-from quire.providers.network_errors import host_of
+from quire.providers.network_errors import host_of, wants_tls
 from quire.providers.protocol import Classify, HttpRequest, HttpResponse, RawResponse, WireFormat
 from quire.providers.transport import Transport
 from quire.providers.wire import Headers, check_header_value, is_page
@@ -17,6 +18,9 @@ from quire.providers.wire import Headers, check_header_value, is_page
 LONGEST_MESSAGE = 300
 
 _LEAST_IN_ANSWERS = 8  # characters; a shorter key may be a word that an answer rightly has
+
+
+_TLS_WANTED = re.compile(rb"(sent|request).{1,20}to (an )?HTTPS (port|server)", re.IGNORECASE)
 
 
 class HttpProvider:
@@ -107,6 +111,8 @@ def refusal(
     message = str(error)
     if page:
         message = f"{response.status} from {place}: an HTML page, not an API answer"
+    if response.status == 400 and _TLS_WANTED.search(response.body):  # nginx and Go say so
+        return wants_tls(place)
     if page and remedy is Remedy.FIX_ACCOUNT:
         message += "; check the base URL, and what stands between here and there"
     return ProviderError(
@@ -140,7 +146,10 @@ def _key_forms(key: str) -> re.Pattern[bytes]:
     """One search for all its forms: bodies are long, and there are millions of them."""
     plain = orjson.dumps(key).decode()[1:-1]
     unicode = "".join(name if name.isalnum() else f"\\u{ord(name):04x}" for name in key)
-    forms = (key, plain, plain.replace("/", "\\/"), unicode, plain.replace("+", "\\u002b"))
+    forms = (
+        *(key, plain, plain.replace("/", "\\/"), unicode, plain.replace("+", "\\u002b")),
+        *(quote(key, safe=""), quote(key)),  # in plain words, as part of an address
+    )
     return re.compile(b"|".join(re.escape(form.encode()) for form in dict.fromkeys(forms)))
 
 

@@ -10,6 +10,7 @@ import aiohttp
 from quire.domain.errors import ProviderError, Remedy
 
 CONNECT_SECONDS = 10.0
+TLS_SECONDS = 3.0
 
 FAILURES = (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError)
 
@@ -27,6 +28,28 @@ def explain(error: BaseException, url: str, start_hint: str = "") -> ProviderErr
         or _exchange_failure(error, place)
     )
     return ProviderError(message, fix, remedy=remedy, absent=_is_refused(error))
+
+
+def speaks_tls(url: str) -> bool:
+    """Whether TLS is spoken where a plain call was cut off; nothing is sent there. It blocks."""
+    parts = urlsplit(url)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    address = (parts.hostname or "", parts.port or 80)
+    try:
+        with (
+            socket.create_connection(address, timeout=TLS_SECONDS) as plain,
+            context.wrap_socket(plain),
+        ):
+            return True
+    except (OSError, ValueError):
+        return False
+
+
+def wants_tls(place: str) -> ProviderError:
+    """What to say where a plain call went to a port that speaks TLS."""
+    message = f"{place} speaks TLS, and the call went there without"
+    return ProviderError(message, "let the base URL begin with https://", remedy=_FIX)
 
 
 def host_of(url: str) -> str:

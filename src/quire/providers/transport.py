@@ -16,7 +16,14 @@ from yarl import URL
 
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.version import VERSION
-from quire.providers.network_errors import CONNECT_SECONDS, FAILURES, explain, host_of
+from quire.providers.network_errors import (
+    CONNECT_SECONDS,
+    FAILURES,
+    explain,
+    host_of,
+    speaks_tls,
+    wants_tls,
+)
 from quire.providers.protocol import Classify, HttpRequest, HttpResponse, Upload
 from quire.providers.wire import Headers
 
@@ -109,6 +116,7 @@ class Transport:
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._proxies: dict[str, URL | None] = {}  # by scheme and host
+        self._tls_ports: dict[str, bool] = {}  # where a plain call was cut off
 
     async def post(self, request: HttpRequest) -> HttpResponse:
         """Carry one call and read its answer, however long it takes, or raise ProviderError.
@@ -165,7 +173,21 @@ class Transport:
             raise
         except FAILURES as error:
             failure = explain(error, request.url, request.start_hint)
+            cut_off = isinstance(
+                error, aiohttp.ServerDisconnectedError | aiohttp.ClientResponseError
+            )
+        if cut_off and await self._is_tls_port(request.url):
+            failure = wants_tls(host_of(request.url))
         raise failure  # out here it does not drag the failed call, and its key, along
+
+    async def _is_tls_port(self, url: str) -> bool:
+        """Whether a plain call went to a port that speaks TLS; asked once a host."""
+        place = host_of(url)
+        if url.startswith("https:") or self._proxy_for(URL(url)):
+            return False
+        if place not in self._tls_ports:
+            self._tls_ports[place] = await asyncio.to_thread(speaks_tls, url)
+        return self._tls_ports[place]
 
     def _start(
         self, request: HttpRequest, body: bytes | AsyncIterator[bytes] | None, silent: float | None
