@@ -8,7 +8,7 @@ TYPED := src tests scripts benchmarks
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test suite soak check checked fix bench docs postgres
+.PHONY: help demo test suite typed soak check lint types fix bench docs postgres
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -17,24 +17,30 @@ demo: .venv/installed  ## see Quire work: ingest, plan, run and export the examp
 	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/demo.sh
 
 test: .venv/installed  ## every check and test, on SQLite and a real PostgreSQL
+	@$(MAKE) --no-print-directory lint
 	@rm -f .venv/complaint
-	@$(MAKE) --no-print-directory --jobs=2 checked suite || { cat .venv/complaint 2>/dev/null; exit 1; }
+	@$(MAKE) --no-print-directory --jobs=2 typed suite \
+	    || { cat .venv/complaint 2>/dev/null; exit 1; }
 
-suite: .venv/installed postgres  # runs beside the checks: types alone take a core half a minute
-	exec $(PYTHON) -m pytest -n 4 --dist worksteal -m "not soak"
+suite: .venv/installed postgres  # runs beside the types, which take a core half a minute
+	exec $(PYTHON) -m pytest -n 4 --dist worksteal -m "not soak" --slowest 10
 
-checked: .venv/installed  # a complaint ends the tests beside it, and is the last thing said
-	@trap "" TERM; $(MAKE) --no-print-directory check > .venv/checks 2>&1 && cat .venv/checks \
-	    || { mv .venv/checks .venv/complaint; kill $$PPID; }
+typed: .venv/installed  # a complaint ends the tests beside it, and nothing else is said after it
+	@trap "" TERM; $(MAKE) --no-print-directory types > .venv/types 2>&1 \
+	    || { mv .venv/types .venv/complaint; kill $$PPID; }
 
 soak: .venv/installed postgres  ## big numbers, kill storms, many more examples; takes long
 	$(PYTHON) -m pytest -m "soak or hypothesis" --hypothesis-profile=soak -o faulthandler_timeout=0
 
-check: .venv/installed  ## lint, format, types and import contracts
+check: lint types  ## lint, format, import contracts and types
+
+lint: .venv/installed  # what takes seconds, so that nobody waits for it
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	@$(BIN)/lint-imports --no-logo > .venv/imports || { cat .venv/imports; exit 1; }
+
+types: .venv/installed
 	$(BIN)/mypy $(TYPED)
-	$(BIN)/lint-imports --no-logo
 
 fix: .venv/installed  ## mend what can be mended by itself, then format
 	$(BIN)/ruff check --fix

@@ -19,6 +19,7 @@ from tests.memory import use_compiled_modules, use_quick_folder
 from tests.postgres import Databases, PostgresServer, own_server, postgres_server
 from tests.ready_ledgers import use_ready_ledgers
 from tests.repetitions import Repetitions
+from tests.reports import Stopwatch, Teller
 from tests.schedule import LONG, longest_first
 from tests.time_limits import time_limit
 from tests.warm import warm_starts
@@ -40,6 +41,22 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     callspec = getattr(item, "callspec", None)
     if callspec and _repetitions.is_repetition(item.nodeid, callspec.params):
         item.add_marker(pytest.mark.soak)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How much is told."""
+    parser.addoption(
+        "--slowest", type=int, default=0, help="name so many slow tests, and failed ones at once"
+    )
+
+
+@pytest.hookimpl(trylast=True)  # after there is a terminal
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure, and tell what was measured where somebody looks."""
+    config.pluginmanager.register(Stopwatch())
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None and (most := config.getoption("slowest")):
+        config.pluginmanager.register(Teller(terminal, most))
 
 
 @pytest.hookimpl(trylast=True)  # after chance had its say
