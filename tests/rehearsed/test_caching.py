@@ -5,7 +5,13 @@ from typing import Any
 
 import pytest
 
+from quire.domain.accounts import Pool
 from quire.domain.pricing import price_call
+from quire.domain.runs import Progress
+from quire.pipeline.calls.admit import Priming, prime_cache
+from quire.pipeline.calls.prepare import prepare
+from quire.pipeline.contexts import Contexts
+from quire.pipeline.stages.advance import advance
 from quire.rehearsal.timing import Clock
 from quire.simulated.fault_scripts import parse_fault_script
 from tests.ledger.raw import Raw
@@ -39,13 +45,13 @@ def writes_and_hits(here: Rehearsed) -> tuple[int, int]:
 def test_a_wide_fan_out_writes_the_prefix_once_and_every_other_call_reads_it(
     rehearse: Rehearse, asks: str
 ) -> None:
-    here = rehearse(asks, latency="0.1")
-    here.ingest(sentences(300))
+    here = rehearse(asks, latency="0.5")
+    here.ingest(sentences(150))
 
     run = here.run(LONG, **WIDE)
 
-    assert run.progress().done == 300
-    assert writes_and_hits(here) == (1, 299)
+    assert run.progress().done == 150
+    assert writes_and_hits(here) == (1, 149)
     assert here.server.stats()["most_in_flight"] > 16  # it was wide
     assert run.progress().cost_pico == here.bill()
     assert run.progress().cached_tokens == sum(
@@ -108,16 +114,20 @@ def cost_without_cache(here: Rehearsed, total: int) -> int:
 def test_a_policy_of_no_caching_writes_nothing_and_waits_for_nobody(
     rehearse: Rehearse, asks: str
 ) -> None:
-    here = rehearse(asks, latency="0.1")
+    here = rehearse(asks, latency="60s")
     here.ingest(sentences(64))
+    run = here.start(LONG, caching="off", **WIDE)
 
-    run = here.run(LONG, caching="off", **WIDE)
+    def answer_none_alone(progress: Progress) -> None:
+        if progress.done or here.server.stats()["in_flight"] > 1:
+            here.server.advance(60)
+
+    run.wait(answer_none_alone)
 
     assert run.progress().done == 64
     assert here.server.stats()["cache_writes"] == 0
     if asks in MARKED:
         assert here.server.stats()["cache_hits"] == 0
-    assert [entry.at for entry in here.server.entries()][1] - here.server.entries()[0].at < 0.1
 
 
 @pytest.mark.parametrize("asks", MARKED)
@@ -146,6 +156,24 @@ def test_two_workers_of_one_ledger_write_the_prefix_once(
     assert run.progress().done == 200
     assert writes_and_hits(one) == (1, 199)
     assert run.progress().cost_pico == one.bill()
+
+
+@pytest.mark.parametrize("queued", [0, 1])
+def test_what_others_queue_meanwhile_does_not_go_unmarked(rehearse: Rehearse, queued: int) -> None:
+    here = rehearse(ANTHROPIC)
+    here.ingest(sentences(20))
+    run = here.start(LONG, limit=1, **WIDE)
+    contexts, now = Contexts(), here.runtime.now()
+    with here.engine.ledger.transaction() as tx:
+        advance(tx, contexts, now)
+        (lane,) = tx.requests.lanes_of_run(run.id)
+        context = contexts.of_lane(tx, lane)
+        if queued:
+            assert prepare(tx, contexts, context, now) == queued
+
+        priming = prime_cache(tx, contexts, context, Pool(ANTHROPIC, 0), now)
+
+    assert priming == Priming(queued, caching=False)
 
 
 def test_runs_one_after_the_other_share_what_was_written(rehearse: Rehearse) -> None:

@@ -194,8 +194,9 @@ def prime_cache(
         if tx.requests.count_calls_in_flight(context.run_id):
             return Priming(0, caching=True)
         note_not_cached(tx, context, pool)  # who was to write it is gone
-    if tx.requests.count_queued_in_lane(context.lane_id, 2) < 2:  # nobody would read what it writes
-        return Priming(NO_LIMIT, caching=False)
+    queued = tx.requests.count_queued_in_lane(context.lane_id, 2)
+    if queued < 2:  # nobody would read what it writes; what others queue meanwhile is no part of it
+        return Priming(queued, caching=False)
     mine = tx.caches.start_priming(context.prefix.hash, pool, now + PRIMING_TIMEOUT, now)
     return Priming(1 if mine else 0, caching=True)
 

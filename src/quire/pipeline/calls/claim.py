@@ -88,7 +88,7 @@ def claim(
     if len(sendable) < len(queued):
         drop_unsendable(tx, context, [request for request in queued if request.id not in texts])
     if not sendable:
-        if priming.most == 1:
+        if priming.caching and priming.most == 1:
             note_not_cached(tx, context, pool)
         return []
     pairs = list(zip(sendable, tx.attempts.take_ids(len(sendable)), strict=True))
