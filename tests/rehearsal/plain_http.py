@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from tests.rehearsal.clients import KEY
+from tests.time_limits import PATIENCE
 
 BEARER = {"authorization": f"Bearer {KEY}"}
 ANTHROPIC = {"x-api-key": KEY, "anthropic-version": "2026-10-21"}
@@ -33,7 +34,7 @@ def ask(
     method: str = "",
 ) -> HttpAnswer:
     """Send one request; a body that is not bytes is sent as JSON."""
-    connection = HTTPConnection(urlsplit(url).netloc, timeout=20)
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=PATIENCE)
     data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
     try:
         connection.request(method or ("GET" if data is None else "POST"), path, data, headers or {})

@@ -24,6 +24,7 @@ from tests.rehearsal.clients import (
     with_schema,
 )
 from tests.rehearsal.plain_http import BEARER
+from tests.time_limits import wait_until
 
 BOUND_TOKENS = with_schema(PREFIX)  # where the schema travels with it, and is kept too
 EXPLICIT = {"mode": "explicit"}
@@ -87,19 +88,26 @@ def test_the_first_call_writes_and_the_next_ones_read(fresh_server: RehearsalThr
 
 @pytest.mark.parametrize("primed", [False, True])
 def test_simultaneous_calls_all_pay_for_the_write_unless_one_goes_first(primed: bool) -> None:
-    async def ask(url: str) -> None:
-        async with aiohttp.ClientSession(f"{url}/v1/", headers=BEARER) as client:
+    def answer_all(server: RehearsalThread, count: int) -> None:
+        """Answer calls when so many have come, and not before."""
+        wait_until(lambda: sum(entry.usage is not None for entry in server.entries()) == count)
+        while server.stats()["ended"] < count:
+            server.advance(60)
+
+    async def ask(server: RehearsalThread) -> None:
+        async with aiohttp.ClientSession(f"{server.url}/v1/", headers=BEARER) as client:
 
             async def send(row: str) -> None:
                 async with client.post("responses", json=marked_call(row)) as response:
                     assert response.status == 200
 
-            if primed:
-                await send("first")
-            await asyncio.gather(*(send(f"row {i}") for i in range(64)))
+            first = 1 if primed else 0
+            for rows in (first, 64):
+                answering = asyncio.to_thread(answer_all, server, rows + first * (rows > 1))
+                await asyncio.gather(answering, *(send(f"row {i}") for i in range(rows)))
 
-    with rehearsal_server(models=MODELS, latency="1s") as server:
-        asyncio.run(ask(server.url))
+    with rehearsal_server(models=MODELS, latency="60s") as server:
+        asyncio.run(ask(server))
         seen = server.stats()
 
     assert seen["cache_writes"] == (1 if primed else 64)

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from quire.cli import rehearse
 from tests.rehearsal.plain_http import BEARER, ask
+from tests.time_limits import PATIENCE
 
 REHEARSE = """
 from quire.cli import app, rehearse
@@ -52,7 +53,7 @@ def test_it_says_what_to_export_and_sums_up_at_the_end(tmp_path: Path) -> None:
         body = {"model": "gpt-6-luna", "input": "hello", "max_output_tokens": 100}
         got = ask(url, "/v1/responses", body, BEARER)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=PATIENCE)
 
     assert variables["OPENAI_BASE_URL"] == f"{url}/v1"
     assert variables["GOOGLE_GEMINI_BASE_URL"] == url
@@ -72,7 +73,7 @@ def test_it_ends_with_json_where_that_is_asked_for() -> None:
         assert process.stderr is not None
         assert process.stderr.readline().startswith("rehearsing at ")
         process.send_signal(signal.SIGTERM)
-        out, _ = process.communicate(timeout=20)
+        out, _ = process.communicate(timeout=PATIENCE)
 
     assert json.loads(out)["requests"] == 0
 
@@ -92,7 +93,7 @@ def test_it_ends_with_json_where_that_is_asked_for() -> None:
 )
 def test_a_mistake_is_one_clear_line(options: list[str], said: str, warm: list[str]) -> None:
     with serve_process(warm, *options) as process:
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=PATIENCE)
 
     assert process.returncode == 2
     assert out == ""

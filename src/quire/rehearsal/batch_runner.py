@@ -159,7 +159,7 @@ class ResultSpool:
 
 _TICK = 0.02  # seconds between two looks at the clock, which may be moved at any time
 _SLICE = 0.01  # seconds of work before others have their turn
-_SETTLE_TIMEOUT = 2.0  # seconds that a request waits for what is due; more rows take longer
+SETTLE_TIMEOUT = 2.0  # seconds that a request waits for what is due; more rows take longer
 _NEVER_RAN = {BatchEnd.EXPIRED: RowEnd.EXPIRED, BatchEnd.CANCELLED: RowEnd.CANCELLED}
 
 
@@ -183,9 +183,9 @@ class BatchRunner:
             with suppress(asyncio.CancelledError):
                 await self._task
 
-    async def settle(self) -> None:
-        """Wait until nothing is left to do at this time, though not for ever."""
-        until = monotonic() + _SETTLE_TIMEOUT
+    async def settle(self, patience: float) -> None:
+        """Wait until nothing is left to do at this time, at most so many seconds."""
+        until = monotonic() + patience
         # The clock tells nobody that it moved, so there is no event to wait for.
         while next(self._due_jobs(), None) is not None and monotonic() < until:  # noqa: ASYNC110
             await asyncio.sleep(_SLICE)

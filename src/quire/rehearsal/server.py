@@ -15,7 +15,7 @@ from aiohttp import web
 
 from quire.domain.data import Json, json_object
 from quire.domain.errors import SettingsInvalid
-from quire.rehearsal.batch_runner import BatchRunner
+from quire.rehearsal.batch_runner import SETTLE_TIMEOUT, BatchRunner
 from quire.rehearsal.bodies import RequestBody, read_body, start_response, write_body
 from quire.rehearsal.exchange import Exchange, ResponsePlan
 from quire.rehearsal.request_log import LogEntry
@@ -91,9 +91,9 @@ class RehearsalServer:
             os.close(self._log_file)
             self._log_file = None
 
-    async def settle(self) -> None:
+    async def settle(self, patience: float = SETTLE_TIMEOUT) -> None:
         """Wait until the batches that are due have ended, though not for ever."""
-        await self._batch_runner.settle()
+        await self._batch_runner.settle(patience)
 
     def _handler(self, route: ServerRoute) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
@@ -133,7 +133,7 @@ class RehearsalServer:
         if plan.end == "hang":
             await self._stopping.wait()
         elif plan.wait:
-            await asyncio.sleep(plan.wait)
+            await self.state.clock.wait(plan.wait)
         transport = request.transport
         if plan.end:
             if transport is not None:
@@ -234,7 +234,7 @@ def _refusal(message: str) -> web.Response:
 
 
 T = TypeVar("T")
-_TIMEOUT = 30.0  # seconds to start, to stop, to answer a question
+_TIMEOUT = 600.0  # seconds to start, to stop, to answer a question, on however busy a machine
 
 
 class RehearsalThread:
@@ -284,7 +284,7 @@ class RehearsalThread:
     def _call_inside(self, ask: Callable[[], T], *, settled: bool = False) -> T:
         async def call() -> T:
             if settled:
-                await self._rehearsal.settle()
+                await self._rehearsal.settle(_TIMEOUT)
             return ask()
 
         return asyncio.run_coroutine_threadsafe(call(), self._loop).result(_TIMEOUT)

@@ -1,5 +1,6 @@
 """The server's time: a clock that tests may move on, and the latency of answers and batches."""
 
+import asyncio
 import time
 from dataclasses import dataclass
 from math import exp, inf
@@ -23,7 +24,14 @@ class Clock:
         """Let that much time pass at once."""
         self._ahead += max(0.0, seconds)
 
+    async def wait(self, seconds: float) -> None:
+        """Wait until so much time has passed here; less of real time where it is moved on."""
+        until = self.now() + seconds
+        while (left := until - self.now()) > 0:  # noqa: ASYNC110 - nobody tells that it was moved
+            await asyncio.sleep(min(left, _TICK))
 
+
+_TICK = 0.1  # seconds between two looks
 _SPREAD = 0.5  # of the logarithm: one call in forty takes more than 2.6 times the median
 _UNITS = (("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3_600.0), ("", 1.0))
 _SLOWER = 10  # times as long as usual, for the fault `slow`
