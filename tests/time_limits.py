@@ -2,6 +2,7 @@
 
 import faulthandler
 import gc
+import os
 import signal
 import sys
 import time
@@ -14,20 +15,42 @@ import pytest
 from quire.dispatch.worker import Worker
 from quire.domain.runs import Progress
 
-# Seconds, on a machine that is busy with other things too. A test that does not even hear this
-# has its process ended a minute later, by pyproject.toml.
+# Seconds, on a machine that is busy with nothing else. A limit is there to end what hangs, never to
+# judge what is slow: on a busy machine it grows as the load does. A test that does not even hear it
+# has its process ended later, by pyproject.toml.
 LONGEST = 240.0
+MOST_LOAD = 6.0  # times as long, at most
 AGAIN = 15.0  # seconds, in which a worker that was told to stop has stopped
+PATIENCE = 900.0  # seconds for a process or a thread to do what it must, however busy the machine
+TICK = 0.01  # seconds between two looks
+
+
+def wait_until(holds: Callable[[], object], alive: Callable[[], bool] = lambda: True) -> None:
+    """Wait until something holds, for as long as whoever must bring it about is alive."""
+    until = time.monotonic() + PATIENCE
+    while not holds():
+        assert alive(), "it ended before that"
+        assert time.monotonic() < until, f"nothing came of it in {PATIENCE:g} seconds"
+        time.sleep(TICK)
+
+
+def load() -> float:
+    """How many times longer everything takes than on an idle machine, roughly."""
+    return min(MOST_LOAD, max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
 
 
 @contextmanager
 def time_limit(seconds: float = LONGEST) -> Iterator[None]:
-    """Fail whatever still runs in the main thread after so many seconds."""
+    """Fail whatever still runs in the main thread after so many seconds, or more under load."""
     verdict = f"not over after {seconds:g} seconds: it hangs, or waits for what never comes"
-    late = 0
+    late, began = 0, time.monotonic()
 
     def too_late(_signal: int, _frame: FrameType | None) -> None:
         nonlocal late
+        left = began + seconds * load() - time.monotonic()
+        if left > 0:
+            signal.setitimer(signal.ITIMER_REAL, left, AGAIN)
+            return
         late += 1
         faulthandler.dump_traceback(sys.__stderr__ or 2)
         workers = [get_object for get_object in gc.get_objects() if type(get_object) is Worker]
@@ -48,11 +71,12 @@ def time_limit(seconds: float = LONGEST) -> Iterator[None]:
         pytest.fail(verdict)
 
 
-def at_most(seconds: float) -> Callable[[Progress], None]:
-    """Watch a run that is waited for: one that takes longer fails, and says how it stood."""
-    until = time.monotonic() + seconds
+def at_most(seconds: float = 0.8 * LONGEST) -> Callable[[Progress], None]:
+    """Watch a run that is waited for: one that hangs fails, and says how it stood."""
+    began = time.monotonic()
 
     def watch(progress: Progress) -> None:
-        assert time.monotonic() < until, f"the run did not end in {seconds:g} s: {progress}"
+        in_time = time.monotonic() < began + seconds * load()
+        assert in_time, f"the run did not end in {seconds:g} s: {progress}"
 
     return watch

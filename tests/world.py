@@ -1,5 +1,6 @@
 """A small world to run in: an engine on either database, blocks to ask about, a scripted model."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ from quire.settings import Settings
 from quire.simulated.fault_scripts import NO_FAULTS, Faults, parse_fault_script
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+HOLD_TICK = 0.005  # seconds between two looks whether an answer may go
 
 METADATA: dict[str, Json] = {
     "title": "metadata",
@@ -52,6 +55,8 @@ class Scripted(SimulatedProvider):
         """Follow `faults` once the script is used up."""
         super().__init__(faults)
         self.script: list[str] = []
+        # whether the answer to a call, by its number, is still kept back
+        self.hold: Callable[[int], bool] = lambda number: False
         self.packs: list[int] = []  # blocks in each call, in the order they came
 
     async def send(self, call: Call, account: Account = KEYLESS_ACCOUNT) -> RawResponse:
@@ -60,10 +65,14 @@ class Scripted(SimulatedProvider):
         self.packs.append(call.user.count('"block_uid"'))
         with suppress(IndexError):
             self.faults = parse_fault_script(self.script.pop(0))
+        number = self.calls + 1
         try:
-            return await super().send(call, account)
+            answer = await super().send(call, account)
         finally:
             self.faults = usual
+        while self.hold(number):  # noqa: ASYNC110 - released from any thread
+            await asyncio.sleep(HOLD_TICK)
+        return answer
 
 
 class OneProvider(Providers):
@@ -90,8 +99,8 @@ class World:
     url: str
     faults: str = ""
     runtime: Runtime = field(default_factory=Calm)
-    lease: float = 30.0
-    grace: float = 5.0
+    lease: float = 600.0  # real seconds, where the runtime is: nobody is slow on a busy machine
+    grace: float = 600.0
 
     def __post_init__(self) -> None:
         """Open the ledger."""

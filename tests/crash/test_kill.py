@@ -10,6 +10,7 @@ import pytest
 
 from quire.dispatch.runtime import POINTS
 from quire.domain.states import RunState
+from tests.time_limits import PATIENCE
 from tests.world import World, sentences
 
 Worlds = Callable[..., World]
@@ -20,7 +21,7 @@ CONCURRENCY = 4
 def victim(warm: list[str], here: World, run: int, point: str, log: Path) -> int:
     """Let a process work on a run; returns how it ended."""
     command = [*warm, "tests.crash.victim", here.url, str(run), point, "1"]
-    return subprocess.run([*command, f"log={log}"], timeout=60, check=False).returncode
+    return subprocess.run([*command, f"log={log}"], timeout=PATIENCE, check=False).returncode
 
 
 @pytest.mark.parametrize("point", POINTS)

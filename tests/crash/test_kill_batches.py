@@ -25,7 +25,7 @@ from tests.rehearsed.rehearsed import (
     Rehearsed,
     billed_entries,
 )
-from tests.time_limits import at_most
+from tests.time_limits import PATIENCE, at_most
 from tests.world import sentences
 
 SPEED = 60.0  # times real time
@@ -74,7 +74,7 @@ def die(warm: list[str], here: Rehearsed, clock: PacedClock, run: RunId, point: 
     command = [*warm, "tests.crash.victim", here.url, str(run), point, str(SECOND)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, str(clock.pace))
-        return subprocess.run([*command, ""], timeout=120, check=False).returncode
+        return subprocess.run([*command, ""], timeout=PATIENCE, check=False).returncode
 
 
 def exported_rows(run: RunHandle) -> list[tuple[Any, ...]]:
@@ -118,7 +118,7 @@ def test_a_process_killed_in_the_midst_of_a_batch_is_taken_over_and_nothing_is_m
     ended = die(warm, here, clock, run.id, point)
     if point == "before_create":  # only time tells that the provider never got it
         here.server.advance(HOUR)
-    finished = run.wait(at_most(60.0))  # this process takes over
+    finished = run.wait(at_most())  # this process takes over
 
     assert ended == -signal.SIGKILL
     assert finished.state == RunState.FINISHED

@@ -95,7 +95,7 @@ def test_killing_at_any_point_ends_in_the_same_results(world: Worlds, seed: int,
     with here.engine.ledger.snapshot() as tx:
         outcomes = list(tx.results.outcomes_of_run(run.id))
     done = Counter((outcome.stage, outcome.state) for outcome in outcomes)
-    assert len(runtime.deaths) > 5
+    assert runtime.deaths
     assert done == {
         ("read", "done"): blocks,
         ("check", "done"): blocks,

@@ -81,7 +81,7 @@ def test_killing_at_any_point_and_starting_again_ends_in_the_same_data(
 
     drive_until_the_end(here, run.id, runtime)
 
-    assert len(runtime.deaths) > 5
+    assert runtime.deaths
     rows = run.rows()
     assert [row["status"] for row in rows] == ["accepted"] * 60
     assert [row["first_40_chars"] for row in rows] == [text[:40] for text in texts]

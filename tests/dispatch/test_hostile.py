@@ -159,7 +159,7 @@ def test_a_worker_that_was_declared_dead_claims_nothing_under_its_old_name(world
 
 
 def test_a_callback_that_raises_loses_no_answer(world: Worlds) -> None:
-    here = world(faults="latency=0.05")
+    here = world()
     here.ingest(sentences(30))
     run = here.start(pack_size=1, concurrency=4)
 

@@ -10,16 +10,18 @@ import pytest
 from quire.domain.errors import LedgerUnavailable
 from quire.domain.runs import Progress
 from tests.postgres import PostgresServer
+from tests.time_limits import wait_until
 from tests.world import World, sentences
 
 Worlds = Callable[..., World]
 
 
 def test_a_worker_waits_for_postgresql_to_come_back(stoppable_postgres: PostgresServer) -> None:
-    here = World(stoppable_postgres.create_database("outage"), "latency=0.02")
+    here = World(stoppable_postgres.create_database("outage"))
     here.ingest(texts := sentences(120))
     run = here.start(pack_size=1, concurrency=4)
     messages: list[str] = []
+    here.model.hold = lambda number: number > 20 and not messages  # until the worker has noticed
     outage = threading.Thread(target=_stop_and_start, args=(stoppable_postgres, here, messages))
     outage.start()
 
@@ -34,13 +36,9 @@ def test_a_worker_waits_for_postgresql_to_come_back(stoppable_postgres: Postgres
 
 
 def _stop_and_start(server: PostgresServer, here: World, messages: list[str]) -> None:
-    waiting = threading.Event()
-    while here.model.calls < 20:
-        waiting.wait(0.02)
+    wait_until(lambda: here.model.calls > 20)
     server.stop()
-    for _ in range(500):  # until the worker has noticed, and at most ten seconds
-        if not messages:
-            waiting.wait(0.02)
+    wait_until(lambda: messages)
     server.start()
 
 

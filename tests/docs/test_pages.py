@@ -15,6 +15,7 @@ from typer.main import get_command
 
 from quire.cli import app
 from tests.docs.pages import ROOT, Block, Command, anchors, blocks, commands, links, name, pages
+from tests.time_limits import PATIENCE
 
 PAGES = pages()
 PROGRAM = get_command(app)
@@ -117,7 +118,7 @@ def _run_block(block: Block, here: Path) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     assert ended.returncode == block.code, f"{block.text}\n{ended.stdout}"

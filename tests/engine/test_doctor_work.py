@@ -56,7 +56,7 @@ def test_a_worker_from_the_future_is_a_matter_of_clocks(world: Worlds) -> None:
 
 
 def test_runs_that_do_not_move_are_named_with_their_reason(world: Worlds) -> None:
-    here = world()
+    here = world(lease=30.0)
     here.ingest(sentences(5))
     waiting = here.start()
     (unattended,) = findings_of(here, "runs")

@@ -28,6 +28,7 @@ from tests.ledger.factories import (
     tasks_of,
 )
 from tests.ledger.raw import Raw
+from tests.time_limits import PATIENCE
 
 T = TypeVar("T")
 LONG = 120.0  # seconds: whoever waits so long was not woken
@@ -124,7 +125,7 @@ def test_a_second_command_on_a_run_waits_for_the_first(postgres_ledger: Ledger) 
         with _meanwhile(postgres_ledger, pause_again) as second:
             pass
 
-    assert second.result(60) is False
+    assert second.result(PATIENCE) is False
 
 
 def test_members_of_a_request_are_taken_until_the_end(postgres_ledger: Ledger) -> None:
@@ -139,7 +140,7 @@ def test_members_of_a_request_are_taken_until_the_end(postgres_ledger: Ledger) -
         with _meanwhile(postgres_ledger, accept_too) as second:
             tx.tasks.move_tasks(TaskMove.ACCEPT, tasks_of(tx, place))
 
-    assert second.result(60) == ["done"]
+    assert second.result(PATIENCE) == ["done"]
 
 
 def test_tallies_appended_while_others_fold_are_neither_lost_nor_counted_twice(
@@ -158,7 +159,7 @@ def test_tallies_appended_while_others_fold_are_neither_lost_nor_counted_twice(
                 other.tasks.move_tasks(TaskMove.PACK, tasks_of(other, place)[:1])
             with postgres_ledger.snapshot() as reader:
                 assert reader.tallies.tallies_of_stage(place.stage) == {"ready": 2, "packed": 1}
-    second.result(60)
+    second.result(PATIENCE)
 
     with postgres_ledger.snapshot() as reader:
         assert reader.tallies.tallies_of_stage(place.stage) == {"ready": 2, "packed": 1}
@@ -203,7 +204,7 @@ def test_two_who_ingest_the_same_document_at_once_end_with_one_of_them_trying_ag
             pass
 
     with pytest.raises(LedgerUnavailable, match="try again"):
-        second.result(60)
+        second.result(PATIENCE)
     raw = Raw(postgres_database)
     assert raw.one("SELECT count(*) FROM blocks") == 1
     raw.close()

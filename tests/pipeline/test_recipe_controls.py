@@ -7,6 +7,7 @@ import pytest
 from quire.domain.errors import IllegalMove, LedgerUnavailable, NotFound
 from quire.domain.ids import RunId
 from quire.domain.reasons import HoldCause, HoldKind
+from quire.domain.runs import Progress
 from quire.domain.states import RunState
 from quire.engine import RunHandle
 from quire.ledger.ledger import Transaction
@@ -143,12 +144,16 @@ def _has_begun(here: World, run: RunHandle, stage: str) -> bool:
 
 
 def test_cancelling_in_the_middle_keeps_what_was_paid_for(world: Worlds) -> None:
-    here = world(faults="latency=0.05")
+    here = world()
     run = start_run(here, concurrency=1)
-    here.engine.work(lambda: task_states(here.engine, run)["points"].get("done", 0) >= 2)
+    cancelled: list[bool] = []
+    here.model.hold = lambda number: number > 3 + 3 + 2 and not cancelled
 
-    run.cancel()
-    ended = run.wait()
+    def cancel(progress: Progress) -> None:
+        if here.model.calls > 3 + 3 + 2 and not cancelled:
+            cancelled.append(run.cancel())
+
+    ended = run.wait(cancel)
 
     found = task_states(here.engine, run)
     assert ended.state == "cancelled"

@@ -63,7 +63,7 @@ def rehearse(serve: Serve, tmp_path: Path) -> Iterator[Rehearse]:
         here = Rehearsed(
             url or str(tmp_path / "quire.db"),
             runtime=ByClock(clock) if clock else Calm(),
-            lease=600.0,  # of a clock that may run fast
+            lease=86_400.0,  # of a clock that may run fast
             server=server or serve(clock=clock, **server_config),
             asks=asks,
             tables=tables or {},

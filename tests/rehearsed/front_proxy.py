@@ -7,6 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 from urllib.request import Request, urlopen
 
+from tests.time_limits import PATIENCE
+
 _HOPS = ("connection", "transfer-encoding", "content-length", "host", "accept-encoding", "date")
 
 
@@ -64,6 +66,6 @@ def front_proxy(
 
 def _let_in(url: str, headers: dict[str, str], body: bytes) -> Answer:
     passed = {name: value for name, value in headers.items() if name not in _HOPS}
-    with urlopen(Request(url, body, passed), timeout=30) as response:
+    with urlopen(Request(url, body, passed), timeout=PATIENCE) as response:
         kept = {k: v for k, v in response.headers.items() if k.lower() not in _HOPS}
         return Answer(response.status, response.read(), kept)

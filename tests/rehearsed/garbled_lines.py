@@ -41,7 +41,7 @@ def without_name(line: bytes) -> list[bytes]:
 def run_until_held(here: Rehearsed) -> Any:
     """Run through batches until it is held."""
     run = here.start(route="batch", min_batch_size=2, pack_size=3)
-    progress = until_rest(run, at_most(60))
+    progress = until_rest(run, at_most())
     assert [hold.kind for hold in progress.holds] == [HoldKind.UNDECODABLE]
     assert progress.done == BLOCKS - 6
     return run

@@ -9,8 +9,7 @@ from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
 from tests.providers.servers import Talk, Tunnels
-
-PATIENCE = 10.0
+from tests.time_limits import PATIENCE
 
 
 @contextmanager
@@ -85,9 +84,9 @@ def tunnels() -> Tunnels:
     return Tunnels()
 
 
-def closed_port() -> int:
-    """A port at which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+@contextmanager
+def closed_port() -> Iterator[int]:
+    """A port at which nobody listens: it is taken until the end, so that nobody else can."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]

@@ -1,6 +1,6 @@
 """An engine whose calls go over HTTP to a rehearsal server, and what the server's log comes to."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -42,17 +42,34 @@ LONG: dict[str, Json] = {  # its prefix is longer than any model's least
 }
 
 
+class StillClock(Clock):
+    """A clock that only moves by hand: nothing fills up while a busy machine takes its time."""
+
+    def __init__(self) -> None:
+        """Begin at the real time."""
+        super().__init__()
+        self._began = super().now()
+
+    def now(self) -> float:
+        """The time."""
+        return self._began + self._ahead
+
+
 class QuickClock(Clock):
-    """A server's clock that runs so many times faster than real time."""
+    """A server's clock that runs so many times faster while an engine that goes by it rests.
+
+    While anything is done it keeps the real time: a busy machine, on which everything takes longer,
+    does not let a deadline or a lease pass that an idle one keeps.
+    """
 
     def __init__(self, speed: float) -> None:
         """Begin at the real time."""
         super().__init__()
-        self._speed, self._began = speed, time()
+        self._speed = speed
 
-    def now(self) -> float:
-        """The time."""
-        return super().now() + (time() - self._began) * (self._speed - 1)
+    def fly(self, seconds: float) -> None:
+        """Somebody rested so long."""
+        self.advance(seconds * (self._speed - 1))
 
 
 class ByClock(Calm):
@@ -65,6 +82,13 @@ class ByClock(Calm):
     def now(self) -> datetime:
         """The server's moment."""
         return datetime.fromtimestamp(self._clock.now(), UTC)
+
+    def rest(self, wait: Callable[[float], None], seconds: float) -> None:
+        """Time flies."""
+        began = time()
+        wait(seconds)
+        if isinstance(self._clock, QuickClock):
+            self._clock.fly(time() - began)
 
 
 @dataclass(kw_only=True)
@@ -86,6 +110,12 @@ class Rehearsed(World):
             poll=self.poll,
         )
         self.engine = Engine(make_context(settings, open_ledger(self.url), self.runtime))
+
+    @property
+    def clock(self) -> Clock:
+        """What time it is at the server, and for the engine that goes by it."""
+        assert isinstance(self.runtime, ByClock)
+        return self.runtime._clock
 
     @property
     def facts(self) -> ModelFacts:

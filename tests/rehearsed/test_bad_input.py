@@ -5,27 +5,24 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import timedelta
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from quire.dispatch import courier
 from quire.engine import open_engine
 from tests.cli.conftest import Quire
 from tests.providers.servers import certificate
 from tests.rehearsed.conftest import Serve
 from tests.rehearsed.front_proxy import Answer, front_proxy
 from tests.rehearsed.network import closed_port, passing_on, silent, talk_server, tunnels
-from tests.rehearsed.rehearsed import ANTHROPIC, OPENAI
-from tests.world import Calm, until_rest
+from tests.rehearsed.rehearsed import ANTHROPIC, OPENAI, ByClock, QuickClock
+from tests.time_limits import PATIENCE, wait_until
+from tests.world import until_rest
 
 RUN = ("run", "-s", "metadata", "-m", OPENAI, "--pack-size", "1")
-PATIENCE = 60.0
 PAGE = Answer(400, b"<html><h1>Bad Request</h1></html>", {"Content-Type": "text/html"})
 
 
@@ -169,11 +166,13 @@ def test_a_server_that_never_answers_is_given_up_by_the_call_s_own_time(
 def test_a_port_at_which_nobody_listens_is_tried_again_until_somebody_does(
     quire: Quire, serve: Serve, tmp_path: Path
 ) -> None:
-    port = closed_port()
-    with running(port, "--json") as process:
+    closed = ExitStack()
+    port = closed.enter_context(closed_port())
+    with closed, running(port, "--json") as process:
         wait_for_calls(quire, 4)
+        closed.close()
         serve(port=port)
-        out, _ = process.communicate(timeout=90)
+        out, _ = process.communicate(timeout=PATIENCE)
 
     ended = json.loads(out)
     assert (process.returncode, ended["done"]) == (0, 30)
@@ -183,11 +182,17 @@ def test_a_port_at_which_nobody_listens_is_tried_again_until_somebody_does(
 def test_who_waits_for_a_port_that_stays_closed_may_stop_and_go_on_later(
     quire: Quire, serve: Serve
 ) -> None:
-    with running(closed_port()) as process:
+    why: list[str] = []
+
+    def told() -> list[str]:
+        why[:] = quire.json("status")["why"]
+        return why
+
+    with closed_port() as port, running(port) as process:
         wait_for_calls(quire, 4)
-        why = next(why for _ in range(600) if (why := quire.json("status")["why"]))
+        wait_until(told)
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=PATIENCE)
 
     assert process.returncode == 130
     assert b"run 1 was stopped: 0 of 30 blocks done, 0 failed" in out
@@ -200,10 +205,9 @@ def test_who_waits_for_a_port_that_stays_closed_may_stop_and_go_on_later(
 def test_a_port_that_stays_closed_holds_the_run_in_the_end(
     quire: Quire, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{closed_port()}/v1")
-    monkeypatch.setattr(courier, "HOLD_WHEN_ABSENT_FOR", timedelta(seconds=1))
     quire(*RUN, "--detach")
-    with open_engine(runtime=Calm()) as engine:
+    with closed_port() as port, open_engine(runtime=ByClock(QuickClock(240))) as engine:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{port}/v1")
         ended = until_rest(engine.get(1))
 
     (hold,) = ended.holds
@@ -230,12 +234,12 @@ def running(port: int, *args: str) -> Iterator[subprocess.Popen[bytes]]:
 
 def wait_for_calls(quire: Quire, count: int) -> None:
     """Wait until calls were sent again so often."""
-    deadline = time.monotonic() + PATIENCE
-    while not any(request["sent"] > 1 for request in requests(quire)) or (
-        quire.json("status")["resent"] < count
-    ):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_until(
+        lambda: (
+            any(request["sent"] > 1 for request in requests(quire))
+            and quire.json("status")["resent"] >= count
+        )
+    )
 
 
 def requests(quire: Quire) -> list[dict[str, Any]]:

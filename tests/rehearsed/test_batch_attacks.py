@@ -43,7 +43,7 @@ def test_rows_that_are_always_missing_are_bought_no_more_often_than_calls_may_be
 
     monkeypatch.setattr(OpenAIBatches, "fetch", nothing)
     here = batched()
-    in_time = at_most(60)
+    in_time = at_most()
 
     def hasten(progress: Progress) -> None:
         in_time(progress)
@@ -72,7 +72,7 @@ def test_a_completed_batch_whose_files_come_later_is_waited_for(
 
     monkeypatch.setattr(OpenAIBatches, "poll", without_files)
     here = batched()
-    progress = here.start(route="batch", min_batch_size=2).wait(at_most(60))
+    progress = here.start(route="batch", min_batch_size=2).wait(at_most())
 
     assert progress.done == BLOCKS
     assert progress.presumed_pico == 0
@@ -92,7 +92,7 @@ def test_a_batch_that_cannot_be_cancelled_still_comes_home(
     here.engine.cancel(run.id)
     here.server.advance(600)
 
-    progress = run.wait(at_most(60))
+    progress = run.wait(at_most())
 
     assert progress.state == "cancelled"
     assert progress.cost_pico == here.bill() > 0
@@ -108,7 +108,7 @@ def test_results_that_are_never_found_hold_the_run(
     monkeypatch.setattr(OpenAIBatches, "fetch", gone)
     here = batched()
 
-    progress = until_rest(here.start(route="batch", min_batch_size=2), at_most(60))
+    progress = until_rest(here.start(route="batch", min_batch_size=2), at_most())
 
     assert [hold.kind for hold in progress.holds] == [HoldKind.CREDENTIAL]
     assert "--absent" in progress.holds[0].detail
@@ -121,11 +121,11 @@ def test_a_batch_that_is_gone_for_good_is_presumed_and_its_calls_go_again(
     run = here.start(route="batch", min_batch_size=2)
     stop_when_out(here, run)
     here.server.advance(3600)
-    serve(clock=QuickClock(240), batch_latency="20s")  # which has none of it
-    assert until_rest(run, at_most(60)).held
+    serve(clock=here.clock, batch_latency="20s")  # which has none of it
+    assert until_rest(run, at_most()).held
 
     here.engine.batch_absent(1)
-    progress = run.wait(at_most(60))
+    progress = run.wait(at_most())
 
     assert progress.done == BLOCKS
     assert progress.presumed_pico > 0
@@ -159,7 +159,7 @@ def test_a_run_that_ended_keeps_no_draft(
     monkeypatch.setattr(OpenAIBatches, "create", busy)
     here = batched()
 
-    progress = here.start(route="batch", min_batch_size=2, deadline="60s").wait(at_most(60))
+    progress = here.start(route="batch", min_batch_size=2, deadline="60s").wait(at_most())
 
     assert progress.done == BLOCKS
     assert progress.batches == 0
@@ -173,7 +173,7 @@ def test_rows_that_the_provider_always_breaks_down_at_end_with_its_words(
     here = batched(faults="500@Block 7", url=ledger_url)
 
     run = here.start(route="batch", min_batch_size=1, pack_size=size, limit=40)
-    progress = run.wait(at_most(60))
+    progress = run.wait(at_most())
 
     assert (progress.state, progress.done, progress.failed) == ("running", 39, 1)
     (failed,) = [row["error"] for row in here.engine.rows(run.id) if row["error"]]
@@ -193,14 +193,14 @@ def test_a_retry_asks_again_where_the_provider_broke_down(
 ) -> None:
     here = batched(faults="500=1")
     run = here.start(route="batch", min_batch_size=1, packing=False, limit=30)
-    assert run.wait(at_most(60)).failed == 30
+    assert run.wait(at_most()).failed == 30
     assert sum(batch["rows"] for batch in here.server.batches()) == 90
 
     here.server.change_faults("")
     run.retry()
     run.resume()
 
-    assert run.wait(at_most(60)).done == 30
+    assert run.wait(at_most()).done == 30
 
 
 @pytest.mark.parametrize(("most", "times"), [(1, "once"), (2, "2 times")])
@@ -212,7 +212,7 @@ def test_rows_that_the_provider_breaks_down_at_are_not_told_of_as_lost(
     run = here.start(
         route="batch", min_batch_size=1, pack_size=1, limit=20, max_tries=9, max_calls=most
     )
-    run.wait(at_most(60))
+    run.wait(at_most())
 
     failed = [row["error"] for row in here.engine.rows(run.id) if row["error"]]
     assert failed == [f"the call brought no answer {times}"]

@@ -57,7 +57,7 @@ def test_one_deep_row_does_not_hold_up_the_others(
     monkeypatch.setattr(gemini, "INLINE_CALLS", 0)
     here = batched(rehearse, asks)
 
-    progress = here.start(route="batch", min_batch_size=2, pack_size=3).wait(at_most(60))
+    progress = here.start(route="batch", min_batch_size=2, pack_size=3).wait(at_most())
 
     assert progress.done >= BLOCKS - 3
     assert [view.state for view in here.engine.batches()] == ["collected"]
@@ -78,7 +78,7 @@ def test_a_clock_ahead_of_the_vendors_makes_no_second_batch(serve: Serve, tmp_pa
     here = Rehearsed(url, runtime=Ahead(clock), lease=600.0, server=server, asks=ANTHROPIC)
     here.ingest(sentences(BLOCKS))
 
-    progress = here.start(route="batch", min_batch_size=2, pack_size=3).wait(at_most(60))
+    progress = here.start(route="batch", min_batch_size=2, pack_size=3).wait(at_most())
 
     assert progress.done == BLOCKS
     assert len(server.batches()) == 1
@@ -111,7 +111,7 @@ def test_a_list_in_a_strange_form_makes_no_second_batch(
 
     monkeypatch.setattr(Transport, "exchange", garbled)
     here = batched(rehearse, asks, faults="batch_drop@1")
-    in_time = at_most(60)
+    in_time = at_most()
     problems = set[str]()
 
     def hasten(progress: Progress) -> None:

@@ -47,7 +47,7 @@ def test_a_list_without_an_end_never_makes_a_batch_absent(
 
     monkeypatch.setattr(OpenAIBatches, "find", endless)
     here = batched(faults="batch_drop@1")
-    in_time = at_most(60)
+    in_time = at_most()
 
     def hasten(progress: Progress) -> None:
         in_time(progress)
@@ -90,7 +90,7 @@ def lose_first(here: Rehearsed, monkeypatch: pytest.MonkeyPatch, asks: str) -> l
 
 def hastening(here: Rehearsed) -> Callable[[Progress], None]:
     """Watch a run; while a batch is unknown, time flies."""
-    in_time = at_most(60)
+    in_time = at_most()
     done = list[bool]()
 
     def watch(progress: Progress) -> None:
@@ -198,6 +198,6 @@ def test_a_batch_whose_earlier_submissions_were_refused_is_not_looked_for(
     monkeypatch.setattr(OpenAIBatches, "create", first_is_refused)
     here = batched()
 
-    progress = here.start(route="batch", min_batch_size=2, pack_size=3).wait(at_most(60))
+    progress = here.start(route="batch", min_batch_size=2, pack_size=3).wait(at_most())
 
     assert (progress.done, len(refused), sought) == (BLOCKS, 1, [])

@@ -41,7 +41,7 @@ def travelled(here: Rehearsed) -> dict[str, int]:
 def test_too_few_calls_for_a_batch_go_direct(batched: Callable[..., Rehearsed]) -> None:
     here = batched()
 
-    progress = here.start(route="batch", min_batch_size=30).wait(at_most(60))
+    progress = here.start(route="batch", min_batch_size=30).wait(at_most())
 
     assert progress.done == BLOCKS
     assert travelled(here) == {"batch": 35, "direct": 5}  # the first 50 blocks are looked at first
@@ -53,8 +53,8 @@ def test_auto_takes_batches_only_where_they_are_worth_it(
 ) -> None:
     here = batched()
 
-    here.start(route="auto", min_batch_size=30).wait(at_most(60))
-    here.start(route="auto", min_batch_size=100, new=True, pack_size=9).wait(at_most(60))
+    here.start(route="auto", min_batch_size=30).wait(at_most())
+    here.start(route="auto", min_batch_size=100, new=True, pack_size=9).wait(at_most())
 
     assert travelled(here) == {"batch": 35, "direct": 5 + 45}
 
@@ -148,7 +148,7 @@ def test_at_the_deadline_what_is_owed_goes_direct_and_late_answers_are_spend_on_
     assert told == [PASSED]
     assert here.engine.batches()[0].cancelling  # nobody waits for it any more
     here.server.advance(7200)
-    here.engine.drive(run.id, at_most(60), batches=True)
+    here.engine.drive(run.id, at_most(), batches=True)
     after = here.engine.progress(run.id)
     assert after.batches == 0
     assert after.cost_pico == here.bill()
@@ -158,16 +158,16 @@ def test_at_the_deadline_what_is_owed_goes_direct_and_late_answers_are_spend_on_
 def test_the_first_acceptable_answer_wins_where_a_task_is_out_twice(
     batched: Callable[..., Rehearsed],
 ) -> None:
-    here = batched(takes="900s", latency="1s")  # of real time, which is a minute here
-    run = here.start(route="batch", min_batch_size=2, deadline="880s")
+    here = batched(takes="900s", latency="3600s")
+    run = here.start(route="batch", min_batch_size=2, deadline="880s", call_timeout=86_400.0)
 
-    progress = run.wait(skipping(here, 820))
+    progress = run.wait(answering_late(here, 820))
 
     assert progress.done == BLOCKS
     assert {"batch", "direct"} == set(travelled(here))  # both came back, for the same tasks
     results = here.engine.rows(run.id)
     here.server.advance(3600)
-    here.engine.drive(run.id, at_most(60), batches=True)
+    here.engine.drive(run.id, at_most(), batches=True)
     assert here.engine.rows(run.id) == results
     assert here.engine.progress(run.id).cost_pico == here.bill()
 
@@ -181,7 +181,7 @@ def test_a_batch_is_asked_for_with_its_own_key_only(
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-another-1234567890-key")
     here.server.advance(300)
-    progress = until_rest(run, at_most(60))
+    progress = until_rest(run, at_most())
 
     assert [hold.kind for hold in progress.holds] == [HoldKind.CREDENTIAL]
     assert "put it back" in progress.holds[0].detail
@@ -200,7 +200,7 @@ def test_a_batch_that_its_own_key_cannot_see_holds_the_run(
     here.server.advance(3600)
     empty = serve()  # at the address that calls go to from now on
 
-    progress = until_rest(run, at_most(60))
+    progress = until_rest(run, at_most())
 
     assert [hold.kind for hold in progress.holds] == [HoldKind.CREDENTIAL]
     assert "404" in progress.holds[0].detail
@@ -245,7 +245,7 @@ def test_a_cancelled_run_cancels_its_batches_and_keeps_what_they_answered(
     stop_when_out(here, run)
 
     here.engine.cancel(run.id)
-    progress = run.wait(at_most(60))
+    progress = run.wait(at_most())
 
     assert progress.state == "cancelled"
     assert progress.batches == 0
@@ -255,7 +255,7 @@ def test_a_cancelled_run_cancels_its_batches_and_keeps_what_they_answered(
 
 def skipping(here: Rehearsed, seconds: float) -> Callable[[Progress], None]:
     """Watch a run, and skip so much of the time that each batch takes; a minute is the limit."""
-    skipped, in_time = set[int](), at_most(60)
+    skipped, in_time = set[int](), at_most()
 
     def watch(progress: Progress) -> None:
         in_time(progress)
@@ -263,6 +263,23 @@ def skipping(here: Rehearsed, seconds: float) -> Callable[[Progress], None]:
             if batch.state == BatchState.OPEN and batch.id not in skipped:
                 skipped.add(batch.id)
                 here.server.advance(seconds)
+
+    return watch
+
+
+def answering_late(here: Rehearsed, seconds: float) -> Callable[[Progress], None]:
+    """Watch a run, and skip as above; direct calls are answered once the first batch is home."""
+    skip = skipping(here, seconds)
+
+    def watch(progress: Progress) -> None:
+        skip(progress)
+        first = here.engine.batches(progress.run_id)[:1]
+        if not progress.in_flight or not first:
+            return
+        if first[0].state == BatchState.OPEN:
+            here.server.advance(20)
+        elif first[0].state in (BatchState.COLLECTED, BatchState.ABANDONED):
+            here.server.advance(3600)
 
     return watch
 
@@ -282,7 +299,7 @@ def test_a_block_that_cannot_fit_is_in_no_batch(rehearse: Rehearse) -> None:
     here.ingest([*sentences(8), "far too long " * 8_000])
 
     run = here.start(route="batch", min_batch_size=1, pack_size=4)
-    progress = run.wait(at_most(60))
+    progress = run.wait(at_most())
 
     assert (progress.done, progress.failed) == (8, 1)
     assert travelled(here) == {"batch": 2}

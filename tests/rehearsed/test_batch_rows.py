@@ -82,7 +82,7 @@ def test_an_answer_counts_also_after_another_row_of_its_call(
     change_lines(monkeypatch, lambda _, no, line: [other(line), line] if no == 3 else [line])
 
     run = here.start(**ROUTE)
-    ended = run.wait(at_most(60))
+    ended = run.wait(at_most())
 
     assert (ended.done, ended.presumed_pico, ended.cost_pico) == (BLOCKS, 0, here.bill())
     assert len(here.server.batches()) == 1
@@ -105,7 +105,7 @@ def test_an_answer_counts_although_an_earlier_download_said_otherwise(
     change_lines(monkeypatch, change)
 
     run = here.start(**ROUTE)
-    ended = run.wait(at_most(60))
+    ended = run.wait(at_most())
 
     assert (ended.done, ended.presumed_pico, ended.cost_pico) == (BLOCKS, 0, here.bill())
     assert_counts_agree(here, run.id)
@@ -128,7 +128,7 @@ def test_a_file_that_does_not_hold_all_answers_yet_is_read_again(
 
     monkeypatch.setattr(ApiCaller, "lines", short)
 
-    ended = here.start(**ROUTE).wait(at_most(60))
+    ended = here.start(**ROUTE).wait(at_most())
 
     assert (ended.done, ended.presumed_pico, ended.cost_pico) == (BLOCKS, 0, here.bill())
     assert len(here.server.batches()) == 1
@@ -151,7 +151,7 @@ def test_answers_of_a_batch_that_did_not_end_well_are_waited_for_too(
 
     monkeypatch.setattr(OpenAIBatches, "poll", without_files)
 
-    ended = here.start(**ROUTE).wait(at_most(60))
+    ended = here.start(**ROUTE).wait(at_most())
 
     assert (ended.done, ended.presumed_pico, ended.cost_pico) == (BLOCKS, 0, here.bill())
     assert len(here.server.batches()) == 1
@@ -165,7 +165,7 @@ def test_a_batch_of_others_that_was_taken_for_ours_is_held_until_the_right_one_i
     here.ingest(sentences(BLOCKS))
     other = rehearse(OPENAI, url=str(tmp_path / "other.db"), server=here.server, clock=clock)
     other.ingest(sentences(BLOCKS, mark=1))
-    other.start(**ROUTE).wait(at_most(60))
+    other.start(**ROUTE).wait(at_most())
     foreign = other.engine.batch(1).ref
 
     async def blind(*_: Any) -> BatchMatch:
@@ -181,12 +181,12 @@ def test_a_batch_of_others_that_was_taken_for_ours_is_held_until_the_right_one_i
     monkeypatch.setattr(OpenAIBatches, "create", lost)
     monkeypatch.setattr(OpenAIBatches, "find", blind)
     run = here.start(**ROUTE)
-    rest = until_rest(run, at_most(60))
+    rest = until_rest(run, at_most())
 
     assert [hold.kind for hold in rest.holds] == [HoldKind.UNKNOWN_SUBMIT]
     assert "none of its" in rest.holds[0].detail
     here.engine.adopt_batch(1, made[0])
-    ended = run.wait(at_most(60))
+    ended = run.wait(at_most())
 
     assert (ended.done, ended.presumed_pico) == (BLOCKS, 0)
     assert len(here.server.batches()) == 2  # theirs and ours
@@ -204,7 +204,7 @@ def test_a_batch_that_is_there_is_not_made_again_because_somebody_says_that_it_i
     with pytest.raises(UsageError, match="empty"):
         here.engine.adopt_batch(1, " ")
 
-    ended = run.wait(at_most(60))
+    ended = run.wait(at_most())
     assert (ended.done, ended.cost_pico, len(here.server.batches())) == (BLOCKS, here.bill(), 1)
 
 
@@ -216,7 +216,7 @@ def test_calls_that_go_again_go_together(
     here = rehearse(OPENAI, clock=QuickClock(8), batch_latency="2s", faults="batch_errors@1")
     here.ingest(sentences(200))
 
-    ended = here.start(route="batch", min_batch_size=20, pack_size=1).wait(at_most(100))
+    ended = here.start(route="batch", min_batch_size=20, pack_size=1).wait(at_most())
 
     rows = [batch["rows"] for batch in here.server.batches()]
     assert ended.done == 200
@@ -231,7 +231,7 @@ def test_whoever_waits_for_rest_waits_for_batches_that_nobody_needs_any_more(
     here.ingest(sentences(BLOCKS))
     run = here.start(**ROUTE, deadline="5m")
 
-    assert run.wait(at_most(60)).done == BLOCKS  # directly
+    assert run.wait(at_most()).done == BLOCKS  # directly
     assert here.engine.batch(1).state != BatchState.COLLECTED
     assert not here.engine.queries.is_idle()
     here.server.advance(7200)

@@ -52,8 +52,7 @@ def batched(rehearse: Rehearse) -> Callable[..., Rehearsed]:
 
 def let_happen(here: Rehearsed, point: str, happens: Callable[[], None]) -> None:
     """Let something happen at a point of the worker's way."""
-    assert isinstance(here.runtime, ByClock)
-    here.engine.context.runtime = Watched(here.runtime._clock, point, happens)
+    here.engine.context.runtime = Watched(here.clock, point, happens)
 
 
 def uploads(here: Rehearsed) -> int:

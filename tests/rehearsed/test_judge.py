@@ -13,9 +13,10 @@ from quire.rehearsal.server import rehearsal_server
 from tests.crash.pace import VARIABLE, PacedClock
 from tests.kits.judge.pilots import SLIPS, bill, prove, write_pilot
 from tests.rehearsed.rehearsed import BASES, KEYS, VENDORS, ByClock, Rehearsed, billed_entries
-from tests.time_limits import at_most
+from tests.time_limits import PATIENCE, at_most
 
 SPEED = 240.0  # times real time
+LEASE = 2400.0
 FAULTS = f"{SLIPS},batch_shuffle=0.5,batch_duplicate=0.5,batch_expire@1,batch_truncate@1,seed=4"
 DEATHS = ("after_intent", "after_create", "after_rows", "after_collect")  # each may come early
 
@@ -35,11 +36,11 @@ def here(
         models=CATALOG, clock=clock, batch_latency="20s", faults=FAULTS
     ) as server:
         environment = {**KEYS, **{name: server.url + path for name, path in BASES.items()}}
-        environment |= {"QUIRE_POLL": "20", "QUIRE_LEASE": "2400", "NO_PROXY": "*"}
+        environment |= {"QUIRE_POLL": "20", "QUIRE_LEASE": str(LEASE), "NO_PROXY": "*"}
         environment["TMPDIR"] = str(tmp_path)  # the killed leave their files behind
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
-        made = Rehearsed(ledger_url, runtime=ByClock(clock), server=server, lease=2400.0, poll=20.0)
+        made = Rehearsed(ledger_url, runtime=ByClock(clock), server=server, lease=LEASE, poll=20.0)
         yield made
         made.close()
 
@@ -49,7 +50,7 @@ def die(warm: list[str], here: Rehearsed, clock: PacedClock, run: int, point: st
     command = [*warm, "tests.crash.victim", here.url, str(run), point, "1"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, str(clock.pace))
-        return subprocess.run([*command, ""], timeout=120, check=False).returncode
+        return subprocess.run([*command, ""], timeout=PATIENCE, check=False).returncode
 
 
 @pytest.mark.parametrize("kind", ["ecc", "control"])
@@ -60,7 +61,7 @@ def test_a_pilot_that_is_killed_and_started_again_adds_up(
     run = start_experiment(here.engine, path, route="batch", min_batch_size=2)
 
     ended = [die(warm, here, clock, run.id, point) for point in DEATHS]
-    finished = run.wait(at_most(100.0))  # this process takes over
+    finished = run.wait(at_most())  # this process takes over
 
     assert set(ended) == {-signal.SIGKILL}
     prove(here.engine, run.id, tmp_path / "tables")

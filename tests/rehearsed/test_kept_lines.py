@@ -58,10 +58,10 @@ def test_a_newer_quire_finds_the_calls_of_lines_that_named_none(
 ) -> None:
     garbled(without_name)
     run = run_until_held(batched)
-    assert until_rest(run, at_most(60)).done == BLOCKS - 6  # the same reader again finds nothing
+    assert until_rest(run, at_most()).done == BLOCKS - 6  # the same reader again finds nothing
     reading(newer)
 
-    after = run.wait(at_most(60))
+    after = run.wait(at_most())
 
     assert (after.state, after.done, after.holds) == ("finished", BLOCKS, ())
     assert (after.cost_pico, after.presumed_pico) == (batched.bill(), 0)
@@ -78,7 +78,7 @@ def test_two_who_find_the_same_answer_store_and_count_it_once(
     run, ledger = run_until_held(batched), batched.engine.ledger
     lines = batched.engine.batch_lines(1)
     reading(newer)
-    before = run.wait(at_most(60))
+    before = run.wait(at_most())
     numbers = [int(re.findall(rb'customId":"\w+_(\d+)', line)[0]) for line in lines]
 
     with ledger.transaction() as tx:  # as a second worker would that was a moment slower
@@ -102,7 +102,7 @@ def test_a_newer_quire_corrects_what_was_presumed_of_calls_that_were_asked_again
     garbled(without_name)
     run = run_until_held(batched)
     run.retry()
-    again = run.wait(at_most(60))
+    again = run.wait(at_most())
     assert (again.done, again.presumed_pico > 0) == (BLOCKS, True)
     rows = run.rows()
     reading(newer)
@@ -120,7 +120,7 @@ def test_a_newer_quire_counts_no_copy_of_an_answer_twice(
 ) -> None:
     garbled(lambda line: [line, *without_name(line)])
     run = batched.start(route="batch", min_batch_size=2, pack_size=3)
-    before = run.wait(at_most(60))
+    before = run.wait(at_most())
     reading(newer)
 
     batched.engine.work(batched.engine.queries.is_idle)
@@ -158,7 +158,7 @@ def test_what_a_newer_quire_cannot_place_stays_with_a_person(
     run = run_until_held(batched)
     reading(mend)
 
-    after = until_rest(run, at_most(60))
+    after = until_rest(run, at_most())
 
     view = batched.engine.batch(1)
     assert [hold.kind for hold in after.holds] == [HoldKind.UNDECODABLE]

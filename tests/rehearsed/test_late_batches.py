@@ -7,10 +7,11 @@ import pytest
 
 from quire.domain.errors import Conflict
 from quire.domain.runs import Progress
+from quire.domain.states import BatchState
 from tests.pipeline.test_money import assert_counts_agree
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import OPENAI, QuickClock, Rehearsed
-from tests.rehearsed.test_batch_routes import skipping, travelled
+from tests.rehearsed.test_batch_routes import answering_late, skipping, travelled
 from tests.time_limits import at_most
 from tests.world import sentences
 
@@ -38,7 +39,7 @@ def overdue(rehearse: Rehearse, ledger_url: str) -> Callable[..., tuple[Rehearse
 def come_home(here: Rehearsed, run: Any) -> Progress:
     """Let the late batch end, and look after it; all that was billed is on record."""
     here.server.advance(7200)
-    here.engine.drive(run.id, at_most(60), batches=True)
+    here.engine.drive(run.id, at_most(), batches=True)
     after = here.engine.progress(run.id)
     assert after.batches == 0
     assert after.cost_pico == here.bill()
@@ -58,7 +59,7 @@ def test_a_late_answer_changes_nothing_of_what_was_asked_anew(
     here, run = overdue()
 
     run.rerun(stage_of(here, run))
-    assert run.wait(at_most(60)).done == BLOCKS
+    assert run.wait(at_most()).done == BLOCKS
     results = here.engine.rows(run.id)
     after = come_home(here, run)
 
@@ -75,7 +76,7 @@ def test_what_was_asked_anew_is_not_taken_from_a_late_answer_that_comes_first(
     run.rerun(stage_of(here, run))
     come_home(here, run)
 
-    assert run.wait(at_most(60)).done == BLOCKS
+    assert run.wait(at_most()).done == BLOCKS
     assert run.progress().cost_pico == here.bill()
     assert travelled(here)["direct"] == 2 * CALLS
 
@@ -90,7 +91,7 @@ def test_a_late_answer_counts_where_a_failed_block_is_owed_again(
     assert run.retry() == 1
     after = come_home(here, run)
 
-    assert run.wait(at_most(60)).done == BLOCKS
+    assert run.wait(at_most()).done == BLOCKS
     assert after.failed == 0
     assert run.progress().cost_pico == here.bill()
     assert_counts_agree(here, run.id)
@@ -100,15 +101,18 @@ def test_a_run_that_is_cancelled_past_its_deadline_waits_for_what_is_out(
     rehearse: Rehearse, ledger_url: str
 ) -> None:
     clock = QuickClock(60)
-    here = rehearse(OPENAI, url=ledger_url, clock=clock, batch_latency="7200s", latency="1s")
+    here = rehearse(OPENAI, url=ledger_url, clock=clock, batch_latency="7200s", latency="600s")
     here.ingest(sentences(BLOCKS))
-    run = here.start(route="batch", min_batch_size=2, pack_size=3, deadline="10m")
+    run = here.start(
+        route="batch", min_batch_size=2, pack_size=3, deadline="10m", call_timeout=86_400.0
+    )
     skip = skipping(here, 540)
 
     def cancel(progress: Progress) -> None:
         skip(progress)
         if progress.in_flight:
             here.engine.cancel(run.id)
+            here.server.advance(600)  # now they are answered
 
     ended = run.wait(cancel)
     after = come_home(here, run)
@@ -137,15 +141,22 @@ def test_rows_that_failed_in_a_late_batch_are_not_asked_beside_the_direct_calls(
 ) -> None:
     clock = QuickClock(60)
     here = rehearse(
-        OPENAI, url=ledger_url, clock=clock, batch_latency="900s", latency="1s", faults="500=0.5"
+        OPENAI, url=ledger_url, clock=clock, batch_latency="900s", latency="3600s", faults="500=0.5"
     )
     here.ingest(sentences(BLOCKS))
-    run = here.start(route="batch", min_batch_size=2, pack_size=3, deadline="880s", max_tries=9)
+    run = here.start(
+        route="batch",
+        min_batch_size=2,
+        pack_size=3,
+        deadline="880s",
+        call_timeout=86_400.0,
+        max_tries=9,
+    )
 
-    assert run.wait(skipping(here, 820)).done == BLOCKS
+    assert run.wait(answering_late(here, 820)).done == BLOCKS
 
     here.server.advance(3600)
-    here.engine.drive(run.id, at_most(60), batches=True)
+    here.engine.drive(run.id, at_most(), batches=True)
     assert travelled(here).get("direct", 0) <= CALLS
     assert here.engine.progress(run.id).cost_pico == here.bill()
 
@@ -156,7 +167,7 @@ def test_rows_that_failed_in_a_late_batch_are_not_held_against_their_blocks(
     rehearse: Rehearse, ledger_url: str, pack_size: int, fault: str, becomes: str
 ) -> None:
     here = rehearse(
-        OPENAI, url=ledger_url, clock=QuickClock(60), batch_latency="7200s", latency="0.3s"
+        OPENAI, url=ledger_url, clock=QuickClock(60), batch_latency="7200s", latency="9000s"
     )
     here.ingest(sentences(18))
     run = here.start(
@@ -165,7 +176,7 @@ def test_rows_that_failed_in_a_late_batch_are_not_held_against_their_blocks(
         pack_size=pack_size,
         deadline="10m",
         concurrency=2,
-        call_timeout=4 * 3600.0,
+        call_timeout=86_400.0,
         max_tries=1,
     )
     skip = skipping(here, 540)
@@ -178,6 +189,8 @@ def test_rows_that_failed_in_a_late_batch_are_not_held_against_their_blocks(
             here.server.advance(7200)
             here.server.settle()
             here.server.change_faults("")
+        elif progress.in_flight and here.engine.batch(1).state == BatchState.COLLECTED:
+            here.server.advance(9000)  # now they are answered
 
     ended = run.wait(refuse)
 

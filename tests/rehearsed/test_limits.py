@@ -1,7 +1,6 @@
 """Limits a minute: workers share them, learn them from headers, and slow down in time."""
 
 import subprocess
-import time
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -16,8 +15,10 @@ from tests.rehearsed.rehearsed import (
     OPENAI,
     QuickClock,
     Rehearsed,
+    StillClock,
     side_by_side,
 )
+from tests.time_limits import PATIENCE
 from tests.world import sentences
 
 SPEED = 20  # a minute takes three seconds
@@ -80,7 +81,7 @@ def test_worker_processes_share_a_limit_profile(
     here.start(**WIDE)
 
     work = [*warm, "quire.cli", "--ledger", ledger_url, "work", "--workers", "2", "--until-idle"]
-    done = subprocess.run(work, capture_output=True, timeout=60)
+    done = subprocess.run(work, capture_output=True, timeout=PATIENCE)
 
     assert done.returncode == 0, done.stderr
     moments = sorted(entry.at for entry in here.server.entries())
@@ -167,13 +168,12 @@ def at_most(moments: list[float], burst: int, a_second: float) -> bool:
 
 
 def test_status_says_which_limit_holds_calls_back(rehearse: Rehearse) -> None:
-    here = rehearse()
+    here = rehearse(clock=StillClock())
     here.ingest(sentences(40))
     slow = {here.asks: {"limits": {"requests": 20}}}
     here.engine.context.settings = replace(here.engine.settings, models=slow)
     run = here.start(pack_size=1)
-    until = time.monotonic() + 3.0
-    here.engine.work(lambda: time.monotonic() > until)
+    here.engine.work(lambda: run.progress().done > 0)
 
     with here.engine.ledger.snapshot() as tx:
         why = stall_reasons(tx, here.engine.progress(run.id), 1, here.runtime.now())

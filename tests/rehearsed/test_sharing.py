@@ -5,39 +5,36 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from quire.domain.states import RunState
-from tests.rehearsed.conftest import Rehearse
-from tests.rehearsed.rehearsed import ANTHROPIC, LONG
+from tests.rehearsed.conftest import Rehearse, Serve
+from tests.rehearsed.rehearsed import ANTHROPIC, LONG, StillClock
+from tests.time_limits import wait_until
 from tests.world import METADATA, sentences
-
-PATIENCE = 60.0
 
 
 def test_a_worker_that_dies_while_it_writes_a_prefix_keeps_nobody_waiting(
-    rehearse: Rehearse, tmp_path: Path
+    rehearse: Rehearse, serve: Serve, tmp_path: Path
 ) -> None:
-    here = rehearse(ANTHROPIC, latency="2s")
+    server = serve(faults="hang=1")
+    here = rehearse(ANTHROPIC, server=server, clock=StillClock())  # no patience runs out
     here.ingest(sentences(10))
     (tmp_path / "long.json").write_text(json.dumps(LONG))
     command = [sys.executable, "-m", "quire", "--ledger", here.url, "run", "-s", "long.json"]
     with subprocess.Popen([*command, "-m", ANTHROPIC, "--no-packing"], env=os.environ) as process:
-        deadline = time.monotonic() + PATIENCE
-        while not here.server.entries() and time.monotonic() < deadline:
-            time.sleep(0.02)
+        wait_until(server.entries, lambda: process.poll() is None)
         process.send_signal(signal.SIGKILL)
     (run,) = here.engine.runs()
-    until = time.monotonic() + 15.0
+    server.change_faults("")
 
-    here.engine.work(lambda: here.engine.progress(run.id).done == 10 or time.monotonic() > until)
+    here.engine.drive(run.id)
 
     assert here.engine.progress(run.id).done == 10
 
 
 def test_a_narrow_run_does_not_narrow_a_wide_one_of_the_same_model(rehearse: Rehearse) -> None:
-    here = rehearse(latency="0.1")
+    here = rehearse(latency="5s")
     here.ingest(sentences(200), "wide")
     wide = here.start(pack_size=1, concurrency=32)
     known = {document.id for document in here.engine.documents()}
@@ -47,7 +44,17 @@ def test_a_narrow_run_does_not_narrow_a_wide_one_of_the_same_model(rehearse: Reh
         schema=METADATA, model=here.asks, over=others, pack_size=1, concurrency=2
     )
 
-    here.engine.work(lambda: wide.progress().state == RunState.FINISHED)
+    sent = [0]
+
+    def finished() -> bool:
+        """Answer when no more is sent."""
+        sent.append(len(here.server.entries()))
+        over = wide.progress().state == RunState.FINISHED
+        if over or sent[-1] == sent[-2]:
+            here.server.advance(5)
+        return over
+
+    here.engine.work(finished)
 
     assert here.server.stats()["most_in_flight"] > 8
     assert 0 < narrow.progress().done < 60  # it went on beside, and the wide one did not wait

@@ -44,14 +44,14 @@ def test_a_missing_key_holds_the_run_and_nothing_is_lost(
     monkeypatch.delenv(BY_HAND)
     here, run = begun(rehearse, ledger_url, stages)
 
-    held = until_rest(run, at_most(60))
+    held = until_rest(run, at_most())
 
     assert [hold.kind for hold in held.holds] == [HoldKind.CREDENTIAL]
     assert "anthropic" in held.holds[0].detail
     assert len(here.server.batches()) == (stages is APART)  # only the other vendor's
     monkeypatch.setenv(BY_HAND, KEYS[BY_HAND])
     run.resume()
-    ended = run.wait(at_most(60))
+    ended = run.wait(at_most())
     assert ended.state == RunState.FINISHED
     assert task_states(here.engine, run) == {"first": {"done": COUNT}, "second": {"done": COUNT}}
     assert len(here.server.batches()) == 2
@@ -70,7 +70,7 @@ def test_a_key_that_goes_missing_while_its_batch_is_out_spares_the_other_vendors
     monkeypatch.delenv(BY_HAND)
     here.server.advance(600)
 
-    held = until_rest(run, at_most(60))
+    held = until_rest(run, at_most())
 
     assert [hold.kind for hold in held.holds] == [HoldKind.CREDENTIAL]
     assert task_states(here.engine, run)["first"] == {

@@ -52,7 +52,7 @@ def check_paid_once(here: Rehearsed, run: Any) -> None:
     assert spent.cost_pico < here.bill() <= spent.cost_pico + spent.presumed_pico
     assert len(here.server.batches()) == 1  # nothing was asked again
     run.retry()
-    assert run.wait(at_most(60)).done == BLOCKS
+    assert run.wait(at_most()).done == BLOCKS
     assert_counts_agree(here, run.id)
 
 
@@ -91,7 +91,7 @@ def test_a_row_that_can_be_read_counts_whichever_came_first(
 ) -> None:
     garbled(lambda line: [*half(line), line, *without_name(line)])
 
-    progress = batched.start(route="batch", min_batch_size=2, pack_size=3).wait(at_most(60))
+    progress = batched.start(route="batch", min_batch_size=2, pack_size=3).wait(at_most())
 
     assert (progress.state, progress.done, progress.holds) == ("finished", BLOCKS, ())
     assert progress.cost_pico == batched.bill()
@@ -118,7 +118,7 @@ def test_a_purge_takes_lines_along_that_may_be_about_the_document(
     batched: Rehearsed, garbled: Callable[..., None]
 ) -> None:
     garbled(lambda line: [line, *without_name(line)])
-    batched.start(route="batch", min_batch_size=2, pack_size=3).wait(at_most(60))
+    batched.start(route="batch", min_batch_size=2, pack_size=3).wait(at_most())
     assert len(batched.engine.batch_lines(1)) == 2
 
     batched.engine.purge(batched.engine.documents()[0].title)
@@ -159,12 +159,12 @@ def test_a_newer_quire_reads_a_line_that_was_kept_without_a_second_call(
     with monkeypatch.context() as before:
         before.setattr(vendor, "row", old)
         run = here.start(route="batch", min_batch_size=2, pack_size=3)
-        held_up = until_rest(run, at_most(60))
+        held_up = until_rest(run, at_most())
     assert [hold.kind for hold in held_up.holds] == [HoldKind.UNDECODABLE]
     assert (held_up.done, held_up.presumed_pico > 0) == (BLOCKS - 3, True)
 
-    same = here.engine.drive(run.id, at_most(60))
-    after = speaking(here, mended(asks)).engine.drive(run.id, at_most(60))
+    same = here.engine.drive(run.id, at_most())
+    after = speaking(here, mended(asks)).engine.drive(run.id, at_most())
 
     assert same.done == held_up.done  # what could not be read is not read by the same again
     assert (after.state, after.done, after.holds) == ("finished", BLOCKS, ())
@@ -183,11 +183,11 @@ def test_a_newer_quire_leaves_lines_that_name_no_call_to_a_person(
         unread = lambda self, line, account: batch_requests.unreadable_row(line)  # noqa: E731
         before.setattr(BATCHES[OPENAI], "row", unread)
         run = here.start(route="batch", min_batch_size=2, pack_size=3)
-        until_rest(run, at_most(60))
+        until_rest(run, at_most())
     with here.engine.ledger.transaction() as tx:
         tx.batches.keep_line(BatchId(1), b"somebody's", here.engine.runtime.now())
 
-    after = speaking(here, mended(OPENAI)).engine.drive(run.id, at_most(60))
+    after = speaking(here, mended(OPENAI)).engine.drive(run.id, at_most())
 
     assert after.done == BLOCKS  # what names its call was read
     assert [hold.kind for hold in after.holds] == [HoldKind.UNDECODABLE]

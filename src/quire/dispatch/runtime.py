@@ -4,6 +4,7 @@ import base64
 import os
 import random
 import secrets
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -57,6 +58,10 @@ class Runtime:
         import asyncio  # who only asks for the time does not wait for it
 
         await asyncio.sleep(seconds)
+
+    def rest(self, wait: Callable[[float], None], seconds: float) -> None:
+        """Wait for news from others, with nothing of ours out; a test lets time fly meanwhile."""
+        wait(seconds)
 
     def reach(self, point: str) -> None:
         """Pass a point where a process may die."""

@@ -178,7 +178,8 @@ class Worker:
         That keeps the ledger's thread, which whoever looks after a batch needs.
         """
         if not self._in_flight() and self.courier.is_idle:
-            await self._thread.in_thread(self._ledger.wait, self._settings.idle)
+            rest, wait = self._runtime.rest, self._ledger.wait
+            await self._thread.in_thread(rest, wait, self._settings.idle)
             return
         try:
             async with asyncio.timeout(self._settings.idle):
