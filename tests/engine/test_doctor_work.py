@@ -88,6 +88,10 @@ def test_what_a_hold_says_itself_is_not_said_again(cause: HoldCause) -> None:
         "rows",
         "odd",
         "last",
+        "model",
+        "until",
+        "calls",
+        "minutes",
     )
     counts = {"lines": 1, "number": 2, "of": 3, "percent": 67, "run": 7}
     text = hold_text(cause, {**dict.fromkeys(names, "x"), **counts})

@@ -15,7 +15,7 @@ from quire.engine import RunHandle
 from quire.providers.protocol import RawResponse
 from tests.pipeline.recipe_stages import SMALL, recipe, text_stage
 from tests.pipeline.scripted_model import let_model_say
-from tests.world import OneProvider, Scripted, World, sentences
+from tests.world import OneProvider, Scripted, World, sentences, until_rest
 
 Worlds = Callable[..., World]
 RUBBISH = "Sorry, I cannot help with that."
@@ -80,7 +80,7 @@ def test_who_goes_on_is_held_again_only_if_it_gets_worse(world: Worlds) -> None:
     first = run.progress()
 
     run.resume()
-    second = run.wait()
+    second = until_rest(run)
 
     assert causes(first) == [HoldCause.TASKS_FAILING]
     assert first.failed < 40
@@ -127,7 +127,7 @@ def test_answers_that_cost_far_more_than_was_forecast_hold_the_run(world: Worlds
     stage = text_stage("summary", "each_document", "{{ document.text }}")
 
     run: RunHandle = here.engine.run(recipe=recipe(stage), model=SMALL)
-    now = run.wait()
+    now = until_rest(run)
 
     assert causes(now) == [HoldCause.COST_OVER_FORECAST]
     assert int(now.holds[0].fields["percent"]) > 300

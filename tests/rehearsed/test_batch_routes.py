@@ -310,7 +310,8 @@ def test_rubbish_that_comes_in_batches_holds_the_run(rehearse: Rehearse) -> None
     here = rehearse(OPENAI, clock=QuickClock(60), batch_latency="20s", faults="wrong@BAD")
     here.ingest([*sentences(60), *(f"BAD {text}" for text in sentences(200))])
 
-    progress = here.start(route="batch", min_batch_size=1, pack_size=10).wait(at_most(60))
+    run = here.start(route="batch", min_batch_size=1, pack_size=10)
+    progress = until_rest(run, at_most(60))
 
     assert progress.done == 60
     assert [hold.kind for hold in progress.holds] == [HoldKind.FAILURES]

@@ -48,6 +48,7 @@ class EventKind(StrEnum):
     KEY_REFUSED = "key_refused"
     USAGE_ESTIMATED = "usage_estimated"  # the provider does not say what calls used
     ANSWER_ODD = "answer_odd"  # in no vendor's form
+    PROVIDER_WAITS = "provider_waits"  # it asked not to be called for long
     DEADLINE_PASSED = "deadline_passed"
     BATCH_SUBMITTED = "batch_submitted"
     BATCH_UNKNOWN = "batch_unknown"
@@ -106,6 +107,8 @@ class HoldCause(StrEnum):
     NO_KEY = "no_key"
     KEY_NOT_SENT = "key_not_sent"  # and the provider wants one
     CALL_REFUSED = "call_refused"  # in a way that only a person can mend
+    PROVIDER_WAITS = "provider_waits"  # it asked not to be called for long
+    NOTHING_SUCCEEDED = "nothing_succeeded"  # only errors ever came from a model
     BATCH_KEY_MISSING = "batch_key_missing"
     BATCH_UNREACHABLE = "batch_unreachable"  # with the only key that may ask for it
     BATCH_REFUSED = "batch_refused"
@@ -143,6 +146,8 @@ _KINDS_OF_CAUSES = {
     HoldCause.NO_KEY: HoldKind.CREDENTIAL,
     HoldCause.KEY_NOT_SENT: HoldKind.CREDENTIAL,
     HoldCause.CALL_REFUSED: HoldKind.CREDENTIAL,
+    HoldCause.PROVIDER_WAITS: HoldKind.REFUSED,
+    HoldCause.NOTHING_SUCCEEDED: HoldKind.REFUSED,
     HoldCause.BATCH_KEY_MISSING: HoldKind.CREDENTIAL,
     HoldCause.BATCH_UNREACHABLE: HoldKind.CREDENTIAL,
     HoldCause.BATCH_REFUSED: HoldKind.REFUSED,

@@ -89,6 +89,14 @@ _HOLD_TEXTS: dict[HoldCause, str | Callable[[Fields], str]] = {
         " then `quire resume {run}`"
     ),
     HoldCause.CALL_REFUSED: _REFUSED_TEXT,
+    HoldCause.PROVIDER_WAITS: (
+        "{problem}; {model} is not to be asked before {until}: after that `quire resume {run}`"
+        " goes on"
+    ),
+    HoldCause.NOTHING_SUCCEEDED: (
+        "nothing but errors came from {model} in {minutes} minutes and {calls} calls, and nothing"
+        " ever before: {problem}; check its name and address, then `quire resume {run}`"
+    ),
     HoldCause.BATCH_KEY_MISSING: "batch {batch}: {problem}; then `quire resume {run}`",
     HoldCause.BATCH_UNREACHABLE: (
         "batch {batch}: {problem}; mend that, then `quire resume {run}`;"
@@ -200,6 +208,7 @@ _EVENT_TEXTS: dict[EventKind, str | Callable[[Fields], str]] = {
     EventKind.USAGE_ESTIMATED: (
         "{model} does not say what calls used: tokens are estimated, and their cost is presumed"
     ),
+    EventKind.PROVIDER_WAITS: "{model} is not asked before {until}: {problem}",
     EventKind.DEADLINE_PASSED: _deadline_text,
     EventKind.BATCH_SUBMITTED: _CALLS_TEXT,
     EventKind.BATCH_UNKNOWN: "batch {batch}: {problem}",

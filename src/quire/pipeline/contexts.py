@@ -151,6 +151,8 @@ class Contexts:
         self.early_checked_runs: set[RunId] = set()  # their first tasks were looked at: for good
         self.stages_with_failures: set[StageId] = set()  # since their failures were looked at
         self.settled_answers: Counter[StageId] = Counter()  # since its cost was looked at
+        self.answered_models: set[str] = set()  # by whom something was answered before
+        self.announced_waits: dict[LaneId, datetime] = {}  # until when a provider wants no calls
         self.sizes: dict[tuple[StageId, int], Sizes] = {}  # of a stage's answers by one model
         self.primed: dict[tuple[LaneId, int], datetime] = {}  # when an answer last came, by key
         self.rests: dict[LaneId, datetime] = {}  # until when the limits let no group of calls go

@@ -20,7 +20,7 @@ from quire.domain.requests import (
 )
 from quire.domain.states import ATTEMPT, AttemptMove, AttemptState
 from quire.ledger.connection import Row
-from quire.ledger.stored_values import storable_text, to_micros
+from quire.ledger.stored_values import from_micros_or_none, storable_text, to_micros
 from quire.ledger.tables.table import Table
 
 ENCODING_ERRORS = (
@@ -208,6 +208,15 @@ class Attempts(Table):
     def count_unread_answers(self, request: RequestId) -> int:
         """How many answers to a request nobody could read."""
         return self._count("count_unread_answers", request=request)
+
+    def has_answered(self, model: str) -> bool:
+        """Whether anything ever came back from a model."""
+        return bool(self._run("has_answered", model=model))
+
+    def first_sending(self, lane: LaneId) -> tuple[datetime | None, int]:
+        """When the first call of a lane went out, and how many calls of it were refused."""
+        first, refused = self._run("first_sending", lane=lane)[0]
+        return from_micros_or_none(first), refused
 
     def last_error(self, run: RunId) -> str | None:
         """Why the newest call of a run that waits to go again came to nothing."""

@@ -38,6 +38,14 @@ class Requests(Table):
         """When the next queued request of a run may go; None if none is queued."""
         return from_micros_or_none(self._run("next_lane_moment", run=run)[0][0])
 
+    def forget_lane_waits(self, run: RunId) -> None:
+        """Let a run's lanes go at once, whatever the provider said."""
+        self._change("forget_lane_waits", run=run)
+
+    def forget_request_waits(self, run: RunId) -> None:
+        """Let a run's queued calls go at once, however often they failed."""
+        self._change("forget_request_waits", run=run)
+
     def count_queued_in_lane(self, lane: LaneId, limit: int) -> int:
         """How many requests are queued in a lane, counted no further than the limit."""
         return self._count("count_queued_in_lane", lane=lane, limit=limit)

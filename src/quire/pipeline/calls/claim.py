@@ -37,6 +37,7 @@ from quire.pipeline.calls.admit import (
 from quire.pipeline.calls.estimate import with_estimates
 from quire.pipeline.calls.odd_answers import remedy_odd_answers
 from quire.pipeline.calls.plugin_holds import check_plugins
+from quire.pipeline.calls.provider_waits import hold_for_provider
 from quire.pipeline.calls.record import (
     drop_requests,
     record_answers,
@@ -235,6 +236,7 @@ def receive(
     if len(answers) < len(outcomes):
         failures = [outcome for outcome in outcomes if isinstance(outcome, CallFailure)]
         record_failures(tx, contexts, failures, now)
+        hold_for_provider(tx, contexts, failures, now)
     reporting = [
         call for call in returned if not (call.rates is None and call.outgoing.need is None)
     ]

@@ -51,6 +51,8 @@ def resume(tx: Transaction, run: RunId, now: datetime, command: str | None = Non
     for hold in tx.holds.holds_of_run(run):
         raise IllegalMove(f"run {run} cannot go on: {hold.detail}")
     if lifted:
+        tx.requests.forget_lane_waits(run)
+        tx.requests.forget_request_waits(run)
         tx.runs.mark_early_judged(run, now)
         tx.events.add_event(run, EventKind.RESUMED, now, cause=ResumeCause.BY_HAND)
         tx.notify()

@@ -104,6 +104,17 @@ SELECT count(*) FROM attempts WHERE id IN (:ids...) AND state = 'open'
 -- Which of these were sent for a request whose words are erased by now.
 SELECT a.id FROM attempts a JOIN requests q ON q.id = a.request_id WHERE a.id IN (:ids...) AND q.purged_at IS NOT NULL
 
+-- name: has_answered
+-- Whether anything ever came back from a model; asked when something failed, and until it has.
+SELECT 1 FROM lanes l JOIN requests q ON q.lane_id = l.id JOIN attempts a ON a.request_id = q.id
+WHERE l.workspace_id = :workspace AND l.model = :model AND a.state IN ('answered', 'settled') LIMIT 1
+
+-- name: first_sending
+-- When the first call of a lane went out, and how many were refused since.
+SELECT min(a.sent_at), CAST(coalesce(sum(CASE WHEN a.state = 'refused' THEN 1 ELSE 0 END), 0) AS INTEGER)
+FROM lanes l JOIN requests q ON q.lane_id = l.id JOIN attempts a ON a.request_id = q.id
+WHERE l.workspace_id = :workspace AND l.id = :lane
+
 -- name: last_error
 -- Of requests that wait to go again: there are never many.
 SELECT a.error FROM lanes l JOIN requests q ON q.lane_id = l.id AND q.state = 'queued'

@@ -24,6 +24,14 @@ WHERE l.workspace_id = :workspace AND l.run_id = :run
 -- name: delay_lane
 UPDATE lanes SET next_at = :until WHERE workspace_id = :workspace AND id = :id AND next_at < :until
 
+-- name: forget_lane_waits
+-- A person wants it tried now, whatever the provider said.
+UPDATE lanes SET next_at = 0 WHERE workspace_id = :workspace AND run_id = :run AND next_at > 0
+
+-- name: forget_request_waits
+UPDATE requests SET not_before = 0 WHERE state = 'queued' AND not_before > 0
+    AND lane_id IN (SELECT l.id FROM lanes l WHERE l.workspace_id = :workspace AND l.run_id = :run)
+
 -- name: count_queued_in_lane
 SELECT count(*) FROM (SELECT 1 FROM requests WHERE lane_id = :lane AND state = 'queued' LIMIT :limit) AS counted
 

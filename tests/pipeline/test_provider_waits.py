@@ -1,0 +1,138 @@
+"""A provider that only fails, or asks us to come back tomorrow: told, and held with the reason."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import pytest
+
+from quire.domain.accounts import KEYLESS_ACCOUNT, Account
+from quire.domain.errors import ProviderError, Remedy
+from quire.domain.reasons import EventKind, HoldCause
+from quire.domain.requests import Call
+from quire.domain.states import RunState
+from quire.providers.protocol import RawResponse
+from tests.pipeline.recipe_stages import SMALL, recipe, record_stage
+from tests.world import Calm, OneProvider, Scripted, World, sentences
+
+Worlds = Callable[..., World]
+LARGE = "simulated/large"
+A_DAY = 86_400.0
+
+
+class MovedClock(Calm):
+    """The real clock, moved on by hand."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ahead = timedelta(0)
+
+    def now(self) -> datetime:
+        """The moment it is taken to be."""
+        return super().now() + self.ahead
+
+
+class Failing(Scripted):
+    """Answers while it may, and then fails; every failure takes half a minute."""
+
+    def __init__(self, clock: MovedClock, error: ProviderError, *, answers: int = 0) -> None:
+        super().__init__()
+        self.clock, self.error, self.answers, self.asked = clock, error, answers, 0
+        self.only = ""  # the model that fails; else all do
+
+    async def send(self, call: Call, account: Account = KEYLESS_ACCOUNT) -> RawResponse:
+        """Answer or fail."""
+        self.asked += 1
+        if self.answers or (self.only and call.model != self.only):
+            self.answers = max(0, self.answers - 1)
+            return await super().send(call, account)
+        self.clock.ahead += timedelta(seconds=30)
+        raise self.error
+
+
+@pytest.fixture
+def failing(world: Worlds) -> Callable[..., tuple[World, Failing]]:
+    """A world with blocks, whose model fails."""
+
+    def make(error: ProviderError, answers: int = 0) -> tuple[World, Failing]:
+        clock = MovedClock()
+        here = world(runtime=clock)
+        here.ingest(sentences(12))
+        model = Failing(clock, error, answers=answers)
+        here.engine.context.providers = OneProvider(model)
+        return here, model
+
+    return make
+
+
+def broken() -> ProviderError:
+    return ProviderError("500: something went wrong inside", remedy=Remedy.RETRY)
+
+
+def come_back_tomorrow() -> ProviderError:
+    return ProviderError("429: the day's quota is used up", remedy=Remedy.WAIT, retry_after=A_DAY)
+
+
+def test_where_nothing_ever_succeeded_a_run_is_held_after_minutes_of_errors(
+    failing: Callable[..., tuple[World, Failing]],
+) -> None:
+    here, model = failing(broken())
+    told: list[str] = []
+
+    run = here.start(pack_size=4, concurrency=1)
+    here.engine.work(lambda: bool(run.progress().holds), tell=told.append)
+
+    (hold,) = run.progress().holds
+    assert hold.cause is HoldCause.NOTHING_SUCCEEDED
+    assert hold.fields["problem"] == "500: something went wrong inside"
+    assert 8 <= model.asked <= 14  # half a minute each
+    assert told[0].startswith("500: something went wrong inside; trying again")
+    model.answers = 12
+    run.resume()
+    assert run.wait().state == RunState.FINISHED
+
+
+def test_an_outage_after_something_succeeded_is_only_waited_for(
+    failing: Callable[..., tuple[World, Failing]],
+) -> None:
+    here, model = failing(broken(), answers=1)
+
+    run = here.start(pack_size=4, concurrency=1)
+    here.engine.work(lambda: model.asked > 25)
+    held = run.progress().holds
+    model.answers = 12
+
+    assert held == ()
+    assert run.wait().done == 12
+
+
+def test_a_wait_until_tomorrow_holds_the_run_with_the_time(
+    failing: Callable[..., tuple[World, Failing]],
+) -> None:
+    here, model = failing(come_back_tomorrow(), answers=1)
+
+    run = here.run(pack_size=4, concurrency=1)
+    now = run.progress()
+
+    (hold,) = now.holds
+    assert (hold.cause, now.done, model.asked) == (HoldCause.PROVIDER_WAITS, 4, 2)
+    tomorrow = here.runtime.now() + timedelta(seconds=A_DAY)
+    assert f"is not to be asked before {tomorrow:%Y-%m-%d}" in hold.detail
+    assert f"after that `quire resume {run.id}` goes on" in hold.detail
+    model.answers = 12
+    run.resume()
+    assert run.wait().done == 12
+
+
+def test_other_models_of_a_run_go_on_while_one_is_not_to_be_asked(
+    failing: Callable[..., tuple[World, Failing]],
+) -> None:
+    here, model = failing(come_back_tomorrow())
+    model.only = LARGE
+    stages = recipe(record_stage("facts", "each_block", "Read.", models=(SMALL, LARGE)))
+
+    run = here.engine.run(recipe=stages, model=SMALL, pack_size=4)
+    here.engine.work(lambda: run.progress().done == 12)
+
+    assert run.progress().holds == ()
+    kinds = [event.kind for event in here.engine.queries.events(run.id)]
+    assert kinds.count(EventKind.PROVIDER_WAITS) == 1
