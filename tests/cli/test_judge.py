@@ -236,6 +236,22 @@ def test_an_experiment_stops_after_a_critic_and_sends_no_score(pilot: Quire) -> 
     )
 
 
+def test_a_changed_experiment_keeps_what_comes_before_the_change(pilot: Quire) -> None:
+    pilot("judge", "run", FILE)
+    change('"hide_label_text", ', "")  # which rubrics do not know of
+    how = ("--reuse", 1, "--from", "score_gen")
+
+    planned = pilot.json("judge", "plan", FILE, *how)
+    said = pilot("judge", "run", FILE, *how).stdout
+
+    assert [item["stage"] for item in planned["stages"] if item["reused"]] == [
+        "rubric_gen",
+        "rubric_critic",
+    ]
+    assert "24 of 24 tasks done, 0 failed" in said
+    assert pilot.json("judge", "status", FILE)["calls"] == planned["calls"] == 24 - 6
+
+
 def test_an_experiment_is_tried_with_a_limit(pilot: Quire) -> None:
     tried = pilot("judge", "run", FILE, "--limit", 1)
 

@@ -9,6 +9,7 @@ from quire.engine import open_engine
 from quire.providers.provider_registry import Providers
 from tests.cli.conftest import Quire
 from tests.ledger.raw import Raw
+from tests.world import until_rest
 
 RECIPE = """
 name = "two"
@@ -48,7 +49,7 @@ def two(quire: Quire, folder: Path) -> Callable[..., Quire]:
     def run(faults: str = "", **settings: object) -> Quire:
         with open_engine(None) as engine:
             engine.context.providers = Providers(faults)
-            engine.run(recipe="two.toml", model="simulated/small", **settings).wait()  # type: ignore[arg-type]
+            until_rest(engine.run(recipe="two.toml", model="simulated/small", **settings))  # type: ignore[arg-type]
         return quire
 
     return run
@@ -112,6 +113,27 @@ def test_a_stage_and_all_after_it_are_asked_again(two: Callable[..., Quire]) -> 
     assert quire.json("rerun", 1, "--from", "first") == {"run": 1, "changed": 4}
     quire("work", "--until-idle")
     assert quire.json("status")["calls"] == 3 + 3  # the first stage's two share one
+
+
+def test_a_changed_recipe_keeps_what_comes_before_the_change(
+    two: Callable[..., Quire], folder: Path
+) -> None:
+    quire = two()
+    changed = RECIPE.replace("More:", "Much more:")
+    (folder / "changed.toml").write_text(changed)
+    how = ("--from", "second", "--recipe", "changed.toml")
+
+    planned = quire("plan", "--reuse", 1, *how).stdout
+    assert "together: 2 tasks, 2 calls" in planned
+    assert [line.split()[-1] for line in planned.splitlines() if line.startswith("first")] == [
+        "reused"
+    ]
+    assert "run 2 keeps the results of run 1 before second" in quire("rerun", 1, *how).stdout
+    quire("work", "--until-idle")
+    assert [quire.json("status", run)["calls"] for run in (1, 2)] == [3, 2]
+    assert quire.json("status", 2)["tasks"] == {"done": 4}
+    refused = quire("run", "--reuse", 1, "--recipe", "changed.toml", code=2).stderr
+    assert "--reuse RUN and --from STAGE go together" in refused
 
 
 def test_stored_answers_are_judged_again(two: Callable[..., Quire]) -> None:

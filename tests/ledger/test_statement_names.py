@@ -25,6 +25,7 @@ SEVERAL = {
     "Controls.reset_tasks_without_inputs": "stages that gather look at other inputs",
     "Critiques.failed_critiques": "found by either end",
     "Documents.next_subjects": "of all blocks, or of a sample of them",
+    "Lineage.copy_stage": "tasks, and then what hangs on them",
     "Lineage.tasks_of_documents": "tasks about a document, or about its blocks",
     "PrefixCaches.start_priming": "a prefix is known before it is primed",
     "Purges.take_scope": "requests are taken before the tasks in them",

@@ -44,6 +44,13 @@ StopAfter = Annotated[
         "--stop-after",
     ),
 ]
+ReuseRun = Annotated[
+    int | None,
+    option("RUN", "Keep this run's results of what comes before --from, at no cost.", "--reuse"),
+]
+FromStage = Annotated[
+    str | None, option("STAGE", "With --reuse: the first stage to ask again.", "--from")
+]
 StageName = Annotated[
     str | None,
     option(
@@ -66,6 +73,17 @@ class TypedOrder(NamedTuple):
     param: Sequence[str] | None = None
     input: Sequence[str] | None = None
     stop_after: str | None = None
+    reuse: int | None = None
+    from_stage: str | None = None
+
+
+def reuse_from_options(run: int | None, from_stage: str | None) -> tuple[int, str] | None:
+    """Whose results are kept, and up to where; one without the other says too little."""
+    if run is None and from_stage is None:
+        return None
+    if run is None or from_stage is None:
+        raise UsageError("--reuse RUN and --from STAGE go together: what is kept, and up to where")
+    return run, from_stage
 
 
 def order_from_options(
@@ -81,20 +99,22 @@ def order_from_options(
         recipe=typed.recipe,
         model=model,
         over=_select_inputs(engine, typed),
-        parameters=_read_parameters(engine, typed.recipe or "", typed.param or ()),
+        parameters=read_parameters(engine, typed.recipe or "", typed.param or ()),
         stop_after=typed.stop_after,
+        reuse=reuse_from_options(typed.reuse, typed.from_stage),
         policy=policy,
     )
 
 
 def _refuse_recipe_options(typed: TypedOrder) -> None:
-    recipe_only = {"--param": typed.param, "--input": typed.input, "--stop-after": typed.stop_after}
+    recipe_only = {"--param": typed.param, "--input": typed.input, "--reuse": typed.reuse}
+    recipe_only |= {"--stop-after": typed.stop_after, "--from": typed.from_stage}
     for name, value in recipe_only.items():
         if value:
             raise UsageError(f"{name} is for recipes: it goes with --recipe, not with --schema")
 
 
-def _read_parameters(engine: "Engine", recipe: str, typed: Sequence[str]) -> dict[str, Json]:
+def read_parameters(engine: "Engine", recipe: str, typed: Sequence[str]) -> dict[str, Json]:
     """Parameters by name, each read as the recipe declares it; the recipe checks them."""
     from quire.engine.recipe_list import RecipeList
 

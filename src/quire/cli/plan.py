@@ -60,6 +60,9 @@ def _recipe_heading(planned: "Plan") -> str:
 def _stage_cells(forecast: "StageForecast") -> Iterator[object]:
     roughly = "~" if forecast.rough else ""
     yield from (forecast.stage, forecast.about, forecast.model, forecast.tasks, forecast.calls)
+    if forecast.reused:
+        yield from ("–", "–", "reused")
+        return
     yield f"{roughly}{forecast.input_tokens:,}"
     yield f"{roughly}{forecast.output_tokens:,}"
     yield f"{roughly}{dollars(forecast.cost)}"
@@ -108,6 +111,7 @@ def _recipe_json(planned: "Plan") -> dict[str, object]:
                 "about": stage.about,
                 "model": stage.model,
                 "tasks": stage.tasks,
+                "reused": stage.reused,
                 "calls": stage.calls,
                 "input_tokens": stage.input_tokens,
                 "output_tokens": stage.output_tokens,
@@ -140,12 +144,16 @@ def plan(
     document: of.Documents = None,
     param: order_options.Params = None,
     given: order_options.Inputs = None,
+    reuse: order_options.ReuseRun = None,
+    from_stage: order_options.FromStage = None,
     as_json: of.AsJson = False,
     **policy: Json,
 ) -> None:
     """Forecast calls, tokens, time and dollars of every way to do it; spends nothing."""
     with engine_for(context) as engine:
-        typed = TypedOrder(schema, recipe, document, param, given)
+        typed = TypedOrder(
+            schema, recipe, document, param, given, reuse=reuse, from_stage=from_stage
+        )
         engine.exact_tokens = True
         planned = engine.forecasts.plan(order_from_options(engine, typed, model, policy))
     if not planned.order.recipe.is_single_schema:

@@ -43,6 +43,8 @@ def run(
     given: order_options.Inputs = None,
     limit: of.Limit = None,
     stop_after: order_options.StopAfter = None,
+    reuse: order_options.ReuseRun = None,
+    from_stage: order_options.FromStage = None,
     new: of.New = False,
     detach: of.Detach = False,
     as_json: of.AsJson = False,
@@ -50,7 +52,7 @@ def run(
 ) -> None:
     """Ask a schema of every block, or follow a recipe; Ctrl-C stops, the same command goes on."""
     with engine_for(context, make=True) as engine:
-        typed = TypedOrder(schema, recipe, document, param, given, stop_after)
+        typed = TypedOrder(schema, recipe, document, param, given, stop_after, reuse, from_stage)
         order = order_from_options(engine, typed, model, policy)
         handle = engine.start(replace(order, task_limit=limit, new=new))
         if detach:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quire.cli.options import AsJson, OnlyStage, RunNumber, argument, flag, option
+from quire.cli.order_options import Params, TypedOrder, order_from_options
 from quire.cli.printing import note, print_json, print_table, quantity, say
 from quire.cli.session import engine_and_run, engine_for, print_outcome, session
 from quire.domain.data import Json, json_or_text
@@ -110,12 +111,29 @@ def rerun(
     context: typer.Context,
     run: RunNumber = None,
     from_stage: Annotated[str, option("STAGE", "The first stage to ask again.", "--from")] = "",
+    recipe: Annotated[
+        str | None,
+        option("FILE", "Ask as this changed recipe says, in a new run.", "--recipe", "-r"),
+    ] = None,
+    param: Params = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a stage and all after it again, and pay again; what comes before it stays."""
+    """Ask a stage and all after it again, and pay again; what comes before it stays.
+
+    With --recipe the run stays as it is: a new one keeps its results of the stages before.
+    """
     if not from_stage:
         raise UsageError("name the first stage to ask again: --from STAGE")
+    if recipe is None and param:
+        raise UsageError("--param is for a changed recipe: it goes with --recipe")
     with engine_and_run(context, run) as (engine, number):
+        if recipe is not None:
+            typed = TypedOrder(None, recipe, param=param, reuse=number, from_stage=from_stage)
+            started = engine.start(order_from_options(engine, typed, None, {}))
+            kept = f"keeps the results of run {number} before {from_stage}"
+            go_on = _continue_hint(engine, started.id)
+            _print_change(context, as_json, started.id, 1, f"{kept}; {go_on}")
+            return
         owed = engine.rerun(number, from_stage)
         go_on = _continue_hint(engine, number)
     said = f"asks {quantity(owed, 'task')} again, from {from_stage} on; {go_on}"

@@ -32,6 +32,7 @@ class EventKind(StrEnum):
     RUN_STARTED = "run_started"
     RUN_FINISHED = "run_finish"
     RUN_CANCELLED = "run_cancel"
+    REUSED = "reused"  # results of an earlier run
     STAGE_STARTED = "stage_started"
     HELD = "held"
     PAUSED = "paused"

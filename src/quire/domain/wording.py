@@ -188,6 +188,7 @@ _EVENT_TEXTS: dict[EventKind, str | Callable[[Fields], str]] = {
     EventKind.RUN_STARTED: _started_text,
     EventKind.RUN_FINISHED: _ENDED_RUN_TEXT,
     EventKind.RUN_CANCELLED: _ENDED_RUN_TEXT,
+    EventKind.REUSED: "results of {tasks} tasks come from run {run}",
     EventKind.STAGE_STARTED: "{stage}",
     EventKind.HELD: lambda fields: hold_text(HoldCause(str(fields["cause"])), fields),
     EventKind.PAUSED: "by hand",

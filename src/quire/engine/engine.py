@@ -211,6 +211,7 @@ class Engine:
         parameters: Mapping[str, Json] | None = None,
         limit: int | None = None,
         stop_after: str | None = None,
+        reuse: tuple[int, str] | None = None,
         new: bool = False,
         **policy: Json,
     ) -> RunHandle:
@@ -218,6 +219,7 @@ class Engine:
 
         `wait` does the work. A recipe is a name, a file or a Recipe; `parameters` and `stop_after`
         are for recipes. `over` may name its inputs: `{"evidence": engine.ingest("articles/")}`.
+        `reuse` is a run and a stage: what comes before the stage keeps that run's results.
         """
         return self.start(
             self.orders.resolve(
@@ -228,6 +230,7 @@ class Engine:
                 parameters=parameters,
                 limit=limit,
                 stop_after=stop_after,
+                reuse=reuse,
                 new=new,
                 policy=policy,
             )
@@ -247,6 +250,7 @@ class Engine:
         model: str | None = None,
         over: Over = None,
         parameters: Mapping[str, Json] | None = None,
+        reuse: tuple[int, str] | None = None,
         **policy: Json,
     ) -> Plan:
         """Forecast requests, tokens and dollars, from answers where some came; spends nothing."""
@@ -257,6 +261,7 @@ class Engine:
                 model=model,
                 over=over,
                 parameters=parameters,
+                reuse=reuse,
                 policy=policy,
             )
         )

@@ -21,7 +21,8 @@ from quire.engine.context import EngineContext
 from quire.engine.orders import read_recipe, resolve_order
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.render import reads_many
-from quire.pipeline.commands.start import Order
+from quire.pipeline.commands.reuse import check_same_inputs, reusable_stages
+from quire.pipeline.commands.start import Order, Reuse
 from quire.pipeline.run_spec import RunSpec, possible_models
 from quire.plan.job_forecasts import StageForecast, StageWork, answer_bytes, forecast_stage
 from quire.plan.rendering import render_prefix
@@ -60,7 +61,7 @@ class Plan:
     @property
     def tasks(self) -> int:
         """Answers owed in all."""
-        return sum(stage.tasks for stage in self.stages)
+        return sum(stage.tasks for stage in self.stages if not stage.reused)
 
     @property
     def calls(self) -> int:
@@ -105,10 +106,17 @@ class Forecasts:
                 planned = replace(counted, order=order)
             return planned
 
-    def plan_documents(self, recipe: Recipe, documents: Sequence[Document], **policy: Json) -> Plan:
+    def plan_documents(
+        self,
+        recipe: Recipe,
+        documents: Sequence[Document],
+        reuse: tuple[int, str] | None = None,
+        **policy: Json,
+    ) -> Plan:
         """Forecast a recipe without inputs over documents that the ledger need not hold yet."""
         read = read_recipe(recipe, self._context.registry, {})
         order = resolve_order(self._context.settings, read, None, policy)
+        order = replace(order, reuse=Reuse(RunId(reuse[0]), reuse[1]) if reuse else None)
         self.route(order)
         with self._context.ledger.snapshot() as tx:
             return self._forecast(tx, order, documents)
@@ -138,8 +146,13 @@ class Forecasts:
 
     def _forecast(self, tx: Transaction, order: Order, documents: Sequence[Document]) -> Plan:
         forecaster = _Forecaster(tx, order, self._context.registry, documents)
+        kept: tuple[str, ...] = ()
+        if order.reuse is not None:
+            if order.inputs:  # an experiment's evidence need not be in the ledger yet
+                check_same_inputs(tx, order.reuse, order.inputs)
+            kept = reusable_stages(tx, order.reuse, order.recipe, order.facts.name)
         stages = [
-            forecast
+            forecast.as_reused() if stage.name in kept else forecast
             for stage in order.recipe.stages
             for forecast in forecaster.forecasts(stage, self._batch_rules)
         ]

@@ -1,12 +1,15 @@
 """Orders: a schema or recipe with its models and policy, checked before anything is spent."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from quire.domain.data import Json, canonical_json
 from quire.domain.errors import UnknownModel, UsageError
+from quire.domain.ids import DocumentId, RunId
 from quire.domain.models import ModelFacts, Params
 from quire.domain.recipes import SAME, Recipe, Schema
 from quire.engine.context import EngineContext, own_models
@@ -14,21 +17,31 @@ from quire.engine.library import Library, Over, SchemaSource
 from quire.export.result_selection import choose_stage
 from quire.ledger.ledger import Ledger
 from quire.ledger.tables.runs import ProbeQuestion
-from quire.pipeline.commands.start import Order, StartedRun, start
+from quire.pipeline.commands.reuse import carry_over, reusable_stages
+from quire.pipeline.commands.start import Order, Reuse, StartedRun, start
 from quire.pipeline.run_spec import possible_models
 from quire.plan.routing import with_usual_route
 from quire.providers.catalog import find_model
 from quire.providers.vendors import PROVIDER_NAMES
 from quire.recipes.plugin_registry import Registry
-from quire.recipes.policy_layers import resolve_policy, schema_layer
+from quire.recipes.policy_layers import policy_from_json, resolve_policy, schema_layer
 from quire.recipes.recipe_checks import validate_recipe
 from quire.recipes.recipe_files import load_recipe
 from quire.recipes.user_schemas import extraction_recipe
 from quire.settings import Settings
 
+FLAG = "flag"  # the layer of what was said with the order itself
 PROBE_SOURCE = "probe"  # where a run's pack size came from
 
 RecipeSource = str | Path | Recipe
+
+
+class _EarlierOrder(NamedTuple):
+    """What a run was told besides its recipe."""
+
+    model: str
+    over: Over
+    policy: Mapping[str, Json]
 
 
 class Orders:
@@ -49,18 +62,21 @@ class Orders:
         limit: int | None = None,
         stop_after: str | None = None,
         new: bool = False,
+        reuse: tuple[int, str] | None = None,
         policy: Mapping[str, Json],
     ) -> Order:
-        """The order that is meant: everything found, read and checked; spends nothing."""
-        if (schema is None) == (recipe is None):
-            raise UsageError("give a schema (--schema) or a recipe (--recipe), one of the two")
-        asked: Schema | Recipe
-        if recipe is not None:
-            asked = read_recipe(recipe, self._context.registry, parameters or {})
-        else:
-            _refuse_for_schema(parameters=parameters, stop_after=stop_after)
-            assert schema is not None
-            asked = self._library.resolve_schema(schema)
+        """The order that is meant: everything found, read and checked; spends nothing.
+
+        What is not said of an order that reuses a run's results is as that run was told.
+        """
+        if reuse is not None:
+            earlier = self._order_of_run(RunId(reuse[0]))
+            model, over = model or earlier.model, earlier.over if over is None else over
+            flags = {name: value for name, value in policy.items() if value is not None}
+            policy = {**earlier.policy, **flags}
+        if schema is not None:
+            _refuse_for_schema(parameters=parameters, stop_after=stop_after, reuse=reuse)
+        asked = self._read_asked(schema, recipe, parameters or {})
         order = resolve_order(self._context.settings, asked, model, policy)
         order = with_probed_size(self._context.ledger, order)
         if stop_after is not None:
@@ -73,12 +89,52 @@ class Orders:
             task_limit=limit,
             stop_after=stop_after,
             new=new,
+            reuse=self._check_reuse(order, reuse),
         )
+
+    def _read_asked(
+        self,
+        schema: SchemaSource | None,
+        recipe: RecipeSource | None,
+        parameters: Mapping[str, Json],
+    ) -> Schema | Recipe:
+        """What one of the two names, checked."""
+        if recipe is not None and schema is None:
+            return read_recipe(recipe, self._context.registry, parameters)
+        if schema is not None and recipe is None:
+            return self._library.resolve_schema(schema)
+        raise UsageError("give a schema (--schema) or a recipe (--recipe), one of the two")
+
+    def _check_reuse(self, order: Order, reuse: tuple[int, str] | None) -> Reuse | None:
+        """Refuse results that cannot be kept before anything is begun."""
+        if reuse is None:
+            return None
+        kept = Reuse(RunId(reuse[0]), reuse[1])
+        with self._context.ledger.snapshot() as tx:
+            reusable_stages(tx, kept, order.recipe, order.facts.name)
+        return kept
+
+    def _order_of_run(self, run: RunId) -> _EarlierOrder:
+        """What a run was told, as far as another may be told the same."""
+        with self._context.ledger.snapshot() as tx:
+            found, documents = tx.runs.must_get_run(run), tx.runs.inputs_of_run(run)
+        by_input: defaultdict[str, list[DocumentId]] = defaultdict(list)
+        for document, name in documents:
+            by_input[name].append(document)
+        over: Over = by_input if any(by_input) else tuple(document for document, _ in documents)
+        wishes = policy_from_json(found.policy)
+        flags = [name for name, source in wishes.sources.items() if source == FLAG]
+        policy = {name: getattr(wishes.policy, name) for name in flags}
+        return _EarlierOrder(str(found.model["name"]), over, policy)
 
     def start(self, order: Order) -> StartedRun:
         """Begin a run, or go on with that of the same order."""
+        now = self._context.runtime.now()
         with self._context.ledger.transaction() as tx:
-            return start(tx, order, self._context.runtime.now())
+            started = start(tx, order, now)
+            if order.reuse is not None and not started.goes_on:
+                carry_over(tx, order.reuse, started.run_id, order, now)
+            return started
 
 
 def resolve_order(
@@ -91,7 +147,7 @@ def resolve_order(
     schema = asked if isinstance(asked, Schema) else None
     policy = resolve_policy(
         [
-            ("flag", {name: value for name, value in overrides.items() if value is not None}),
+            (FLAG, {name: value for name, value in overrides.items() if value is not None}),
             ("schema", schema_layer(schema) if schema else {}),
             ("quire.toml", settings.file_policy),
             ("environment", settings.environment_policy),

@@ -301,6 +301,7 @@ class StageForecast:
     room: int  # tokens that a prompt may have there
     oversized: int = 0  # of the tasks, whose prompts no call to this model can hold
     forecast: Forecast | None = None  # every way its calls could go; texts have only one
+    reused: bool = False  # an earlier run has its answers: nothing is asked
 
     @property
     def cost_usd(self) -> float:
@@ -311,6 +312,11 @@ class StageForecast:
     def fits(self) -> bool:
         """Whether every prompt fits the model's window, as far as that can be told."""
         return not self.oversized and self.largest <= self.room
+
+    def as_reused(self) -> "StageForecast":
+        """The same where an earlier run has the answers."""
+        asked = replace(self, calls=0, input_tokens=0, output_tokens=0, cost=0, oversized=0)
+        return replace(asked, rough=False, largest=0, reused=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

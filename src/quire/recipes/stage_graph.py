@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from quire.domain.errors import UsageError
 from quire.domain.groupings import Driver, GroupingContext
-from quire.domain.recipes import Recipe, Stage
+from quire.domain.recipes import GATE, Recipe, Stage
 from quire.plan.builtin_groupings import ALL_TO_ONE
 from quire.recipes.plugin_registry import Registry
 
@@ -25,6 +26,47 @@ def topological_order(stages: Sequence[Stage]) -> tuple[Stage, ...]:
         done.append(ready)
         placed.add(ready.name)
     return tuple(done)
+
+
+def stages_below(recipe: Recipe, name: str) -> frozenset[str]:
+    """A stage and all that may differ once it does; a critic that decides moves who it judges."""
+    below: set[str] = set()
+    more = {name}
+    while more - below:
+        below |= more
+        judged = {
+            stage.of for stage in recipe.stages if stage.name in below and stage.critic == GATE
+        }
+        more = {
+            stage.name
+            for stage in recipe.stages
+            if set(stage.upstream) & below or (not stage.critic and set(stage.upstream) & judged)
+        }
+    return frozenset(below)
+
+
+def unchanged_stages(before: Recipe, after: Recipe, from_stage: str) -> tuple[str, ...]:
+    """The stages whose results a changed recipe may keep, from a stage on asking again.
+
+    Raises UsageError where one that would have to be kept differs as well.
+    """
+    if from_stage not in {stage.name for stage in after.stages}:
+        names = ", ".join(stage.name for stage in after.stages)
+        raise UsageError(f"the recipe has no stage {from_stage!r}; stages: {names}")
+    below = stages_below(after, from_stage)
+    known = {stage.name: stage for stage in before.stages}
+    kept = [stage for stage in after.stages if stage.name not in below and stage.name in known]
+    if not kept:
+        raise UsageError(f"nothing before {from_stage} can be kept: `quire run` asks all of it")
+    fixed = before.parameters == after.parameters and before.inputs == after.inputs
+    for stage in kept:
+        reads_parameters = stage.templated and "parameters" in stage.instructions + stage.prompt
+        if stage != known[stage.name] or (reads_parameters and not fixed):
+            raise UsageError(
+                f"{stage.name} differs too, and comes before {from_stage} or beside it",
+                f"--from {stage.name} asks it again",
+            )
+    return tuple(stage.name for stage in kept)
 
 
 def find_cycle(stages: Sequence[Stage]) -> tuple[str, ...]:

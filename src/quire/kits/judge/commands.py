@@ -9,7 +9,7 @@ import typer
 
 from quire.cli import options as of
 from quire.cli.live_progress import drive, tell_detached
-from quire.cli.order_options import StopAfter
+from quire.cli.order_options import FromStage, ReuseRun, StopAfter, reuse_from_options
 from quire.cli.plan import forecast_totals, print_recipe_forecast
 from quire.cli.printing import (
     SIMULATED,
@@ -197,12 +197,21 @@ def init(
 
 @app.command(epilog="Example: quire judge plan my-experiment/experiment.toml")
 @of.takes_policy(without=_POLICY_NOT_OFFERED)
-def plan(context: typer.Context, *, file: File, as_json: of.AsJson = False, **policy: Json) -> None:
+def plan(
+    context: typer.Context,
+    *,
+    file: File,
+    reuse: ReuseRun = None,
+    from_stage: FromStage = None,
+    as_json: of.AsJson = False,
+    **policy: Json,
+) -> None:
     """Forecast an experiment by stage and model: calls, tokens, dollars; spends nothing."""
     from quire.kits.judge.experiment_runs import plan_experiment
 
     with engine_for(context, make=True) as engine:
-        planned = plan_experiment(engine, file, **policy)
+        kept = reuse_from_options(reuse, from_stage)
+        planned = plan_experiment(engine, file, kept, **policy)
     evidence = quantity(planned.documents, "piece")
     print_recipe_forecast(planned, as_json=as_json, about=f"{file}: {evidence} of evidence")
 
@@ -215,6 +224,8 @@ def run(
     file: File,
     limit: of.Limit = None,
     stop_after: StopAfter = None,
+    reuse: ReuseRun = None,
+    from_stage: FromStage = None,
     new: of.New = False,
     detach: of.Detach = False,
     as_json: of.AsJson = False,
@@ -225,15 +236,16 @@ def run(
 
     settings: dict[str, Any] = policy
     with engine_for(context, make=True) as engine:
+        kept = reuse_from_options(reuse, from_stage)
         handle = start_experiment(
-            engine, file, limit=limit, stop_after=stop_after, new=new, **settings
+            engine, file, limit=limit, stop_after=stop_after, reuse=kept, new=new, **settings
         )
         if detach:
             tell_detached(context, handle, as_json=as_json)
             return
         view = experiment_view(engine, handle.id)
         if not (handle.goes_on or session(context).quiet):
-            forecast = forecast_totals(plan_experiment(engine, file, **policy))
+            forecast = forecast_totals(plan_experiment(engine, file, kept, **policy))
             note(f"forecast: {forecast}; `quire judge plan {file}` says more")
         interrupted = _drive(context, engine, handle, view)
         now = view.with_planned_total(handle.progress())

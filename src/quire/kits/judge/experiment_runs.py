@@ -42,6 +42,7 @@ def start_experiment(
     *,
     limit: int | None = None,
     stop_after: str | None = None,
+    reuse: tuple[int, str] | None = None,
     new: bool = False,
     **policy: Json,
 ) -> RunHandle:
@@ -53,13 +54,16 @@ def start_experiment(
         over=documents,
         limit=limit,
         stop_after=stop_after,
+        reuse=reuse,
         new=new,
         policy=policy,
     )
     return engine.start(order)
 
 
-def plan_experiment(engine: Engine, path: str | Path, **policy: Json) -> Plan:
+def plan_experiment(
+    engine: Engine, path: str | Path, reuse: tuple[int, str] | None = None, **policy: Json
+) -> Plan:
     """Forecast the run of an experiment's file; its evidence is read, and not taken in."""
     experiment = _load_experiment(engine, Path(path))
     now = engine.runtime.now()
@@ -67,7 +71,7 @@ def plan_experiment(engine: Engine, path: str | Path, **policy: Json) -> Plan:
         unstored_document(number, document_of(evidence), now)
         for number, evidence in enumerate(experiment.evidence)
     ]
-    return engine.plan_documents(_experiment_recipe(experiment), documents, **policy)
+    return engine.plan_documents(_experiment_recipe(experiment), documents, reuse, **policy)
 
 
 def find_experiment_run(engine: Engine, name: str | None = None) -> RunId:

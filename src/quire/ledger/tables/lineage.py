@@ -1,7 +1,7 @@
 """Lineage: what a stage is expanded over, what tasks read and are rendered from, what is stale."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -32,6 +32,8 @@ from quire.ledger.tables.attempts import decompress
 from quire.ledger.tables.table import Table
 from quire.ledger.tables.tallies import Tallies
 from quire.ledger.tables.tasks import error_columns
+
+CHUNK = 2000  # tasks copied at once
 
 
 class TaskToBlock(NamedTuple):
@@ -88,6 +90,32 @@ class Lineage(Table):
     def add_task_documents(self, shown: Sequence[tuple[TaskId, Sequence[DocumentId]]]) -> None:
         """Say which documents new tasks show."""
         self._connection.insert_many("add_task_documents", _number_rows(shown))
+
+    def copy_stage(
+        self, run: RunId, stages: tuple[StageId, StageId], models: Mapping[int, int], anew: bool
+    ) -> int:
+        """Copy the tasks and current results of another run's stage to one of this run's.
+
+        `models` are this run's numbers of the other's; with `anew`, results are to be judged again.
+        """
+        original, stage = stages
+        last, asked = 0, {"original": original, "anew": int(anew), "limit": CHUNK}
+        while found := self._run("tasks_to_copy", after=last, **asked):
+            last = found[-1][0]
+            rows = [
+                (copy, run, stage, models[number], *columns)
+                for copy, (_, number, *columns) in zip(
+                    self._connection.take_ids("tasks", len(found)), found, strict=True
+                )
+            ]
+            self._connection.insert_many("add_copies", rows)
+        for statement in ("copy_results", "copy_task_documents", "copy_task_inputs"):
+            self._change(statement, original=original, stage=stage)
+        self._change("point_critics_at_copies", stage=stage)
+        counts = self._tallies.recount_tasks(stage)
+        self._tallies.add_tallies(stage, counts)
+        self.set_stage_subject(stage, b"", 0, sum(counts.values()))
+        return sum(counts.values())
 
     def stage_subject(self, stage: StageId) -> bytes:
         """The driver that a stage's expansion has come to."""

@@ -72,6 +72,10 @@ class Runs(Table):
         ]
         self._connection.insert_many("add_run_documents", rows)
 
+    def inputs_of_run(self, run: RunId) -> list[tuple[DocumentId, str]]:
+        """A run's documents in order, each with the name of the input it belongs to."""
+        return self._run("inputs_of_run", run=run)
+
     def add_run_blocks(self, run: RunId, blocks: Sequence[tuple[int, int]]) -> None:
         """Ask about these blocks only: the document's ordinal among the inputs, and the index."""
         self._connection.insert_many("add_run_blocks", [(run, *block) for block in blocks])

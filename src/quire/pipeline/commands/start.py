@@ -35,6 +35,13 @@ class BlockSample(NamedTuple):
     turn: int = 1  # the same asked once more is another run
 
 
+class Reuse(NamedTuple):
+    """Whose results are kept, and from which stage on everything is asked again."""
+
+    run: RunId
+    from_stage: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """What a caller wants done: a checked recipe, everybody who is asked, how it may spend."""
@@ -49,6 +56,7 @@ class Order:
     task_limit: int | None = None
     new: bool = False  # start afresh, and pay again, even if the same order was given before
     sample: BlockSample | None = None
+    reuse: Reuse | None = None  # what an earlier run has of it already
 
     @property
     def route(self) -> str:

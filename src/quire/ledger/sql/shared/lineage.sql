@@ -152,3 +152,48 @@ INSERT INTO run_models (run_id, no, name, facts) SELECT rows.run_id, rows.no, ro
 
 -- name: models_of_run
 SELECT no, name, facts FROM run_models WHERE run_id = :run ORDER BY no
+
+-- name: tasks_to_copy
+-- A stage's tasks by key, after one, as they ended; what other critics are to judge is proposed again.
+SELECT t.id, t.model_no, t.workspace_id, t.block_id, t.document_id, t.sample, t.part, t.judged_result_id, t.subject_hash, t.question_hash, t.version, CASE WHEN :anew = 1 AND t.state IN ('done', 'failed') AND EXISTS (
+        SELECT 1 FROM results r WHERE r.task_id = t.id AND r.superseded_at IS NULL AND r.review_state IN ('unreviewed', 'rejected'))
+    THEN 'proposed' ELSE t.state END, CASE WHEN :anew = 1 THEN 0 ELSE t.tries END, t.calls, t.error, t.error_kind, t.error_stage, t.error_task, t.stale_since, t.waived_at
+FROM tasks t WHERE t.workspace_id = :workspace AND t.stage_id = :original AND t.id > :after ORDER BY t.id LIMIT :limit
+
+-- name: add_copies
+-- rows: id int, run_id int, stage_id int, model_no int, workspace_id text, block_id int, document_id int, sample int, part text, judged_result_id int, subject_hash bytes, question_hash bytes, version int, state text, tries int, calls int, error text, error_kind text, error_stage text, error_task int, stale_since int, waived_at int
+INSERT INTO tasks (id, run_id, stage_id, model_no, workspace_id, block_id, document_id, sample, part, judged_result_id, subject_hash, question_hash, version, state, tries, calls, error, error_kind, error_stage, error_task, stale_since, waived_at)
+SELECT rows.id, rows.run_id, rows.stage_id, rows.model_no, rows.workspace_id, rows.block_id, rows.document_id, rows.sample, rows.part, rows.judged_result_id, rows.subject_hash, rows.question_hash, rows.version, rows.state, rows.tries, rows.calls, rows.error, rows.error_kind, rows.error_stage, rows.error_task, rows.stale_since, rows.waived_at FROM rows
+
+-- name: copy_results
+-- The current results of a stage's tasks for their copies; the call that was paid for stays with the other run.
+INSERT INTO results (task_id, version, attempt_id, reused_from, origin, gate_version, data, review_state, created_at)
+SELECT copy.id, r.version, r.attempt_id, r.id, r.origin, r.gate_version, r.data, r.review_state, r.created_at
+FROM tasks copy JOIN tasks t ON t.stage_id = :original AND t.subject_hash = copy.subject_hash AND t.workspace_id = :workspace
+JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
+WHERE copy.workspace_id = :workspace AND copy.stage_id = :stage
+
+-- name: copy_task_documents
+INSERT INTO task_documents (task_id, ordinal, document_id)
+SELECT copy.id, td.ordinal, td.document_id
+FROM tasks copy JOIN tasks t ON t.stage_id = :original AND t.subject_hash = copy.subject_hash AND t.workspace_id = :workspace
+JOIN task_documents td ON td.task_id = t.id
+WHERE copy.workspace_id = :workspace AND copy.stage_id = :stage
+
+-- name: copy_task_inputs
+-- What the copies read, among copies: every stage above was copied before.
+INSERT INTO task_inputs (task_id, ordinal, input_task_id, used_result_id)
+SELECT copy.id, ti.ordinal, above.id, (SELECT r.id FROM results r WHERE r.task_id = above.id AND r.reused_from = ti.used_result_id)
+FROM tasks copy JOIN tasks t ON t.stage_id = :original AND t.subject_hash = copy.subject_hash AND t.workspace_id = :workspace
+JOIN task_inputs ti ON ti.task_id = t.id
+JOIN tasks read ON read.id = ti.input_task_id AND read.workspace_id = :workspace
+JOIN stages old ON old.id = read.stage_id
+JOIN stages new ON new.run_id = copy.run_id AND new.name = old.name
+JOIN tasks above ON above.stage_id = new.id AND above.subject_hash = read.subject_hash AND above.workspace_id = :workspace
+WHERE copy.workspace_id = :workspace AND copy.stage_id = :stage
+
+-- name: point_critics_at_copies
+-- The copies of critics judge the copies of results.
+UPDATE tasks SET judged_result_id = (
+    SELECT r.id FROM task_inputs ti JOIN results r ON r.task_id = ti.input_task_id AND r.reused_from = tasks.judged_result_id WHERE ti.task_id = tasks.id)
+WHERE workspace_id = :workspace AND stage_id = :stage AND judged_result_id IS NOT NULL

@@ -2,6 +2,11 @@
 INSERT INTO runs (workspace_id, run_key, recipe, model, policy, state, task_limit, created_at)
 VALUES (:workspace, :key, :recipe, :model, :policy, :state, :task_limit, :now) RETURNING id
 
+-- name: inputs_of_run
+-- The documents of a run in order, each with the input it belongs to.
+SELECT rd.document_id, rd.input FROM run_documents rd JOIN documents d ON d.id = rd.document_id AND d.workspace_id = :workspace AND d.purged_at IS NULL
+WHERE rd.run_id = :run ORDER BY rd.ordinal
+
 -- name: add_run_documents
 -- rows: run_id int, ordinal int, document_id int, input text
 INSERT INTO run_documents (run_id, ordinal, document_id, input)
