@@ -64,18 +64,19 @@ def failing(world: Worlds) -> Callable[..., tuple[World, Failing]]:
     return make
 
 
-def broken() -> ProviderError:
-    return ProviderError("500: something went wrong inside", remedy=Remedy.RETRY)
+def broken(remedy: Remedy = Remedy.RETRY) -> ProviderError:
+    return ProviderError("500: something went wrong inside", remedy=remedy)
 
 
 def come_back_tomorrow() -> ProviderError:
     return ProviderError("429: the day's quota is used up", remedy=Remedy.WAIT, retry_after=A_DAY)
 
 
+@pytest.mark.parametrize("remedy", [Remedy.RETRY, Remedy.WAIT])
 def test_where_nothing_ever_succeeded_a_run_is_held_after_minutes_of_errors(
-    failing: Callable[..., tuple[World, Failing]],
+    failing: Callable[..., tuple[World, Failing]], remedy: Remedy
 ) -> None:
-    here, model = failing(broken())
+    here, model = failing(broken(remedy))
     told: list[str] = []
 
     run = here.start(pack_size=4, concurrency=1)

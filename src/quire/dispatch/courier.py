@@ -79,6 +79,7 @@ class Courier:
         self._rest_until = self._back_since  # the limits let no group of calls go before
         self._alarm: asyncio.TimerHandle | None = None
         self._failing = 0  # calls in a row that came to nothing
+        self._answered: set[str] = set()  # models that gave an answer
         self._absent: dict[str, datetime] = {}  # since when nobody listens, by model
         self._last_lane = LaneId(0)
         self._sends: dict[AttemptId, InFlight] = {}
@@ -322,6 +323,7 @@ class Courier:
         self._throttles[name].note_answer()
         self._times[name].note_answer((self._runtime.now() - since).total_seconds())
         self._absent.pop(name, None)
+        self._answered.add(name)
         self._failing = 0
 
     def _fail(self, outgoing: Outgoing, error: ProviderError, sent: datetime) -> None:
@@ -334,7 +336,9 @@ class Courier:
             self._throttles[name].note_pushback(now)
         elif error.remedy is Remedy.LOST:
             self._throttles[name].note_loss(sent, now)
-        self._failing += error.remedy in (Remedy.RETRY, Remedy.LOST)
+        # push-back is part of the work, unless nothing else ever came from there
+        vain = (Remedy.RETRY, Remedy.LOST, *([] if name in self._answered else [Remedy.WAIT]))
+        self._failing += error.remedy in vain
         if self._failing >= FAILURES_BEFORE_NOTICE and self._failing & (self._failing - 1) == 0:
             with suppress(OSError):  # whoever listened may be gone
                 self.tell(f"{error}; trying again, later and later")
