@@ -22,6 +22,7 @@ class Answer(NamedTuple):
 
 Say = Callable[[int, str], Answer | None]  # by the number of the call and its key; None lets it in
 Watch = Callable[[int, dict[str, str]], Answer | None]  # the same, by all headers of the call
+DROPPED = Answer(0, b"", {})  # no answer at all: the connection ends
 
 
 @contextmanager
@@ -30,6 +31,7 @@ def front_proxy(
     behind: str = "",
     change: Callable[[Answer], Answer] = lambda answer: answer,
     watch: Watch = lambda number, headers: None,
+    refuse: Callable[[bytes], Answer | None] = lambda body: None,
 ) -> Iterator[str]:
     """Stand before a server until the end, and change what it says; gives the URL to knock at."""
     numbers = iter(range(1, 1_000_000))
@@ -41,14 +43,10 @@ def front_proxy(
             key = headers.get("authorization", "").removeprefix("Bearer ")
             sent_key = headers.get("x-api-key") or headers.get("x-goog-api-key") or key
             number = next(numbers)
-            answer = watch(number, headers) or say(number, sent_key)
+            answer = watch(number, headers) or say(number, sent_key) or refuse(body)
             answer = answer or change(_let_in(behind + self.path, headers, body))
-            self.send_response(answer.status)
-            length = {"Content-Length": str(len(answer.body))}  # unless the answer lies about it
-            for name, value in (length | answer.headers).items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(answer.body)
+            if answer is not DROPPED:
+                _write(self, answer)
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""
@@ -62,6 +60,15 @@ def front_proxy(
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def _write(handler: BaseHTTPRequestHandler, answer: Answer) -> None:
+    handler.send_response(answer.status)
+    length = {"Content-Length": str(len(answer.body))}  # unless the answer lies about it
+    for name, value in (length | answer.headers).items():
+        handler.send_header(name, value)
+    handler.end_headers()
+    handler.wfile.write(answer.body)
 
 
 def _let_in(url: str, headers: dict[str, str], body: bytes) -> Answer:

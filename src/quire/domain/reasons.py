@@ -171,6 +171,7 @@ class TaskErrorKind(StrEnum):
     NO_ANSWER = "no_answer"  # to so many calls
     ODD_ANSWER = "odd_answer"  # so often: in no vendor's form
     BATCH_FAILED = "batch_failed"  # in so many batches
+    CALL_FAILED = "call_failed"  # so often, while others were answered
     CRITIC_OBJECTED = "critic_objected"
     CRITIC_UNDECIDABLE = "critic_undecidable"  # what the critic said decides nothing
     CRITIC_FAILED = "critic_failed"

@@ -233,6 +233,7 @@ _TASK_ERROR_TEXTS = {
     TaskErrorKind.NO_ANSWER: "the call brought no answer {times}",
     TaskErrorKind.ODD_ANSWER: "{text} (asked {times})",
     TaskErrorKind.BATCH_FAILED: "{text} (sent {times}, in batches, without an answer)",
+    TaskErrorKind.CALL_FAILED: "{text} (sent {times}, while other calls were answered)",
     TaskErrorKind.CRITIC_OBJECTED: "{stage}: {text}",
     TaskErrorKind.CRITIC_UNDECIDABLE: (
         "{stage}: its answer cannot be decided by accepts = {text!r}"

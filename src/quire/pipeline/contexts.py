@@ -1,7 +1,7 @@
 """Contexts: a worker's cache of run specs and lane contexts, and its memo of vain sweeps."""
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -22,6 +22,7 @@ from quire.gates.shape import Shape
 from quire.ledger.ledger import Transaction
 from quire.pipeline.run_spec import RunSpec, StagePrompt, read_run_spec
 from quire.plan.batch_caching import choose_batch_caching
+from quire.plan.call_health import CallHealth
 from quire.plan.job_costs import TokenUse
 from quire.plan.rendering import Prefix, payload_head, prefix_bytes, render_prefix, stage_question
 from quire.plan.routing import PACED
@@ -160,6 +161,7 @@ class Contexts:
         self.runs_with_broken_plugins: set[RunId] = set()  # runs whose grouping broke here
         self.settle_group_size = FIRST_SETTLE_GROUP  # more where answers are small
         self.sweep_memo = SweepMemo()  # of sweeps, in vain
+        self.call_health: defaultdict[str, CallHealth] = defaultdict(CallHealth)  # by model
         self.prepared_texts: dict[bytes, str] = {}  # by hash, until they are claimed
 
     def of_lane(self, tx: Transaction, lane: Lane) -> LaneContext:

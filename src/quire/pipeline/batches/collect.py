@@ -26,11 +26,10 @@ from quire.domain.requests import Answer, AttemptRow, CallFailure
 from quire.domain.states import (
     AttemptState,
     BatchMove,
-    RequestMove,
-    RequestState,
     RunState,
 )
 from quire.ledger.ledger import Transaction
+from quire.pipeline.calls.culprits import split_request
 from quire.pipeline.calls.estimate import with_estimates
 from quire.pipeline.calls.record import (
     PRESUMED_STATES,
@@ -39,8 +38,6 @@ from quire.pipeline.calls.record import (
     record_answers,
     record_failures,
     requeue_uncharged,
-    return_tasks,
-    split_or_give_up,
     write_off_attempts,
 )
 from quire.pipeline.contexts import Contexts
@@ -161,19 +158,11 @@ def _bound_failures(
     """
     broken = {row.request_id: why for row, why in failed if why.remedy is Remedy.RETRY}
     counted = tx.batches.count_failures(list(broken)) if broken else {}
-    often = [request for request, count in counted.items() if count >= most]
-    dropped = (
-        tx.requests.move_requests(RequestMove.DROP, often, [RequestState.QUEUED]) if often else ()
-    )
-    for request in dropped:
-        members = tx.requests.take_members([request])
-        return_tasks(tx, members, [request])
-        said = str(broken[request])
-        error = TaskError(TaskErrorKind.BATCH_FAILED, said, times=counted[request])
-        owed = [member for member in members if member.current]
-        split_or_give_up(tx, owed, len(owed), error)
-        if len(members) > 1:
-            tx.tallies.add_tallies(batch.stage_id, {"splits": 1})
+    for request, count in counted.items():
+        if count >= most:
+            said = str(broken[request])
+            error = TaskError(TaskErrorKind.BATCH_FAILED, said, times=count)
+            split_request(tx, batch.stage_id, request, error)
 
 
 def settle_missing(tx: Transaction, batch: Batch, strays: StrayRows, now: datetime) -> int:

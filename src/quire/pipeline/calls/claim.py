@@ -34,6 +34,7 @@ from quire.pipeline.calls.admit import (
     prime_cache,
     reserve_limits,
 )
+from quire.pipeline.calls.culprits import CallOutcome, isolate_culprits
 from quire.pipeline.calls.estimate import with_estimates
 from quire.pipeline.calls.odd_answers import remedy_odd_answers
 from quire.pipeline.calls.plugin_holds import check_plugins
@@ -46,6 +47,7 @@ from quire.pipeline.calls.record import (
 )
 from quire.pipeline.calls.render import rerender_requests, unchanged_requests
 from quire.pipeline.contexts import Contexts, LaneContext
+from quire.plan.call_health import SentCall
 from quire.plan.rendering import BlockItem, payload_hash, user_text
 
 
@@ -64,6 +66,7 @@ class Outgoing(NamedTuple):
     reserved: int
     account: Account
     need: Need | None  # what it was reckoned at; None where nothing limits the calls
+    sent: SentCall
 
 
 def claim(
@@ -87,13 +90,12 @@ def claim(
     texts = _sendable_texts(tx, contexts, context, queued) if queued else {}
     sendable = [request for request in queued if request.id in texts]
     if len(sendable) < len(queued):
-        drop_unsendable(tx, context, [request for request in queued if request.id not in texts])
+        _drop_claimed(tx, contexts, context, [item for item in queued if item.id not in texts])
     if not sendable:
         if priming.caching and priming.most == 1:
             note_not_cached(tx, context, pool)
         return []
-    pairs = list(zip(sendable, tx.attempts.take_ids(len(sendable)), strict=True))
-    _add_attempts(tx, context, sender, pairs, now)
+    pairs = _add_attempts(tx, context, sender, sendable, now)
     reckoned = dict(zip([request.id for request in queued], needs, strict=False))
     return [
         Outgoing(
@@ -102,18 +104,27 @@ def claim(
             item.reserve,
             sender.account,
             reckoned.get(item.id),
+            SentCall(item.id, context.lane_id, item.tasks, item.sent + 1),
         )
         for item, attempt in pairs
     ]
+
+
+def _drop_claimed(
+    tx: Transaction, contexts: Contexts, context: LaneContext, requests: Sequence[QueuedRequest]
+) -> None:
+    drop_unsendable(tx, context, requests)
+    contexts.call_health[context.facts.name].forget([request.id for request in requests])
 
 
 def _add_attempts(
     tx: Transaction,
     context: LaneContext,
     sender: Sender,
-    pairs: Sequence[tuple[QueuedRequest, AttemptId]],
+    sendable: Sequence[QueuedRequest],
     now: datetime,
-) -> None:
+) -> list[tuple[QueuedRequest, AttemptId]]:
+    pairs = list(zip(sendable, tx.attempts.take_ids(len(sendable)), strict=True))
     head, (worker, account) = context.request_head, sender
     tx.attempts.add_attempts(
         AttemptGroup(worker, context.provider, context.facts.name, account.id, to_micros(now)),
@@ -124,6 +135,7 @@ def _add_attempts(
     )
     if again := sum(item.sent > 0 for item, _ in pairs):
         tx.tallies.add_tallies(context.stage_id, {"resent": again})
+    return pairs
 
 
 def _sendable_texts(
@@ -237,6 +249,7 @@ def receive(
         failures = [outcome for outcome in outcomes if isinstance(outcome, CallFailure)]
         record_failures(tx, contexts, failures, now)
         hold_for_provider(tx, contexts, failures, now)
+    isolate_culprits(tx, contexts, [_call_outcome(call) for call in returned])
     reporting = [
         call for call in returned if not (call.rates is None and call.outgoing.need is None)
     ]
@@ -245,6 +258,11 @@ def receive(
     marked = [call for call in returned if call.outgoing.call.caching]
     if marked:
         _note_caches(tx, contexts, marked, now)
+
+
+def _call_outcome(call: ReturnedCall) -> CallOutcome:
+    failure = call.outcome if isinstance(call.outcome, CallFailure) else None
+    return CallOutcome(call.outgoing.sent, call.outgoing.context, failure and failure.error)
 
 
 def _limit_reports(returned: Sequence[ReturnedCall]) -> Iterator[LimitReport]:

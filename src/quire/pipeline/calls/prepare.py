@@ -134,7 +134,8 @@ def _early_room(tx: Transaction, contexts: Contexts, context: LaneContext, now: 
     ended = failed + counts.get(TaskState.DONE, 0)
     if ended < EARLY_TASKS:
         packed, proposed = counts.get(TaskState.PACKED, 0), counts.get(TaskState.PROPOSED, 0)
-        room = EARLY_TASKS - packed - proposed - ended
+        stuck = contexts.call_health[context.facts.name].stuck_tasks(context.lane_id)
+        room = EARLY_TASKS - packed - proposed - ended + stuck
         if context.route == BATCH or ended > failed or proposed:
             return room
         return min(room, FIRST_PACKS * context.budget.cap - packed)  # nothing has succeeded yet

@@ -1,0 +1,62 @@
+"""Culprits: calls that fail as a whole while others are answered are halved, then given up."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from quire.domain.errors import ProviderError, Remedy
+from quire.domain.ids import RequestId, StageId, TaskId
+from quire.domain.reasons import TaskError, TaskErrorKind
+from quire.domain.states import RequestMove, RequestState
+from quire.ledger.ledger import Transaction
+from quire.pipeline.calls.record import return_tasks, split_or_give_up
+from quire.pipeline.contexts import Contexts, LaneContext
+from quire.plan.call_health import SentCall
+
+
+class CallOutcome(NamedTuple):
+    """A direct call that came back; without an error it was answered."""
+
+    sent: SentCall
+    context: LaneContext
+    error: ProviderError | None
+
+
+def isolate_culprits(tx: Transaction, contexts: Contexts, outcomes: Sequence[CallOutcome]) -> None:
+    """Note how calls fared; those that fail by what they carry go in halves, a lone task fails.
+
+    Their requests are queued to go again by now. That costs no tries: it may be nobody's fault.
+    """
+    for outcome in sorted(outcomes, key=lambda outcome: outcome.error is not None):
+        error = outcome.error
+        if error is None:
+            contexts.call_health[outcome.context.facts.name].note_answer(outcome.sent)
+        elif error.remedy in (Remedy.RETRY, Remedy.LOST) and not error.absent:
+            _isolate_culprit(tx, contexts, outcome, str(error))
+
+
+def _isolate_culprit(tx: Transaction, contexts: Contexts, failed: CallOutcome, why: str) -> None:
+    sent, context = failed.sent, failed.context
+    health = contexts.call_health[context.facts.name]
+    members = () if health.knows(sent) else _member_tasks(tx, sent.request)
+    failures = health.note_failure(sent, members)
+    if health.is_culprit(failures, sent.tasks, context.policy.max_tries):
+        reason = TaskError(TaskErrorKind.CALL_FAILED, why, times=sent.no)
+        if split_request(tx, context.stage_id, sent.request, reason):
+            health.note_split(sent, _member_tasks(tx, sent.request))
+
+
+def _member_tasks(tx: Transaction, request: RequestId) -> Sequence[TaskId]:
+    return [member.task_id for member in tx.requests.take_members([request])]
+
+
+def split_request(tx: Transaction, stage: StageId, request: RequestId, reason: TaskError) -> bool:
+    """Drop a queued request; its tasks go in smaller company, and a lone one fails."""
+    if not tx.requests.move_requests(RequestMove.DROP, [request], [RequestState.QUEUED]):
+        return False
+    members = tx.requests.take_members([request])
+    return_tasks(tx, members, [request])
+    owed = [member for member in members if member.current]
+    split_or_give_up(tx, owed, len(owed), reason)
+    if len(members) > 1:
+        tx.tallies.add_tallies(stage, {"splits": 1})
+    return True

@@ -1,0 +1,82 @@
+"""A server that breaks down whenever one certain block is in the call, over real HTTP."""
+
+from collections import Counter
+
+import pytest
+
+from quire.domain.states import RunState
+from tests.rehearsed.conftest import Rehearse
+from tests.rehearsed.front_proxy import DROPPED, Answer, front_proxy
+from tests.rehearsed.rehearsed import OPENAI
+from tests.world import sentences
+
+BROKEN = Answer(
+    500, b'{"error": {"message": "it broke down"}}', {"Content-Type": "application/json"}
+)
+POISON = "the poisoned sentence"
+
+
+def poisoned_blocks(count: int, *places: int) -> list[str]:
+    """Blocks, of which some break a server."""
+    blocks = sentences(count)
+    for place in places:
+        blocks[place] = f"This is {POISON} number {place}."
+    return blocks
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [(BROKEN, "it broke down (sent "), (DROPPED, "(sent ")],
+    ids=["500", "dropped"],
+)
+@pytest.mark.parametrize("places", [(17,), (3, 7, 95)], ids=["one", "three"])
+def test_blocks_that_break_a_server_fail_alone_with_the_reason(
+    rehearse: Rehearse,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: Answer,
+    said: str,
+    places: tuple[int, ...],
+) -> None:
+    here = rehearse(OPENAI)
+    here.ingest(poisoned_blocks(100, *places))
+    calls: Counter[str] = Counter()
+
+    def refuse(body: bytes) -> Answer | None:
+        poisoned = POISON.encode() in body
+        calls["broken" if poisoned else "answered"] += 1
+        if calls["answered"] == 10 - len({place // 10 for place in places}):  # all clean packs
+            calls.setdefault("broken_before_all_went", calls["broken"])
+        return answer if poisoned else None
+
+    with front_proxy(lambda number, key: None, here.server.url, refuse=refuse) as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/v1")
+        run = here.start(concurrency=4, pack_size=10)
+        ended = run.wait()
+
+    assert ended.state == RunState.FINISHED
+    assert (ended.done, ended.failed) == (100 - len(places), len(places))
+    failed = [error for state, _, error in here.task_tries(run.id) if state == "failed"]
+    assert all(said in error for error in failed)
+    assert calls["answered"] <= 10 + 4 * len(places)
+    assert calls["broken"] <= 40 * len(places)
+    assert calls["broken_before_all_went"] <= 8  # nobody waits for them
+
+
+def test_in_an_outage_nothing_is_halved_and_nothing_fails(
+    rehearse: Rehearse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = rehearse(OPENAI)
+    here.ingest(sentences(100))
+    calls: Counter[bool] = Counter()
+
+    def say(number: int, key: str) -> Answer | None:
+        down = 2 < number <= 80
+        calls[down] += 1
+        return BROKEN if down else None
+
+    with front_proxy(say, here.server.url) as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/v1")
+        ended = here.start(concurrency=4, pack_size=10).wait()
+
+    assert (ended.state, ended.done, ended.splits) == (RunState.FINISHED, 100, 0)
+    assert calls == {True: 78, False: 10}
