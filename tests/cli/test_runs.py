@@ -74,7 +74,24 @@ def test_failures_are_grouped_by_cause(ran: Quire) -> None:
 
     assert [group["count"] for group in groups] == [1]
     assert "refused" in groups[0]["cause"]
-    assert "quire retry 1" in ran("failures").stdout
+    said = ran("failures").stdout
+    assert "quire retry 1" in said
+    (failure,) = groups[0]["failures"]
+    assert f"{failure['task_id']}: notes.txt, block {failure['block_index']}" in " ".join(
+        said.split()
+    )
+    assert failure["source"].endswith("notes.txt")
+    assert failure["refused"] == "I cannot help with this request."
+    assert "refused  I cannot help with this request." in said
+
+
+def test_task_numbers_are_in_every_view_of_results(ran: Quire) -> None:
+    shown = ran.json("show", "--limit", 1)[0]["task_id"]
+    ran("export", "-o", "out.jsonl")
+    line = json.loads(Path("out.jsonl").read_text().splitlines()[0])
+
+    assert line["user_defined"]["task_id"] == shown
+    assert ran.json("prompt", shown)["task"]["id"] == shown
 
 
 def test_a_run_without_failures_says_so(ready: Quire) -> None:
@@ -128,7 +145,7 @@ def test_show_prints_the_first_rows_with_their_fields(ran: Quire) -> None:
     lines = ran("show", "--limit", 3).stdout.splitlines()
 
     assert lines[0] == "notes.txt"
-    assert lines[5].startswith("Clause 0 of notes.")
+    assert lines[5].startswith("   1  Clause 0 of note")
     assert lines[-1] == "the first 3 of 30 blocks of run 1 · simulated"
     assert max(map(len, lines)) <= 100
 

@@ -27,6 +27,8 @@ PAGE = text_stage(
 )
 DRAWS = text_stage("draws", "samples", "{{ inputs.page.text }}", of="page", samples=2)
 
+USUAL = ["schema_ref", "schema_uid", "task_id", "data", "status", "error"]
+
 
 def run_recipe(here: World, *stages: Any, **how: Any) -> RunHandle:
     run = here.engine.run(recipe=recipe(*stages), model=SMALL, **how)
@@ -86,7 +88,7 @@ def test_a_stage_about_every_block_keeps_the_usual_shape_and_gets_its_critics(
     for before, now in zip(usual, found, strict=True):
         assert now["immutable"] == before["immutable"]
         defined = now["user_defined"]
-        assert list(defined) == ["schema_ref", "schema_uid", "data", "status", "error", "critics"]
+        assert list(defined) == [*USUAL, "critics"]
         (critic,) = defined["critics"]
         assert (critic["stage"], critic["status"], critic["model"]) == ("check", "accepted", SMALL)
         assert set(critic["data"]) == {"approved", "word_count"}
@@ -101,7 +103,7 @@ def test_without_critics_the_usual_shape_is_the_same_byte_for_byte(
 
     line = export_lines(run, tmp_path, stage="facts")[0]
 
-    assert list(line["user_defined"]) == ["schema_ref", "schema_uid", "data", "status", "error"]
+    assert list(line["user_defined"]) == USUAL
 
 
 def test_all_stages_are_written_one_after_the_other(world: Worlds, tmp_path: Path) -> None:

@@ -176,3 +176,27 @@ def test_a_word_that_was_not_heard_is_heard_by_the_sweep(world: Worlds) -> None:
     assert run.wait().state == RunState.FINISHED
 
     assert task_states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}
+
+
+def test_a_failure_says_where_it_is_what_was_refused_and_what_the_critic_said(
+    world: Worlds,
+) -> None:
+    here = world()
+    here.ingest(["One.", "Two."], "notes")
+    first = record_stage("first", "each_block", "Read.")
+    run = here.engine.run(
+        recipe=recipe(first, critic("answer.word_count < 0", of="first")), model=SMALL, max_tries=1
+    )
+    run.wait()
+
+    groups = here.engine.queries.failures(run.id)
+    failures = [failure for group in groups for failure in group.failures]
+    found = here.engine.queries.refused_answers([failure.task_id for failure in failures])
+
+    assert [(item.title, item.block_index) for item in failures] == [("notes", 0), ("notes", 1)]
+    for refused in found.values():
+        assert isinstance(refused.record, dict)
+        assert {"block_uid", "word_count"} <= set(refused.record)
+        assert refused.critic == "check"
+        assert isinstance(refused.critique, dict)
+        assert "approved" in refused.critique

@@ -67,7 +67,11 @@ def _print_rows(rows: Sequence["ExportedBlock"], fields: Sequence[str]) -> None:
     titles = {row.document.title for row in rows}
     by_status = any(row.status != "accepted" for row in rows)
     data = [stored_json(row.data) or {} for row in rows]
-    columns = ["~block", *(_heading(name, [item.get(name) for item in data]) for name in fields)]
+    columns = [
+        ">task",
+        "~block",
+        *(_heading(name, [item.get(name) for item in data]) for name in fields),
+    ]
     if by_status:
         columns.insert(0, "status")
     if len(titles) > 1:
@@ -79,6 +83,7 @@ def _print_rows(rows: Sequence["ExportedBlock"], fields: Sequence[str]) -> None:
         [
             *([clip(block.document.title, 14)] if len(titles) > 1 else []),
             *([block.status] if by_status else []),
+            str(block.row.task_id or "–"),
             clip(block.row.content, 32),
             *(clip(_json_cell(values.get(name)), 20) for name in fields),
         ]
@@ -156,6 +161,7 @@ def _row_json(row: "ExportedBlock") -> dict[str, object]:
         "block_index": row.row.block_index,
         "block_type": row.row.block_type,
         "block_content": row.row.content,
+        "task_id": row.row.task_id,
         "status": row.status,
         "error": row.row.error if row.status == "failed" else None,
         "data": stored_json(row.data),

@@ -1,5 +1,6 @@
 """Commands that look at runs: which there are, their status, why tasks failed, what happened."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,13 +25,15 @@ from quire.cli.printing import (
 from quire.cli.progress_words import outstanding_batches, plain_words, print_stages
 from quire.cli.run_summary import mean_pack_words, progress_json
 from quire.cli.session import engine_and_run, engine_for
+from quire.domain.ids import TaskId
 from quire.domain.pricing import dollars
 from quire.domain.runs import Progress
 from quire.domain.states import RunState, TaskState
+from quire.domain.tasks import Failure
 
 if TYPE_CHECKING:
     from quire.domain.batches import BatchView
-    from quire.engine.queries import FailureGroup, RunHead
+    from quire.engine.queries import FailureGroup, RefusedAnswer, RunHead
 
 
 _RUNS_NARROWING: tuple[Narrowing, ...] = (
@@ -184,6 +187,8 @@ def events(
 
 
 TASKS_SHOWN = 5  # of each cause of failure
+EXAMPLES_IN_JSON = 200  # whose refused answer is told, of each
+TITLE, ANSWER = 32, 300  # characters of a document's title, and of a refused answer
 
 
 def failures(
@@ -198,14 +203,19 @@ def failures(
     with engine_and_run(context, run) as (engine, number):
         groups = engine.queries.failures(number, blocked=blocked)
         now = engine.progress(number)
+        shown = EXAMPLES_IN_JSON if as_json else 1
+        examples = [failed.task_id for group in groups for failed in group.failures[:shown]]
+        refused = {} if blocked else engine.queries.refused_answers(examples)
     if as_json:
-        print_json([_group_json(group, staged=now.is_staged) for group in groups])
+        print_json([_group_json(group, refused, staged=now.is_staged) for group in groups])
         return
     hidden = 0 if blocked else now.counts.get(TaskState.BLOCKED, 0)
     if not groups:
         say(f"run {number} has no {'blocked' if blocked else 'failed'} {now.noun}s")
     else:
         _print_groups(groups, now)
+        for group in groups if not blocked else ():
+            _print_example(group.failures[0], refused[group.failures[0].task_id])
         first = groups[0].failures[0].task_id
         shows = f"quire prompt {first} shows what was asked"
         again = f"quire retry {number} asks again{' what failed' if blocked else ''}"
@@ -220,24 +230,47 @@ def _print_groups(groups: "list[FailureGroup]", now: Progress) -> None:
             *([group.stage] if now.is_staged else []),
             len(group.failures),
             group.cause,
-            _first_tasks([failure.task_id for failure in group.failures]),
+            _first_places(group.failures),
         )
         for group in groups
     ]
-    first, last = (["stage"], "*which") if now.is_staged else ([], "*tasks")
-    print_table((*first, f">{now.noun}s", "*cause", last), rows)
+    first = ["stage"] if now.is_staged else []
+    print_table((*first, f">{now.noun}s", "*cause", "*where"), rows)
 
 
-def _group_json(group: "FailureGroup", *, staged: bool) -> dict[str, object]:
+def _print_example(failure: Failure, refused: "RefusedAnswer") -> None:
+    """What the first of a group was answered, and what a critic said of it."""
+    critique = _json_text(refused.critique)
+    say()
+    print_pairs(
+        [
+            (f"task {failure.task_id}", _place(failure)),
+            ("refused", clip(_json_text(refused.record), ANSWER)),
+            (refused.critic, clip(critique, ANSWER)),
+        ]
+    )
+
+
+def _json_text(value: object) -> str:
+    if isinstance(value, str) or value is None:
+        return value or ""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _group_json(
+    group: "FailureGroup", refused: "Mapping[TaskId, RefusedAnswer]", *, staged: bool
+) -> dict[str, object]:
     from quire.engine.request_texts import subject
 
     summary: dict[str, object] = {"cause": group.cause, "count": len(group.failures)}
     if not staged:
-        plain = ("task_id", "block_uid", "title", "tries", "error")
-        listed = [failure._asdict() for failure in group.failures]
+        own = ("task_id", "block_uid", "title", "source", "block_index", "tries", "error")
+        plain = (*own, "refused", "critique")
+        listed = [failure._asdict() | _answer(failure, refused) for failure in group.failures]
         return summary | {"failures": [{name: record[name] for name in plain} for record in listed]}
     failed = [
         failure._asdict()
+        | _answer(failure, refused)
         | {
             "block_uid": failure.block_uid or None,
             "about": subject(failure.block_uid, failure.title, failure.reads),
@@ -247,7 +280,27 @@ def _group_json(group: "FailureGroup", *, staged: bool) -> dict[str, object]:
     return {"stage": group.stage} | summary | {"failures": failed}
 
 
-def _first_tasks(tasks: list[int]) -> str:
-    more = len(tasks) - TASKS_SHOWN
-    listed = " ".join(map(str, tasks[:TASKS_SHOWN]))
-    return f"{listed} and {more:,} more" if more > 0 else listed
+def _answer(failure: Failure, refused: "Mapping[TaskId, RefusedAnswer]") -> dict[str, object]:
+    found = refused.get(failure.task_id)
+    if found is None:
+        return {"refused": None, "critique": None}
+    critique = {"stage": found.critic, "data": found.critique} if found.critic else None
+    return {"refused": found.record, "critique": critique}
+
+
+def _first_places(failures: Sequence[Failure]) -> str:
+    """The first tasks of a cause, each with the document and the block that it is about."""
+    more = len(failures) - TASKS_SHOWN
+    listed = "; ".join(
+        f"{failure.task_id}: {_place(failure)}" for failure in failures[:TASKS_SHOWN]
+    )
+    return f"{listed}; and {more:,} more" if more > 0 else listed
+
+
+def _place(failure: Failure) -> str:
+    document = clip(failure.title or failure.source, TITLE)
+    if failure.block_index is not None:
+        return f"{document}, block {failure.block_index}"
+    if failure.reads is not None:
+        return f"{document}, result of task {failure.reads}".removeprefix(", ")
+    return document or failure.block_uid or "the run"

@@ -27,6 +27,7 @@ from quire.export.result_selection import (
     find_result_source,
     is_block_by_block,
 )
+from quire.gates.packed_json import refused_record
 from quire.gates.thoughts import split_thoughts
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.results import TaskOutcome
@@ -46,6 +47,14 @@ class FailureGroup(NamedTuple):
     cause: str
     failures: list[Failure]
     stage: str = ""
+
+
+class RefusedAnswer(NamedTuple):
+    """What a failed task was last answered, and what a critic said of that."""
+
+    record: Json = None  # as the model wrote it; None: it was never answered
+    critic: str = ""  # its stage
+    critique: Json = None
 
 
 class FirstRows(NamedTuple):
@@ -223,6 +232,17 @@ class Queries:
                 ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
                 found += [FailureGroup(cause, failed, stage.name) for cause, failed in ordered]
         return found
+
+    def refused_answers(self, tasks: Sequence[TaskId]) -> dict[TaskId, RefusedAnswer]:
+        """What some failed tasks were last answered, and why a critic refused it."""
+        with self._context.ledger.snapshot() as tx:
+            answers = tx.results.last_answers_of_tasks(tasks)
+            critiques = tx.results.last_critiques_of_tasks(tasks)
+        records = {task: refused_record(text, uid) for task, (uid, text) in answers.items()}
+        return {
+            task: RefusedAnswer(records.get(task), *critiques.get(task, ("", None)))
+            for task in tasks
+        }
 
     @contextmanager
     def outcomes(self, run: RunId) -> Iterator[RunOutcomes]:

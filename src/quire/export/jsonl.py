@@ -48,6 +48,7 @@ def _block_line(row: ExportedBlock, head: bytes, schema: Schema, *, judged: bool
     defined: dict[str, object] = {
         "schema_ref": schema.ref,
         "schema_uid": schema.uid,
+        "task_id": block.task_id,
         "data": None if row.data is None else orjson.Fragment(row.data),
         "status": row.status,
         "error": block.error if row.status == "failed" else None,

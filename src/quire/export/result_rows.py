@@ -35,7 +35,17 @@ TASK_STATUSES = {  # of a task; what is not here is pending
     TaskState.PROPOSED: "proposed",
 }
 BLOCK_COLUMNS = (  # of a flat row, before those of the data
-    *("block_uid", "source", "title", "key", "block_index", "block_type", "status", "error"),
+    *(
+        "block_uid",
+        "source",
+        "title",
+        "key",
+        "block_index",
+        "block_type",
+        "task_id",
+        "status",
+        "error",
+    ),
 )
 CHUNK_ROWS = 500  # rows whose critics are read at once
 
@@ -155,6 +165,7 @@ def flat_blocks(
             orjson.loads(row.row.locator).get("key"),
             row.row.block_index,
             row.row.block_type,
+            row.row.task_id,
             row.status,
             row.row.error if row.status == "failed" else None,
         )

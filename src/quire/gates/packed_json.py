@@ -156,6 +156,15 @@ def judge_pack(
     return ResponseJudgement(verdicts, mapped.strays, truncated)
 
 
+def refused_record(text: str, wire_id: str) -> Json:
+    """What an answer says of one task, as the model wrote it; all of it where that is unclear."""
+    spoken = split_thoughts(text)
+    for record in _parse_spoken(text, spoken, [wire_id]).records:
+        if isinstance(record.value, dict) and record.value.get("block_uid") == wire_id:
+            return record.value
+    return spoken.text or text
+
+
 def _parse_spoken(text: str, spoken: SpokenAnswer, expected: Sequence[str]) -> Records:
     """Read records; a tag that ends a thought never opened may also stand inside of one."""
     if at := spoken.bare_end:

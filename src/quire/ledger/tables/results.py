@@ -174,6 +174,20 @@ class Results(Table):
         """Why gates refused answers of a task, in the order they were asked."""
         return self._column("refusals_of_task", task=task)
 
+    def last_answers_of_tasks(self, tasks: Sequence[TaskId]) -> dict[TaskId, tuple[str, str]]:
+        """The last answer that was judged of some tasks, each with the task's id in it."""
+        rows = self._connection.run("last_answers_of_tasks", ids=list(tasks)) if tasks else []
+        newest = {row[0]: row[1:] for row in rows}
+        return {
+            task: (wire_id, (decompress(decoded, codec) or b"").decode("utf-8", "replace"))
+            for task, (wire_id, decoded, codec) in newest.items()
+        }
+
+    def last_critiques_of_tasks(self, tasks: Sequence[TaskId]) -> dict[TaskId, tuple[str, Json]]:
+        """The last thing that a critic said of some tasks, each with the critic's stage."""
+        rows = self._run("last_critiques_of_tasks", ids=list(tasks)) if tasks else []
+        return {row[0]: (row[1], stored_json(row[2])) for row in rows}
+
     def all_critiques_of_task(self, task: TaskId) -> list[tuple[str, Json]]:
         """What critics ever said of results of a task, current or not, each with its stage."""
         rows = self._run("all_critiques_of_task", task=task)

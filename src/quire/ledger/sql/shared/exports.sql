@@ -35,6 +35,17 @@ GROUP BY ws.id, ws.name, s.name, i.state, i.error, i.error_kind, i.error_stage O
 -- name: refusals_of_task
 SELECT reasons FROM request_tasks WHERE task_id = :task AND reasons IS NOT NULL ORDER BY request_id
 
+-- name: last_answers_of_tasks
+-- The stored answers to calls that carried some tasks, the newest last.
+SELECT rt.task_id, rt.wire_id, p.decoded, p.codec FROM request_tasks rt
+JOIN attempts a ON a.request_id = rt.request_id AND a.state = 'settled' JOIN responses p ON p.attempt_id = a.id
+WHERE rt.task_id IN (:ids...) AND p.decoded IS NOT NULL ORDER BY a.id
+
+-- name: last_critiques_of_tasks
+-- What critics said of results of some tasks, current or not, the newest last.
+SELECT r.task_id, s.name, said.data FROM results r JOIN tasks c ON c.judged_result_id = r.id AND c.workspace_id = :workspace
+JOIN stages s ON s.id = c.stage_id JOIN results said ON said.task_id = c.id WHERE r.task_id IN (:ids...) ORDER BY said.id
+
 -- name: all_critiques_of_task
 -- What critics ever said of results of a task.
 SELECT s.name, said.data FROM results r JOIN tasks c ON c.judged_result_id = r.id AND c.workspace_id = :workspace
