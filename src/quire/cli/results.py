@@ -150,6 +150,10 @@ def _heading(field: str, values: Sequence[object]) -> str:
 def _json_cell(value: object) -> str:
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return ", ".join(map(_json_cell, value))
+    if type(value) in (int, float):  # as it is: it may be a year, or a number of something
+        return str(value)
     return "–" if value is None else cell_text(value)
 
 
