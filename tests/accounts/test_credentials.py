@@ -28,7 +28,8 @@ def test_a_kept_key_is_listed_by_its_end_only(ledger: Ledger, box: Box) -> None:
         add(tx, box, "openai", "work", Secret(KEY), NOW)
         (known,) = list_keys(tx, [])
 
-    assert known == ("openai", "work", "stored", "1234", "valid", "", NOW)
+    assert known.standing == "untested"
+    assert known == ("openai", "work", "stored", "1234", "valid", "", NOW, False)
 
 
 def test_what_cannot_be_a_key_is_not_kept(ledger: Ledger, box: Box) -> None:
@@ -155,7 +156,7 @@ def test_a_second_mark_changes_nothing(ledger: Ledger, box: Box) -> None:
         assert mark(tx, account, CredentialState.SPENT, "", NOW)
         assert not mark(tx, account, CredentialState.INVALID, "later", LATER)
 
-        assert list_keys(tx, [search])[0][4:] == ("spent", "no reason was given", NOW)
+        assert list_keys(tx, [search])[0][4:7] == ("spent", "no reason was given", NOW)
 
 
 def test_nobody_needs_no_mark(ledger: Ledger) -> None:

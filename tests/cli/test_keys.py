@@ -57,7 +57,7 @@ def test_a_key_is_kept_and_listed_by_its_end(quire: Quire, folder: Path) -> None
     assert "quire.key is new, and guards stored keys" in kept.stderr
     assert stat.S_IMODE((folder / "quire.key").stat().st_mode) == 0o600
     row = listed.splitlines()[2].split()
-    assert row[:5] == ["anthropic", "work", "…1234", "stored", "valid"]
+    assert row[:5] == ["anthropic", "work", "…1234", "stored", "untested"]
 
 
 def test_init_makes_the_secret_key_and_says_so(quire: Quire, folder: Path) -> None:
@@ -99,9 +99,10 @@ def test_the_key_of_the_environment_is_listed_too(
         "name": "OPENAI_API_KEY",
         "source": "environment",
         "tail": "5678",
-        "state": "valid",
+        "state": "untested",
         "reason": "",
         "since": None,
+        "tested": False,
     }
 
 
@@ -272,7 +273,7 @@ def test_a_vendor_that_is_not_there_marks_nothing(
     keep(KEY, "anthropic")
 
     assert "nothing listens" in quire("keys", "test", code=1).stdout
-    assert quire.json("keys", "list")[0]["state"] == "valid"
+    assert quire.json("keys", "list")[0]["state"] == "untested"
 
 
 def test_the_key_of_the_environment_is_tried_and_marked_too(

@@ -25,6 +25,8 @@ ADDED = {
     "events": ("fields",),
     "tasks": ("error_kind", "error_stage", "error_task"),
     "requests": ("stray_ids",),  # of a later version
+    "documents": ("aside",),
+    "credentials": ("accepted_at",),
 }
 
 

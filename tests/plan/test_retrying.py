@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.domain.errors import ProviderError, Remedy, Undecodable
+from quire.domain.errors import CallFault, ProviderError, Remedy, Undecodable
 from quire.domain.gates import Blame, Judgement, ResponseJudgement, Verdict
 from quire.domain.policy import Policy
-from quire.domain.reasons import HoldCause
+from quire.domain.reasons import HoldCause, HoldKind
 from quire.plan.retrying import (
     Accept,
     AnswerStep,
@@ -230,7 +230,24 @@ def test_an_account_that_needs_mending_holds_the_run() -> None:
 def test_an_address_where_nobody_has_listened_for_long_holds_the_run() -> None:
     error = ProviderError("nothing listens", remedy=Remedy.RETRY, absent=True)
 
-    assert after_error(error, 5, 1, 0.5) == HoldRun(cause=HoldCause.CALL_REFUSED)
+    assert after_error(error, 5, 1, 0.5) == HoldRun(cause=HoldCause.NOT_LISTENING)
+
+
+@pytest.mark.parametrize(
+    ("fault", "cause"),
+    [
+        (CallFault.ADDRESS, HoldCause.ADDRESS_WRONG),
+        (CallFault.MODEL, HoldCause.MODEL_UNKNOWN),
+        (CallFault.FORM, HoldCause.FORM_REFUSED),
+    ],
+)
+def test_what_is_wrong_with_every_call_is_no_matter_of_keys(
+    fault: CallFault, cause: HoldCause
+) -> None:
+    error = ProviderError("no", remedy=Remedy.FIX_ACCOUNT, fault=fault)
+
+    assert after_error(error, 5, 1, 0.5) == HoldRun(cause=cause)
+    assert cause.kind is not HoldKind.CREDENTIAL
 
 
 def test_an_unreadable_answer_holds_and_is_not_asked_for_again() -> None:

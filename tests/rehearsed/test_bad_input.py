@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from quire.domain.reasons import HoldKind
 from quire.engine import open_engine
 from tests.cli.conftest import Quire
 from tests.providers.servers import certificate
@@ -26,7 +27,7 @@ RUN = ("run", "-s", "metadata", "-m", OPENAI, "--pack-size", "1")
 PAGE = Answer(400, b"<html><h1>Bad Request</h1></html>", {"Content-Type": "text/html"})
 
 
-def held(quire: Quire, monkeypatch: pytest.MonkeyPatch, url: str) -> str:
+def held(quire: Quire, monkeypatch: pytest.MonkeyPatch, url: str, kind: str = "address") -> str:
     """Run against an address that cannot work; returns the one line that says why."""
     monkeypatch.setenv("OPENAI_BASE_URL", url)
     result = quire(*RUN, code=4)
@@ -37,7 +38,7 @@ def held(quire: Quire, monkeypatch: pytest.MonkeyPatch, url: str) -> str:
     assert told or "the same command" in line
     status = quire.json("status")
     assert (status["cost_usd"], status["presumed_usd"]) == (0, 0)
-    head = "quire: run 1 is held (credential): "
+    head = f"quire: run 1 is held ({kind}): "
     assert line.startswith(head)
     assert line.endswith("`quire resume 1`")
     return line.removeprefix(head)
@@ -64,7 +65,8 @@ def goes_on(quire: Quire, serve: Serve) -> None:
 def test_an_address_that_is_none_holds_the_run_before_anything_is_sent(
     quire: Quire, serve: Serve, monkeypatch: pytest.MonkeyPatch, url: str, said: str
 ) -> None:
-    assert said in held(quire, monkeypatch, url)
+    kind = "address" if "no host" in said else "credential"
+    assert said in held(quire, monkeypatch, url, kind)
     goes_on(quire, serve)
 
 
@@ -211,7 +213,9 @@ def test_a_port_that_stays_closed_holds_the_run_in_the_end(
         ended = until_rest(engine.get(1))
 
     (hold,) = ended.holds
+    assert hold.kind is HoldKind.ADDRESS
     assert hold.detail.startswith("nothing listens at 127.0.0.1:")
+    assert "set base_url in [providers.openai] of quire.toml" in hold.detail
     assert hold.detail.endswith("then `quire resume 1`")
     assert (ended.failed, ended.presumed_pico) == (0, 0)
     assert max(request["sent"] for request in requests(quire)) > 2

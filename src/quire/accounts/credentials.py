@@ -34,6 +34,12 @@ class KnownKey(NamedTuple):
     state: CredentialState
     reason: str
     since: datetime | None  # marked, else stored; None: found outside, and never marked
+    tested: bool = False  # its provider accepted it, in a test or for a call
+
+    @property
+    def standing(self) -> str:
+        """Its state; but nobody knows yet whether a key is valid that was never used."""
+        return self.state if self.tested or self.state != CREDENTIAL.start else "untested"
 
 
 def check_box(tx: Transaction, box: Box) -> None:
@@ -105,6 +111,12 @@ def clear_one(tx: Transaction, account: Account, now: datetime) -> bool:
     return account.id is not None and bool(_clear_marks(tx, [account.id], now))
 
 
+def accept(tx: Transaction, account: Account, now: datetime) -> None:
+    """Note that an account's provider says its key is good."""
+    if account.id is not None:
+        tx.credentials.accept_credential(account.id, now)
+
+
 def _clear_marks(tx: Transaction, ids: Sequence[CredentialId], now: datetime) -> int:
     return len(tx.credentials.move_credentials(CredentialMove.CLEAR, ids, "", now))
 
@@ -119,7 +131,9 @@ def list_keys(tx: Transaction, searches: Iterable[KeySearch]) -> list[KnownKey]:
         known
         for provider in providers
         for known in _list_provider_keys(
-            [row for row in rows if row.provider == provider], keys_by_provider.get(provider, ())
+            tx,
+            [row for row in rows if row.provider == provider],
+            keys_by_provider.get(provider, ()),
         )
     ]
 
@@ -136,21 +150,24 @@ def row_of_key(rows: Iterable[Credential], found: FoundKey) -> Credential | None
 
 
 def _list_provider_keys(
-    rows: Sequence[Credential], found: Sequence[FoundKey]
+    tx: Transaction, rows: Sequence[Credential], found: Sequence[FoundKey]
 ) -> Iterator[KnownKey]:
     for row in stored_credentials(rows):
-        yield _known_key(row, row.marked_at or row.created_at)
+        yield _known_key(tx, row, row.marked_at or row.created_at)
     for key in found:
         seen = row_of_key(rows, key)
         if seen is not None:
-            yield _known_key(seen, seen.marked_at)
+            yield _known_key(tx, seen, seen.marked_at)
         elif key.name != DEFAULT_CREDENTIALS:  # which may not even be there
             state, tail = CREDENTIAL.start, key.key.tail
             yield KnownKey(key.provider, key.name, key.source, tail, state, "", None)
 
 
-def _known_key(row: Credential, since: datetime | None) -> KnownKey:
-    return KnownKey(row.provider, row.name, row.source, row.tail, row.state, row.reason, since)
+def _known_key(tx: Transaction, row: Credential, since: datetime | None) -> KnownKey:
+    tested = row.accepted_at is not None or tx.credentials.has_answers(row.id)
+    return KnownKey(
+        row.provider, row.name, row.source, row.tail, row.state, row.reason, since, tested
+    )
 
 
 def _nothing_to_remove(provider: str, name: str | None) -> str:

@@ -84,12 +84,14 @@ def list_all(context: typer.Context, as_json: AsJson = False) -> None:
         note(f"quire: {problem}")
     columns = ("provider", "~name", "key", "from", "state", "since", "*reason")
     nothing = "no keys yet; `quire keys add PROVIDER` keeps one"
-    print_list(as_json, found, nothing, columns, map(_key_row, found))
+    listed = [known._asdict() | {"state": known.standing} for known in found]
+    print_list(as_json, listed, nothing, columns, map(_key_row, found))
 
 
 def _key_row(known: "KnownKey") -> tuple[str, ...]:
-    provider, name, source, tail, state, reason, since = known
-    return (provider, name, f"…{tail}" if tail else "", source.value, state, moment(since), reason)
+    provider, name, source, tail, _, reason, since, _ = known
+    key = f"…{tail}" if tail else ""
+    return (provider, name, key, source.value, known.standing, moment(since), reason)
 
 
 @app.command("test", epilog="Example: quire keys test anthropic")

@@ -14,7 +14,7 @@ from quire.cli.progress_words import (
 from quire.cli.session import DONE, HELD, INTERRUPTED, SOME_FAILED
 from quire.domain.ids import RunId
 from quire.domain.pricing import dollars
-from quire.domain.reasons import EventKind, HoldKind, HoldRemedy
+from quire.domain.reasons import MENDED_OUTSIDE, EventKind, HoldKind, HoldRemedy
 from quire.domain.runs import Progress
 from quire.domain.states import RunState, TaskState
 from quire.domain.wording import stop_text
@@ -277,7 +277,7 @@ def _hold_remedy(now: Progress) -> str:
         return ""
     if remedies == {HoldRemedy.RESUME}:
         return f"after that, quire attach {run} goes on"
-    if kinds == {HoldKind.CREDENTIAL}:
+    if kinds <= set(MENDED_OUTSIDE):
         return "mend that, then the same command tries again"
     if HoldKind.UNKNOWN_SUBMIT in kinds:
         return f"quire batches {run} shows which; then quire batches adopt ID says where it is"

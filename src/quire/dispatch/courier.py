@@ -30,6 +30,7 @@ from quire.providers.model_facts import is_own_server
 from quire.providers.protocol import Provider, RawResponse
 
 HOLD_WHEN_ABSENT_FOR = timedelta(minutes=5)  # then a person is asked to look at the address
+HOLD_WHEN_NEVER_SEEN_FOR = timedelta(minutes=1)  # the same where nobody ever answered this worker
 GATHER = timedelta(milliseconds=50)  # what came back waits so long for others, for one commit
 NOTHING = timedelta(0)
 FAILURES_BEFORE_NOTICE = 2  # calls in a row that came to nothing; then at each doubling
@@ -348,7 +349,8 @@ class Courier:
         if not error.absent:
             self._absent.pop(model, None)
             return False
-        if now - self._absent.setdefault(model, now) < HOLD_WHEN_ABSENT_FOR:
+        patience = HOLD_WHEN_ABSENT_FOR if model in self._answered else HOLD_WHEN_NEVER_SEEN_FOR
+        if now - self._absent.setdefault(model, now) < min(patience, HOLD_WHEN_ABSENT_FOR):
             return False
         del self._absent[model]  # the person's resume begins anew
         return True

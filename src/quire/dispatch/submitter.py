@@ -37,6 +37,7 @@ from quire.pipeline.calls.open_lanes import is_lane_open, open_lanes
 from quire.pipeline.calls.record import hold_run, mark_key_or_hold
 from quire.pipeline.calls.route import send_directly
 from quire.plan.batch_schedule import seconds_to_next_poll
+from quire.plan.retrying import FAULT_CAUSES
 from quire.providers.protocol import BatchApi
 
 
@@ -254,7 +255,8 @@ class Submitter:
             if error.no_batches:
                 hold_run(tx, batch.run_id, HoldCause.NO_BATCHES, now, problem=str(error))
             elif error.remedy is Remedy.FIX_ACCOUNT:
-                mark_key_or_hold(tx, batch.run_id, error, leased.account, now)
+                cause = FAULT_CAUSES[error.fault]
+                mark_key_or_hold(tx, batch.run_id, error, leased.account, now, cause)
             elif error.remedy in (Remedy.FIX_REQUEST, Remedy.SPLIT):
                 hold_refused_batch(tx, batch, str(error), now)
 

@@ -92,6 +92,7 @@ class Credential:
     state: CredentialState
     reason: str = ""  # why it is not valid
     marked_at: datetime | None = None  # since when
+    accepted_at: datetime | None = None  # when its provider last said that it is good
     created_at: datetime
     sealed: bytes | None = field(default=None, repr=False)
 

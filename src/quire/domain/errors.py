@@ -183,6 +183,14 @@ class Remedy(StrEnum):
     LOST = "lost"  # nobody knows whether the call was carried out
 
 
+class CallFault(StrEnum):
+    """What is wrong with every call alike, until a person has mended it."""
+
+    ADDRESS = "address"  # nobody, or somebody else, answers there
+    MODEL = "model"  # nobody there knows it
+    FORM = "form"  # it does not take what is sent with every call
+
+
 class ProviderError(Error):
     """The provider did not answer the call."""
 
@@ -194,6 +202,7 @@ class ProviderError(Error):
         bad_key: bool = False,
         spent: bool = False,
         absent: bool = False,
+        fault: CallFault | None = None,
     ) -> None:
         """Say what came back, perhaps what to check, and what the dispatcher can do about it.
 
@@ -206,6 +215,7 @@ class ProviderError(Error):
         self.spent = spent  # the account has no credit left: another may have
         self.absent = absent  # nobody listens where the call went, and not for a moment only
         self.no_batches = False  # there is nothing at the address that batches are made at
+        self.fault = fault  # what a person must mend, if that is no key
 
 
 class OddBody(StrEnum):

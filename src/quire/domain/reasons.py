@@ -84,6 +84,13 @@ class HoldKind(StrEnum):
     PLUGIN = "plugin"  # what a recipe names is not installed, or broke
     UNKNOWN_SUBMIT = "unknown_submit"
     UNDECODABLE = "undecodable"
+    ADDRESS = "address"  # where calls go: nobody, or somebody else, answers there
+    MODEL = "model"  # nobody there knows it
+    FORM = "form"  # of calls: what is sent with each of them is not taken
+
+
+# lifted when the order is given again: what was wrong is mended elsewhere, and may be by then
+MENDED_OUTSIDE = (HoldKind.CREDENTIAL, HoldKind.ADDRESS, HoldKind.MODEL, HoldKind.FORM)
 
 
 class HoldRemedy(StrEnum):
@@ -110,6 +117,10 @@ class HoldCause(StrEnum):
     CALL_REFUSED = "call_refused"  # in a way that only a person can mend
     PROVIDER_WAITS = "provider_waits"  # it asked not to be called for long
     NOTHING_SUCCEEDED = "nothing_succeeded"  # only errors ever came from a model
+    NOT_LISTENING = "not_listening"  # nobody at the address
+    ADDRESS_WRONG = "address_wrong"
+    MODEL_UNKNOWN = "model_unknown"
+    FORM_REFUSED = "form_refused"
     BATCH_KEY_MISSING = "batch_key_missing"
     BATCH_UNREACHABLE = "batch_unreachable"  # with the only key that may ask for it
     BATCH_REFUSED = "batch_refused"
@@ -149,6 +160,10 @@ _KINDS_OF_CAUSES = {
     HoldCause.CALL_REFUSED: HoldKind.CREDENTIAL,
     HoldCause.PROVIDER_WAITS: HoldKind.REFUSED,
     HoldCause.NOTHING_SUCCEEDED: HoldKind.REFUSED,
+    HoldCause.NOT_LISTENING: HoldKind.ADDRESS,
+    HoldCause.ADDRESS_WRONG: HoldKind.ADDRESS,
+    HoldCause.MODEL_UNKNOWN: HoldKind.MODEL,
+    HoldCause.FORM_REFUSED: HoldKind.FORM,
     HoldCause.BATCH_KEY_MISSING: HoldKind.CREDENTIAL,
     HoldCause.BATCH_UNREACHABLE: HoldKind.CREDENTIAL,
     HoldCause.BATCH_REFUSED: HoldKind.REFUSED,

@@ -97,6 +97,18 @@ _HOLD_TEXTS: dict[HoldCause, str | Callable[[Fields], str]] = {
         "nothing but errors came from {model} in {minutes} minutes and {calls} calls, and nothing"
         " ever before: {problem}; check its name and address, then `quire resume {run}`"
     ),
+    HoldCause.NOT_LISTENING: (
+        "{problem}; start it, or set base_url in [providers.{provider}] of quire.toml;"
+        " then `quire resume {run}`"
+    ),
+    HoldCause.ADDRESS_WRONG: (
+        "{problem}; set base_url in [providers.{provider}] of quire.toml; then `quire resume {run}`"
+    ),
+    HoldCause.MODEL_UNKNOWN: (
+        "{problem}; `quire models` lists names; base_url in [providers.{provider}] of quire.toml"
+        " says who is asked; once the model is there: `quire resume {run}`"
+    ),
+    HoldCause.FORM_REFUSED: _REFUSED_TEXT,
     HoldCause.BATCH_KEY_MISSING: "batch {batch}: {problem}; then `quire resume {run}`",
     HoldCause.BATCH_UNREACHABLE: (
         "batch {batch}: {problem}; mend that, then `quire resume {run}`;"

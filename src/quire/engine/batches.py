@@ -4,7 +4,7 @@ from quire.domain.batches import Batch, BatchView
 from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.ids import BatchId, RunId
 from quire.domain.models import ModelFacts
-from quire.domain.reasons import EventKind, HoldKind
+from quire.domain.reasons import MENDED_OUTSIDE, EventKind, HoldKind
 from quire.domain.states import BatchState
 from quire.engine.context import EngineContext
 from quire.ledger.ledger import Transaction
@@ -112,9 +112,9 @@ def _check_reference(tx: Transaction, batch: Batch, ref: str) -> None:
 def _is_in_doubt(tx: Transaction, batch: Batch) -> bool:
     """Whether nobody has seen a batch at the last look, or a person is asked about it."""
     kinds = {run.kind for run in tx.holds.holds_of_run(batch.run_id)}
-    return batch.failures > 0 or bool(kinds & {HoldKind.UNKNOWN_SUBMIT, HoldKind.CREDENTIAL})
+    return batch.failures > 0 or bool(kinds & {HoldKind.UNKNOWN_SUBMIT, *MENDED_OUTSIDE})
 
 
 def _lift_holds(tx: Transaction, batch: Batch) -> None:
-    tx.holds.lift_holds(batch.run_id, [HoldKind.UNKNOWN_SUBMIT, HoldKind.CREDENTIAL])
+    tx.holds.lift_holds(batch.run_id, [HoldKind.UNKNOWN_SUBMIT, *MENDED_OUTSIDE])
     tx.notify()

@@ -102,6 +102,8 @@ class Keys:
             for account, check in zip(accounts, checks, strict=True):
                 if check.state:
                     credentials.clear_one(tx, account, self._now())
+                if check.state == CredentialState.VALID:
+                    credentials.accept(tx, account, self._now())
                 if check.state in (CredentialState.INVALID, CredentialState.SPENT):
                     credentials.mark(tx, account, check.state, check.message, self._now())
         return [KeyTest(*test) for test in zip(accounts, checks, strict=True)]

@@ -149,7 +149,7 @@ class PostgresDatabase:
                     f" knows {newest})",
                     "upgrade Quire to use it",
                 )
-            for number in range(version + 1, newest + 1):
+            for number in sorted(no for no in scripts if no > version):
                 raw.execute(scripts[number])
                 raw.execute("INSERT INTO quire_version VALUES (%s)", (number,))
 

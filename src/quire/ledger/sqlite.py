@@ -169,7 +169,8 @@ class SqliteDatabase:
         with self._lock, translate_errors(self.url):
             self._begin_immediate()
             try:
-                for number in range(self._read_version(newest) + 1, newest + 1):
+                version = self._read_version(newest)
+                for number in sorted(no for no in scripts if no > version):
                     for statement in _split_script(scripts[number]):
                         self._writer.execute(statement)
                 self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")

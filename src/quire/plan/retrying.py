@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from quire.domain.data import Json
-from quire.domain.errors import ProviderError, Remedy, Undecodable
+from quire.domain.errors import CallFault, ProviderError, Remedy, Undecodable
 from quire.domain.gates import Blame, Judgement, ResponseJudgement, Verdict
 from quire.domain.models import ModelFacts
 from quire.domain.policy import Policy
@@ -163,7 +163,7 @@ def after_error(error: ProviderError, tasks: int, attempt_no: int, jitter: float
         return HoldRun(cause=HoldCause.ERROR_UNREADABLE)
     match error.remedy:
         case Remedy.RETRY | Remedy.WAIT if error.absent:
-            return HoldRun(cause=HoldCause.CALL_REFUSED)
+            return HoldRun(cause=HoldCause.NOT_LISTENING)
         case Remedy.RETRY | Remedy.WAIT:
             return Resend(delay=_backoff_seconds(error, attempt_no, jitter))
         case Remedy.LOST:
@@ -171,9 +171,17 @@ def after_error(error: ProviderError, tasks: int, attempt_no: int, jitter: float
         case Remedy.SPLIT | Remedy.FIX_REQUEST:  # halving isolates the culprit of either
             return Split(pack_cap=half_of(tasks)) if tasks > 1 else Refuse(error=str(error))
         case Remedy.FIX_ACCOUNT:
-            return HoldRun(cause=HoldCause.CALL_REFUSED)
+            return HoldRun(cause=FAULT_CAUSES[error.fault])
         case never:
             assert_never(never)
+
+
+FAULT_CAUSES = {
+    None: HoldCause.CALL_REFUSED,
+    CallFault.ADDRESS: HoldCause.ADDRESS_WRONG,
+    CallFault.MODEL: HoldCause.MODEL_UNKNOWN,
+    CallFault.FORM: HoldCause.FORM_REFUSED,
+}
 
 
 def delay_after_odd_answer(times: int) -> float | None:

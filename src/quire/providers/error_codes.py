@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from quire.domain.data import Json, JsonObject
-from quire.domain.errors import ProviderError, Remedy
+from quire.domain.errors import CallFault, ProviderError, Remedy
 from quire.providers.protocol import HttpResponse
 from quire.providers.rate_headers import retry_after
 from quire.providers.wire import is_page, items, mapping, parse
@@ -67,15 +67,24 @@ class Meaning(NamedTuple):
     hint: str = ""
     bad_key: bool = False
     spent: bool = False
+    fault: CallFault | None = None
 
 
 MONEY = Meaning(
     Remedy.FIX_ACCOUNT, "add money to the account, or raise its spend limit", spent=True
 )
 KEY = Meaning(Remedy.FIX_ACCOUNT, "check the key and what it is allowed to do", bad_key=True)
-ADDRESS = Meaning(Remedy.FIX_ACCOUNT, "check the base URL")
-MODEL = Meaning(Remedy.FIX_ACCOUNT, "check the model's name, and that this account may use it")
-FORM = Meaning(Remedy.FIX_ACCOUNT, "no call of this form can work: change the run's parameters")
+ADDRESS = Meaning(Remedy.FIX_ACCOUNT, "check the base URL", fault=CallFault.ADDRESS)
+MODEL = Meaning(
+    Remedy.FIX_ACCOUNT,
+    "check the model's name, and that this account may use it",
+    fault=CallFault.MODEL,
+)
+FORM = Meaning(
+    Remedy.FIX_ACCOUNT,
+    "no call of this form can work: change the run's parameters",
+    fault=CallFault.FORM,
+)
 TOO_LARGE = Meaning(Remedy.SPLIT)
 BAD_REQUEST = Meaning(Remedy.FIX_REQUEST)
 WAIT = Meaning(Remedy.WAIT)
@@ -150,6 +159,7 @@ def name_error(
         retry_after=said if waits else None,
         bad_key=meaning.bad_key,
         spent=meaning.spent,
+        fault=meaning.fault,
     )
 
 

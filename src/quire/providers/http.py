@@ -8,7 +8,7 @@ import orjson
 
 from quire.domain.accounts import Account, Rates
 from quire.domain.data import JsonObject
-from quire.domain.errors import ProviderError, Remedy
+from quire.domain.errors import CallFault, ProviderError, Remedy
 from quire.domain.requests import Call, Reply
 from quire.providers.network_errors import host_of, wants_tls
 from quire.providers.protocol import Classify, HttpRequest, HttpResponse, RawResponse, WireFormat
@@ -102,13 +102,13 @@ def refusal(
         target = one_line(response.headers.get("location", "")).partition("?")[0]
         message = f"{response.status} from {place}: it points to {target or 'another place'}"
         message = account.key.redact(f"{message}; put that address into the base URL")
-        return ProviderError(one_line(message), remedy=Remedy.FIX_ACCOUNT)
+        return ProviderError(one_line(message), remedy=Remedy.FIX_ACCOUNT, fault=CallFault.ADDRESS)
     response = response._replace(body=_redact_headers(redact_key(response.body, account), account))
     error = classify(response)
     page, remedy = _is_page(response), error.remedy
     if page and remedy is Remedy.FIX_REQUEST:  # whoever shows pages has not read the call
         remedy = Remedy.FIX_ACCOUNT
-    message = str(error)
+    message, fault = str(error), CallFault.ADDRESS if page else error.fault
     if page:
         message = f"{response.status} from {place}: an HTML page, not an API answer"
     if response.status == 400 and _TLS_WANTED.search(response.body):  # nginx and Go say so
@@ -121,6 +121,7 @@ def refusal(
         retry_after=error.retry_after,
         spent=error.spent and not page,
         bad_key=error.bad_key and not page,  # a page is from somebody who never saw the key
+        fault=fault,
     )
 
 

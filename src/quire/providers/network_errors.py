@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from quire.domain.errors import ProviderError, Remedy
+from quire.domain.errors import CallFault, ProviderError, Remedy
 
 CONNECT_SECONDS = 10.0
 TLS_SECONDS = 3.0
@@ -27,7 +27,8 @@ def explain(error: BaseException, url: str, start_hint: str = "") -> ProviderErr
         or _connect_failure(error, place, start_hint)
         or _exchange_failure(error, place)
     )
-    return ProviderError(message, fix, remedy=remedy, absent=_is_refused(error))
+    fault = CallFault.ADDRESS if remedy is _FIX else None
+    return ProviderError(message, fix, remedy=remedy, absent=_is_refused(error), fault=fault)
 
 
 def speaks_tls(url: str) -> bool:

@@ -14,7 +14,7 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 from yarl import URL
 
-from quire.domain.errors import ProviderError, Remedy
+from quire.domain.errors import CallFault, ProviderError, Remedy
 from quire.domain.version import VERSION
 from quire.providers.network_errors import (
     CONNECT_SECONDS,
@@ -423,5 +423,6 @@ def _find_proxy(url: URL) -> URL | None:
         raise ProviderError(
             f"{url.scheme.upper()}_PROXY names no http:// address; only such proxies can be used",
             remedy=Remedy.FIX_ACCOUNT,
+            fault=CallFault.ADDRESS,
         )
     return proxy

@@ -10,7 +10,7 @@ import orjson
 
 from quire.domain.accounts import Secret
 from quire.domain.data import Json, JsonObject, plain_json
-from quire.domain.errors import OddBody, ProviderError, Remedy, Undecodable
+from quire.domain.errors import CallFault, OddBody, ProviderError, Remedy, Undecodable
 from quire.domain.requests import Call
 
 
@@ -102,7 +102,7 @@ def fragment(value: Json) -> orjson.Fragment:
 
 
 def _url_error(message: str) -> ProviderError:
-    return ProviderError(message, remedy=Remedy.FIX_ACCOUNT)
+    return ProviderError(message, remedy=Remedy.FIX_ACCOUNT, fault=CallFault.ADDRESS)
 
 
 _VERSIONED = re.compile(r"(?P<before>.*)/(?P<version>v\d\w*)(?P<after>/.*)")

@@ -71,6 +71,14 @@ class Credentials(Table):
         )
         return [CredentialId(row[0]) for _, rows in moved for row in rows]
 
+    def accept_credential(self, credential: CredentialId, now: datetime) -> None:
+        """Note that its provider says it is good."""
+        self._change("accept_credential", id=credential, now=to_micros(now))
+
+    def has_answers(self, credential: CredentialId) -> bool:
+        """Whether some call with it was answered."""
+        return bool(self._run("has_answers", id=credential))
+
 
 def _to_credential(row: Row) -> Credential:
     return Credential(
@@ -85,4 +93,5 @@ def _to_credential(row: Row) -> Credential:
         reason=row[8] or "",
         marked_at=from_micros_or_none(row[9]),
         created_at=from_micros(row[10]),
+        accepted_at=from_micros_or_none(row[11]),
     )

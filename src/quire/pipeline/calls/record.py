@@ -273,7 +273,7 @@ def mark_key_or_hold(
     error: ProviderError,
     account: Account,
     now: datetime,
-    cause: HoldCause = HoldCause.CALL_REFUSED,
+    cause: HoldCause,
 ) -> None:
     """Only a person can mend this: the key is set aside for the next one, or the run waits.
 
@@ -301,11 +301,11 @@ def _hold_refused(
     now: datetime,
     cause: HoldCause,
 ) -> None:
-    fields: dict[str, str | int] = {"problem": str(error)}
+    fields: dict[str, str | int] = {"problem": str(error), "provider": account.provider}
     if error.bad_key and not account.key:
         cause = HoldCause.KEY_NOT_SENT
         usual = " or ".join(variables_of(account.provider))
-        fields |= {"provider": account.provider, "variables": usual}
+        fields |= {"variables": usual}
     hold_run(tx, run, cause, now, **fields)
 
 

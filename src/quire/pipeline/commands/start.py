@@ -10,7 +10,7 @@ from quire.domain.data import canonical_json
 from quire.domain.ids import DocumentId, RunId, fingerprint
 from quire.domain.models import ModelFacts
 from quire.domain.policy import SourcedPolicy
-from quire.domain.reasons import EventKind, Fields, HoldKind, ResumeCause
+from quire.domain.reasons import MENDED_OUTSIDE, EventKind, Fields, HoldKind, ResumeCause
 from quire.domain.recipes import Recipe, Stage
 from quire.domain.runs import BATCH, DIRECT
 from quire.domain.states import StageMove
@@ -144,7 +144,7 @@ def _change_speed(tx: Transaction, run: RunId, order: Order, now: datetime) -> N
 
 def _retry_keys(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:
     """Whoever gives the order again wants it tried again; without a good key it is held again."""
-    if tx.holds.lift_holds(run, [HoldKind.CREDENTIAL]):
+    if tx.holds.lift_holds(run, MENDED_OUTSIDE):
         for provider in sorted({facts.provider for facts in (order.facts, *order.models)}):
             clear(tx, now, provider)
         tx.events.add_event(run, EventKind.RESUMED, now, cause=ResumeCause.SAME_ORDER)
