@@ -101,6 +101,28 @@ def test_a_text_column_becomes_the_block(quire: Quire, folder: Path) -> None:
     assert quire.json("show")[0]["block_content"] == "Hello there"
 
 
+def test_a_file_that_is_read_in_another_way_is_told_and_can_replace_the_older_document(
+    quire: Quire, folder: Path
+) -> None:
+    (folder / "rows.csv").write_text("id,text,more\n1,hello,a\n2,bye,b\n")
+    quire("schema", "add", SCHEMA)
+    quire("ingest", "rows.csv")
+    asked = ("--schema", "clauses", "--model", "simulated/small")
+    assert "read before" not in quire("ingest", "rows.csv").stdout
+
+    said = quire("ingest", "rows.csv", "--text-column", "text").stdout
+    doubled = quire.json("plan", *asked)["blocks"]
+    replaced = quire("ingest", "rows.csv", "--text-column", "text", "--replace").stdout
+    alone = quire.json("plan", *asked)["blocks"]
+
+    assert "read before with other content or columns: rows.csv (document 1)" in said
+    assert "`quire ingest … --replace` puts the older aside" in said
+    assert "put aside, for the runs that name it: what was read before of rows.csv" in replaced
+    assert (doubled, alone) == (4, 2)
+    back = quire.json("ingest", "rows.csv", "--replace")["earlier"]
+    assert back == [{"document": 2, "from": "rows.csv", "aside": True}]
+
+
 def test_documents_are_listed_whole_in_a_narrow_table(ready: Quire) -> None:
     lines = ready("documents").stdout.splitlines()
 

@@ -154,7 +154,8 @@ def test_prompts_that_cannot_fit_are_planned_at_nothing_and_fail_unsent(
     now = run.wait()
 
     assert [(item.tasks, item.oversized, item.fits) for item in plan.stages] == [(2, 1, False)]
-    assert (plan.calls, plan.cost) == (short.calls, short.cost)
+    assert plan.calls == short.calls
+    assert plan.cost == pytest.approx(short.cost, rel=0.01)  # but for a token that is rounded
     assert (now.done, now.failed, here.model.calls) == (1, 1, 1)
     [group] = here.engine.queries.failures(run.id)
     assert group.cause == "the prompt does not fit the model's window, and was not sent"

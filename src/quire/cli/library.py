@@ -83,28 +83,39 @@ def ingest(
     key_column: Annotated[
         str | None, option("COLUMN", "Of csv, tsv and jsonl: what names a row.")
     ] = None,
+    replace: Annotated[
+        bool, flag("Put aside what the same files gave earlier, read in another way.", "--replace")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Read documents into the ledger; a bad file gets one line, the rest still go in."""
     quiet = session(context).quiet
     with engine_for(context, make=True) as engine, _file_watcher(quiet) as watch:
         ingestion = engine.ingest(
-            *paths, text_column=text_column, key_column=key_column, watch=watch
+            *paths, text_column=text_column, key_column=key_column, watch=watch, replace=replace
         )
     for line in ingestion.refused:
         note(f"quire: refused {line}")
     if as_json:
-        print_json(
-            {
-                "documents": ingestion.documents,
-                "refused": [plain_text(line) for line in ingestion.refused],
-                "skipped": ingestion.skipped,
-            }
-        )
+        print_json(_ingestion_json(ingestion))
     elif not quiet:
         say(_summary(ingestion))
+        for line in _earlier_lines(ingestion):
+            say(line)
     if ingestion.refused:
         raise typer.Exit(SOME_FAILED)
+
+
+def _ingestion_json(ingestion: "Ingestion") -> dict[str, object]:
+    return {
+        "documents": ingestion.documents,
+        "refused": [plain_text(line) for line in ingestion.refused],
+        "skipped": ingestion.skipped,
+        "earlier": [
+            {"document": document, "from": place, "aside": ingestion.replaced}
+            for document, place in ingestion.earlier
+        ],
+    }
 
 
 def _summary(ingestion: "Ingestion") -> str:
@@ -119,6 +130,21 @@ def _summary(ingestion: "Ingestion") -> str:
     if ingestion.skipped:
         parts.append(f"{quantity(ingestion.skipped, 'file')} of other types left out")
     return "; ".join(parts)
+
+
+def _earlier_lines(ingestion: "Ingestion") -> Iterator[str]:
+    """Say that the same files gave other documents before, and what to do about them."""
+    if not ingestion.earlier:
+        return
+    document, place = ingestion.earlier[0]
+    count = len(ingestion.earlier)
+    which = f"{plain_text(place)} (document {document})"
+    which += f" and {count - 1:,} more" if count > 1 else ""
+    if ingestion.replaced:
+        yield f"put aside, for the runs that name it: what was read before of {which}"
+        return
+    yield f"the same file was read before with other content or columns: {which}"
+    yield "a run asks about both; `quire ingest … --replace` puts the older aside"
 
 
 @contextmanager

@@ -26,6 +26,8 @@ class Ingestion:
     documents: tuple[IngestedSource, ...]
     refused: tuple[str, ...] = ()  # one line each: the file and the reason
     skipped: int = 0  # files in folders that are of no type we read
+    earlier: tuple[tuple[DocumentId, str], ...] = ()  # of the same files, each with its place
+    replaced: bool = False  # those were put aside
 
 
 SchemaFile = str | Path | Mapping[str, Json] | type[object]  # a class: Pydantic's
@@ -55,11 +57,13 @@ class Library:
         key_column: str | None = None,
         watch: Callable[[Path], None] | None = None,
         aside: bool = False,
+        replace: bool = False,
     ) -> Ingestion:
         """Read files, folders and globs; a bad one is refused with a line, the rest go in.
 
         Runs that do not say what they are about are about all that was ingested, but for what was
-        put `aside` for the runs that name it.
+        put `aside` for the runs that name it. `replace` puts aside what was ingested earlier from
+        the same files, with other content or read in another way.
         """
         found = find_sources([os.fspath(path) for path in paths])
         documents: list[IngestedSource] = []
@@ -74,7 +78,25 @@ class Library:
                     documents.append(ingest(tx, parsed, now, aside=aside))
             except SourceUnreadable as error:
                 refused.append(" ".join(str(error).splitlines()))
-        return Ingestion(documents=tuple(documents), refused=tuple(refused), skipped=found.skipped)
+        earlier = () if aside else self._find_earlier(documents, replace=replace)
+        return Ingestion(
+            documents=tuple(documents),
+            refused=tuple(refused),
+            skipped=found.skipped,
+            earlier=earlier,
+            replaced=replace,
+        )
+
+    def _find_earlier(
+        self, ingested: Sequence[IngestedSource], *, replace: bool
+    ) -> tuple[tuple[DocumentId, str], ...]:
+        """What the same files gave earlier, each with its place."""
+        wanted = [source.document_id for source in ingested if source.new or replace]
+        with self._context.ledger.transaction() as tx:
+            found = tx.documents.earlier_documents(wanted)
+            if replace:
+                tx.documents.put_documents_aside([document for document, _ in found])
+        return tuple(found)
 
     def add_parsed(self, sources: Iterable[ParsedDocument]) -> tuple[DocumentId, ...]:
         """Put sources aside that somebody else has read, all or none; returns them in order."""

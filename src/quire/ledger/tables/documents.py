@@ -69,6 +69,15 @@ class Documents(Table):
         self._connection.run_many("add_document", [row])
         return document
 
+    def earlier_documents(self, documents: Sequence[DocumentId]) -> list[tuple[DocumentId, str]]:
+        """What else was ingested from the same places, each with the place."""
+        return self._run("earlier_documents", ids=list(documents)) if documents else []
+
+    def put_documents_aside(self, documents: Sequence[DocumentId]) -> None:
+        """Leave documents out of what runs are about that do not name them."""
+        if documents:
+            self._change("put_documents_aside", ids=list(documents))
+
     def add_blocks(self, document: DocumentId, blocks: Sequence[NewBlock]) -> None:
         """Add some of a document's blocks."""
         ids = self._connection.take_ids("blocks", len(blocks))

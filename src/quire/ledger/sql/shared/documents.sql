@@ -29,6 +29,16 @@ SELECT id FROM documents WHERE workspace_id = :workspace AND purged_at IS NULL A
 -- A document that came with a run was ingested for all.
 UPDATE documents SET aside = 0 WHERE workspace_id = :workspace AND id = :id AND aside = 1
 
+-- name: earlier_documents
+-- What else was ingested from the same places as these: other content, or the same read in another way.
+SELECT DISTINCT e.id, e.source_locator FROM documents d
+JOIN documents e ON e.source_locator = d.source_locator AND e.workspace_id = :workspace AND e.purged_at IS NULL AND e.aside = 0
+WHERE d.workspace_id = :workspace AND d.id IN (:ids...) AND NOT (e.id IN (:ids...)) ORDER BY e.id
+
+-- name: put_documents_aside
+-- They stay for the runs that name them.
+UPDATE documents SET aside = 1 WHERE workspace_id = :workspace AND id IN (:ids...)
+
 -- name: match_documents
 -- Documents by title, locator, file name, key, or the start of a fingerprint.
 SELECT id, source_uid, source_type, source_filesize, source_total_characters, source_locator, title, uploaded_at, conv_uid, conv_parsing_tool, conv_representation_type, conv_total_blocks, conv_block_type_freq, conv_total_characters
