@@ -138,8 +138,8 @@ class BareHttp(Bare):
 
     def rows(self) -> list[dict[str, Any]]:
         """A mapping for each block, in order."""
-        select = "SELECT id, content, data FROM blocks JOIN results ON block = id ORDER BY id"
+        select = "SELECT id, type, data FROM blocks JOIN results ON block = id ORDER BY id"
         return [
-            {"block": block, "text": content, **orjson.loads(data)}
-            for block, content, data in self._database.execute(select)
+            {"block": block, "type": kind, **orjson.loads(data)}
+            for block, kind, data in self._database.execute(select)
         ]

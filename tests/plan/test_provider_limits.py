@@ -13,19 +13,24 @@ from quire.plan.provider_limits import (
     MINUTE,
     PARTS,
     STEADY_PERCENT,
+    ReturnedNeed,
     admit,
-    correct_by_reported,
     full_level,
     is_limited,
     narrowest_limits,
     refill,
-    refund,
+    return_calls,
     seconds_until_admitted,
 )
 
 SECOND = MINUTE // 60
 ONE = Need(1, 0, 0)
 requests = st.integers(1, 10_000)
+
+
+def refund(level: Level, limits: Limits, unused: Need) -> Level:
+    """What is left once one call gave back what it did not take."""
+    return return_calls(level, limits, [ReturnedNeed(unused)])
 
 
 def admitted_calls(
@@ -202,7 +207,9 @@ def test_the_provider_is_believed_where_it_says_that_less_is_left() -> None:
     level = Level(0, 60 * PARTS, 500 * PARTS, 0, 0)
     rates = Rates(Limits(), Limits(requests=3, input=10_000))
 
-    assert correct_by_reported(level, rates) == Level(0, 3 * PARTS, 500 * PARTS, 0, 0)
+    assert return_calls(level, Limits(), [ReturnedNeed(Need(0, 0, 0), rates)]) == Level(
+        0, 3 * PARTS, 500 * PARTS, 0, 0
+    )
 
 
 def test_the_smallest_number_that_anybody_states_holds() -> None:

@@ -47,11 +47,11 @@ def schema_uid(body: Json) -> str:
 
 def fingerprint(*parts: str | bytes | int) -> bytes:
     """Digest parts to 16 bytes; lengths are included, so no two lists collide by joining."""
-    digest = sha256()
+    pieces: list[bytes] = []
     for part in parts:
         data = part if isinstance(part, bytes) else str(part).encode()
-        digest.update(len(data).to_bytes(8, "big") + data)
-    return digest.digest()[:16]
+        pieces += (len(data).to_bytes(8, "big"), data)
+    return sha256(b"".join(pieces)).digest()[:16]
 
 
 def slug(text: str) -> str:

@@ -103,8 +103,7 @@ def data_columns(data: Json) -> Mapping[str, Json]:
     return data if isinstance(data, Mapping) else {"value": data}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportedBlock:
+class ExportedBlock(NamedTuple):
     """One block with what became of it."""
 
     document: Document
@@ -146,7 +145,8 @@ def block_rows(
             if row.review_state == ReviewState.REJECTED:
                 status = "pending"
             if only in ("all", status):
-                critics = critic_verdicts(source, words.get(row.task_id, [])) if row.task_id else ()
+                spoken = words.get(row.task_id) if row.task_id else None
+                critics = critic_verdicts(source, spoken) if spoken else ()
                 document = documents[row.document_id]
                 yield ExportedBlock(document=document, row=row, status=status, critics=critics)
 
@@ -330,7 +330,7 @@ def flat_rows(
 
 def _align_columns(rows: list[dict[str, Json]]) -> list[dict[str, Json]]:
     """The rows with all columns that any of them has; None where one has no value."""
-    columns = dict.fromkeys(name for row in rows for name in row)
-    if all(len(row) == len(columns) for row in rows):
+    if not rows or all(row.keys() == rows[0].keys() for row in rows):
         return rows
+    columns = dict.fromkeys(name for row in rows for name in row)
     return [{name: row.get(name) for name in columns} for row in rows]

@@ -8,10 +8,10 @@ follows would together be twice the limit; so it holds a tenth (`BURST_PERCENT`)
 for longer than those sent after them.
 
 What a call takes is not known before it is answered. It is reckoned at its bound, and what it did
-not use is put back (`refund`) in the transaction that records the answer; a call larger than a
+not use is put back (`return_calls`) in the transaction that records the answer; one larger than a
 bucket goes when the bucket is full, and leaves a debt, or it would never go. What the provider
-reports is believed only where it is less than we think (`correct_by_reported`): its headers are
-older than our latest calls, and somebody else may use the same key.
+reports is believed only where it is less than we think: its headers are older than our latest
+calls, and somebody else may use the same key.
 
 All workers of a ledger share a pool's level, each with a clock of its own. So a level carries the
 moment it was true, a clock that is behind fills nothing, and amounts are whole thousandths:
@@ -27,6 +27,7 @@ wait for an answer follows from how long answers take (`AnswerTimes`).
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from math import inf
+from typing import NamedTuple
 
 from quire.domain.accounts import Level, Need, Rates
 from quire.domain.models import Limits
@@ -41,6 +42,13 @@ LEAST_PARTS = 20  # parts that must have come: of less, rounding down would take
 
 
 _NAMES = ("requests", "input", "output", "total")
+
+
+class ReturnedNeed(NamedTuple):
+    """What a call that came back says of limits."""
+
+    unused: Need  # of what it was reckoned at
+    rates: Rates | None = None  # what the headers said
 
 
 def narrowest_limits(*limits: Limits) -> Limits:
@@ -97,16 +105,15 @@ def admit(level: Level, limits: Limits, needs: Sequence[Need]) -> tuple[int, Lev
 
     A call that needs more than may go at once goes when all of that is there, and leaves a debt.
     """
-    stated = _values(limits)
+    bounds = _bounds(limits)
+    left = list(level[1:])
     for count, need in enumerate(needs):
-        if any(
-            left < min(part * PARTS, _capacity(limit))
-            for left, part, limit in zip(level[1:], _parts(need), stated, strict=True)
-            if limit is not None
-        ):
-            return count, level
-        level = _change_level(level, limits, need, -PARTS)
-    return len(needs), level
+        parts = _parts(need)
+        if any([left[no] < min(parts[no] * PARTS, most) for no, _, most in bounds]):
+            return count, Level(level.at, *left)
+        for no, least, most in bounds:
+            left[no] = max(least, min(most, left[no] - parts[no] * PARTS))
+    return len(needs), Level(level.at, *left)
 
 
 def seconds_until_admitted(level: Level, limits: Limits, needs: Sequence[Need]) -> float:
@@ -129,15 +136,25 @@ def low_limits(level: Level, limits: Limits) -> list[str]:
     ]
 
 
-def refund(level: Level, limits: Limits, unused: Need) -> Level:
-    """Put back what calls were reckoned at and did not take; below nothing, take the rest."""
-    return _change_level(level, limits, unused, PARTS)
+def return_calls(level: Level, limits: Limits, calls: Iterable[ReturnedNeed]) -> Level:
+    """Put back what calls did not take, in the order in which they came back.
 
-
-def correct_by_reported(level: Level, rates: Rates) -> Level:
-    """Believe the provider where it says that less is left than we thought."""
-    pairs = zip(level[1:], _values(rates.left), strict=True)
-    return Level(level.at, *(ours if it is None else min(ours, it * PARTS) for ours, it in pairs))
+    What was reckoned too low is taken now. The provider is believed where it says that less is
+    left than we thought.
+    """
+    bounds = _bounds(limits)
+    left = list(level[1:])
+    for unused, rates in calls:
+        parts = _parts(unused)
+        for no, least, most in bounds:
+            left[no] = max(least, min(most, left[no] + parts[no] * PARTS))
+        if rates is not None:
+            stated = _values(rates.left)
+            left = [
+                ours if it is None else min(ours, it * PARTS)
+                for ours, it in zip(left, stated, strict=True)
+            ]
+    return Level(level.at, *left)
 
 
 def _values(limits: Limits) -> tuple[int | None, ...]:
@@ -156,13 +173,16 @@ def _steady_rate(limit: int) -> int:
     return limit * PARTS * STEADY_PERCENT // 100
 
 
-def _change_level(level: Level, limits: Limits, by: Need, times: int) -> Level:
-    """Add to what is left of each stated limit; a debt is never more than a minute's worth."""
-    levels = (
-        left if limit is None else max(-limit * PARTS, min(_capacity(limit), left + part * times))
-        for left, part, limit in zip(level[1:], _parts(by), _values(limits), strict=True)
-    )
-    return Level(level.at, *levels)
+def _bounds(limits: Limits) -> list[tuple[int, int, int]]:
+    """The place of each stated limit in a level, and between what it moves.
+
+    A debt is never more than a minute's worth.
+    """
+    return [
+        (no, -limit * PARTS, _capacity(limit))
+        for no, limit in enumerate(_values(limits))
+        if limit is not None
+    ]
 
 
 FIRST_WINDOW = 8  # calls that go out at once before anything is known

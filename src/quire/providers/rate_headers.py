@@ -37,19 +37,18 @@ def _header_names(kinds: tuple[str, ...]) -> _HeaderNames:
 
 
 _OF_REQUESTS, _OF_TOKENS, _OF_NONE = map(_header_names, (_REQUESTS, _TOKENS, ()))
-_UNLIMITED = Limits()
+_NOTHING_STATED = [None] * 4
 
 
 def read_rates(headers: Mapping[str, str], *, requests_a_minute: bool = True) -> Rates | None:
     """Read `x-ratelimit-*`; where requests are counted by the day they are left out."""
     requests, tokens = _OF_REQUESTS if requests_a_minute else _OF_NONE, _OF_TOKENS
-    limits = _limits(_smallest(headers, requests.limit), _smallest(headers, tokens.limit))
-    left = Limits(
-        requests=_smallest(headers, requests.remaining), total=_smallest(headers, tokens.remaining)
-    )
-    if limits == left == _UNLIMITED:
+    names = (requests.limit, tokens.limit, requests.remaining, tokens.remaining)
+    most, most_tokens, left, left_tokens = stated = [_smallest(headers, kind) for kind in names]
+    if stated == _NOTHING_STATED:
         return None
-    return Rates(limits, left, _longest(headers, requests.reset + tokens.reset))
+    resets = _longest(headers, requests.reset + tokens.reset)
+    return Rates(_limits(most, most_tokens), Limits(requests=left, total=left_tokens), resets)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -120,12 +119,16 @@ def _limits(requests: int | None, tokens: int | None) -> Limits:
 
 
 def _smallest(headers: Mapping[str, str], names: tuple[str, ...]) -> int | None:
-    numbers = [_number(headers[name]) for name in names if name in headers]
-    return min((number for number in numbers if number is not None), default=None)
+    least: int | None = None
+    for name in names:
+        number = _number(headers[name]) if name in headers else None
+        if number is not None and (least is None or number < least):
+            least = number
+    return least
 
 
 def _number(value: str | None) -> int | None:
     value = (value or "").strip()
-    if not value.isascii() or not value.isdigit() or len(value) > 16:
+    if not (value.isdigit() and value.isascii()) or len(value) > 16:
         return None
     return min(int(value), _MOST)

@@ -32,7 +32,7 @@ class JsonLines:
                     raise self._refusal(number, f"is longer than {LONGEST_LINE} bytes")
                 if number == 1:
                     line = line.removeprefix(_MARK)
-                if line.strip():
+                if line and not line.isspace():
                     yield self._block(index, number, line)
                     index += 1
 

@@ -27,15 +27,15 @@ from quire.ledger.ledger import Transaction
 from quire.ledger.stored_values import to_micros
 from quire.pipeline.contexts import Contexts, LaneContext
 from quire.plan.provider_limits import (
+    ReturnedNeed,
     admit,
-    correct_by_reported,
     full_level,
     is_limited,
     latest_limits,
     low_limits,
     narrowest_limits,
     refill,
-    refund,
+    return_calls,
     seconds_until_admitted,
 )
 from quire.plan.rendering import items_bytes
@@ -114,11 +114,8 @@ def learn_limits(tx: Transaction, reports: Sequence[LimitReport], now: datetime)
         held = _take_level(tx, pool, configured, now)
         if held is None:
             continue
-        level, limits = held
-        for report in in_pool:
-            level = refund(level, limits, report.unused)
-            level = correct_by_reported(level, report.rates) if report.rates else level
-        tx.levels.set_limit_level(pool, level)
+        returned = [ReturnedNeed(report.unused, report.rates) for report in in_pool]
+        tx.levels.set_limit_level(pool, return_calls(*held, returned))
 
 
 def _pool_of_report(report: LimitReport) -> Pool:

@@ -45,9 +45,10 @@ def ingest(
     types: Counter[str] = Counter()
     characters = 0
     for chunk in _chunks(parsed.blocks):
-        types.update(block.type.value for block in chunk)
-        characters += sum(len(block.content) for block in chunk)
-        tx.documents.add_blocks(document, [_block_row(block) for block in chunk])
+        rows = [_block_row(block) for block in chunk]
+        types.update([row.block_type for row in rows])
+        characters += sum([len(row.content) for row in rows])
+        tx.documents.add_blocks(document, rows)
     if not types:
         raise SourceUnreadable(f"{parsed.source_locator}: there is nothing in it to ask about")
     tx.documents.set_document_counts(document, dict(types), characters)
@@ -55,14 +56,15 @@ def ingest(
 
 
 def _block_row(block: Block) -> NewBlock:
+    kind, content = block.type.value, block.content
     return NewBlock(
         block.index,
-        block.type.value,
+        kind,
         canonical_json(block.locator),
-        orjson.dumps(block.headings).decode(),
-        block.content,
-        fingerprint(block.type.value, block.content),
-        len(orjson.dumps(block.content)),
+        orjson.dumps(block.headings).decode() if block.headings else "[]",
+        content,
+        fingerprint(kind, content),
+        len(orjson.dumps(content)),
     )
 
 
