@@ -5,6 +5,8 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
+from resource import RUSAGE_SELF
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -15,6 +17,7 @@ from typer.main import get_command
 from quire.ledger import ledger
 from quire.ledger.ledger import open_ledger
 from quire.ledger.sqlite import SqliteDatabase
+from tests.cpu_time import seconds_of, seconds_so_far
 from tests.memory import use_compiled_modules, use_quick_folder
 from tests.postgres import Databases, PostgresServer, own_server, postgres_server
 from tests.ready_ledgers import use_ready_ledgers
@@ -34,6 +37,7 @@ settings.register_profile("quire", deadline=None, print_blob=True, max_examples=
 settings.register_profile("soak", settings.get_profile("quire"), max_examples=500)
 settings.load_profile("quire")
 _repetitions = Repetitions()
+_seconds_of_workers = list[float]()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -70,6 +74,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """What was collected stays: no search for garbage has to go through thousands of tests."""
     gc.freeze()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Where several processes share the tests, each says what it used."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["seconds"] = seconds_so_far()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Keep what a process said that is done."""
+    _seconds_of_workers.append(getattr(node, "workeroutput", {}).get("seconds", 0.0))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what all of it cost: CPU time hardly depends on how busy the machine is."""
+    workers = sum(_seconds_of_workers)
+    seconds = seconds_of(RUSAGE_SELF) + workers if workers else seconds_so_far()
+    terminalreporter.write_line(f"CPU: {seconds / 60:.1f} min of tests")
 
 
 @pytest.hookimpl(wrapper=True)

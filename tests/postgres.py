@@ -24,6 +24,7 @@ from uuid import uuid4
 import psycopg
 from psycopg.sql import SQL, Identifier
 
+from tests.cpu_time import note_server
 from tests.memory import MEMORY, quick_folder
 
 ENVIRONMENT = "QUIRE_TEST_POSTGRES"
@@ -106,6 +107,12 @@ class PostgresServer(Databases):
         """Stop the server; whoever is connected is thrown out, what was committed stays."""
         self._run("pg_ctl", "stop", "--wait", "--silent", "--mode=fast")
 
+    @property
+    def pid(self) -> int:
+        """The process that all others of the server come from; 0 while it is stopped."""
+        file = self._folder / "data" / "postmaster.pid"
+        return int(file.read_text().split()[0]) if file.exists() else 0
+
     def sentinel(self) -> subprocess.Popen[bytes]:
         """Start a process that removes everything once its input is closed, even by our death."""
         pg_ctl, data = self._binaries / "pg_ctl", self._folder / "data"
@@ -154,6 +161,7 @@ def own_server() -> Iterator[PostgresServer]:
         server.start()
         yield server
         assert sentinel.poll() is None, "the server was removed while it was in use"
+        note_server(server.pid)
 
 
 @contextmanager
