@@ -25,6 +25,7 @@ class Policy:
     min_batch_size: int = 30  # calls; fewer go direct
     batch_wait: float = 60.0  # seconds that a batch may wait for more calls to join it
     completion_mode: str = "best_effort"  # exact, best_effort, throughput: what failures hold up
+    lenient: bool | None = None  # read lossless slips of form; None = where no schema binds answers
     repair_after_failures: int = 2  # wrong answers before a task is told why; 0 = never
     hold_failed_percent: int = 20  # of the last tasks: if more fail, the run is held; 100 = never
     hold_cost_percent: int = 300  # of the forecast: if the last answers cost more, it is held

@@ -120,7 +120,7 @@ def _refusal(reason: str) -> Verdict:
     return Verdict(Judgement.RETRY, reasons=(reason,))
 
 
-GATE_VERSION = "json/3"  # raised when the same response would be judged differently
+GATE_VERSION = "json/4"  # raised when the same response would be judged differently
 _SKIPPED = "model skipped this block"
 _NAMELESS = "answer has a record without its block_uid, and whose it is cannot be told"
 

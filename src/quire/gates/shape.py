@@ -9,6 +9,7 @@ import jsonschema_rs
 
 from quire.domain.data import Json, JsonObject
 from quire.domain.gates import Judgement, Verdict, clip
+from quire.gates.leniency import loosen
 
 _DEEPEST = 20  # schemas nested further, or in themselves, are left as they are
 
@@ -63,6 +64,7 @@ def _allows_null(field: Json) -> bool:
 
 
 MOST_REASONS = 5
+MOST_NOTES = 20  # of what was read in another form
 _LONGEST_VALUE = 60
 _LONGEST_REASON = 240
 _MASK = "\x00"  # stands for the value in the validator's messages, until it is clipped
@@ -72,11 +74,12 @@ _NAMES = ("$id", "$schema")  # names of the file, no rules for data; need not be
 class Shape:
     """A compiled record schema; compile once a stage, ask once a record."""
 
-    __slots__ = ("_omissible", "_validator", "fields")
+    __slots__ = ("_lenient_rules", "_omissible", "_validator", "fields")
 
-    def __init__(self, record_schema: JsonObject) -> None:
+    def __init__(self, record_schema: JsonObject, *, lenient: bool = False) -> None:
         """Compile; the schema has been checked when it was loaded."""
         rules = {key: value for key, value in record_schema.items() if key not in _NAMES}
+        self._lenient_rules = rules if lenient else None
         properties = rules.get("properties")
         self.fields = frozenset(properties if isinstance(properties, dict) else ())
         self._validator = jsonschema_rs.validator_for(
@@ -98,11 +101,19 @@ class Shape:
             return False
 
     def judge(self, data: Json) -> Verdict:
-        """Accept the data without nulls that mean nothing, or say all that is wrong with it."""
+        """Accept the data without nulls that mean nothing, or say all that is wrong with it.
+
+        Where it is lenient, the reasons of an accepted answer say what was read in another form.
+        """
         data = self.prune(data)
-        if problems := self.problems(data):
-            return Verdict(Judgement.RETRY, None, problems)
-        return Verdict(Judgement.ACCEPT, data)
+        if not (problems := self.problems(data)):
+            return Verdict(Judgement.ACCEPT, data)
+        if self._lenient_rules is not None:
+            loosened = loosen(data, self._lenient_rules)
+            read = self.prune(loosened.data)
+            if loosened.notes and self.fits(read):
+                return Verdict(Judgement.ACCEPT, read, loosened.notes[:MOST_NOTES])
+        return Verdict(Judgement.RETRY, None, problems)
 
     def problems(self, data: Json) -> tuple[str, ...]:
         """Say what is wrong, each with its JSON pointer; nothing when the data is right."""

@@ -12,7 +12,7 @@ from quire.domain.batches import Batch
 from quire.domain.data import canonical_json
 from quire.domain.errors import PluginMissing
 from quire.domain.ids import LaneId, RunId, StageId
-from quire.domain.models import ModelFacts, Params
+from quire.domain.models import ModelFacts, Params, StructuredOutput
 from quire.domain.policy import Policy
 from quire.domain.recipes import Stage
 from quire.domain.runs import BATCH, DIRECT, Lane
@@ -220,7 +220,9 @@ def build_lane_context(lane: Lane, spec: RunSpec) -> LaneContext:
         request_head=_request_heads(head, stage.params, facts.name),
         prefix=head,
         prefix_bytes=head_bytes + prompt_bytes,
-        shape=Shape(stage.schema.record_schema if stage.schema else {}),
+        shape=Shape(
+            stage.schema.record_schema if stage.schema else {}, lenient=is_lenient(policy, facts)
+        ),
         output_shape=output_shape(stage.schema, policy.estimated_output_per_task),
         token_use=guess_token_use(stage, facts, head),
         budget=call_budget(facts, head_bytes, prompt_bytes, longest, cap),
@@ -235,6 +237,13 @@ def build_lane_context(lane: Lane, spec: RunSpec) -> LaneContext:
         reads_results=bool(stage.upstream),
         question=stage_question(head.hash, stage.prompt, facts.name, stage.params, version),
     )
+
+
+def is_lenient(policy: Policy, facts: ModelFacts) -> bool:
+    """Whether slips of form are read: unless somebody decided, where no schema binds answers."""
+    if policy.lenient is not None:
+        return policy.lenient
+    return facts.wire.structured in (StructuredOutput.JSON, StructuredOutput.TEXT)
 
 
 def _pace_policy(policy: Policy) -> Policy:

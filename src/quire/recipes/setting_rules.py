@@ -104,6 +104,7 @@ POLICY_RULES = {
     "min_batch_size": whole_number_rule(1, 1_000_000),
     "batch_wait": number_rule(0, 86_400),
     "completion_mode": one_of("exact", "best_effort", "throughput"),
+    "lenient": one_of(True, False),
     "repair_after_failures": whole_number_rule(0, 100),
     "hold_failed_percent": whole_number_rule(0, 100),
     "hold_cost_percent": whole_number_rule(100, 1_000_000),
@@ -127,7 +128,9 @@ PARAM_RULES = {
     "stop": _STOP_RULE,
 }
 
-_PROMPT_POLICIES = ("pack_size", "packing", "estimated_output_per_task", "max_tries", "max_calls")
+_PROMPT_POLICIES = (
+    *("pack_size", "packing", "estimated_output_per_task", "max_tries", "max_calls", "lenient"),
+)
 PROMPT_RULES = {
     "system_instructions": TEXT,
     "per_block_prompt": TEXT,

@@ -1,0 +1,54 @@
+"""A run reads slips of form where it is told to, or where no schema binds the model's answers."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from quire.domain.models import StructuredOutput
+from quire.domain.policy import Policy
+from quire.pipeline.contexts import is_lenient
+from tests.pipeline.scripted_model import let_model_say
+from tests.plan.examples import make_facts
+from tests.world import METADATA, World
+
+Worlds = Callable[..., World]
+SLIP = {"word_count": "3", "first_40_chars": "", "has_question": "false", "mood": "fine"}
+
+
+def test_slips_of_form_are_read_and_noted_beside_the_verdict(world: Worlds) -> None:
+    here = world()
+    here.ingest(["One."])
+    let_model_say(here, lambda _: SLIP)
+    run = here.engine.run(schema=METADATA, model="simulated/small", lenient=True)
+    run.wait()
+
+    (row,) = run.rows()
+    assert (row["word_count"], row["has_question"]) == (3, False)
+    (line,) = here.engine.queries.requests(run.id)
+    (member,) = here.engine.queries.exchange(line.id).members
+    assert member.verdict == "accept"
+    assert member.reasons == (
+        '/word_count: "3" is read as 3; /has_question: "false" is read as false;'
+        " /mood: is dropped, nobody asked for it"
+    )
+
+
+def test_without_leave_they_are_refused(world: Worlds) -> None:
+    here = world()
+    here.ingest(["One."])
+    let_model_say(here, lambda _: SLIP)
+    run = here.engine.run(schema=METADATA, model="simulated/small", lenient=False, max_tries=1)
+
+    assert run.wait().failed == 1
+
+
+@pytest.mark.parametrize("way", StructuredOutput)
+def test_leniency_follows_from_what_binds_the_answer(way: StructuredOutput) -> None:
+    facts = make_facts()
+    facts = replace(facts, wire=replace(facts.wire, structured=way))
+
+    unbound = way in (StructuredOutput.JSON, StructuredOutput.TEXT)
+    assert is_lenient(Policy(), facts) is unbound
+    assert is_lenient(Policy(lenient=False), facts) is False
+    assert is_lenient(Policy(lenient=True), facts) is True
