@@ -15,6 +15,7 @@ from quire.domain.errors import (
     Undecodable,
     UsageError,
 )
+from quire.domain.runs import HeldError
 
 EVERY_ERROR = [
     getmember
@@ -37,7 +38,8 @@ def test_every_error_has_one_line_that_says_what_happened(error: type[Error]) ->
 
 
 def test_the_tree_in_the_docstring_is_the_tree_of_classes() -> None:
-    parents = {item.__name__: item.__base__.__name__ for item in EVERY_ERROR if item.__base__}
+    every = (*EVERY_ERROR, HeldError)
+    parents = {item.__name__: item.__base__.__name__ for item in every if item.__base__}
 
     assert _drawn_parents(errors.__doc__ or "") == {**parents, "Error": None}
 

@@ -1,6 +1,7 @@
 """Every reason that is written down has the fields that its words need."""
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -76,20 +77,8 @@ def test_a_hold_has_the_fields_that_its_words_need(
 
 @pytest.mark.parametrize("cause", HoldCause)
 def test_a_hold_names_the_command_that_its_remedy_is(cause: HoldCause) -> None:
-    names = [
-        "stage",
-        "failed",
-        "tasks",
-        "problem",
-        "provider",
-        "variables",
-        "batch",
-        "lines",
-        "rows",
-        "odd",
-        "last",
-    ]
-    text = hold_text(cause, {"run": 12} | dict.fromkeys(names, 7))
+    fields = defaultdict[str, str | int](lambda: 7, run=12)
+    text = hold_text(cause, fields)
 
     match cause.remedy:
         case HoldRemedy.SAME_COMMAND:
