@@ -77,3 +77,15 @@ def test_small_records_are_written_as_python_writes_them(value: dict[str, Json])
     python = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     assert canonical_json(value) == python.encode(value)
+
+
+@given(VALUES)
+def test_what_was_stored_is_read_as_python_reads_it(value: Json) -> None:
+    text = canonical_json(value)
+
+    assert repr(stored_json(text)) == repr(json.loads(text))
+
+
+@pytest.mark.parametrize("text", ["[" * 300 + "]" * 300, '"\\ud800"', '{"a":1,"a":2}', "1e400"])
+def test_what_was_stored_is_read_however_strange_it_is(text: str) -> None:
+    assert stored_json(text) == json.loads(text)

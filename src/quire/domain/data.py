@@ -41,7 +41,14 @@ def stored_json(text: str | None) -> Any:
 
     Integers are exact at any size; orjson would read those beyond 64 bits as floats.
     """
-    return json.loads(text) if text else None
+    if not text:
+        return None
+    import jiter  # not for --help
+
+    try:
+        return jiter.from_json(text.encode())
+    except ValueError:  # nested deeper than it goes, or half of a surrogate pair
+        return json.loads(text)
 
 
 def strict_json(raw: bytes) -> Any:

@@ -162,7 +162,7 @@ def flat_blocks(
             row.block_uid,
             row.document.source_locator,
             row.document.title,
-            orjson.loads(row.row.locator).get("key"),
+            orjson.loads(row.row.locator).get("key") if '"key"' in row.row.locator else None,
             row.row.block_index,
             row.row.block_type,
             row.row.task_id,
