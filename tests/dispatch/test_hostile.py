@@ -24,7 +24,7 @@ from quire.pipeline.contexts import Contexts
 from quire.pipeline.stages.advance import advance
 from quire.providers.protocol import RawResponse
 from tests.pipeline.test_money import assert_counts_agree
-from tests.world import Scripted, World, sentences
+from tests.world import Scripted, World, sentences, until_rest
 
 Worlds = Callable[..., World]
 
@@ -72,7 +72,7 @@ def test_a_provider_that_asks_to_wait_for_ever_does_not_kill_the_worker(world: W
             raise ProviderError("busy", remedy=Remedy.WAIT, retry_after=float("inf"))
 
     here.engine.providers.provider = Endless()  # type: ignore[attr-defined]
-    run.wait()
+    until_rest(run)
 
     assert run.progress().counts == {"packed": 5}
     with here.engine.ledger.snapshot() as tx:

@@ -6,6 +6,7 @@ import pytest
 
 from quire.pipeline.answers import settle as settling
 from quire.pipeline.answers.settle import GROUP, settle
+from quire.pipeline.calls import prepare
 from quire.pipeline.contexts import FIRST_SETTLE_GROUP, Contexts
 from quire.pipeline.stages.advance import advance
 from tests.world import World, sentences
@@ -26,6 +27,7 @@ def test_the_next_group_is_as_large_as_the_last_answers_were_short(
     contexts, judged = Contexts(here.engine.registry), list[int]()
     with monkeypatch.context() as meanwhile:
         meanwhile.setattr("quire.dispatch.settler.settle", lambda *_: 0)
+        meanwhile.setattr(prepare, "FIRST_PACKS", 40)  # though no answer is accepted meanwhile
         here.engine.work(lambda: here.model.calls == 40)
 
     with here.engine.ledger.transaction() as tx:
