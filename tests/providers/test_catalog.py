@@ -1,6 +1,8 @@
 """The catalog knows its models, and says what to type where it does not."""
 
+import re
 import tomllib
+from dataclasses import replace
 from datetime import date, datetime
 from importlib.resources import files
 
@@ -153,10 +155,10 @@ def test_the_second_opinion_sees_a_price_that_changes_on_a_day() -> None:
         ("Large", "simulated/large"),
         ("simulated/smal", "simulated/small"),
         ("simulate/small", "simulated/small"),
-        ("claude-opus-5", "anthropic/claude-opus-5"),
         ("anthropic/claude-sonet-5", "anthropic/claude-sonnet-5"),
         ("claude-sonet-5", "anthropic/claude-sonnet-5"),
         ("groq/gpt-oss-120b", "groq/openai/gpt-oss-120b"),
+        ("openai/gpt5-mini", "openai/gpt-5-mini"),
         ("fable", "anthropic/claude-fable-5-1"),
     ],
 )
@@ -171,19 +173,105 @@ def test_a_provider_that_nobody_knows_is_told_which_there_are() -> None:
     assert "compatible/MODEL@URL" in said
 
 
-def test_without_a_price_the_lines_to_state_it_are_shown_and_unfilled_they_are_refused() -> None:
-    for name in (*UNPRICED, "azure/mine", "openrouter/acme/x", "compatible/x@http://h:1/v1"):
-        lines = refusal(name).splitlines()
-        pasted = "\n".join(line for line in lines if line.startswith("  "))
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("claude-opus-5", "anthropic/claude-opus-5"),
+        ("CLAUDE-HAIKU-4.5", "anthropic/claude-haiku-4-5"),
+        ("Anthropic/Claude-Haiku-4.5", "anthropic/claude-haiku-4-5"),
+        ("claude-4.5-haiku", "anthropic/claude-haiku-4-5"),
+        ("claude-haiku-4-5-latest", "anthropic/claude-haiku-4-5"),
+        ("Mistral-Small-Latest", "mistral/mistral-small-latest"),
+        ("gpt-5-4-mini", "openai/gpt-5.4-mini"),
+        ("openai/gpt-5-4", "openai/gpt-5.4"),
+        ("vertex/gemini-3-8-flash", "vertex/gemini-3.8-flash"),
+    ],
+)
+def test_a_name_that_means_one_model_is_taken_however_it_is_written(
+    written: str, meant: str
+) -> None:
+    assert find_model(written) == find_model(meant)
+    assert find_model("mine", aliases={"mine": written}) == find_model(meant)
 
-        assert f'[models."{name}"]' in pasted
-        with pytest.raises(tomllib.TOMLDecodeError):
-            tomllib.loads(pasted)
-        assert tomllib.loads(pasted.replace("?", "9"))["models"][name]["output"] == 9
+
+@pytest.mark.parametrize(
+    ("written", "family"),
+    [
+        ("anthropic/claude-sonnet-4-5-20250929", "anthropic/claude-sonnet-4-5"),
+        ("openai/gpt-5-mini-2025-08-07", "openai/gpt-5-mini"),
+        ("openai/gpt-5.4-2026-01-01", "openai/gpt-5.4"),
+        ("vertex/gemini-3.8-flash-20260101", "vertex/gemini-3.8-flash"),
+    ],
+)
+def test_a_dated_name_is_sent_as_written_and_priced_as_its_family(
+    written: str, family: str
+) -> None:
+    assert find_model(written) == replace(find_model(family), name=written)
+
+
+def test_a_dated_name_is_found_without_its_vendor_and_in_the_users_own_facts() -> None:
+    own = facts_from_tables(
+        {
+            "openai/gpt-9": {"window": 9_000, "max_output": 900, "input": 7, "output": 8},
+            "openai/gpt-5-mini": {"url": "http://here/v1", "id": "deployed"},
+        }
+    )
+
+    assert find_model("claude-haiku-4-5-20251001").name == "anthropic/claude-haiku-4-5-20251001"
+    assert find_model("gpt-9", own) is own["openai/gpt-9"]
+    assert find_model("gpt-9-2026-12-01", own).price == own["openai/gpt-9"].price
+    dated = find_model("gpt-5-mini-2025-08-07", own)
+    assert (dated.wire.url, dated.wire.id) == ("http://here/v1", "")
+    stated = facts_from_table("openai/gpt-5-mini-2025-08-07", {"max_output": 77})
+    assert (stated.max_output, stated.window) == (77, CATALOG["openai/gpt-5-mini"].window)
+
+
+def test_what_is_no_date_or_no_single_model_is_not_taken() -> None:
+    own = facts_from_tables({"azure/gpt-5-mini": {"like": "openai/gpt-5-mini"}})
+
+    with pytest.raises(UnknownModel, match="did you mean openai/gpt-5-mini or azure/gpt-5-mini"):
+        find_model("gpt-5-mini", own)
+    for name in ("openai/gpt-5-2026-13-01", "openai/gpt-5-20269999", "claude-sonnet-5-4", "small"):
+        refusal(name)
+    assert "costs more than the later ones" in refusal("gpt-4o-2024-05-13")
+    assert "nothing is known of azure/gpt-5-mini-2025-08-07" in refusal(
+        "azure/gpt-5-mini-2025-08-07"
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "stated"),
+    [
+        *((name, name) for name in UNPRICED),
+        ("azure/mine", "azure/mine"),
+        ("openrouter/acme/x", "openrouter/acme/x"),
+        ("compatible/x@http://h:1/v1", "compatible/x@http://h:1/v1"),
+        ("openai/gpt-9", "openai/gpt-9"),
+        ("gpt-9", "openai/gpt-9"),
+        ("claude-opus-7", "anthropic/claude-opus-7"),
+        ("openai/gpt-9-2026-12-01", "openai/gpt-9-2026-12-01"),
+    ],
+)
+def test_of_an_unknown_model_one_line_says_what_to_state(written: str, stated: str) -> None:
+    said = refusal(written)
+    keys = re.findall(r"(\w+) = \?", said)
+
+    assert len(said.splitlines()) == 1
+    assert f'[models."{stated}"]: window = ?' in said
+    assert find_model(written, facts_from_tables({stated: dict.fromkeys(keys, 9)})).window == 9
+
+
+def test_a_model_that_is_known_elsewhere_is_stated_with_one_line() -> None:
+    said = refusal("openrouter/anthropic/claude-sonnet-4.5")
+
+    assert 'like = "anthropic/claude-sonnet-4-5" where it is that model elsewhere' in said
 
 
 def test_a_model_that_was_shut_down_says_when() -> None:
     assert "openai/o1 was shut down on 2026-10-23" in refusal("openai/o1")
+    for name in ("claude-3-5-sonnet-latest", "anthropic/claude-3.5-sonnet"):
+        assert "anthropic/claude-3-5-sonnet was shut down on 2025-10-22" in refusal(name)
+    assert "gpt-4-turbo-2024-04-09 was shut down" in refusal("gpt-4-turbo-2024-04-09")
     assert not RETIRED.keys() & CATALOG.keys()
 
 

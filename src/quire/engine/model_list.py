@@ -10,6 +10,7 @@ from quire.domain.errors import UnknownModel
 from quire.domain.models import ModelFacts
 from quire.domain.pricing import per_million
 from quire.providers.catalog import CATALOG, PRICED_ON, UNPRICED, facts_from_tables, find_model
+from quire.providers.model_names import split_date
 from quire.providers.price_check import COMPARED_PROVIDERS, price_differences
 from quire.settings import read_settings
 
@@ -36,9 +37,10 @@ class ModelList:
 
     def source(self, facts: ModelFacts) -> str:
         """Where these facts come from."""
-        if facts.name in self.own:
+        names = {facts.name, split_date(facts.name).family}
+        if names & self.own.keys():
             return "quire.toml"
-        return f"catalog of {self.made}" if facts.name in self.known else "its name alone"
+        return f"catalog of {self.made}" if names & self.known.keys() else "its name alone"
 
 
 def read_model_list() -> ModelList:

@@ -1,7 +1,9 @@
 """The catalog: the models we know, their windows, their limits and their prices."""
 
+import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from importlib.resources import files
 from types import MappingProxyType
@@ -18,6 +20,7 @@ from quire.providers.model_facts import (
     model_address,
     provider_of,
 )
+from quire.providers.model_names import full_name, likely_vendor, spelling, split_date
 from quire.providers.vendors import VENDORS, vendor_facts
 
 _FILE: Mapping[str, Any] = tomllib.loads(
@@ -28,6 +31,7 @@ PRICED_ON: str = _FILE["made"]  # the day of its prices
 UNPRICED: Mapping[str, str] = MappingProxyType(_FILE["unpriced"])  # a name, and why
 RETIRED: Mapping[str, str] = MappingProxyType(_FILE["retired"])  # a name, and since when
 
+_NUMBERS = re.compile(r"\d+")
 _NO_MODELS: Mapping[str, ModelFacts] = MappingProxyType({})
 _NO_ALIASES: Mapping[str, str] = MappingProxyType({})
 
@@ -83,13 +87,17 @@ def find_model(
     extra: Mapping[str, ModelFacts] = _NO_MODELS,
     aliases: Mapping[str, str] = _NO_ALIASES,
 ) -> ModelFacts:
-    """Look a model up, in the user's own facts first; UnknownModel says what to type instead."""
+    """Look a model up, in the user's own facts first; UnknownModel says what to type instead.
+
+    A name that means one model is taken however it is written.
+    """
     known = {**CATALOG, **extra}
     wanted = aliases.get(name, name)
-    facts = known.get(wanted) or _derive_facts(wanted, known)
-    if facts is None:
-        raise _unknown_model(wanted, known, aliases)
-    return facts
+    for called in (wanted, full_name(wanted, known) or wanted):
+        facts = known.get(called) or _derive_facts(called, known)
+        if facts is not None:
+            return facts
+    raise _unknown_model(wanted, known, aliases)
 
 
 def _is_ready(name: str, table: JsonObject, waiting: Mapping[str, object]) -> bool:
@@ -98,29 +106,56 @@ def _is_ready(name: str, table: JsonObject, waiting: Mapping[str, object]) -> bo
 
 
 def _derive_facts(name: str, known: Mapping[str, ModelFacts]) -> ModelFacts | None:
-    """What a name says of itself: a model of Google's in Vertex, or one on one's own machine."""
+    """What a name says of itself: whose model it is elsewhere, its family, or one's own machine."""
     provider, _, rest = name.partition("/")
     vendor = vendor_facts(provider)
-    twin = None if vendor.statement_needed else known.get(f"{vendor.same_models_as}/{rest}")
-    if twin is not None:
-        return facts_like(twin, name)
-    return facts_from_statement(name, _FILE["own_machine"], None) if is_own_machine(name) else None
+    if is_own_machine(name):
+        return facts_from_statement(name, _FILE["own_machine"], None)
+    if vendor.statement_needed:
+        return None
+    twin = known.get(f"{vendor.same_models_as}/{rest}")
+    return facts_like(twin, name) if twin is not None else _facts_of_family(name, known)
+
+
+def _facts_of_family(name: str, known: Mapping[str, ModelFacts]) -> ModelFacts | None:
+    """The facts of a dated name, which is sent as it is written."""
+    family, date = split_date(name)
+    if not date or name in UNPRICED:
+        return None
+    facts = known.get(family) or _derive_facts(family, known)
+    return facts and replace(facts, name=name, wire=replace(facts.wire, id=""))
 
 
 def _unknown_model(
     name: str, known: Mapping[str, ModelFacts], aliases: Mapping[str, str]
 ) -> UnknownModel:
-    provider = provider_of(name)
-    if name in RETIRED:
-        said, fix = f"was shut down on {RETIRED[name]}", f"`quire models {provider}` lists others"
-        return UnknownModel(f"{name} {said}", fix)
-    if name in UNPRICED:
-        said = f"no price is known of {name} ({UNPRICED[name]})"
-        return UnknownModel(said, _statement_template(name))
-    if vendor_facts(provider).statement_needed and "/" in name:
-        return UnknownModel(f"nothing is known of {name}", _statement_template(name))
-    hint = with_fix(*_hint(name, [*known, *UNPRICED, *aliases]))
-    return UnknownModel(f"no model is called {name!r}", hint)
+    listed = full_name(name, [*RETIRED, *UNPRICED]) or name
+    family = split_date(listed).family
+    if family in RETIRED:
+        others = f"`quire models {provider_of(family)}` lists others"
+        return UnknownModel(f"{listed} was shut down on {RETIRED[family]}", others)
+    why = UNPRICED.get(listed) or UNPRICED.get(family)
+    if why is not None:
+        said = f"no price is known of {listed} ({why})"
+        return UnknownModel(said, _statement_template(listed))
+    names = [*known, *UNPRICED, *aliases]
+    vendor = provider_of(name) if "/" in name else likely_vendor(name, CATALOG)
+    if vendor not in VENDORS or vendor_facts(vendor).keyless:
+        return UnknownModel(f"no model is called {name!r}", with_fix(*_hint(name, names)))
+    full = name if "/" in name else f"{vendor}/{name}"
+    near = [] if vendor_facts(vendor).statement_needed else _misspelled_names(full, names)
+    if near:
+        return UnknownModel(f"no model is called {name!r}", f"did you mean {' or '.join(near)}?")
+    return UnknownModel(f"nothing is known of {full}", _statement_template(full))
+
+
+def _misspelled_names(name: str, known: Collection[str]) -> list[str]:
+    """Names of which this one may be a slip; other numbers are another model, perhaps a new one."""
+    model = name.partition("/")[2].lower()
+    ends = [text for text in known if text.lower().rpartition("/")[2] == model]
+    numbers = _NUMBERS.findall(model)
+    same = [text for text in known if _NUMBERS.findall(text) == numbers]
+    return ends or get_close_matches(name.lower(), same, n=3, cutoff=0.9)
 
 
 def _hint(name: str, known: Iterable[str]) -> tuple[str, str]:
@@ -140,27 +175,25 @@ def _nearest_names(name: str, known: list[str]) -> list[str]:
     """Names that end alike, else those written nearly alike, else those that contain it."""
     bare = name.rpartition("/")[2].lower()
     ends = {text.rpartition("/")[2].lower(): text for text in known}
-    near = [ends[bare]] if bare in ends else []
+    near = [text for text in known if text.rpartition("/")[2].lower() == bare]
     near = near or get_close_matches(name.lower(), known, n=3)
     near = near or [ends[match] for match in get_close_matches(bare, ends, n=3, cutoff=0.75)]
     return near or [text for text in known if len(bare) >= 3 and bare in text.lower()][:3]
 
 
 def _statement_template(name: str) -> str:
-    """The lines that state a model; unfilled they are refused, so that no figure is a guess."""
+    """What states a model; it names no figure, so that none is a guess."""
     called = name
     if provider_of(name) == COMPATIBLE and not model_address(name).url:
         called = f"{name}@http://HOST/v1"
-    own = (model_address(name).id or name).rpartition("/")[2]
-    twin = next((text for text in CATALOG if text.endswith(f"/{own}")), "openai/gpt-5-mini")
+    own = spelling((model_address(name).id or name).rpartition("/")[2])
+    twins = (text for text in CATALOG if spelling(text.rpartition("/")[2]) == own)
+    needed = vendor_facts(provider_of(name)).statement_needed
+    twin = next(twins, "openai/gpt-5-mini" if needed else "")
+    shorter = f', or like = "{twin}" where it is that model elsewhere' if twin else ""
     return (
-        "state it in quire.toml, for example:\n"
-        f'  [models."{called}"]\n'
-        "  window = ?       # tokens, input and output together\n"
-        "  max_output = ?   # tokens\n"
-        "  input = ?        # dollars per million tokens\n"
-        "  output = ?\n"
-        f'If it is a model of the catalog elsewhere, one line does instead: like = "{twin}"'
+        f'state it in quire.toml under [models."{called}"]: window = ? and max_output = ? (tokens),'
+        f" input = ? and output = ? (dollars per million tokens){shorter}"
     )
 
 
