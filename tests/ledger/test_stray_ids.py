@@ -7,6 +7,7 @@ from quire.domain.gates import NO_STRAYS, StrayIds
 from quire.domain.ids import RequestId
 from quire.engine import RunHandle
 from quire.ledger.ledger import open_ledger
+from quire.ledger.statements import migrations
 from tests.ledger.raw import Raw
 from tests.pipeline.scripted_model import let_model_say
 from tests.world import METADATA, World
@@ -54,10 +55,7 @@ def test_a_ledger_from_before_has_none(world: Worlds) -> None:
     run, _ = run_oddly(here)
     raw = Raw(here.url)
     raw.rows("ALTER TABLE requests DROP COLUMN stray_ids")
-    if raw.dialect == "sqlite":
-        raw.rows("PRAGMA user_version = 11")
-    else:
-        raw.rows("DELETE FROM quire_version WHERE version > 11")
+    raw.rows(migrations(raw.dialect)[12])
     raw.close()
 
     ledger = open_ledger(here.url, durable=False)
