@@ -74,6 +74,20 @@ def test_two_workers_together_never_send_more_tokens_than_the_limit(
     assert refused(one) == 0
 
 
+def test_calls_wait_for_a_limit_by_what_answers_take_not_by_the_most_they_may_write(
+    rehearse: Rehearse,
+) -> None:
+    clock, tables = FastClock(SPEED), {OPENAI: {"limits": {"total": 30_000}}}
+    here = rehearse(OPENAI, clock=clock, tables=tables, limit="total=30000", latency="4")
+    here.ingest(sentences(20))
+
+    run = here.run(**WIDE)
+
+    assert run.progress().done == 20
+    assert here.server.stats()["most_in_flight"] >= 3
+    assert refused(here) == 0
+
+
 def test_worker_processes_share_a_limit_profile(
     rehearse: Rehearse, ledger_url: str, warm: list[str]
 ) -> None:

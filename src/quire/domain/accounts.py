@@ -139,7 +139,7 @@ class Level(NamedTuple):
 
 
 class Need(NamedTuple):
-    """What calls take of each limit; a call is reckoned at the most it may take."""
+    """What calls take of each limit, as it is reckoned before they are answered."""
 
     requests: int
     input: int

@@ -1,17 +1,17 @@
 """Rate limits and pacing: what may go now; each limit fills up with time, and calls take of it.
 
 A provider allows so many requests and tokens in any minute, and counts them when they arrive. Each
-limit is a bucket: it fills at a steady rate up to what may go at once, and a call takes what it may
-need at most. Were a bucket to hold a whole minute's worth, a full bucket and the minute that
-follows would together be twice the limit; so it holds a tenth (`BURST_PERCENT`), and fills with 85
-% of the limit in a minute (`STEADY_PERCENT`). The remaining 5 % are for calls that are under way
-for longer than those sent after them.
+limit is a bucket: it fills at a steady rate up to what may go at once, and a call takes what it
+will need. Were a bucket to hold a whole minute's worth, a full bucket and the minute that follows
+would together be twice the limit; so it holds a tenth (`BURST_PERCENT`), and fills with 85 % of the
+limit in a minute (`STEADY_PERCENT`). The remaining 5 % are for calls that are under way for longer
+than those sent after them.
 
-What a call takes is not known before it is answered. It is reckoned at its bound, and what it did
-not use is put back (`return_calls`) in the transaction that records the answer; one larger than a
-bucket goes when the bucket is full, and leaves a debt, or it would never go. What the provider
-reports is believed only where it is less than we think: its headers are older than our latest
-calls, and somebody else may use the same key.
+What a call takes is not known before it is answered. Its input is reckoned at its bound, its output
+at what answers took; what was too much is put back (`return_calls`) in the transaction that records
+the answer; one larger than a bucket goes when the bucket is full, and leaves a debt, or it would
+never go. What the provider reports is believed only where it is less than we think: its headers are
+older than our latest calls, and somebody else may use the same key.
 
 All workers of a ledger share a pool's level, each with a clock of its own. So a level carries the
 moment it was true, a clock that is behind fills nothing, and amounts are whole thousandths:

@@ -1,11 +1,12 @@
 """Admit: how many of the next calls may go now, by the provider's limits and its prompt cache.
 
 Two things keep calls back before a provider has to. The first is its rate limits: a level for each
-pool (model and key) fills up with time, and a claim takes what its calls may need at most from the
-row that all workers share, in its own transaction; what they did not use is given back when they
+pool (model and key) fills up with time, and a claim takes what its calls will need from the row
+that all workers share, in its own transaction; what they did not use is given back when they
 return, and what the provider's headers say is believed where it is less than our own reckoning. So
 where the figures are right a limit is met without a single 429, and where they are not a 429 only
-corrects them.
+corrects them. Output is reckoned at what nine of ten answers took: the most that a call may write
+is many times that, and calls would wait for each other's answers.
 
 The cache part is *priming*. Calls that begin alike could all read the prefix from the provider's
 cache, but only once somebody has written it: a hundred calls sent at once would each write it, at
@@ -25,6 +26,7 @@ from quire.domain.models import Limits, ModelFacts
 from quire.domain.requests import QueuedRequest
 from quire.ledger.ledger import Transaction
 from quire.ledger.stored_values import to_micros
+from quire.pipeline.calls.learn import learn_sizes
 from quire.pipeline.contexts import Contexts, LaneContext
 from quire.plan.provider_limits import (
     ReturnedNeed,
@@ -39,6 +41,7 @@ from quire.plan.provider_limits import (
     seconds_until_admitted,
 )
 from quire.plan.rendering import items_bytes
+from quire.plan.sizing import OutputPercentiles, output_estimate
 
 # a provider keeps a prefix at least this long after its last use
 CACHE_LIFETIME = timedelta(minutes=4)
@@ -70,14 +73,22 @@ def pool_of(context: LaneContext, account: Account) -> Pool:
     return Pool(context.facts.name, account.id or 0)
 
 
-def need_of(context: LaneContext, request: QueuedRequest) -> Need:
-    """The most that a call may take."""
+def need_of(
+    context: LaneContext, request: QueuedRequest, learned: OutputPercentiles | None = None
+) -> Need:
+    """What a call takes: of output as answers did, or the most while nothing is learnt of them."""
     size = context.prefix_bytes + items_bytes(request.tasks, request.content_bytes)
-    return Need(1, context.most_tokens(size), request.max_output)
+    output = request.max_output
+    if learned is not None:
+        content = request.content_bytes // max(1, request.tasks)
+        of_task = output_estimate(context.output_shape, content, learned, output)
+        output = min(output, request.tasks * of_task)
+    return Need(1, context.most_tokens(size), output)
 
 
 def reserve_limits(
     tx: Transaction,
+    contexts: Contexts,
     context: LaneContext,
     pool: Pool,
     queued: Sequence[QueuedRequest],
@@ -88,7 +99,8 @@ def reserve_limits(
     if held is None:
         return None
     level, limits = held
-    needs = [need_of(context, request) for request in queued]
+    learned = learn_sizes(tx, contexts, context, 0).learned
+    needs = [need_of(context, request, learned) for request in queued]
     count, level = admit(level, limits, needs)
     tx.levels.set_limit_level(pool, level)
     group = needs[count : count + least_group(len(needs))]

@@ -82,7 +82,7 @@ def claim(
     priming = prime_cache(tx, contexts, context, pool, now)
     most = min(limit, priming.most) if check_plugins(tx, contexts, context.spec, now) else 0
     queued = tx.requests.sendable_requests(context.lane_id, most, now)
-    admission = reserve_limits(tx, context, pool, queued, now)
+    admission = reserve_limits(tx, contexts, context, pool, queued, now)
     needs = admission.needs if admission else ()
     queued = queued[: len(needs)] if admission else queued
     contexts.rests[context.lane_id] = now + admission.rest if admission else now

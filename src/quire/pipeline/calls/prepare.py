@@ -10,7 +10,7 @@ from quire.domain.ids import RequestId
 from quire.domain.models import Usage
 from quire.domain.pricing import price_call
 from quire.domain.reasons import HoldCause, TaskError, TaskErrorKind
-from quire.domain.requests import Membership, NewRequest, OutputSample, RequestGroup, RequestKind
+from quire.domain.requests import Membership, NewRequest, RequestGroup, RequestKind
 from quire.domain.runs import BATCH
 from quire.domain.states import StageState, TaskMove, TaskState
 from quire.domain.tasks import ReadyTask
@@ -18,10 +18,11 @@ from quire.ledger.ledger import Transaction
 from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.calls.admit import NO_LIMIT
 from quire.pipeline.calls.failure_holds import check_failures
+from quire.pipeline.calls.learn import learn_sizes
 from quire.pipeline.calls.plugin_holds import check_plugins
 from quire.pipeline.calls.record import drop_requests, hold_run
 from quire.pipeline.calls.render import GatheredTasks, gather_ready, prompt_of
-from quire.pipeline.contexts import NOTHING_LEARNT, Contexts, LaneContext, Sizes
+from quire.pipeline.contexts import Contexts, LaneContext, Sizes
 from quire.plan.failure_limits import EXPECTED, FIRST_CALLS
 from quire.plan.job_forecasts import EARLY_TASKS
 from quire.plan.packing import pack
@@ -35,11 +36,7 @@ from quire.plan.rendering import (
     wire_ids,
 )
 from quire.plan.sizing import (
-    MOST_SAMPLES,
-    TokenSample,
     bound_tokens,
-    calibrate,
-    learn_output,
     max_tokens,
     most_prompt_bytes,
     output_estimates,
@@ -50,7 +47,6 @@ from quire.plan.sizing import (
 QUEUE_FACTOR = 8  # requests queued in a lane, per call in flight
 ANSWER, REPAIR = RequestKind.ANSWER.value, RequestKind.REPAIR.value
 REFILL_AFTER = 7  # of these have gone: one call for each in flight is left
-LEARN_AFTER = 1000  # tasks packed with sizes once learnt, before they are learnt again
 FIRST_PACKS = 2 * FIRST_CALLS  # out at most, while no answer was accepted yet
 GROUP = 1024  # tasks packed in one transaction, unless the calls in flight alone need more
 
@@ -80,7 +76,7 @@ def prepare(tx: Transaction, contexts: Contexts, context: LaneContext, now: date
         contexts.prepared_texts.clear()
     gathered = gather_ready(tx, context, room)
     more = len(gathered.tasks) == wanted
-    sizes = _learn_sizes(tx, contexts, context, len(gathered.tasks))
+    sizes = learn_sizes(tx, contexts, context, len(gathered.tasks))
     ready = _give_up_oversized(tx, context, gathered, sizes.per_byte)
     packs = _packs(context, sizes, ready, more=more)[:slots]
     if packs:
@@ -181,38 +177,6 @@ def _prompt_bytes(context: LaneContext, task: ReadyTask, reasons: str) -> int:
         return len(context.prefix.system.encode()) + len(task.content.encode())
     asked = FRAMING_BYTES + item_bytes(task.json_bytes) + len(reasons.encode())
     return context.prefix_bytes + asked
-
-
-def _learn_sizes(tx: Transaction, contexts: Contexts, context: LaneContext, tasks: int) -> Sizes:
-    """Sizes of real calls, looked at again once in a while."""
-    key = (context.stage_id, context.model_no)
-    sizes = contexts.sizes.get(key, NOTHING_LEARNT)
-    if sizes.learned is None or sizes.packed >= LEARN_AFTER:
-        sizes = _sizes_from(context, _samples(tx, context))
-    contexts.sizes[key] = sizes._replace(packed=sizes.packed + tasks)
-    return sizes
-
-
-def _samples(tx: Transaction, context: LaneContext) -> list[OutputSample]:
-    """A model's answers to the stage, however they travelled; the newest of a lane first."""
-    wanted = (context.stage_id, context.facts.name)
-    lanes = tx.requests.lanes_of_run(context.run_id)
-    mine = [item.id for item in lanes if (item.stage_id, item.model) == wanted]
-    most = MOST_SAMPLES
-    return [sample for lane in mine for sample in tx.attempts.output_samples(lane, most)][:most]
-
-
-def _sizes_from(context: LaneContext, samples: Sequence[OutputSample]) -> Sizes:
-    measured = [
-        TokenSample(
-            context.prefix_bytes + items_bytes(sample.tasks, sample.content_bytes),
-            sample.input_tokens,
-        )
-        for sample in reversed(samples)
-    ]
-    per_byte = calibrate(measured).most_per_byte
-    budget = context.budget if per_byte is None else context.budget_at(per_byte)
-    return Sizes(learn_output(samples), per_byte, budget)
 
 
 def _packs(context: LaneContext, known: Sizes, ready: list[ReadyTask], *, more: bool) -> list[Pack]:
