@@ -119,3 +119,18 @@ def test_the_runs_of_a_probe_are_never_the_newest_run_that_is_meant(ready: Quire
     assert ready.json("status")["run"] == meant
     assert len(ready("export").stdout.splitlines()) == 30
     assert ready.json("status", newest)["run"] == newest
+
+
+def test_a_probe_spends_for_itself_only(ready: Quire) -> None:
+    ready("run", "--schema", "clauses", "--detach")
+
+    ready("probe", "--schema", "clauses", "--sample", "2", "--sizes", "2")
+
+    assert ready.json("status", 1)["calls"] == 0
+
+
+def test_a_probe_that_is_paid_for_needs_a_yes_where_nobody_can_be_asked(ready: Quire) -> None:
+    refused = ready("probe", "--schema", "clauses", "--model", "openai/gpt-5.6-luna", code=2)
+
+    assert "without a terminal to ask on, a probe that is paid for needs --yes" in refused.stderr
+    assert ready.json("runs") == []

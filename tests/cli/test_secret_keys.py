@@ -74,7 +74,7 @@ def test_a_lost_secret_key_is_got_over_by_keeping_the_keys_anew(quire: Quire, fo
     quire("keys", "remove", "anthropic")
     keep(KEY, "anthropic")
 
-    assert [item["state"] for item in quire.json("keys", "list")] == ["valid"]
+    assert [item["state"] for item in quire.json("keys", "list")] == ["untested"]
 
 
 def test_a_key_that_is_nowhere_is_in_no_file(quire: Quire, folder: Path) -> None:

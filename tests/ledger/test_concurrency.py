@@ -5,11 +5,14 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from quire.domain.ids import RequestId
 from quire.domain.runs import RunStage
 from quire.domain.states import AttemptMove, RequestMove
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.pipeline.answers.settle import settle
+from quire.pipeline.calls import prepare
 from quire.pipeline.calls.record import record_answers
 from quire.pipeline.contexts import Contexts
 from tests.ledger import factories
@@ -91,7 +94,10 @@ def test_a_second_writer_waits_and_then_sees_what_the_first_wrote(ledger: Ledger
     other.close()
 
 
-def test_workers_who_claim_at_once_take_every_request_exactly_once(ledger: Ledger) -> None:
+def test_workers_who_claim_at_once_take_every_request_exactly_once(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prepare, "FIRST_PACKS", 24)  # though no answer was accepted yet
     place = run_with_ready_tasks(ledger, ["one"] * 48)
     with ledger.transaction() as tx:
         assert pack_tasks(tx, place) == 24

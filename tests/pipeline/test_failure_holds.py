@@ -83,7 +83,7 @@ def test_who_goes_on_is_held_again_only_if_it_gets_worse(world: Worlds) -> None:
     second = until_rest(run)
 
     assert causes(first) == [HoldCause.TASKS_FAILING]
-    assert first.failed < 40
+    assert first.failed < 80  # of a third, once more than a fifth of a window had failed
     assert causes(second) == [HoldCause.TASKS_FAILING]
     assert 80 < second.failed < 200  # a third failed for a while, and then all
 

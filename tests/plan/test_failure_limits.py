@@ -59,6 +59,16 @@ def test_a_window_forgets_what_was_before_it() -> None:
     assert cause_of({**healthy, "failed": 11}) is None
 
 
+def test_what_is_out_when_a_window_begins_brings_its_forecast_along() -> None:
+    before = {"done": 100, "packed": 60, "cost": 100, "expected_cost": 160}
+    sums = {**before, **new_window(before)}
+
+    later = {**sums, "done": 160, "packed": 0, "cost": 160}
+
+    assert cause_of(later) is None
+    assert cause_of({**later, "cost": 100 + 181}) is HoldCause.COST_OVER_FORECAST
+
+
 def test_whoever_goes_on_has_accepted_what_was_seen() -> None:
     sums = {**OWED, "done": 30, "failed": 15}
     allowed = accepted_shares(read_window(sums))

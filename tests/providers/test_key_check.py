@@ -130,7 +130,7 @@ def test_an_account_without_credit_is_spent(
     ("status", "body", "said"),
     [
         (404, b"{}", "has no list of models (404); a run will tell"),
-        (500, b"oops", "openai 500: no reason given"),
+        (500, b"oops", "openai 500: oops"),
         (429, b'{"error": {"message": "slow down"}}', "openai 429: slow down"),
         (403, b"<html>blocked by a firewall</html>", "but not from an API; check the base URL"),
         (302, b"", "but not from an API; check the base URL"),

@@ -178,6 +178,7 @@ def test_rows_that_failed_in_a_late_batch_are_not_held_against_their_blocks(
         concurrency=2,
         call_timeout=86_400.0,
         max_tries=1,
+        hold_failed_percent=100,
     )
     skip = skipping(here, 540)
 

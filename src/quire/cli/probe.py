@@ -109,7 +109,9 @@ def _print_forecast(
         )
         note(f"  {drawn} · {rest}")
     paid = left and facts.provider != SIMULATED
-    if paid and not yes and sys.stdin.isatty() and sys.stderr.isatty():
+    if paid and not yes:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise UsageError("without a terminal to ask on, a probe that is paid for needs --yes")
         typer.confirm(f"Pay about {cost} for this probe?", abort=True, err=True)
 
 
@@ -126,7 +128,7 @@ def _run_driver(
             once_more = ", once more" if turn.turn > 1 else ""
             per_call = "one block per call" if turn.size == 1 else f"{turn.size} blocks per call"
             note(f"run {run}: {per_call}{once_more}")
-        interrupted = work_watched(engine, engine.progress(run), quiet)
+        interrupted = work_watched(engine, engine.progress(run), quiet, only=run)
         now = engine.progress(run)
         if interrupted and not is_at_rest(now):
             raise KeyboardInterrupt

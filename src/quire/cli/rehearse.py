@@ -196,7 +196,7 @@ def _run_driver(*, quiet: bool) -> "Callable[[Engine, RunId], bool]":
             head = engine.queries.head(run)
             about = f"{head.name} over {quantity(start.total, 'block')} with {head.model.name}"
             note(f"rehearsing {about}; nothing leaves this machine")
-        return work_watched(engine, start, quiet)
+        return work_watched(engine, start, quiet, only=start.run_id)
 
     return drive
 

@@ -51,7 +51,7 @@ def cancel(context: typer.Context, run: RunNumber = None, as_json: AsJson = Fals
     elif state == RunState.CANCELLED:
         said = "is cancelled"
     else:
-        said = "will be cancelled by its worker; with none, `quire work --until-idle` does it"
+        said = f"will be cancelled by its worker; with none, `quire attach {number}` does it"
     _print_change(context, as_json, number, changed, said)
 
 

@@ -17,6 +17,7 @@ Error
 ├── ProviderError         the dispatcher: carries a remedy
 │   └── Undecodable       the response is kept, and read again by a mended decoder
 ├── OutOfFunds            the owner: a hold says what is missing
+├── HeldError             the owner: the run waits for what its holds name (domain/runs.py)
 └── LedgerError           the operator: exit 3
     ├── LedgerUnavailable   may pass by itself: wait and try again
     │   └── LedgerBusy      somebody else writes just now

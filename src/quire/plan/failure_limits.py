@@ -22,6 +22,7 @@ WINDOW = 50  # tasks that ended, or answers about tasks; fewer prove nothing
 FIRST_CALLS = 5  # answered, and nothing of any of them was accepted
 FEW_TASKS = 10  # still owed: holding a run for so few saves nothing
 REFUSED_PERCENT = 50  # of answers about tasks
+NEVER = 100  # percent: whatever fails, the run goes on
 WORSE = 10  # percent more than what a person has accepted
 
 # names of tallies, beside those of tasks by state
@@ -108,10 +109,22 @@ def read_window(sums: Mapping[str, int]) -> StageWindow:
 
 def new_window(sums: Mapping[str, int], allowed: Shares | None = None) -> dict[str, int]:
     """The tallies that let a window begin where the sums stand, with what is allowed in it."""
-    wanted = {f"window_{name}": value for name, value in _watched_sums(sums).items()}
+    begun = _watched_sums(sums) | {EXPECTED: _expected_of_ended(sums)}
+    wanted = {f"window_{name}": value for name, value in begun.items()}
     if allowed is not None:
         wanted |= {f"allowed_{name}": value for name, value in allowed._asdict().items()}
     return {name: value - sums.get(name, 0) for name, value in wanted.items()}
+
+
+def _expected_of_ended(sums: Mapping[str, int]) -> int:
+    """What the tasks that ended were forecast to cost.
+
+    A forecast is counted when a task is packed, its cost when the answer is there: whatever is out
+    when a window begins costs in that window, so its forecast belongs there too.
+    """
+    counted = _watched_sums(sums)
+    ended, out = counted[_ACCEPTED] + counted[_FAILED], sums.get(TaskState.PACKED, 0)
+    return counted[EXPECTED] * ended // (ended + out) if out else counted[EXPECTED]
 
 
 def accepted_shares(window: StageWindow) -> Shares:
@@ -129,7 +142,8 @@ def find_excess(window: StageWindow, policy: Policy) -> LimitExcess | None:
     if window.owed <= FEW_TASKS:
         return None
     failed, refused, cost = window.allowed
-    if window.vain_calls >= FIRST_CALLS and not any(window.allowed):
+    first_calls_failed = window.vain_calls >= FIRST_CALLS and not any(window.allowed)
+    if first_calls_failed and policy.hold_failed_percent < NEVER:
         return LimitExcess(HoldCause.FIRST_CALLS_FAILED, window.vain_calls, window.vain_calls)
     most = max(failed, policy.hold_failed_percent)
     if window.failed * 100 > max(WINDOW, window.outcomes) * most:

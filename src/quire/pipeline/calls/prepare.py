@@ -23,7 +23,7 @@ from quire.pipeline.calls.plugin_holds import check_plugins
 from quire.pipeline.calls.record import drop_requests, hold_run
 from quire.pipeline.calls.render import GatheredTasks, gather_ready, prompt_of
 from quire.pipeline.contexts import Contexts, LaneContext, Sizes
-from quire.plan.failure_limits import EXPECTED, FIRST_CALLS
+from quire.plan.failure_limits import EXPECTED, FIRST_CALLS, NEVER
 from quire.plan.job_forecasts import EARLY_TASKS
 from quire.plan.packing import pack
 from quire.plan.rendering import (
@@ -132,7 +132,8 @@ def _early_room(tx: Transaction, contexts: Contexts, context: LaneContext, now: 
         packed, proposed = counts.get(TaskState.PACKED, 0), counts.get(TaskState.PROPOSED, 0)
         stuck = contexts.call_health[context.facts.name].stuck_tasks(context.lane_id)
         room = EARLY_TASKS - packed - proposed - ended + stuck
-        if context.route == BATCH or ended > failed or proposed:
+        unheld = context.policy.hold_failed_percent >= NEVER
+        if context.route == BATCH or ended > failed or proposed or unheld:
             return room
         return min(room, FIRST_PACKS * context.budget.cap - packed)  # nothing has succeeded yet
     if not tx.runs.mark_early_judged(run, now):
