@@ -161,7 +161,7 @@ def test_a_poor_encoding_shows_escapes_rather_than_fail(
 def test_a_terminal_sees_the_run_move(ready: Quire) -> None:
     text = run_on_terminal("run", "-s", "clauses", "--no-packing", faults="latency=0.1")
 
-    assert "run 1: clauses over 30 blocks" in text
+    assert "run 1: clauses over 1 document, 30 blocks" in text
     assert "/30" in text
     assert "failed · " in text
     assert "run 1 is done: 30 of 30 blocks done" in text

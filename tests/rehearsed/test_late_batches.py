@@ -13,7 +13,7 @@ from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import OPENAI, QuickClock, Rehearsed
 from tests.rehearsed.test_batch_routes import answering_late, skipping, travelled
 from tests.time_limits import at_most
-from tests.world import sentences
+from tests.world import sentences, until_rest
 
 BLOCKS = 60
 CALLS = 17 + 4  # about the first 50 blocks, which go first, and about the rest
@@ -161,6 +161,25 @@ def test_rows_that_failed_in_a_late_batch_are_not_asked_beside_the_direct_calls(
     assert here.engine.progress(run.id).cost_pico == here.bill()
 
 
+def refusing_late_rows(here: Rehearsed, fault: str) -> Callable[[Progress], None]:
+    """Let every row be refused, or answered wrongly, while the first direct calls are out."""
+    skip = skipping(here, 540)
+
+    def refuse(progress: Progress) -> None:
+        skip(progress)
+        if not progress.in_flight:
+            return
+        if here.server.batches()[0]["end"] is None:
+            here.server.change_faults(fault)
+            here.server.advance(7200)
+            here.server.settle()
+            here.server.change_faults("")
+        elif progress.held or here.engine.batch(1).state == BatchState.COLLECTED:
+            here.server.advance(9000)  # now they are answered
+
+    return refuse
+
+
 @pytest.mark.parametrize(("fault", "becomes"), [("400=1", "refused"), ("malformed=1", "settled")])
 @pytest.mark.parametrize("pack_size", [1, 3])
 def test_rows_that_failed_in_a_late_batch_are_not_held_against_their_blocks(
@@ -180,20 +199,12 @@ def test_rows_that_failed_in_a_late_batch_are_not_held_against_their_blocks(
         max_tries=1,
         hold_failed_percent=100,
     )
-    skip = skipping(here, 540)
+    refuse = refusing_late_rows(here, fault)
 
-    def refuse(progress: Progress) -> None:
-        """Let every row be refused, or answered wrongly, while the first direct calls are out."""
-        skip(progress)
-        if progress.in_flight and here.server.batches()[0]["end"] is None:
-            here.server.change_faults(fault)
-            here.server.advance(7200)
-            here.server.settle()
-            here.server.change_faults("")
-        elif progress.in_flight and here.engine.batch(1).state == BatchState.COLLECTED:
-            here.server.advance(9000)  # now they are answered
-
-    ended = run.wait(refuse)
+    ended = until_rest(run, refuse)
+    if ended.held:  # where nothing that came was acceptable, a person is asked
+        run.resume()
+        ended = run.wait(refuse)
 
     assert (ended.done, ended.failed, ended.splits) == (18, 0, 0)
     assert travelled(here)["direct"] == 18 // pack_size
