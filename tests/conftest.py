@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 import typer.testing
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from typer.main import get_command
 
 from quire.ledger import ledger
@@ -33,7 +33,14 @@ use_compiled_modules()
 use_ready_ledgers()
 typer.testing._get_command = cache(get_command)  # type: ignore[attr-defined]  # once
 # No deadline: a busy machine is not a bug. What takes many tries to find is for `make soak`.
-settings.register_profile("quire", deadline=None, print_blob=True, max_examples=30)
+# Neither is chance: how many examples a filter lets through in a row says nothing of the code.
+settings.register_profile(
+    "quire",
+    deadline=None,
+    print_blob=True,
+    max_examples=30,
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
+)
 settings.register_profile("soak", settings.get_profile("quire"), max_examples=500)
 settings.load_profile("quire")
 _repetitions = Repetitions()
