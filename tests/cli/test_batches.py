@@ -179,7 +179,8 @@ def test_attaching_comes_back_to_a_run_and_carries_it_out(waiting: Quire) -> Non
     attached = waiting("attach", 1)
     again = waiting("attach")
 
-    assert attached.stderr.startswith("run 1 goes on, 0 done so far: clauses over 1 document, 30 blocks")
+    about = "clauses over 1 document, 30 blocks"
+    assert attached.stderr.startswith(f"run 1 goes on, 0 done so far: {about}")
     assert attached.stdout.startswith("run 1 is done: 30 of 30 blocks done")
     assert again.stdout == attached.stdout
     assert again.stderr == ""

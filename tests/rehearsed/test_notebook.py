@@ -116,7 +116,7 @@ def test_the_stop_button_ends_the_spending_and_keeps_what_was_paid(
 def test_pressed_again_it_waits_for_no_call(kernel: Kernel, serve: Serve) -> None:
     server = serve(faults="hang=1")
     cell = kernel.wait_for_run(server, grace=PATIENCE * 10)
-    wait_for_calls(server, CONCURRENCY)
+    wait_for_calls(server, 1)
 
     kernel.manager.interrupt_kernel()
     kernel.wait_for_word("stopping")  # a kernel hears one signal at a time
@@ -125,4 +125,6 @@ def test_pressed_again_it_waits_for_no_call(kernel: Kernel, serve: Serve) -> Non
     assert kernel.reply(cell)["ename"] == "KeyboardInterrupt"
     assert kernel.value(THREADS) == []
     assert kernel.value("run.progress().in_flight") == 0
-    assert calls(server) == CONCURRENCY
+    sent = calls(server)
+    kernel.manager.shutdown_kernel()
+    assert calls(server) == sent <= CONCURRENCY
