@@ -11,9 +11,10 @@ from aiohttp import web
 from quire.domain.accounts import Account, Secret
 from quire.domain.errors import Remedy
 from quire.providers.compatible import Compatible
-from quire.providers.http import HttpProvider, redact_key, refusal
+from quire.providers.http import HttpProvider, refusal
 from quire.providers.openai import OpenAI
 from quire.providers.protocol import HttpResponse, RawResponse
+from quire.providers.redaction import redact_answer
 from quire.providers.transport import LARGEST_BODY, Transport
 from tests.providers.exchanges.openai import RESPONSES_ANSWERS
 from tests.providers.http_calls import error_against, error_answered, error_spoken, failure_of, send
@@ -228,7 +229,7 @@ def test_a_short_key_is_hidden_in_complaints_and_not_in_answers() -> None:
 
     assert "pass12" not in str(error)
     assert "is no key" in str(error)
-    assert redact_key(b"the word pass12", mine) == b"the word pass12"
+    assert redact_answer(b"the word pass12", mine) == b"the word pass12"
 
 
 def test_an_echo_of_the_key_beyond_what_is_shown_leaves_no_part_of_it() -> None:

@@ -14,7 +14,7 @@ from quire.domain.data import JsonObject
 from quire.domain.errors import LedgerUnavailable
 from quire.domain.models import Usage
 from quire.ledger.ledger import Transaction
-from quire.providers.http import redact_key
+from quire.providers.redaction import redact_answer
 from tests.cli.conftest import Quire
 from tests.rehearsed.conftest import Rehearse
 from tests.world import METADATA, sentences, until_rest
@@ -35,7 +35,7 @@ def test_a_key_that_comes_back_is_taken_out_however_json_writes_it(echo: str) ->
     account = Account(provider="openai", credential="x", key=Secret(KEY))
     body = b'{"headers": "Bearer ' + echo.encode() + b'"}'
 
-    assert redact_key(body, account) == b'{"headers": "Bearer ..."}'
+    assert redact_answer(body, account) == b'{"headers": "Bearer ..."}'
 
 
 def test_a_run_spends_for_nobody_else(rehearse: Rehearse) -> None:

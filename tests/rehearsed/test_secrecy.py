@@ -155,6 +155,19 @@ def rows(raw: Raw) -> Iterator[bytes]:
 GATEWAY_KEY = "gateway+secret/which=is~long-enough-9753"
 
 
+def repeating_header(number: int) -> Answer | None:
+    """Say what is in a header back, without its scheme, in errors, an address and a page."""
+    said = json.dumps({"error": {"message": f"not with {GATEWAY_KEY}"}})
+    to = f"http://127.0.0.1:1/login/{GATEWAY_KEY}"
+    answers = {
+        1: Answer(500, said.encode(), {}),
+        2: Answer(401, said.replace("/", "\\/").encode(), {}),
+        3: Answer(302, b"", {"Location": to}),
+        4: Answer(200, f"<html>{GATEWAY_KEY} {quote(GATEWAY_KEY)}</html>".encode(), PAGE),
+    }
+    return answers.get(number)
+
+
 def test_headers_of_the_settings_go_with_every_call_and_stay_nowhere(
     serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -163,12 +176,11 @@ def test_headers_of_the_settings_go_with_every_call_and_stay_nowhere(
 
     def echo(number: int, headers: dict[str, str]) -> Answer | None:
         seen.append(headers)
-        said = {"error": {"message": f"not with {GATEWAY_KEY}"}}
-        return Answer(500, json.dumps(said).encode(), {}) if number == 1 else None
+        return repeating_header(number)
 
     (tmp_path / "notes.txt").write_text("\n\n".join(sentences(10)))
     (tmp_path / "metadata.json").write_text(json.dumps(METADATA))
-    monkeypatch.setenv("GATEWAY_KEY", GATEWAY_KEY)
+    monkeypatch.setenv("GATEWAY_KEY", f"Bearer {GATEWAY_KEY}")
     with front_proxy(lambda number, key: None, server.url, watch=echo) as url:
         monkeypatch.delenv("OPENAI_BASE_URL")
         (tmp_path / "quire.toml").write_text(
@@ -182,7 +194,7 @@ def test_headers_of_the_settings_go_with_every_call_and_stay_nowhere(
 
     assert len(seen) > 5
     sent = [(item.get("x-team"), item.get("x-gateway-key")) for item in seen]
-    assert set(sent) == {("research", GATEWAY_KEY)}
+    assert set(sent) == {("research", f"Bearer {GATEWAY_KEY}")}
     held = b"\n".join([*told, caplog.text.encode(), *files(tmp_path)])
     assert b"is done: 10 of 10" in held
-    assert GATEWAY_KEY.encode() not in held
+    assert [part for part in (b"gateway+", b"gateway%2B", b"enough-9753") if part in held] == []

@@ -31,7 +31,7 @@ from quire.domain.accounts import Account
 from quire.domain.batches import BatchMatch, BatchQuery, BatchRow, BatchStatus, RowEnd, Submission
 from quire.domain.data import Json, JsonObject, plain_json
 from quire.domain.errors import ProviderError, Remedy
-from quire.providers.http import one_line, redact_key, refusal, with_own_headers
+from quire.providers.http import one_line, refusal, with_own_headers
 from quire.providers.network_errors import host_of
 from quire.providers.protocol import (
     Classify,
@@ -41,6 +41,7 @@ from quire.providers.protocol import (
     Upload,
     WireFormat,
 )
+from quire.providers.redaction import redact_answer
 from quire.providers.vendors import VENDORS
 from quire.providers.wire import mapping, parse, text
 
@@ -87,7 +88,7 @@ class ApiCaller(NamedTuple):
             failure = as_idempotent_failure(error)
         else:
             if is_fine(response):
-                return response._replace(body=redact_key(response.body, self.account))
+                return response._replace(body=redact_answer(response.body, self.account))
             failure = self.refusal_of(request, missing)(response)
         raise failure
 
@@ -123,7 +124,7 @@ class ApiCaller(NamedTuple):
             failure = unknown_outcome(str(error)) if error.remedy is Remedy.LOST else error
         else:
             if is_success(response):
-                body = mapping(parse(redact_key(response.body, self.account)))
+                body = mapping(parse(redact_answer(response.body, self.account)))
                 if found := reference(body.get(name)):
                     return found
                 place = host_of(request.url)
@@ -166,7 +167,7 @@ class ApiCaller(NamedTuple):
         try:
             async for line in found:
                 if line and not line.isspace():
-                    yield redact_key(line, self.account)
+                    yield redact_answer(line, self.account)
         finally:
             if isinstance(found, AsyncGenerator):
                 await found.aclose()

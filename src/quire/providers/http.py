@@ -1,10 +1,6 @@
 """Calls over HTTP: a vendor's format over shared connections, and every failure classified."""
 
 import re
-from functools import lru_cache
-from urllib.parse import quote
-
-import orjson
 
 from quire.domain.accounts import Account, Rates
 from quire.domain.data import JsonObject
@@ -12,13 +8,11 @@ from quire.domain.errors import CallFault, ProviderError, Remedy
 from quire.domain.requests import Call, Reply
 from quire.providers.network_errors import host_of, wants_tls
 from quire.providers.protocol import Classify, HttpRequest, HttpResponse, RawResponse, WireFormat
+from quire.providers.redaction import redact_answer, redact_complaint, redact_words
 from quire.providers.transport import Transport
 from quire.providers.wire import Headers, check_header_value, is_page
 
 LONGEST_MESSAGE = 300
-
-_LEAST_IN_ANSWERS = 8  # characters; a shorter key may be a word that an answer rightly has
-
 
 _TLS_WANTED = re.compile(rb"(sent|request).{1,20}to (an )?HTTPS (port|server)", re.IGNORECASE)
 
@@ -40,7 +34,7 @@ class HttpProvider:
         if 200 <= response.status < 300:
             hidden_error = self._vendor.error_in_success(response.body)
             if hidden_error is None:
-                raw = redact_key(response.body, account)
+                raw = redact_answer(response.body, account)
                 return RawResponse(raw, self._rates(response), response.problem)
             response = hidden_error._replace(headers=response.headers)
         raise refusal(self._vendor.classify, response, account, host_of(request.url))
@@ -97,13 +91,14 @@ def one_line(text: str) -> str:
 def refusal(
     classify: Classify, response: HttpResponse, account: Account, place: str
 ) -> ProviderError:
-    """What the vendor says of an error, in one line, and never with the key in it."""
+    """What the vendor says of an error, in one line, and never with a secret in it."""
     if 300 <= response.status < 400:
-        target = one_line(response.headers.get("location", "")).partition("?")[0]
+        location = redact_words(response.headers.get("location", ""), account)
+        target = one_line(location).partition("?")[0]
         message = f"{response.status} from {place}: it points to {target or 'another place'}"
-        message = account.key.redact(f"{message}; put that address into the base URL")
+        message += "; put that address into the base URL"
         return ProviderError(one_line(message), remedy=Remedy.FIX_ACCOUNT, fault=CallFault.ADDRESS)
-    response = response._replace(body=_redact_headers(redact_key(response.body, account), account))
+    response = response._replace(body=redact_complaint(response.body, account))
     error = classify(response)
     page, remedy = _is_page(response), error.remedy
     if page and remedy is Remedy.FIX_REQUEST:  # whoever shows pages has not read the call
@@ -116,42 +111,13 @@ def refusal(
     if page and remedy is Remedy.FIX_ACCOUNT:
         message += "; check the base URL, and what stands between here and there"
     return ProviderError(
-        one_line(account.key.redact(message)),
+        one_line(redact_words(message, account)),
         remedy=remedy,
         retry_after=error.retry_after,
         spent=error.spent and not page,
         bad_key=error.bad_key and not page,  # a page is from somebody who never saw the key
         fault=fault,
     )
-
-
-def redact_key(body: bytes, account: Account) -> bytes:
-    """Take our key out of what came back, however JSON writes it."""
-    key = account.key.reveal()
-    if len(key) < _LEAST_IN_ANSWERS:
-        return body
-    forms = _key_forms(key)
-    return forms.sub(b"...", body) if forms.search(body) else body
-
-
-def _redact_headers(body: bytes, account: Account) -> bytes:
-    """Take out of a complaint what the settings' headers hold; an answer may rightly say it."""
-    for secret in account.headers.values():
-        if len(value := secret.reveal()) >= _LEAST_IN_ANSWERS:
-            body = body.replace(value.encode(), b"...")
-    return body
-
-
-@lru_cache(maxsize=64)
-def _key_forms(key: str) -> re.Pattern[bytes]:
-    """One search for all its forms: bodies are long, and there are millions of them."""
-    plain = orjson.dumps(key).decode()[1:-1]
-    unicode = "".join(name if name.isalnum() else f"\\u{ord(name):04x}" for name in key)
-    forms = (
-        *(key, plain, plain.replace("/", "\\/"), unicode, plain.replace("+", "\\u002b")),
-        *(quote(key, safe=""), quote(key)),  # in plain words, as part of an address
-    )
-    return re.compile(b"|".join(re.escape(form.encode()) for form in dict.fromkeys(forms)))
 
 
 def _is_page(response: HttpResponse) -> bool:

@@ -16,6 +16,7 @@ from quire.providers import error_codes
 from quire.providers.http import one_line, with_own_headers
 from quire.providers.network_errors import FAILURES, explain, host_of
 from quire.providers.protocol import HttpRequest, HttpResponse
+from quire.providers.redaction import redact_complaint, redact_words
 from quire.providers.vendors import vendor_facts
 from quire.providers.wire import endpoint_url, headers
 
@@ -109,9 +110,9 @@ def _read_check(account: Account, question: _CheckRequest, response: HttpRespons
         return KeyCheck(CredentialState.VALID, "accepted")
     if 300 <= status < 400 or response.body[:200].lstrip().startswith(b"<"):
         return KeyCheck(None, f"{status} from {place}, but not from an API; check the base URL")
-    error_body = error_codes.read_error(response.body)
+    error_body = error_codes.read_error(redact_complaint(response.body, account))
     # Before it is cut short.
-    quoted = error_body._replace(message=account.key.redact(error_body.message))
+    quoted = error_body._replace(message=redact_words(error_body.message, account))
     said = one_line(error_codes.error_message(account.provider, status, quoted))
     if status == 402 or _MONEY.intersection(error_body.codes):
         return KeyCheck(CredentialState.SPENT, said)
