@@ -24,9 +24,15 @@ RUBBISH = "Sorry, I cannot help with that."
 class Talkative(Scripted):
     """Bills thousands of tokens for every short answer."""
 
+    def __init__(self, cheap_calls: int = 0) -> None:
+        super().__init__()
+        self.cheap_calls = cheap_calls  # billed as usual, before it begins
+
     async def send(self, call: Call, account: Account = KEYLESS_ACCOUNT) -> RawResponse:
         """Answer as usual, and bill more."""
         usual = await super().send(call, account)
+        if self.calls <= self.cheap_calls:
+            return usual
         body = json.loads(usual.raw)
         body["usage"]["output_tokens"] = 8_000
         return usual._replace(raw=json.dumps(body).encode())
@@ -134,3 +140,19 @@ def test_answers_that_cost_far_more_than_was_forecast_hold_the_run(world: Worlds
     assert now.done < 120
     run.resume()
     assert run.wait().state == RunState.FINISHED
+
+
+@pytest.mark.parametrize("cheap_calls", [0, 12])
+def test_packs_that_cost_too_much_hold_the_run_though_all_is_packed_and_accepted(
+    world: Worlds, cheap_calls: int
+) -> None:
+    here = world()
+    here.ingest(sentences(300))
+    model = Talkative(cheap_calls)
+    here.engine.context.providers = OneProvider(model)
+
+    now = here.run(pack_size=10, concurrency=1).progress()
+
+    assert causes(now) == [HoldCause.COST_OVER_FORECAST]
+    assert model.calls <= cheap_calls + 10
+    assert now.done < 250

@@ -151,7 +151,7 @@ class Contexts:
         self._by_stage: dict[StageId, LaneContext] = {}  # of any of its lanes
         self.early_checked_runs: set[RunId] = set()  # their first tasks were looked at: for good
         self.stages_with_failures: set[StageId] = set()  # since their failures were looked at
-        self.settled_answers: Counter[StageId] = Counter()  # since its cost was looked at
+        self.answered_tasks: Counter[StageId] = Counter()  # since their cost was looked at
         self.answered_models: set[str] = set()  # by whom something was answered before
         self.announced_waits: dict[LaneId, datetime] = {}  # until when a provider wants no calls
         self.sizes: dict[tuple[StageId, int], Sizes] = {}  # of a stage's answers by one model

@@ -24,6 +24,7 @@ from quire.domain.gates import NO_STRAYS, Judgement, ResponseJudgement, StrayIds
 from quire.domain.ids import LaneId, RequestId, StageId, TaskId
 from quire.domain.reasons import TaskError, TaskErrorKind
 from quire.domain.requests import AnsweredAttempt, Stop
+from quire.domain.runs import BATCH
 from quire.domain.states import (
     TASK,
     AttemptMove,
@@ -39,6 +40,7 @@ from quire.gates.packed_json import judge_pack
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.results import AcceptedAnswer
 from quire.ledger.tables.tasks import TaskNote
+from quire.pipeline.calls.failure_holds import check_failures
 from quire.pipeline.calls.plugin_holds import check_plugins
 from quire.pipeline.calls.record import return_tasks
 from quire.pipeline.contexts import Contexts, LaneContext
@@ -172,7 +174,10 @@ def settle(tx: Transaction, contexts: Contexts, now: datetime, limit: int = GROU
     for attempt in answered:
         _judge_and_gather(attempt, members.get(attempt.request_id, []), outcome)
     _write(tx, outcome, now)
-    _note_failures(tx, contexts, answered, outcome)
+    _note_failures(tx, contexts, members, outcome)
+    for context in outcome.contexts.values():
+        if context.route != BATCH:  # what is in a batch is as good as paid
+            check_failures(tx, contexts, context, now)
     tx.attempts.move_attempt_group(
         AttemptMove.SETTLE, [attempt.attempt_id for attempt in answered], AttemptState.ANSWERED
     )
@@ -180,17 +185,21 @@ def settle(tx: Transaction, contexts: Contexts, now: datetime, limit: int = GROU
 
 
 def _note_failures(
-    tx: Transaction, contexts: Contexts, answered: Sequence[AnsweredAttempt], outcome: _Outcome
+    tx: Transaction,
+    contexts: Contexts,
+    members: Mapping[RequestId, Sequence[Member]],
+    outcome: _Outcome,
 ) -> None:
     """Count what did not do, and have its stage looked at; now and then those without, too."""
-    contexts.settled_answers.update([attempt.stage_id for attempt in answered])
+    for asked in members.values():
+        contexts.answered_tasks[asked[0].stage_id] += len(asked)
     for stage in outcome.contexts:
         refused, failed = outcome.refused[stage], outcome.failed_calls[stage]
         if refused:
             tx.tallies.add_tallies(stage, {REFUSED: refused, FAILED_CALLS: failed})
-        if refused or contexts.settled_answers[stage] >= WINDOW:
+        if refused or contexts.answered_tasks[stage] >= WINDOW:
             contexts.stages_with_failures.add(stage)
-            contexts.settled_answers[stage] = 0
+            contexts.answered_tasks[stage] = 0
 
 
 def _next_answers(
