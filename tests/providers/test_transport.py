@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from quire.domain.errors import ProviderError, Remedy
-from quire.providers.transport import Transport
+from quire.providers.transport import Decompressor, Transport
 from tests.providers.http_calls import failure_of
 from tests.providers.sample_calls import KEY
 from tests.providers.transports import MIB, a_request, hanging, run_against
@@ -147,3 +147,37 @@ def test_half_of_a_packed_answer_is_kept_where_it_was_paid_and_no_answer_elsewhe
         return (await transport.exchange(a_request(base))).body
 
     assert run_against(handler, work) == b'{"choices": [], "id": "a-1"}'
+
+
+@pytest.mark.parametrize("tail", [b"\0" * 512, b"\r\n", b"\x1f", b"\x1fno stream"])
+@pytest.mark.parametrize("size", [1, 2**16])
+def test_what_follows_a_whole_packed_answer_is_ignored(tail: bytes, size: int) -> None:
+    packed = gzip.compress(b'{"choices": [],') + gzip.compress(b' "id": "a-1"}') + tail
+    decompressor = Decompressor("gzip")
+
+    pieces = [packed[start : start + size] for start in range(0, len(packed), size)]
+    parts = [part for piece in pieces for part in decompressor.add(piece)]
+
+    assert b"".join(parts) == b'{"choices": [], "id": "a-1"}'
+    assert decompressor.is_whole
+
+
+def test_half_a_stream_behind_a_whole_one_is_missed() -> None:
+    decompressor = Decompressor("gzip")
+
+    parts = list(decompressor.add(gzip.compress(b"whole") + gzip.compress(b"half")[:-9]))
+
+    assert parts[0] == b"whole"
+    assert not decompressor.is_whole
+
+
+def test_a_paid_answer_with_a_tail_is_read() -> None:
+    async def handler(request: web.Request) -> web.Response:
+        body = gzip.compress(b'{"id": "a-1"}') + b"\n\ntail"
+        return web.Response(body=body, headers={"Content-Encoding": "gzip"})
+
+    found = run_against(
+        handler, lambda transport, base: transport.post(a_request(base, "POST", b"{}"))
+    )
+
+    assert (found.body, found.problem) == (b'{"id": "a-1"}', "")

@@ -32,6 +32,7 @@ ACCEPT_ENCODING = "gzip, deflate"  # what we ask for
 _DECOMPRESSED_PIECE = 2**18  # bytes that a few packed ones may become at a time
 _PLAIN = ("", "identity")
 _GZIP = ("gzip", "x-gzip")
+_GZIP_START = b"\x1f\x8b"
 _PACKED = (*_GZIP, "deflate")
 
 
@@ -57,6 +58,7 @@ class Decompressor:
         """Begin before the first stream."""
         self._gzip = encoding in _GZIP
         self._stream: zlib._Decompress | None = None
+        self._after: bytes | None = None  # the last whole gzip stream, what began so far
 
     @property
     def is_whole(self) -> bool:
@@ -64,7 +66,8 @@ class Decompressor:
         return self._stream is None
 
     def add(self, piece: bytes) -> Iterator[bytes]:
-        """Take what came, and give what was in it."""
+        """Take what came, and give what was in it; what follows the last stream is nothing."""
+        piece = self._skip_tail(piece)
         more = bool(piece)
         while more:
             stream = self._stream = self._stream or zlib.decompressobj(self._window_bits(piece))
@@ -75,11 +78,23 @@ class Decompressor:
             if part:
                 yield part
             if stream.eof:
-                piece, self._stream = stream.unused_data, None
+                self._stream, self._after = None, b"" if self._gzip else None
+                piece = self._skip_tail(stream.unused_data)
                 more = bool(piece)
             else:  # a stream may keep back what would have been too much
                 piece = stream.unconsumed_tail
                 more = bool(piece) or len(part) == _DECOMPRESSED_PIECE
+
+    def _skip_tail(self, piece: bytes) -> bytes:
+        """What of a piece is to be unpacked: after a whole gzip stream only another one."""
+        if self._after is None:
+            return piece
+        begun = self._after + piece
+        if begun.startswith(_GZIP_START):
+            self._after = None
+            return begun
+        self._after = begun[: len(_GZIP_START)]
+        return b""
 
     def _window_bits(self, piece: bytes) -> int:
         if self._gzip:
