@@ -26,6 +26,11 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    """Offer all of it to whoever completes names."""
+    return __all__
+
+
 def __getattr__(name: str) -> object:
     """Import what is asked for when it is asked for: `quire --help` must not load a database."""
     if name not in __all__:

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -18,8 +20,9 @@ from quire.domain.errors import (
     UnknownModel,
     UsageError,
 )
-from quire.domain.ids import RunId
-from tests.world import METADATA
+from quire.domain.ids import DocumentId, RunId
+from quire.domain.runs import Progress
+from tests.world import METADATA, sentences
 
 
 @pytest.fixture
@@ -68,6 +71,20 @@ def test_waiting_for_a_run_says_whether_it_is_held_and_why(docs: Path, tmp_path:
 
     assert (paused.held, [hold.kind.value for hold in paused.holds]) == (True, ["user"])
     assert (end.held, end.holds, end.done) == (False, (), 9)
+
+
+def test_documents_that_are_not_there_are_named_and_a_path_is_no_document(
+    docs: Path, tmp_path: Path
+) -> None:
+    with quire.open(str(tmp_path / "work.db")) as q:
+        q.ingest(docs)
+        small = "simulated/small"
+        with pytest.raises(NotFound, match="there is no document 99"):
+            q.run(over=[DocumentId(1), DocumentId(99)], schema=METADATA, model=small)
+        with pytest.raises(UsageError, match=r"is a name, not documents; give `ingest\("):
+            q.run(over=str(docs), schema=METADATA, model=small)  # type: ignore[arg-type]
+        assert q.runs() == []
+    assert {"open", "HeldError"} <= set(dir(quire))
 
 
 def test_waiting_for_a_run_that_nobody_can_send_says_what_to_do(docs: Path, tmp_path: Path) -> None:
@@ -176,6 +193,31 @@ def test_wait_works_inside_a_running_loop(docs: Path, tmp_path: Path) -> None:
             return run.wait().done
 
         assert asyncio.run(notebook()) == 9
+
+
+def test_ctrl_c_is_heard_at_once_in_a_script_that_has_a_loop_of_its_own(
+    docs: Path, tmp_path: Path
+) -> None:
+    pressed = list[int]()
+
+    def press(now: Progress) -> None:
+        if now.done and not pressed:
+            pressed.append(now.done)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    (docs / "many.txt").write_text("\n\n".join(sentences(300)))
+    with quire.open(str(tmp_path / "work.db"), faults="latency=0.05") as q:
+        q.ingest(docs)
+        run = q.run(schema=METADATA, model="simulated/small", pack_size=1, concurrency=2)
+
+        async def script() -> None:
+            run.wait(press)
+
+        with pytest.raises(KeyboardInterrupt):
+            asyncio.run(script())
+        assert pressed
+        assert run.progress().done < 300
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_plan_agrees_with_the_run_on_requests(docs: Path, tmp_path: Path) -> None:

@@ -151,3 +151,11 @@ def test_no_record_is_ever_attributed_to_another_block(
     for stop in (Stop.END, Stop.LENGTH):
         for uid, data in accepted(judge(text, stop=stop)).items():
             assert data == asked[uid]
+
+
+def test_a_record_that_names_two_blocks_is_nobodys() -> None:
+    judged = judge(json.dumps({"results": [{"block_uid": "a", "data": B}]}))
+
+    assert judged.verdicts["a"].reasons == (
+        "the record names two blocks, and whose it is cannot be told",
+    )

@@ -60,7 +60,7 @@ def test_a_model_that_answers_rubbish_is_held_after_its_first_calls(
     cause = HoldCause.ANSWERS_FAILING if pack_size == 10 else HoldCause.FIRST_CALLS_FAILED
     assert causes(now) == [cause]
     assert now.holds[0].kind is HoldKind.FAILURES
-    assert model.calls <= 10
+    assert model.calls <= 20  # ten at once, and what goes again before the first are judged
 
 
 @pytest.mark.parametrize("packing", ["on", "off"])

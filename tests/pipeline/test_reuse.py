@@ -10,7 +10,7 @@ from quire.domain.recipes import Stage
 from quire.domain.states import RunState
 from quire.engine import RunHandle
 from tests.ledger.raw import Raw
-from tests.pipeline.recipe_stages import SMALL, recipe, task_states
+from tests.pipeline.recipe_stages import SMALL, recipe, task_states, text_stage
 from tests.pipeline.taste_gate import ALL_DONE, CHECK, DIGEST, POINTS, SUMMARY, start_run, tasks_of
 from tests.world import World
 
@@ -163,3 +163,30 @@ def test_a_run_that_is_not_over_or_about_others_keeps_nothing(world: Worlds) -> 
             over=[document.id for document in here.engine.documents()],
             reuse=(earlier.id, "points"),
         )
+
+
+def test_the_same_documents_for_other_inputs_are_refused(world: Worlds) -> None:
+    here = world()
+    for name in ("one", "two"):
+        here.ingest([f"Of {name}."], name)
+    one, two = (document.id for document in here.engine.documents())
+    stages = [
+        text_stage(name, "each_document", "Sum up: {{ document.text }}", over=name)
+        for name in ("contracts", "letters")
+    ]
+    last = text_stage("last", "all_to_one", "{{ inputs.contracts }}", needs=("contracts",))
+    inputs = ("contracts", "letters")
+    before = replace(recipe(*stages, last), inputs=inputs)
+    after = replace(
+        recipe(*stages, replace(last, prompt="So: {{ inputs.contracts }}")), inputs=inputs
+    )
+    earlier = here.engine.run(
+        recipe=before, model=SMALL, over={"contracts": [one], "letters": [two]}
+    )
+    earlier.wait()
+
+    with pytest.raises(UsageError, match="run 1 is about other documents"):
+        here.engine.run(
+            recipe=after, over={"contracts": [two], "letters": [one]}, reuse=(earlier.id, "last")
+        )
+    here.engine.run(recipe=after, reuse=(earlier.id, "last")).wait()

@@ -10,6 +10,7 @@ from quire.domain.models import Usage
 from quire.domain.requests import Reply, Stop
 from quire.providers.anthropic import Anthropic
 from quire.providers.compatible import Compatible
+from quire.providers.event_streams import load_answer
 from quire.providers.gemini import Gemini
 from quire.providers.openai import OpenAI
 from quire.providers.protocol import WireFormat
@@ -137,3 +138,14 @@ def test_a_stream_without_its_end_is_no_answer(vendor: WireFormat, raw: bytes) -
         vendor.decode(raw)
 
     assert caught.value.odd is OddBody.GARBLED
+
+
+@pytest.mark.parametrize("broken", [b'data: {"choices": [{"delta": {"con\n\n', b"data: half\n\n"])
+def test_a_stream_that_lost_a_piece_in_its_middle_is_no_answer(broken: bytes) -> None:
+    first = b'data: {"choices": [{"delta": {"content": "do not "}}]}\n\n'
+    last = b'data: {"choices": [{"delta": {"content": "pay"}, "finish_reason": "stop"}]}\n\n'
+    end = b"data: [DONE]\n\n"
+
+    assert load_answer(first + last + end)["choices"]
+    with pytest.raises(Undecodable):
+        load_answer(first + broken + last + end)

@@ -60,8 +60,10 @@ class Kernel:
     def value(self, expression: str) -> Any:
         """What an expression without a quote sign comes to, by way of JSON."""
         asked = {"value": f"__import__('json').dumps({expression})"}
-        cell = self.client.execute("", user_expressions=asked)
-        answered = self.reply(cell)["user_expressions"]["value"]
+        said: dict[str, Any] = {"status": "aborted"}  # as a kernel says until an error is over
+        while said["status"] == "aborted":
+            said = self.reply(self.client.execute("", user_expressions=asked))
+        answered = said["user_expressions"]["value"]
         assert answered["status"] == "ok", answered
         return json.loads(answered["data"]["text/plain"].strip("'"))
 

@@ -1,10 +1,11 @@
 """The event loop that the engine's work runs in: this thread's, or in a notebook another's."""
 
 import asyncio
+import signal
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 
 def run_loop(
@@ -35,17 +36,32 @@ def _run_in_thread(
             outcome.set_exception(error)
 
     thread = threading.Thread(target=target, name="quire-work")
+    with _interrupts_raised():
+        try:
+            thread.start()
+            return outcome.result()
+        except KeyboardInterrupt:
+            while not outcome.done():
+                with suppress(KeyboardInterrupt):  # once more, and nothing is waited for
+                    interrupt()
+                    wait([outcome])
+            raise
+        finally:
+            thread.join()
+
+
+@contextmanager
+def _interrupts_raised() -> Iterator[None]:
+    """Have Ctrl-C raise here: a loop that waits for us would only hear of it afterwards."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        thread.start()
-        return outcome.result()
-    except KeyboardInterrupt:
-        while not outcome.done():
-            with suppress(KeyboardInterrupt):  # once more, and nothing is waited for
-                interrupt()
-                wait([outcome])
-        raise
+        yield
     finally:
-        thread.join()
+        signal.signal(signal.SIGINT, before)
 
 
 def _run_coroutine(work: Coroutine[None, None, bool]) -> bool:

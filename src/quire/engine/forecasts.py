@@ -149,7 +149,7 @@ class Forecasts:
         kept: tuple[str, ...] = ()
         if order.reuse is not None:
             if order.inputs:  # an experiment's evidence need not be in the ledger yet
-                check_same_inputs(tx, order.reuse, order.inputs)
+                check_same_inputs(tx, order.reuse, order.inputs, order.input_names)
             kept = reusable_stages(tx, order.reuse, order.recipe, order.facts.name)
         stages = [
             forecast.as_reused() if stage.name in kept else forecast

@@ -161,10 +161,10 @@ class Library:
         names: Mapping[DocumentId, str] = {}
         if isinstance(given, Mapping):
             names = _name_inputs(recipe, {name: _ids(item) for name, item in given.items()})
-            found = [item for item in known if item[0] in names]
-        else:
-            wanted = _ids(given)
-            found = [item for item in known if item[0] in wanted]
+        wanted = set(names) if isinstance(given, Mapping) else _ids(given)
+        found = [item for item in known if item[0] in wanted]
+        if missing := sorted(wanted - {document for document, _ in found}):
+            raise NotFound(f"there is no document {missing[0]}; `quire documents` lists them")
         # A recipe may be about something else than documents, and may mind their order; a schema
         # cannot, and the same documents in another order are the same run of it.
         if recipe.is_single_schema and not found:
@@ -180,6 +180,8 @@ def _ids(over: Documents) -> set[DocumentId]:
         if not over.documents and over.refused:
             raise UsageError(f"nothing was ingested: {over.refused[0]}")
         return {document.document_id for document in over.documents}
+    if isinstance(over, str | Path):
+        raise UsageError(f"{over} is a name, not documents; give `ingest({os.fspath(over)!r})`")
     return set(over)
 
 

@@ -165,7 +165,8 @@ def resolve_order(
     facts = _find_model(settings, own)
     known = {own: facts, facts.name: facts}
     for name in named:
-        known.setdefault(name, _find_model(settings, name))
+        named_model = known.setdefault(name, _find_model(settings, name))
+        known[named_model.name] = named_model
     recipe = _with_full_names(asked, known)
     for stage in recipe.stages:
         for name in possible_models(recipe, stage, facts.name):

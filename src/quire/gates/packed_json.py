@@ -122,6 +122,7 @@ def _refusal(reason: str) -> Verdict:
 
 GATE_VERSION = "json/4"  # raised when the same response would be judged differently
 _SKIPPED = "model skipped this block"
+_TWO_NAMES = _refusal("the record names two blocks, and whose it is cannot be told")
 _NAMELESS = "answer has a record without its block_uid, and whose it is cannot be told"
 
 
@@ -152,8 +153,14 @@ def judge_pack(
             missing = CUT_OFF if truncated else parsed.problem or skipped
             verdicts[uid] = mapped.refused.get(uid) or _blame_pack(missing)
             continue
-        verdicts[uid] = shape.judge(data)
+        names_another = "block_uid" not in shape.fields and _named_block(data, uid) != uid
+        verdicts[uid] = _TWO_NAMES if names_another else shape.judge(data)
     return ResponseJudgement(verdicts, mapped.strays, truncated)
+
+
+def _named_block(data: Json, uid: str) -> Json:
+    """The block that a record's own fields name, where nobody asked for such a field."""
+    return data.get("block_uid", uid) if isinstance(data, dict) else uid
 
 
 def refused_record(text: str, wire_id: str) -> Json:

@@ -18,7 +18,7 @@ _NO_FINAL = "answer has thoughts and no final channel"
 _TWO_FINALS = "answer has more than one final channel"
 
 _SPACE = re.compile(r"[\ufeff\s]*+")
-_OPENING = re.compile(r"<(think|seed:think)>|\[THINK\]", re.IGNORECASE)
+_OPENING = re.compile(r"<(think|thinking|thought|reasoning|seed:think)>|\[THINK\]", re.IGNORECASE)
 # An unopened thought ends where a line begins with the tag, where a blank line or the end follows
 # it, and where it is glued to a word; in quotes or between blanks the tag is only mentioned.
 _BARE_CLOSING = re.compile(

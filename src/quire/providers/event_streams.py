@@ -7,7 +7,7 @@ without its end is no answer: what was cut off cannot be told from what was left
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from quire.domain.data import Json, JsonObject
@@ -16,6 +16,7 @@ from quire.providers import wire
 
 _Events: TypeAlias = Sequence[JsonObject]
 _FIRST_WORDS = (b"data:", b"event:", b"id:", b"retry:", b":")
+_NOTHING_SAID = (b"", b"[DONE]")
 _RESPONSE_ENDS = ("response.completed", "response.incomplete", "response.failed")
 _JOINED = ("content", "refusal", "reasoning_content", "reasoning")  # texts of a chat's message
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
@@ -28,7 +29,8 @@ def load_answer(raw: bytes, parsed: JsonObject | None = None) -> JsonObject:
     except Undecodable:
         if not raw.lstrip()[:6].startswith(_FIRST_WORDS):
             raise
-        whole = _assemble(list(_events(raw)))
+        events = _events(raw)
+        whole = None if events is None else _assemble(events)
         if whole is None:
             raise
     # Half a character may end one event, and the other half begin the next: written and read
@@ -36,16 +38,24 @@ def load_answer(raw: bytes, parsed: JsonObject | None = None) -> JsonObject:
     return wire.mapping(wire.parse(json.dumps(whole).encode()))
 
 
-def _events(raw: bytes) -> Iterator[JsonObject]:
-    """What the events say; their names are in what they say, too."""
+def _events(raw: bytes) -> _Events | None:
+    """What the events say, their names included; None where one of them cannot be read.
+
+    An answer without a piece out of its middle would look whole.
+    """
+    found: list[JsonObject] = []
     for block in raw.replace(b"\r\n", b"\n").split(b"\n\n"):
         lines = [line[5:].strip() for line in block.split(b"\n") if line.startswith(b"data:")]
-        try:
-            event = json.loads(b"\n".join(lines))
-        except (ValueError, RecursionError):  # [DONE], or half of one
+        data = b"\n".join(lines)
+        if data in _NOTHING_SAID:
             continue
+        try:
+            event = json.loads(data)
+        except (ValueError, RecursionError):
+            return None
         if isinstance(event, dict):
-            yield event
+            found.append(event)
+    return found
 
 
 def _assemble(events: _Events) -> dict[str, Json] | None:

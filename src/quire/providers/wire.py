@@ -130,7 +130,7 @@ def url_at_host_of(url: str, other: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, others.path, others.query, ""))
 
 
-MOST_TOKENS = 10**8  # in one call: beyond any model, and its cost within what databases keep
+MOST_TOKENS = 10**7  # in one call: beyond any model, and its cost within what databases keep
 
 _NOTHING: JsonObject = {}
 

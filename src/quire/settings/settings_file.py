@@ -17,7 +17,7 @@ from quire.domain.models import CacheMarking, StructuredOutput
 
 MOST_TOKENS = 1_000_000_000_000
 LEAST_SECONDS, MOST_SECONDS = 0.01, 86_400
-HIGHEST_PRICE = 10_000  # dollars per million tokens: more is a price in another unit
+HIGHEST_PRICE = 1_000  # dollars per million tokens: more is a price in another unit
 
 
 class SettingRule(NamedTuple):

@@ -1,6 +1,6 @@
 """Reuse: a changed recipe's run begins with an earlier run's results for what did not change."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from quire.domain.errors import Conflict, UsageError
@@ -45,11 +45,14 @@ def reusable_stages(tx: Transaction, reuse: Reuse, recipe: Recipe, model: str) -
 
 
 def check_same_inputs(
-    tx: Transaction, reuse: Reuse, inputs: Sequence[tuple[DocumentId, str]]
+    tx: Transaction,
+    reuse: Reuse,
+    inputs: Sequence[tuple[DocumentId, str]],
+    names: Mapping[DocumentId, str],
 ) -> None:
-    """Refuse other documents: what is kept says nothing of them."""
-    before = [document for document, _ in tx.runs.inputs_of_run(reuse.run)]
-    if before != [document for document, _ in inputs]:
+    """Refuse other documents, or the same for other inputs: what is kept says nothing of them."""
+    given = [(document, names.get(document, "")) for document, _ in inputs]
+    if tx.runs.inputs_of_run(reuse.run) != given:
         raise UsageError(
             f"run {reuse.run} is about other documents: its results cannot be kept for these"
         )
@@ -61,7 +64,7 @@ def carry_over(tx: Transaction, reuse: Reuse, run: RunId, order: Order, now: dat
     The copies say which results they come from. Nothing of them is paid for again, and the earlier
     run stays as it is. Where a critic changes, what it judges is proposed to it again.
     """
-    check_same_inputs(tx, reuse, order.inputs)
+    check_same_inputs(tx, reuse, order.inputs, order.input_names)
     recipe, models = order.recipe, (order.facts, *order.models)
     kept = reusable_stages(tx, reuse, recipe, order.facts.name)
     mine = {model.name: number for number, model in enumerate(models)}
