@@ -102,8 +102,7 @@ def test_every_mistake_is_told_in_a_line_of_its_own_that_names_the_file(
         "aliases.cheap must be a model, as provider/model, not 'luna'",
         "unknown setting providers.opanai; did you mean providers.openai?",
         "unknown setting providers.openai.bas_url; did you mean providers.openai.base_url?",
-        'models."azure/mine".input must be dollars per million tokens, from 0 to 1,000,'
-        " not 250000",
+        'models."azure/mine".input must be dollars per million tokens, from 0 to 1,000, not 250000',
         'unknown setting models."azure/mine".windw; did you mean models."azure/mine".window?',
     ]
 
