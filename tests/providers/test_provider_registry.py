@@ -3,14 +3,18 @@
 import asyncio
 import subprocess
 import sys
+from datetime import UTC, datetime
 from importlib.util import find_spec
 
 import pytest
 
-from quire.domain.errors import UnknownModel
+from quire.domain.accounts import Account, Secret
+from quire.domain.errors import ProviderError, UnknownModel
 from quire.providers.provider_registry import Providers
 from quire.providers.transport import Transport
 from quire.providers.vendors import PROVIDER_NAMES
+from tests.providers.sample_calls import make_call
+from tests.providers.servers import answering, talking
 
 
 @pytest.mark.parametrize("name", PROVIDER_NAMES)
@@ -53,6 +57,28 @@ def test_all_share_one_way_out_and_it_is_closed_with_them() -> None:
         await providers.close()
 
     asyncio.run(work())
+
+
+def test_a_date_to_come_again_is_counted_by_our_clock_where_the_answer_has_no_date() -> None:
+    raw = (
+        b"HTTP/1.1 429 Too Many\r\nContent-Length: 2\r\n"
+        b"Retry-After: Sun, 15 Nov 2026 12:00:30 GMT\r\n\r\n{}"
+    )
+
+    async def work() -> None:
+        providers = Providers(now=lambda: datetime(2026, 11, 15, 12, tzinfo=UTC))
+        async with talking(answering(raw)) as port:
+            at = f"http://127.0.0.1:{port}/v1"
+            account = Account(provider="openai", credential="", key=Secret("k"), base_url=at)
+            try:
+                await providers.get("openai").send(make_call(), account)
+            finally:
+                await providers.close()
+
+    with pytest.raises(ProviderError) as caught:
+        asyncio.run(work())
+
+    assert caught.value.retry_after == 30.0
 
 
 def test_closing_twice_is_as_good_as_once() -> None:

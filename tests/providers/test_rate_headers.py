@@ -1,5 +1,7 @@
 """Headers tell our limits and when to come again; strange ones tell nothing."""
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,6 +103,31 @@ def test_a_minute_of_tokens_is_told_in_other_words_too() -> None:
     reported = {"x-ratelimit-limit-tokens-minute": "600", "x-ratelimit-remaining-req-minute": "3"}
 
     assert read_rates(reported) == Rates(Limits(total=600), Limits(requests=3))
+
+
+@pytest.mark.parametrize("date", [{}, {"date": "today"}])
+@pytest.mark.parametrize("zone", [" GMT", " -0000", ""])
+def test_a_date_to_come_again_is_counted_from_our_clock_where_none_is_told(
+    date: dict[str, str], zone: str
+) -> None:
+    came_at = datetime(2026, 11, 15, 12, tzinfo=UTC)
+    response = error_response(
+        429,
+        {"error": {"code": "rate_limit_exceeded"}},
+        retry_after=f"Sun, 15 Nov 2026 12:00:30{zone}",
+        **date,
+    )
+
+    assert VENDOR.classify(response._replace(came_at=came_at)).retry_after == 30.0
+
+
+def test_the_servers_own_clock_counts_before_ours() -> None:
+    reported = {
+        "retry-after": "Sun, 15 Nov 2026 12:00:30 GMT",
+        "date": "Sun, 15 Nov 2026 12:00:20 GMT",
+    }
+
+    assert retry_after(reported, datetime(2026, 11, 15, 9, tzinfo=UTC)) == 10.0
 
 
 @given(st.text(max_size=50), st.text(max_size=50))

@@ -45,14 +45,14 @@ def make_context(
     providers: Providers | None = None,
 ) -> EngineContext:
     """A context on an open ledger; keys and places of providers are looked for in `environment`."""
-    registry = with_entry_points()
+    registry, runtime = with_entry_points(), runtime or Runtime()
     return EngineContext(
         settings=settings,
         environment=os.environ if environment is None else environment,
         ledger=ledger,
         registry=registry,
-        providers=providers or Providers(settings.faults),
-        runtime=runtime or Runtime(),
+        providers=providers or Providers(settings.faults, now=runtime.now),
+        runtime=runtime,
         contexts=Contexts(registry),
     )
 

@@ -152,7 +152,7 @@ def name_error(
 ) -> ProviderError:
     """An error with what it means; `wait` is when to come again, if its headers need not say so."""
     waits = meaning.remedy in (Remedy.WAIT, Remedy.RETRY)
-    said = retry_after(response.headers) if waits and wait is None else wait
+    said = retry_after(response.headers, response.came_at) if waits and wait is None else wait
     return ProviderError(
         error_message(vendor, response.status, error_body, meaning.hint),
         remedy=meaning.remedy,

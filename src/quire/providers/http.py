@@ -36,7 +36,7 @@ class HttpProvider:
             if hidden_error is None:
                 raw = redact_answer(response.body, account)
                 return RawResponse(raw, self._rates(response), response.problem)
-            response = hidden_error._replace(headers=response.headers)
+            response = response._replace(status=hidden_error.status, body=hidden_error.body)
         raise refusal(self._vendor.classify, response, account, host_of(request.url))
 
     def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:

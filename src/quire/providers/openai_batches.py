@@ -72,7 +72,7 @@ class OpenAIBatches(FileBatches):
         return ProviderError(
             error_codes.error_message(self.name, response.status, error_body),
             remedy=Remedy.WAIT,
-            retry_after=retry_after(response.headers),
+            retry_after=retry_after(response.headers, response.came_at),
         )
 
 

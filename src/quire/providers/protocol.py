@@ -1,6 +1,7 @@
 """What a vendor's file offers: a wire format and a batch API, over one shared HTTP client."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -43,6 +44,7 @@ class HttpResponse(NamedTuple):
     headers: Mapping[str, str]
     body: bytes
     problem: str = ""  # why the body is as it came, and not what its headers say
+    came_at: datetime | None = None  # by our clock, if there is one
 
 
 class WireFormat(Protocol):

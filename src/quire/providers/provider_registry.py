@@ -1,6 +1,7 @@
 """The provider registry: who answers for a name; a vendor's file is imported when first needed."""
 
 from collections.abc import Callable
+from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
@@ -16,9 +17,16 @@ if TYPE_CHECKING:
 class Providers:
     """The vendors in use, each made once; those behind HTTP share their connections."""
 
-    def __init__(self, faults: str = "", *, proxied: bool = True) -> None:
+    def __init__(
+        self,
+        faults: str = "",
+        *,
+        proxied: bool = True,
+        now: Callable[[], datetime | None] = lambda: None,
+    ) -> None:
         """Check the simulated model's fault script now, so that a mistake costs nothing."""
         self._proxied = proxied  # else calls go past all proxies
+        self._now = now
         self._faults = parse_fault_script(faults)
         self._providers: dict[str, Provider] = {}
         self._batch_apis: dict[str, BatchApi | None] = {}
@@ -63,7 +71,7 @@ class Providers:
         if self._transport is None:
             from quire.providers.transport import Transport  # not for the simulated model
 
-            self._transport = Transport(proxied=self._proxied)
+            self._transport = Transport(proxied=self._proxied, now=self._now)
         return self._transport
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from math import isfinite
@@ -51,13 +51,17 @@ def read_rates(headers: Mapping[str, str], *, requests_a_minute: bool = True) ->
     return Rates(_limits(most, most_tokens), Limits(requests=left, total=left_tokens), resets)
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds until a refused call may come again; None where nobody says."""
+def retry_after(headers: Mapping[str, str], came_at: datetime | None = None) -> float | None:
+    """Seconds until a refused call may come again; None where nobody says.
+
+    A date is counted from the server's own clock; where that is not told, from when it came.
+    """
     seconds = _seconds(headers.get("retry-after-ms", ""), 0.001)
     if seconds is None:
         seconds = _seconds(headers.get("retry-after", ""))
     if seconds is None:
-        seconds = _seconds_until(headers.get("retry-after", ""), headers.get("date", ""))
+        now = _moment(headers.get("date", "")) or came_at
+        seconds = _seconds_between(now, _moment(headers.get("retry-after", "")))
     return seconds if seconds is not None else _seconds_to_reset(headers)
 
 
@@ -90,19 +94,18 @@ def _longest(headers: Mapping[str, str], names: tuple[str, ...]) -> float | None
     return max((reset for reset in resets if reset is not None), default=None)
 
 
-def _seconds_until(value: str, date: str) -> float | None:
-    """A date, counted from the server's own clock."""
-    then, now = _moment(value), _moment(date)
-    if then is None or now is None or (then.tzinfo is None) != (now.tzinfo is None):
+def _seconds_between(now: datetime | None, then: datetime | None) -> float | None:
+    if then is None or now is None:
         return None
     return min(max(0.0, (then - now).total_seconds()), _LONGEST)
 
 
 def _moment(value: str) -> datetime | None:
     try:
-        return parsedate_to_datetime(value[:60])
+        moment = parsedate_to_datetime(value[:60])
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)  # HTTP knows no other zone
 
 
 def _seconds(value: str, unit: float = 1.0) -> float | None:

@@ -5,8 +5,9 @@ import io
 import os
 import ssl
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, aclosing
+from datetime import datetime
 from functools import cache, lru_cache
 from pathlib import Path
 from urllib.request import getproxies, proxy_bypass
@@ -117,14 +118,20 @@ class Transport:
     """The connections of this process, opened when the first call needs one."""
 
     def __init__(
-        self, largest: int = LARGEST_BODY, silent: float = SILENT_SECONDS, *, proxied: bool = True
+        self,
+        largest: int = LARGEST_BODY,
+        silent: float = SILENT_SECONDS,
+        *,
+        proxied: bool = True,
+        now: Callable[[], datetime | None] = lambda: None,
     ) -> None:
         """Open nothing yet.
 
         An answer, or a line, of more than `largest` bytes is not read to its end; whoever is
         asked for more than a call may be silent for so many seconds. Unless `proxied`, calls go
-        past all proxies.
+        past all proxies. `now` tells when an answer came.
         """
+        self._now = now
         self._largest = largest
         self._silent = silent
         self._proxied = proxied
@@ -233,7 +240,7 @@ class Transport:
                 remedy=Remedy.LOST,
             )
         headers = {name.lower(): value for name, value in response.headers.items()}
-        return HttpResponse(response.status, headers, body, problem if good else "")
+        return HttpResponse(response.status, headers, body, problem if good else "", self._now())
 
     async def _lines(self, request: HttpRequest, classify: Classify) -> AsyncGenerator[bytes]:
         async with self._start(request, None, self._silent) as response:
