@@ -221,6 +221,8 @@ def test_a_second_interrupt_says_what_becomes_of_the_calls(ready: Quire, folder:
         _, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert b"left at once: calls in flight are presumed lost" in error
+    now = ready.json("status")
+    assert (now["in_flight"], now["presumed_usd"] > 0) == (0, True)
 
 
 def test_a_reader_that_has_enough_gets_no_traceback(ready: Quire) -> None:

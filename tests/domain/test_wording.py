@@ -14,6 +14,7 @@ from quire.domain.reasons import (
     HoldCause,
     HoldRemedy,
     ResumeCause,
+    StopCause,
     TaskError,
     TaskErrorKind,
 )
@@ -50,6 +51,8 @@ def test_an_event_has_the_fields_that_its_words_need(
     fields: dict[str, str | int] = dict.fromkeys(names, 7)
     if kind is EventKind.RESUMED:
         fields = {"cause": ResumeCause.BY_HAND}
+    if kind is EventKind.STOPPED:
+        fields["cause"] = StopCause.INTERRUPT
 
     assert event_text(kind, fields)
 

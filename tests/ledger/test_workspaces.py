@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from quire.domain.ids import WorkspaceId
+from quire.domain.reasons import EventKind
 from quire.domain.states import RunMove, TaskMove
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.pipeline.calls.record import record_answers
@@ -162,6 +163,10 @@ def test_calls_of_a_dead_worker_are_rescued_by_any_workspace(
     assert (rescued.workers, rescued.calls) == (1, 1)
     assert raw.rows("SELECT state FROM attempts") == [("unknown",)]
     assert raw.rows("SELECT state FROM requests") == [("queued",)]
+    [(run,)] = raw.rows("SELECT id FROM runs")
+    with ledger.snapshot() as tx, theirs.snapshot() as other:
+        assert tx.events.events_of_run(run)[-1].kind == EventKind.WORKER_LOST
+        assert other.events.events_of_run(run) == []
 
 
 def test_a_worker_opens_the_workspace_it_is_told(ledger: Ledger) -> None:

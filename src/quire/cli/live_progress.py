@@ -165,6 +165,10 @@ class Watcher:
 
     def __exit__(self, *_: object) -> None:
         """Take the line away; the summary says it all."""
+        self.close()
+
+    def close(self) -> None:
+        """Take the line away, also where nobody sums up."""
         self.tell.flush()
         if self._live is not None:
             self._live.stop()
@@ -373,7 +377,9 @@ def work_watched(
             awaited = is_awaited(now)
             return is_at_rest(now) and not awaited
 
-        return engine.work(is_done, signals=True, tell=watcher.tell, only=only)
+        return engine.work(
+            is_done, signals=True, tell=watcher.tell, only=only, last_act=watcher.close
+        )
 
 
 def tell_detached(context: typer.Context, handle: "RunHandle", *, as_json: bool) -> None:

@@ -48,6 +48,7 @@ def progress_json(
         "mean_tasks_per_pack": mean_pack(now),
         "splits": now.splits,
         "in_flight": now.in_flight,
+        "cut_off": now.cut_off,
         "batches": now.batches,
         "next_poll_at": now.next_poll_at,
         "calls": now.calls,
@@ -58,12 +59,15 @@ def progress_json(
         "cost_usd": now.cost_usd,
         "presumed_usd": now.presumed_usd,
         "cancelling": now.cancelling,
-        "holds": [
-            {"kind": hold.kind.value, "detail": hold.detail, "since": hold.since}
-            for hold in now.holds
-        ],
+        "holds": _holds_json(now),
         "why": list(why),
     }
+
+
+def _holds_json(now: Progress) -> list[dict[str, object]]:
+    return [
+        {"kind": hold.kind.value, "detail": hold.detail, "since": hold.since} for hold in now.holds
+    ]
 
 
 def _recipe_json(head: "RunHead", now: Progress) -> dict[str, object]:

@@ -145,7 +145,7 @@ def _status_pairs(
             f"{now.packs:,} made, {mean_pack_words(now)} each on average,"
             f" {quantity(now.splits, 'split')}",
         ),
-        ("calls", f"{now.calls:,} answered, {now.resent:,} sent again"),
+        ("calls", call_counts(now)),
         ("batches", outstanding_batches(now, workers, views)),
         ("tokens", f"{now.input_tokens:,} in, {now.output_tokens:,} out"),
         *([("cached", f"{now.cached_tokens:,} of the tokens in")] if now.cached_tokens else []),
@@ -153,6 +153,12 @@ def _status_pairs(
         ("started", moment(head.started_at)),
         ("ended", moment(head.ended_at)),
     ]
+
+
+def call_counts(now: Progress) -> str:
+    """How many calls were answered, sent again and cut off."""
+    counts = f"{now.calls:,} answered, {now.resent:,} sent again"
+    return f"{counts}, {now.cut_off:,} cut off with their worker" if now.cut_off else counts
 
 
 def _limit_words(now: Progress) -> str:

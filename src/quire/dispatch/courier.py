@@ -192,10 +192,11 @@ class Courier:
             if send.deadline.has_passed(now):
                 send.task.cancel()
 
-    def abandon(self) -> None:
-        """Wait no longer for what is in flight."""
+    def abandon(self) -> list[AttemptId]:
+        """Wait no longer for what is in flight; returns which calls that are."""
         for send in self._sends.values():
             send.task.cancel()
+        return list(self._sends)
 
     async def wait_until_idle(self) -> None:
         """Wait until nothing is in flight any more."""

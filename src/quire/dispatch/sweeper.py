@@ -15,8 +15,8 @@ from quire.dispatch.runtime import dead_neighbours, host_name
 from quire.domain.ids import AttemptId, RunId, WorkerId
 from quire.domain.version import VERSION
 from quire.ledger.ledger import Transaction
-from quire.pipeline.calls.record import lose_attempts, requeue_uncharged
-from quire.pipeline.calls.rescue import reclaim_expired_leases
+from quire.pipeline.calls.record import requeue_uncharged
+from quire.pipeline.calls.rescue import WorkerStop, reclaim_expired_leases, sign_off, sign_on
 from quire.pipeline.stages.advance import advance
 
 
@@ -49,9 +49,9 @@ class Sweeper:
             self._runtime.reach("after_expand")
         return moved
 
-    async def sign_off(self, now: datetime) -> int:
-        """Sign off; what is still out is lost, and goes again. Returns how many calls that are."""
-        return await self._thread.transact(self._sign_off, now)
+    async def sign_off(self, stop: WorkerStop, now: datetime) -> None:
+        """Sign off; what is still out is lost, and goes again."""
+        await self._thread.transact(sign_off, self.worker, stop, self._lease, now)
 
     async def _keep_alive(self, has_call: Callable[[AttemptId], bool], now: datetime) -> None:
         self.worker = await self._thread.transact(self._beat, has_call, now)
@@ -61,16 +61,13 @@ class Sweeper:
         self, tx: Transaction, has_call: Callable[[AttemptId], bool], now: datetime
     ) -> WorkerId:
         worker = self.worker
-        if not tx.workers.beat_worker(worker, now):  # new, or declared dead while we were stuck
-            worker = tx.workers.add_worker(self._host, os.getpid(), VERSION, now, self.serves)
-        mine = tx.attempts.open_attempts_of_workers([worker])
-        # a commit of unknown outcome had gone through after all
-        never_sent = [row for row in mine if not has_call(row.id)]
-        requeue_uncharged(tx, never_sent, "claimed, but never sent", now)
+        if is_known := tx.workers.beat_worker(worker, now):
+            mine = tx.attempts.open_attempts_of_workers([worker])
+            # a commit of unknown outcome had gone through after all
+            never_sent = [row for row in mine if not has_call(row.id)]
+            requeue_uncharged(tx, never_sent, "claimed, but never sent", now)
         reclaim_expired_leases(tx, self._lease, now, dead_neighbours(tx, self._host))
-        return worker
-
-    def _sign_off(self, tx: Transaction, now: datetime) -> int:
-        mine = tx.attempts.open_attempts_of_workers([self.worker])
-        tx.workers.end_workers([self.worker], now)
-        return lose_attempts(tx, mine, "interrupted", now)
+        if is_known:
+            return worker
+        # new, or declared dead while we were stuck
+        return sign_on(tx, self._host, os.getpid(), VERSION, now, self.serves)

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 import signal
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -21,8 +22,10 @@ from quire.dispatch.submitter import Submitter
 from quire.dispatch.sweeper import Sweeper
 from quire.domain.errors import Error, LedgerUnavailable
 from quire.domain.ids import RunId
+from quire.domain.reasons import StopCause
 from quire.ledger.ledger import Ledger
 from quire.pipeline.calls.prepare import REFILL_AFTER
+from quire.pipeline.calls.rescue import WorkerStop
 from quire.pipeline.contexts import Contexts
 
 T = TypeVar("T")
@@ -40,6 +43,7 @@ class WorkerSettings:
     grace: float = 10.0  # seconds that calls in flight may take when we are asked to stop
     idle: float = 0.25  # seconds between looks when there is nothing to do
     sweep: float = 0.25  # seconds between sweeps when there is
+    leave: float = 1.0  # seconds to write down what is cut off when we are asked once more
     poll: float | None = None  # seconds between looks at a batch; None = as its vendor likes it
 
 
@@ -78,22 +82,26 @@ class Worker:
         self._stopping = False  # nothing more goes out
         self._deadline: datetime | None = None  # until when somebody in a hurry waits for the rest
         self.interrupted = False
+        self._cause: StopCause | None = None  # why it stops before it is through
+        self.last_act: Callable[[], None] = lambda: None  # before a process ends in our midst
+        self._exit_timer: threading.Timer | None = None
         self._next_sweep: datetime | None = None
         self._unsettled = 0  # answers stored since the settler last looked
 
-    def stop(self) -> None:
+    def stop(self, cause: StopCause = StopCause.PROGRAM) -> None:
         """Claim nothing more; finish what is out, within the grace. From any thread."""
         self._stopping = True
+        self._cause = self._cause or cause
         if self._deadline is None:
             self._deadline = self._runtime.now() + timedelta(seconds=self._settings.grace)
 
-    def interrupt(self) -> None:
+    def interrupt(self, cause: StopCause = StopCause.INTERRUPT) -> None:
         """Stop at a person's wish; asked again, wait for nothing more. From any thread."""
         if self.interrupted:
             self._deadline = self._runtime.now()
             return
         self.interrupted = True
-        self.stop()
+        self.stop(cause)
         with suppress(OSError):  # whoever listened may be gone
             self._tell("stopping: waiting for the calls in flight (Ctrl-C again to leave at once)")
 
@@ -112,7 +120,7 @@ class Worker:
                     await self._work(group, done)
                 except Exception as error:  # noqa: BLE001 - raised below, once the answers are safe
                     failure = error
-                    self.stop()
+                    self.stop(StopCause.ERROR)
                 try:
                     await self._wait_for_calls(group)
                     await self._finish(group)
@@ -200,12 +208,13 @@ class Worker:
 
     async def _finish(self, group: asyncio.TaskGroup) -> None:
         """Record and judge the last answers, and sign off; what is still out is abandoned."""
-        self.courier.abandon()
+        cut_off = self.courier.abandon()
         self.batch_leases.abandon()
         await asyncio.sleep(0)  # let what was abandoned say so
         while await self._retry_ledger(lambda: self.step(group, self._runtime.now())):
             pass
-        await self._retry_ledger(lambda: self.sweeper.sign_off(self._runtime.now()))
+        stop = WorkerStop(self._cause, cut_off)
+        await self._retry_ledger(lambda: self.sweeper.sign_off(stop, self._runtime.now()))
 
     def _is_late(self) -> bool:
         return self._deadline is not None and self._runtime.now() >= self._deadline
@@ -226,19 +235,33 @@ class Worker:
                 await self._runtime.sleep(wait)
                 wait = min(wait * 2, 5.0)
 
+    def _leave(self) -> None:
+        """Write down which calls are cut off, and go; where that takes long, go without."""
+        if self._exit_timer is not None:  # pressed once more
+            self._exit()
+        self._exit_timer = threading.Timer(self._settings.leave, self._exit)
+        self._exit_timer.daemon = True
+        self._exit_timer.start()
+        self.interrupt()
+        with suppress(OSError):
+            self._tell("left at once: calls in flight are presumed lost")
+
+    def _exit(self) -> None:
+        with suppress(Exception):  # whatever it is: nothing may keep us here
+            self.last_act()
+        os._exit(130)
+
     @contextmanager
     def _handle_signals(self) -> Iterator[None]:
-        """The first signal stops cleanly; a second Ctrl-C leaves at once."""
+        """The first signal stops cleanly; a second Ctrl-C waits for no call, nor long for us."""
         loop = asyncio.get_running_loop()
 
         def on_signal(by: signal.Signals) -> None:
-            if self.interrupted:
-                if by is signal.SIGINT:  # supervisors send SIGTERM twice and mean it once
-                    with suppress(OSError):
-                        self._tell("left at once: calls in flight are presumed lost")
-                    os._exit(130)
-                return
-            self.interrupt()
+            if not self.interrupted:
+                terminated = by is signal.SIGTERM
+                self.interrupt(StopCause.TERMINATE if terminated else StopCause.INTERRUPT)
+            elif by is signal.SIGINT:  # supervisors send SIGTERM twice and mean it once
+                self._leave()
 
         for item in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(item, on_signal, item)
@@ -247,6 +270,8 @@ class Worker:
         finally:
             for item in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(item)
+            if self._exit_timer is not None:
+                self._exit_timer.cancel()
 
 
 @contextmanager

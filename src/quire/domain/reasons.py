@@ -37,6 +37,9 @@ class EventKind(StrEnum):
     HELD = "held"
     PAUSED = "paused"
     RESUMED = "resumed"
+    STOPPED = "stopped"  # the last worker that served it, before it was through
+    WORKER_LOST = "worker_lost"  # killed, or silent for too long
+    WENT_ON = "went_on"  # with a new worker, after it was stopped or its worker was lost
     CANCEL_ASKED = "cancel_asked"
     STOP_AFTER_ASKED = "stop_after_asked"
     RETRIED = "retried"
@@ -70,6 +73,15 @@ class ResumeCause(StrEnum):
     NONE_FAILED = "none_failed"
     ALL_WAIVED = "all_waived"
     SAME_ORDER = "same_order"
+
+
+class StopCause(StrEnum):
+    """Why a worker stopped before what it worked on was through."""
+
+    INTERRUPT = "interrupt"  # Ctrl-C, or a notebook's stop button
+    TERMINATE = "terminate"  # by a signal, as supervisors and logouts send it
+    PROGRAM = "program"  # the program that it works in asked for it
+    ERROR = "error"  # something unforeseen ended it
 
 
 class HoldKind(StrEnum):

@@ -174,6 +174,7 @@ class Progress:
     cost_pico: int = 0  # picodollars, from usage
     presumed_pico: int = 0  # picodollars, of calls whose outcome or usage is unknown
     in_flight: int = 0  # direct calls that are out
+    cut_off: int = 0  # direct calls that were out when their worker went, and were not sent again
     batches: int = 0  # at the provider, or on the way there
     next_poll_at: datetime | None = None  # when the next of them is looked at
     holds: tuple[Hold, ...] = ()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from quire.domain.pricing import dollars
 from quire.domain.reasons import (
     OBJECTIONS,
     EventKind,
@@ -9,6 +10,7 @@ from quire.domain.reasons import (
     HoldCause,
     ResumeCause,
     StageWait,
+    StopCause,
     TaskError,
     TaskErrorKind,
     WaitKind,
@@ -193,6 +195,27 @@ _RESUME_TEXTS = {
     ResumeCause.ALL_WAIVED: "every failed task is waived",
     ResumeCause.SAME_ORDER: "the same order was given again",
 }
+_STOP_TEXTS = {
+    StopCause.INTERRUPT: "by Ctrl-C",
+    StopCause.TERMINATE: "by a signal to end (SIGTERM)",
+    StopCause.PROGRAM: "by the program that it ran in",
+    StopCause.ERROR: "by an error",
+}
+
+
+def _stopped_text(fields: Fields) -> str:
+    return f"{_STOP_TEXTS[StopCause(str(fields['cause']))]}; {cut_off_text(fields)}"
+
+
+def cut_off_text(fields: Fields) -> str:
+    """What became of the `calls` that were in flight when their worker ended."""
+    calls, presumed = int(fields["calls"]), dollars(int(fields["presumed"]))
+    if not calls:
+        return "no call was cut off"
+    many = "1 call in flight was" if calls == 1 else f"{calls:,} calls in flight were"
+    return f"{many} cut off; up to {presumed} may be billed for that"
+
+
 _CALLS_TEXT = "batch {batch}: {calls} calls"
 _DECISION_TEXT = "task {task} of {stage}, by {who}"
 _ENDED_RUN_TEXT = "{done} done, {failed} failed"
@@ -205,6 +228,11 @@ _EVENT_TEXTS: dict[EventKind, str | Callable[[Fields], str]] = {
     EventKind.HELD: lambda fields: hold_text(HoldCause(str(fields["cause"])), fields),
     EventKind.PAUSED: "by hand",
     EventKind.RESUMED: lambda fields: _RESUME_TEXTS[ResumeCause(str(fields["cause"]))],
+    EventKind.STOPPED: _stopped_text,
+    EventKind.WORKER_LOST: lambda fields: (
+        f"its worker is gone without a word, killed perhaps; {cut_off_text(fields)}"
+    ),
+    EventKind.WENT_ON: "a new worker goes on with it",
     EventKind.CANCEL_ASKED: "by hand",
     EventKind.STOP_AFTER_ASKED: lambda fields: (
         f"after {fields['stage']}" if fields["stage"] else "no longer"

@@ -310,14 +310,19 @@ class Engine:
         signals: bool = False,
         tell: Callable[[str], None] = lambda message: None,
         only: RunId | None = None,
+        last_act: Callable[[], None] = lambda: None,
     ) -> bool:
-        """Be a worker for every run of the workspace, or for one; true if it was interrupted."""
+        """Be a worker for every run of the workspace, or for one; true if it was interrupted.
+
+        `last_act` comes before a process ends in the midst of it, at a third Ctrl-C for example.
+        """
         from quire.engine.event_loop import run_loop
 
         if only is not None:
             self.queries.must_get(only)  # says so at once if there is none
         worker = self._make_worker(tell)
         worker.serve_only(only)
+        worker.last_act = last_act
 
         async def work() -> bool:
             self._workers.add(worker)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import NamedTuple
 
-from quire.dispatch.runtime import living_workers
+from quire.dispatch.runtime import dead_neighbours, host_name, living_workers
 from quire.domain.data import Json, JsonObject
 from quire.domain.errors import NotFound
 from quire.domain.gates import NO_STRAYS, StrayIds
@@ -33,6 +33,7 @@ from quire.ledger.ledger import Transaction
 from quire.ledger.tables.results import TaskOutcome
 from quire.ledger.tables.views import AttemptView, MemberView, RequestLine, RequestView
 from quire.pipeline.answers.progress import is_at_rest, progress, stage_stall_reasons, stall_reasons
+from quire.pipeline.calls.rescue import cut_off_calls
 from quire.pipeline.commands.decide import current_data, run_of
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.run_spec import read_run_spec
@@ -147,7 +148,21 @@ class Queries:
     def progress(self, run: RunId) -> Progress:
         """How far a run is."""
         with self._context.ledger.snapshot() as tx:
-            return progress(tx, run, self.contexts)
+            found = progress(tx, run, self.contexts)
+            if not found.in_flight:
+                return found
+            now, lease = (
+                self._context.runtime.now(),
+                timedelta(seconds=self._context.settings.lease),
+            )
+            dead = dead_neighbours(tx, host_name())
+            cut_off = cut_off_calls(tx, run, lease, now, dead)
+        return replace(
+            found,
+            in_flight=found.in_flight - len(cut_off),
+            cut_off=len(cut_off),
+            presumed_pico=found.presumed_pico + sum(cut_off),
+        )
 
     def workers(self, run: RunId | None = None) -> int:
         """How many workers live; with a run, how many of them serve it."""

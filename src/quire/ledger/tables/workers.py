@@ -32,9 +32,10 @@ class Workers:
         """Whether nobody has declared a worker dead."""
         return bool(self._connection.run("is_worker_alive", id=worker))
 
-    def end_workers(self, workers: Sequence[WorkerId], now: datetime) -> None:
-        """Stop working, or declare dead."""
-        self._connection.change("end_workers", ids=workers, now=to_micros(now))
+    def end_workers(self, workers: Sequence[WorkerId], now: datetime) -> list[RunId | None]:
+        """Stop working, or declare dead; returns whom those served that were not ended yet."""
+        rows = self._connection.run("end_workers", ids=workers, now=to_micros(now))
+        return [run for _, run in rows]
 
     def silent_workers(self, before: datetime) -> list[WorkerId]:
         """Workers not heard of since then, and ended ones with calls still out."""

@@ -317,8 +317,13 @@ def hold_run(
         tx.events.add_event(run, EventKind.HELD, now, cause=cause, run=run, **fields)
 
 
-def lose_attempts(tx: Transaction, rows: Sequence[AttemptRow], error: str, now: datetime) -> int:
-    """Nobody knows what became of these calls: presume their cost, let the requests go again."""
+def lose_attempts(
+    tx: Transaction, rows: Sequence[AttemptRow], error: str, now: datetime
+) -> list[AttemptRow]:
+    """Nobody knows what became of these calls: presume their cost, let the requests go again.
+
+    Returns those that were lost by that.
+    """
     lost = tx.attempts.move_attempts(AttemptMove.LOSE, [row.id for row in rows])
     gone = [row for row in rows if row.id in lost]
     tx.attempts.end_attempts([AttemptEnd(row.id, error, None, None) for row in gone], now)
@@ -326,7 +331,7 @@ def lose_attempts(tx: Transaction, rows: Sequence[AttemptRow], error: str, now: 
     tx.requests.count_losses([row.request_id for row in gone])
     for row in gone:
         tx.tallies.add_tallies(row.stage_id, {"presumed": row.reserved})
-    return len(gone)
+    return gone
 
 
 def _requeue(tx: Transaction, row: AttemptRow, delay: float, now: datetime) -> None:

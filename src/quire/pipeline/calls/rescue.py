@@ -5,13 +5,18 @@ rescued: nobody knows how they ended, so their cost is presumed and their reques
 lives after all, its answers still count, because an attempt moves by compare-and-set from whatever
 state it is in, and it signs on anew. A lost call that brought no answer for a while is written off
 at what was presumed, so that sums come to rest; an answer that comes even later still counts.
+
+A run's history tells where its worker stopped or was lost, and that another goes on with it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from quire.domain.ids import WorkerId
+from quire.domain.ids import AttemptId, RunId, WorkerId
+from quire.domain.reasons import EventKind, StopCause
+from quire.domain.requests import AttemptRow
+from quire.domain.states import AttemptState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.record import lose_attempts, write_off_reserved
 
@@ -35,10 +40,81 @@ def reclaim_expired_leases(
     calls = 0
     if gone:
         rows = tx.attempts.open_attempts_of_workers(gone)
-        calls = lose_attempts(tx, rows, "the worker that sent this call is gone", now)
+        lost = lose_attempts(tx, rows, "the worker that sent this call is gone", now)
+        calls = len(lost)
         tx.batches.end_leases_of_workers(gone)
-        tx.workers.end_workers(gone, now)
+        served = {run for run in tx.workers.end_workers(gone, now) if run is not None}
+        going = {run for run in served if tx.runs.wishes_of_run(run) is not None}
+        for run in sorted(going | {row.run_id for row in lost}):
+            calls_lost, presumed = _cut_off(lost, run)
+            tx.events.add_event(
+                run, EventKind.WORKER_LOST, now, calls=calls_lost, presumed=presumed
+            )
         tx.notify()
     expired = dict(tx.attempts.unknown_attempts(now - WRITE_OFF_AFTER, WRITE_OFF_CHUNK))
     written_off = write_off_reserved(tx, expired, "written off: no answer came", now)
     return ReclaimedCalls(len(gone), calls, len(written_off))
+
+
+class WorkerStop(NamedTuple):
+    """How a worker ended that could still say so."""
+
+    cause: StopCause | None = None  # None: it was through
+    cut_off: Sequence[AttemptId] = ()  # calls that it waited for no longer
+
+
+def sign_off(
+    tx: Transaction, worker: WorkerId, stop: WorkerStop, lease: timedelta, now: datetime
+) -> None:
+    """Sign a worker off: what it has out is lost, and goes again.
+
+    A stop is told to runs that lost calls by it, and to those that nobody works on any more.
+    """
+    mine = tx.attempts.open_attempts_of_workers([worker])
+    served = tx.workers.end_workers([worker], now)
+    lose_attempts(tx, mine, "interrupted", now)
+    if stop.cause is None:
+        return
+    cut_off = tx.attempts.attempts_by_id([*stop.cut_off, *(row.id for row in mine)])
+    lost = [row for row in cut_off if row.state == AttemptState.UNKNOWN]  # others came home
+    runs = {row.run_id for row in lost}
+    for run in served:
+        going = _unheld(tx, run)
+        runs |= {other for other in going if not tx.workers.live_workers(now - lease, other)}
+    for run in sorted(runs):
+        calls, presumed = _cut_off(lost, run)
+        tx.events.add_event(
+            run, EventKind.STOPPED, now, cause=stop.cause, calls=calls, presumed=presumed
+        )
+
+
+def sign_on(
+    tx: Transaction, host: str, pid: int, version: str, now: datetime, serves: RunId | None
+) -> WorkerId:
+    """Sign a new worker on, for every run or for one."""
+    for run in _unheld(tx, serves):
+        last = tx.events.events_of_run(run, 1)
+        if last and last[0].kind in (EventKind.STOPPED, EventKind.WORKER_LOST):
+            tx.events.add_event(run, EventKind.WENT_ON, now)
+    return tx.workers.add_worker(host, pid, version, now, serves)
+
+
+def cut_off_calls(
+    tx: Transaction, run: RunId, lease: timedelta, now: datetime, dead: Sequence[WorkerId] = ()
+) -> list[int]:
+    """What is reserved for each call of a run that is out with a worker that is gone."""
+    gone = {*tx.workers.silent_workers(now - lease), *dead}
+    rows = tx.attempts.open_attempts_of_workers(sorted(gone)) if gone else []
+    return [row.reserved for row in rows if row.run_id == run]
+
+
+def _unheld(tx: Transaction, only: RunId | None) -> Collection[RunId]:
+    """The runs that go on, or the one among them that a worker serves."""
+    going = [wish.run_id for wish in tx.runs.running_wishes() if only in (None, wish.run_id)]
+    return [run for run in going if not tx.holds.holds_of_run(run)]
+
+
+def _cut_off(lost: Sequence[AttemptRow], run: RunId) -> tuple[int, int]:
+    """How many calls of a run were lost, and what may be billed for them."""
+    mine = [row.reserved for row in lost if row.run_id == run]
+    return len(mine), sum(mine)

@@ -118,7 +118,9 @@ INSERT INTO commands (workspace_id, id, run_id, name, at) VALUES (:workspace, :i
 ON CONFLICT DO NOTHING
 
 -- name: add_event
-INSERT INTO events (workspace_id, run_id, at, kind, detail, fields) VALUES (:workspace, :run, :now, :kind, :detail, :fields)
+-- Where the run is: who takes over from a dead worker may be of another workspace.
+INSERT INTO events (workspace_id, run_id, at, kind, detail, fields)
+VALUES (coalesce((SELECT workspace_id FROM runs WHERE id = :run), :workspace), :run, :now, :kind, :detail, :fields)
 
 -- name: has_event
 SELECT 1 FROM events WHERE workspace_id = :workspace AND run_id = :run AND kind = :kind LIMIT 1

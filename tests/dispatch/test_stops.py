@@ -1,0 +1,118 @@
+"""A run's history tells who stopped it and who goes on, and its cost what was cut off meanwhile."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from quire.domain.runs import Event, Progress
+from quire.engine import RunHandle
+from tests.time_limits import wait_until
+from tests.world import World, sentences
+
+BLOCKS = 12
+HANG = """
+import sys
+from tests.world import World
+World(sys.argv[1], "hang=1").engine.get(1).wait()
+"""
+
+
+def started(url: str) -> tuple[World, RunHandle]:
+    """A world with a run that takes a call a block, two at a time."""
+    here = World(url)
+    here.ingest(sentences(BLOCKS))
+    return here, here.start(pack_size=1, concurrency=2)
+
+
+def history(here: World, run: RunHandle) -> list[Event]:
+    """What was told of a run after its start."""
+    events = here.engine.queries.events(run.id)
+    return [event for event in events if event.kind in ("stopped", "worker_lost", "went_on")]
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (signal.SIGINT, "by Ctrl-C; no call was cut off"),
+        (signal.SIGTERM, "by a signal to end (SIGTERM); no call was cut off"),
+    ],
+)
+def test_a_stop_is_told_and_so_is_who_goes_on(
+    tmp_path: Path, number: signal.Signals, words: str
+) -> None:
+    here, run = started(str(tmp_path / "quire.db"))
+    pressed: list[int] = []
+
+    def press(now: Progress) -> None:
+        if not pressed:
+            pressed.append(now.done)
+            os.kill(os.getpid(), number)
+
+    with pytest.raises(KeyboardInterrupt):
+        run.wait(press)
+    stopped = history(here, run)
+    run.wait()
+
+    assert [(event.kind, event.detail) for event in stopped] == [("stopped", words)]
+    assert [event.kind for event in history(here, run)] == ["stopped", "went_on"]
+    here.close()
+
+
+def test_a_run_that_ends_by_itself_was_not_stopped(tmp_path: Path) -> None:
+    here, run = started(str(tmp_path / "quire.db"))
+    run.wait()
+
+    assert history(here, run) == []
+    here.close()
+
+
+def test_an_engine_that_is_told_to_stop_says_so(tmp_path: Path) -> None:
+    here, run = started(str(tmp_path / "quire.db"))
+    here.engine.drive(run.id, lambda now: here.engine.stop())
+
+    assert [event.fields["cause"] for event in history(here, run)] == ["program"]
+    here.close()
+
+
+def test_interrupted_again_it_tells_at_once_what_was_cut_off(tmp_path: Path) -> None:
+    here, run = started(str(tmp_path / "quire.db"))
+    here.model.hold = lambda number: True
+
+    async def notebook() -> None:
+        def press(now: Progress) -> None:
+            if now.in_flight == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        here.engine.drive(run.id, press, tell=lambda _: os.kill(os.getpid(), signal.SIGINT))
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(notebook())
+    [told] = history(here, run)
+
+    assert (told.kind, told.fields["cause"], told.fields["calls"]) == ("stopped", "interrupt", 2)
+    assert "2 calls in flight were cut off; up to $" in told.detail
+    assert told.fields["presumed"] == run.progress().presumed_pico > 0
+    here.close()
+
+
+def test_what_a_killed_worker_had_out_is_counted_at_once_and_told_by_the_next(
+    tmp_path: Path,
+) -> None:
+    here, run = started(str(tmp_path / "quire.db"))
+    with subprocess.Popen([sys.executable, "-c", HANG, here.url]) as worker:
+        wait_until(lambda: run.progress().in_flight == 2, lambda: worker.poll() is None)
+        worker.kill()
+
+    cut = run.progress()
+    run.wait()
+    lost, went_on = history(here, run)
+
+    assert (cut.in_flight, cut.cut_off) == (0, 2)
+    assert cut.presumed_pico == lost.fields["presumed"] == run.progress().presumed_pico > 0
+    assert (lost.kind, lost.fields["calls"], went_on.kind) == ("worker_lost", 2, "went_on")
+    here.close()
