@@ -15,7 +15,7 @@ from quire.dispatch.submitter import CREATE_SECONDS
 from quire.domain.batches import Batch, BatchEnd, BatchLookup, BatchMatch, BatchQuery, BatchStatus
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import BatchId, WorkerId
-from quire.domain.reasons import BatchTrouble, Fields, HoldCause, HoldKind
+from quire.domain.reasons import BatchTrouble, Fields, HoldCause
 from quire.domain.states import BatchState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.batches.collect import (
@@ -24,17 +24,15 @@ from quire.pipeline.batches.collect import (
     note_status,
 )
 from quire.pipeline.batches.reconcile import (
-    RECONCILE_INTERVAL,
     absence_certain_at,
+    apply_match,
     hold_unknown_batch,
-    mark_absent,
     may_be_duplicate,
     note_duplicates,
     recover_submission,
 )
-from quire.pipeline.batches.submit import confirm_created
 from quire.pipeline.calls.record import hold_run
-from quire.plan.batch_schedule import backoff_seconds, seconds_to_next_poll
+from quire.plan.batch_schedule import seconds_to_next_poll
 
 ASK_SECONDS = 60.0  # that one question may take
 MISSING_KEY_WAIT = timedelta(minutes=5)  # until a key that is missing may be back
@@ -202,24 +200,8 @@ class Poller:
     def _record_match(
         self, tx: Transaction, leased: LeasedBatch, match: BatchMatch, gone: bool
     ) -> Sequence[str]:
-        """Write down what was found; returns what was made besides, and is to be cancelled.
-
-        What an earlier submission made is adopted, once the last one is known to be nowhere: its
-        rows find their calls by the names that they were sent under.
-        """
-        now, batch = self._runtime.now(), leased.batch
-        made = (match.ref, *match.earlier) if match.ref else match.earlier
-        spare: Sequence[str] = ()
-        if match.ref or (gone and made):
-            if confirm_created(tx, batch, made[0], now, now):
-                tx.holds.lift_holds(batch.run_id, [HoldKind.UNKNOWN_SUBMIT])
-                spare = made[1:]
-                note_duplicates(tx, batch, spare, now)
-        elif gone:
-            mark_absent(tx, batch, now)
-        else:
-            _schedule_lookup(tx, leased, match, now)
-        return spare
+        longest = timedelta(seconds=leased.batch_api.rules.cadence.later)
+        return apply_match(tx, leased.batch, match, gone, longest, self._runtime.now())
 
     def _leave_to_person(self, tx: Transaction, leased: LeasedBatch) -> None:
         now, batch = self._runtime.now(), leased.batch
@@ -272,23 +254,3 @@ def _is_transient(batch: Batch, error: ProviderError, now: datetime) -> bool:
     if error.bad_key or error.spent or batch.failures >= TOLERATED:
         return False
     return batch.state == BatchState.ENDED or now - (batch.submitted_at or now) < NEW_BATCH_AGE
-
-
-def _schedule_lookup(
-    tx: Transaction, leased: LeasedBatch, match: BatchMatch, now: datetime
-) -> None:
-    """It is not certain yet whether a batch was made: it stays unknown."""
-    wait, waits = RECONCILE_INTERVAL, "not found yet; it may still show"
-    trouble = BatchTrouble.NOT_FOUND_YET
-    if match.earlier:
-        trouble = BatchTrouble.EARLIER_FOUND
-        waits = (
-            f"an earlier submission was made, as {match.earlier[0]}; the last one may still show"
-        )
-    if match.unsure:  # asked ever more rarely: it may stay so for hours
-        trouble, waits = BatchTrouble.LISTING_UNSURE, match.unsure
-        seconds = min(
-            backoff_seconds(leased.batch.failures, None), leased.batch_api.rules.cadence.later
-        )
-        wait = timedelta(seconds=seconds)
-    tx.batches.delay_batch(leased.batch.id, now + wait, trouble, waits, failed=bool(match.unsure))

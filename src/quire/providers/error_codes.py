@@ -1,4 +1,4 @@
-"""Error codes: what an error in the words of OpenAI and its kin means, and what can be done."""
+"""Error codes: what an error means, by its codes, its status or its words, and what can be done."""
 
 import re
 from collections.abc import Iterable, Iterator

@@ -2,10 +2,11 @@
 
 Who dies, or hears nothing, between `creating_at` and the provider's answer may have made a batch:
 it is `unknown`, and nothing of it is sent until somebody has looked. To reconcile is to look for
-its nonce at the provider (`dispatch/poller.py`) until it is found and adopted, or until it is
-certain that it was never made: later than anybody who still held the lease could have created it,
-and later than the provider's lists may lag (`absence_certain_at`). Nothing less will do: a batch
-that is sent again while it exists is paid twice, and one that is waited for in vain stalls its run.
+its nonce at the provider (`dispatch/poller.py` asks, `apply_match` carries out what it means) until
+it is found and adopted, or until it is certain that it was never made: later than anybody who still
+held the lease could have created it, and later than the provider's lists may lag
+(`absence_certain_at`). Nothing less will do: a batch that is sent again while it exists is paid
+twice, and one that is waited for in vain stalls its run.
 
 A batch taken for absent may yet show: it is looked for once more, and a duplicate is cancelled and
 noted. Where no list can tell, or what was found is somebody else's, the run is held for a person.
@@ -14,12 +15,18 @@ noted. Where no list can tell, or what was found is somebody else's, the run is 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from quire.domain.batches import Batch
-from quire.domain.reasons import BatchTrouble, EventKind, HoldCause
+from quire.domain.batches import Batch, BatchMatch
+from quire.domain.reasons import BatchTrouble, EventKind, HoldCause, HoldKind
 from quire.domain.states import BatchMove, BatchState
 from quire.ledger.ledger import Transaction
-from quire.pipeline.batches.submit import CHUNK, abandon_if_run_ended, fenced_move
+from quire.pipeline.batches.submit import (
+    CHUNK,
+    abandon_if_run_ended,
+    confirm_created,
+    fenced_move,
+)
 from quire.pipeline.calls.record import hold_run, write_off_attempts
+from quire.plan.batch_schedule import backoff_seconds
 
 RECONCILE_INTERVAL = timedelta(seconds=30)  # between two looks for a batch that may have been made
 FOREIGN_DELAY = timedelta(hours=1)  # until somebody may have named the right batch
@@ -59,6 +66,50 @@ def mark_absent(tx: Transaction, batch: Batch, now: datetime) -> bool:
     tx.events.add_event(batch.run_id, EventKind.BATCH_ABSENT, now, batch=batch.id)
     abandon_if_run_ended(tx, batch, now)
     return True
+
+
+def apply_match(
+    tx: Transaction,
+    batch: Batch,
+    match: BatchMatch,
+    gone: bool,
+    longest_wait: timedelta,
+    now: datetime,
+) -> Sequence[str]:
+    """Carry out what a look at the provider's lists means; returns what is to be cancelled.
+
+    What an earlier submission made is adopted, once the last one is known to be nowhere (`gone`):
+    its rows find their calls by the names that they were sent under.
+    """
+    made = (match.ref, *match.earlier) if match.ref else match.earlier
+    spare: Sequence[str] = ()
+    if match.ref or (gone and made):
+        if confirm_created(tx, batch, made[0], now, now):
+            tx.holds.lift_holds(batch.run_id, [HoldKind.UNKNOWN_SUBMIT])
+            spare = made[1:]
+            note_duplicates(tx, batch, spare, now)
+    elif gone:
+        mark_absent(tx, batch, now)
+    else:
+        _schedule_lookup(tx, batch, match, longest_wait, now)
+    return spare
+
+
+def _schedule_lookup(
+    tx: Transaction, batch: Batch, match: BatchMatch, longest_wait: timedelta, now: datetime
+) -> None:
+    """It is not certain yet whether a batch was made: it stays unknown."""
+    wait, waits = RECONCILE_INTERVAL, "not found yet; it may still show"
+    trouble = BatchTrouble.NOT_FOUND_YET
+    if match.earlier:
+        trouble = BatchTrouble.EARLIER_FOUND
+        waits = (
+            f"an earlier submission was made, as {match.earlier[0]}; the last one may still show"
+        )
+    if match.unsure:  # asked ever more rarely: it may stay so for hours
+        trouble, waits = BatchTrouble.LISTING_UNSURE, match.unsure
+        wait = min(timedelta(seconds=backoff_seconds(batch.failures, None)), longest_wait)
+    tx.batches.delay_batch(batch.id, now + wait, trouble, waits, failed=bool(match.unsure))
 
 
 def may_be_duplicate(tx: Transaction, batch: Batch) -> bool:
