@@ -63,6 +63,15 @@ def test_a_block_keeps_its_content_in_every_reading(ledger: Ledger) -> None:
     assert [task.content for task in ready] == TEXTS
 
 
+def test_blocks_can_be_listed_without_their_contents(ledger: Ledger) -> None:
+    place = run_with_ready_tasks(ledger, TEXTS)
+    with ledger.snapshot() as tx:
+        full = list(tx.results.export_rows(place.run, place.stage))
+        short = list(tx.results.export_rows(place.run, place.stage, contents=False))
+
+    assert short == [row._replace(content="") for row in full]
+
+
 def test_a_document_keeps_its_names(ledger: Ledger) -> None:
     with ledger.transaction() as tx:
         for number, text in enumerate(TEXTS):

@@ -1,7 +1,7 @@
 """Data: JSON, the one canonical form that fingerprints are taken of, and rows with names."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, time
 from functools import partial
 from types import MappingProxyType
@@ -96,8 +96,13 @@ Row = TypeVar("Row", bound=tuple[object, ...])
 
 
 def to_named_tuples(kind: type[Row], rows: Iterable[tuple[object, ...]]) -> list[Row]:
-    """Give the columns of many rows the names of a NamedTuple, at the speed of C.
+    """Give the columns of many rows the names of a NamedTuple, at the speed of C."""
+    return list(stream_named_tuples(kind, rows))
 
-    The same as `map(kind._make, rows)` without its check: rows must have all columns.
+
+def stream_named_tuples(kind: type[Row], rows: Iterable[tuple[object, ...]]) -> Iterator[Row]:
+    """The same one by one.
+
+    Like `map(kind._make, rows)`, but without its check: rows must have all columns.
     """
-    return list(map(partial(tuple.__new__, kind), rows))
+    return map(partial(tuple.__new__, kind), rows)

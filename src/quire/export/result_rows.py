@@ -48,6 +48,7 @@ BLOCK_COLUMNS = (  # of a flat row, before those of the data
     ),
 )
 CHUNK_ROWS = 500  # rows whose critics are read at once
+REJECTED = ReviewState.REJECTED.value
 
 
 class ExportedVerdict(NamedTuple):
@@ -129,26 +130,25 @@ def run_block_rows(tx: Transaction, run: RunId, only: str = "all") -> Iterator[E
 
 
 def block_rows(
-    tx: Transaction, source: ResultSource, stage: Stage, only: str
+    tx: Transaction, source: ResultSource, stage: Stage, only: str, *, contents: bool = True
 ) -> Iterator[ExportedBlock]:
-    """The same of one stage, with what its critics said."""
+    """The same of one stage, with what its critics said; without their texts, if so wished."""
     check_only(only)
     run = source.run.id
     documents = {document.id: document for document in tx.documents.documents_of_run(run)}
     judged = bool(source.recipe.critics_of(stage.name))
-    found = tx.results.export_rows(run, source.stage_ids[stage.name])
+    found = tx.results.export_rows(run, source.stage_ids[stage.name], contents=contents)
     while chunk := list(islice(found, CHUNK_ROWS)):
         tasks = [row.task_id for row in chunk if row.task_id is not None] if judged else []
         words = tx.results.critiques_of_tasks(tasks)
         for row in chunk:
             status = BLOCK_STATUSES.get(row.state, "pending") if row.state else "pending"
-            if row.review_state == ReviewState.REJECTED:
+            if row.review_state == REJECTED:
                 status = "pending"
             if only in ("all", status):
                 spoken = words.get(row.task_id) if row.task_id else None
                 critics = critic_verdicts(source, spoken) if spoken else ()
-                document = documents[row.document_id]
-                yield ExportedBlock(document=document, row=row, status=status, critics=critics)
+                yield ExportedBlock(documents[row.document_id], row, status, critics)
 
 
 def flat_blocks(
@@ -156,24 +156,24 @@ def flat_blocks(
 ) -> Iterator[dict[str, Json]]:
     """Rows as a data frame wants them: one flat mapping a block, the schema's fields as columns."""
     fields = stage.record.properties
-    names = [_own_column(name, fields) for name in BLOCK_COLUMNS]
-    for row in block_rows(tx, source, stage, only):
-        ours = (
-            row.block_uid,
-            row.document.source_locator,
-            row.document.title,
-            orjson.loads(row.row.locator).get("key") if '"key"' in row.row.locator else None,
-            row.row.block_index,
-            row.row.block_type,
-            row.row.task_id,
-            row.status,
-            row.row.error if row.status == "failed" else None,
+    names = [*(_own_column(name, fields) for name in BLOCK_COLUMNS), *fields]
+    for exported in block_rows(tx, source, stage, only, contents=False):
+        document, row, status, critics = exported
+        data = stored_json(exported.data) or {}
+        values = (
+            exported.block_uid,
+            document.source_locator,
+            document.title,
+            orjson.loads(row.locator).get("key") if '"key"' in row.locator else None,
+            row.block_index,
+            row.block_type,
+            row.task_id,
+            status,
+            row.error if status == "failed" else None,
+            *map(data.get, fields),
         )
-        flat: dict[str, Json] = dict(zip(names, ours, strict=True))
-        data = stored_json(row.data) or {}
-        for name in fields:
-            flat[name] = data.get(name)
-        yield flat | critic_columns(row.critics) if row.critics else flat
+        flat: dict[str, Json] = dict(zip(names, values, strict=True))
+        yield flat | critic_columns(critics) if critics else flat
 
 
 STATUSES_WITH_ERROR = ("failed", "blocked")  # statuses whose error is told
@@ -324,8 +324,11 @@ def flat_rows(
             every = (flat_tasks(tx, source, item, only) for item in source.recipe.stages)
             return _align_columns([row for rows in every for row in rows])
         wanted = choose_stage(source.recipe, stage)
-        flatten = flat_blocks if is_block_by_block(wanted) else flat_tasks
-        return _align_columns(list(flatten(tx, source, wanted, only)))
+        if not is_block_by_block(wanted):
+            return _align_columns(list(flat_tasks(tx, source, wanted, only)))
+        rows = list(flat_blocks(tx, source, wanted, only))
+        # only critics, of whom some may not have spoken, make columns differ
+        return _align_columns(rows) if source.recipe.critics_of(wanted.name) else rows
 
 
 def _align_columns(rows: list[dict[str, Json]]) -> list[dict[str, Json]]:

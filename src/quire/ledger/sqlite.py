@@ -57,7 +57,7 @@ class SqliteConnection:
 
     def stream(self, name: str, /, **values: object) -> Iterator[Row]:
         """Read rows one by one."""
-        yield from self._raw.execute(*_bind_values(self._statements[name], values))
+        return self._raw.execute(*_bind_values(self._statements[name], values))
 
     def take_ids(self, table: str, count: int) -> Sequence[int]:
         """Take the keys after the largest: safe, because a transaction is the only writer."""

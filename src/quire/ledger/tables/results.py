@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
-from quire.domain.data import Json, stored_json, to_named_tuples
+from quire.domain.data import Json, stored_json, stream_named_tuples, to_named_tuples
 from quire.domain.ids import AttemptId, DocumentId, ResultId, RunId, StageId, TaskId
 from quire.domain.states import ReviewState, TaskState
 from quire.ledger.stored_values import to_micros
@@ -23,7 +23,7 @@ class ExportRow(NamedTuple):
     block_index: int
     block_type: str
     locator: str
-    content: str
+    content: str  # "" where it was not asked for
     task_id: TaskId | None
     state: TaskState | None
     error: str | None
@@ -118,12 +118,18 @@ class Results(Table):
         """Which of these tasks have a current result."""
         return set(self._column("tasks_with_results", ids=list(tasks)))
 
-    def export_rows(self, run: RunId, stage: StageId) -> Iterator[ExportRow]:
-        """Every block of a run's inputs in order, streamed."""
+    def export_rows(
+        self, run: RunId, stage: StageId, *, contents: bool = True
+    ) -> Iterator[ExportRow]:
+        """Every block of a run's inputs in order, streamed, with their contents or without."""
         rows = self._connection.stream(
-            "export_rows", workspace=self._workspace, run=run, stage=stage
+            "export_rows",
+            workspace=self._workspace,
+            run=run,
+            stage=stage,
+            contents=int(contents),
         )
-        return map(ExportRow._make, rows)
+        return stream_named_tuples(ExportRow, rows)
 
     def outcomes_of_run(self, run: RunId) -> Iterator[TaskOutcome]:
         """Every task of a run, stage by stage in subject order, streamed."""

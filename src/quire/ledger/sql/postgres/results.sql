@@ -1,6 +1,6 @@
 -- name: export_rows
 -- As on SQLite; block by block through the indexes, in order. The plus keeps the stage's index out of it.
-SELECT d.id, b.block_index, b.block_type, b.locator, b.content, t.id, t.state, t.error, t.tries, res.data, res.review_state, res.version
+SELECT d.id, b.block_index, b.block_type, b.locator, CASE WHEN :contents = 1 THEN b.content ELSE '' END, t.id, t.state, t.error, t.tries, res.data, res.review_state, res.version
 FROM (SELECT ordinal, document_id FROM run_documents WHERE run_id = :run ORDER BY ordinal) AS rd
 CROSS JOIN LATERAL (SELECT id FROM documents WHERE id = rd.document_id AND workspace_id = :workspace OFFSET 0) AS d
 CROSS JOIN LATERAL (SELECT id, block_index, block_type, locator, content FROM blocks
