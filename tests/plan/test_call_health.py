@@ -1,12 +1,23 @@
 """Whose fault a failed call is: told by what became of the others."""
 
 import random
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from quire.domain.ids import LaneId, RequestId, TaskId
-from quire.plan.call_health import MANY_FAILURES, REMEMBERED, CallHealth, SentCall
+from quire.plan.call_health import (
+    MANY_FAILURES,
+    MOST_UNPROVEN_TASKS,
+    REMEMBERED,
+    CallHealth,
+    SentCall,
+)
+from tests.plan.failing_server import FailingServer, Run
 
 TRIES = 3
-MEMBERS = [TaskId(1)]
 
 
 def sent(request: int, no: int = 1, tasks: int = 10) -> SentCall:
@@ -14,9 +25,14 @@ def sent(request: int, no: int = 1, tasks: int = 10) -> SentCall:
     return SentCall(RequestId(request), LaneId(1), tasks, no)
 
 
+def members(call: SentCall) -> list[TaskId]:
+    """Tasks that no other call carries."""
+    return [TaskId(100 * call.request + task) for task in range(call.tasks)]
+
+
 def fail(health: CallHealth, call: SentCall) -> bool:
     """Let a call fail; says whether what it carries is to blame."""
-    return health.is_culprit(health.note_failure(call, MEMBERS), call.tasks, TRIES)
+    return health.is_culprit(health.note_failure(call, members(call)), call.tasks, TRIES)
 
 
 def test_a_pack_that_fails_while_others_are_answered_is_to_blame_after_a_few_failures() -> None:
@@ -39,9 +55,22 @@ def test_nobody_is_to_blame_in_an_outage_however_long_it_is() -> None:
         health.note_answer(sent(request))
 
     for no in range(1, 3 * MANY_FAILURES):
-        assert not any(fail(health, sent(request, no)) for request in range(12))
+        assert not any(fail(health, sent(request, no, tasks=1)) for request in range(12))
 
-    assert health.stuck_tasks(LaneId(1)) == 0
+
+def test_where_nothing_is_answered_any_more_one_pack_is_halved_to_find_out() -> None:
+    health = CallHealth()
+    health.note_answer(sent(100))
+
+    blamed = Counter(
+        request
+        for no in range(1, 3 * MANY_FAILURES)
+        for request in range(12)
+        if fail(health, sent(request, no))
+    )
+
+    assert len(blamed) == 1
+    assert health.stuck_tasks(LaneId(1)) == 10 + MOST_UNPROVEN_TASKS  # others go meanwhile
 
 
 def test_where_nothing_was_ever_answered_nobody_is_to_blame() -> None:
@@ -60,16 +89,69 @@ def test_the_last_task_of_all_fails_after_many_sendings_in_vain() -> None:
     assert blamed.index(True) in range(MANY_FAILURES, MANY_FAILURES + 10)
 
 
-def test_a_lone_task_split_from_a_pack_is_to_blame_once_its_neighbours_were_answered() -> None:
+def test_the_last_of_a_halved_pack_is_to_blame_once_its_neighbours_were_answered() -> None:
     health = CallHealth()
-    for request in range(100, 110):
+    pack = sent(120, tasks=2)
+    first, last = members(pack)
+    for request in range(100, 105):
+        fail(health, pack)
         health.note_answer(sent(request))
-    health.note_split(sent(120, tasks=2), MEMBERS)
-    assert not any(fail(health, sent(122, no, tasks=1)) for no in range(1, 9))
+    health.note_split(pack, [first, last])
+    lone = [SentCall(RequestId(122), LaneId(1), 1, no) for no in range(1, 15)]
+    assert not any(health.is_culprit(health.note_failure(call, [last]), 1, TRIES) for call in lone)
+    assert health.seeks_culprit
 
-    health.note_answer(sent(121, tasks=1))
+    health.note_answer(sent(121, tasks=1), [first])
 
-    assert any(fail(health, sent(122, no, tasks=1)) for no in range(9, 18))
+    failures = [health.note_failure(call, [last]) for call in lone[:9]]
+    assert health.is_culprit(failures[-1], 1, TRIES)
+    health.note_split(lone[0], [last])
+    assert not health.seeks_culprit
+
+
+@pytest.mark.parametrize("pack_size", [1, 10])
+@pytest.mark.parametrize("concurrency", [1, 4, 16])
+def test_many_poisons_at_once_end_and_cost_nobody_else(pack_size: int, concurrency: int) -> None:
+    poisons = frozenset({3, 17, 18, 40, 77, 99})
+
+    for seed in range(8):
+        run = Run(FailingServer(poisons=poisons), 100, pack_size, concurrency, seed).go(4000)
+        assert (run.failed, len(run.done)) == (set(poisons), 94)
+
+
+@given(
+    chance=st.floats(0, 0.5),
+    outages=st.lists(st.tuples(st.floats(1, 30), st.floats(1, 600)), max_size=3),
+    poisons=st.frozensets(st.integers(10, 99), max_size=6),
+    pack_size=st.sampled_from([1, 2, 5, 10]),
+    concurrency=st.sampled_from([1, 4, 16]),
+    seed=st.integers(0, 1000),
+)
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_whatever_a_server_does_the_poisons_end_and_nobody_else_fails(
+    chance: float,
+    outages: list[tuple[float, float]],
+    poisons: frozenset[int],
+    pack_size: int,
+    concurrency: int,
+    seed: int,
+) -> None:
+    begin, down = 0.0, []
+    for calm, outage in outages:
+        down.append((begin + calm, begin + calm + outage))
+        begin = down[-1][1]
+    server = FailingServer(poisons=poisons, chance=chance, outages=down)
+
+    run = Run(server, 100, pack_size, concurrency, seed).go(40_000)
+
+    assert (run.failed, len(run.done)) == (set(poisons), 100 - len(poisons))
+
+
+def test_in_an_outage_at_most_one_pack_is_halved_however_long_it_is() -> None:
+    run = Run(FailingServer(outages=[(2.0, 1e9)]), pack_size=10).go(5000)
+
+    assert run.halved <= 9  # down to lone tasks
+    assert not run.failed
 
 
 def test_a_server_that_fails_half_of_all_calls_by_chance_costs_no_task() -> None:

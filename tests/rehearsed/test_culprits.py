@@ -26,15 +26,19 @@ def poisoned_blocks(count: int, *places: int) -> list[str]:
 
 @pytest.mark.parametrize(
     ("answer", "said"),
-    [(BROKEN, "it broke down (sent "), (DROPPED, "(sent ")],
+    [(BROKEN, {"it broke down (sent "}), (DROPPED, {"(sent ", "brought no answer"})],
     ids=["500", "dropped"],
 )
-@pytest.mark.parametrize("places", [(17,), (3, 7, 95)], ids=["one", "three"])
+@pytest.mark.parametrize(
+    "places",
+    [(17,), (3, 7, 95), (3, 17, 18, 40, 77, 99)],
+    ids=["one", "three", "most of the first packs"],
+)
 def test_blocks_that_break_a_server_fail_alone_with_the_reason(
     rehearse: Rehearse,
     monkeypatch: pytest.MonkeyPatch,
     answer: Answer,
-    said: str,
+    said: set[str],
     places: tuple[int, ...],
 ) -> None:
     here = rehearse(OPENAI)
@@ -56,10 +60,10 @@ def test_blocks_that_break_a_server_fail_alone_with_the_reason(
     assert ended.state == RunState.FINISHED
     assert (ended.done, ended.failed) == (100 - len(places), len(places))
     failed = [error for state, _, error in here.task_tries(run.id) if state == "failed"]
-    assert all(said in error for error in failed)
+    assert all(any(words in error for words in said) for error in failed)
     assert calls["answered"] <= 10 + 4 * len(places)
-    assert calls["broken"] <= 40 * len(places)
-    assert calls["broken_before_all_went"] <= 8  # nobody waits for them
+    assert calls["broken"] <= 80 * len(places)
+    assert calls["broken_before_all_went"] <= 8 * len(places)  # nobody waits for them
 
 
 def test_in_an_outage_nothing_is_halved_and_nothing_fails(

@@ -2,12 +2,21 @@
 
 A server may break down whenever one certain block is in the pack: such a call is in vain however
 often it is sent, and its neighbours with it. But a server that is down fails all calls alike, and
-then waiting is all that helps. What tells the two apart is what became of other calls: a failure
-counts against a call only while most others are answered, and while something was answered since
-the call failed first. And where a server fails now and then by chance, so many failures in a row
-must be too unlikely for that.
+then waiting is all that helps. What tells the two apart is what became of other calls. A failure
+*counts* against a call where another was answered since it failed last: the server was up in
+between, and yet. Few such answers will do, for many calls may be broken at once; but where a server
+fails now and then by chance, so many failures in a row must be too unlikely for that.
+
+A pack that is halved for nothing costs little, a lone task that fails for nothing is lost work. So
+less is asked before a pack is halved. What follows is stronger: where one of a halved pack is to
+blame and all others of it were answered, it is the one that is left. Else a lone task that nobody's
+answer speaks against any more, because there is nothing else to be asked, needs many failures.
+
+Where nothing is answered any more, it may be an outage, or nothing but culprits may be left. More
+is sent then (`stuck_tasks`), to see; and after many failures one pack is halved to find out.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,9 +27,14 @@ REMEMBERED = 40  # requests whose last outcome is known
 MOST_SPLIT_TASKS = 1000  # remembered
 RECENT = 10  # of these, that say whether most calls are answered
 FEW_FAILURES = 3  # that a pack must have had
-MANY_FAILURES = 30  # sendings in vain: then one of the two signs is enough
-MANY_FAILURES_OF_PACK = 6  # then most others answered is enough: halving costs little
-UNLIKELY, VERY_UNLIKELY = 1e-3, 1e-6  # for a pack to be halved, for a lone task to be given up
+MANY_FAILURES_OF_PACK = 6  # sendings in vain: then most others answered is enough to halve it
+SEVERAL_FAILURES = 15  # sendings in vain of a lone task that much speaks against,
+MANY_FAILURES = 30  # or little: then nobody waits for another to be answered
+VERY_MANY_FAILURES = 300
+FEW_LONE_TASKS = 5  # that fail at once: the more there are, the more it looks like an outage
+MOST_UNPROVEN_TASKS = 50  # that others are sent instead of, while it may be an outage
+# for failures by chance: to speak against a call, to halve a pack, to give a lone task up
+UNUSUAL, UNLIKELY, VERY_UNLIKELY = 0.02, 1e-3, 1e-6
 
 
 class SentCall(NamedTuple):
@@ -32,11 +46,23 @@ class SentCall(NamedTuple):
     no: int  # which sending of its request this was
 
 
+class _HalvedPack(NamedTuple):
+    """A pack that was halved."""
+
+    suspects: frozenset[TaskId]  # one of them is to blame; more than it carried, or none
+    proven: bool  # whether something was answered while it failed
+    answers_before: int
+
+
 @dataclass(slots=True)
 class _FailingRequest:
     lane: LaneId
-    tasks: int
+    members: frozenset[TaskId]
+    pack: _HalvedPack | None  # that a lone task was in at last
     answers_before: int  # of other calls, when it failed first or was split from others
+    answers_seen: int  # the same, when it failed last
+    failures: int = 0
+    witnessed: int = 0  # failures since whose last another was answered
     counted: int = 0  # failures that count against it
 
 
@@ -46,15 +72,32 @@ class CallHealth:
     def __init__(self) -> None:
         """Start with nothing known."""
         self._answers = 0
-        self._split_tasks: dict[TaskId, int] = {}  # tasks of split calls: answers until then
-        self._outcomes: dict[RequestId, int] = {}  # sendings until the answer; 0: it fails
+        self._halved: dict[TaskId, _HalvedPack] = {}  # that each was in at last
+        self._cleared: set[TaskId] = set()  # of these, those that were answered
+        self._outcomes: dict[RequestId, bool] = {}  # whether they were answered at last
+        self._sendings: deque[int] = deque(maxlen=REMEMBERED)  # that the last answers took
         self._failing: dict[RequestId, _FailingRequest] = {}
+        self._has_answered = False  # ever, whoever asked
+        self._explored: frozenset[TaskId] = frozenset()  # of the pack that is halved to find out
+        self._explored_after = -1  # answers
 
-    def note_answer(self, call: SentCall) -> None:
-        """A call was answered."""
+    @property
+    def seeks_culprit(self) -> bool:
+        """Whether one of a halved pack is looked for: then it matters whose tasks are answered."""
+        return len(self._halved) > len(self._cleared)
+
+    def note_answer(self, call: SentCall, members: Sequence[TaskId] = ()) -> None:
+        """A call was answered; `members` are needed while a culprit is sought."""
         self._answers += 1
+        self._has_answered = True
+        self._cleared.update(task for task in members if task in self._halved)
         self._failing.pop(call.request, None)
-        self._remember(call.request, call.no)
+        self._sendings.append(call.no)
+        self._remember(call.request, answered=True)
+
+    def note_past_answers(self) -> None:
+        """The model has answered before this worker came."""
+        self._has_answered = True
 
     def knows(self, call: SentCall) -> bool:
         """Whether it has failed before."""
@@ -66,21 +109,43 @@ class CallHealth:
         `members` are needed the first time: what was answered since they were split counts.
         """
         if not self.knows(call):
-            splits = [self._split_tasks[task] for task in members if task in self._split_tasks]
-            before = max(splits, default=self._answers)
-            self._failing[call.request] = _FailingRequest(call.lane, call.tasks, before)
+            self._failing[call.request] = self._begin_failing(call, members)
         failing = self._failing[call.request]
-        if self._counts(call, failing):
+        failing.failures += 1
+        if self._answers > failing.answers_seen:
+            failing.witnessed += 1
             failing.counted += 1
-        self._remember(call.request, 0)
+        elif self._counts_unwitnessed(call, failing):
+            failing.counted += 1
+        failing.answers_seen = self._answers
+        self._remember(call.request, answered=False)
         return failing.counted
 
+    def _begin_failing(self, call: SentCall, members: Sequence[TaskId]) -> _FailingRequest:
+        packs = [self._halved[task] for task in members if task in self._halved]
+        before = max([pack.answers_before for pack in packs], default=self._answers)
+        pack = packs[0] if call.tasks == 1 and packs else None
+        return _FailingRequest(call.lane, frozenset(members), pack, before, before)
+
     def note_split(self, call: SentCall, members: Sequence[TaskId]) -> None:
-        """A call's tasks go apart: what is to blame among them, others' answers will show."""
+        """A call's tasks go apart: what is to blame among them, others' answers will show.
+
+        A lone one fails.
+        """
+        failing = self._failing.get(call.request)
+        proven = failing is not None and failing.witnessed > 0
         self.forget([call.request])
-        self._split_tasks |= dict.fromkeys(members, self._answers)
-        for task in list(self._split_tasks)[:-MOST_SPLIT_TASKS]:
-            del self._split_tasks[task]
+        if call.tasks == 1:  # it is found, and goes no more
+            self._halved.pop(members[0], None)
+            return
+        for task in members:
+            known = self._halved[task].suspects if task in self._halved else frozenset[TaskId]()
+            suspects = frozenset(members) if proven else known
+            self._halved[task] = _HalvedPack(suspects, proven, self._answers)
+        self._cleared.difference_update(members)
+        for task in list(self._halved)[:-MOST_SPLIT_TASKS]:
+            del self._halved[task]
+            self._cleared.discard(task)
 
     def forget(self, requests: Sequence[RequestId]) -> None:
         """Requests were given back, for whatever reason."""
@@ -90,39 +155,76 @@ class CallHealth:
 
     def is_culprit(self, failures: int, tasks: int, max_tries: int) -> bool:
         """Whether so many failures are the fault of what a call carries."""
-        answered = [sendings for sendings in self._outcomes.values() if sendings]
-        chance = (sum(answered) - len(answered) + 0.5) / (sum(answered) + 1)
         if tasks > 1:
-            return failures >= FEW_FAILURES and chance**failures <= UNLIKELY
-        return failures >= max_tries and chance**failures <= VERY_UNLIKELY
+            return failures >= FEW_FAILURES and self._chance**failures <= UNLIKELY
+        return failures >= max_tries and self._chance**failures <= VERY_UNLIKELY
+
+    @property
+    def _chance(self) -> float:
+        """Of a sending to fail, by what the answered calls took."""
+        sendings = sum(self._sendings)
+        return (sendings - len(self._sendings) + 0.5) / (sendings + 1)
 
     def stuck_tasks(self, lane: LaneId) -> int:
         """Tasks of calls that are suspected: nobody need wait for them."""
-        return sum(
-            failing.tasks
-            for failing in self._failing.values()
-            if failing.lane == lane and failing.counted
-        )
+        failing = [failing for failing in self._failing.values() if failing.lane == lane]
+        suspected = sum(len(item.members) for item in failing if item.counted)
+        if not self._has_answered:
+            return suspected
+        unproven = [item for item in failing if not item.counted and item.failures >= FEW_FAILURES]
+        return suspected + min(MOST_UNPROVEN_TASKS, sum(len(item.members) for item in unproven))
 
-    def _counts(self, call: SentCall, failing: _FailingRequest) -> bool:
+    def _counts_unwitnessed(self, call: SentCall, failing: _FailingRequest) -> bool:
+        """Whether a failure counts although nothing was answered since the last one."""
+        if call.tasks == 1:
+            return self._is_left_over(failing) or self._is_in_vain(call, failing)
+        if self._answers > failing.answers_before or call.no >= MANY_FAILURES_OF_PACK:
+            return self._are_others_answered(call) or self._explores(call, failing)
+        return False
+
+    def _is_left_over(self, failing: _FailingRequest) -> bool:
+        """Whether all others of a pack one of which is to blame were answered."""
+        if failing.pack is None or not failing.pack.suspects:
+            return False
+        return failing.pack.suspects - failing.members <= self._cleared
+
+    def _explores(self, call: SentCall, failing: _FailingRequest) -> bool:
+        """Whether a pack is halved to find out if anything works: one, until something does."""
+        if not self._has_answered or call.no < MANY_FAILURES:
+            return False
+        if self._explored_after < self._answers:
+            self._explored_after, self._explored = self._answers, failing.members
+        return failing.members <= self._explored
+
+    def _is_in_vain(self, call: SentCall, failing: _FailingRequest) -> bool:
+        """Whether a lone task has failed so often that nobody waits for another's answer."""
+        others = [item for item in self._failing.values() if item is not failing]
+        suspicious = (failing.pack is not None and failing.pack.proven) or all(
+            item.counted for item in others
+        )
+        evidence = failing.witnessed + suspicious
+        if not self._has_answered or not evidence:
+            return False
+        by_chance = self._chance**evidence
+        if by_chance > UNUSUAL:
+            return call.no >= VERY_MANY_FAILURES
+        enough = SEVERAL_FAILURES if by_chance <= UNLIKELY else MANY_FAILURES
+        lone = 1 + sum(len(item.members) == 1 for item in others)
+        return call.no >= min(VERY_MANY_FAILURES, enough * max(1, 1 + lone - FEW_LONE_TASKS))
+
+    def _are_others_answered(self, call: SentCall) -> bool:
         others = [
-            sendings
-            for request, sendings in reversed(self._outcomes.items())
+            answered
+            for request, answered in reversed(self._outcomes.items())
             if request != call.request and not self._is_suspected(request)
         ][:RECENT]
-        mostly_answered = 2 * sum(map(bool, others)) > len(others)
-        answered_since = self._answers > failing.answers_before
-        if call.tasks > 1 and call.no >= MANY_FAILURES_OF_PACK:
-            return mostly_answered
-        if call.no >= MANY_FAILURES:
-            return mostly_answered or answered_since
-        return mostly_answered and answered_since
+        return 2 * sum(others) > len(others)
 
     def _is_suspected(self, request: RequestId) -> bool:
         return request in self._failing and self._failing[request].counted > 0
 
-    def _remember(self, request: RequestId, sendings: int) -> None:
+    def _remember(self, request: RequestId, *, answered: bool) -> None:
         self._outcomes.pop(request, None)
-        self._outcomes[request] = sendings
+        self._outcomes[request] = answered
         if len(self._outcomes) > REMEMBERED:
             del self._outcomes[next(iter(self._outcomes))]

@@ -27,9 +27,11 @@ def isolate_culprits(tx: Transaction, contexts: Contexts, outcomes: Sequence[Cal
     Their requests are queued to go again by now. That costs no tries: it may be nobody's fault.
     """
     for outcome in sorted(outcomes, key=lambda outcome: outcome.error is not None):
-        error = outcome.error
+        error, sent = outcome.error, outcome.sent
         if error is None:
-            contexts.call_health[outcome.context.facts.name].note_answer(outcome.sent)
+            health = contexts.call_health[outcome.context.facts.name]
+            members = _member_tasks(tx, sent.request) if health.seeks_culprit else ()
+            health.note_answer(sent, members)
         elif error.remedy in (Remedy.RETRY, Remedy.LOST) and not error.absent:
             _isolate_culprit(tx, contexts, outcome, str(error))
 
@@ -37,6 +39,8 @@ def isolate_culprits(tx: Transaction, contexts: Contexts, outcomes: Sequence[Cal
 def _isolate_culprit(tx: Transaction, contexts: Contexts, failed: CallOutcome, why: str) -> None:
     sent, context = failed.sent, failed.context
     health = contexts.call_health[context.facts.name]
+    if context.facts.name in contexts.answered_models:
+        health.note_past_answers()
     members = () if health.knows(sent) else _member_tasks(tx, sent.request)
     failures = health.note_failure(sent, members)
     if health.is_culprit(failures, sent.tasks, context.policy.max_tries):
