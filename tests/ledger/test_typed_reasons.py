@@ -27,6 +27,7 @@ ADDED = {
     "requests": ("stray_ids",),  # of a later version
     "documents": ("aside",),
     "credentials": ("accepted_at",),
+    "results": ("notes",),
 }
 
 

@@ -21,7 +21,9 @@ from quire.cli.printing import (
 from quire.cli.session import engine_and_run, session
 from quire.domain.data import stored_json
 from quire.domain.errors import UsageError
+from quire.domain.gates import ReadingNote
 from quire.domain.states import TaskState
+from quire.domain.wording import note_text
 
 if TYPE_CHECKING:
     from quire.engine import ExportedBlock, ExportedTask
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 STDOUT = "-"
 TEXT, CELL = 100, 20  # characters of a cell that is alone, and of one among others
+MOST_NOTED = 5  # results whose notes are shown
 ABOUT, ERROR = 24, 60  # characters of a title, and of why a task has no result
 
 
@@ -59,6 +62,7 @@ def show(
         total = total if now.is_staged else now.total
     of = f"{found.stage}, run {number}" if now.is_staged else f"run {number}"
     simulated = " · simulated" if head.model.provider == "simulated" else ""
+    _print_notes(found)
     say(f"\nthe first {count:,} of {quantity(total, noun)} of {of}{simulated}")
 
 
@@ -129,6 +133,20 @@ def _print_tasks(found: "FirstRows") -> None:
     print_table(columns, cells)
 
 
+def _print_notes(found: "FirstRows") -> None:
+    """What was read in another form than the model wrote it in."""
+    blocks = [(block.row.task_id, block.notes) for block in found.blocks or ()]
+    tasks = [(task.outcome.task_id, task.notes) for task in found.tasks]
+    noted = [(task, notes) for task, notes in [*blocks, *tasks] if notes]
+    if noted:
+        say("\nread in another form than it was written in:")
+    for task, kept in noted[:MOST_NOTED]:
+        notes = [ReadingNote(**note) for note in stored_json(kept)]
+        say(f"  task {task}: {clip('; '.join(map(note_text, notes)), TEXT)}")
+    if len(noted) > MOST_NOTED:
+        say(f"  and {len(noted) - MOST_NOTED:,} more; --json has all")
+
+
 def _subjects(tasks: "Sequence[ExportedTask]") -> list[str]:
     """What each task is about: a document, and which of its blocks where some share one."""
     titles = [task.outcome.title or "the run" for task in tasks]
@@ -169,6 +187,7 @@ def _row_json(row: "ExportedBlock") -> dict[str, object]:
         "status": row.status,
         "error": row.row.error if row.status == "failed" else None,
         "data": stored_json(row.data),
+        **({"notes": stored_json(row.notes)} if row.notes else {}),
     }
 
 

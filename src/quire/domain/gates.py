@@ -28,6 +28,22 @@ class Blame(StrEnum):
     PACK = "pack"  # it was lost in company (skipped, cut off, unmapped): costs nothing unless alone
 
 
+class NoteKind(StrEnum):
+    """What was done to an answer so that it could be read."""
+
+    CONVERTED = "converted"  # to the one type that may stand there, losing nothing
+    DROPPED = "dropped"  # nobody asked for it
+
+
+class ReadingNote(NamedTuple):
+    """One thing that was read in another form than it was written in."""
+
+    kind: NoteKind
+    path: str  # a JSON pointer into the answer
+    written: str  # the value as the model wrote it, its beginning
+    read: str = ""  # as what it was read, where it was kept
+
+
 class Verdict(NamedTuple):
     """What a gate says about one task's answer, with reasons a person can read."""
 
@@ -35,6 +51,7 @@ class Verdict(NamedTuple):
     data: Json = None  # the accepted fields; None otherwise
     reasons: tuple[str, ...] = ()
     blame: Blame = Blame.TASK
+    notes: tuple[ReadingNote, ...] = ()  # of an accepted answer
 
 
 class StrayIds(NamedTuple):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from quire.domain.gates import NoteKind, ReadingNote
 from quire.domain.pricing import dollars
 from quire.domain.reasons import (
     OBJECTIONS,
@@ -264,6 +265,13 @@ _EVENT_TEXTS: dict[EventKind, str | Callable[[Fields], str]] = {
     EventKind.RECOUNTED: "the tallies were corrected: {differences}",
     EventKind.EXAMINED: "taken back at once",
 }
+
+
+def note_text(note: ReadingNote) -> str:
+    """What was done to an answer so that it could be read."""
+    if note.kind == NoteKind.DROPPED:
+        return f"{note.path}: is dropped, nobody asked for it"
+    return f"{note.path}: {note.written} is read as {note.read}"
 
 
 LONGEST_CRITIQUE = 2000  # characters of a critique that a task remembers

@@ -53,6 +53,8 @@ def _block_line(row: ExportedBlock, head: bytes, schema: Schema, *, judged: bool
         "status": row.status,
         "error": block.error if row.status == "failed" else None,
     }
+    if row.notes:
+        defined["notes"] = orjson.Fragment(row.notes)
     if judged:
         defined["critics"] = [critic.as_json() for critic in row.critics]
     return b'{"immutable":' + immutable + b',"user_defined":' + orjson.dumps(defined) + b"}\n"

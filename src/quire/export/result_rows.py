@@ -122,6 +122,11 @@ class ExportedBlock(NamedTuple):
         """The accepted data as JSON; rejected data is never exported."""
         return self.row.data if self.status == "accepted" else None
 
+    @property
+    def notes(self) -> str | None:
+        """What of it was read in another form than it was written in, as JSON."""
+        return self.row.notes if self.status == "accepted" else None
+
 
 def run_block_rows(tx: Transaction, run: RunId, only: str = "all") -> Iterator[ExportedBlock]:
     """Every block of a run's inputs in order, streamed; `only` keeps one status."""
@@ -173,6 +178,8 @@ def flat_blocks(
             *map(data.get, fields),
         )
         flat: dict[str, Json] = dict(zip(names, values, strict=True))
+        if exported.notes:
+            flat[_own_column("notes", fields)] = stored_json(exported.notes)
         yield flat | critic_columns(critics) if critics else flat
 
 
@@ -214,6 +221,11 @@ class ExportedTask:
         return self.outcome.data if self.status == "accepted" else None
 
     @property
+    def notes(self) -> str | None:
+        """What of it was read in another form than it was written in, as JSON."""
+        return self.outcome.notes if self.status == "accepted" else None
+
+    @property
     def error(self) -> str | None:
         """Why there is no data, where that is known."""
         return self.outcome.error if self.status in STATUSES_WITH_ERROR else None
@@ -252,6 +264,7 @@ class ExportedTask:
             "stale": outcome.stale_since is not None,
             "data": json_fragment(self.text),
             "critics": [critic.as_json() for critic in self.critics],
+            **({"notes": json_fragment(self.notes)} if self.notes else {}),
         }
 
 
@@ -297,6 +310,8 @@ def flat_tasks(
             "version": outcome.version,
             "stale": outcome.stale_since is not None,
         }
+        if row.notes:
+            ours["notes"] = stored_json(row.notes)
         yield _flat_row(ours, dict.fromkeys(known, None) | dict(row.fields), row.critics)
 
 

@@ -12,6 +12,7 @@ from quire.domain.gates import (
     Gate,
     GateInput,
     Judgement,
+    ReadingNote,
     Verdict,
     clip,
     refusal_reason,
@@ -86,13 +87,15 @@ def _unusable_reason(text: str, stop: Stop) -> str:
 
 
 def _run_chain(answer: GateInput, uses: GateChain) -> Verdict:
+    notes: tuple[ReadingNote, ...] = ()
     for gate, params in uses:
         verdict = _ask_gate(gate, answer, params)
         if verdict.judgement is not Judgement.ACCEPT:
             return verdict
         answer = answer._replace(data=verdict.data)
-    data = answer.data
-    return Verdict(Judgement.ACCEPT, {"text": answer.text.strip()} if data is None else data)
+        notes += verdict.notes
+    data = {"text": answer.text.strip()} if answer.data is None else answer.data
+    return Verdict(Judgement.ACCEPT, data, notes=notes)
 
 
 def _ask_gate(gate: Gate, answer: GateInput, params: JsonObject) -> Verdict:

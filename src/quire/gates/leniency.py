@@ -2,20 +2,24 @@
 
 Models that are not bound to a schema write `"12"` for 12, and fields that nobody asked for. Only
 what can be put back exactly is converted, and only where the schema leaves no other reading; all
-that was done is told, by its place.
+that was done is told, by its place. A whole number written as `12.0` is the same number: it is
+written without the fraction wherever only whole numbers may stand, and nothing is told.
 """
 
+import json
+import operator
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from quire.domain.data import Json, JsonObject
-from quire.domain.gates import clip
+from quire.domain.gates import NoteKind, ReadingNote, clip
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,14})\.[0-9]{1,15}")
 _EXACT = 2**53  # whole numbers up to here are exact as floats
 _WORDS = {"true": True, "false": False}
+_INTEGER = frozenset({"integer"})
 _DEEPEST = 20
 _LONGEST_VALUE = 40
 
@@ -24,19 +28,19 @@ class Loosened(NamedTuple):
     """An answer in the form that was asked for, and what was done to it."""
 
     data: Json
-    notes: tuple[str, ...]
+    notes: tuple[ReadingNote, ...]
 
 
 def loosen(data: Json, schema: JsonObject) -> Loosened:
     """Drop fields that the schema does not have, and convert what can be converted losslessly."""
-    notes: list[str] = []
+    notes: list[ReadingNote] = []
     changed = _loosen(data, schema, "", notes)
     if isinstance(data, Mapping) and data and not changed:
         return Loosened(data, ())  # nothing of it was asked for
     return Loosened(changed, tuple(notes))
 
 
-def _loosen(value: Json, schema: Json, path: str, notes: list[str]) -> Json:
+def _loosen(value: Json, schema: Json, path: str, notes: list[ReadingNote]) -> Json:
     rule = _only_branch(schema)
     if rule is None or path.count("/") > _DEEPEST:
         return value
@@ -47,12 +51,14 @@ def _loosen(value: Json, schema: Json, path: str, notes: list[str]) -> Json:
         return [_loosen(item, items, f"{path}/{no}", notes) for no, item in enumerate(value)]
     converted = _convert(value, _types(rule))
     if converted is not value:
-        said = clip(f'"{value}"' if isinstance(value, str) else str(value), _LONGEST_VALUE)
-        notes.append(f"{path or '/'}: {said} is read as {str(converted).lower()}")
+        note = ReadingNote(NoteKind.CONVERTED, path or "/", _quote(value), json.dumps(converted))
+        notes.append(note)
     return converted
 
 
-def _loosen_fields(value: JsonObject, rule: JsonObject, path: str, notes: list[str]) -> Json:
+def _loosen_fields(
+    value: JsonObject, rule: JsonObject, path: str, notes: list[ReadingNote]
+) -> Json:
     fields = rule.get("properties")
     if not isinstance(fields, Mapping):
         return value
@@ -61,10 +67,57 @@ def _loosen_fields(value: JsonObject, rule: JsonObject, path: str, notes: list[s
         if name in fields:
             kept[name] = _loosen(item, fields[name], f"{path}/{name}", notes)
         elif rule.get("additionalProperties") is False and "patternProperties" not in rule:
-            notes.append(f"{path}/{clip(name, _LONGEST_VALUE)}: is dropped, nobody asked for it")
+            place = f"{path}/{clip(name, _LONGEST_VALUE)}"
+            notes.append(ReadingNote(NoteKind.DROPPED, place, _quote(item)))
         else:
             kept[name] = item
     return kept
+
+
+def _quote(value: Json) -> str:
+    return clip(json.dumps(value, ensure_ascii=False), _LONGEST_VALUE)
+
+
+class WholeNumbers(NamedTuple):
+    """Where in an answer only whole numbers may stand."""
+
+    inner: Mapping[str, "WholeNumbers"]
+    items: "WholeNumbers | None" = None
+
+
+_WHOLE_NUMBER = WholeNumbers({})  # the value itself is one
+
+
+def find_whole_numbers(schema: Json, depth: int = 0) -> WholeNumbers | None:
+    """Find where a schema has whole numbers only; None where it has none at any depth."""
+    rule = _only_branch(schema)
+    if rule is None or depth > _DEEPEST:
+        return None
+    if _types(rule) == {"integer"}:
+        return _WHOLE_NUMBER
+    properties = rule.get("properties")
+    fields = properties if isinstance(properties, Mapping) else {}
+    found = {name: find_whole_numbers(field, depth + 1) for name, field in fields.items()}
+    inner = {name: numbers for name, numbers in found.items() if numbers is not None}
+    items = find_whole_numbers(rule.get("items"), depth + 1)
+    return WholeNumbers(inner, items) if inner or items else None
+
+
+def write_whole(value: Json, numbers: WholeNumbers) -> Json:
+    """The value with whole numbers written as such; the same object where all of them are."""
+    if numbers is _WHOLE_NUMBER:
+        return _convert(value, _INTEGER)
+    if isinstance(value, dict):
+        changed = {
+            name: whole
+            for name, inner in numbers.inner.items()
+            if name in value and (whole := write_whole(value[name], inner)) is not value[name]
+        }
+        return {**value, **changed} if changed else value
+    if isinstance(value, list) and numbers.items is not None:
+        items = [write_whole(item, numbers.items) for item in value]
+        return items if any(map(operator.is_not, items, value)) else value
+    return value
 
 
 def _only_branch(schema: Json) -> JsonObject | None:

@@ -120,7 +120,7 @@ def _refusal(reason: str) -> Verdict:
     return Verdict(Judgement.RETRY, reasons=(reason,))
 
 
-GATE_VERSION = "json/4"  # raised when the same response would be judged differently
+GATE_VERSION = "json/5"  # raised when the same response would be judged differently
 _SKIPPED = "model skipped this block"
 _TWO_NAMES = _refusal("the record names two blocks, and whose it is cannot be told")
 _NAMELESS = "answer has a record without its block_uid, and whose it is cannot be told"
@@ -211,7 +211,8 @@ def _judge_usual(text: str, expected: Sequence[str], shape: Shape) -> ResponseJu
         if (wrapped and "data" in item) or flaw_of(item) or not shape.fits(item):
             return None
     accepted = to_named_tuples(
-        Verdict, [(Judgement.ACCEPT, item, (), Blame.TASK) for item in items]
+        Verdict,
+        [(Judgement.ACCEPT, shape.write_whole(item), (), Blame.TASK, ()) for item in items],
     )
     return ResponseJudgement(dict(zip(expected, accepted, strict=True)), clean=True)
 

@@ -9,7 +9,7 @@ import jsonschema_rs
 
 from quire.domain.data import Json, JsonObject
 from quire.domain.gates import Judgement, Verdict, clip
-from quire.gates.leniency import loosen
+from quire.gates.leniency import find_whole_numbers, loosen, write_whole
 
 _DEEPEST = 20  # schemas nested further, or in themselves, are left as they are
 
@@ -74,7 +74,7 @@ _NAMES = ("$id", "$schema")  # names of the file, no rules for data; need not be
 class Shape:
     """A compiled record schema; compile once a stage, ask once a record."""
 
-    __slots__ = ("_lenient_rules", "_omissible", "_validator", "fields")
+    __slots__ = ("_lenient_rules", "_omissible", "_validator", "_whole_numbers", "fields")
 
     def __init__(self, record_schema: JsonObject, *, lenient: bool = False) -> None:
         """Compile; the schema has been checked when it was loaded."""
@@ -86,12 +86,17 @@ class Shape:
             rules, validate_formats=True, mask=_MASK, offline=True
         )
         self._omissible = find_optional_fields(rules)
+        self._whole_numbers = find_whole_numbers(rules)
 
     def prune(self, data: Json) -> Json:
         """The data without nulls that mean nothing; strict schemas have the model write them."""
         if self._omissible is None or self.fits(data):
             return data
         return drop_null_fields(data, self._omissible)
+
+    def write_whole(self, data: Json) -> Json:
+        """Data that fits, with 12.0 written as 12 where only whole numbers may stand."""
+        return data if self._whole_numbers is None else write_whole(data, self._whole_numbers)
 
     def fits(self, data: Json) -> bool:
         """Whether the data is right; also false where only `problems` can say why."""
@@ -103,16 +108,17 @@ class Shape:
     def judge(self, data: Json) -> Verdict:
         """Accept the data without nulls that mean nothing, or say all that is wrong with it.
 
-        Where it is lenient, the reasons of an accepted answer say what was read in another form.
+        Where it is lenient, the notes of an accepted answer say what was read in another form.
         """
         data = self.prune(data)
         if not (problems := self.problems(data)):
-            return Verdict(Judgement.ACCEPT, data)
+            return Verdict(Judgement.ACCEPT, self.write_whole(data))
         if self._lenient_rules is not None:
             loosened = loosen(data, self._lenient_rules)
             read = self.prune(loosened.data)
             if loosened.notes and self.fits(read):
-                return Verdict(Judgement.ACCEPT, read, loosened.notes[:MOST_NOTES])
+                whole, notes = self.write_whole(read), loosened.notes[:MOST_NOTES]
+                return Verdict(Judgement.ACCEPT, whole, notes=notes)
         return Verdict(Judgement.RETRY, None, problems)
 
     def problems(self, data: Json) -> tuple[str, ...]:

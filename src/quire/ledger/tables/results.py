@@ -1,19 +1,22 @@
 """Results: the accepted data of each task, versioned, and the outcomes that exports show."""
 
+import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
 from quire.domain.data import Json, stored_json, stream_named_tuples, to_named_tuples
+from quire.domain.gates import ReadingNote
 from quire.domain.ids import AttemptId, DocumentId, ResultId, RunId, StageId, TaskId
 from quire.domain.states import ReviewState, TaskState
-from quire.ledger.stored_values import to_micros
+from quire.ledger.stored_values import storable_text, to_micros
 from quire.ledger.tables.attempts import decompress
 from quire.ledger.tables.table import Table
 
-# An accepted answer on its way into the ledger: task, its version, attempt, gates, data as JSON.
-AcceptedAnswer: TypeAlias = tuple[TaskId, int, AttemptId, str, str]
+# An accepted answer on its way into the ledger: task, its version, attempt, gates, data as JSON,
+# and what was read in another form.
+AcceptedAnswer: TypeAlias = tuple[TaskId, int, AttemptId, str, str, tuple[ReadingNote, ...]]
 
 
 class ExportRow(NamedTuple):
@@ -31,6 +34,7 @@ class ExportRow(NamedTuple):
     data: str | None
     review_state: ReviewState | None
     version: int | None
+    notes: str | None  # JSON
 
 
 class TaskOutcome(NamedTuple):
@@ -74,6 +78,7 @@ class StageOutcome(NamedTuple):
     block_index: int | None
     data: str | None  # JSON
     review_state: ReviewState | None
+    notes: str | None  # JSON
 
 
 class CritiqueRow(NamedTuple):
@@ -112,7 +117,8 @@ class Results(Table):
 
     def add_results(self, results: Sequence[AcceptedAnswer], now: datetime) -> None:
         """Keep accepted answers; a task that has a current one already breaks the transaction."""
-        self._connection.run_many("add_results", results, created_at=to_micros(now))
+        rows = [(*answer[:5], _notes_json(answer[5])) for answer in results]
+        self._connection.run_many("add_results", rows, created_at=to_micros(now))
 
     def tasks_with_results(self, tasks: Sequence[TaskId]) -> set[TaskId]:
         """Which of these tasks have a current result."""
@@ -202,3 +208,9 @@ class Results(Table):
     def causes_of_blocked_tasks(self, run: RunId) -> list[BlockCause]:
         """Why tasks are blocked, stage by stage, the commonest reason first."""
         return self._list(BlockCause, "causes_of_blocked_tasks", run=run, limit=MAX_CAUSES)
+
+
+def _notes_json(notes: tuple[ReadingNote, ...]) -> str | None:
+    if not notes:
+        return None
+    return storable_text(json.dumps([note._asdict() for note in notes], ensure_ascii=False))

@@ -35,6 +35,7 @@ from quire.domain.states import (
     TaskState,
 )
 from quire.domain.tasks import Member, MemberRow
+from quire.domain.wording import note_text
 from quire.gates.chain import judge_answer_text, judge_data, reads_a_form
 from quire.gates.packed_json import judge_pack
 from quire.ledger.ledger import Transaction
@@ -113,7 +114,8 @@ def _judge_further(context: LaneContext, verdict: Verdict, part: JsonObject) -> 
     if verdict.judgement is not Judgement.ACCEPT:
         return verdict
     schema = context.stage.record.record_schema
-    return judge_data(verdict.data, context.gates[1:], schema, _gate_facts(context, part))
+    further = judge_data(verdict.data, context.gates[1:], schema, _gate_facts(context, part))
+    return further._replace(notes=verdict.notes + further.notes)
 
 
 def _gate_facts(context: LaneContext, part: JsonObject) -> JsonObject:
@@ -284,6 +286,7 @@ def _accept(
             attempt,
             version,
             _json_text(verdicts[member.wire_id].data),
+            verdicts[member.wire_id].notes,
         )
         for member in members
     ]
@@ -361,7 +364,7 @@ def _gather_verdicts(
             answered.request_id,
             member.ordinal,
             verdict.judgement.value,
-            "; ".join(verdict.reasons) or None,
+            "; ".join((*verdict.reasons, *map(note_text, verdict.notes))) or None,
         )
         for member, verdict in zip(members, verdicts, strict=True)
     )

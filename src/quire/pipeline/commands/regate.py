@@ -153,7 +153,14 @@ def _accept_changes(
         return
     spec, stage, version = context.spec, context.stage_id, context.gate_version
     results = [
-        (task.id, task.version, answer.attempt_id, version, plain_json(answer.verdict.data))
+        (
+            task.id,
+            task.version,
+            answer.attempt_id,
+            version,
+            plain_json(answer.verdict.data),
+            answer.verdict.notes,
+        )
         for task, answer in accepted
     ]
     tx.results.add_results(results, now)

@@ -1,14 +1,14 @@
 -- name: add_results
--- rows: task_id int, version int, attempt_id int, gate_version text, data text
-INSERT INTO results (task_id, version, attempt_id, gate_version, data, created_at, origin)
-SELECT rows.task_id, rows.version, rows.attempt_id, rows.gate_version, rows.data, :created_at, 'model' FROM rows
+-- rows: task_id int, version int, attempt_id int, gate_version text, data text, notes text
+INSERT INTO results (task_id, version, attempt_id, gate_version, data, notes, created_at, origin)
+SELECT rows.task_id, rows.version, rows.attempt_id, rows.gate_version, rows.data, rows.notes, :created_at, 'model' FROM rows
 
 -- name: tasks_with_results
 SELECT task_id FROM results WHERE task_id IN (:ids...) AND superseded_at IS NULL
 
 -- name: export_rows
 -- Every block of a run's inputs, or of its sample of them, in order, with its task and current result where there are any.
-SELECT d.id, b.block_index, b.block_type, b.locator, CASE WHEN :contents = 1 THEN b.content ELSE '' END, t.id, t.state, t.error, t.tries, res.data, res.review_state, res.version
+SELECT d.id, b.block_index, b.block_type, b.locator, CASE WHEN :contents = 1 THEN b.content ELSE '' END, t.id, t.state, t.error, t.tries, res.data, res.review_state, res.version, res.notes
 FROM run_documents rd
 JOIN documents d ON d.id = rd.document_id AND d.workspace_id = :workspace
 JOIN blocks b ON b.document_id = d.id AND b.workspace_id = :workspace
