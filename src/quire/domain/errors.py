@@ -29,6 +29,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from quire.domain.fallbacks import PartRefusal
+
 
 class Error(Exception):
     """Quire could not go on."""
@@ -216,6 +218,9 @@ class ProviderError(Error):
         self.absent = absent  # nobody listens where the call went, and not for a moment only
         self.no_batches = False  # there is nothing at the address that batches are made at
         self.fault = fault  # what a person must mend, if that is no key
+        self.refusal: PartRefusal | None = (
+            None  # of a part of every call: there may be a weaker way
+        )
 
 
 class OddBody(StrEnum):

@@ -231,9 +231,8 @@ def _meaning(status: int, error_body: error_codes.ErrorBody) -> error_codes.Mean
             return _BY_CODE[code]
     place, colon, _ = error_body.message.partition(": ")  # a path, where one part is to blame
     places = [place] if colon and " " not in place else []
-    about_form = error_codes.is_about_parameters(error_body.message, places)
-    wrong_form = status in (400, 422) and about_form
-    return error_codes.FORM if wrong_form else error_codes.meaning_of_status(status)
+    form = error_codes.meaning_of_form(error_body._replace(places=tuple(places)))
+    return (status in (400, 422) and form) or error_codes.meaning_of_status(status)
 
 
 def _limits(headers: Mapping[str, str], word: str) -> Limits:

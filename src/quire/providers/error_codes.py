@@ -6,8 +6,16 @@ from typing import NamedTuple
 
 from quire.domain.data import Json, JsonObject
 from quire.domain.errors import CallFault, ProviderError, Remedy
+from quire.domain.fallbacks import PartRefusal
 from quire.providers.protocol import HttpResponse
 from quire.providers.rate_headers import retry_after
+from quire.providers.refused_parts import (
+    LONGEST_READ,
+    REFUSED,
+    find_refusal,
+    names_unknown_model,
+    template_refusal,
+)
 from quire.providers.wire import is_page, items, mapping, parse
 
 # What goes out alike with every call of a stage; not the longest answer, which a smaller pack asks
@@ -19,7 +27,6 @@ _NAMES = (
     r"|response_?(?:format|mime_?type|(?:json_?)?schema)|text\.format|tool_choice"
     r"|generation_?config|system_?instruction|prompt_cache_\w+|cache_control|service_tier"
 )
-_LONGEST_READ = 4_000  # characters of a message that are read
 _PLACE = re.compile(
     rf"(?:body\.)?(?:{_NAMES}|{_EVERYDAY_NAMES}|seed|stop|store)(?:[.\[]|$)", re.IGNORECASE
 )
@@ -33,12 +40,6 @@ _NAMED = re.compile(
     rf"|\b(?:{_EVERYDAY_NAMES}) parameter\b",
     re.IGNORECASE | re.MULTILINE,
 )
-_REFUSED = re.compile(
-    r"\bun(?:supported|known|recogni[sz]ed|expected)|\b(?:not|n't) (?:be |yet )?(?:support(?:ed)?"
-    r"|permitted|allowed|available|valid|compatible)|\binvalid\b|deprecated|out of range"
-    r"|\b(?:must|should|cannot|can't) be\b|cannot find field|extra inputs",
-    re.IGNORECASE,
-)
 _CONTENT = re.compile(r"\b(?:messages?|contents?|input)(?:\.\d|\[\d|:)", re.IGNORECASE)
 
 
@@ -50,10 +51,10 @@ def is_about_parameters(message: str, places: Iterable[str] = ()) -> bool:
     named = [place for place in places if place]
     if named:
         return any(_PLACE.match(name) and not _LENGTH.search(name) for name in named)
-    message = message[:_LONGEST_READ]
+    message = message[:LONGEST_READ]
     if _CONTENT.search(message) or _LENGTH.search(message):
         return False
-    return bool(_NAMED.search(message) and _REFUSED.search(message))
+    return bool(_NAMED.search(message) and REFUSED.search(message))
 
 
 LONGEST_QUOTE = 180
@@ -68,6 +69,7 @@ class Meaning(NamedTuple):
     bad_key: bool = False
     spent: bool = False
     fault: CallFault | None = None
+    refusal: PartRefusal | None = None  # of a part of every call, if one is known to be to blame
 
 
 MONEY = Meaning(
@@ -126,6 +128,7 @@ _LONG = re.compile(
     r"maximum context length|context[ _](?:length|window|size)|prompt is too long|too many tokens",
     re.IGNORECASE,
 )
+_WINDOW = re.compile(r"maximum context length|input tokens", re.IGNORECASE)  # both together
 _LARGER_THAN_A_MINUTE = re.compile(r"request too large", re.IGNORECASE)
 
 
@@ -153,7 +156,7 @@ def name_error(
     """An error with what it means; `wait` is when to come again, if its headers need not say so."""
     waits = meaning.remedy in (Remedy.WAIT, Remedy.RETRY)
     said = retry_after(response.headers, response.came_at) if waits and wait is None else wait
-    return ProviderError(
+    error = ProviderError(
         error_message(vendor, response.status, error_body, meaning.hint),
         remedy=meaning.remedy,
         retry_after=said if waits else None,
@@ -161,6 +164,8 @@ def name_error(
         spent=meaning.spent,
         fault=meaning.fault,
     )
+    error.refusal = meaning.refusal
+    return error
 
 
 def read_error(body: bytes) -> ErrorBody:
@@ -192,7 +197,9 @@ def _wrong_parts(whole: JsonObject, error: JsonObject) -> Iterator[str]:
     param = error.get("param")
     if isinstance(param, str):
         yield param
-    for json_object in (*items(whole.get("detail")), *items(error.get("detail"))):
+    message = mapping(whole.get("message"))  # of Mistral, an object
+    details = [found.get("detail") for found in (whole, error, message)]
+    for json_object in [item for detail in details for item in items(detail)]:
         path = mapping(json_object).get("loc")
         yield ".".join(str(part) for part in path) if isinstance(path, list) else ""
 
@@ -216,15 +223,43 @@ def error_message(vendor: str, status: int, error_body: ErrorBody, hint: str = "
 def _meaning(status: int, error_body: ErrorBody) -> Meaning:
     for word in error_body.codes:
         if word in _BY_CODE:
-            return _BY_CODE[word]
-    if status in (400, 422) and _LONG.search(error_body.message):
-        return TOO_LARGE
-    if status in (400, 422) and is_about_parameters(error_body.message, error_body.places):
-        return FORM
+            return _with_part(_BY_CODE[word], word, error_body)
+    if status in (400, 422) and (found := _meaning_of_refusal(error_body)):
+        return found
+    if status >= 500 and (refusal := template_refusal(error_body.message)):
+        return _meaning_without(refusal)
     if status == 429 and _LARGER_THAN_A_MINUTE.match(error_body.message):
         return TOO_LARGE
     missing = MODEL if "model" in error_body.message.lower() else ADDRESS
     return meaning_of_status(status, missing)
+
+
+def _with_part(meaning: Meaning, code: str, error_body: ErrorBody) -> Meaning:
+    """What a code means; another schema may well be taken, so its form blames no part for all."""
+    if meaning is not FORM or code == "invalid_json_schema":
+        return meaning
+    return meaning_of_form(error_body) or meaning
+
+
+def _meaning_of_refusal(error_body: ErrorBody) -> Meaning | None:
+    """What a call that was refused as it is was refused for, as far as it is known."""
+    form = meaning_of_form(error_body)
+    limit = form is not None and form.refusal is not None and form.refusal.most_output > 0
+    if _LONG.search(error_body.message) and not (limit and not _WINDOW.search(error_body.message)):
+        return TOO_LARGE
+    return MODEL if names_unknown_model(error_body.message) else form
+
+
+def meaning_of_form(error_body: ErrorBody) -> Meaning | None:
+    """A refusal of what goes out with every call, with the part if one is named; else None."""
+    message, places = error_body.message, error_body.places
+    if refusal := find_refusal(message, places):
+        return _meaning_without(refusal)
+    return FORM if is_about_parameters(message, places) else None
+
+
+def _meaning_without(refusal: PartRefusal) -> Meaning:
+    return FORM._replace(hint="", refusal=refusal)
 
 
 def meaning_of_status(status: int, missing: Meaning = MODEL) -> Meaning:

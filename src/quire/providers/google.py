@@ -218,9 +218,9 @@ def _meaning_of_refusal(
     if _LONG.search(error_body.message):
         return error_codes.TOO_LARGE
     wrong = [item for detail in details for item in wire.items(detail.get("fieldViolations"))]
-    places = [wire.text(violation.get("field")) for violation in wrong]
-    if error_codes.is_about_parameters(error_body.message, places):
-        return error_codes.FORM
+    places = tuple(wire.text(violation.get("field")) for violation in wrong)
+    if form := error_codes.meaning_of_form(error_body._replace(places=places)):
+        return form
     return _PRECONDITION if "FAILED_PRECONDITION" in error_body.codes else error_codes.BAD_REQUEST
 
 

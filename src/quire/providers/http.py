@@ -110,7 +110,7 @@ def refusal(
         return wants_tls(place)
     if page and remedy is Remedy.FIX_ACCOUNT:
         message += "; check the base URL, and what stands between here and there"
-    return ProviderError(
+    shown = ProviderError(
         one_line(redact_words(message, account)),
         remedy=remedy,
         retry_after=error.retry_after,
@@ -118,6 +118,8 @@ def refusal(
         bad_key=error.bad_key and not page,  # a page is from somebody who never saw the key
         fault=fault,
     )
+    shown.refusal = None if page else error.refusal
+    return shown
 
 
 def _is_page(response: HttpResponse) -> bool:

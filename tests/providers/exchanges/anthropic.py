@@ -166,7 +166,7 @@ ERRORS: dict[str, Refusal] = {
         Remedy.FIX_REQUEST,
     ),
     "length": Refusal(
-        400, error(INVALID, "max_tokens: 99999 > 64000, which is the maximum"), Remedy.FIX_REQUEST
+        400, error(INVALID, "max_tokens: 99999 > 64000, which is the maximum"), Remedy.FIX_ACCOUNT
     ),
     "content": Refusal(422, error(INVALID), Remedy.FIX_REQUEST),
     "rate": Refusal(429, error(RATE), Remedy.WAIT),

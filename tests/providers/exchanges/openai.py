@@ -262,7 +262,7 @@ ERRORS: list[tuple[int, Json, Remedy, bool, str]] = [
     (400, error(None, at="input[0].content"), Remedy.FIX_REQUEST, False, "It is so."),
     (400, error(None, at="max_output_tokens"), Remedy.FIX_REQUEST, False, "It is so."),
     (400, error(None, message=EFFORT), Remedy.FIX_ACCOUNT, False, "parameters"),
-    (422, {"detail": [{"loc": ["body", "seed"]}]}, Remedy.FIX_ACCOUNT, False, "parameters"),
+    (422, {"detail": [{"loc": ["body", "seed"]}]}, Remedy.FIX_ACCOUNT, False, "no reason"),
     (422, {"detail": [{"loc": ["body", "messages", 0]}]}, Remedy.FIX_REQUEST, False, "no reason"),
     (400, {"error": "short"}, Remedy.FIX_REQUEST, False, "short"),
     (400, {}, Remedy.FIX_REQUEST, False, "no reason given"),
