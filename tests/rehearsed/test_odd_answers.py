@@ -103,6 +103,9 @@ def test_a_task_that_gets_no_answer_twice_fails_alone(
     assert (ended.state, ended.failed, front.calls) == ("finished", 1, 2)
     (failure,) = here.engine.queries.failures(run.id)
     assert "the answer is empty (asked 2 times)" in str(failure)
+    (line,) = here.engine.queries.requests(run.id)
+    (member,) = here.engine.queries.exchange(line.id).members
+    assert (line.accepted, member.verdict, member.reasons) == (0, None, "the answer is empty")
 
 
 def test_a_whole_answer_with_a_wrong_length_is_read(

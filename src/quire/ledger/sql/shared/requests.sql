@@ -128,10 +128,12 @@ SELECT q.id FROM requests q JOIN lanes l ON l.id = q.lane_id
 WHERE l.workspace_id = :workspace AND l.id = :lane AND q.state = 'queued' AND q.render_version <> :version AND q.body IS NULL
 
 -- name: list_requests
--- A member that was judged and has no verdict was accepted: the usual case is not written down.
+-- A member that was judged and has no verdict was accepted: the usual case is not written down. What nobody could read
+-- as an answer was not judged: of that it is not known why the model stopped.
 SELECT q.id, q.kind, q.tasks, q.max_output, q.state, q.sent, q.purged_at,
     (SELECT count(*) FROM request_tasks rt WHERE rt.request_id = q.id AND (rt.verdict = 'accept' OR rt.verdict IS NULL
-        AND EXISTS (SELECT 1 FROM attempts a WHERE a.request_id = q.id AND a.state = 'settled'))),
+        AND EXISTS (SELECT 1 FROM attempts a JOIN responses p ON p.attempt_id = a.id
+                    WHERE a.request_id = q.id AND a.state = 'settled' AND p.stop IS NOT NULL))),
     (SELECT coalesce(CAST(sum(a.cost) AS INTEGER), 0) FROM attempts a WHERE a.request_id = q.id),
     (SELECT max(a.sent_at) FROM attempts a WHERE a.request_id = q.id),
     (SELECT d.title FROM request_tasks rt JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace
@@ -151,10 +153,12 @@ SELECT q.id, l.run_id, l.stage_id, q.kind, q.tasks, q.max_output, q.state, q.sen
 FROM requests q JOIN lanes l ON l.id = q.lane_id WHERE l.workspace_id = :workspace AND q.id = :id
 
 -- name: verdicts_of_request
--- As in the list: judged and without a verdict is accepted.
+-- As in the list: judged and without a verdict is accepted. Where nothing was judged, the reason is why not.
 SELECT rt.ordinal, rt.wire_id, rt.task_id, rt.version, t.state,
-    CASE WHEN rt.verdict IS NULL AND EXISTS (SELECT 1 FROM attempts a WHERE a.request_id = rt.request_id AND a.state = 'settled')
-        THEN 'accept' ELSE rt.verdict END,
-    rt.reasons
+    CASE WHEN rt.verdict IS NULL AND judged.answers = 1 THEN 'accept' ELSE rt.verdict END,
+    CASE WHEN rt.verdict IS NULL AND judged.answers = 0 THEN (SELECT a.error FROM attempts a
+        WHERE a.request_id = rt.request_id AND a.error IS NOT NULL ORDER BY a.no DESC LIMIT 1) ELSE rt.reasons END
 FROM request_tasks rt JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace
+CROSS JOIN (SELECT count(*) AS answers FROM (SELECT 1 FROM attempts a JOIN responses p ON p.attempt_id = a.id
+    WHERE a.request_id = :id AND a.state = 'settled' AND p.stop IS NOT NULL LIMIT 1) AS settled) AS judged
 WHERE rt.request_id = :id ORDER BY rt.ordinal
