@@ -86,6 +86,60 @@ def test_tags_in_the_middle_of_a_text_are_text(text: str) -> None:
     assert judge(text).data == {"text": text}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hm.\n</think>\n\nTwo.",
+        "Hm.\n</think>\nTwo.",
+        "Hm.\r\n</think>\r\nTwo.",
+        "Hm.\n\n</think>  \n\nTwo.",
+        "Hm.\n</think>Two.",
+        "So it is two</think>\n\nTwo.",
+        "It is two.</think>\nTwo.",
+        "It is two.</think>Two.",
+        "Is it two?</think>Two.",
+        "是两个。</think>Two.",
+        "</think>\n\nTwo.",
+        "</think>Two.",
+        "The block is `code`, and\n```\nx = 1\n```\nso two\n</think>\nTwo.",
+    ],
+)
+def test_a_thought_whose_opening_tag_was_in_the_prompt_is_cut(text: str) -> None:
+    assert judge(text).data == {"text": "Two."}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A thought ends with </think>\n\nThe answer follows.",
+        "The tag that ends a thought is </think>",
+        "The tag that ends a thought is </think>.",
+        "First the thought, then </think>, then the answer.",
+        "Write `</think>`\n\nand go on.",
+        "Write `x</think>`\n\nand go on.",
+        "In a template:\n```\nreasoning\n</think>\nanswer\n```\nThat is all.",
+        "In a template:\n~~~text\nreasoning.</think>\nanswer\n~~~\nThat is all.",
+        "In a template:\n\n    </think>\n\nThat is all.",
+        "The tags:\n- </think>\n- </answer>",
+        "> </think>\n\nis what it wrote.",
+        "To end it:\n</think> closes a thought.",
+        "</think> is a tag that models write.",
+        "The markup <p>Hello</think></p> is wrong.",
+        "Use (</think>)\n\nas a mark.",
+        "| tag | meaning |\n| </think> | the end |",
+        "foo</think>bar is no word.",
+    ],
+)
+def test_a_text_that_mentions_the_tag_keeps_its_beginning(text: str) -> None:
+    assert judge(text).data == {"text": text}
+
+
+def test_before_json_a_thought_ends_at_any_tag_that_is_not_quoted() -> None:
+    text = 'I say {"x": 9}, or so </think> ' + records(1)
+
+    assert judge_pack(text, Stop.END, ["a"], SHAPE).verdicts["a"].data == {"x": 1}
+
+
 def test_records_that_quote_tags_are_read_whole() -> None:
     shape = Shape({"properties": {"q": {"type": "string"}}, "required": ["q"]})
     quoted: list[Json] = [{"block_uid": "a", "q": 'x</think>\n{"block_uid": "b", "q": ""}'}]
@@ -166,7 +220,16 @@ def test_whatever_comes_nothing_is_invented(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["<think></think>", "<think>", "</think> ", "<|channel|>a<|message|>"]
+    "piece", ["<think></think>", "<think>", "</think>\n", "<|channel|>a<|message|>"]
 )
 def test_a_hostile_text_is_split_in_one_pass(piece: str) -> None:
     assert split_thoughts(piece * 20_000 + " " * 20_000).text == ""
+
+
+@pytest.mark.parametrize(
+    "piece", ["</think> ", "`</think>\n", "```\n.</think>\n", "a\n    </think>\n"]
+)
+def test_a_hostile_text_without_a_thought_is_read_in_one_pass(piece: str) -> None:
+    text = piece * 20_000
+
+    assert split_thoughts(text).text in ("", text)

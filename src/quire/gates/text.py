@@ -17,7 +17,7 @@ class TextGate:
     """Accepts the trimmed text; lengths are counted in characters."""
 
     name: str = "text"
-    version: str = "text/2"
+    version: str = "text/3"
 
     def mistakes(self, params: JsonObject) -> list[str]:
         """Check names, lengths and patterns; a pattern may be a list of patterns."""

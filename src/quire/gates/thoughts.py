@@ -5,8 +5,11 @@ only the closing tag (the opening one was in the prompt), or in the channels of 
 Whatever a thought holds, records included, is no answer.
 
 The danger is to cut what was meant. Only what the answer begins with is a thought; a tag in the
-middle of a text is text. And where the end of the thought cannot be told, because the tag that
-closes it comes once more, nothing is taken: `problem` says so.
+middle of a text is text. Without an opening tag the closing one ends a thought where it is alone on
+a line, glued to the end of a line, between two sentences without a blank, or right before JSON; not
+where a text mentions it: in quotes, between blanks, in code, in a list. And where the end of the
+thought cannot be told, because the tag that closes it comes once more, nothing is taken: `problem`
+says so.
 """
 
 import re
@@ -19,14 +22,16 @@ _TWO_FINALS = "answer has more than one final channel"
 
 _SPACE = re.compile(r"[\ufeff\s]*+")
 _OPENING = re.compile(r"<(think|thinking|thought|reasoning|seed:think)>|\[THINK\]", re.IGNORECASE)
-# An unopened thought ends where a line begins with the tag, where a blank line or the end follows
-# it, and where it is glued to a word; in quotes or between blanks the tag is only mentioned.
+# Where an unopened thought may end. In quotes, between blanks, in code or at the head of a sentence
+# the tag is only mentioned; a line of a list, a quotation or a table begins with something else.
 _BARE_CLOSING = re.compile(
-    r"""(?:\A|(?<=\n))</think>
-    | </think>(?=\s*+\Z|[ \t]*+\r?\n[ \t]*+\r?\n)
-    | (?<=[^\s"'`“‘(\[])</think>(?=[ \t]*+\r?\n|[^\s"'`”’)\].,;:])""",
+    r"""(?:\A|(?<=\n))</think>(?=[ \t]*+(?:\r?\n|\Z)|[^\s"'`”’)\].,;:<])  # begins a line
+    | (?<=[^\s"'`“‘(\[>])</think>(?=[ \t]*+(?:\r?\n|\Z))      # glued to the end of a line
+    | (?<=[.!?…。！？])</think>(?=[^\s"'`”’)\].,;:<])          # between two sentences
+    | (?<!["'`“‘(\[])</think>(?=\s*+(?:\{|\[\s*+[{"]|```json))  # before JSON""",
     re.VERBOSE,
 )
+_FENCE = re.compile(r"^[ \t]*+(?:```|~~~)", re.MULTILINE)
 _TAG = re.compile(r"<(/?)think>", re.IGNORECASE)
 _JSON_BEGINS = ("{", "[", '"', "```", "~~~")
 
@@ -74,10 +79,18 @@ def _split_unopened(text: str, at: int) -> SpokenAnswer:
     closing = None if text.startswith(_JSON_BEGINS, at) else _BARE_CLOSING.search(text, at)
     if closing is None or _TAG.search(text, at, closing.start()):
         return SpokenAnswer(text)  # or the tags are what the text is about
+    if _is_in_code(text, at, closing.start()):
+        return SpokenAnswer(text)
     thought, answer = text[at : closing.start()].strip(), text[closing.end() :]
     if _closes_more_than_it_opens(answer):
         return SpokenAnswer("", thought, UNCLEAR_END)
     return SpokenAnswer(answer[_skip_space(answer, 0) :], thought, bare_end=closing.end())
+
+
+def _is_in_code(text: str, start: int, at: int) -> bool:
+    """Whether a place is inside a fence, or between backticks of its line."""
+    line = text.rfind("\n", start, at) + 1
+    return text.count("`", line, at) % 2 == 1 or len(_FENCE.findall(text, start, at)) % 2 == 1
 
 
 def _skip_space(text: str, at: int) -> int:
