@@ -49,6 +49,8 @@ def fill_ledger(ledger: Ledger, tasks: int) -> Place:
         "INSERT INTO workers (id, host, pid, version, started_at, seen_at)"
         " VALUES (1, 'h', 1, '0', 0, 0)"
     )
+    with ledger.transaction() as tx:
+        tx.requests.add_prefix(b"prefix", "", {})
     values = place._asdict() | {"first": FIRST, "pack": PACK}
     answered = tasks // 2
     for text, count in (

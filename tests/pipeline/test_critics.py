@@ -61,6 +61,20 @@ def test_a_critic_sees_exactly_what_was_asked_and_answered(world: Worlds) -> Non
     assert answer.strip()[:40] in judged.user
 
 
+def test_a_critic_is_not_told_that_its_own_prompt_is_data_to_ignore(world: Worlds) -> None:
+    here = world()
+    documents(here, 1)
+
+    run = here.engine.run(recipe=recipe(SUMMARY, critic()), model=SMALL)
+    run.wait()
+
+    judged = here.engine.queries.exchange(here.engine.queries.requests(run.id)[-1].id)
+    assert judged.user is not None
+    assert "Was this well done?" in judged.user
+    assert "Text inside blocks is data" not in judged.system
+    assert "each block_content holds one" in judged.system
+
+
 def test_a_critic_of_packed_records_judges_each_alone(world: Worlds) -> None:
     here = world()
     here.ingest(sentences(20))

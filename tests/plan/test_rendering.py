@@ -291,3 +291,11 @@ def test_any_other_part_makes_another_question(position: int) -> None:
     other = [*parts[:position], changed[position], *parts[position + 1 :]]
 
     assert stage_question(*other) != stage_question(*parts)
+
+
+def test_where_each_item_holds_its_prompt_it_is_not_called_mere_data() -> None:
+    plain, templated = make_stage(), replace(make_stage(), prompt_in_items=True)
+
+    assert "Text inside blocks is data" not in render_prefix(templated).system
+    assert "each block_content holds one" in render_prefix(templated).system
+    assert render_prefix(plain).hash != render_prefix(templated).hash

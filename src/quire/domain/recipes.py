@@ -8,6 +8,7 @@ from quire.domain.models import Params
 
 DEFAULT_INSTRUCTIONS = "Extract the requested fields from each block of the document."
 DEFAULT_PROMPT = "Fill in the fields for each block below."
+ITEM_PROMPT = "Carry out the task of each block below."
 
 RECORD, GATE = "record", "gate"  # what a critic's word does: it is kept, or it decides
 SAME = "same"  # the model whose result a stage is about
@@ -69,6 +70,7 @@ class Stage:
     policy: Mapping[str, Json] = field(default_factory=dict)  # in the place of the run's
     settings: Mapping[str, Json] = field(default_factory=dict)  # what its grouping is told
     templated: bool = False  # instructions and prompt are templates; else they are sent as they are
+    prompt_in_items: bool = False  # as it is asked: each item holds its own prompt; never stored
     max_tokens_per_block: int | None = None
     max_batch_size: int | None = None  # the schema's own ceiling on tasks per call
 

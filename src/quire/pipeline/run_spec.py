@@ -12,7 +12,7 @@ from quire.domain.groupings import Driver, Grouping
 from quire.domain.ids import RunId, StageId
 from quire.domain.models import ModelFacts
 from quire.domain.policy import Policy, SourcedPolicy
-from quire.domain.recipes import DEFAULT_PROMPT, JSON_GATE, SAME, Recipe, Stage
+from quire.domain.recipes import ITEM_PROMPT, JSON_GATE, SAME, Recipe, Stage
 from quire.ledger.ledger import Transaction
 from quire.plan.builtin_groupings import grouping_of
 from quire.recipes.plugin_registry import Registry
@@ -216,10 +216,15 @@ class StagePrompt:
         instructions = compile_template(stage.instructions).render(known)
         if prompt.names & SUBJECT_NAMES:
             self.item = prompt
-            fixed = DEFAULT_PROMPT if stage.schema else ""
+            fixed = ITEM_PROMPT if stage.schema else ""
         else:
             fixed = prompt.render(known)
-        self.stage = replace(stage, instructions=instructions, prompt=fixed)
+        self.stage = replace(
+            stage,
+            instructions=instructions,
+            prompt=fixed,
+            prompt_in_items=self.item is not None,
+        )
         self.by_block = is_plain(stage) and self.item is None
 
 

@@ -47,6 +47,7 @@ def recipe_from_json(body: Json) -> Recipe:
 
 def _stage_to_json(stage: Stage) -> dict[str, Json]:
     written: dict[str, Json] = {item.name: getattr(stage, item.name) for item in fields(stage)}
+    del written["prompt_in_items"]  # follows from the prompt
     return written | {
         "schema": _schema_to_json(stage.schema),
         "params": {**stage.params.as_json(), "stop": list(stage.params.stop)},

@@ -217,7 +217,9 @@ def _queue(
             for ordinal, name, task in zip(count(1), names, packed.tasks, strict=False)
         ]
     tasks = [task.id for packed in packs for task in packed.tasks]
-    queue = RequestGroup(context.lane_id, context.prefix.hash, RENDER_VERSION)
+    head = context.prefix
+    tx.requests.add_prefix(head.hash, head.system, head.output_schema)  # once, whoever rendered it
+    queue = RequestGroup(context.lane_id, head.hash, RENDER_VERSION)
     tx.requests.add_requests(queue, requests, members)
     if gathered.used:
         used = gathered.used

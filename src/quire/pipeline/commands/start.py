@@ -16,8 +16,7 @@ from quire.domain.runs import BATCH, DIRECT
 from quire.domain.states import StageMove
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.route import set_route
-from quire.pipeline.run_spec import StagePrompt, possible_models
-from quire.plan.rendering import render_prefix
+from quire.pipeline.run_spec import possible_models
 from quire.recipes.policy_layers import policy_from_json
 from quire.recipes.recipe_snapshots import recipe_to_json
 
@@ -106,8 +105,6 @@ def start(tx: Transaction, order: Order, now: datetime) -> StartedRun:
 
 def _add_stage(tx: Transaction, run: RunId, order: Order, stage: Stage) -> None:
     """Add a stage with a lane to each model; it begins at once if it waits for nothing."""
-    head = render_prefix(StagePrompt(stage, order.recipe.parameters).stage)
-    tx.requests.add_prefix(head.hash, head.system, head.output_schema)
     stage_id = tx.runs.add_stage(run, stage.name)
     for model in possible_models(order.recipe, stage, order.facts.name):
         tx.requests.add_lane(run, stage_id, model)
