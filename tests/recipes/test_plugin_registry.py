@@ -1,6 +1,7 @@
 """Packages bring gates, groupings and recipes; a broken one breaks nobody else."""
 
 import sys
+from importlib.metadata import PathDistribution
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,24 @@ def test_what_a_package_offers_is_added(packages: RecipePackages) -> None:
     assert found.groupings["theirs"].name == "theirs"
     assert load_recipe("theirs", found, {}).stages[0].name == "a"
     assert {"json", "text"} <= set(found.gates)
+
+
+def test_what_a_package_says_of_itself_is_read_once(
+    packages: RecipePackages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages.bring("quire_stranger", "[quire.gates]\ntheirs = quire_stranger:gate\n")
+    for _ in range(2):  # the first compiles the module, beside which that is kept
+        with_entry_points()
+    read, read_text = list[str](), PathDistribution.read_text
+
+    def note(self: PathDistribution, name: str) -> str | None:
+        read.append(name)
+        return read_text(self, name)
+
+    monkeypatch.setattr(PathDistribution, "read_text", note)
+
+    assert "theirs" in with_entry_points().gates
+    assert read == []
 
 
 @pytest.mark.parametrize(

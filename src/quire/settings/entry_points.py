@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, entry_points
 from os import stat
 
 CLASH_FIX = "uninstall one of them"
@@ -24,7 +24,7 @@ def points_of_group(group: str) -> Iterator[EntryPoint]:
 
 def package_name(point: EntryPoint) -> str:
     """The package that offers it."""
-    return point.dist.name if point.dist is not None else point.value.partition(":")[0]
+    return _name_of(point.dist) if point.dist is not None else point.value.partition(":")[0]
 
 
 def describe_clash(point: EntryPoint, owner: str) -> str:
@@ -48,6 +48,12 @@ def _package_folders() -> tuple[tuple[str, int], ...]:
         with suppress(OSError):
             found.append((folder, stat(folder or ".").st_mtime_ns))
     return tuple(found)
+
+
+@lru_cache(maxsize=64)
+def _name_of(package: Distribution) -> str:
+    """Its name: read once, because all that it says of itself is read for it, page by page."""
+    return package.name
 
 
 @lru_cache(maxsize=1)
