@@ -2,12 +2,10 @@
 
 import gc
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from resource import RUSAGE_SELF
 from typing import Any
-from uuid import uuid4
 
 import pytest
 import typer.testing
@@ -15,11 +13,11 @@ from hypothesis import HealthCheck, settings
 from typer.main import get_command
 
 from quire.ledger import ledger
-from quire.ledger.ledger import open_ledger
 from quire.ledger.sqlite import SqliteDatabase
 from tests.cpu_time import seconds_of, seconds_so_far
 from tests.memory import use_compiled_modules, use_quick_folder
 from tests.postgres import Databases, PostgresServer, own_server, postgres_server
+from tests.ready_databases import ReadyDatabases, ready_databases
 from tests.ready_ledgers import use_ready_ledgers
 from tests.repetitions import Repetitions
 from tests.reports import Stopwatch, Teller
@@ -146,33 +144,21 @@ def stoppable_postgres() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture(scope="session")
-def copies(postgres: Databases) -> Iterator[Callable[[], str]]:
-    """Make PostgreSQL databases that have the ledger's tables: copying is quicker than migrating.
-
-    They are dropped in the background; whoever is done with one makes the next.
-    """
-    original, used = f"quire_{uuid4().hex[:12]}", list[str]()
-    open_ledger(postgres.create_database(original)).close()
-    with ThreadPoolExecutor(1) as background:
-
-        def copy() -> str:
-            if used:
-                background.submit(postgres.drop_database, used.pop())
-            used.append(f"quire_{uuid4().hex[:12]}")
-            return postgres.create_database(used[0], original)
-
-        yield copy
-        for name in (*used, original):
-            background.submit(postgres.drop_database, name)
+def ready_postgres(postgres: Databases) -> Iterator[ReadyDatabases]:
+    """PostgreSQL databases that have the ledger's tables."""
+    with ready_databases(postgres) as databases:
+        yield databases
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """Where an empty ledger is, or may be made: a SQLite file, then a PostgreSQL database."""
     if request.param == "sqlite":
-        return str(tmp_path / "quire.db")
-    copy: Callable[[], str] = request.getfixturevalue("copies")
-    return copy()
+        yield str(tmp_path / "quire.db")
+        return
+    databases: ReadyDatabases = request.getfixturevalue("ready_postgres")
+    with databases.lend() as url:
+        yield url
 
 
 @pytest.fixture

@@ -38,6 +38,9 @@ max_connections = 100
 fsync = off                # the data is thrown away: nothing has to survive a power cut
 full_page_writes = off
 synchronous_commit = off
+wal_level = minimal
+max_wal_senders = 0
+autovacuum = off           # a test that wants the planner to know its rows says so
 """
 
 

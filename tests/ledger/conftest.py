@@ -7,6 +7,7 @@ import pytest
 
 from quire.ledger.ledger import Ledger, open_ledger
 from tests.ledger.raw import Raw
+from tests.ready_databases import ReadyDatabases
 
 
 @pytest.fixture
@@ -35,8 +36,9 @@ def raw(ledger: Ledger) -> Iterator[Raw]:
 
 
 @pytest.fixture
-def postgres_ledger(postgres_database: str) -> Iterator[Ledger]:
+def postgres_ledger(ready_postgres: ReadyDatabases) -> Iterator[Ledger]:
     """A fresh ledger on PostgreSQL, where several transactions may be open at once."""
-    opened = open_ledger(postgres_database)
-    yield opened
-    opened.close()
+    with ready_postgres.lend() as url:
+        opened = open_ledger(url)
+        yield opened
+        opened.close()

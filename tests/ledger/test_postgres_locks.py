@@ -192,7 +192,7 @@ def test_tasks_of_a_document_that_is_purged_are_not_packed_meanwhile(
 
 
 def test_two_who_ingest_the_same_document_at_once_end_with_one_of_them_trying_again(
-    postgres_ledger: Ledger, postgres_database: str
+    postgres_ledger: Ledger,
 ) -> None:
     def ingest_too() -> None:
         with postgres_ledger.transaction() as tx:
@@ -205,7 +205,7 @@ def test_two_who_ingest_the_same_document_at_once_end_with_one_of_them_trying_ag
 
     with pytest.raises(LedgerUnavailable, match="try again"):
         second.result(PATIENCE)
-    raw = Raw(postgres_database)
+    raw = Raw(postgres_ledger.url)
     assert raw.one("SELECT count(*) FROM blocks") == 1
     raw.close()
 
