@@ -6,13 +6,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from quire.domain.runs import Event, Progress
 from quire.engine import RunHandle
 from tests.time_limits import wait_until
-from tests.world import World, sentences
+from tests.world import OneProvider, World, sentences
 
 BLOCKS = 12
 HANG = """
@@ -76,6 +77,32 @@ def test_an_engine_that_is_told_to_stop_says_so(tmp_path: Path) -> None:
     here.engine.drive(run.id, lambda now: here.engine.stop())
 
     assert [event.fields["cause"] for event in history(here, run)] == ["program"]
+    here.close()
+
+
+class Impatient(OneProvider):
+    """Tells the engine to stop while it makes its worker."""
+
+    def __init__(self, here: World) -> None:
+        """Stop this one."""
+        super().__init__(here.model)
+        self.here = here
+
+    def __getattribute__(self, name: str) -> Any:
+        """Stop when a worker is told who carries its batches."""
+        if name == "batch_api":
+            self.here.engine.stop()
+        return super().__getattribute__(name)
+
+
+def test_a_stop_while_the_worker_is_made_is_heard(tmp_path: Path) -> None:
+    here, run = started(str(tmp_path / "quire.db"))
+    here.engine.context.providers = Impatient(here)
+    here.engine.drive(run.id)
+    here.engine.context.providers = OneProvider(here.model)
+
+    assert run.progress().calls == 0
+    assert run.wait().done == BLOCKS  # a later one works
     here.close()
 
 

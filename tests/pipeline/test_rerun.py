@@ -215,6 +215,25 @@ def test_rerun_after_a_stop_stops_there_again(world: Worlds) -> None:
     assert task_states(here.engine, run)["points"] == {}
 
 
+def test_who_reads_what_a_critic_judges_anew_waits_for_its_word(world: Worlds) -> None:
+    here, contexts = world(), Contexts()
+    run = start_run(here, stop_after="check")
+    run.wait()
+    run.stop_after(None)
+    with here.engine.ledger.transaction() as tx:
+        contexts.registry = here.engine.registry
+        advance(tx, contexts, NOW)
+        lanes = [contexts.of_lane(tx, lane) for lane in tx.requests.lanes_of_run(run.id)]
+        points = [lane for lane in lanes if lane.stage.name == "points"]
+        assert sum(prepare(tx, contexts, lane, NOW) for lane in points) == 6
+
+    run.rerun("check")
+
+    assert task_states(here.engine, run)["points"] == {"waiting": 6}
+    run.wait()
+    assert task_states(here.engine, run) == ALL_DONE
+
+
 def test_a_cancelled_run_is_not_rerun(world: Worlds) -> None:
     run = start_run(world())
     run.cancel()

@@ -67,6 +67,7 @@ class Engine:
         self.context = context
         self.queries = Queries(context)
         self._workers: set[Worker] = set()
+        self._stops = 0  # how often it was told to stop
 
     @cached_property
     def library(self) -> Library:
@@ -316,6 +317,7 @@ class Engine:
 
         `last_act` comes before a process ends in the midst of it, at a third Ctrl-C for example.
         """
+        stops = self._stops
         from quire.engine.event_loop import run_loop
 
         if only is not None:
@@ -325,15 +327,19 @@ class Engine:
         worker.last_act = last_act
 
         async def work() -> bool:
-            self._workers.add(worker)
             try:
                 await worker.run(done, signals=signals)
             finally:
-                self._workers.discard(worker)
                 await self.providers.close()
             return worker.interrupted
 
-        return run_loop(work, worker.interrupt)
+        self._workers.add(worker)
+        if stops != self._stops:  # told while it was made
+            worker.stop()
+        try:
+            return run_loop(work, worker.interrupt)
+        finally:
+            self._workers.discard(worker)
 
     def _make_worker(self, tell: Callable[[str], None]) -> Worker:
         from quire.dispatch.loop_context import ProviderLookup
@@ -352,7 +358,11 @@ class Engine:
         return worker
 
     def stop(self) -> None:
-        """Let the workers of this engine finish what is out and return; from any thread."""
+        """Let the workers of this engine finish what is out and return; from any thread.
+
+        That holds for whoever has begun to work, not for who begins later.
+        """
+        self._stops += 1
         for worker in tuple(self._workers):
             worker.stop()
 

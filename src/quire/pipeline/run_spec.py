@@ -133,6 +133,12 @@ class RunSpec:
         name, stages = stage.name, self.recipe.stages
         return [item for item in stages if item.name == name or name in self.stages_above(item)]
 
+    def and_waiting(self, stage: Stage) -> list[Stage]:
+        """The same with all that waits for it: who reads what a critic judges waits for that."""
+        judged = self.and_below(self.stage_named(stage.of)) if stage.critic else []
+        names = {item.name for item in (*self.and_below(stage), *judged)}
+        return [item for item in self.recipe.stages if item.name in names]
+
     def stages_through(self, last: str) -> frozenset[str]:
         """A stage and all without which it is not over: what is read, and who judges that."""
         found: set[str] = set()

@@ -177,7 +177,7 @@ def rerun(
     check_not_cancelled(tx, run, ", then rerun")
     stages = spec.and_below(first)
     names = {stage.name for stage in stages}
-    withdraw_unsent(tx, spec, stages, now)
+    withdraw_unsent(tx, spec, spec.and_waiting(first), now)
     owed = 0
     for recipe_stage in stages:
         if not recipe_stage.critic:
