@@ -88,9 +88,29 @@ def test_ingest_tells_programs_what_became_of_each_file(
     printed = quire.json("ingest", write_blocks("good.txt", 2), "missing.md", code=1)
 
     assert printed["documents"] == [
-        {"document_id": 1, "title": "good.txt", "blocks": 2, "new": True}
+        {"document_id": 1, "title": "good.txt", "blocks": 2, "new": True, "delimiter": ""}
     ]
     assert len(printed["refused"]) == 1
+
+
+def test_a_delimiter_that_the_ending_does_not_state_is_found_and_told(
+    quire: Quire, folder: Path
+) -> None:
+    (folder / "rows.csv").write_text("id;body\n7;Hello, there\n")
+
+    said = quire("ingest", "rows.csv", "--text-column", "body").stdout
+
+    assert "rows.csv: its cells are parted by semicolons, and read so" in said
+
+
+def test_documents_that_were_put_aside_are_marked(quire: Quire, folder: Path) -> None:
+    (folder / "rows.csv").write_text("id,text\n1,hello\n")
+    quire("ingest", "rows.csv")
+    assert "aside" not in quire("documents").stdout
+    quire("ingest", "rows.csv", "--text-column", "text", "--replace")
+
+    assert [document["aside"] for document in quire.json("documents")] == [True, False]
+    assert "aside" in quire("documents").stdout.splitlines()[2]
 
 
 def test_a_text_column_becomes_the_block(quire: Quire, folder: Path) -> None:

@@ -220,6 +220,18 @@ def test_ctrl_c_is_heard_at_once_in_a_script_that_has_a_loop_of_its_own(
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_a_file_that_was_read_before_in_another_way_is_told_in_python_too(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "rows.csv").write_text("id,text\n1,hello\n")
+    with quire.open(str(tmp_path / "work.db")) as q:
+        q.ingest(tmp_path / "rows.csv")
+        assert caplog.messages == []
+        q.ingest(tmp_path / "rows.csv", text_column="text")
+
+    assert caplog.messages[0].startswith("the same file was read before with other content")
+
+
 def test_a_plan_agrees_with_the_run_on_requests(docs: Path, tmp_path: Path) -> None:
     with quire.open(str(tmp_path / "work.db")) as q:
         q.ingest(docs)

@@ -183,3 +183,27 @@ def test_a_header_of_very_many_columns_takes_no_time() -> None:
         read_bytes(f"{header}\n".encode(), "csv", "f", text_column="c")
 
     assert process_time() - before < 5  # seconds; comparing each with each takes minutes
+
+
+@pytest.mark.parametrize(
+    ("data", "form", "blocks"),
+    [
+        ("a;b\n1;x, y\n", "csv", ['{"a":"1","b":"x, y"}']),
+        ("a\tb\n1\t2\n", "csv", ['{"a":"1","b":"2"}']),
+        ("a|b|c\n1|2|3\n", "csv", ['{"a":"1","b":"2","c":"3"}']),
+        ("a,b\n1,2\n", "tsv", ['{"a":"1","b":"2"}']),
+        ('a;b\n"x;y";2\n', "csv", ['{"a":"x;y","b":"2"}']),
+        ("\ufeffa;b\n1;2\n", "csv", ['{"a":"1","b":"2"}']),
+        ("a,b\n1;2,3\n", "csv", ['{"a":"1;2","b":"3"}']),  # the stated one parts the header
+        ("text\none; two\nthree; four\n", "csv", ['{"text":"one; two"}', '{"text":"three; four"}']),
+        ("a;b\nno\nnone\n1;2\n", "csv", ['{"a;b":"no"}', '{"a;b":"none"}', '{"a;b":"1;2"}']),
+    ],
+)
+def test_the_delimiter_is_what_parts_the_header_and_most_of_the_first_rows(
+    data: str, form: str, blocks: list[str]
+) -> None:
+    assert contents(data, form) == blocks
+
+
+def test_a_row_that_is_parted_in_another_way_than_the_header_is_refused() -> None:
+    assert refusal("a;b\n1;2\n3;4\n5\n", "csv") == "f: line 4: 1 fields, but the header has 2"

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -92,7 +93,12 @@ def ingest(
     quiet = session(context).quiet
     with engine_for(context, make=True) as engine, _file_watcher(quiet) as watch:
         ingestion = engine.ingest(
-            *paths, text_column=text_column, key_column=key_column, watch=watch, replace=replace
+            *paths,
+            text_column=text_column,
+            key_column=key_column,
+            watch=watch,
+            replace=replace,
+            tell=lambda line: None,  # said below, after the summary
         )
     for line in ingestion.refused:
         note(f"quire: refused {line}")
@@ -100,8 +106,8 @@ def ingest(
         print_json(_ingestion_json(ingestion))
     elif not quiet:
         say(_summary(ingestion))
-        for line in _earlier_lines(ingestion):
-            say(line)
+        for line in ingestion.warnings():
+            say(plain_text(line))
     if ingestion.refused:
         raise typer.Exit(SOME_FAILED)
 
@@ -132,21 +138,6 @@ def _summary(ingestion: "Ingestion") -> str:
     return "; ".join(parts)
 
 
-def _earlier_lines(ingestion: "Ingestion") -> Iterator[str]:
-    """Say that the same files gave other documents before, and what to do about them."""
-    if not ingestion.earlier:
-        return
-    document, place = ingestion.earlier[0]
-    count = len(ingestion.earlier)
-    which = f"{plain_text(place)} (document {document})"
-    which += f" and {count - 1:,} more" if count > 1 else ""
-    if ingestion.replaced:
-        yield f"put aside, for the runs that name it: what was read before of {which}"
-        return
-    yield f"the same file was read before with other content or columns: {which}"
-    yield "a run asks about both; `quire ingest … --replace` puts the older aside"
-
-
 @contextmanager
 def _file_watcher(quiet: bool) -> Iterator[Callable[[Path], None] | None]:
     """On a terminal, say which file is being read."""
@@ -167,7 +158,7 @@ def _file_watcher(quiet: bool) -> Iterator[Callable[[Path], None] | None]:
 def documents(context: typer.Context, as_json: AsJson = False) -> None:
     """List the documents in the ledger."""
     with engine_for(context) as engine:
-        found = engine.documents()
+        found, aside = engine.documents(), engine.library.documents_aside()
     rows = (
         (
             document.id,
@@ -176,12 +167,15 @@ def documents(context: typer.Context, as_json: AsJson = False) -> None:
             document.conv_total_blocks,
             document.conv_total_characters,
             document.source_locator,
+            *(["aside" if document.id in aside else ""] if aside else []),
         )
         for document in found
     )
-    columns = (">id", "~title", "type", ">blocks", ">characters", "~from")
+    marked = [{**asdict(document), "aside": document.id in aside} for document in found]
+    columns = [">id", "~title", "type", ">blocks", ">characters", "~from"]
+    columns += ["use"] if aside else []
     nothing = "no documents yet; `quire ingest FILES` brings some in"
-    print_list(as_json, found, nothing, columns, rows)
+    print_list(as_json, marked, nothing, columns, rows)
 
 
 def purge(

@@ -57,6 +57,7 @@ class ParsedDocument:
     parsing_tool: str  # name and version
     representation_type: str
     blocks: Iterable[Block] = field(repr=False)
+    delimiter: str = ""  # what parts the cells of a row, where its ending states another
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

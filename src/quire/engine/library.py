@@ -1,7 +1,8 @@
 """The library of an engine: documents and schemas come in, and documents may leave again."""
 
+import logging
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +19,8 @@ from quire.recipes.user_schemas import load_schema, read_schema, schema_of
 from quire.sources.source_files import find_sources
 from quire.sources.source_reader import read_source
 
+_log = logging.getLogger("quire")  # what a script's or a notebook's user should hear at once
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingestion:
@@ -28,6 +31,22 @@ class Ingestion:
     skipped: int = 0  # files in folders that are of no type we read
     earlier: tuple[tuple[DocumentId, str], ...] = ()  # of the same files, each with its place
     replaced: bool = False  # those were put aside
+
+    def warnings(self) -> Iterator[str]:
+        """What may not be as it was meant, a line each."""
+        for source in self.documents:
+            if source.delimiter:
+                yield f"{source.title}: its cells are parted by {source.delimiter}s, and read so"
+        if not self.earlier:
+            return
+        document, place = self.earlier[0]
+        more = f" and {len(self.earlier) - 1:,} more" if len(self.earlier) > 1 else ""
+        which = f"{place} (document {document}){more}"
+        if self.replaced:
+            yield f"put aside, for the runs that name it: what was read before of {which}"
+            return
+        yield f"the same file was read before with other content or columns: {which}"
+        yield "a run asks about both; `quire ingest … --replace` puts the older aside"
 
 
 SchemaFile = str | Path | Mapping[str, Json] | type[object]  # a class: Pydantic's
@@ -58,6 +77,7 @@ class Library:
         watch: Callable[[Path], None] | None = None,
         aside: bool = False,
         replace: bool = False,
+        tell: Callable[[str], None] = _log.warning,
     ) -> Ingestion:
         """Read files, folders and globs; a bad one is refused with a line, the rest go in.
 
@@ -79,13 +99,16 @@ class Library:
             except SourceUnreadable as error:
                 refused.append(" ".join(str(error).splitlines()))
         earlier = () if aside else self._find_earlier(documents, replace=replace)
-        return Ingestion(
+        ingestion = Ingestion(
             documents=tuple(documents),
             refused=tuple(refused),
             skipped=found.skipped,
             earlier=earlier,
             replaced=replace,
         )
+        for line in ingestion.warnings():
+            tell(line)
+        return ingestion
 
     def _find_earlier(
         self, ingested: Sequence[IngestedSource], *, replace: bool
@@ -108,6 +131,12 @@ class Library:
         """Every document in the ledger."""
         with self._context.ledger.snapshot() as tx:
             return tx.documents.list_documents()
+
+    def documents_aside(self) -> set[DocumentId]:
+        """Which documents are only for the runs that name them."""
+        with self._context.ledger.snapshot() as tx:
+            known = {document for document, _ in tx.documents.document_names()}
+            return known - tx.documents.usual_documents()
 
     def resolve_documents(self, names: Sequence[str]) -> list[DocumentId]:
         """Documents by number, title, file name or fingerprint; each name must mean one."""

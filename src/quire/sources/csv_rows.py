@@ -4,6 +4,8 @@ import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import TextIOWrapper
+from itertools import islice
+from operator import itemgetter
 from typing import NamedTuple
 
 from quire.domain.data import Json, canonical_json
@@ -15,6 +17,36 @@ TOOL = "quire-csv/1"
 REPRESENTATION = "csv_bytes"
 LONGEST_FIELD = 1 << 24  # characters
 COLUMNS_SHOWN = 50
+
+
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
+_LOOKED_AT = 20  # rows
+
+
+def find_delimiter(origin: Origin, stated: str) -> str:
+    """What parts the cells: what the ending states, unless only something else parts the header.
+
+    Then most of the first rows must have as many cells as the header, parted in that way.
+    """
+    best, most = stated, (0, 1)
+    for delimiter in (stated, *(other for other in DELIMITERS if other != stated)):
+        widths = _first_widths(origin, delimiter)
+        if delimiter == stated and widths[:1] not in ([], [1]):
+            return stated
+        agreeing = sum(width == widths[0] for width in widths)
+        if len(widths) > 1 and widths[0] > 1 and 2 * (agreeing - 1) > len(widths) - 1:
+            best, most = max((best, most), (delimiter, (agreeing, widths[0])), key=itemgetter(1))
+    return best
+
+
+def _first_widths(origin: Origin, delimiter: str) -> list[int]:
+    """How many cells the first rows have; none where they cannot be read in this way."""
+    try:
+        with TextIOWrapper(origin.open(), encoding="utf-8-sig", newline="") as file:
+            rows = csv.reader(file, delimiter=delimiter, strict=True)
+            return [len(cells) for cells in islice(filter(None, rows), _LOOKED_AT)]
+    except (csv.Error, UnicodeError):
+        return []
 
 
 class _CsvRow(NamedTuple):

@@ -58,13 +58,17 @@ def _read_origin(
     if form in (SourceFormat.MARKDOWN, SourceFormat.TEXT):
         return _read_whole(origin, form)
     rows: Iterable[Block]
+    found = ""
     decoded = as_utf8(origin)
     if form is SourceFormat.JSONL:
         tool, kind = jsonl.TOOL, jsonl.REPRESENTATION
         rows = jsonl.JsonLines(origin=decoded, text_column=text_column, key_column=key_column)
     else:
-        delimiter = "\t" if form is SourceFormat.TSV else ","
-        tool = csv_rows.TOOL + (";delimiter=tab" if delimiter == "\t" else "")
+        stated = "\t" if form is SourceFormat.TSV else ","
+        delimiter = csv_rows.find_delimiter(decoded, stated)
+        found = csv_rows.DELIMITERS[delimiter] if delimiter != stated else ""
+        named = f";delimiter={csv_rows.DELIMITERS[delimiter]}" if delimiter != "," else ""
+        tool = csv_rows.TOOL + named
         kind = csv_rows.REPRESENTATION
         rows = csv_rows.CsvRows(
             origin=decoded, delimiter=delimiter, text_column=text_column, key_column=key_column
@@ -77,7 +81,7 @@ def _read_origin(
     if next(iter(rows), None) is None:
         raise SourceUnreadable(f"{origin.name}: has no rows")
     same = _UnchangedBlocks(origin=origin, stamp=stamp, blocks=rows)
-    return _make_parsed(origin, scanned, origin.title, same)
+    return replace(_make_parsed(origin, scanned, origin.title, same), delimiter=found)
 
 
 def _read_whole(origin: Origin, form: SourceFormat) -> ParsedDocument:

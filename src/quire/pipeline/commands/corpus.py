@@ -27,6 +27,7 @@ class IngestedSource(NamedTuple):
     title: str
     blocks: int
     new: bool  # False: the same content was here already
+    delimiter: str = ""  # what parts the cells of its rows, where its ending states another
 
 
 def ingest(
@@ -40,7 +41,7 @@ def ingest(
     if known is not None:
         if not aside:
             tx.documents.ingest_document_again(known)
-        return IngestedSource(known, parsed.title, 0, new=False)
+        return IngestedSource(known, parsed.title, 0, False, parsed.delimiter)
     document = tx.documents.add_document(parsed, now, aside=aside)
     types: Counter[str] = Counter()
     characters = 0
@@ -52,7 +53,7 @@ def ingest(
     if not types:
         raise SourceUnreadable(f"{parsed.source_locator}: there is nothing in it to ask about")
     tx.documents.set_document_counts(document, dict(types), characters)
-    return IngestedSource(document, parsed.title, types.total(), new=True)
+    return IngestedSource(document, parsed.title, types.total(), True, parsed.delimiter)
 
 
 def _block_row(block: Block) -> NewBlock:
