@@ -72,7 +72,7 @@ def come_back_tomorrow() -> ProviderError:
     return ProviderError("429: the day's quota is used up", remedy=Remedy.WAIT, retry_after=A_DAY)
 
 
-@pytest.mark.parametrize("remedy", [Remedy.RETRY, Remedy.WAIT])
+@pytest.mark.parametrize("remedy", [Remedy.RETRY, Remedy.WAIT, Remedy.LOST])
 def test_where_nothing_ever_succeeded_a_run_is_held_after_minutes_of_errors(
     failing: Callable[..., tuple[World, Failing]], remedy: Remedy
 ) -> None:

@@ -214,9 +214,9 @@ class Attempts(Table):
         return bool(self._run("has_answered", model=model))
 
     def first_sending(self, lane: LaneId) -> tuple[datetime | None, int]:
-        """When the first call of a lane went out, and how many calls of it were refused."""
-        first, refused = self._run("first_sending", lane=lane)[0]
-        return from_micros_or_none(first), refused
+        """When the first call of a lane went out, and how many of its calls came to nothing."""
+        first, failed = self._run("first_sending", lane=lane)[0]
+        return from_micros_or_none(first), failed
 
     def last_error(self, run: RunId) -> str | None:
         """Why the newest call of a run that waits to go again came to nothing."""

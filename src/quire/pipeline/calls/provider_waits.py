@@ -29,7 +29,7 @@ def hold_for_provider(
     failing = {
         failure.attempt_id: failure
         for failure in failures
-        if failure.error.remedy in (Remedy.RETRY, Remedy.WAIT)
+        if failure.error.remedy in (Remedy.RETRY, Remedy.WAIT, Remedy.LOST)  # lost: may be billed
     }
     rows = tx.attempts.attempts_by_id(list(failing)) if failing else []
     for row in {row.lane_id: row for row in rows}.values():  # one of each lane says it

@@ -110,8 +110,8 @@ SELECT 1 FROM lanes l JOIN requests q ON q.lane_id = l.id JOIN attempts a ON a.r
 WHERE l.workspace_id = :workspace AND l.model = :model AND a.state IN ('answered', 'settled') LIMIT 1
 
 -- name: first_sending
--- When the first call of a lane went out, and how many were refused since.
-SELECT min(a.sent_at), CAST(coalesce(sum(CASE WHEN a.state = 'refused' THEN 1 ELSE 0 END), 0) AS INTEGER)
+-- When the first call of a lane went out, and how many came to nothing since.
+SELECT min(a.sent_at), CAST(coalesce(sum(CASE WHEN a.state IN ('refused', 'unknown', 'written_off') THEN 1 ELSE 0 END), 0) AS INTEGER)
 FROM lanes l JOIN requests q ON q.lane_id = l.id JOIN attempts a ON a.request_id = q.id
 WHERE l.workspace_id = :workspace AND l.id = :lane
 
