@@ -209,14 +209,18 @@ def _usage(usage: JsonObject) -> Usage:
     written = counts.read("cache_creation_input_tokens")
     short = counts.read("ephemeral_5m_input_tokens", "cache_creation")
     long = counts.read("ephemeral_1h_input_tokens", "cache_creation")
+    output = counts.require("output_tokens")
+    reasoning = counts.read("thinking_tokens", "output_tokens_details")
+    parted = short + long
+    contradictory = reasoning > output or (written and parted and written != parted)
     return Usage(
         input=counts.require("input_tokens"),
-        output=counts.require("output_tokens"),
+        output=output + reasoning if reasoning > output else output,
         cached=counts.read("cache_read_input_tokens"),
         written_short=max(short, written - long),
         written_long=long,
-        reasoning=counts.read("thinking_tokens", "output_tokens_details"),
-        exact=counts.exact,
+        reasoning=reasoning,
+        exact=counts.exact and not contradictory,
     )
 
 

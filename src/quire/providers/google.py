@@ -187,9 +187,10 @@ def _usage(usage: JsonObject, blocked: bool) -> Usage:
     prompt = 0 if blocked and not usage else counts.require("promptTokenCount")
     tools, cached = counts.read("toolUsePromptTokenCount"), counts.read("cachedContentTokenCount")
     thoughts = counts.read("thoughtsTokenCount")
+    output = counts.read("candidatesTokenCount") + thoughts
     return Usage(
-        input=max(0, prompt + tools - cached),
-        output=counts.read("candidatesTokenCount") + thoughts,
+        input=counts.uncached_input(prompt + tools, cached),
+        output=counts.complete(output, prompt + tools, "totalTokenCount"),
         cached=cached,
         reasoning=thoughts,
         exact=counts.exact,

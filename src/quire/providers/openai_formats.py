@@ -206,9 +206,10 @@ def _chat_usage(usage: JsonObject, free: bool) -> Usage:
     written = counts.read("cache_write_tokens", "prompt_tokens_details")
     reasoning = counts.read("reasoning_tokens", "completion_tokens_details")
     reasoning = reasoning or counts.read("reasoning_tokens")
+    output = counts.spread(taken, output, reasoning)
     return Usage(
-        input=max(0, taken - cached - written),
-        output=counts.spread(taken, output, reasoning),
+        input=counts.uncached_input(taken, cached + written),
+        output=counts.complete(output, taken, "total_tokens"),
         cached=cached,
         written_short=written,
         reasoning=reasoning,
@@ -364,9 +365,10 @@ def _response_usage(body: JsonObject) -> Usage:
     short = details.read("ttl_30m_tokens", "cache_write_tokens_details") or max(0, written - long)
     reasoning = counts.read("reasoning_tokens", "output_tokens_details")
     taken, output = counts.require("input_tokens"), counts.require("output_tokens")
+    output = counts.spread(taken, output, reasoning)
     return Usage(
-        input=max(0, taken - cached - short - long),
-        output=counts.spread(taken, output, reasoning),
+        input=counts.uncached_input(taken, cached + short + long),
+        output=counts.complete(output, taken, "total_tokens"),
         cached=cached,
         written_short=short,
         written_long=long,

@@ -216,6 +216,21 @@ class TokenCounts:
             self.exact = False
         return self.read(name)
 
+    def uncached_input(self, taken: int, kept: int) -> int:
+        """Input that no cache kept; all of it where more is said to be kept than there was."""
+        if kept <= taken:
+            return taken - kept
+        self.exact = False
+        return taken
+
+    def complete(self, output: int, taken: int, total: str) -> int:
+        """Output, with what the total says was used beyond all that is named."""
+        stated, known = self.read(total), taken + output
+        if not stated or stated == known:
+            return output
+        self.exact = False  # which of them is right, nobody knows: the larger
+        return output + max(0, stated - known)
+
     def spread(self, taken: int, output: int, reasoning: int) -> int:
         """Output with the reasoning that stands beside it, where the total says so."""
         total = self.read("total_tokens")
