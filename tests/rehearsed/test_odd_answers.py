@@ -108,6 +108,30 @@ def test_a_task_that_gets_no_answer_twice_fails_alone(
     assert (line.accepted, member.verdict, member.reasons) == (0, None, "the answer is empty")
 
 
+@pytest.mark.parametrize("name", ["empty", "page"])
+def test_a_block_that_gets_no_answer_in_any_company_is_halved_and_fails_alone(
+    rehearse: Rehearse, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    here = rehearse()
+    blocks = sentences(40)
+    blocks[17] = "This is the odd sentence."
+    here.ingest(blocks)
+    odd: list[bytes] = []
+
+    def refuse(body: bytes) -> Answer | None:
+        if b"the odd sentence" not in body:
+            return None
+        odd.append(body)
+        return ODD[name]
+
+    with front_proxy(lambda number, key: None, here.server.url, refuse=refuse) as url:
+        run = behind(monkeypatch, here, url).run(pack_size=8, concurrency=2)
+
+    ended = run.progress()
+    assert (ended.state, ended.done, ended.failed, ended.holds) == ("finished", 39, 1, ())
+    assert len(odd) == 8  # packs of 8, 4, 2 and 1, each asked once more
+
+
 def test_a_whole_answer_with_a_wrong_length_is_read(
     rehearse: Rehearse, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,7 +20,7 @@ Everything here is a pure function of what was seen; the jitter is an argument. 
 values, and the verbs that write them down have no rules of their own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
@@ -37,7 +37,7 @@ LONGEST_DELAY = 60.0
 LONGEST_WAIT = 86_400.0
 AT_ONCE = 0.05  # seconds; a wait as short as this is none
 ODD_ANSWER_DELAY = 1.0  # seconds
-ODD_ANSWERS_TO_HOLD = 3  # among so many of a run's last answers:
+ODD_ANSWERS_TO_HOLD = 3  # to calls about different tasks, among so many of a run's last answers:
 ODD_ANSWER_WINDOW = 50
 
 
@@ -191,6 +191,20 @@ def delay_after_odd_answer(times: int) -> float | None:
     tasks are to go in smaller company.
     """
     return ODD_ANSWER_DELAY if times <= 1 else None
+
+
+def count_disjoint(calls: Iterable[frozenset[int]]) -> int:
+    """How many of these calls have nothing in common: so many things, at least, are to blame.
+
+    Packs that one block was in, halved again and again, are blamed on it, and count as one.
+    """
+    chosen: set[int] = set()
+    count = 0
+    for tasks in sorted(calls, key=len):
+        if chosen.isdisjoint(tasks):
+            chosen |= tasks
+            count += 1
+    return count
 
 
 def after_refusal(task: TaskTries, error: str, policy: Policy) -> AskAgain | GiveUp:
