@@ -217,3 +217,17 @@ def test_what_is_not_there_is_a_usage_error_of_one_line(ran: Quire, args: list[s
     assert len(result.stderr.splitlines()) == 1
     assert result.stderr.startswith("quire: ")
     assert result.stdout == ""
+
+
+def test_a_list_that_is_cut_says_so_also_to_programs(ready: Quire) -> None:
+    ready("run", "-s", "clauses", "--no-packing")
+    ready("run", "-s", "clauses", "--new", "--detach")
+
+    for command, limit in (("runs", 1), ("events", 1), ("ledger", 5)):
+        run = () if command == "runs" else ("1",)
+        cut = ready(command, *run, "--limit", str(limit), "--json")
+        whole = ready(command, *run, "--all", "--json")
+
+        assert f"truncated at {limit}" in cut.stderr
+        assert len(json.loads(cut.stdout)) == limit < len(json.loads(whole.stdout))
+        assert whole.stderr == ""

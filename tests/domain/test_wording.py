@@ -156,3 +156,18 @@ def test_events_read_as_they_always_did(
 )
 def test_errors_of_tasks_read_as_they_always_did(error: TaskError, text: str) -> None:
     assert task_error_text(error) == text
+
+
+@pytest.mark.parametrize(("number", "words"), [(14, "all of the last 14"), (3, "3 of the last 14")])
+def test_all_of_the_last_ones_are_called_so(number: int, words: str) -> None:
+    fields: dict[str, str | int] = {"run": 1, "number": number, "of": 14, "stage": "extract"}
+
+    assert hold_text(HoldCause.TASKS_FAILING, fields).startswith(f"{words} tasks of extract failed")
+
+
+def test_a_script_is_told_what_a_script_can_do() -> None:
+    fields: dict[str, str | int] = {"run": 1, "problem": "no"}
+
+    text = hold_text(HoldCause.CALL_REFUSED, fields, "`run.resume()`")
+
+    assert text == "no; mend that; then `run.resume()`"

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -95,7 +96,28 @@ def test_waiting_for_a_run_that_nobody_can_send_says_what_to_do(docs: Path, tmp_
             run.wait()
 
     assert [hold.kind.value for hold in held.value.progress.holds] == ["credential"]
-    assert str(held.value).endswith("then `run.resume()` and `run.wait()`")
+    assert str(held.value).endswith("; then `run.resume()` and `run.wait()`")
+    assert "quire resume" not in str(held.value)
+
+
+def test_a_variable_that_names_no_address_is_told_as_that(docs: Path, tmp_path: Path) -> None:
+    environment = {"OPENAI_API_KEY": "sk-x", "OPENAI_BASE_URL": "not an address"}
+    with quire.open(str(tmp_path / "work.db"), environment=environment) as q:
+        q.ingest(docs)
+        run = q.run(schema=METADATA, model="openai/gpt-5.6-luna")
+        with pytest.raises(quire.HeldError, match="OPENAI_BASE_URL must be an address") as held:
+            run.wait()
+
+    assert [hold.kind.value for hold in held.value.progress.holds] == ["address"]
+
+
+def test_an_engine_and_a_plan_say_what_they_are(docs: Path, tmp_path: Path) -> None:
+    with quire.open(str(tmp_path / "work.db")) as q:
+        q.ingest(docs)
+        plan = q.plan(schema=METADATA, model="simulated/small")
+
+        assert repr(q) == f"<quire engine on {tmp_path / 'work.db'}>"
+        assert re.fullmatch(r"<quire plan: 9 tasks in \d+ calls?, about \$0\.\d+>", repr(plan))
 
 
 def test_a_bad_file_gets_one_line_and_the_rest_go_in(docs: Path, tmp_path: Path) -> None:

@@ -4,11 +4,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.options import AsJson, RunNumber, argument, option
+from quire.cli.options import AsJson, Every, RunNumber, argument, option
 from quire.cli.printing import (
+    MOST_LISTED,
     clip,
     model_label,
     moment,
+    note,
     print_json,
     print_pairs,
     print_table,
@@ -59,15 +61,18 @@ def prompt(
 def ledger(
     context: typer.Context,
     run: RunNumber = None,
+    *,
     request: Annotated[int | None, option("ID", "One request: attempts, response, tasks.")] = None,
     after: Annotated[int, option("ID", "List requests after this one.")] = 0,
     limit: Annotated[int, option("N", "How many to list.", min=1)] = 50,
+    every: Every = False,
     as_json: AsJson = False,
 ) -> None:
     """Show a run's requests, or one request with all that became of it."""
     with engine_for(context) as engine:
         if request is None:
-            _list_requests(engine, resolve_run(engine, run), after, limit, as_json)
+            most = MOST_LISTED if every else limit
+            _list_requests(engine, resolve_run(engine, run), after, most, as_json)
             return
         view = engine.queries.exchange(RequestId(request))
     if run is not None and view.request.run_id != run:
@@ -79,9 +84,12 @@ def ledger(
 
 
 def _list_requests(engine: "Engine", run: RunId, after: int, limit: int, as_json: bool) -> None:
-    found = engine.queries.requests(run, after, limit)
+    found = engine.queries.requests(run, after, limit + 1)
+    is_cut, found = len(found) > limit, found[:limit]
     if as_json:
         print_json(found)
+        if is_cut:
+            note(f"quire: truncated at {limit:,}; --after {found[-1].id} goes on, --all lists all")
         return
     say(f"run {run} · {model_label(engine.queries.head(run).model.name)}")
     if not found:
@@ -106,7 +114,7 @@ def _list_requests(engine: "Engine", run: RunId, after: int, limit: int, as_json
     )
     columns = (">request", "kind", "state", ">tasks", ">accepted", ">sent", ">cost", "last sent")
     print_table((*columns, "~about", *(["stray ids"] if strays else [])), rows)
-    if len(found) == limit:
+    if is_cut:
         say(f"\nmore: quire ledger {run} --after {found[-1].id}")
     else:
         say(f"\nnext: quire ledger {run} --request {found[0].id} shows one in full")

@@ -35,6 +35,7 @@ LedgerUrl = Annotated[
         "--ledger",
     ),
 ]
+Every = Annotated[bool, flag("All of them.", "--all")]
 AsJson = Annotated[bool, flag("Print JSON.", "--json")]
 Port = Annotated[int, option("PORT", "0 takes any that is free.", min=0, max=65535)]
 OnlyStage = Annotated[str | None, option("NAME", "Only this stage.", "--stage")]

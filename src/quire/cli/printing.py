@@ -124,6 +124,17 @@ def print_list(
         say(nothing)
 
 
+MOST_LISTED = 1_000_000_000  # where all of a list are wanted
+
+
+def tell_cut(found: Sequence[object], limit: int) -> bool:
+    """Whether there is more than a list shows, which programs are told beside it."""
+    if len(found) <= limit:
+        return False
+    note(f"quire: truncated at {limit:,}; --limit N lists more, --all everything")
+    return True
+
+
 def narrow_table(
     columns: Sequence[str],
     rows: Iterable[Sequence[object]],

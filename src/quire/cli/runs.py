@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.options import AsJson, RunNumber, flag, option
+from quire.cli.options import AsJson, Every, RunNumber, flag, option
 from quire.cli.printing import (
+    MOST_LISTED,
     Cell,
     Narrowing,
     cell_text,
@@ -21,6 +22,7 @@ from quire.cli.printing import (
     say,
     short_model_name,
     shorter,
+    tell_cut,
 )
 from quire.cli.progress_words import outstanding_batches, plain_words, print_stages
 from quire.cli.run_summary import mean_pack_words, progress_json
@@ -48,40 +50,49 @@ _RUNS_NARROWING: tuple[Narrowing, ...] = (
 def runs(
     context: typer.Context,
     limit: Annotated[int, option("N", "How many.", min=1)] = 20,
+    every: Every = False,
     as_json: AsJson = False,
 ) -> None:
     """List the runs, the newest first."""
-    from quire.engine.queries import run_status
-
+    most = MOST_LISTED if every else limit
     with engine_for(context) as engine:
+        listed = engine.runs(most + 1)
+        tell_cut(listed, most)
         found = [
             (engine.queries.head(run.id), engine.progress(run.id), engine.workers(run.id))
-            for run in engine.runs(limit)
+            for run in listed[:most]
         ]
     if as_json:
         print_json([progress_json(head, now, (), workers) for head, now, workers in found])
     elif not found:
         say("no runs yet; `quire run --schema SCHEMA` starts one")
     else:
-        recipes = any(now.is_staged for _, now, _ in found)
-        what, of = ("recipe", ">tasks") if recipes else ("schema", ">blocks")
-        columns = (">run", "state", what, "*model", of, ">done", ">failed", ">cost")
-        rows = (
-            (
-                head.id,
-                run_status(now, workers),
-                head.name,
-                head.model.name + (f" +{len(head.models)}" if head.models else ""),
-                now.total,
-                now.done,
-                now.failed,
-                dollars(now.cost_pico)
-                + (f" + ≤ {dollars(now.presumed_pico)}" if now.presumed_pico else ""),
-                Cell.of_moment(head.started_at),
-            )
-            for head, now, workers in found
+        _print_runs(found)
+
+
+def _print_runs(found: "Sequence[tuple[RunHead, Progress, int]]") -> None:
+    """A table of runs, each with what it was told, how it stands, and how many serve it."""
+    from quire.engine.queries import run_status
+
+    recipes = any(now.is_staged for _, now, _ in found)
+    what, of = ("recipe", ">tasks") if recipes else ("schema", ">blocks")
+    columns = (">run", "state", what, "*model", of, ">done", ">failed", ">cost")
+    rows = (
+        (
+            head.id,
+            run_status(now, workers),
+            head.name,
+            head.model.name + (f" +{len(head.models)}" if head.models else ""),
+            now.total,
+            now.done,
+            now.failed,
+            dollars(now.cost_pico)
+            + (f" + ≤ {dollars(now.presumed_pico)}" if now.presumed_pico else ""),
+            Cell.of_moment(head.started_at),
         )
-        print_table((*columns, "started"), rows, narrowing=_RUNS_NARROWING)
+        for head, now, workers in found
+    )
+    print_table((*columns, "started"), rows, narrowing=_RUNS_NARROWING)
 
 
 def status(
@@ -178,11 +189,15 @@ def events(
     context: typer.Context,
     run: RunNumber = None,
     limit: Annotated[int, option("N", "How many, the newest.", min=1)] = 50,
+    every: Every = False,
     as_json: AsJson = False,
 ) -> None:
     """Tell a run's history."""
+    most = MOST_LISTED if every else limit
     with engine_and_run(context, run) as (engine, number):
-        found = engine.queries.events(number, limit)
+        found = engine.queries.events(number, most + 1)
+    tell_cut(found, most)
+    found = found[-most:]
     if as_json:
         print_json(found)
     else:

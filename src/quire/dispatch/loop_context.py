@@ -10,7 +10,7 @@ from quire.accounts.account_choice import AccountChoice
 from quire.dispatch.ledger_thread import LedgerThread
 from quire.dispatch.runtime import Runtime
 from quire.domain.accounts import Account, CredentialId, Secret
-from quire.domain.errors import ProviderError, Remedy, UsageError
+from quire.domain.errors import AddressInvalid, ProviderError, Remedy, UsageError
 from quire.domain.models import ModelFacts
 from quire.domain.reasons import HoldCause
 from quire.ledger.ledger import Transaction
@@ -41,7 +41,9 @@ class WorkerAccounts:
         chosen = self._cached_choice(tx, context.facts, now)
         if chosen.accounts:
             return chosen.accounts[0]
-        hold_run(tx, context.run_id, HoldCause.NO_KEY, now, problem=str(chosen.problem))
+        no_address = isinstance(chosen.problem, AddressInvalid)
+        cause = HoldCause.ADDRESS_INVALID if no_address else HoldCause.NO_KEY
+        hold_run(tx, context.run_id, cause, now, problem=str(chosen.problem))
         return None
 
     def recall(

@@ -6,6 +6,7 @@ Error
 │   │   └── PluginMissing   a run names what is not installed here
 │   ├── PluginFailed      a package's own code broke, or gave what cannot be used
 │   ├── SettingsInvalid
+│   │   └── AddressInvalid
 │   ├── SchemaInvalid     carries every mistake at once
 │   ├── RecipeInvalid     carries every mistake at once, each with its line
 │   ├── TemplateInvalid   cannot be used at all
@@ -91,6 +92,10 @@ class SettingsInvalid(UsageError):
         )
         super().__init__(self.mistakes[0].message, self.mistakes[0].fix)
         self.args = ("\n".join(map(str, self.mistakes)),)
+
+
+class AddressInvalid(SettingsInvalid):
+    """A setting names no address."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,6 +131,7 @@ class HoldCause(StrEnum):
     NOTHING_SUCCEEDED = "nothing_succeeded"  # only errors ever came from a model
     NOT_LISTENING = "not_listening"  # nobody at the address
     ADDRESS_WRONG = "address_wrong"
+    ADDRESS_INVALID = "address_invalid"  # what a setting names is none
     MODEL_UNKNOWN = "model_unknown"
     FORM_REFUSED = "form_refused"
     BATCH_KEY_MISSING = "batch_key_missing"
@@ -153,7 +154,7 @@ class HoldCause(StrEnum):
     @property
     def remedy(self) -> HoldRemedy:
         """What lets the run go on."""
-        if self is HoldCause.NO_KEY:
+        if self in (HoldCause.NO_KEY, HoldCause.ADDRESS_INVALID):
             return HoldRemedy.SAME_COMMAND
         return HoldRemedy.ADOPT if self.kind is HoldKind.UNKNOWN_SUBMIT else HoldRemedy.RESUME
 
@@ -174,6 +175,7 @@ _KINDS_OF_CAUSES = {
     HoldCause.NOTHING_SUCCEEDED: HoldKind.REFUSED,
     HoldCause.NOT_LISTENING: HoldKind.ADDRESS,
     HoldCause.ADDRESS_WRONG: HoldKind.ADDRESS,
+    HoldCause.ADDRESS_INVALID: HoldKind.ADDRESS,
     HoldCause.MODEL_UNKNOWN: HoldKind.MODEL,
     HoldCause.FORM_REFUSED: HoldKind.FORM,
     HoldCause.BATCH_KEY_MISSING: HoldKind.CREDENTIAL,

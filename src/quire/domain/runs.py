@@ -11,9 +11,9 @@ from quire.domain.data import JsonObject
 from quire.domain.errors import Error
 from quire.domain.ids import LaneId, RunId, StageId
 from quire.domain.pricing import to_usd
-from quire.domain.reasons import Fields, HoldCause, HoldKind, StageWait
+from quire.domain.reasons import Fields, HoldCause, HoldKind, HoldRemedy, StageWait
 from quire.domain.states import RunState, StageState, TaskState
-from quire.domain.wording import wait_text
+from quire.domain.wording import hold_text, wait_text
 
 
 class Hold(NamedTuple):
@@ -231,7 +231,13 @@ class HeldError(Error):
     def __init__(self, progress: Progress) -> None:
         """Say what holds it, each with what helps; the progress has the rest."""
         self.progress = progress
-        reasons = "; ".join(hold.detail for hold in progress.unasked_holds)
-        super().__init__(
-            f"run {progress.run_id} is held: {reasons}", "then `run.resume()` and `run.wait()`"
-        )
+        run = progress.run_id
+        reasons = "; ".join(_hold_words(hold, run) for hold in progress.unasked_holds)
+        super().__init__(f"run {run} is held: {reasons}")
+
+
+def _hold_words(hold: Hold, run: RunId) -> str:
+    """What holds a run, and what a script does about it."""
+    if hold.cause is None or hold.cause.remedy is HoldRemedy.ADOPT:
+        return f"{hold.detail}; then `run.wait()`"
+    return hold_text(hold.cause, {**hold.fields, "run": run}, "`run.resume()` and `run.wait()`")

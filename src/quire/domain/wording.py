@@ -1,5 +1,6 @@
 """Wording: reasons in words, for screen, log and JSON alike; nothing decides by what it says."""
 
+from collections import ChainMap
 from collections.abc import Callable
 
 from quire.domain.gates import NoteKind, ReadingNote
@@ -37,10 +38,34 @@ def event_text(kind: EventKind, fields: Fields) -> str:
     return words.format_map(fields) if isinstance(words, str) else words(fields)
 
 
-def hold_text(cause: HoldCause, fields: Fields) -> str:
-    """What holds a run, and what helps; `run` is one of the fields."""
+def hold_text(cause: HoldCause, fields: Fields, resume: str = "") -> str:
+    """What holds a run, and what helps; `run` is one of the fields.
+
+    `resume` is how a run is told to go on, where that is no command.
+    """
     words = _HOLD_TEXTS[cause]
-    return words.format_map(fields) if isinstance(words, str) else words(fields)
+    if not isinstance(words, str):
+        return words(fields)
+    command = f"`quire resume {fields['run']}`"
+    again = resume or f"the same command, or {command}"
+    made = {"resume": resume or command, "again": again, "share": _share(cause, fields)}
+    return words.format_map(ChainMap(made, fields))  # type: ignore[arg-type]  # it is only read
+
+
+_SHARES = {  # which fields say how many, and of how many
+    HoldCause.EARLY_FAILURES: ("failed", "tasks"),
+    HoldCause.TASKS_FAILING: ("number", "of"),
+    HoldCause.ANSWERS_FAILING: ("number", "of"),
+    HoldCause.ANSWERS_ODD: ("odd", "last"),
+}
+
+
+def _share(cause: HoldCause, fields: Fields) -> str | int:
+    """How many of some there are, or that it is all of them."""
+    if cause not in _SHARES:
+        return ""
+    many, of = (fields[name] for name in _SHARES[cause])
+    return "all" if many == of else many
 
 
 def stop_text(stage: str) -> str:
@@ -58,24 +83,24 @@ def _unreadable_text(fields: Fields) -> str:
     )
 
 
-_GO_ON = " then `quire resume {run}` goes on, and is held again only if that gets worse"
-_REFUSED_TEXT = "{problem}; mend that; then `quire resume {run}`"
+_GO_ON = " then {resume} goes on, and is held again only if that gets worse"
+_REFUSED_TEXT = "{problem}; mend that; then {resume}"
 _HOLD_TEXTS: dict[HoldCause, str | Callable[[Fields], str]] = {
-    HoldCause.PAUSED: "paused; `quire resume {run}` goes on",
-    HoldCause.STOP_AFTER: stop_text("{stage}") + "; `quire resume {run}` goes on",
+    HoldCause.PAUSED: "paused; {resume} goes on",
+    HoldCause.STOP_AFTER: stop_text("{stage}") + "; {resume} goes on",
     HoldCause.EARLY_FAILURES: (
-        "{failed} of the first {tasks} tasks failed; see `quire failures {run}`,"
-        " then `quire resume {run}` to pay for the rest anyway"
+        "{share} of the first {tasks} tasks failed; see `quire failures {run}`,"
+        " then {resume} to pay for the rest anyway"
     ),
     HoldCause.FIRST_CALLS_FAILED: (
         "none of the first {number} answers of {stage} was acceptable; `quire ledger {run}` lists"
-        " them, then `quire resume {run}` to pay for the rest anyway"
+        " them, then {resume} to pay for the rest anyway"
     ),
     HoldCause.TASKS_FAILING: (
-        "{number} of the last {of} tasks of {stage} failed; see `quire failures {run}`," + _GO_ON
+        "{share} of the last {of} tasks of {stage} failed; see `quire failures {run}`," + _GO_ON
     ),
     HoldCause.ANSWERS_FAILING: (
-        "{number} of the last {of} answers of {stage} were refused; `quire ledger {run}` lists"
+        "{share} of the last {of} answers of {stage} were refused; `quire ledger {run}` lists"
         " them," + _GO_ON
     ),
     HoldCause.COST_OVER_FORECAST: (
@@ -86,44 +111,43 @@ _HOLD_TEXTS: dict[HoldCause, str | Callable[[Fields], str]] = {
         "{failed} failed in {stage}, and the run is to be exact:"
         " `quire failures {run}`, then `quire retry {run}` or `quire waive TASK`"
     ),
-    HoldCause.NO_KEY: "{problem}; then the same command, or `quire resume {run}`",
+    HoldCause.NO_KEY: "{problem}; then {again}",
+    HoldCause.ADDRESS_INVALID: "{problem}; then {again}",
     HoldCause.KEY_NOT_SENT: (
-        "{problem}; no key was sent: `quire keys add {provider}`, or set {variables};"
-        " then `quire resume {run}`"
+        "{problem}; no key was sent: `quire keys add {provider}`, or set {variables}; then {resume}"
     ),
     HoldCause.CALL_REFUSED: _REFUSED_TEXT,
     HoldCause.PROVIDER_WAITS: (
-        "{problem}; {model} is not to be asked before {until}: after that `quire resume {run}`"
-        " goes on"
+        "{problem}; {model} is not to be asked before {until}: after that {resume} goes on"
     ),
     HoldCause.NOTHING_SUCCEEDED: (
         "nothing but errors came from {model} in {minutes} minutes and {calls} calls, and nothing"
-        " ever before: {problem}; check its name and address, then `quire resume {run}`"
+        " ever before: {problem}; check its name and address, then {resume}"
     ),
     HoldCause.NOT_LISTENING: (
         "{problem}; start it, or set base_url in [providers.{provider}] of quire.toml;"
-        " then `quire resume {run}`"
+        " then {resume}"
     ),
     HoldCause.ADDRESS_WRONG: (
-        "{problem}; set base_url in [providers.{provider}] of quire.toml; then `quire resume {run}`"
+        "{problem}; set base_url in [providers.{provider}] of quire.toml; then {resume}"
     ),
     HoldCause.MODEL_UNKNOWN: (
         "{problem}; `quire models` lists names; base_url in [providers.{provider}] of quire.toml"
-        " says who is asked; once the model is there: `quire resume {run}`"
+        " says who is asked; once the model is there: {resume}"
     ),
     HoldCause.FORM_REFUSED: _REFUSED_TEXT,
-    HoldCause.BATCH_KEY_MISSING: "batch {batch}: {problem}; then `quire resume {run}`",
+    HoldCause.BATCH_KEY_MISSING: "batch {batch}: {problem}; then {resume}",
     HoldCause.BATCH_UNREACHABLE: (
-        "batch {batch}: {problem}; mend that, then `quire resume {run}`;"
+        "batch {batch}: {problem}; mend that, then {resume};"
         " if it is gone for good: `quire batches adopt {batch} --absent`"
     ),
     HoldCause.BATCH_REFUSED: (
         "the provider refused batch {batch}: {problem}; mend that, then"
-        " `quire resume {run}`, or `quire run` the same with --route direct"
+        " {resume}, or `quire run` the same with --route direct"
     ),
     HoldCause.NO_BATCHES: (
         "there are no batches at this address ({problem}):"
-        " `quire run` the same with --route direct, or mend the address, then `quire resume {run}`"
+        " `quire run` the same with --route direct, or mend the address, then {resume}"
     ),
     HoldCause.BATCH_UNKNOWN: (
         "nobody knows whether batch {batch} was made, and its provider has no way to look;"
@@ -135,10 +159,10 @@ _HOLD_TEXTS: dict[HoldCause, str | Callable[[Fields], str]] = {
         " `quire batches adopt {batch} --ref REF` names the right one,"
         " `quire batches adopt {batch} --absent` says that there is none"
     ),
-    HoldCause.PLUGIN: "{problem}, start the workers again, then `quire resume {run}`",
+    HoldCause.PLUGIN: "{problem}, start the workers again, then {resume}",
     HoldCause.ANSWERS_ODD: (
-        "{odd} of the last {last} answers were none, the last one: {problem};"
-        " `quire events {run}` shows which; then `quire resume {run}`"
+        "{share} of the last {last} answers were none, the last one: {problem};"
+        " `quire events {run}` shows which; then {resume}"
     ),
     HoldCause.ANSWER_UNREADABLE: (
         "{problem}; the response is kept, and a newer Quire reads it when it starts;"

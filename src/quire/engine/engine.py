@@ -151,6 +151,11 @@ class Engine:
     adopt_batch = _Shortcut(lambda engine: engine.batches.adopt)
     batch_absent = _Shortcut(lambda engine: engine.batches.mark_absent)
 
+    def __repr__(self) -> str:
+        """Say which ledger, never with a password."""
+        where = self.context.ledger.url.rpartition("@")[2].partition("?")[0]
+        return f"<quire engine on {where}>"
+
     def __enter__(self) -> Self:
         """Use as a context, closed at its end."""
         return self

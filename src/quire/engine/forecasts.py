@@ -13,7 +13,7 @@ from quire.domain.errors import UsageError
 from quire.domain.groupings import Driver, GroupingContext
 from quire.domain.ids import DocumentId, RunId, StageId
 from quire.domain.models import ModelFacts
-from quire.domain.pricing import to_usd
+from quire.domain.pricing import dollars, to_usd
 from quire.domain.recipes import Recipe, Stage
 from quire.domain.requests import OutputSample
 from quire.domain.runs import DIRECT
@@ -43,7 +43,7 @@ WORDS = 60  # bytes of a title, a name, or what a grouping says
 Rules = Callable[[str], BatchRules | None]  # of a provider's batches
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Plan:
     """What a run would take, before anything is spent."""
 
@@ -77,6 +77,11 @@ class Plan:
     def cost_usd(self) -> float:
         """Dollars in all."""
         return to_usd(self.cost)
+
+    def __repr__(self) -> str:
+        """Say what it comes to."""
+        calls = "1 call" if self.calls == 1 else f"{self.calls:,} calls"
+        return f"<quire plan: {self.tasks:,} tasks in {calls}, about {dollars(self.cost)}>"
 
     @property
     def rough(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from quire.domain.data import Json, as_object, dates_as_text
-from quire.domain.errors import SettingsInvalid, SettingsMistake
+from quire.domain.errors import AddressInvalid, SettingsInvalid, SettingsMistake
 from quire.domain.models import CacheMarking, StructuredOutput
 
 MOST_TOKENS = 1_000_000_000_000
@@ -399,7 +399,7 @@ def base_url(settings: Settings, provider: str, environment: Mapping[str, str]) 
             url = _add_scheme(address, facts.listen_port) if facts.listen_port else address
             if problem := url_problem(url):
                 said = f"environment: {variable} {problem.message}"
-                raise SettingsInvalid(said, fix=problem.fix)
+                raise AddressInvalid(said, fix=problem.fix)
             return url.rstrip("/")
     return ""
 
