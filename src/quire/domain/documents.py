@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from quire.domain.data import Json
 from quire.domain.ids import DocumentId
@@ -32,11 +33,10 @@ class BlockType(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class Block(NamedTuple):
     """One piece of a document, before the ledger has given it a key."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # nobody asks a block for `tuple.index`
     type: BlockType
     content: str  # the exact source slice where the format allows
     locator: Json  # an object with `type` and where the piece stands in the source

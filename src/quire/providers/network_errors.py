@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import ssl
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -53,6 +54,7 @@ def wants_tls(place: str) -> ProviderError:
     return ProviderError(message, "let the base URL begin with https://", remedy=_FIX)
 
 
+@lru_cache(maxsize=64)  # every answer is read with it
 def host_of(url: str) -> str:
     """The host and port of a URL, and nothing else of it."""
     try:

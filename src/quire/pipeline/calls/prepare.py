@@ -48,7 +48,7 @@ QUEUE_FACTOR = 8  # requests queued in a lane, per call in flight
 ANSWER, REPAIR = RequestKind.ANSWER.value, RequestKind.REPAIR.value
 REFILL_AFTER = 7  # of these have gone: one call for each in flight is left
 FIRST_PACKS = 2 * FIRST_CALLS  # out at most, while no answer was accepted yet
-GROUP = 1024  # tasks packed in one transaction, unless the calls in flight alone need more
+GROUP = 2048  # tasks packed in one transaction, unless the calls in flight alone need more
 
 
 class Pack(NamedTuple):
