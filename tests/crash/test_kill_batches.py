@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from quire.dispatch import collector
 from quire.dispatch.runtime import BATCH_POINTS
 from quire.domain.ids import RunId
 from quire.domain.states import AttemptState, RunState
@@ -29,7 +30,8 @@ from tests.time_limits import PATIENCE, at_most
 from tests.world import sentences
 
 SPEED = 60.0  # times real time
-BLOCKS = 320  # one a call: fifty in the first batch, and more than one group of rows in the second
+BLOCKS = 120  # one a call: fifty in the first batch, and more than one group of rows in the second
+GROUP = 50  # answers stored in one transaction, instead of a thousand
 SECOND = 2  # the time at which a point is deadly: one batch is through, the other is on its way
 HOUR = 3600.0  # after which a batch that no listing shows was never made
 
@@ -38,6 +40,14 @@ DEATHS = [
     *((OPENAI, point) for point in BATCH_POINTS),
     *((ANTHROPIC, point) for point in SUBMITTING),
 ]
+
+
+VICTIM = f"""
+from quire.dispatch import collector
+from tests.crash import victim
+collector.GROUP = {GROUP}
+victim.main()
+"""
 
 
 @pytest.fixture
@@ -61,6 +71,7 @@ def here(
         environment["TMPDIR"] = str(tmp_path)  # the killed leave their files behind
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
+        monkeypatch.setattr(collector, "GROUP", GROUP)
         runtime, lease, poll = ByClock(clock), 600.0, 5.0
         made = Rehearsed(
             ledger_url, runtime=runtime, server=server, asks=request.param, lease=lease, poll=poll
@@ -71,7 +82,7 @@ def here(
 
 def die(warm: list[str], here: Rehearsed, clock: PacedClock, run: RunId, point: str) -> int:
     """Let a process work on a run until it dies at a point; returns how it ended."""
-    command = [*warm, "tests.crash.victim", here.url, str(run), point, str(SECOND)]
+    command = [*warm, "-c", VICTIM, here.url, str(run), point, str(SECOND)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, str(clock.pace))
         return subprocess.run([*command, ""], timeout=PATIENCE, check=False).returncode
