@@ -106,15 +106,16 @@ def test_a_run_that_is_cancelled_past_its_deadline_waits_for_what_is_out(
     run = here.start(
         route="batch", min_batch_size=2, pack_size=3, deadline="10m", call_timeout=86_400.0
     )
-    skip = skipping(here, 540)
+    skip, cancelled = skipping(here, 540), list[bool]()
 
     def cancel(progress: Progress) -> None:
         skip(progress)
-        if progress.in_flight:
-            here.engine.cancel(run.id)
-            here.server.advance(600)  # now they are answered
+        if progress.in_flight and not cancelled:
+            cancelled.append(here.engine.cancel(run.id))
+            here.server.advance(600)  # now they are answered, long before the batch would be
 
     ended = run.wait(cancel)
+    here.engine.drive(run.id, at_most(), batches=True)  # the batch is told, and ends
     after = come_home(here, run)
 
     assert ended.state == after.state == "cancelled"
