@@ -13,7 +13,7 @@ from quire.providers.catalog import CATALOG
 from quire.rehearsal.server import RehearsalThread, rehearsal_server
 from quire.rehearsal.timing import Clock
 from tests.cli.conftest import Quire
-from tests.rehearsed.rehearsed import BASES, KEYS, OPENAI, ByClock, Rehearsed
+from tests.rehearsed.rehearsed import BASES, KEYS, OPENAI, POLL, ByClock, QuickClock, Rehearsed
 from tests.world import METADATA, Calm, sentences
 
 Rehearse = Callable[..., Rehearsed]
@@ -64,6 +64,7 @@ def rehearse(serve: Serve, tmp_path: Path) -> Iterator[Rehearse]:
             url or str(tmp_path / "quire.db"),
             runtime=ByClock(clock) if clock else Calm(),
             lease=86_400.0,  # of a clock that may run fast
+            poll=clock.poll if isinstance(clock, QuickClock) else POLL,
             server=server or serve(clock=clock, **server_config),
             asks=asks,
             tables=tables or {},

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from quire.domain.states import RunState
+from tests.ready_databases import ReadyDatabases
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import ANTHROPIC, GEMINI, OPENAI, VENDORS, QuickClock, Rehearsed
 from tests.world import sentences
@@ -105,11 +106,13 @@ def test_the_other_vendors_batches_go_wrong_alike(
 
 @pytest.mark.parametrize("fault", ["", "batch_drop@2", "batch_missing@2"])
 def test_batches_are_the_same_on_postgresql(
-    batched: Callable[..., Rehearsed], postgres_database: str, fault: str
+    batched: Callable[..., Rehearsed], ready_postgres: ReadyDatabases, fault: str
 ) -> None:
-    here = batched(faults=fault, url=postgres_database)
+    with ready_postgres.lend() as url:
+        here = batched(faults=fault, url=url)
 
-    check(here, *finish(here))
+        check(here, *finish(here))
+        here.close()
 
 
 def test_rows_that_cannot_be_used_go_again_as_those_of_direct_calls_do(

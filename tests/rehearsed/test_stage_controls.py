@@ -21,15 +21,12 @@ COUNT = 12
 ALL = {"first": {"done": COUNT}, "check": {"done": COUNT}, "second": {"done": COUNT}}
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def batched(
-    rehearse: Rehearse, request: pytest.FixtureRequest
-) -> Callable[[], tuple[Rehearsed, RunHandle]]:
+@pytest.fixture
+def batched(rehearse: Rehearse, ledger_url: str) -> Callable[[], tuple[Rehearsed, RunHandle]]:
     """A run of three stages over twelve documents, through batches, on either database."""
 
     def make() -> tuple[Rehearsed, RunHandle]:
-        url = request.getfixturevalue("postgres_database") if request.param == "postgres" else ""
-        here = rehearse(OPENAI, clock=QuickClock(60), batch_latency="20s", url=url)
+        here = rehearse(OPENAI, clock=QuickClock(60), batch_latency="20s", url=ledger_url)
         for number in range(COUNT):
             here.ingest([f"Document {number} speaks of itself."], f"doc{number}")
         run = here.engine.run(recipe=recipe(*STAGES), model=OPENAI, route="batch", min_batch_size=2)

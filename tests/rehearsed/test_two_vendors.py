@@ -15,6 +15,7 @@ from tests.world import until_rest
 
 COUNT = 6
 BY_HAND = "ANTHROPIC_API_KEY"
+OTHERS = "openai"
 ASKED = "Sum up:\n{{ document.text }}"
 APART = (
     text_stage("first", "each_document", ASKED, models=(OPENAI,)),
@@ -48,7 +49,8 @@ def test_a_missing_key_holds_the_run_and_nothing_is_lost(
 
     assert [hold.kind for hold in held.holds] == [HoldKind.CREDENTIAL]
     assert "anthropic" in held.holds[0].detail
-    assert len(here.server.batches()) == (stages is APART)  # only the other vendor's
+    made = [batch["vendor"] for batch in here.server.batches()]
+    assert made in ([], [OTHERS] * (stages is APART))  # at most the other's, if it was quicker
     monkeypatch.setenv(BY_HAND, KEYS[BY_HAND])
     run.resume()
     ended = run.wait(at_most())
