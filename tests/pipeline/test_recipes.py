@@ -55,6 +55,23 @@ def test_results_flow_from_stage_to_stage_to_one(world: Worlds) -> None:
     }
 
 
+def test_a_result_about_a_document_reads_all_blocks_that_it_was_made_from(world: Worlds) -> None:
+    here = world()
+    documents(here, 1)
+    staged_recipe = recipe(
+        record_stage("facts", "each_block", "Read."),
+        text_stage("page", "each_document", "{{ inputs.facts|length }}", needs=("facts",)),
+        text_stage(
+            "edit", "each_result", "Of {{ inputs.facts|length }}.", of="page", needs=("facts",)
+        ),
+    )
+
+    run = here.engine.run(recipe=staged_recipe, model=SMALL)
+    run.wait()
+
+    assert sent_texts(here.engine, run, "edit") == ["Of 2."]
+
+
 def test_a_recipe_given_twice_is_one_run_and_asks_nothing_again(world: Worlds) -> None:
     here = world()
     documents(here)

@@ -165,6 +165,18 @@ BAD = {
     "part of a result": BadRecipe(
         "{{ each.text }}", "{{ each.txt }}", "txt of a result of summary", at="{{ each.txt"
     ),
+    "list read as one result": BadRecipe(
+        "{{ inputs.facts|length }}",
+        "{{ inputs.facts.text }}",
+        "inputs.facts is a list here: write {% for each in inputs.facts %}{{ each.text }}",
+        at="{{ inputs.facts.text }}",
+    ),
+    "one result read as a list": BadRecipe(
+        'prompt = "{{ inputs.summary.text }}"',
+        'prompt = "{% for each in inputs.summary %}{{ each.text }}{% endfor %}"',
+        "inputs.summary is one result here, not a list",
+        at="in inputs.summary %}{{ each.text }}{% endfor",
+    ),
     "subject in system": BadRecipe(
         "You read {{ parameters.language }}.", "{{ block.text }}", "share it"
     ),

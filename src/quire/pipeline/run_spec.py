@@ -110,6 +110,12 @@ class RunSpec:
         """What a stage is expanded over."""
         return self.grouping_of(stage).driver
 
+    def root_driver_of(self, stage: Stage) -> Driver:
+        """What a stage's results are about in the end, by way of the results of others."""
+        while stage.of:
+            stage = self.stage_named(stage.of)
+        return self.driver_of(stage)
+
     def grouping_of(self, stage: Stage) -> Grouping:
         """A stage's grouping."""
         found = grouping_of(stage.about, stage.of, self.registry.groupings)

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from quire.domain.groupings import Driver, DriverItem, Grouping, GroupingContext, Part
-from quire.domain.recipes import SAME
+from quire.domain.recipes import SAME, Stage
 
 ALL_TO_ONE, SAMPLES = "all_to_one", "samples"
 SHOW_DOCUMENTS = "documents"  # the setting that shows the documents themselves to an all_to_one
@@ -81,3 +82,25 @@ def grouping_of(about: str, of: str, groupings: Mapping[str, Grouping]) -> Group
     if about == SAMPLES and of:
         return SAMPLES_OF_RESULT
     return groupings.get(about)
+
+
+class Reader(NamedTuple):
+    """A stage that reads another's results, and how near the two are."""
+
+    about: Driver
+    root: Driver  # what its results are about in the end, by way of other results
+    above: Stage  # that it reads, and is not `of`
+    above_root: Driver
+    is_descendant: bool  # what it is about was itself made from what it reads
+
+
+def reads_several(reader: Reader) -> bool:
+    """Whether one task reads several results of the other stage: then templates get a list."""
+    above, over = reader.above, reader.above_root
+    if reader.about is Driver.ONCE or above.samples > 1 or len(above.models) > 1:
+        return True
+    if reader.about is Driver.RESULT and not reader.is_descendant:
+        return over in (Driver.BLOCK, Driver.DOCUMENT)
+    if reader.root is Driver.ONCE:
+        return over in (Driver.BLOCK, Driver.DOCUMENT)
+    return reader.root is Driver.DOCUMENT and over is Driver.BLOCK

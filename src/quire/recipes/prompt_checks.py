@@ -91,6 +91,9 @@ def field_mistakes(
         above, steps = _result_path(path, stage)
         if above not in check.stages or not steps:
             continue
+        if message := _list_message(path, stage, check):
+            yield message, line
+            continue
         result = check.stages[above]
         if message := _wrong_part_message(above, steps) or _wrong_field_message(result, steps):
             yield message, line
@@ -104,6 +107,19 @@ def _result_path(path: Path, stage: Stage) -> tuple[str, Sequence[str]]:
     if path[:2] == ("judged", "data") and stage.critic:
         return stage.of, path[1:]
     return "", ()
+
+
+def _list_message(path: Path, stage: Stage, check: RecipeCheck) -> str:
+    """Whether a list is read as if it were one result, or the other way round."""
+    if path[0] != "inputs" or len(path) < 3:
+        return ""
+    name, is_list, as_list = path[1], check.reads_list(stage, path[1]), path[2] == ITEM
+    if is_list is None or is_list == as_list:
+        return ""
+    if is_list:
+        loop = f"{{% for each in inputs.{name} %}}{{{{ each.{path[2]} }}}}{{% endfor %}}"
+        return f"inputs.{name} is a list here: write {loop}"
+    return f"inputs.{name} is one result here, not a list: write inputs.{name}.text"
 
 
 def _wrong_part_message(above: str, steps: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from functools import cached_property
 from quire.domain.errors import UsageError
 from quire.domain.groupings import Driver, GroupingContext
 from quire.domain.recipes import GATE, Recipe, Stage
-from quire.plan.builtin_groupings import ALL_TO_ONE
+from quire.plan.builtin_groupings import ALL_TO_ONE, Reader, reads_several
 from quire.recipes.plugin_registry import Registry
 
 
@@ -168,6 +168,24 @@ class RecipeCheck:
     def ancestors(self, stage: Stage) -> frozenset[str]:
         """All stages before the one that this one is about, and that one."""
         return ancestors(stage.of, self.stages) | {stage.of}
+
+    def reads_list(self, stage: Stage, name: str) -> bool | None:
+        """Whether a stage's prompt gets a list of another's results; None where nobody knows."""
+        if name == stage.of:
+            return False
+        above = self.stages[name]
+        about, root, over = self.driver(stage), self.root_driver(stage), self.root_driver(above)
+        if about is None or root is None or over is None:
+            return None
+        return reads_several(Reader(about, root, above, over, name in self._sources(stage)))
+
+    def _sources(self, stage: Stage) -> frozenset[str]:
+        """The stages whose results its own come from, step by step through `of`."""
+        found: set[str] = set()
+        while stage.of in self.stages and stage.of not in found:
+            stage = self.stages[stage.of]
+            found |= {stage.name, *stage.needs}
+        return frozenset(found)
 
     def grouping_context(self, stage: Stage) -> GroupingContext:
         """What a stage's grouping may look at before anything is known of its documents."""

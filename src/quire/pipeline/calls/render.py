@@ -11,7 +11,6 @@ import orjson
 
 from quire.domain.data import stored_json
 from quire.domain.errors import TemplateFailed
-from quire.domain.groupings import Driver
 from quire.domain.ids import DocumentId, RequestId, ResultId, TaskId
 from quire.domain.reasons import TaskError, TaskErrorKind
 from quire.domain.recipes import Stage
@@ -22,6 +21,7 @@ from quire.ledger.ledger import Transaction
 from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.contexts import LaneContext
 from quire.pipeline.run_spec import RunSpec, StagePrompt
+from quire.plan.builtin_groupings import Reader, reads_several
 from quire.plan.prompt_variables import (
     Material,
     PromptAnswer,
@@ -235,14 +235,16 @@ def reads_many(spec: RunSpec, stage: Stage, needed: str) -> bool:
     """Whether a task of this stage reads several results of that one: then templates get a list."""
     if stage.of == needed:
         return False
-    about, above = spec.driver_of(stage), spec.stage_named(needed)
-    if about is Driver.ONCE or above.samples > 1 or len(spec.models_of(above)) > 1:
-        return True
-    over = spec.driver_of(above)
-    if about is Driver.RESULT:
-        documents = over in (Driver.BLOCK, Driver.DOCUMENT)
-        return documents and needed not in spec.ancestors_of(stage)
-    return about is Driver.DOCUMENT and over is Driver.BLOCK
+    above = spec.stage_named(needed)
+    return reads_several(
+        Reader(
+            about=spec.driver_of(stage),
+            root=spec.root_driver_of(stage),
+            above=above,
+            above_root=spec.root_driver_of(above),
+            is_descendant=needed in spec.ancestors_of(stage),
+        )
+    )
 
 
 REPAIR = RequestKind.REPAIR.value
