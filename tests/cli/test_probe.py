@@ -20,6 +20,23 @@ def test_a_probe_tells_its_forecast_then_a_table_and_a_recommendation(ready: Qui
     assert "run 2: one block per call, once more" in result.stderr
 
 
+def test_sizes_that_are_not_tried_are_told_with_the_reason(ready: Quire) -> None:
+    said = ready(*PROBE, "--sample", 12, "--sizes", "6,11,20").stderr
+
+    assert "not tried: 11 blocks per call: they make no fewer calls than 6" in said
+    assert "not tried: 20 blocks per call: the sample has 12" in said
+    assert "not tried: 6 " not in said
+
+
+def test_money_that_is_only_presumed_is_told_apart(ready: Quire) -> None:
+    probe = (*PROBE, "--sample", 6, "--sizes", "3")
+    plain = ready.json(*probe)
+    lost = ready.json(*probe, "--seed", "1", faults="drop=0.2")
+
+    assert (plain["presumed_usd"], plain["cost_usd"] > 0) == (0, True)
+    assert lost["presumed_usd"] > 0
+
+
 def test_the_same_probe_again_is_free_and_says_so(ready: Quire) -> None:
     first = ready(*PROBE, "--sample", 20)
 

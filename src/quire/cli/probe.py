@@ -108,6 +108,8 @@ def _print_forecast(
             f"probe of {planned.order.recipe.stages[0].record.ref} with {model_label(facts.name)}:"
         )
         note(f"  {drawn} · {rest}")
+        for size, why in planned.untried_sizes().items():
+            note(f"  not tried: {size} blocks per call: {why}")
     paid = left and facts.provider != SIMULATED
     if paid and not yes:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -197,7 +199,10 @@ def _remarks(report: "ProbeReport") -> Iterator[str]:
     fields = _differing_fields(report)
     if fields:
         yield f"fields that differ most: {', '.join(fields)}"
-    yield f"the probe cost {dollars(report.cost)}"
+    presumed = (
+        f" + at most {dollars(report.presumed_cost)} presumed" if report.presumed_cost else ""
+    )
+    yield f"the probe cost {dollars(report.cost)}{presumed}"
 
 
 def _differing_fields(report: "ProbeReport") -> list[str]:

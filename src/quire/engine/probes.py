@@ -34,6 +34,7 @@ from quire.plan.pack_probe import (
     draw_blocks,
     largest_content,
     recommend,
+    untried_sizes,
 )
 from quire.plan.sizing import LARGEST_PROBED_PACK, pack_cap
 
@@ -93,9 +94,17 @@ class ProbeReport:
 
     @property
     def cost(self) -> int:
-        """What the probe cost, in picodollars."""
-        spent = [self.alone, self.again, *(trial.spend for trial in self.trials)]
-        return sum(spend.cost for spend in spent)
+        """What the probe is known to have cost, in picodollars."""
+        return sum(spend.cost for spend in self._spending_of_all) - self.presumed_cost
+
+    @property
+    def presumed_cost(self) -> int:
+        """What may come on top: of calls whose outcome or usage is unknown."""
+        return sum(spend.presumed for spend in self._spending_of_all)
+
+    @property
+    def _spending_of_all(self) -> list[ProbeSpend]:
+        return [self.alone, self.again, *(trial.spend for trial in self.trials)]
 
     def verdict(self, trial: Trial) -> Parity:
         """What the sample says about one size."""
@@ -113,6 +122,7 @@ class ProbeReport:
             "seed": self.spec.seed,
             "tolerance": self.spec.tolerance,
             "cost_usd": to_usd(self.cost),
+            "presumed_usd": to_usd(self.presumed_cost),
             "alone": {"run": alone, **_spent_json(self.alone)},
             "again": {"run": again, **_spent_json(self.again), **_comparison_json(self.noise)},
             "sizes": [
@@ -183,6 +193,7 @@ def _spending(now: Progress, largest: int) -> ProbeSpend:
         input_tokens=now.input_tokens,
         output_tokens=now.output_tokens,
         cost=now.cost_pico + now.presumed_pico,
+        presumed=now.presumed_pico,
     )
 
 
@@ -193,7 +204,8 @@ def _spent_json(spent: ProbeSpend) -> dict[str, Json]:
         "largest_call": spent.largest_call,
         "input_tokens": spent.input_tokens,
         "output_tokens": spent.output_tokens,
-        "cost_usd": to_usd(spent.cost),
+        "cost_usd": to_usd(spent.cost - spent.presumed),
+        "presumed_usd": to_usd(spent.presumed),
         "usd_per_1000_blocks": to_usd(round(spent.cost_per_thousand)),
     }
 
@@ -237,6 +249,12 @@ class ProbePlan:
     blocks: tuple[tuple[int, int], ...]  # ordinal of the document, index of the block
     available: int  # blocks that could have been drawn
     turns: tuple[ProbeTurn, ...]  # alone, alone again, then packed, from small to large
+
+    def untried_sizes(self) -> dict[int, str]:
+        """Sizes that were asked for and are not tried, each with the reason."""
+        stage, policy = self.order.recipe.stages[0], self.order.policy.policy
+        caps = {size: pack_cap(stage, replace(policy, pack_size=size)) for size in self.spec.sizes}
+        return untried_sizes(caps, {turn.size for turn in self.turns}, len(self.blocks))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from heapq import nsmallest
@@ -261,6 +261,20 @@ class Parity(StrEnum):
     BEYOND = "beyond"  # the estimate is not within tolerance
 
 
+def untried_sizes(caps: Mapping[int, int], tried: Set[int], sample: int) -> dict[int, str]:
+    """Why some sizes are not tried, of those asked for with what the schema makes of each."""
+    reasons: dict[int, str] = {}
+    for size in sorted(caps.keys() - tried):
+        if caps[size] < size:
+            reasons[size] = f"the schema allows {caps[size]}"
+        elif sample < size:
+            reasons[size] = f"the sample has {sample}"
+        else:
+            smaller = max(other for other in tried if other <= size)
+            reasons[size] = f"they make no fewer calls than {smaller}"
+    return reasons
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeSpend:
     """What it took to ask about a sample."""
@@ -272,6 +286,7 @@ class ProbeSpend:
     input_tokens: int
     output_tokens: int
     cost: int  # picodollars, presumed ones included
+    presumed: int = 0  # of them: of calls whose outcome or usage is unknown
 
     @property
     def cost_per_thousand(self) -> float:
