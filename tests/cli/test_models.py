@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from quire.domain.fallbacks import Fallback, FallbackPart
+from quire.engine import open_engine
 from quire.engine.model_list import check_models, read_model_list
 from quire.providers.catalog import CATALOG, PRICED_ON, UNPRICED
 from tests.cli.conftest import Quire
@@ -148,3 +150,20 @@ def test_ones_own_prices_are_not_compared(quire: Quire, folder: Path) -> None:
         ).compared
         == 0
     )
+
+
+def test_a_weaker_way_is_shown_with_the_model_and_can_be_forgotten(quire: Quire) -> None:
+    quire("init")
+    fallback, said = Fallback(FallbackPart.STRUCTURED, "text"), "vllm 400: response_format"
+    with open_engine() as engine, engine.ledger.transaction() as tx:
+        tx.fallbacks.set_fallback("vllm/odd", "http://here/v1", fallback, said, DAY_MADE)
+
+    shown = " ".join(quire("models", "vllm/odd").stdout.split())
+    gone = quire("models", "vllm/odd", "--forget").stdout
+    bare = quire("models", "--forget", code=2)
+
+    assert f"fallback at http://here/v1 since {PRICED_ON}: the form of its answers is" in shown
+    assert said in shown
+    assert "vllm/odd: 1 weaker way forgotten" in gone
+    assert "fallback" not in quire("models", "vllm/odd").stdout
+    assert "--forget needs a model" in bare.stderr

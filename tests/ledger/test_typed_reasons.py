@@ -29,6 +29,7 @@ ADDED = {
     "credentials": ("accepted_at",),
     "results": ("notes",),
 }
+ADDED_TABLES = ("fallbacks",)  # of a later version
 
 
 class OldLedger:
@@ -45,6 +46,8 @@ class OldLedger:
         for table, columns in ADDED.items():
             for column in columns:
                 self.raw.rows(f"ALTER TABLE {table} DROP COLUMN {column}")
+        for table in ADDED_TABLES:
+            self.raw.rows(f"DROP TABLE {table}")
         if self.raw.dialect == "sqlite":
             self.raw.rows(f"PRAGMA user_version = {BEFORE}")
         else:

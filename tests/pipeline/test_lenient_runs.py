@@ -88,6 +88,6 @@ def test_leniency_follows_from_what_binds_the_answer(way: StructuredOutput) -> N
     facts = replace(facts, wire=replace(facts.wire, structured=way))
 
     unbound = way in (StructuredOutput.JSON, StructuredOutput.TEXT)
-    assert is_lenient(Policy(), facts) is unbound
-    assert is_lenient(Policy(lenient=False), facts) is False
-    assert is_lenient(Policy(lenient=True), facts) is True
+    assert is_lenient(Policy(), facts.wire.structured) is unbound
+    assert is_lenient(Policy(lenient=False), facts.wire.structured) is False
+    assert is_lenient(Policy(lenient=True), facts.wire.structured) is True

@@ -1,6 +1,7 @@
 """The command that shows which models there are, what they cost, and whether that is still so."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,10 +9,13 @@ import typer
 
 from quire.cli.options import AsJson, argument, flag
 from quire.cli.printing import Narrowing, print_json, print_pairs, print_table, quantity, say
-from quire.cli.session import DONE, SOME_FAILED
+from quire.cli.session import DONE, SOME_FAILED, engine_for, print_outcome
+from quire.domain.errors import LedgerError, UsageError
 from quire.domain.pricing import per_million
+from quire.domain.wording import way_text
 
 if TYPE_CHECKING:
+    from quire.domain.fallbacks import KnownFallback
     from quire.domain.models import Limits, ModelFacts, Price
     from quire.engine.model_list import CatalogCheck, ModelList
 
@@ -52,6 +56,7 @@ _CACHE_MARKINGS = {
 
 
 def models(
+    context: typer.Context,
     names: Annotated[
         list[str] | None, argument("NAME", "A model, an alias, or a part of names; all by default.")
     ] = None,
@@ -61,6 +66,9 @@ def models(
             "Compare prices with genai-prices; tell what is shut down, and how old it all is.",
             "--check",
         ),
+    ] = False,
+    forget: Annotated[
+        bool, flag("Forget what the server of NAME refused: ask as is stated.", "--forget")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -73,13 +81,32 @@ def models(
         checked = check_models(model_list, found or model_list.known)
         print_check(checked, as_json)
         raise typer.Exit(SOME_FAILED if checked.problems else DONE)
+    if forget:
+        _forget(context, list(found), as_json)
+        return
     chosen = [*(found if names else model_list.known).values()]
     if as_json:
         _print_models_json(model_list, chosen, everything=not names)
     elif names and len(chosen) == 1:
-        print_pairs(_model_pairs(model_list, chosen[0]))
+        print_pairs(_model_pairs(model_list, chosen[0], _read_fallbacks(context, chosen[0].name)))
     else:
         _print_models(model_list, chosen, everything=not names)
+
+
+def _forget(context: typer.Context, names: Sequence[str], as_json: bool) -> None:
+    if not names:
+        raise UsageError("--forget needs a model", "`quire models NAME --forget`")
+    with engine_for(context) as engine:
+        counts = {name: engine.commands.forget_fallbacks(name) for name in names}
+    lines = [f"{name}: {quantity(count, 'weaker way')} forgotten" for name, count in counts.items()]
+    print_outcome(context, as_json, counts, *lines)
+
+
+def _read_fallbacks(context: typer.Context, name: str) -> "Sequence[KnownFallback]":
+    """The weaker ways that the ledger knows of, if there is one."""
+    with suppress(LedgerError), engine_for(context) as engine:
+        return engine.queries.fallbacks_of_model(name)
+    return ()
 
 
 def _print_models_json(
@@ -136,7 +163,9 @@ def _model_row(facts: "ModelFacts") -> tuple[str, ...]:
     )
 
 
-def _model_pairs(model_list: "ModelList", facts: "ModelFacts") -> Iterator[tuple[str, str]]:
+def _model_pairs(
+    model_list: "ModelList", facts: "ModelFacts", fallbacks: "Sequence[KnownFallback]"
+) -> Iterator[tuple[str, str]]:
     wire = facts.wire
     yield "model", facts.name
     yield "note", facts.note
@@ -158,6 +187,10 @@ def _model_pairs(model_list: "ModelList", facts: "ModelFacts") -> Iterator[tuple
     yield "called", f"{wire.id or facts.name.partition('/')[2]} {wire.url}".rstrip()
     yield "aliases", ", ".join(name for name, to in model_list.aliases.items() if to == facts.name)
     yield "known from", model_list.source(facts)
+    for known in fallbacks:
+        where = f"at {known.address} " if known.address else ""
+        said = f"{where}since {known.since:%Y-%m-%d}: {way_text(known.part, known.way)}"
+        yield "fallback", f"{said}; it said: {known.problem}"
 
 
 def _price_words(price: "Price") -> str:

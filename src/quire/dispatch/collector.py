@@ -19,6 +19,7 @@ from quire.domain.batches import (
     parse_custom_id,
 )
 from quire.domain.errors import ProviderError, Remedy, Undecodable
+from quire.domain.fallbacks import NO_FALLBACKS, Fallbacks
 from quire.domain.ids import AttemptId, BatchId
 from quire.domain.requests import CallFailure, Reply
 from quire.ledger.ledger import Transaction
@@ -32,6 +33,7 @@ from quire.pipeline.batches.collect import (
     with_presumed_costs,
 )
 from quire.pipeline.batches.reconcile import hold_foreign_batch
+from quire.pipeline.calls.fall_back import known_fallbacks
 
 GROUP = 1024  # answers stored in one transaction
 HEAVY = 8  # answers that a row of any other kind counts as: it takes statements of its own
@@ -216,12 +218,16 @@ class Collector:
 
     def _store(self, tx: Transaction, leased: LeasedBatch, group: Sequence[NamedRow]) -> int:
         mine = own_attempts(tx, leased.batch, [row.attempt for row in group])
-        rows = self._sort_rows(leased, [row for row in group if row.attempt in mine])
+        made = leased.batch.creating_at
+        sent = known_fallbacks(tx, leased.context, leased.account, made) if made else NO_FALLBACKS
+        rows = self._sort_rows(leased, [row for row in group if row.attempt in mine], sent)
         rows = rows._replace(answers=with_presumed_costs(tx, rows.answers))
         collect_rows(tx, self._contexts, leased.batch, rows, self._runtime.now())
         return len(group) - len(mine)
 
-    def _sort_rows(self, leased: LeasedBatch, group: Sequence[NamedRow]) -> BatchRows:
+    def _sort_rows(
+        self, leased: LeasedBatch, group: Sequence[NamedRow], sent: Fallbacks
+    ) -> BatchRows:
         version = self._providers.provider(leased.context.provider).decoder_version
         answers = [
             build_answer(leased.context, row.attempt, row.raw, row.reply or UNREADABLE, version)
@@ -229,7 +235,9 @@ class Collector:
             if row.end in PAID
         ]
         failures = [
-            CallFailure(row.attempt, row.error or EMPTY_ROW, self._runtime.jitter(), leased.account)
+            CallFailure(
+                row.attempt, row.error or EMPTY_ROW, self._runtime.jitter(), leased.account, sent
+            )
             for row in group
             if row.end is RowEnd.ERRORED
         ]

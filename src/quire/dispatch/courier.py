@@ -125,10 +125,18 @@ class Courier:
         outgoing, short = await self._exchange(back, worker if room else None, out, now)
         del self._back[: len(back)]
         self._back_since = now
+        self._tell_notices()
         self._runtime.reach("after_claim" if outgoing else "after_record")
         for _, calls in groupby(outgoing, lambda item: item.context.lane_id):
             self._send_group(list(calls), now)
         return ExchangeCounts(len(back), len(outgoing), short)
+
+    def _tell_notices(self) -> None:
+        """Say what the ledger has by now and people should know."""
+        notices, self._contexts.notices = self._contexts.notices, []
+        for notice in notices:
+            with suppress(OSError):  # whoever listened may be gone
+                self.tell(notice)
 
     def _has_room(self) -> bool:
         return self.in_flight <= self.most - least_group(self.most)
@@ -332,7 +340,8 @@ class Courier:
         name, now = outgoing.context.facts.name, self._runtime.now()
         error.absent = self._is_absent(name, error, now)
         jitter = self._runtime.jitter()
-        failure = CallFailure(outgoing.call.attempt_id, error, jitter, outgoing.account)
+        sent_with = outgoing.context.fallbacks_with(outgoing.account)
+        failure = CallFailure(outgoing.call.attempt_id, error, jitter, outgoing.account, sent_with)
         self._take_back(ReturnedCall(outgoing, failure))
         if error.remedy is Remedy.WAIT:
             self._throttles[name].note_pushback(now)

@@ -217,7 +217,7 @@ class Submitter:
         now, batch = self._runtime.now(), leased.batch
         if not is_current_submission(tx, batch):  # what is in it is not ours to leave behind
             return None
-        part = next_part(tx, leased.context, batch.id, after, now)
+        part = next_part(tx, leased.context, leased.account, batch.id, after, now)
         spool.write(part.calls)
         if spool.full:
             requeue_rest(tx, batch.id, spool.last, now)

@@ -52,6 +52,7 @@ class EventKind(StrEnum):
     KEY_REFUSED = "key_refused"
     USAGE_ESTIMATED = "usage_estimated"  # the provider does not say what calls used
     ANSWER_ODD = "answer_odd"  # in no vendor's form
+    FELL_BACK = "fell_back"  # to a weaker way, for a part of all calls that a server refuses
     PROVIDER_WAITS = "provider_waits"  # it asked not to be called for long
     DEADLINE_PASSED = "deadline_passed"
     BATCH_SUBMITTED = "batch_submitted"
@@ -154,7 +155,7 @@ class HoldCause(StrEnum):
     @property
     def remedy(self) -> HoldRemedy:
         """What lets the run go on."""
-        if self in (HoldCause.NO_KEY, HoldCause.ADDRESS_INVALID):
+        if self in (HoldCause.NO_KEY, HoldCause.ADDRESS_INVALID, HoldCause.FORM_REFUSED):
             return HoldRemedy.SAME_COMMAND
         return HoldRemedy.ADOPT if self.kind is HoldKind.UNKNOWN_SUBMIT else HoldRemedy.RESUME
 

@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias
 from quire.domain.accounts import Account
 from quire.domain.data import JsonObject
 from quire.domain.errors import OddBody, ProviderError
+from quire.domain.fallbacks import NO_FALLBACKS, Fallbacks
 from quire.domain.ids import AttemptId, LaneId, RequestId, RunId, StageId, TaskId, WorkerId
 from quire.domain.models import PLAIN_WIRE, Params, Usage, Wire
 from quire.domain.states import AttemptState, RequestState
@@ -42,6 +43,8 @@ class Call:
     params: Params
     wire: Wire = PLAIN_WIRE
     caching: bool = False  # mark the end of the system text as worth keeping
+    system_role: str = ""  # whose words the system text is said to be, if not as usual there
+    limit_name: str = ""  # what the longest answer is called, if not as usual there
     long_lived: bool = False  # for an hour and longer, where the provider has such a form
 
 
@@ -131,6 +134,7 @@ class CallFailure(NamedTuple):
     error: ProviderError
     jitter: float  # drawn from [0, 1) by the caller
     account: Account  # whose key it went out with
+    fallbacks: Fallbacks = NO_FALLBACKS  # that it was sent with
 
 
 class AttemptRow(NamedTuple):

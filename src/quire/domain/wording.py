@@ -135,7 +135,11 @@ _HOLD_TEXTS: dict[HoldCause, str | Callable[[Fields], str]] = {
         "{problem}; `quire models` lists names; base_url in [providers.{provider}] of quire.toml"
         " says who is asked; once the model is there: {resume}"
     ),
-    HoldCause.FORM_REFUSED: _REFUSED_TEXT,
+    HoldCause.FORM_REFUSED: (
+        "{problem}; structured or max_output in its table under [models] of quire.toml says what"
+        " it takes, base_url in [providers.{provider}] who is asked; then the same command;"
+        " if only the server changed, {resume} will do"
+    ),
     HoldCause.BATCH_KEY_MISSING: "batch {batch}: {problem}; then {resume}",
     HoldCause.BATCH_UNREACHABLE: (
         "batch {batch}: {problem}; mend that, then {resume};"
@@ -214,6 +218,30 @@ def _cancel_text(fields: Fields) -> str:
     return f"{batches}, which nobody waits for"
 
 
+def way_text(part: str, way: str) -> str:
+    """How a model is asked in the place of the usual way, from now on."""
+    words = _WAY_TEXTS.get((part, way)) or _WAY_TEXTS.get((part, ""), "{part}: {way}")
+    return words.format(part=part, way=way)
+
+
+_WAY_TEXTS = {
+    ("structured", "json"): "it is asked for some JSON, whose form the prompt says in words",
+    ("structured", "text"): "the form of its answers is asked for in words alone",
+    ("system", "system"): "instructions go as the system's, not the developer's",
+    ("system", "user"): "instructions go at the head of the user's message",
+    ("limit", "none"): "the longest answer is not said",
+    ("limit", ""): "the longest answer is said as {way}",
+    ("max_output", ""): "its answers are at most {way} tokens long",
+    **{(name, "none"): name + " is left out" for name in ("temperature", "top_p", "seed")},
+}
+
+
+def _fallback_text(fields: Fields) -> str:
+    where = f" at {fields['address']}" if fields["address"] else ""
+    way = way_text(str(fields["part"]), str(fields["way"]))
+    return f"{fields['model']}{where}: from now on {way}; it said: {fields['problem']}"
+
+
 _RESUME_TEXTS = {
     ResumeCause.BY_HAND: "by hand",
     ResumeCause.NONE_FAILED: "no failed task is left",
@@ -274,6 +302,7 @@ _EVENT_TEXTS: dict[EventKind, str | Callable[[Fields], str]] = {
     EventKind.USAGE_ESTIMATED: (
         "{model} does not say what calls used: tokens are estimated, and their cost is presumed"
     ),
+    EventKind.FELL_BACK: _fallback_text,
     EventKind.PROVIDER_WAITS: "{model} is not asked before {until}: {problem}",
     EventKind.DEADLINE_PASSED: _deadline_text,
     EventKind.BATCH_SUBMITTED: _CALLS_TEXT,

@@ -114,6 +114,10 @@ class RunCommands:
         context = self._context
         return regate(context.ledger, Contexts(context.registry), request, context.runtime.now)
 
+    def forget_fallbacks(self, model: str) -> int:
+        """Ask a model again as it is stated, wherever it is; returns what was forgotten."""
+        return self._in_transaction(lambda tx, _: tx.fallbacks.forget_fallbacks(model))
+
     def export(
         self,
         run: RunId,

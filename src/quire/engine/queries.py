@@ -11,6 +11,7 @@ from typing import NamedTuple
 from quire.dispatch.runtime import dead_neighbours, host_name, living_workers
 from quire.domain.data import Json, JsonObject
 from quire.domain.errors import NotFound
+from quire.domain.fallbacks import KnownFallback
 from quire.domain.gates import NO_STRAYS, StrayIds
 from quire.domain.ids import DocumentId, RequestId, RunId, TaskId
 from quire.domain.models import ModelFacts
@@ -134,6 +135,11 @@ class Queries:
         """The run that is meant where none is named; those of probes are named."""
         with self._context.ledger.snapshot() as tx:
             return tx.runs.newest_run()
+
+    def fallbacks_of_model(self, model: str) -> list[KnownFallback]:
+        """The weaker ways that a model is asked in, because its server refuses others."""
+        with self._context.ledger.snapshot() as tx:
+            return tx.fallbacks.fallbacks_of_model(model)
 
     def runs(self, limit: int = 20) -> list[Run]:
         """The newest runs first."""

@@ -2,15 +2,17 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 
+from quire.domain.accounts import Account
 from quire.domain.batches import Batch
 from quire.domain.data import canonical_json
 from quire.domain.errors import PluginMissing
+from quire.domain.fallbacks import NO_FALLBACKS, FallbackPart, Fallbacks, plain_address
 from quire.domain.ids import LaneId, RunId, StageId
 from quire.domain.models import ModelFacts, Params, StructuredOutput
 from quire.domain.policy import Policy
@@ -23,6 +25,7 @@ from quire.ledger.ledger import Transaction
 from quire.pipeline.run_spec import RunSpec, StagePrompt, read_run_spec
 from quire.plan.batch_caching import choose_batch_caching
 from quire.plan.call_health import CallHealth
+from quire.plan.fallbacks import limit_output, weakest_form
 from quire.plan.job_costs import TokenUse
 from quire.plan.rendering import Prefix, payload_head, prefix_bytes, render_prefix, stage_question
 from quire.plan.routing import PACED
@@ -43,6 +46,9 @@ from quire.plan.token_estimates import guess_token_use
 from quire.recipes.plugin_registry import Registry, builtin_registry
 
 RECHECK_AFTER = timedelta(seconds=30)  # even where nothing seems to have changed
+READ_FALLBACKS_AFTER = timedelta(seconds=2)  # another worker may have met a refusal
+
+Places = Mapping[str, Fallbacks]  # the fallbacks of a model, by its address
 
 
 class SweepMemo:
@@ -103,6 +109,15 @@ class LaneContext:
     by_block: bool  # its tasks are plain questions about blocks: the fast way
     reads_results: bool  # its tasks read results of other stages
     question: bytes  # the part of every task's question that the stage decides
+    places: Places  # where the model is asked in weaker ways
+
+    def address_of(self, account: Account) -> str:
+        """Where calls with an account go, as it may be written down."""
+        return plain_address(self.facts.wire.url or account.base_url)
+
+    def fallbacks_with(self, account: Account) -> Fallbacks:
+        """The weaker ways that calls with an account are written in."""
+        return self.places.get(self.address_of(account), NO_FALLBACKS) if self.places else {}
 
     @property
     def gate_version(self) -> str:
@@ -163,14 +178,44 @@ class Contexts:
         self.sweep_memo = SweepMemo()  # of sweeps, in vain
         self.call_health: defaultdict[str, CallHealth] = defaultdict(CallHealth)  # by model
         self.prepared_texts: dict[bytes, str] = {}  # by hash, until they are claimed
+        self.notices: list[str] = []  # what whoever waits at a screen should know
+        self._places: dict[str, Places] | None = None  # of models that are asked in weaker ways
+        self._places_read_at: datetime | None = None
 
     def of_lane(self, tx: Transaction, lane: Lane) -> LaneContext:
         """The context of a lane's stage."""
         if lane.id not in self._by_lane:
-            built = build_lane_context(lane, self.spec_of(tx, lane.run_id))
+            if self._places is None:
+                self._read_places(tx)
+            places = (self._places or {}).get(lane.model, {})
+            built = build_lane_context(lane, self.spec_of(tx, lane.run_id), places)
             self._by_lane[lane.id] = built
             self._by_stage.setdefault(lane.stage_id, built)
         return self._by_lane[lane.id]
+
+    def refresh_fallbacks(self, tx: Transaction, now: datetime) -> None:
+        """See which weaker ways were taken or forgotten meanwhile, by this worker or another."""
+        read_at = self._places_read_at
+        if read_at is None or not timedelta(0) <= now - read_at < READ_FALLBACKS_AFTER:
+            self._read_places(tx)
+            self._places_read_at = now
+
+    def forget_fallbacks(self) -> None:
+        """Look again before the next call: a weaker way was taken."""
+        self._places_read_at = None
+
+    def _read_places(self, tx: Transaction) -> None:
+        found: dict[str, dict[str, dict[FallbackPart, str]]] = {}
+        for known in tx.fallbacks.list_fallbacks():
+            place = found.setdefault(known.model, {}).setdefault(known.address, {})
+            place[known.part] = known.way
+        before, self._places = self._places or {}, dict[str, Places](found)
+        changed = {name for name in {*before, *found} if before.get(name) != found.get(name)}
+        if changed:
+            self._by_stage.clear()
+            for lane, context in list(self._by_lane.items()):
+                if context.facts.name in changed:
+                    del self._by_lane[lane]
 
     def spec_of(self, tx: Transaction, run: RunId) -> RunSpec:
         """What a run was told."""
@@ -197,9 +242,9 @@ class Contexts:
         return self.of_lane(tx, lane)
 
 
-def build_lane_context(lane: Lane, spec: RunSpec) -> LaneContext:
+def build_lane_context(lane: Lane, spec: RunSpec, places: Places) -> LaneContext:
     """Derive everything that a stage's verbs need."""
-    facts = spec.models[spec.model_numbers[lane.model]]
+    facts = limit_output(spec.models[spec.model_numbers[lane.model]], places.values())
     stage_prompt = spec.stage_prompts[spec.stages[lane.stage_id].name]
     stage, policy = stage_prompt.stage, _pace_policy(spec.policy_of(stage_prompt.stage))
     head = render_prefix(stage)
@@ -220,9 +265,7 @@ def build_lane_context(lane: Lane, spec: RunSpec) -> LaneContext:
         request_head=_request_heads(head, stage.params, facts.name),
         prefix=head,
         prefix_bytes=head_bytes + prompt_bytes,
-        shape=Shape(
-            stage.schema.record_schema if stage.schema else {}, lenient=is_lenient(policy, facts)
-        ),
+        shape=_shape(stage, is_lenient(policy, weakest_form(facts, places.values()))),
         output_shape=output_shape(stage.schema, policy.estimated_output_per_task),
         token_use=guess_token_use(stage, facts, head),
         budget=call_budget(facts, head_bytes, prompt_bytes, longest, cap),
@@ -235,15 +278,20 @@ def build_lane_context(lane: Lane, spec: RunSpec) -> LaneContext:
         long_lived=long_lived,
         by_block=stage_prompt.by_block,
         reads_results=bool(stage.upstream),
+        places=places,
         question=stage_question(head.hash, stage.prompt, facts.name, stage.params, version),
     )
 
 
-def is_lenient(policy: Policy, facts: ModelFacts) -> bool:
+def _shape(stage: Stage, lenient: bool) -> Shape:
+    return Shape(stage.schema.record_schema if stage.schema else {}, lenient=lenient)
+
+
+def is_lenient(policy: Policy, form: StructuredOutput) -> bool:
     """Whether slips of form are read: unless somebody decided, where no schema binds answers."""
     if policy.lenient is not None:
         return policy.lenient
-    return facts.wire.structured in (StructuredOutput.JSON, StructuredOutput.TEXT)
+    return form in (StructuredOutput.JSON, StructuredOutput.TEXT)
 
 
 def _pace_policy(policy: Policy) -> Policy:

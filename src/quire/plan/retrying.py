@@ -7,8 +7,9 @@ goes again in a smaller pack, because its neighbours or the length were to blame
 off alone gets all the room the model has. *No answer* came (`after_error`): the whole call is
 decided by its remedy. What was surely not carried out goes again as it is, for nothing; what may
 have been carried out is lost, goes again, and stays counted as spent; what is too large or refused
-is halved, until a lone task is left to be charged; what no other call could do better holds the run
-for a person.
+is halved, until a lone task is left to be charged; what is refused for the form of all calls goes
+again in a weaker one (`plan/fallbacks.py`); what no other call could do better holds the run for a
+person.
 
 Two things could run away. A call that fails at once could be sent in a tight circle: hence a delay
 that doubles with every sending, spread by chance so that many calls do not come back in step, and
@@ -26,6 +27,7 @@ from typing import TypeAlias, assert_never
 
 from quire.domain.data import Json
 from quire.domain.errors import CallFault, ProviderError, Remedy, Undecodable
+from quire.domain.fallbacks import Fallback
 from quire.domain.gates import Blame, Judgement, ResponseJudgement, Verdict
 from quire.domain.models import ModelFacts
 from quire.domain.policy import Policy
@@ -113,7 +115,14 @@ class HoldRun:
     cause: HoldCause
 
 
-ErrorStep: TypeAlias = Resend | Lose | Split | Refuse | HoldRun
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepDown:
+    """The same call goes out again at once, written in a weaker way; it was not carried out."""
+
+    fallback: Fallback | None  # None: others took it while this call was out
+
+
+ErrorStep: TypeAlias = Resend | Lose | Split | Refuse | StepDown | HoldRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,8 +166,17 @@ def after_answer(
     }
 
 
-def after_error(error: ProviderError, tasks: int, attempt_no: int, jitter: float) -> ErrorStep:
-    """Decide about a call that brought no answer; `jitter` is drawn from [0, 1) by the caller."""
+def after_error(
+    error: ProviderError,
+    tasks: int,
+    attempt_no: int,
+    jitter: float,
+    weaker: StepDown | None = None,
+) -> ErrorStep:
+    """Decide about a call that brought no answer; `jitter` is drawn from [0, 1) by the caller.
+
+    `weaker` is the way that is left for a call whose form was refused.
+    """
     if isinstance(error, Undecodable):  # paid for and kept: asking again would pay twice
         return HoldRun(cause=HoldCause.ERROR_UNREADABLE)
     match error.remedy:
@@ -171,7 +189,7 @@ def after_error(error: ProviderError, tasks: int, attempt_no: int, jitter: float
         case Remedy.SPLIT | Remedy.FIX_REQUEST:  # halving isolates the culprit of either
             return Split(pack_cap=half_of(tasks)) if tasks > 1 else Refuse(error=str(error))
         case Remedy.FIX_ACCOUNT:
-            return HoldRun(cause=FAULT_CAUSES[error.fault])
+            return weaker or HoldRun(cause=FAULT_CAUSES[error.fault])
         case never:
             assert_never(never)
 

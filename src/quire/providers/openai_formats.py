@@ -67,14 +67,11 @@ def encode_chat(call: Call, variant: ChatVariant) -> bytes:
     params, marked = call.params, call.caching and call.wire.marking is CacheMarking.BREAKPOINT
     body: dict[str, object] = {
         "model": wire.model_id(call),
-        "messages": [
-            _chat_system(call.system, variant.system_role, variant.marking if marked else ""),
-            {"role": "user", "content": call.user},
-        ],
+        "messages": _chat_messages(call, variant, variant.marking if marked else ""),
         **variant.extra,
     }
     if params.max_tokens is not None:
-        body[variant.limit] = params.max_tokens
+        body[call.limit_name or variant.limit] = params.max_tokens
     if params.effort:
         body["reasoning_effort"] = params.effort
     if params.seed is not None:
@@ -88,6 +85,13 @@ def encode_chat(call: Call, variant: ChatVariant) -> bytes:
     if call.output_schema is not None:
         body.update(_structured_chat(call, call.output_schema, variant))
     return orjson.dumps(body)
+
+
+def _chat_messages(call: Call, variant: ChatVariant, marking: str) -> list[object]:
+    user = {"role": "user", "content": call.user}
+    if not call.system:
+        return [user]
+    return [_chat_system(call.system, call.system_role or variant.system_role, marking), user]
 
 
 def sampling(call: Call) -> dict[str, float]:
@@ -229,7 +233,7 @@ def encode_responses(call: Call) -> bytes:
     params, marked = call.params, call.caching and call.wire.marking is CacheMarking.BREAKPOINT
     body: dict[str, object] = {
         "model": wire.model_id(call),
-        "input": [_developer_message(call.system, marked), {"role": "user", "content": call.user}],
+        "input": _response_messages(call, marked),
         "store": False,
     }
     if params.max_tokens is not None:
@@ -244,13 +248,20 @@ def encode_responses(call: Call) -> bytes:
     return orjson.dumps(body)
 
 
+def _response_messages(call: Call, marked: bool) -> list[object]:
+    user = {"role": "user", "content": call.user}
+    if not call.system:
+        return [user]
+    return [_prefix_message(call.system, call.system_role or "developer", marked), user]
+
+
 @lru_cache(maxsize=256)
-def _developer_message(system: str, marked: bool) -> orjson.Fragment:
+def _prefix_message(system: str, role: str, marked: bool) -> orjson.Fragment:
     """The prefix: `instructions` could carry it too, but no mark for the cache."""
     part: dict[str, Json] = {"type": "input_text", "text": system}
     if marked:
         part["prompt_cache_breakpoint"] = {"mode": "explicit"}
-    return wire.fragment({"role": "developer", "content": [part]})
+    return wire.fragment({"role": role, "content": [part]})
 
 
 def _structured_response(schema: JsonObject, way: StructuredOutput) -> dict[str, object]:

@@ -93,7 +93,7 @@ class Runs(Table):
         self._change("set_policy", id=run, policy=plain_json(policy))
 
     def set_model(self, run: RunId, model: JsonObject) -> None:
-        """Change what a run was told about its model's limits."""
+        """Change what a run was told of its model's limits, and of how it is spoken to."""
         self._change("set_model", id=run, model=plain_json(model))
 
     def get_run(self, run: RunId) -> Run | None:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from quire.domain.accounts import CredentialId
+from quire.domain.accounts import Account, CredentialId
 from quire.domain.batches import Batch, DraftedCall
 from quire.domain.ids import AttemptId, BatchId
 from quire.domain.reasons import BatchTrouble, EventKind
@@ -64,7 +64,12 @@ def is_current_submission(tx: Transaction, batch: Batch) -> bool:
 
 
 def next_part(
-    tx: Transaction, context: LaneContext, batch: BatchId, after: AttemptId, now: datetime
+    tx: Transaction,
+    context: LaneContext,
+    account: Account,
+    batch: BatchId,
+    after: AttemptId,
+    now: datetime,
 ) -> BatchPart:
     """Render the next calls of a batch; those whose tasks moved on stay behind."""
     drafted = tx.batches.drafted_calls(batch, after, CHUNK)
@@ -82,7 +87,12 @@ def next_part(
     _refuse_outdated(tx, context, [call for call in drafted if call.request.id not in texts], now)
     calls = [
         call_of(
-            context, call.request, call.attempt_id, texts[call.request.id], caching=context.caching
+            context,
+            account,
+            call.request,
+            call.attempt_id,
+            texts[call.request.id],
+            caching=context.caching,
         )
         for call in drafted
         if call.request.id in texts

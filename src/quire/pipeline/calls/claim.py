@@ -48,6 +48,7 @@ from quire.pipeline.calls.record import (
 from quire.pipeline.calls.render import rerender_requests, unchanged_requests
 from quire.pipeline.contexts import Contexts, LaneContext
 from quire.plan.call_health import SentCall
+from quire.plan.fallbacks import weaken_call
 from quire.plan.rendering import BlockItem, payload_hash, user_text
 
 
@@ -78,7 +79,7 @@ def claim(
     now: datetime,
 ) -> list[Outgoing]:
     """Take up to `limit` sendable requests; the intent is stored before anything is sent."""
-    pool = pool_of(context, sender.account)
+    pool, account = pool_of(context, sender.account), sender.account
     priming = prime_cache(tx, contexts, context, pool, now)
     most = min(limit, priming.most) if check_plugins(tx, contexts, context.spec, now) else 0
     queued = tx.requests.sendable_requests(context.lane_id, most, now)
@@ -99,10 +100,10 @@ def claim(
     reckoned = dict(zip([request.id for request in queued], needs, strict=False))
     return [
         Outgoing(
-            call_of(context, item, attempt, texts[item.id], caching=priming.caching),
+            call_of(context, account, item, attempt, texts[item.id], caching=priming.caching),
             context,
             item.reserve,
-            sender.account,
+            account,
             reckoned.get(item.id),
             SentCall(item.id, context.lane_id, item.tasks, item.sent + 1),
         )
@@ -209,10 +210,16 @@ def drop_unsendable(
 
 
 def call_of(
-    context: LaneContext, request: QueuedRequest, attempt: AttemptId, user: str, *, caching: bool
+    context: LaneContext,
+    account: Account,
+    request: QueuedRequest,
+    attempt: AttemptId,
+    user: str,
+    *,
+    caching: bool,
 ) -> Call:
-    """What a request asks the provider, in no vendor's words yet."""
-    return Call(
+    """What a request asks the provider, in no vendor's words yet, and as it takes calls."""
+    call = Call(
         attempt_id=attempt,
         model=context.facts.name,
         system=context.prefix.system,
@@ -223,6 +230,7 @@ def call_of(
         caching=caching,
         long_lived=caching and context.long_lived,
     )
+    return weaken_call(call, context.facts, context.fallbacks_with(account))
 
 
 NO_NEED = Need(0, 0, 0)

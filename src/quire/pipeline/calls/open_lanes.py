@@ -12,6 +12,7 @@ def open_lanes(
     tx: Transaction, contexts: Contexts, now: datetime, only: RunId | None = None
 ) -> list[Lane]:
     """Lanes of runs that go on, or of one, as far as the stage that each is to stop after."""
+    contexts.refresh_fallbacks(tx, now)
     lanes = [lane for lane in tx.requests.open_lanes(now) if only in (None, lane.run_id)]
     stops = {(lane.run_id, lane.stop_after) for lane in lanes if lane.stop_after}
     kept_back = {

@@ -4,11 +4,12 @@ An answer is stored raw before anything judges it, because it is paid. For every
 become of a call the vendor's `classify` names a remedy, the retry policy in `plan/retrying.py`
 makes a step of it, and the step is taken here: not carried out, so it goes again after a backoff
 that doubles and is spread by chance; too large or refused, so its tasks go in packs of half the
-size, and only a lone one is charged a try; or a person must act, so the key is marked or the run
-held. Then there is the call of which nobody knows how it ended: a timeout, a dropped
-connection, a worker that died (`pipeline/calls/rescue.py`). It is lost: its cost is presumed at the
-reservation, and the request goes again. Nothing is lost for want of an answer: one that comes late
-takes the place of what was presumed, even after the call was written off.
+size, and only a lone one is charged a try; refused for its form, so it goes in a weaker one at
+once; or a person must act, so the key is marked or the run held. Then there is the call of which
+nobody knows how it ended: a timeout, a dropped connection, a worker that died
+(`pipeline/calls/rescue.py`). It is lost: its cost is presumed at the reservation, and the request
+goes again. Nothing is lost for want of an answer: one that comes late takes the place of what was
+presumed, even after the call was written off.
 """
 
 from collections import Counter, defaultdict
@@ -37,6 +38,7 @@ from quire.domain.tasks import Member
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.attempts import AttemptEnd, UndecodedResponse
 from quire.ledger.tables.tasks import TaskNote
+from quire.pipeline.calls.fall_back import choose_fallback, take_fallback
 from quire.pipeline.contexts import Contexts
 from quire.plan.packing import half_of
 from quire.plan.retrying import (
@@ -47,6 +49,7 @@ from quire.plan.retrying import (
     Refuse,
     Resend,
     Split,
+    StepDown,
     TaskTries,
     after_error,
     after_refusal,
@@ -169,7 +172,8 @@ def record_failures(
 def _remedy_failure(
     tx: Transaction, contexts: Contexts, row: AttemptRow, failure: CallFailure, now: datetime
 ) -> None:
-    step = after_error(failure.error, row.tasks, row.no, failure.jitter)
+    weaker = choose_fallback(tx, contexts, row, failure)
+    step = after_error(failure.error, row.tasks, row.no, failure.jitter, weaker)
     if isinstance(step, Lose):
         if lose_attempts(tx, [row], str(failure.error), now):
             tx.requests.delay_requests([(row.request_id, now + timedelta(seconds=step.delay))])
@@ -245,7 +249,7 @@ def _apply_step(
     contexts: Contexts,
     row: AttemptRow,
     failure: CallFailure,
-    step: Resend | Split | Refuse | HoldRun,
+    step: Resend | Split | Refuse | StepDown | HoldRun,
     now: datetime,
 ) -> None:
     match step:
@@ -260,6 +264,9 @@ def _apply_step(
             _split_pack(tx, row, cap, str(failure.error))
         case Refuse(error=reason):
             _retry_or_give_up(tx, contexts, row, reason)
+        case StepDown(fallback=fallback):
+            _requeue(tx, row, 0, now)
+            take_fallback(tx, contexts, row, failure, fallback, now)
         case HoldRun(cause=cause):
             _requeue(tx, row, 0, now)
             mark_key_or_hold(tx, row.run_id, failure.error, failure.account, now, cause)

@@ -24,6 +24,8 @@ from quire.recipes.recipe_snapshots import recipe_to_json
 _SPEED = ("concurrency", "call_timeout", "caching", "ledger")
 _TRAVEL = ("route", "deadline", "min_batch_size", "batch_wait")
 _HOLDS = ("hold_failed_percent", "hold_cost_percent")
+# Nor does how a model is spoken to: what it takes may be stated after it refused something else.
+_SAYING = ("limits", "wire", "max_output")
 OPERATIONAL = frozenset((*_SPEED, *_TRAVEL, *_HOLDS))
 
 
@@ -136,7 +138,8 @@ def _change_speed(tx: Transaction, run: RunId, order: Order, now: datetime) -> N
     late = wishes is not None and wishes.deadline is not None and wishes.deadline <= now
     set_route(tx, run, DIRECT if late else order.route)
     tx.runs.set_policy(run, {**found.policy, **{name: policy_json[name] for name in OPERATIONAL}})
-    tx.runs.set_model(run, {**found.model, "limits": order.facts.as_json()["limits"]})
+    facts = order.facts.as_json()
+    tx.runs.set_model(run, {**found.model, **{name: facts[name] for name in _SAYING}})
 
 
 def _retry_keys(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:
