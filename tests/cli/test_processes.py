@@ -6,7 +6,7 @@ import pty
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,8 +17,15 @@ from tests.time_limits import PATIENCE, wait_until
 QUIRE = [sys.executable, "-m", "quire"]
 
 
+@pytest.fixture
+def quick(warm: list[str]) -> list[str]:
+    """The program in a process that has imported it, where its streams are not what is tested."""
+    return [*warm, "quire.cli"]
+
+
 def start(
     *args: str,
+    program: Sequence[str] = QUIRE,
     faults: str = "",
     stdin: int | None = None,
     stdout: int = subprocess.PIPE,
@@ -27,7 +34,7 @@ def start(
     """Type a command in a process of its own."""
     environment = os.environ | {"QUIRE_SIMULATED_FAULTS": faults}
     return subprocess.Popen(
-        [*QUIRE, *args], env=environment, stdin=stdin, stdout=stdout, stderr=stderr
+        [*program, *args], env=environment, stdin=stdin, stdout=stdout, stderr=stderr
     )
 
 
@@ -38,11 +45,11 @@ def wait_for_call(log: Path, process: subprocess.Popen[bytes]) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_stops_cleanly_and_the_same_command_goes_on(
-    ready: Quire, folder: Path, number: signal.Signals
+    ready: Quire, folder: Path, quick: list[str], number: signal.Signals
 ) -> None:
-    faults = f"latency=0.3,log={folder / 'calls'}"  # all of it takes nine seconds
+    faults = f"latency=2,log={folder / 'calls'}"  # all of it takes a minute
     command = ("run", "-s", "clauses", "--concurrency", "1", "--no-packing")
-    with start(*command, faults=faults) as process:
+    with start(*command, program=quick, faults=faults) as process:
         wait_for_call(folder / "calls", process)
         process.send_signal(number)
         out, error = process.communicate(timeout=PATIENCE)
@@ -56,11 +63,11 @@ def test_an_interrupted_run_stops_cleanly_and_the_same_command_goes_on(
 
 
 def test_a_run_that_somebody_works_on_is_running_and_then_stopped(
-    ready: Quire, folder: Path
+    ready: Quire, folder: Path, quick: list[str]
 ) -> None:
-    faults = f"latency=0.5,log={folder / 'calls'}"  # all of it takes fifteen seconds
+    faults = f"latency=2,log={folder / 'calls'}"  # all of it takes a minute
     command = ("run", "-s", "clauses", "--concurrency", "1", "--no-packing")
-    with start(*command, faults=faults) as process:
+    with start(*command, program=quick, faults=faults) as process:
         wait_for_call(folder / "calls", process)
         during = ready.json("runs")[0]["standing"]
         process.send_signal(signal.SIGINT)
@@ -100,7 +107,7 @@ def test_workers_side_by_side_share_one_postgresql(
 def test_workers_side_by_side_stop_cleanly_when_interrupted(ready: Quire, folder: Path) -> None:
     ready("run", "-s", "clauses", "--detach", "--no-packing", "--concurrency", "1")
 
-    faults = f"latency=0.3,log={folder / 'calls'}"
+    faults = f"latency=2,log={folder / 'calls'}"
     with start("work", "--workers", "2", faults=faults) as process:
         wait_for_call(folder / "calls", process)
         process.send_signal(signal.SIGTERM)
@@ -136,11 +143,13 @@ def test_a_reader_that_leaves_early_causes_no_noise(ready: Quire, args: list[str
     assert error == b""
 
 
-def test_an_export_is_the_same_through_a_pipe_and_into_a_file(ready: Quire, folder: Path) -> None:
+def test_an_export_is_the_same_through_a_pipe_and_into_a_file(
+    ready: Quire, folder: Path, quick: list[str]
+) -> None:
     ready("run", "-s", "clauses")
     ready("export", "-o", "out.jsonl")
 
-    with start("export") as process:
+    with start("export", program=quick) as process:
         piped, _ = process.communicate(timeout=PATIENCE)
 
     assert piped == (folder / "out.jsonl").read_bytes()
@@ -209,9 +218,11 @@ def read(terminal: int) -> bytes:
         return b""
 
 
-def test_a_second_interrupt_says_what_becomes_of_the_calls(ready: Quire, folder: Path) -> None:
+def test_a_second_interrupt_says_what_becomes_of_the_calls(
+    ready: Quire, folder: Path, quick: list[str]
+) -> None:
     faults = f"hang=1,log={folder / 'calls'}"
-    with start("run", "-s", "clauses", faults=faults) as process:
+    with start("run", "-s", "clauses", program=quick, faults=faults) as process:
         wait_for_call(folder / "calls", process)
         process.send_signal(signal.SIGINT)
         assert process.stderr
