@@ -12,7 +12,7 @@ REPLY = Reply("{}", Stop.END, Usage())
 
 
 def rows_until_full(end: RowEnd) -> int:
-    error = ProviderError("no", remedy=Remedy.RETRY) if end is RowEnd.ERRORED else None
+    error = ProviderError("no", remedy=Remedy.SPLIT) if end is RowEnd.ERRORED else None
     with closing(Download(frozenset({"a"}))) as download:
         for number in range(10 * GROUP):
             if download.is_full:
@@ -38,3 +38,15 @@ def test_an_answer_is_taken_once_and_after_any_other_row_of_its_call() -> None:
 
         assert [body.end for body in download.next_group()] == [RowEnd.EXPIRED, RowEnd.ANSWERED]
         assert (download.strays.duplicates, download.answers) == (3, 2)
+
+
+def test_what_the_server_broke_down_at_before_any_answer_waits_for_the_end() -> None:
+    error = ProviderError("500", remedy=Remedy.RETRY)
+    broken = [BatchRow(f"a-{number}", RowEnd.ERRORED, b"{}", error) for number in range(4)]
+    answer = BatchRow("a-1", RowEnd.ANSWERED, b"{}")
+    with closing(Download(frozenset({"a"}))) as download:
+        for row in (*broken[:3], answer, broken[3]):
+            download.take(row, REPLY if row is answer else None)
+
+        assert [row.attempt for row in download.broken_rows] == [0, 2]  # the other was answered
+        assert [row.attempt for row in download.next_group()] == [1, 3]

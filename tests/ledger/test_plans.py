@@ -70,6 +70,8 @@ ASKED: dict[str, tuple[dict[str, object], str]] = {
     "drafted_calls": ({"batch": 1, "after": 0, "limit": 1000}, "attempts_"),
     "open_attempts_of_batch": ({"batch": 1, "limit": 1000}, "attempts_"),
     "attempt_states_of_batch": ({"batch": 1, "ids": [FIRST + 1]}, ""),
+    "is_batch_answered": ({"batch": 1}, "attempts_batch"),
+    "most_sendings": ({"batch": 1}, "attempts_batch"),
     "mark_requests_late": ({"batch": 1}, "attempts_"),
     "tasks_in_late_requests": ({"batch": 1, "limit": 1000}, "attempts_"),
     "redirect_requests": ({"lane": 1, "target": 1}, "requests_queued"),

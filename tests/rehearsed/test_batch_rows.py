@@ -213,8 +213,12 @@ def test_calls_that_go_again_go_together(
 ) -> None:
     spread = Random(1)  # each call waits for a while of its own
     monkeypatch.setattr(ByClock, "jitter", lambda _: spread.random())
-    here = rehearse(OPENAI, clock=QuickClock(8), batch_latency="2s", faults="batch_errors@1")
+    here = rehearse(OPENAI, clock=QuickClock(8), batch_latency="2s")
     here.ingest(sentences(200))
+    change_lines(
+        monkeypatch,
+        lambda download, no, line: [errored(line) if download == 1 and no > 1 else line],
+    )
 
     ended = here.start(route="batch", min_batch_size=20, pack_size=1).wait(at_most())
 

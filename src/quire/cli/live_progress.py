@@ -45,6 +45,7 @@ _BATCH_EVENTS: dict[str, str] = {
     EventKind.BATCH_MADE_TWICE: "{detail}",
     EventKind.BATCH_ENDED: "batch {batch} {end}",
     EventKind.BATCH_COLLECTED: "batch {batch} is collected: {calls} calls",
+    EventKind.BATCH_UNANSWERED: "{detail}",
     EventKind.BATCH_ABANDONED: "batch {batch} is given up: {problem}",
     EventKind.BATCH_CANCEL_ASKED: "the provider is asked to end {detail}",
     EventKind.DEADLINE_PASSED: "{detail}",

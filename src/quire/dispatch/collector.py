@@ -11,6 +11,7 @@ from quire.dispatch.batch_leases import LeasedBatch
 from quire.dispatch.loop_context import LoopContext
 from quire.dispatch.response_decoder import build_answer, decode_response
 from quire.domain.batches import (
+    Batch,
     BatchEnd,
     BatchRow,
     BatchStatus,
@@ -32,6 +33,7 @@ from quire.pipeline.batches.collect import (
     settle_missing,
     with_presumed_costs,
 )
+from quire.pipeline.batches.outages import SERVER_FAULTS, Outage, find_outage, tell_outage
 from quire.pipeline.batches.reconcile import hold_foreign_batch
 from quire.pipeline.calls.fall_back import known_fallbacks
 
@@ -64,6 +66,7 @@ class Download:
         self._size = 0  # bytes
         self._weight = 0
         self._seen: dict[AttemptId, bool] = {}  # whether what came was an answer
+        self._broken: dict[AttemptId, NamedRow] = {}  # rows that wait for the end
         self._duplicates = self._unread = self._nameless = 0
         self.answers = 0  # that came, whosesoever, and lines that may be some
         self._unread_file = SpooledTemporaryFile(GROUP_BYTES)  # noqa: SIM115 - closed with the download
@@ -115,9 +118,23 @@ class Download:
             self._duplicates += 1
         else:
             self._seen[row.attempt] = answered
+            if self._may_be_outage(row):
+                self._broken[row.attempt] = row._replace(raw=b"")
+                return
+            self._broken.pop(row.attempt, None)
             self._group.append(row)
             self._size += len(row.raw)
             self._weight += 1 if answered else HEAVY
+
+    def _may_be_outage(self, row: NamedRow) -> bool:
+        """Whether a row says that the server broke down, and no other that it was up."""
+        broke = row.error is not None and row.error.remedy in SERVER_FAULTS
+        return row.end is RowEnd.ERRORED and broke and not self.answers
+
+    @property
+    def broken_rows(self) -> list[NamedRow]:
+        """Rows that the server broke down at before any was answered: what they mean, all say."""
+        return list(self._broken.values())
 
     @property
     def is_empty(self) -> bool:
@@ -173,10 +190,11 @@ class Collector:
         if download.is_foreign:
             await transact(hold_foreign_batch, batch, download.foreign_rows, now())
             return
+        outage = await self._store_broken(leased, download)
         self._runtime.reach("before_collect")
         while await transact(settle_missing, batch, download.strays, now()):
             pass
-        await transact(finish_batch, batch, download.strays, now())
+        await transact(self._finish, batch, download.strays, outage)
         self._runtime.reach("after_collect")
 
     async def _fetch(self, leased: LeasedBatch, status: BatchStatus, download: Download) -> None:
@@ -216,12 +234,38 @@ class Collector:
             download.foreign_rows += await self._thread.transact(self._store, leased, group)
             self._runtime.reach("after_rows")
 
-    def _store(self, tx: Transaction, leased: LeasedBatch, group: Sequence[NamedRow]) -> int:
+    async def _store_broken(self, leased: LeasedBatch, download: Download) -> Outage | None:
+        """Store rows that the server broke down at, now that all others are; an outage, if one."""
+        batch, rows = leased.batch, download.broken_rows
+        errors = [row.error or EMPTY_ROW for row in rows]
+        outage = await self._thread.read(lambda tx: find_outage(tx, batch, errors))
+        for start in range(0, len(rows), GROUP // HEAVY):
+            group = rows[start : start + GROUP // HEAVY]
+            foreign = await self._thread.transact(self._store, leased, group, outage)
+            download.foreign_rows += foreign
+            self._runtime.reach("after_rows")
+        return outage
+
+    def _finish(
+        self, tx: Transaction, batch: Batch, strays: StrayRows, outage: Outage | None
+    ) -> None:
+        now = self._runtime.now()
+        if finish_batch(tx, batch, strays, now) and outage is not None:
+            tell_outage(tx, self._contexts, batch, outage, now)
+
+    def _store(
+        self,
+        tx: Transaction,
+        leased: LeasedBatch,
+        group: Sequence[NamedRow],
+        outage: Outage | None = None,
+    ) -> int:
         mine = own_attempts(tx, leased.batch, [row.attempt for row in group])
         made = leased.batch.creating_at
         sent = known_fallbacks(tx, leased.context, leased.account, made) if made else NO_FALLBACKS
         rows = self._sort_rows(leased, [row for row in group if row.attempt in mine], sent)
-        rows = rows._replace(answers=with_presumed_costs(tx, rows.answers))
+        answers = with_presumed_costs(tx, rows.answers)
+        rows = rows._replace(answers=answers, in_outage=outage is not None)
         collect_rows(tx, self._contexts, leased.batch, rows, self._runtime.now())
         return len(group) - len(mine)
 

@@ -61,6 +61,7 @@ class EventKind(StrEnum):
     BATCH_MADE_TWICE = "batch_made_twice"
     BATCH_ENDED = "batch_ended"
     BATCH_COLLECTED = "batch_collected"
+    BATCH_UNANSWERED = "batch_unanswered"  # nothing but errors came of it
     BATCH_ABANDONED = "batch_abandoned"
     BATCH_CANCEL_ASKED = "batch_cancel_asked"
     RECOUNTED = "recounted"  # the tallies of a run

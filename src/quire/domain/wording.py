@@ -313,6 +313,7 @@ _EVENT_TEXTS: dict[EventKind, str | Callable[[Fields], str]] = {
     ),
     EventKind.BATCH_ENDED: _ended_text,
     EventKind.BATCH_COLLECTED: _CALLS_TEXT,
+    EventKind.BATCH_UNANSWERED: "batch {batch}: none of its {calls} calls was answered: {problem}",
     EventKind.BATCH_ABANDONED: "batch {batch}: {problem}",
     EventKind.BATCH_CANCEL_ASKED: _cancel_text,
     EventKind.RECOUNTED: "the tallies were corrected: {differences}",

@@ -228,6 +228,14 @@ class Batches(Table):
         """How those of these attempts stand that travelled in a batch."""
         return dict(self._run("attempt_states_of_batch", batch=batch, ids=attempts))
 
+    def is_batch_answered(self, batch: BatchId) -> bool:
+        """Whether any call of a batch was answered."""
+        return bool(self._run("is_batch_answered", batch=batch))
+
+    def most_sendings(self, batch: BatchId) -> int:
+        """How often that call of a batch was sent that was sent most often, with the batch."""
+        return self._count("most_sendings", batch=batch)
+
     def redirect_requests(self, lane: LaneId, target: LaneId) -> int:
         """Let what is queued in one lane travel in another; returns how many requests that is."""
         return self._connection.change("redirect_requests", lane=lane, target=target)

@@ -29,6 +29,7 @@ from quire.domain.states import (
     RunState,
 )
 from quire.ledger.ledger import Transaction
+from quire.pipeline.batches.outages import wait_for_provider
 from quire.pipeline.calls.culprits import split_request
 from quire.pipeline.calls.estimate import with_estimates
 from quire.pipeline.calls.record import (
@@ -54,6 +55,7 @@ class BatchRows(NamedTuple):
     answers: Sequence[Answer] = ()
     failures: Sequence[CallFailure] = ()
     unsent: Sequence[AttemptId] = ()  # expired or cancelled: not carried out, and free
+    in_outage: bool = False  # nothing of the batch was answered
 
 
 class KeptLine(NamedTuple):
@@ -111,7 +113,8 @@ def collect_rows(
     if failed:
         # overtaken: in others
         drop_requests(tx, tx.batches.late_requests([row.request_id for row, _ in failed]))
-        _bound_failures(tx, batch, contexts.of_batch(tx, batch).policy.max_tries, failed)
+        counting = wait_for_provider(tx, failed, now) if rows.in_outage else failed
+        _bound_failures(tx, batch, contexts.of_batch(tx, batch).policy.max_tries, counting)
     if rows.unsent:
         requeue_uncharged(
             tx, tx.attempts.attempts_by_id(rows.unsent), "the batch ended before its turn", now

@@ -166,6 +166,14 @@ WHERE a.batch_id = :batch AND a.state = 'open' ORDER BY a.id LIMIT :limit
 -- Which of these are its own, and how they stand.
 SELECT a.id, a.state FROM attempts a WHERE a.batch_id = :batch AND a.id IN (:ids...)
 
+-- name: is_batch_answered
+-- One answer to a call of a batch.
+SELECT 1 FROM attempts a WHERE a.batch_id = :batch AND a.state IN ('answered', 'settled') LIMIT 1
+
+-- name: most_sendings
+-- Of a call of a batch, as it stood when it was sent in it.
+SELECT coalesce(max(a.no), 0) FROM attempts a WHERE a.batch_id = :batch
+
 -- name: list_batches
 SELECT b.id, l.run_id, l.model, b.state, b.end_reason, b.ref, c.source, c.name, c.tail, b.calls, b.tokens, b.counts,
     b.duplicates, b.strangers, b.missing, b.created_at, b.submitted_at, b.next_at, b.ended_at, b.problem,
