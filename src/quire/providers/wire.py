@@ -224,9 +224,12 @@ class TokenCounts:
         return taken
 
     def complete(self, output: int, taken: int, total: str) -> int:
-        """Output, with what the total says was used beyond all that is named."""
+        """Output, with what the total says was used beyond all that is named.
+
+        Of a total by itself nobody can say how much was output: an estimate is nearer.
+        """
         stated, known = self.read(total), taken + output
-        if not stated or stated == known:
+        if not stated or not known or stated == known:
             return output
         self.exact = False  # which of them is right, nobody knows: the larger
         return output + max(0, stated - known)
