@@ -38,7 +38,7 @@ from quire.pipeline.calls.culprits import CallOutcome, isolate_culprits
 from quire.pipeline.calls.estimate import with_estimates
 from quire.pipeline.calls.odd_answers import remedy_odd_answers
 from quire.pipeline.calls.plugin_holds import check_plugins
-from quire.pipeline.calls.provider_waits import hold_for_provider
+from quire.pipeline.calls.provider_holds import hold_for_provider
 from quire.pipeline.calls.record import (
     drop_requests,
     record_answers,

@@ -1,4 +1,4 @@
-"""Provider waits: a long wait that was asked for, or nothing but errors, holds a run.
+"""Provider holds: a long wait that was asked for, or nothing but errors, holds a run.
 
 A provider that breaks down comes back: calls go again, later and later, and nobody need look. Two
 things are different. Where nothing has ever come back from a model, it is more likely that the
