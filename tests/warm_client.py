@@ -8,7 +8,7 @@ import sys
 
 STREAMS = (0, 1, 2)
 LENGTH = 8  # digits of what comes first: how long the rest is
-PASSED_ON = (signal.SIGINT, signal.SIGTERM)
+PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> None:

@@ -43,7 +43,7 @@ def wait_for_call(log: Path, process: subprocess.Popen[bytes]) -> None:
     wait_until(lambda: log.exists() and log.stat().st_size, lambda: process.poll() is None)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_run_stops_cleanly_and_the_same_command_goes_on(
     ready: Quire, folder: Path, quick: list[str], number: signal.Signals
 ) -> None:
@@ -104,13 +104,16 @@ def test_workers_side_by_side_share_one_postgresql(
     assert (status["done"], status["calls"]) == (30, 30)
 
 
-def test_workers_side_by_side_stop_cleanly_when_interrupted(ready: Quire, folder: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_workers_side_by_side_stop_cleanly_when_interrupted(
+    ready: Quire, folder: Path, number: signal.Signals
+) -> None:
     ready("run", "-s", "clauses", "--detach", "--no-packing", "--concurrency", "1")
 
     faults = f"latency=2,log={folder / 'calls'}"
     with start("work", "--workers", "2", faults=faults) as process:
         wait_for_call(folder / "calls", process)
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         _, error = process.communicate(timeout=PATIENCE)
 
     assert process.returncode == 130

@@ -41,6 +41,7 @@ def history(here: World, run: RunHandle) -> list[Event]:
     [
         (signal.SIGINT, "by Ctrl-C; no call was cut off"),
         (signal.SIGTERM, "by a signal to end (SIGTERM); no call was cut off"),
+        (signal.SIGHUP, "by the end of its terminal (SIGHUP); no call was cut off"),
     ],
 )
 def test_a_stop_is_told_and_so_is_who_goes_on(
@@ -61,6 +62,19 @@ def test_a_stop_is_told_and_so_is_who_goes_on(
 
     assert [(event.kind, event.detail) for event in stopped] == [("stopped", words)]
     assert [event.kind for event in history(here, run)] == ["stopped", "went_on"]
+    here.close()
+
+
+def test_a_closed_terminal_stops_nothing_that_was_told_to_ignore_it(tmp_path: Path) -> None:
+    here, run = started(str(tmp_path / "quire.db"))
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        done = run.wait(lambda now: os.kill(os.getpid(), signal.SIGHUP)).done
+        after = signal.getsignal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+    assert (done, after, history(here, run)) == (BLOCKS, signal.SIG_IGN, [])
     here.close()
 
 

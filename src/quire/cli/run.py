@@ -199,6 +199,8 @@ def _worker_command(ledger: str | None, *, until_idle: bool) -> list[str]:
 
 def _run_processes(commands: Sequence[list[str]]) -> int:
     """Start worker processes, pass signals on, wait for all; returns the worst exit code."""
+    from quire.engine.event_loop import stop_signals
+
     started: list[subprocess.Popen[bytes]] = []
     stopping = False
 
@@ -208,7 +210,7 @@ def _run_processes(commands: Sequence[list[str]]) -> int:
         for popen in started:
             popen.send_signal(number)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in stop_signals():
         signal.signal(number, pass_on)
     for command in commands:
         if not stopping:

@@ -18,6 +18,7 @@ from quire.dispatch.loop_context import LoopContext, ProviderLookup, WorkerAccou
 from quire.dispatch.poller import Poller
 from quire.dispatch.runtime import Runtime
 from quire.dispatch.settler import Settler
+from quire.dispatch.stop_signals import stop_causes
 from quire.dispatch.submitter import Submitter
 from quire.dispatch.sweeper import Sweeper
 from quire.domain.errors import Error, LedgerUnavailable
@@ -254,21 +255,20 @@ class Worker:
     @contextmanager
     def _handle_signals(self) -> Iterator[None]:
         """The first signal stops cleanly; a second Ctrl-C waits for no call, nor long for us."""
-        loop = asyncio.get_running_loop()
+        loop, causes = asyncio.get_running_loop(), stop_causes()
 
         def on_signal(by: signal.Signals) -> None:
             if not self.interrupted:
-                terminated = by is signal.SIGTERM
-                self.interrupt(StopCause.TERMINATE if terminated else StopCause.INTERRUPT)
+                self.interrupt(causes[by])
             elif by is signal.SIGINT:  # supervisors send SIGTERM twice and mean it once
                 self._leave()
 
-        for item in (signal.SIGINT, signal.SIGTERM):
+        for item in causes:
             loop.add_signal_handler(item, on_signal, item)
         try:
             yield
         finally:
-            for item in (signal.SIGINT, signal.SIGTERM):
+            for item in causes:
                 loop.remove_signal_handler(item)
             if self._exit_timer is not None:
                 self._exit_timer.cancel()

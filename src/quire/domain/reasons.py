@@ -82,6 +82,7 @@ class StopCause(StrEnum):
 
     INTERRUPT = "interrupt"  # Ctrl-C, or a notebook's stop button
     TERMINATE = "terminate"  # by a signal, as supervisors and logouts send it
+    HANGUP = "hangup"  # its terminal was closed, or the connection to it
     PROGRAM = "program"  # the program that it works in asked for it
     ERROR = "error"  # something unforeseen ended it
 

@@ -251,6 +251,7 @@ _RESUME_TEXTS = {
 _STOP_TEXTS = {
     StopCause.INTERRUPT: "by Ctrl-C",
     StopCause.TERMINATE: "by a signal to end (SIGTERM)",
+    StopCause.HANGUP: "by the end of its terminal (SIGHUP)",
     StopCause.PROGRAM: "by the program that it ran in",
     StopCause.ERROR: "by an error",
 }

@@ -7,6 +7,8 @@ from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 
+from quire.dispatch.stop_signals import stop_causes
+
 
 def run_loop(
     work: Callable[[], Coroutine[None, None, bool]], interrupt: Callable[[], None]
@@ -88,3 +90,8 @@ def can_handle_signals() -> bool:
     except RuntimeError:
         return True
     return False
+
+
+def stop_signals() -> tuple[signal.Signals, ...]:
+    """The signals that a worker takes for a wish to stop."""
+    return tuple(stop_causes())
