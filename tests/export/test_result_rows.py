@@ -120,6 +120,26 @@ def test_all_stages_are_written_one_after_the_other(world: Worlds, tmp_path: Pat
     assert [line["subject"]["inputs"] for line in found[7:14]] == [[key] for key in keys]
 
 
+def test_a_critics_rows_are_about_current_answers_only(world: Worlds, tmp_path: Path) -> None:
+    here = world()
+    two_documents(here)
+    run = run_recipe(here, FACTS, CHECK)
+    before = [row["task_id"] for row in run.rows(stage="check")]
+    run.rerun("facts")
+    run.wait()
+
+    lines = export_lines(run, tmp_path, stage="check")
+    shown = here.engine.queries.sample(run.id, "all", 100, "check").tasks
+    rows = run.rows(stage="check")
+
+    judged = [row["task_id"] for row in run.rows(stage="facts")]
+    assert [line["subject"]["inputs"] for line in lines] == [[task] for task in judged]
+    assert not {line["task_id"] for line in lines} & set(before)
+    numbers = [line["task_id"] for line in lines]
+    assert [row["task_id"] for row in rows] == numbers
+    assert [task.outcome.task_id for task in shown] == numbers
+
+
 def test_draws_are_told_apart_by_their_numbers(world: Worlds, tmp_path: Path) -> None:
     here = world()
     two_documents(here)

@@ -271,7 +271,10 @@ class ExportedTask:
 def task_rows(
     tx: Transaction, source: ResultSource, stage: Stage, only: str
 ) -> Iterator[ExportedTask]:
-    """Every task of a stage in subject order, some read at a time; `only` keeps one status."""
+    """Every task of a stage in subject order, some read at a time; `only` keeps one status.
+
+    Of a critic's stage, those about current answers: what was said of others counts no more.
+    """
     check_only(only)
     for chunk in tx.results.outcomes_after(source.stage_ids[stage.name]):
         further = tx.results.task_history([outcome.task_id for outcome in chunk])

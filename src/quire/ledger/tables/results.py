@@ -156,7 +156,7 @@ class Results(Table):
         return {task: tuple(documents) for task, documents in found.items()}
 
     def outcomes_after(self, stage: StageId) -> Iterator[list[StageOutcome]]:
-        """Every task of a stage in subject order, some at a time."""
+        """Every task of a stage in subject order, some at a time; critics of current results."""
         after = b""
         while rows := self._run("outcomes_after", stage=stage, after=after, limit=OUTCOME_CHUNK):
             chunk = to_named_tuples(StageOutcome, rows)

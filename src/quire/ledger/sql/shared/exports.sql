@@ -1,11 +1,13 @@
 -- name: outcomes_after
--- The next tasks of a stage in subject order, each with what it is about and its current result.
+-- The next tasks of a stage in subject order, each with what it is about and its current result; what critics said of answers that made way is left out.
 SELECT t.id, t.subject_hash, t.state, t.error, t.version, t.stale_since, t.model_no, t.sample, t.part,
     d.title, d.conv_uid, b.block_index, r.data, r.review_state, r.notes
 FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 LEFT JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
 LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
-WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.subject_hash > :after ORDER BY t.subject_hash LIMIT :limit
+WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.subject_hash > :after
+  AND NOT EXISTS (SELECT 1 FROM results j WHERE j.id = t.judged_result_id AND j.superseded_at IS NOT NULL)
+ORDER BY t.subject_hash LIMIT :limit
 
 -- name: inputs_read_by_tasks
 -- Which tasks some tasks read, in order.
