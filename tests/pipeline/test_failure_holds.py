@@ -3,17 +3,19 @@
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
 from quire.domain.accounts import KEYLESS_ACCOUNT, Account
 from quire.domain.reasons import HoldCause, HoldKind
+from quire.domain.recipes import GATE
 from quire.domain.requests import Call
 from quire.domain.runs import Progress
 from quire.domain.states import RunState
 from quire.engine import RunHandle
 from quire.providers.protocol import RawResponse
-from tests.pipeline.recipe_stages import SMALL, recipe, text_stage
+from tests.pipeline.recipe_stages import NOTED, SMALL, recipe, record_stage, text_stage
 from tests.pipeline.scripted_model import let_model_say
 from tests.world import OneProvider, Scripted, World, sentences, until_rest
 
@@ -156,3 +158,35 @@ def test_packs_that_cost_too_much_hold_the_run_though_all_is_packed_and_accepted
     assert causes(now) == [HoldCause.COST_OVER_FORECAST]
     assert model.calls <= cheap_calls + 10
     assert now.done < 250
+
+
+@pytest.mark.parametrize("reusing", [False, True])
+def test_a_critic_that_vetoes_half_holds_a_run_that_reuses_answers_as_it_does_a_fresh_one(
+    world: Worlds, reusing: bool
+) -> None:
+    here = world()
+    here.ingest([f"BAD {text}" if no % 2 else text for no, text in enumerate(sentences(160))])
+    facts = record_stage("facts", "each_block", "Fill in.", templated=False)
+    check = record_stage(
+        "check", "each_result", "Well?\n{{ judged.asked }}", NOTED, of="facts", critic="record"
+    )
+    gate = replace(check, critic=GATE, accepts="answer.approved")
+    let_model_say(
+        here,
+        lambda user: {"approved": "BAD" not in user, "word_count": 1} if "Well?" in user else None,
+    )
+    first = here.engine.run(recipe=recipe(facts, check), model=SMALL, packing="off", concurrency=4)
+    assert first.wait().state == RunState.FINISHED
+
+    run = here.engine.run(
+        recipe=recipe(facts, gate),
+        model=SMALL,
+        reuse=(first.id, "check") if reusing else None,
+        packing="off",
+        concurrency=4,
+    )
+    now = until_rest(run)
+
+    assert causes(now) == [HoldCause.TASKS_FAILING]
+    assert now.holds[0].fields["stage"] == "facts"
+    assert now.failed < 50  # of 80

@@ -84,3 +84,21 @@ def test_work_done_over_makes_a_window_begin_again() -> None:
     begun = {**sums, **new_window(sums)}
 
     assert read_window({**begun, "failed": 0}).is_full
+
+
+def test_copied_answers_that_a_critic_vetoes_hold_the_run_as_fresh_ones_do() -> None:
+    copied = {"proposed": 160}
+    begun = {**copied, **new_window(copied)}
+
+    fine = {**begun, "proposed": 100, "done": 45, "failed": 10, "ready": 5}
+    failing = {**begun, "proposed": 100, "done": 40, "failed": 15, "ready": 5}
+
+    assert not read_window(fine).is_full  # nothing was done over: answers left for the better
+    assert find_excess(read_window(fine), Policy()) is None
+    found = find_excess(read_window(failing), Policy())
+    assert found is not None
+    assert (found.cause, found.number, found.of) == (HoldCause.TASKS_FAILING, 15, 55)
+
+
+def test_answers_that_wait_for_a_critic_are_no_failures() -> None:
+    assert cause_of({"proposed": 500, "failed": 20}) is None

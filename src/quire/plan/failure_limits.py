@@ -27,8 +27,9 @@ WORSE = 10  # percent more than what a person has accepted
 
 # names of tallies, beside those of tasks by state
 FAILED_CALLS, REFUSED, COST, EXPECTED = "failed_calls", "refused_answers", "cost", "expected_cost"
-_ACCEPTED, _FAILED = "accepted", "failed"
-_WATCHED = (_ACCEPTED, _FAILED, REFUSED, COST, EXPECTED)
+_STATES = (TaskState.DONE, TaskState.PROPOSED, TaskState.FAILED)
+_OWED = (TaskState.READY, TaskState.PACKED, TaskState.PROPOSED)  # a critic may send one back
+_WATCHED = (*_STATES, REFUSED, COST, EXPECTED)
 
 
 class Shares(NamedTuple):
@@ -55,7 +56,8 @@ class LimitExcess(NamedTuple):
 class StageWindow(NamedTuple):
     """A stage's newest answers, and what is allowed of them."""
 
-    accepted: int  # tasks
+    accepted: int  # answers about tasks
+    judged_well: int  # tasks that are done, or wait for a critic since
     failed: int  # tasks
     refused: int  # answers about tasks
     cost: int
@@ -68,7 +70,7 @@ class StageWindow(NamedTuple):
     @property
     def outcomes(self) -> int:
         """Tasks that came to an end."""
-        return self.accepted + self.failed
+        return self.judged_well + self.failed
 
     @property
     def answers(self) -> int:
@@ -91,25 +93,30 @@ class StageWindow(NamedTuple):
 
 
 def read_window(sums: Mapping[str, int]) -> StageWindow:
-    """A stage's window by the sums of its tallies."""
-    now = _watched_sums(sums)
-    since = {name: now[name] - sums.get(f"window_{name}", 0) for name in _WATCHED}
+    """A stage's window by the sums of its tallies.
+
+    Fewer tasks may wait for a critic than when it began, without anything done over: those that
+    the critic passed are done, those that it vetoed are asked again or failed.
+    """
+    since = {name: sums.get(name, 0) - sums.get(f"window_{name}", 0) for name in _WATCHED}
+    done, proposed, failed = (since[state] for state in _STATES)
     return StageWindow(
-        accepted=max(0, since[_ACCEPTED]),
-        failed=max(0, since[_FAILED]),
+        accepted=max(0, done + proposed),
+        judged_well=max(0, done) + max(0, proposed),
+        failed=max(0, failed),
         refused=since[REFUSED],
         cost=since[COST],
         expected=since[EXPECTED],
-        overtaken=min(since.values()) < 0,
-        vain_calls=0 if now[_ACCEPTED] else sums.get(FAILED_CALLS, 0),
-        owed=sums.get(TaskState.READY, 0) + sums.get(TaskState.PACKED, 0),
+        overtaken=min(since[name] for name in _WATCHED if name != TaskState.PROPOSED) < 0,
+        vain_calls=0 if _accepted_of(sums) else sums.get(FAILED_CALLS, 0),
+        owed=sum(sums.get(state, 0) for state in _OWED),
         allowed=Shares(*(sums.get(f"allowed_{name}", 0) for name in Shares._fields)),
     )
 
 
 def new_window(sums: Mapping[str, int], allowed: Shares | None = None) -> dict[str, int]:
     """The tallies that let a window begin where the sums stand, with what is allowed in it."""
-    begun = _watched_sums(sums) | {EXPECTED: _expected_of_ended(sums)}
+    begun = {name: sums.get(name, 0) for name in _WATCHED} | {EXPECTED: _expected_of_ended(sums)}
     wanted = {f"window_{name}": value for name, value in begun.items()}
     if allowed is not None:
         wanted |= {f"allowed_{name}": value for name, value in allowed._asdict().items()}
@@ -122,9 +129,9 @@ def _expected_of_ended(sums: Mapping[str, int]) -> int:
     A forecast is counted when a task is packed, its cost when the answer is there: whatever is out
     when a window begins costs in that window, so its forecast belongs there too.
     """
-    counted = _watched_sums(sums)
-    ended, out = counted[_ACCEPTED] + counted[_FAILED], sums.get(TaskState.PACKED, 0)
-    return counted[EXPECTED] * ended // (ended + out) if out else counted[EXPECTED]
+    expected, out = sums.get(EXPECTED, 0), sums.get(TaskState.PACKED, 0)
+    ended = _accepted_of(sums) + sums.get(TaskState.FAILED, 0)
+    return expected * ended // (ended + out) if out else expected
 
 
 def accepted_shares(window: StageWindow) -> Shares:
@@ -157,10 +164,8 @@ def find_excess(window: StageWindow, policy: Policy) -> LimitExcess | None:
     return None
 
 
-def _watched_sums(sums: Mapping[str, int]) -> dict[str, int]:
-    accepted = sums.get(TaskState.DONE, 0) + sums.get(TaskState.PROPOSED, 0)
-    counted = {name: sums.get(name, 0) for name in (REFUSED, COST, EXPECTED)}
-    return {_ACCEPTED: accepted, _FAILED: sums.get(TaskState.FAILED, 0), **counted}
+def _accepted_of(sums: Mapping[str, int]) -> int:
+    return sums.get(TaskState.DONE, 0) + sums.get(TaskState.PROPOSED, 0)
 
 
 def _percent(number: int, of: int) -> int:

@@ -23,6 +23,7 @@ from quire.domain.data import Json, JsonObject
 from quire.domain.gates import NO_STRAYS, Judgement, ResponseJudgement, StrayIds, Verdict
 from quire.domain.ids import LaneId, RequestId, StageId, TaskId
 from quire.domain.reasons import TaskError, TaskErrorKind
+from quire.domain.recipes import GATE
 from quire.domain.requests import AnsweredAttempt, Stop
 from quire.domain.runs import BATCH
 from quire.domain.states import (
@@ -195,7 +196,9 @@ def _note_failures(
     """Count what did not do, and have its stage looked at; now and then those without, too."""
     for asked in members.values():
         contexts.answered_tasks[asked[0].stage_id] += len(asked)
-    for stage in outcome.contexts:
+    for stage, context in outcome.contexts.items():
+        if context.stage.critic == GATE:  # its vetoes are failures of the stage that it judges
+            contexts.stages_with_failures.add(context.spec.stage_ids[context.stage.of])
         refused, failed = outcome.refused[stage], outcome.failed_calls[stage]
         if refused:
             tx.tallies.add_tallies(stage, {REFUSED: refused, FAILED_CALLS: failed})

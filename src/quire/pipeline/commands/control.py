@@ -12,7 +12,7 @@ from quire.domain.reasons import EventKind, HoldCause, HoldKind, ResumeCause
 from quire.domain.runs import Run
 from quire.domain.states import RunState
 from quire.ledger.ledger import Ledger, Transaction
-from quire.pipeline.calls.failure_holds import begin_windows
+from quire.pipeline.calls.failure_holds import allow_as_seen
 from quire.pipeline.run_spec import RunSpec
 from quire.pipeline.stages.advance import wind_down_run
 
@@ -43,7 +43,7 @@ def resume(tx: Transaction, run: RunId, now: datetime, command: str | None = Non
     if any(hold.kind is HoldKind.STOP_AFTER for hold in tx.holds.holds_of_run(run)):
         tx.runs.set_stop_after(run, None)
     if any(hold.kind is HoldKind.FAILURES for hold in tx.holds.holds_of_run(run)):
-        begin_windows(tx, run)
+        allow_as_seen(tx, run)
     lifted = tx.holds.lift_holds(run, LIFTED_BY_RESUME)
     tx.batches.poll_batches_now(run)
     for provider in {model.provider for model in tx.runs.models_of_run(tx.runs.must_get_run(run))}:

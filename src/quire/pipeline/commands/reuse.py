@@ -10,6 +10,7 @@ from quire.domain.recipes import Recipe
 from quire.domain.runs import RunStage
 from quire.domain.states import TASK_OWED, StageMove, StageState, TaskState
 from quire.ledger.ledger import Transaction
+from quire.pipeline.calls.failure_holds import begin_windows
 from quire.pipeline.commands.start import Order, Reuse
 from quire.recipes.recipe_snapshots import recipe_from_json
 from quire.recipes.stage_graph import unchanged_stages
@@ -78,6 +79,7 @@ def carry_over(tx: Transaction, reuse: Reuse, run: RunId, order: Order, now: dat
             stages = (before[stage.name], stage.id)
             tasks += tx.lineage.copy_stage(run, stages, numbers, anew)
             _close(tx, stage, keep_open=anew)
+    begin_windows(tx, run)  # what was copied is no success of this run's, nor a failure
     tx.events.add_event(run, EventKind.REUSED, now, run=reuse.run, tasks=tasks)
 
 

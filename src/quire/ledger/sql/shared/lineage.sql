@@ -157,7 +157,7 @@ SELECT no, name, facts FROM run_models WHERE run_id = :run ORDER BY no
 -- A stage's tasks by key, after one, as they ended; what other critics are to judge is proposed again.
 SELECT t.id, t.model_no, t.workspace_id, t.block_id, t.document_id, t.sample, t.part, t.judged_result_id, t.subject_hash, t.question_hash, t.version, CASE WHEN :anew = 1 AND t.state IN ('done', 'failed') AND EXISTS (
         SELECT 1 FROM results r WHERE r.task_id = t.id AND r.superseded_at IS NULL AND r.review_state IN ('unreviewed', 'rejected'))
-    THEN 'proposed' ELSE t.state END, CASE WHEN :anew = 1 THEN 0 ELSE t.tries END, t.calls, t.error, t.error_kind, t.error_stage, t.error_task, t.stale_since, t.waived_at
+    THEN 'proposed' ELSE t.state END, CASE WHEN :anew = 1 THEN 0 ELSE t.tries END, CASE WHEN :anew = 1 THEN 0 ELSE t.calls END, t.error, t.error_kind, t.error_stage, t.error_task, t.stale_since, t.waived_at
 FROM tasks t WHERE t.workspace_id = :workspace AND t.stage_id = :original AND t.id > :after
   AND NOT EXISTS (SELECT 1 FROM results r WHERE r.task_id = t.id AND r.superseded_at IS NULL AND r.data IS NULL) -- not what was purged
 ORDER BY t.id LIMIT :limit
