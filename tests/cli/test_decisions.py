@@ -33,9 +33,14 @@ prompt = "More: {{ inputs.first.data.words }}"
 @pytest.fixture
 def tasks(quire: Quire, folder: Path) -> list[int]:
     """The tasks of the first stage of a run over two documents, carried out."""
+    return carry_out(quire, folder, RECIPE)
+
+
+def carry_out(quire: Quire, folder: Path, recipe: str) -> list[int]:
+    """The same of another recipe."""
     for name in ("one", "two"):
         (folder / f"{name}.txt").write_text(f"The text of document {name}.")
-    (folder / "two.toml").write_text(RECIPE)
+    (folder / "two.toml").write_text(recipe)
     quire("init")
     quire("ingest", "one.txt", "two.txt")
     with open_engine(None) as engine:
@@ -63,6 +68,27 @@ def test_a_result_is_edited_field_by_field(quire: Quire, tasks: list[int], folde
     quire("export", 1, "--stage", "first", "-o", "new.jsonl", "--only", "accepted")
     first = json.loads((folder / "new.jsonl").read_text().splitlines()[0])
     assert first["data"] == {"words": 7, "topic": "12"}
+
+
+def test_null_is_set_where_the_schema_allows_it_and_the_text_where_it_is_quoted(
+    quire: Quire, folder: Path
+) -> None:
+    task = carry_out(quire, folder, RECIPE.replace('"string"', '["string", "null"]'))[0]
+    changes = ("topic=a", "topic=null", 'topic="null"', "topic=null", "topic=b", 'topic="null"')
+    seen = []
+    for change in changes:
+        quire("edit", task, "--set", change)
+        line = quire("export", 1, "--stage", "first").stdout.splitlines()[0]
+        seen.append(json.loads(line)["data"]["topic"])
+
+    assert seen == ["a", None, "null", None, "b", "null"]
+
+
+def test_null_is_text_where_only_text_may_stand(quire: Quire, tasks: list[int]) -> None:
+    quire("edit", tasks[0], "--set", "topic=null")
+    line = quire("export", 1, "--stage", "first").stdout.splitlines()[0]
+
+    assert json.loads(line)["data"]["topic"] == "null"
 
 
 def test_all_of_a_result_is_read_from_a_file(quire: Quire, tasks: list[int], folder: Path) -> None:

@@ -56,6 +56,37 @@ def test_an_edit_marks_dependants_stale_and_a_retry_of_them_uses_the_new_data(
     assert current_result(here, task)[1] == "edited"
 
 
+@pytest.mark.parametrize("confirmed", ["approved", "edited"])
+def test_a_person_corrects_what_a_person_confirmed_and_machines_do_not(
+    world: Worlds, confirmed: str
+) -> None:
+    here = world()
+    run = start_run(here)
+    run.wait()
+    task = tasks_of(here, run, "summary")[0]
+    if confirmed == "approved":
+        run.approve(task, who="Ada")
+    else:
+        run.edit(task, {"text": "Mended badly."}, who="Ada")
+
+    decision = run.edit(task, {"text": "Mended well."}, who="Bo")
+
+    assert decision.changed
+    assert current_result(here, task) == ("person", "edited", {"text": "Mended well."})
+    run.rerun("summary")
+    run.wait()
+    assert current_result(here, task) == ("person", "edited", {"text": "Mended well."})
+
+    run.reject(task, "Neither will do.", who="Cy")
+    run.wait()
+
+    assert current_result(here, task)[:2] == ("model", "unreviewed")
+    assert decision_events(run, here) == [
+        (kind, f"task {task} of summary, by {who}")
+        for kind, who in ((confirmed, "Ada"), ("edited", "Bo"), ("rejected", "Cy"))
+    ]
+
+
 def test_a_rejected_answer_is_asked_again_with_the_note_and_its_dependants_are_stale(
     world: Worlds,
 ) -> None:

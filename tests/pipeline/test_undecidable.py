@@ -87,10 +87,6 @@ def test_what_cannot_be_decided_is_refused_in_one_line(world: Worlds) -> None:
     run.approve(first)
     with pytest.raises(IllegalMove, match="was approved by a person before"):
         run.approve(first)
-    with pytest.raises(IllegalMove, match="was approved by a person before"):
-        run.edit(first, {"text": "Mine."})
-    with pytest.raises(IllegalMove, match="was approved by a person before"):
-        run.reject(first, "No.")
     here.engine.purge("doc0")
     here.engine.purge("doc1")
     with pytest.raises(IllegalMove, match="was purged"):

@@ -20,7 +20,7 @@ from quire.domain.ids import RunId, TaskId
 from quire.domain.states import RunState
 
 if TYPE_CHECKING:
-    from quire.engine import DecisionOutcome, Engine, RegateReport
+    from quire.engine import DecisionOutcome, EditableData, Engine, RegateReport
 
 
 def pause(context: typer.Context, run: RunNumber = None, as_json: AsJson = False) -> None:
@@ -264,7 +264,11 @@ def edit(
     task: Task,
     changes: Annotated[
         list[str] | None,
-        option("FIELD=VALUE", "One field's new value: text where text is now, else JSON.", "--set"),
+        option(
+            "FIELD=VALUE",
+            "One field's new value: text where text is now (or null, if allowed), else JSON.",
+            "--set",
+        ),
     ] = None,
     source: Annotated[
         str | None,
@@ -287,14 +291,16 @@ def edit(
     _print_decision(context, as_json, task, decision, "is edited")
 
 
-def _apply_changes(data: Json, changes: Sequence[str]) -> Json:
+def _apply_changes(now: "EditableData", changes: Sequence[str]) -> Json:
     """The data with some of its fields set."""
-    fields: dict[str, Json] = dict(data) if isinstance(data, dict) else {}
+    fields: dict[str, Json] = dict(now.data) if isinstance(now.data, dict) else {}
     for change in changes:
         name, equals, value = change.partition("=")
         if not equals or not name:
             raise UsageError(f"--set wants FIELD=VALUE, not {change!r}")
-        fields[name] = value if isinstance(fields.get(name), str) else json_or_text(value)
+        null = name in now.nullable and value in ("null", '"null"')  # and the text, if quoted
+        is_text = isinstance(fields.get(name), str) and not null
+        fields[name] = value if is_text else json_or_text(value)
     return fields
 
 

@@ -257,8 +257,8 @@ class ReviewState(State):
     """What a person said about a result."""
 
     UNREVIEWED = "unreviewed", "no person has looked at the result; decide approves, edits, rejects"
-    APPROVED = "approved", "confirmed as it is; stays so"
-    EDITED = "edited", "confirmed with changes; stays so"
+    APPROVED = "approved", "confirmed as it is; only a person replaces it"
+    EDITED = "edited", "confirmed with changes; only a person replaces it"
     REJECTED = "rejected", "refused; the task is asked again, and the result stays so"
 
 
@@ -266,8 +266,12 @@ class ReviewMove(Move):
     """What a person does with a result."""
 
     APPROVE = "approve", (ReviewState.UNREVIEWED,), ReviewState.APPROVED
-    EDIT = "edit", (ReviewState.UNREVIEWED,), ReviewState.EDITED
-    REJECT = "reject", (ReviewState.UNREVIEWED,), ReviewState.REJECTED
+    EDIT = "edit", (ReviewState.UNREVIEWED, ReviewState.APPROVED), ReviewState.EDITED
+    REJECT = (
+        "reject",
+        (ReviewState.UNREVIEWED, ReviewState.APPROVED, ReviewState.EDITED),
+        ReviewState.REJECTED,
+    )
     UNDO = (
         "undo",
         (ReviewState.APPROVED, ReviewState.EDITED, ReviewState.REJECTED),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from quire.ledger.tables.results import TaskOutcome
     from quire.ledger.tables.views import AttemptView, RequestLine
     from quire.pipeline.answers.progress import is_at_rest
-    from quire.pipeline.commands.decide import DecisionOutcome
+    from quire.pipeline.commands.decide import DecisionOutcome, EditableData
     from quire.pipeline.commands.regate import RegateReport
     from quire.pipeline.commands.start import Order
     from quire.plan.batch_caching import BatchCaching, CachingOption
@@ -35,6 +35,7 @@ __all__ = [
     "BatchCaching",
     "CachingOption",
     "DecisionOutcome",
+    "EditableData",
     "Engine",
     "Excess",
     "ExportedBlock",
@@ -75,7 +76,7 @@ _NAMES = {
     "quire.ledger.tables.results": ("TaskOutcome",),
     "quire.ledger.tables.views": ("AttemptView", "RequestLine"),
     "quire.pipeline.answers.progress": ("is_at_rest",),
-    "quire.pipeline.commands.decide": ("DecisionOutcome",),
+    "quire.pipeline.commands.decide": ("DecisionOutcome", "EditableData"),
     "quire.pipeline.commands.regate": ("RegateReport",),
     "quire.pipeline.commands.start": ("Order",),
     "quire.plan.batch_caching": ("BatchCaching", "CachingOption"),

@@ -35,7 +35,7 @@ from quire.ledger.tables.results import TaskOutcome
 from quire.ledger.tables.views import AttemptView, MemberView, RequestLine, RequestView
 from quire.pipeline.answers.progress import is_at_rest, progress, stage_stall_reasons, stall_reasons
 from quire.pipeline.calls.rescue import cut_off_calls
-from quire.pipeline.commands.decide import current_data, run_of
+from quire.pipeline.commands.decide import EditableData, editable_data, run_of
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.run_spec import read_run_spec
 
@@ -197,11 +197,11 @@ class Queries:
         own = {stage.name: spec.policy_overrides(stage) for stage in spec.recipe.stages}
         return {name: words for name, words in own.items() if words}
 
-    def editable_data(self, task: TaskId) -> Json:
+    def editable_data(self, task: TaskId) -> EditableData:
         """The data of a result that may be edited, as it is now."""
         with self._context.ledger.snapshot() as tx:
             spec = read_run_spec(tx, run_of(tx, task), self._context.registry)
-            return current_data(tx, spec, task)
+            return editable_data(tx, spec, task)
 
     def head(self, run: RunId) -> RunHead:
         """What a run is about."""

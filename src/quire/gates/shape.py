@@ -30,7 +30,7 @@ def find_optional_fields(schema: Json, depth: int = 0) -> OptionalFields | None:
     fields = properties if isinstance(properties, Mapping) else {}
     needed = required if isinstance(required, list | tuple) else ()
     absent = frozenset(
-        name for name, field in fields.items() if name not in needed and not _allows_null(field)
+        name for name, field in fields.items() if name not in needed and not allows_null(field)
     )
     inner = {
         name: found
@@ -54,7 +54,8 @@ def drop_null_fields(data: Json, rule: OptionalFields) -> Json:
     return data
 
 
-def _allows_null(field: Json) -> bool:
+def allows_null(field: Json) -> bool:
+    """Whether null may stand where this schema of a field rules."""
     if not isinstance(field, Mapping):
         return True
     try:

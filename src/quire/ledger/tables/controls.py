@@ -169,6 +169,10 @@ class Controls(Table):
         moves = self._move("review_result", REVIEW, name, id=result)
         return any(rows for _, rows in moves)
 
+    def supersede_edited_result(self, result: ResultId, now: datetime) -> bool:
+        """Let a result make way for a person's own; false if somebody was quicker."""
+        return bool(self._run("supersede_edited_result", id=result, now=to_micros(now)))
+
     def add_edited_result(self, task: TaskForDecision, data: str, now: datetime) -> None:
         """Keep a person's own result of a task whose last one made way."""
         self._connection.change(

@@ -4,16 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.domain.data import Json, plain_json, stored_json
+from quire.domain.data import Json, as_object, plain_json, stored_json
 from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.gates import Judgement, Verdict
 from quire.domain.ids import ResultId, RunId, TaskId
 from quire.domain.reasons import EventKind, HoldKind, ResumeCause
 from quire.domain.requests import Stop
-from quire.domain.states import REVIEW, ReviewMove, RunState, TaskMove, TaskState
+from quire.domain.states import REVIEW, ReviewMove, ReviewState, RunState, TaskMove, TaskState
 from quire.domain.tasks import TaskView
 from quire.gates.chain import judge_data, judge_text
-from quire.gates.shape import Shape
+from quire.gates.shape import Shape, allows_null
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.controls import TaskForDecision
 from quire.pipeline.calls.record import drop_requests
@@ -61,12 +61,15 @@ def approve(
 def edit(
     tx: Transaction, spec: RunSpec, task: TaskId, data: Json, request: DecisionRequest
 ) -> DecisionOutcome:
-    """Put a person's own data in the place of a result; it must pass the gates of its stage."""
+    """Put a person's own data in the place of a result; it must pass the gates of its stage.
+
+    What a person confirmed before makes way too: only machines may not replace it.
+    """
     found, result = _open_decision(tx, spec, task, ReviewMove.EDIT, request)
     if result is None:
         return _repeated_decision(spec, found)
     text = plain_json(_check_data(spec, found, data))
-    if not tx.controls.supersede_results_by_key([result], request.now):
+    if not tx.controls.supersede_edited_result(result, request.now):
         raise _overtaken_error(found)
     tx.controls.add_edited_result(found, text, request.now)
     return _confirm_result(tx, spec, found, request, EventKind.EDITED)
@@ -96,12 +99,21 @@ def reject(
     return _report_decision(tx, spec, found, request, EventKind.REJECTED, stale)
 
 
-def current_data(tx: Transaction, spec: RunSpec, task: TaskId) -> Json:
+class EditableData(NamedTuple):
     """The data of a result that may be edited."""
+
+    data: Json
+    nullable: frozenset[str]  # the fields that may be null
+
+
+def editable_data(tx: Transaction, spec: RunSpec, task: TaskId) -> EditableData:
+    """The data of a result, if it may be edited, and which of its fields may be null."""
     found = _must_get_task(tx, task)
     _check_decidable(tx, spec, found, ReviewMove.EDIT)
-    data: Json = stored_json(found.data)
-    return data
+    schema = spec.stages[found.stage_id].schema
+    fields = schema.record_schema.get("properties") if schema else None
+    nullable = [name for name, field in as_object(fields).items() if allows_null(field)]
+    return EditableData(stored_json(found.data), frozenset(nullable))
 
 
 def run_of(tx: Transaction, task: TaskId) -> RunId:
@@ -148,7 +160,7 @@ def _repeated_decision(spec: RunSpec, found: TaskForDecision) -> DecisionOutcome
 def _check_decidable(
     tx: Transaction, spec: RunSpec, found: TaskForDecision, move: ReviewMove
 ) -> ResultId:
-    """The result that is decided about, if there is one and nobody has decided before."""
+    """The result that is decided about, if there is one and the decision would change anything."""
     recipe_stage = spec.stages[found.stage_id]
     if recipe_stage.critic:
         judged = tx.subjects.judged_answers([found.id])[0].task_id
@@ -162,9 +174,10 @@ def _check_decidable(
         )
     if found.data is None:
         raise IllegalMove(f"the answer of task {found.id} was purged; there is nothing to {move}")
-    if not REVIEW.allows(found.review_state, move):
-        before = found.review_state
-        raise IllegalMove(f"task {found.id} was {before} by a person before; that stays")
+    before = found.review_state
+    edited_again = (before, move) == (ReviewState.EDITED, ReviewMove.EDIT)
+    if not (edited_again or REVIEW.allows(before, move)):
+        raise IllegalMove(f"task {found.id} was {before} by a person before, and stands so")
     return found.result_id
 
 

@@ -152,6 +152,10 @@ WHERE t.workspace_id = :workspace AND t.id = :id
 UPDATE results SET review_state = :target
 WHERE id = :id AND superseded_at IS NULL AND review_state = :source RETURNING id
 
+-- name: supersede_edited_result
+-- A current result that makes way for a person's own, also where a person had confirmed it.
+UPDATE results SET superseded_at = :now WHERE id = :id AND superseded_at IS NULL RETURNING id
+
 -- name: add_edited_result
 -- A person's own result, in the place of the one that was superseded.
 INSERT INTO results (task_id, version, gate_version, data, review_state, created_at, origin)
