@@ -149,8 +149,20 @@ def test_a_recipe_is_forecast_by_stage_for_nothing(notes: Quire) -> None:
     assert all(item["rough"] and item["fits"] for item in printed["stages"])
     assert printed["cost_usd"] == sum(e["cost_usd"] for e in printed["stages"])
     assert "~ is a rough guess" in said
+    assert "vetoes" not in said
     assert "together: 9 tasks, 9 calls, roughly $" in said
     assert notes("runs").stdout.startswith("no runs yet")
+
+
+def test_a_forecast_says_that_what_a_critic_sends_back_is_not_in_it(
+    notes: Quire, tmp_path: Path
+) -> None:
+    gate = '\ncritic = true\nmode = "gate"\naccepts = "answer.text"'
+    (tmp_path / "strict.toml").write_text(RECIPE.replace("\ncritic = true", gate))
+
+    said = notes("plan", "--recipe", tmp_path / "strict.toml", *MODEL).stdout
+
+    assert "check: what it vetoes is asked again, and is not in the cost" in said.splitlines()
 
 
 def test_a_forecast_learns_from_an_earlier_run(notes: Quire) -> None:

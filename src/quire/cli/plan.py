@@ -21,6 +21,7 @@ from quire.cli.progress_words import pacing_note
 from quire.cli.session import engine_for
 from quire.domain.data import Json
 from quire.domain.pricing import dollars, to_usd
+from quire.domain.recipes import GATE
 
 if TYPE_CHECKING:
     from quire.engine import BatchCaching, CachingOption, Forecast, Plan, StageForecast, Variant
@@ -85,6 +86,9 @@ def _recipe_notes(planned: "Plan") -> Iterator[str]:
                 f"{stage.stage}: a prompt may take {stage.largest:,} tokens, and {stage.model} has"
                 f" room for {stage.room:,}: what does not fit fails unpaid; choose a larger window"
             )
+    for critic in planned.order.recipe.stages:
+        if critic.critic == GATE:
+            yield f"{critic.name}: what it vetoes is asked again, and is not in the cost"
 
 
 def forecast_totals(planned: "Plan") -> str:

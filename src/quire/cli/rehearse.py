@@ -125,13 +125,14 @@ def serve(
     """Serve what OpenAI, Anthropic and Google would, until Ctrl-C; nothing is sent to them."""
     from quire.engine.local_servers import serve_rehearsal
 
+    keys = _parse_key_states(key or ())
     config = {
         "faults": ",".join(fault or ()),
         "latency": latency,
         "batch_latency": batch_latency,
         "batch_hits": batch_hits,
         "limit": limit,
-        "keys": _parse_key_states(key or ()),
+        "keys": keys,
         "strict": strict,
         "thinking": thinking,
         "seed": seed,
@@ -141,7 +142,7 @@ def serve(
 
     def announce(url: str) -> None:
         if not quiet:
-            _print_address(url, bool(key), exports=not as_json)
+            _print_address(url, keys, exports=not as_json)
 
     _print_seen(serve_rehearsal(config, host, port, announce), as_json=as_json, quiet=quiet)
 
@@ -201,14 +202,20 @@ def _run_driver(*, quiet: bool) -> "Callable[[Engine, RunId], bool]":
     return drive
 
 
-def _print_address(url: str, keys_given: bool, *, exports: bool) -> None:
+def _print_address(url: str, keys: Mapping[str, str], *, exports: bool) -> None:
     if exports:
         for name, path in _BASE_URLS:
             say(f"export {name}={url}{path}")
         for name in _KEYS:
-            say(f"export {name}={ANY_KEY}")
-    which = "only the keys you gave" if keys_given else "any key"
+            say(f"export {name}={_key_to_export(keys)}")
+    which = "only the keys you gave" if keys else "any key"
     note(f"rehearsing at {url}; {which} will do; Ctrl-C ends it")
+
+
+def _key_to_export(keys: Mapping[str, str]) -> str:
+    """A key that is accepted, if there is one: of those given, where some were."""
+    valid = [key for key, state in keys.items() if state == "valid"]
+    return next(iter([*valid, *keys]), ANY_KEY)
 
 
 def _print_seen(seen: Mapping[str, Any], *, as_json: bool, quiet: bool) -> None:
