@@ -225,8 +225,11 @@ def test_a_second_interrupt_says_what_becomes_of_the_calls(
     ready: Quire, folder: Path, quick: list[str]
 ) -> None:
     faults = f"hang=1,log={folder / 'calls'}"
-    with start("run", "-s", "clauses", program=quick, faults=faults) as process:
-        wait_for_call(folder / "calls", process)
+    with start("run", "-s", "clauses", "--no-packing", program=quick, faults=faults) as process:
+        wait_until(
+            lambda: ready.json("status")["in_flight"] >= 2 if ready.json("runs") else False,
+            lambda: process.poll() is None,
+        )
         process.send_signal(signal.SIGINT)
         assert process.stderr
         heard = iter(process.stderr.readline, b"")
@@ -235,6 +238,7 @@ def test_a_second_interrupt_says_what_becomes_of_the_calls(
         _, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert b"left at once: calls in flight are presumed lost" in error
+    assert b"trying again" not in error
     now = ready.json("status")
     assert (now["in_flight"], now["presumed_usd"] > 0) == (0, True)
 

@@ -123,13 +123,18 @@ def test_a_stop_while_the_worker_is_made_is_heard(tmp_path: Path) -> None:
 def test_interrupted_again_it_tells_at_once_what_was_cut_off(tmp_path: Path) -> None:
     here, run = started(str(tmp_path / "quire.db"))
     here.model.hold = lambda number: True
+    messages: list[str] = []
+
+    def tell(message: str) -> None:
+        messages.append(message)
+        os.kill(os.getpid(), signal.SIGINT)
 
     async def notebook() -> None:
         def press(now: Progress) -> None:
             if now.in_flight == 2:
                 os.kill(os.getpid(), signal.SIGINT)
 
-        here.engine.drive(run.id, press, tell=lambda _: os.kill(os.getpid(), signal.SIGINT))
+        here.engine.drive(run.id, press, tell=tell)
 
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(notebook())
@@ -137,6 +142,7 @@ def test_interrupted_again_it_tells_at_once_what_was_cut_off(tmp_path: Path) -> 
 
     assert (told.kind, told.fields["cause"], told.fields["calls"]) == ("stopped", "interrupt", 2)
     assert "2 calls in flight were cut off; up to $" in told.detail
+    assert [message.split(":")[0] for message in messages] == ["stopping"]  # nothing goes again
     assert told.fields["presumed"] == run.progress().presumed_pico > 0
     here.close()
 

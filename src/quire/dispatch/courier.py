@@ -70,6 +70,7 @@ class Courier:
         self._contexts, self._providers, self._accounts, self._runtime, self._thread = context
         self.only: RunId | None = None  # whose calls go out; None = those of every run
         self.tell: Callable[[str], None] = lambda message: None  # where nothing works, and why
+        self.sends_again = True  # false once its worker stops: others try what came to nothing
         self._throttles: dict[str, Throttle] = {}  # by model
         self._times: defaultdict[str, AnswerTimes] = defaultdict(AnswerTimes)  # by model
         self._in_flight: Counter[str | LaneId] = Counter()  # by model, and by lane
@@ -350,7 +351,8 @@ class Courier:
         # push-back is part of the work, unless nothing else ever came from there
         vain = (Remedy.RETRY, Remedy.LOST, *([] if name in self._answered else [Remedy.WAIT]))
         self._failing += error.remedy in vain
-        if self._failing >= FAILURES_BEFORE_NOTICE and self._failing & (self._failing - 1) == 0:
+        due = self._failing >= FAILURES_BEFORE_NOTICE and self._failing & (self._failing - 1) == 0
+        if due and self.sends_again:
             with suppress(OSError):  # whoever listened may be gone
                 self.tell(f"{error}; trying again, later and later")
 

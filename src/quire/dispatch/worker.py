@@ -92,6 +92,7 @@ class Worker:
     def stop(self, cause: StopCause = StopCause.PROGRAM) -> None:
         """Claim nothing more; finish what is out, within the grace. From any thread."""
         self._stopping = True
+        self.courier.sends_again = False
         self._cause = self._cause or cause
         if self._deadline is None:
             self._deadline = self._runtime.now() + timedelta(seconds=self._settings.grace)
