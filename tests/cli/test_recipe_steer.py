@@ -129,9 +129,12 @@ def test_a_changed_recipe_keeps_what_comes_before_the_change(
         "reused"
     ]
     assert "run 2 keeps the results of run 1 before second" in quire("rerun", 1, *how).stdout
+    assert "run 2 has this already and keeps the results" in quire("rerun", 1, *how).stdout
     quire("work", "--until-idle")
     assert [quire.json("status", run)["calls"] for run in (1, 2)] == [3, 2]
     assert quire.json("status", 2)["tasks"] == {"done": 4}
+    again = quire("rerun", 1, *how).stdout
+    assert again == "run 2 has this already and is finished: nothing is asked again\n"
     refused = quire("run", "--reuse", 1, "--recipe", "changed.toml", code=2).stderr
     assert "--reuse RUN and --from STAGE go together" in refused
 

@@ -88,6 +88,8 @@ def test_a_detached_run_is_only_recorded_and_a_worker_carries_it_out(ready: Quir
     assert recorded == {"run": 1, "goes_on": False, "detached": True}
     assert (before["state"], before["done"]) == ("running", 0)
     assert ready.json("status")["state"] == "finished"
+    again = ready("run", "--schema", "clauses", "--detach").stdout
+    assert again == "run 1 has this already and is finished: nothing is asked again\n"
 
 
 def test_only_the_flags_that_were_given_are_policy(ready: Quire) -> None:

@@ -43,6 +43,13 @@ def test_status_says_why_nothing_moves(ready: Quire) -> None:
     assert "no worker is running" in ready("status").stdout
 
 
+def test_status_offers_no_way_on_that_would_begin_another_run(ready: Quire) -> None:
+    ready("run", "--schema", "clauses", "--detach", "--new")
+
+    way = "no worker is running: `quire attach 1` or `quire work` goes on with it"
+    assert way in " ".join(ready("status").stdout.split())
+
+
 def test_a_run_whose_neighbour_alone_is_worked_on_is_stopped(ready: Quire) -> None:
     ready("run", "--schema", "clauses", "--detach")
     ready("run", "--schema", "clauses", "--detach", "--new")

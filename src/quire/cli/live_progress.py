@@ -387,6 +387,8 @@ def tell_detached(context: typer.Context, handle: "RunHandle", *, as_json: bool)
     """Say that a run is recorded, and who carries it out."""
     said = "was recorded before" if handle.goes_on else "is recorded"
     line = f"run {handle.id} {said}; `quire work` or `quire attach {handle.id}` carries it out"
+    if (state := handle.progress().state) != RunState.RUNNING:
+        line = f"run {handle.id} has this already and is {state}: nothing is asked again"
     print_outcome(
         context, as_json, {"run": handle.id, "goes_on": handle.goes_on, "detached": True}, line
     )

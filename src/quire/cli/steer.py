@@ -20,7 +20,7 @@ from quire.domain.ids import RunId, TaskId
 from quire.domain.states import RunState
 
 if TYPE_CHECKING:
-    from quire.engine import DecisionOutcome, EditableData, Engine, RegateReport
+    from quire.engine import DecisionOutcome, EditableData, Engine, RegateReport, RunHandle
 
 
 def pause(context: typer.Context, run: RunNumber = None, as_json: AsJson = False) -> None:
@@ -131,14 +131,23 @@ def rerun(
             typed = TypedOrder(None, recipe, param=param, reuse=number, from_stage=from_stage)
             started = engine.start(order_from_options(engine, typed, None, {}))
             kept = f"keeps the results of run {number} before {from_stage}"
-            go_on = _continue_hint(engine, started.id)
-            _print_change(context, as_json, started.id, 1, f"{kept}; {go_on}")
+            said = _describe_reuse(engine, started, kept)
+            _print_change(context, as_json, started.id, not started.goes_on, said)
             return
         owed = engine.rerun(number, from_stage)
         go_on = _continue_hint(engine, number)
     said = f"asks {quantity(owed, 'task')} again, from {from_stage} on; {go_on}"
     nothing = f"has nothing in {from_stage} to ask again"
     _print_change(context, as_json, number, owed, said if owed else nothing)
+
+
+def _describe_reuse(engine: "Engine", started: "RunHandle", kept: str) -> str:
+    """What becomes of a changed recipe: a new run, or the one that was begun with it before."""
+    state = started.progress().state
+    if state != RunState.RUNNING:
+        return f"has this already and is {state}: nothing is asked again"
+    known = "has this already and " if started.goes_on else ""
+    return f"{known}{kept}; {_continue_hint(engine, started.id)}"
 
 
 def _continue_hint(engine: "Engine", run: RunId) -> str:

@@ -206,11 +206,12 @@ def stall_reasons(tx: Transaction, found: Progress, workers: int, now: datetime)
         waits = "for a worker" if workers == 0 else "for the calls that are out"
         stalls.append(Stall(StallKind.CANCELLING, "being cancelled", f"waiting {waits}"))
     if found.spent and not (found.holds or found.cancelling):
-        go_on = "run the same command without it to go on"
+        go_on = "run the same command without it (and --new) to go on"
         said = f"--limit {found.task_limit} is reached; {go_on}"
         stalls.append(Stall(StallKind.TASK_LIMIT, said))
     if not stalls and workers == 0:
-        begin = f"`quire attach {found.run_id}`, the command that began it again, or `quire work`"
+        # The command that began it may begin another: with --new, or after one that had it.
+        begin = f"`quire attach {found.run_id}` or `quire work` goes on with it"
         stalls.append(Stall(StallKind.NO_WORKER, "no worker is running", begin))
     moment = tx.requests.next_lane_moment(found.run_id)
     if moment is not None and moment > now and not found.holds:
