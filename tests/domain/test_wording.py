@@ -171,3 +171,23 @@ def test_a_script_is_told_what_a_script_can_do() -> None:
     text = hold_text(HoldCause.CALL_REFUSED, fields, "`run.resume()`")
 
     assert text == "no; mend that; then `run.resume()`"
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        HoldCause.NOT_LISTENING,
+        HoldCause.ADDRESS_WRONG,
+        HoldCause.MODEL_UNKNOWN,
+        HoldCause.FORM_REFUSED,
+    ],
+)
+def test_no_setting_is_advised_where_the_models_name_says_where_it_is(cause: HoldCause) -> None:
+    fields: dict[str, str | int] = {"run": 1, "problem": "no", "provider": "compatible"}
+
+    said = hold_text(cause, {**fields, "url_in_name": 1})
+
+    assert "base_url" in hold_text(cause, fields)
+    assert "base_url" not in said
+    assert "makes another run" in said
+    assert "`quire resume 1`" in said

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from quire.dispatch.courier import HOLD_WHEN_NEVER_SEEN_FOR
 from quire.domain.reasons import HoldKind
 from quire.engine import open_engine
 from tests.cli.conftest import Quire
@@ -24,6 +25,15 @@ from tests.time_limits import PATIENCE, wait_until
 from tests.world import until_rest
 
 RUN = ("run", "-s", "metadata", "-m", OPENAI, "--pack-size", "1")
+# A port of this machine is given as long as any other: what is waited for takes a busy one a while.
+PATIENT = """
+from quire.cli import main
+from quire.dispatch import courier
+
+courier.HOLD_WHEN_NEVER_SEEN_HERE_FOR = courier.HOLD_WHEN_ABSENT_FOR
+courier.HOLD_WHEN_NEVER_SEEN_FOR = courier.HOLD_WHEN_ABSENT_FOR
+main()
+"""
 PAGE = Answer(400, b"<html><h1>Bad Request</h1></html>", {"Content-Type": "text/html"})
 
 
@@ -214,18 +224,35 @@ def test_a_port_that_stays_closed_holds_the_run_in_the_end(
     (hold,) = ended.holds
     assert hold.kind is HoldKind.ADDRESS
     assert hold.detail.startswith("nothing listens at 127.0.0.1:")
-    assert "set base_url in [providers.openai] of quire.toml" in hold.detail
+    assert "start the server, or set base_url in [providers.openai] of quire.toml" in hold.detail
+    assert hold.detail.count("start") == 1
     assert hold.detail.endswith("then `quire resume 1`")
     assert (ended.failed, ended.presumed_pico) == (0, 0)
-    assert max(request["sent"] for request in requests(quire)) > 2
+    assert max(request["sent"] for request in requests(quire)) > 1
     goes_on(quire, serve)
+
+
+def test_a_port_of_this_machine_in_a_models_name_is_held_soon_and_told_as_such(
+    quire: Quire,
+) -> None:
+    runtime = ByClock(QuickClock(240))
+    begun = runtime.now()
+    with closed_port() as port, open_engine(runtime=runtime) as engine:
+        model = f"compatible/m@http://127.0.0.1:{port}/v1"
+        quire("run", "-s", "metadata", "-m", model, "--detach")
+        ended = until_rest(engine.get(1))
+
+    (hold,) = ended.holds
+    assert hold.since - begun < HOLD_WHEN_NEVER_SEEN_FOR
+    assert "base_url" not in hold.detail
+    assert hold.detail.endswith("; another URL in the model's name makes another run")
 
 
 @contextmanager
 def running(port: int, *args: str) -> Iterator[subprocess.Popen[bytes]]:
     """Type the command in a process of its own; it does not outlive the test."""
     environment = os.environ | {"OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1"}
-    command = [sys.executable, "-m", "quire", *RUN, *args]
+    command = [sys.executable, "-c", PATIENT, *RUN, *args]
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:

@@ -31,6 +31,7 @@ from quire.providers.protocol import Provider, RawResponse
 
 HOLD_WHEN_ABSENT_FOR = timedelta(minutes=5)  # then a person is asked to look at the address
 HOLD_WHEN_NEVER_SEEN_FOR = timedelta(minutes=1)  # the same where nobody ever answered this worker
+HOLD_WHEN_NEVER_SEEN_HERE_FOR = timedelta(seconds=5)  # and on this machine
 GATHER = timedelta(milliseconds=50)  # what came back waits so long for others, for one commit
 NOTHING = timedelta(0)
 FAILURES_BEFORE_NOTICE = 2  # calls in a row that came to nothing; then at each doubling
@@ -340,6 +341,7 @@ class Courier:
     def _fail(self, outgoing: Outgoing, error: ProviderError, sent: datetime) -> None:
         name, now = outgoing.context.facts.name, self._runtime.now()
         error.absent = self._is_absent(name, error, now)
+        error.url_in_name = outgoing.context.facts.has_url_in_name
         jitter = self._runtime.jitter()
         sent_with = outgoing.context.fallbacks_with(outgoing.account)
         failure = CallFailure(outgoing.call.attempt_id, error, jitter, outgoing.account, sent_with)
@@ -361,7 +363,8 @@ class Courier:
         if not error.absent:
             self._absent.pop(model, None)
             return False
-        patience = HOLD_WHEN_ABSENT_FOR if model in self._answered else HOLD_WHEN_NEVER_SEEN_FOR
+        never = HOLD_WHEN_NEVER_SEEN_HERE_FOR if error.nearby else HOLD_WHEN_NEVER_SEEN_FOR
+        patience = HOLD_WHEN_ABSENT_FOR if model in self._answered else never
         if now - self._absent.setdefault(model, now) < min(patience, HOLD_WHEN_ABSENT_FOR):
             return False
         del self._absent[model]  # the person's resume begins anew

@@ -221,6 +221,8 @@ class ProviderError(Error):
         self.bad_key = bad_key  # the key is not accepted: another might be
         self.spent = spent  # the account has no credit left: another may have
         self.absent = absent  # nobody listens where the call went, and not for a moment only
+        self.nearby = False  # that is on this very machine, so waiting for a network is no use
+        self.url_in_name = False  # the model's name says where calls go: no setting does
         self.no_batches = False  # there is nothing at the address that batches are made at
         self.fault = fault  # what a person must mend, if that is no key
         self.refusal: PartRefusal | None = (

@@ -130,6 +130,11 @@ class ModelFacts:
         """The part of the name that says who answers."""
         return self.name.partition("/")[0]
 
+    @property
+    def has_url_in_name(self) -> bool:
+        """Whether its own name says where it answers, which counts for more than any setting."""
+        return bool(self.wire.url) and self.name.rstrip("/").endswith(f"@{self.wire.url}")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:

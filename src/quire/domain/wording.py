@@ -44,6 +44,8 @@ def hold_text(cause: HoldCause, fields: Fields, resume: str = "") -> str:
     `resume` is how a run is told to go on, where that is no command.
     """
     words = _HOLD_TEXTS[cause]
+    if fields.get("url_in_name"):
+        words = _TEXTS_OF_URL_IN_NAME.get(cause, words)
     if not isinstance(words, str):
         return words(fields)
     command = f"`quire resume {fields['run']}`"
@@ -85,6 +87,19 @@ def _unreadable_text(fields: Fields) -> str:
 
 _GO_ON = " then {resume} goes on, and is held again only if that gets worse"
 _REFUSED_TEXT = "{problem}; mend that; then {resume}"
+_OTHER_URL = "; another URL in the model's name makes another run"
+_TEXTS_OF_URL_IN_NAME = {  # it counts for more than base_url
+    HoldCause.NOT_LISTENING: "{problem}; start the server, then {resume}" + _OTHER_URL,
+    HoldCause.ADDRESS_WRONG: "{problem}; mend that, then {resume}" + _OTHER_URL,
+    HoldCause.MODEL_UNKNOWN: (
+        "{problem}; once the model is there: {resume}; another name or URL makes another run"
+    ),
+    HoldCause.FORM_REFUSED: (
+        "{problem}; structured or max_output in its table under [models] of quire.toml says what"
+        " it takes; then the same command; if only the server changed, {resume} will do"
+    )
+    + _OTHER_URL,
+}
 _HOLD_TEXTS: dict[HoldCause, str | Callable[[Fields], str]] = {
     HoldCause.PAUSED: "paused; {resume} goes on",
     HoldCause.STOP_AFTER: stop_text("{stage}") + "; {resume} goes on",
@@ -125,7 +140,7 @@ _HOLD_TEXTS: dict[HoldCause, str | Callable[[Fields], str]] = {
         " ever before: {problem}; check its name and address, then {resume}"
     ),
     HoldCause.NOT_LISTENING: (
-        "{problem}; start it, or set base_url in [providers.{provider}] of quire.toml;"
+        "{problem}; start the server, or set base_url in [providers.{provider}] of quire.toml;"
         " then {resume}"
     ),
     HoldCause.ADDRESS_WRONG: (

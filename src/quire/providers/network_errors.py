@@ -29,7 +29,9 @@ def explain(error: BaseException, url: str, start_hint: str = "") -> ProviderErr
         or _exchange_failure(error, place)
     )
     fault = CallFault.ADDRESS if remedy is _FIX else None
-    return ProviderError(message, fix, remedy=remedy, absent=_is_refused(error), fault=fault)
+    failure = ProviderError(message, fix, remedy=remedy, absent=_is_refused(error), fault=fault)
+    failure.nearby = failure.absent and _is_here(error, url)
+    return failure
 
 
 def speaks_tls(url: str) -> bool:
@@ -67,10 +69,23 @@ def host_of(url: str) -> str:
     return host if usual else f"{host}:{port}"
 
 
+def is_loopback(url: str) -> bool:
+    """Whether a URL leads to the very machine that calls it."""
+    try:
+        return urlsplit(url).hostname in ("localhost", "127.0.0.1", "::1")
+    except ValueError:
+        return False
+
+
 def _is_refused(error: BaseException) -> bool:
     """Whether a machine said that nothing listens there; a network that is out says less."""
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else None
     return isinstance(cause, ConnectionRefusedError)
+
+
+def _is_here(error: BaseException, url: str) -> bool:
+    """Whether it is this machine that said so: no network is between, and nobody else starts it."""
+    return not isinstance(error, aiohttp.ClientProxyConnectionError) and is_loopback(url)
 
 
 def _proxy_failure(error: BaseException) -> Failure | None:

@@ -308,7 +308,11 @@ def _hold_refused(
     now: datetime,
     cause: HoldCause,
 ) -> None:
-    fields: dict[str, str | int] = {"problem": str(error), "provider": account.provider}
+    says_itself = cause is HoldCause.NOT_LISTENING  # what is to be done
+    problem = error.message if says_itself else str(error)
+    fields: dict[str, str | int] = {"problem": problem, "provider": account.provider}
+    if error.url_in_name:
+        fields["url_in_name"] = 1
     if error.bad_key and not account.key:
         cause = HoldCause.KEY_NOT_SENT
         usual = " or ".join(variables_of(account.provider))
