@@ -195,6 +195,12 @@ def test_an_error_that_comes_with_a_200_is_an_error(body: Json, remedy: Remedy) 
         completion(chat_message('{"error": "is in the answer"}')),
         {**completion(chat_message(ANSWER)), "error": None},
         {**completion(chat_message(ANSWER), "error"), "error": {"code": 502, "message": "late"}},
+        {**completion(chat_message(ANSWER)), "usage": None, "error": {"message": "deprecated"}},
+        {"choices": [{"message": chat_message(ANSWER), "error": {"code": 502}}]},
+        {
+            "choices": [{"message": {"tool_calls": [{"function": {"arguments": ANSWER}}]}}],
+            "error": "none",
+        },
     ],
 )
 def test_an_answer_that_was_paid_for_is_kept(body: Json) -> None:

@@ -66,11 +66,16 @@ class Compatible:
             return None
         body = mapping(parse(raw))
         error = error_codes.error_of(body)
-        if not error or mapping(body.get("usage")):  # what was paid for is kept
+        if not error or mapping(body.get("usage")) or _holds_answer(body):  # paid for, so kept
             return None
         code = mapping(error).get("code")
         status = code if type(code) is int and 400 <= code <= 599 else 502
         return HttpResponse(status, {}, raw)
+
+
+def _holds_answer(body: JsonObject) -> bool:
+    """Whether something was said or given to a tool, whatever is complained of beside it."""
+    return isinstance(body.get("choices"), list) and bool(read_chat(body).text.strip())
 
 
 def _is_flagged(body: bytes) -> bool:
