@@ -275,3 +275,23 @@ def test_models_may_go_by_other_names(world: Worlds, tmp_path: Path) -> None:
     assert rows.experiment.models == MODELS
     assert {task.model for task in rows.tasks_of_stage(SCORE_GEN)} == set(MODELS)
     assert len(list(rows.tasks_of_stage(SCORE_GEN))) == 4
+
+
+def test_a_score_asked_again_stands_beside_what_was_said_of_it_not_of_the_one_before(
+    world: Worlds, tmp_path: Path
+) -> None:
+    here = world()
+    run = start_experiment(here.engine, write_experiment(tmp_path, GIVEN.replace("VIEW", "raw")))
+    run.wait()
+    before = rows_of(here.engine, run.id)
+    run.rerun(SCORE_GEN)
+    run.wait()
+
+    after = rows_of(here.engine, run.id)
+
+    said = {task.task_id for task in before.tasks if task.stage == SCORE_CRITIC}
+    assert said
+    assert said.isdisjoint(task.task_id for task in after.tasks)
+    assert Counter(task.stage for task in after.tasks) == Counter(
+        task.stage for task in before.tasks
+    )

@@ -138,7 +138,7 @@ class Results(Table):
         return stream_named_tuples(ExportRow, rows)
 
     def outcomes_of_run(self, run: RunId) -> Iterator[TaskOutcome]:
-        """Every task of a run, stage by stage in subject order, streamed."""
+        """Every task of a run by stage and subject, streamed; critics of current results."""
         rows = self._connection.stream("outcomes_of_run", workspace=self._workspace, run=run)
         for row in rows:
             text = decompress(row[14], row[15]) if row[14] is not None else b""

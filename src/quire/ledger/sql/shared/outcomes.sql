@@ -1,5 +1,6 @@
 -- name: outcomes_of_run
--- Every task of a run, stage by stage in subject order, with its current result, or else its last refused answer.
+-- Every task of a run, stage by stage in subject order, with its current result, or else its last refused answer; without
+-- what critics said of answers that made way.
 SELECT t.id, s.name, t.state, t.model_no, t.sample, t.part, t.calls, t.tries, t.error, t.document_id, ti.input_task_id, r.id, r.data, a.id, p.decoded, p.codec
 FROM stages s JOIN tasks t ON t.stage_id = s.id AND t.workspace_id = :workspace
 LEFT JOIN task_inputs ti ON ti.task_id = t.id AND ti.ordinal = 0
@@ -8,7 +9,8 @@ LEFT JOIN attempts a ON a.id = coalesce(r.attempt_id, (
     SELECT max(tried.id) FROM request_tasks rt JOIN attempts tried ON tried.request_id = rt.request_id AND tried.state = 'settled'
     WHERE rt.task_id = t.id))
 LEFT JOIN responses p ON p.attempt_id = a.id
-WHERE s.run_id = :run ORDER BY s.id, t.subject_hash
+WHERE s.run_id = :run AND NOT EXISTS (SELECT 1 FROM results j WHERE j.id = t.judged_result_id AND j.superseded_at IS NOT NULL)
+ORDER BY s.id, t.subject_hash
 
 -- name: documents_shown_in_run
 -- Documents that tasks of a run show beside the one they are about.
