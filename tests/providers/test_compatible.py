@@ -8,7 +8,7 @@ from openai.types.chat.completion_create_params import CompletionCreateParamsNon
 
 from quire.domain.accounts import Account, Secret
 from quire.domain.data import Json
-from quire.domain.errors import ProviderError, Remedy
+from quire.domain.errors import OddBody, ProviderError, Remedy, Undecodable
 from quire.domain.models import CacheMarking, Limits, StructuredOutput, Usage
 from quire.domain.requests import Call
 from quire.providers.compatible import Compatible
@@ -205,6 +205,28 @@ def test_an_error_that_comes_with_a_200_is_an_error(body: Json, remedy: Remedy) 
 )
 def test_an_answer_that_was_paid_for_is_kept(body: Json) -> None:
     assert Compatible("openrouter").error_in_success(orjson.dumps(body)) is None
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"timings": {"ms": Infinity, "rate": NaN, "all": [-Infinity, 1e999]}, ',
+        b"[{",
+    ],
+    ids=["numbers without end", "in a list by itself"],
+)
+def test_an_answer_that_stands_in_an_odd_body_is_read(raw: bytes) -> None:
+    plain = orjson.dumps(completion(chat_message(ANSWER)))
+    body = raw + plain[1:] + (b"]" if raw.startswith(b"[") else b"")
+
+    assert Compatible("openrouter").decode(body) == Compatible("openrouter").decode(plain)
+
+
+def test_a_list_of_anything_else_is_no_answer() -> None:
+    for body in (b'[{"error": "down"}]', b"[]", b"[1]"):
+        with pytest.raises(Undecodable) as caught:
+            Compatible("openrouter").decode(body)
+        assert caught.value.odd is OddBody.GARBLED
 
 
 @pytest.mark.parametrize(

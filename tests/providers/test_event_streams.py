@@ -111,6 +111,8 @@ COMPATIBLE = Compatible("compatible")
         ),
         (COMPATIBLE, TOOL, Reply('{"a": 1}', Stop.END, Usage(input=3, output=4))),
         (OpenAI(), CHAT.replace(b"\n", b"\r\n"), None),
+        (OpenAI(), CHAT.replace(b"\n", b"\r"), None),
+        (OpenAI(), CHAT.replace(b"\n\n", b"\n"), None),
         (OpenAI(), RESPONSE, Reply("yes", Stop.END, Usage(input=7, output=2))),
         (Anthropic(), MESSAGE, Reply("yes", Stop.LENGTH, Usage(input=9, output=4), "Hm")),
         (Anthropic(), ARGUMENT, Reply('{"a":1}', Stop.END, Usage(input=9, output=4))),
@@ -149,3 +151,8 @@ def test_a_stream_that_lost_a_piece_in_its_middle_is_no_answer(broken: bytes) ->
     assert load_answer(first + last + end)["choices"]
     with pytest.raises(Undecodable):
         load_answer(first + broken + last + end)
+
+
+def test_a_stream_without_empty_lines_that_lost_a_piece_is_no_answer() -> None:
+    with pytest.raises(Undecodable):
+        load_answer(CHAT.replace(b"\n\n", b"\n").replace(b'"choices"', b'"cho', 1))

@@ -44,18 +44,24 @@ def _events(raw: bytes) -> _Events | None:
     An answer without a piece out of its middle would look whole.
     """
     found: list[JsonObject] = []
-    for block in raw.replace(b"\r\n", b"\n").split(b"\n\n"):
+    for block in raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n\n"):
         lines = [line[5:].strip() for line in block.split(b"\n") if line.startswith(b"data:")]
-        data = b"\n".join(lines)
-        if data in _NOTHING_SAID:
-            continue
-        try:
-            event = json.loads(data)
-        except (ValueError, RecursionError):
+        events = _read_data([b"\n".join(lines)])
+        if events is None:  # events that no empty line parts: each in a line of its own
+            events = _read_data(lines)
+        if events is None:
             return None
-        if isinstance(event, dict):
-            found.append(event)
+        found += events
     return found
+
+
+def _read_data(pieces: Sequence[bytes]) -> list[JsonObject] | None:
+    """The objects that the data of some events are; None where one cannot be read."""
+    try:
+        events = [json.loads(data) for data in pieces if data not in _NOTHING_SAID]
+    except (ValueError, RecursionError):
+        return None
+    return [event for event in events if isinstance(event, dict)]
 
 
 def _assemble(events: _Events) -> dict[str, Json] | None:

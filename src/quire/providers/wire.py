@@ -1,6 +1,7 @@
 """The wire: URLs, headers that hide their key, and JSON, as every format writes and reads them."""
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -137,10 +138,19 @@ _NOTHING: JsonObject = {}
 
 def load(raw: bytes, parsed: JsonObject | None = None) -> JsonObject:
     """Read a body that must be a JSON object, or raise Undecodable; once is enough."""
-    body = parse(raw) if parsed is None else parsed
+    body = _unwrap(parse(raw)) if parsed is None else parsed
     if not isinstance(body, dict):
         raise _odd_body(raw)
     return body
+
+
+_ANSWER_FIELDS = frozenset({"choices", "output", "content", "candidates"})
+
+
+def _unwrap(body: Json) -> Json:
+    """The answer that came in a list by itself; any other body as it is."""
+    only = mapping(body[0]) if isinstance(body, list) and len(body) == 1 else _NOTHING
+    return only if _ANSWER_FIELDS & only.keys() else body
 
 
 def is_page(raw: bytes) -> bool:
@@ -162,16 +172,28 @@ def _odd_body(raw: bytes) -> Undecodable:
 
 
 def parse(raw: bytes) -> Json:
-    """Read a body as JSON, half characters and byte order marks forgiven; None if it is none."""
+    """Read a body as JSON, with what Python's own writers get wrong forgiven; None if it is none.
+
+    Half characters, byte order marks, and numbers without end (NaN, Infinity), which become null.
+    """
     try:
         return orjson.loads(raw)  # type: ignore[no-any-return]  # JSON is what it returns
     except ValueError:
         pass
     try:  # a model that is cut off inside an emoji leaves half of it; the rest is still paid for
-        text = json.dumps(json.loads(raw), ensure_ascii=False)
+        body = json.loads(raw, parse_constant=_no_number, parse_float=_finite)
+        text = json.dumps(body, ensure_ascii=False)
         return orjson.loads(text.encode("utf-8", "replace"))  # type: ignore[no-any-return]
     except (ValueError, RecursionError):
         return None
+
+
+def _no_number(_name: str) -> None:
+    return None
+
+
+def _finite(digits: str) -> float | None:
+    return number if math.isfinite(number := float(digits)) else None
 
 
 def mapping(value: Json) -> JsonObject:
