@@ -120,8 +120,8 @@ class Run:
             self.done |= set(request.tasks)
             self._packed -= len(request.tasks)
             return
-        failures = self.health.note_failure(sent, members)
-        if not self.health.is_culprit(failures, len(request.tasks), MAX_TRIES):
+        self.health.note_failure(sent, members)
+        if not self.health.is_culprit(sent, MAX_TRIES):
             delay = max(0.05, self._draw.random() * min(60.0, 2.0 ** min(request.sent, 6)))
             self._queue(request, self.now + delay)
             return

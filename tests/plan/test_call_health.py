@@ -32,7 +32,8 @@ def members(call: SentCall) -> list[TaskId]:
 
 def fail(health: CallHealth, call: SentCall) -> bool:
     """Let a call fail; says whether what it carries is to blame."""
-    return health.is_culprit(health.note_failure(call, members(call)), call.tasks, TRIES)
+    health.note_failure(call, members(call))
+    return health.is_culprit(call, TRIES)
 
 
 def test_a_pack_that_fails_while_others_are_answered_is_to_blame_after_a_few_failures() -> None:
@@ -98,13 +99,16 @@ def test_the_last_of_a_halved_pack_is_to_blame_once_its_neighbours_were_answered
         health.note_answer(sent(request))
     health.note_split(pack, [first, last])
     lone = [SentCall(RequestId(122), LaneId(1), 1, no) for no in range(1, 15)]
-    assert not any(health.is_culprit(health.note_failure(call, [last]), 1, TRIES) for call in lone)
+    for call in lone:
+        health.note_failure(call, [last])
+        assert not health.is_culprit(call, TRIES)
     assert health.seeks_culprit
 
     health.note_answer(sent(121, tasks=1), [first])
 
-    failures = [health.note_failure(call, [last]) for call in lone[:9]]
-    assert health.is_culprit(failures[-1], 1, TRIES)
+    for call in lone[:9]:
+        health.note_failure(call, [last])
+    assert health.is_culprit(lone[8], TRIES)
     health.note_split(lone[0], [last])
     assert not health.seeks_culprit
 
@@ -152,6 +156,18 @@ def test_in_an_outage_at_most_one_pack_is_halved_however_long_it_is() -> None:
 
     assert run.halved <= 9  # down to lone tasks
     assert not run.failed
+
+
+@pytest.mark.parametrize("minutes", [1, 10, 60])
+def test_after_an_outage_a_poison_keeps_its_neighbours_waiting_no_longer(minutes: int) -> None:
+    outage = (1.0, 1.0 + 60 * minutes)
+
+    for seed in range(5):
+        run = Run(FailingServer(poisons=frozenset({55}), outages=[outage]), seed=seed)
+        run.go(100_000, until=lambda run: len(run.done) == 99)
+        assert run.now - outage[1] < 30 * 60
+        run.go(100_000)
+        assert run.failed == {55}
 
 
 def test_a_server_that_fails_half_of_all_calls_by_chance_costs_no_task() -> None:

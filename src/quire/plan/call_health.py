@@ -5,7 +5,8 @@ often it is sent, and its neighbours with it. But a server that is down fails al
 then waiting is all that helps. What tells the two apart is what became of other calls. A failure
 *counts* against a call where another was answered since it failed last: the server was up in
 between, and yet. Few such answers will do, for many calls may be broken at once; but where a server
-fails now and then by chance, so many failures in a row must be too unlikely for that.
+fails now and then by chance, so many failures in a row must be too unlikely for that. How likely is
+told by what answered calls took, without their failures in an outage, which nobody drew by chance.
 
 A pack that is halved for nothing costs little, a lone task that fails for nothing is lost work. So
 less is asked before a pack is halved. What follows is stronger: where one of a halved pack is to
@@ -17,7 +18,7 @@ is sent then (`stuck_tasks`), to see; and after many failures one pack is halved
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,6 +27,8 @@ from quire.domain.ids import LaneId, RequestId, TaskId
 REMEMBERED = 40  # requests whose last outcome is known
 MOST_SPLIT_TASKS = 1000  # remembered
 RECENT = 10  # of these, that say whether most calls are answered
+CHANCE_FAILURES = 10  # in a row of all calls that may be chance; what follows is an outage
+MOST_SENDINGS = 30  # of an answered call that say how long an outage may be
 FEW_FAILURES = 3  # that a pack must have had
 MANY_FAILURES_OF_PACK = 6  # sendings in vain: then most others answered is enough to halve it
 SEVERAL_FAILURES = 15  # sendings in vain of a lone task that much speaks against,
@@ -64,6 +67,7 @@ class _FailingRequest:
     failures: int = 0
     witnessed: int = 0  # failures since whose last another was answered
     counted: int = 0  # failures that count against it
+    by_chance: int = 0  # failures that were chance, if it is answered after all
 
 
 class CallHealth:
@@ -75,7 +79,9 @@ class CallHealth:
         self._halved: dict[TaskId, _HalvedPack] = {}  # that each was in at last
         self._cleared: set[TaskId] = set()  # of these, those that were answered
         self._outcomes: dict[RequestId, bool] = {}  # whether they were answered at last
-        self._sendings: deque[int] = deque(maxlen=REMEMBERED)  # that the last answers took
+        self._in_vain = 0  # calls since the last answer
+        self._sendings: deque[int] = deque(maxlen=REMEMBERED)  # that the last answers took,
+        self._sendings_when_up: deque[int] = deque(maxlen=REMEMBERED)  # and without any outage
         self._failing: dict[RequestId, _FailingRequest] = {}
         self._has_answered = False  # ever, whoever asked
         self._explored: frozenset[TaskId] = frozenset()  # of the pack that is halved to find out
@@ -91,8 +97,10 @@ class CallHealth:
         self._answers += 1
         self._has_answered = True
         self._cleared.update(task for task in members if task in self._halved)
-        self._failing.pop(call.request, None)
-        self._sendings.append(call.no)
+        failing = self._failing.pop(call.request, None)
+        self._sendings.append(min(call.no, MOST_SENDINGS))
+        self._sendings_when_up.append(1 + failing.by_chance if failing else 1)
+        self._in_vain = 0
         self._remember(call.request, answered=True)
 
     def note_past_answers(self) -> None:
@@ -103,8 +111,8 @@ class CallHealth:
         """Whether it has failed before."""
         return call.request in self._failing
 
-    def note_failure(self, call: SentCall, members: Sequence[TaskId] = ()) -> int:
-        """A call failed as a whole; returns how many failures count against its request.
+    def note_failure(self, call: SentCall, members: Sequence[TaskId] = ()) -> None:
+        """A call failed as a whole.
 
         `members` are needed the first time: what was answered since they were split counts.
         """
@@ -112,14 +120,16 @@ class CallHealth:
             self._failing[call.request] = self._begin_failing(call, members)
         failing = self._failing[call.request]
         failing.failures += 1
-        if self._answers > failing.answers_seen:
+        self._in_vain += 1
+        witnessed = self._answers > failing.answers_seen
+        failing.by_chance += witnessed or self._in_vain <= CHANCE_FAILURES
+        if witnessed:
             failing.witnessed += 1
             failing.counted += 1
         elif self._counts_unwitnessed(call, failing):
             failing.counted += 1
         failing.answers_seen = self._answers
         self._remember(call.request, answered=False)
-        return failing.counted
 
     def _begin_failing(self, call: SentCall, members: Sequence[TaskId]) -> _FailingRequest:
         packs = [self._halved[task] for task in members if task in self._halved]
@@ -153,17 +163,19 @@ class CallHealth:
             self._failing.pop(request, None)
             self._outcomes.pop(request, None)
 
-    def is_culprit(self, failures: int, tasks: int, max_tries: int) -> bool:
-        """Whether so many failures are the fault of what a call carries."""
-        if tasks > 1:
-            return failures >= FEW_FAILURES and self._chance**failures <= UNLIKELY
-        return failures >= max_tries and self._chance**failures <= VERY_UNLIKELY
+    def is_culprit(self, call: SentCall, max_tries: int) -> bool:
+        """Whether the failures that count against a call are the fault of what it carries."""
+        failing = self._failing[call.request]
+        counted, when_up = failing.counted, _chance(self._sendings_when_up)
+        if call.tasks > 1:
+            return counted >= FEW_FAILURES and when_up**counted <= UNLIKELY
+        by_chance = when_up**failing.witnessed * self._chance ** (counted - failing.witnessed)
+        return counted >= max_tries and by_chance <= VERY_UNLIKELY
 
     @property
     def _chance(self) -> float:
-        """Of a sending to fail, by what the answered calls took."""
-        sendings = sum(self._sendings)
-        return (sendings - len(self._sendings) + 0.5) / (sendings + 1)
+        """Of a sending to fail, whether by chance or in an outage."""
+        return _chance(self._sendings)
 
     def stuck_tasks(self, lane: LaneId) -> int:
         """Tasks of calls that are suspected: nobody need wait for them."""
@@ -228,3 +240,8 @@ class CallHealth:
         self._outcomes[request] = answered
         if len(self._outcomes) > REMEMBERED:
             del self._outcomes[next(iter(self._outcomes))]
+
+
+def _chance(sendings: Collection[int]) -> float:
+    """Of a sending to fail, by how many the answered calls took."""
+    return (sum(sendings) - len(sendings) + 0.5) / (sum(sendings) + 1)

@@ -42,8 +42,8 @@ def _isolate_culprit(tx: Transaction, contexts: Contexts, failed: CallOutcome, w
     if context.facts.name in contexts.answered_models:
         health.note_past_answers()
     members = () if health.knows(sent) else _member_tasks(tx, sent.request)
-    failures = health.note_failure(sent, members)
-    if health.is_culprit(failures, sent.tasks, context.policy.max_tries):
+    health.note_failure(sent, members)
+    if health.is_culprit(sent, context.policy.max_tries):
         reason = TaskError(TaskErrorKind.CALL_FAILED, why, times=sent.no)
         if split_request(tx, context.stage_id, sent.request, reason):
             health.note_split(sent, _member_tasks(tx, sent.request))
