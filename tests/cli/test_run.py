@@ -178,3 +178,25 @@ def test_one_document_may_be_asked_about_alone(
     assert ready.json("run", "-s", "clauses", "--document", "more.txt")["blocks"] == 7
     printed = ready("run", "-s", "clauses", "--document", "nobody", code=2)
     assert "there is no document 'nobody'" in printed.stderr
+
+
+def test_blocks_that_an_earlier_run_has_answers_to_are_named_before_they_are_asked_again(
+    ready: Quire, tmp_path: Path
+) -> None:
+    run = ("run", "-s", "clauses", "-m", "simulated/small")
+    first = ready(*run)
+    same = ready(*run, "--concurrency", "2")
+    other = ready(*run, "--pack-size", "3", "--temperature", "0")
+    fresh = tmp_path / "fresh.txt"
+    fresh.write_text("The last of all clauses stands alone.")
+    ready("ingest", fresh)
+
+    planned = ready("plan", *run[1:])
+    more = ready(*run)
+
+    assert "has answers" not in first.stderr + same.stderr
+    assert "blocks already, with other settings (pack_size, temperature); a new run" in other.stderr
+    assert "`quire attach 1` goes on with it" in other.stderr
+    assert "` asks only about what is new, `quire attach " in planned.stderr
+    assert "--document " in more.stderr
+    assert "has answers" not in ready(*run, "--new").stderr

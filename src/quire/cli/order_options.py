@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from quire.engine import Engine, Order, Parameter
     from quire.engine.library import Over
 
+MOST_NAMED = 3  # documents in a line
+
 
 MaybeSchema = Annotated[
     str | None, option("NAME", "A kept schema, or a schema's file.", "--schema", "-s")
@@ -177,3 +179,17 @@ def _split_pair(option: str, form: str, typed: str) -> tuple[str, str]:
     if not sign or not name.strip():
         raise UsageError(f"{option} takes {form}, not {typed!r}")
     return name.strip(), value
+
+
+def earlier_note(engine: "Engine", order: "Order") -> str:
+    """Say that a new run asks again what an earlier one has answers to; "" where none has."""
+    found = engine.orders.earlier_answers(order)
+    if found is None:
+        return ""
+    answers = f"run {found.run_id} has answers to {found.answered:,} of these {found.blocks:,}"
+    settings = f", with other settings ({', '.join(found.settings)})" if found.settings else ""
+    ways = f"`quire attach {found.run_id}` goes on with it"
+    if 0 < len(found.new_documents) <= MOST_NAMED:
+        flags = " ".join(f"--document {document}" for document in found.new_documents)
+        ways = f"`{flags}` asks only about what is new, {ways}"
+    return f"{answers} blocks already{settings}; a new run asks all again: {ways}"

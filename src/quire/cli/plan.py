@@ -7,10 +7,11 @@ import typer
 
 from quire.cli import options as of
 from quire.cli import order_options
-from quire.cli.order_options import TypedOrder, order_from_options
+from quire.cli.order_options import TypedOrder, earlier_note, order_from_options
 from quire.cli.printing import (
     Narrowing,
     clip,
+    note,
     print_json,
     print_table,
     quantity,
@@ -18,7 +19,7 @@ from quire.cli.printing import (
     short_model_name,
 )
 from quire.cli.progress_words import pacing_note
-from quire.cli.session import engine_for
+from quire.cli.session import engine_for, session
 from quire.domain.data import Json
 from quire.domain.pricing import dollars, to_usd
 from quire.domain.recipes import GATE
@@ -159,7 +160,10 @@ def plan(
             schema, recipe, document, param, given, reuse=reuse, from_stage=from_stage
         )
         engine.exact_tokens = True
-        planned = engine.forecasts.plan(order_from_options(engine, typed, model, policy))
+        order = order_from_options(engine, typed, model, policy)
+        planned = engine.forecasts.plan(order)
+        if not session(context).quiet and (again := earlier_note(engine, order)):
+            note(again)
     if not planned.order.recipe.is_single_schema:
         print_recipe_forecast(planned, as_json=as_json)
     elif as_json:

@@ -14,7 +14,7 @@ import typer
 from quire.cli import options as of
 from quire.cli import order_options
 from quire.cli.live_progress import EventFeed, LineThrottle, drive, goal, tell_detached
-from quire.cli.order_options import TypedOrder, order_from_options
+from quire.cli.order_options import TypedOrder, earlier_note, order_from_options
 from quire.cli.printing import model_label, note, quantity
 from quire.cli.progress_words import pacing_note
 from quire.cli.run_summary import exit_code, model_labels, print_end, print_end_json
@@ -54,7 +54,10 @@ def run(
     with engine_for(context, make=True) as engine:
         typed = TypedOrder(schema, recipe, document, param, given, stop_after, reuse, from_stage)
         order = order_from_options(engine, typed, model, policy)
-        handle = engine.start(replace(order, task_limit=limit, new=new))
+        order = replace(order, task_limit=limit, new=new)
+        if not session(context).quiet and (again := earlier_note(engine, order)):
+            note(again)
+        handle = engine.start(order)
         if detach:
             tell_detached(context, handle, as_json=as_json)
             return

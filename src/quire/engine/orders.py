@@ -17,6 +17,7 @@ from quire.engine.library import Library, Over, SchemaSource
 from quire.export.result_selection import choose_stage
 from quire.ledger.ledger import Ledger
 from quire.ledger.tables.runs import ProbeQuestion
+from quire.pipeline.commands.earlier import EarlierAnswers, find_earlier
 from quire.pipeline.commands.reuse import carry_over, reusable_stages
 from quire.pipeline.commands.start import Order, Reuse, StartedRun, start
 from quire.pipeline.run_spec import possible_models
@@ -126,6 +127,11 @@ class Orders:
         flags = [name for name, source in wishes.sources.items() if source == FLAG]
         policy = {name: getattr(wishes.policy, name) for name in flags}
         return _EarlierOrder(str(found.model["name"]), over, policy)
+
+    def earlier_answers(self, order: Order) -> EarlierAnswers | None:
+        """The run, if any, that has answers to what a new run of this order would ask again."""
+        with self._context.ledger.snapshot() as tx:
+            return find_earlier(tx, order)
 
     def start(self, order: Order) -> StartedRun:
         """Begin a run, or go on with that of the same order."""

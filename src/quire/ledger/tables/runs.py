@@ -117,6 +117,16 @@ class Runs(Table):
         """The newest runs first."""
         return [_to_run(row) for row in self._run("list_runs", limit=limit)]
 
+    def list_whole_runs(self, limit: int) -> list[Run]:
+        """The newest runs about whole documents."""
+        return [_to_run(row) for row in self._run("list_whole_runs", limit=limit)]
+
+    def count_blocks_of_documents(self, documents: Sequence[DocumentId]) -> int:
+        """How many blocks some documents have together."""
+        if not documents:
+            return 0
+        return sum(int(row[0]) for row in self._run("count_blocks_of_documents", ids=documents))
+
     def newest_run(self) -> RunId | None:
         """The newest run that is no part of a probe."""
         rows = self._run("newest_run")

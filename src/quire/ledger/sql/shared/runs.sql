@@ -39,6 +39,15 @@ FROM runs WHERE workspace_id = :workspace AND id = :id
 SELECT id, recipe, model, policy, state, task_limit, cancel_asked_at, early_judged_at, created_at, ended_at
 FROM runs WHERE workspace_id = :workspace ORDER BY id DESC LIMIT :limit
 
+-- name: list_whole_runs
+-- The newest runs about whole documents; those over a sample are parts of a probe.
+SELECT id, recipe, model, policy, state, task_limit, cancel_asked_at, early_judged_at, created_at, ended_at
+FROM runs r WHERE workspace_id = :workspace AND NOT EXISTS (SELECT 1 FROM run_blocks b WHERE b.run_id = r.id)
+ORDER BY id DESC LIMIT :limit
+
+-- name: count_blocks_of_documents
+SELECT COALESCE(SUM(conv_total_blocks), 0) FROM documents WHERE workspace_id = :workspace AND id IN (:ids...)
+
 -- name: newest_run
 -- The run that is meant where none is named; those over a sample are parts of a probe.
 SELECT r.id FROM runs r WHERE r.workspace_id = :workspace
