@@ -252,6 +252,24 @@ def test_a_page_is_nobody_who_saw_the_key(status: int, remedy: Remedy) -> None:
     assert "an HTML page, not an API answer" in str(error)
 
 
+@pytest.mark.parametrize(
+    ("status", "body", "perhaps"),
+    [
+        (403, {"error": {"message": "content blocked by policy"}}, True),
+        (404, {"error": {"message": "no"}}, True),
+        (403, b"<html>blocked</html>", True),
+        (400, b"<html>blocked</html>", True),
+        (400, {"error": {"message": "no"}}, False),
+        (401, {"error": {"message": "no"}}, False),
+        (403, {"error": {"code": "insufficient_quota", "message": "no money"}}, False),
+    ],
+)
+def test_only_what_a_firewall_or_moderator_may_say_may_concern_one_call(
+    status: int, body: object, perhaps: bool
+) -> None:
+    assert error_answered(status, body).may_concern_one is perhaps
+
+
 def test_an_error_in_many_lines_and_colours_is_shown_in_one() -> None:
     said = "\x1b[31mred\x1b[0m\r\nline two\u202e\x00" + "long " * 500
     error = error_answered(400, {"error": {"message": said}})

@@ -27,6 +27,7 @@ from quire.plan.batch_caching import choose_batch_caching
 from quire.plan.call_health import CallHealth
 from quire.plan.fallbacks import limit_output, weakest_form
 from quire.plan.job_costs import TokenUse
+from quire.plan.refused_calls import RefusedCalls
 from quire.plan.rendering import Prefix, payload_head, prefix_bytes, render_prefix, stage_question
 from quire.plan.routing import PACED
 from quire.plan.sizing import (
@@ -177,6 +178,10 @@ class Contexts:
         self.settle_group_size = FIRST_SETTLE_GROUP  # more where answers are small
         self.sweep_memo = SweepMemo()  # of sweeps, in vain
         self.call_health: defaultdict[str, CallHealth] = defaultdict(CallHealth)  # by model
+        # by model, address and credential
+        self.refused_calls: defaultdict[tuple[str, str, str], RefusedCalls] = defaultdict(
+            RefusedCalls
+        )
         self.prepared_texts: dict[bytes, str] = {}  # by hash, until they are claimed
         self.notices: list[str] = []  # what whoever waits at a screen should know
         self._places: dict[str, Places] | None = None  # of models that are asked in weaker ways

@@ -88,6 +88,9 @@ def one_line(text: str) -> str:
     return shown if len(shown) <= LONGEST_MESSAGE else shown[: LONGEST_MESSAGE - 1] + "…"
 
 
+_OF_ONE_CALL = (403, 404)  # may be what a firewall or moderator says of one text; a 401 is not
+
+
 def refusal(
     classify: Classify, response: HttpResponse, account: Account, place: str
 ) -> ProviderError:
@@ -119,6 +122,11 @@ def refusal(
         fault=fault,
     )
     shown.refusal = None if page else error.refusal
+    shown.may_concern_one = (
+        remedy is Remedy.FIX_ACCOUNT
+        and not shown.spent
+        and (response.status in _OF_ONE_CALL or error.remedy is Remedy.FIX_REQUEST)
+    )
     return shown
 
 

@@ -45,6 +45,7 @@ from quire.pipeline.calls.record import (
     record_failures,
     split_or_give_up,
 )
+from quire.pipeline.calls.refusals import note_answered
 from quire.pipeline.calls.render import rerender_requests, unchanged_requests
 from quire.pipeline.contexts import Contexts, LaneContext
 from quire.plan.call_health import SentCall
@@ -253,6 +254,8 @@ def receive(
     answers = with_estimates(tx, contexts, answers, now)
     record_answers(tx, answers, now)
     remedy_odd_answers(tx, [answer for answer in answers if answer.odd], now)
+    if any(answer.reply for answer in answers):
+        note_answered(contexts, _answered_accounts(returned))
     if len(answers) < len(outcomes):
         failures = [outcome for outcome in outcomes if isinstance(outcome, CallFailure)]
         record_failures(tx, contexts, failures, now)
@@ -266,6 +269,14 @@ def receive(
     marked = [call for call in returned if call.outgoing.call.caching]
     if marked:
         _note_caches(tx, contexts, marked, now)
+
+
+def _answered_accounts(
+    returned: Sequence[ReturnedCall],
+) -> Iterator[tuple[LaneContext, Account]]:
+    for outgoing, outcome, _ in returned:
+        if isinstance(outcome, Answer) and outcome.reply is not None:
+            yield outgoing.context, outgoing.account
 
 
 def _call_outcome(call: ReturnedCall) -> CallOutcome:

@@ -39,6 +39,7 @@ from quire.ledger.ledger import Transaction
 from quire.ledger.tables.attempts import AttemptEnd, UndecodedResponse
 from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.calls.fall_back import choose_fallback, take_fallback
+from quire.pipeline.calls.refusals import blame_request
 from quire.pipeline.contexts import Contexts
 from quire.plan.packing import half_of
 from quire.plan.retrying import (
@@ -172,6 +173,7 @@ def record_failures(
 def _remedy_failure(
     tx: Transaction, contexts: Contexts, row: AttemptRow, failure: CallFailure, now: datetime
 ) -> None:
+    failure = blame_request(tx, contexts, row, failure)
     weaker = choose_fallback(tx, contexts, row, failure)
     step = after_error(failure.error, row.tasks, row.no, failure.jitter, weaker)
     if isinstance(step, Lose):
