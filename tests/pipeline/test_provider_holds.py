@@ -106,6 +106,21 @@ def test_an_outage_after_something_succeeded_is_only_waited_for(
     assert run.wait().done == 12
 
 
+def test_push_back_that_lasts_is_told_also_after_an_answer(
+    failing: Callable[..., tuple[World, Failing]],
+) -> None:
+    here, model = failing(broken(Remedy.WAIT), answers=1)
+    told: list[str] = []
+
+    run = here.start(pack_size=4, concurrency=1)
+    here.engine.work(lambda: model.asked > 20, tell=told.append)
+    model.answers = 12
+
+    assert told[0].startswith("500: something went wrong inside; trying again")
+    assert 3 <= len(told) <= 5  # at each doubling
+    assert run.wait().done == 12
+
+
 def test_a_wait_until_tomorrow_holds_the_run_with_the_time(
     failing: Callable[..., tuple[World, Failing]],
 ) -> None:

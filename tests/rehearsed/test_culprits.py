@@ -13,6 +13,7 @@ from tests.world import sentences
 BROKEN = Answer(
     500, b'{"error": {"message": "it broke down"}}', {"Content-Type": "application/json"}
 )
+BUSY = BROKEN._replace(status=503)
 POISON = "the poisoned sentence"
 
 
@@ -24,15 +25,17 @@ def poisoned_blocks(count: int, *places: int) -> list[str]:
     return blocks
 
 
+SAID_BY_500, SAID_BY_DROP = {"it broke down (sent "}, {"(sent ", "brought no answer"}
+
+
 @pytest.mark.parametrize(
-    ("answer", "said"),
-    [(BROKEN, {"it broke down (sent "}), (DROPPED, {"(sent ", "brought no answer"})],
-    ids=["500", "dropped"],
-)
-@pytest.mark.parametrize(
-    "places",
-    [(17,), (3, 7, 95), (3, 17, 18, 40, 77, 99)],
-    ids=["one", "three", "most of the first packs"],
+    ("answer", "said", "places"),
+    [
+        pytest.param(answer, said, places, id=f"{name} at {len(places)}")
+        for answer, said, name in [(BROKEN, SAID_BY_500, "500"), (DROPPED, SAID_BY_DROP, "dropped")]
+        for places in [(17,), (3, 7, 95), (3, 17, 18, 40, 77, 99)]  # six: most of the first packs
+    ]
+    + [pytest.param(BUSY, SAID_BY_500, (17,), id="503 at 1")],
 )
 def test_blocks_that_break_a_server_fail_alone_with_the_reason(
     rehearse: Rehearse,

@@ -35,6 +35,7 @@ HOLD_WHEN_NEVER_SEEN_HERE_FOR = timedelta(seconds=5)  # and on this machine
 GATHER = timedelta(milliseconds=50)  # what came back waits so long for others, for one commit
 NOTHING = timedelta(0)
 FAILURES_BEFORE_NOTICE = 2  # calls in a row that came to nothing; then at each doubling
+PUSHBACK_BEFORE_NOTICE = timedelta(seconds=30)  # of nothing else; then at each doubling
 
 
 class ExchangeCounts(NamedTuple):
@@ -54,6 +55,13 @@ class Deadline(NamedTuple):
     def has_passed(self, now: datetime) -> bool:
         """Whether it is waited for no longer."""
         return now >= self.sent + timedelta(seconds=self.timeout)
+
+
+class Pushback(NamedTuple):
+    """A time in which a model only asked to wait."""
+
+    since: datetime
+    untold: timedelta = PUSHBACK_BEFORE_NOTICE  # of it
 
 
 class InFlight(NamedTuple):
@@ -82,6 +90,7 @@ class Courier:
         self._rest_until = self._back_since  # the limits let no group of calls go before
         self._alarm: asyncio.TimerHandle | None = None
         self._failing = 0  # calls in a row that came to nothing
+        self._pushbacks: dict[str, Pushback] = {}  # that go on, by model
         self._answered: set[str] = set()  # models that gave an answer
         self._absent: dict[str, datetime] = {}  # since when nobody listens, by model
         self._last_lane = LaneId(0)
@@ -336,6 +345,7 @@ class Courier:
         self._times[name].note_answer((self._runtime.now() - since).total_seconds())
         self._absent.pop(name, None)
         self._answered.add(name)
+        self._pushbacks.pop(name, None)
         self._failing = 0
 
     def _fail(self, outgoing: Outgoing, error: ProviderError, sent: datetime) -> None:
@@ -350,13 +360,23 @@ class Courier:
             self._throttles[name].note_pushback(now)
         elif error.remedy is Remedy.LOST:
             self._throttles[name].note_loss(sent, now)
-        # push-back is part of the work, unless nothing else ever came from there
-        vain = (Remedy.RETRY, Remedy.LOST, *([] if name in self._answered else [Remedy.WAIT]))
-        self._failing += error.remedy in vain
-        due = self._failing >= FAILURES_BEFORE_NOTICE and self._failing & (self._failing - 1) == 0
-        if due and self.sends_again:
+        if self._is_notice_due(name, error, now) and self.sends_again:
             with suppress(OSError):  # whoever listened may be gone
                 self.tell(f"{error}; trying again, later and later")
+
+    def _is_notice_due(self, model: str, error: ProviderError, now: datetime) -> bool:
+        """Whether one more failure is worth a line."""
+        if error.remedy is Remedy.WAIT and model in self._answered:
+            # push-back is part of the work, unless nothing else comes
+            since, untold = self._pushbacks.setdefault(model, Pushback(now))
+            if now - since < untold:
+                return False
+            self._pushbacks[model] = Pushback(since, 2 * (now - since))
+            return True
+        if error.remedy not in (Remedy.RETRY, Remedy.LOST, Remedy.WAIT):
+            return False
+        self._failing += 1
+        return self._failing >= FAILURES_BEFORE_NOTICE and not self._failing & (self._failing - 1)
 
     def _is_absent(self, model: str, error: ProviderError, now: datetime) -> bool:
         """Whether nobody has listened at its address for so long that a person is to look."""

@@ -28,6 +28,7 @@ REMEMBERED = 40  # requests whose last outcome is known
 MOST_SPLIT_TASKS = 1000  # remembered
 RECENT = 10  # of these, that say whether most calls are answered
 CHANCE_FAILURES = 10  # in a row of all calls that may be chance; what follows is an outage
+PUSHBACK_CAUTION = 2  # failures by push-back weigh as much as one by a breakdown
 MOST_SENDINGS = 30  # of an answered call that say how long an outage may be
 FEW_FAILURES = 3  # that a pack must have had
 MANY_FAILURES_OF_PACK = 6  # sendings in vain: then most others answered is enough to halve it
@@ -163,13 +164,17 @@ class CallHealth:
             self._failing.pop(request, None)
             self._outcomes.pop(request, None)
 
-    def is_culprit(self, call: SentCall, max_tries: int) -> bool:
-        """Whether the failures that count against a call are the fault of what it carries."""
-        failing = self._failing[call.request]
-        counted, when_up = failing.counted, _chance(self._sendings_when_up)
+    def is_culprit(self, call: SentCall, max_tries: int, *, pushed_back: bool = False) -> bool:
+        """Whether the failures that count against a call are the fault of what it carries.
+
+        A server that pushes calls back may have less room for large ones: more is asked then.
+        """
+        failing, weight = self._failing[call.request], PUSHBACK_CAUTION if pushed_back else 1
+        counted, witnessed = failing.counted / weight, failing.witnessed / weight
+        when_up = _chance(self._sendings_when_up)
         if call.tasks > 1:
             return counted >= FEW_FAILURES and when_up**counted <= UNLIKELY
-        by_chance = when_up**failing.witnessed * self._chance ** (counted - failing.witnessed)
+        by_chance = when_up**witnessed * self._chance ** (counted - witnessed)
         return counted >= max_tries and by_chance <= VERY_UNLIKELY
 
     @property

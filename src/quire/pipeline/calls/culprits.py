@@ -11,6 +11,7 @@ from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.record import return_tasks, split_or_give_up
 from quire.pipeline.contexts import Contexts, LaneContext
 from quire.plan.call_health import SentCall
+from quire.plan.retrying import LONGEST_DELAY
 
 
 class CallOutcome(NamedTuple):
@@ -32,19 +33,32 @@ def isolate_culprits(tx: Transaction, contexts: Contexts, outcomes: Sequence[Cal
             health = contexts.call_health[outcome.context.facts.name]
             members = _member_tasks(tx, sent.request) if health.seeks_culprit else ()
             health.note_answer(sent, members)
-        elif error.remedy in (Remedy.RETRY, Remedy.LOST) and not error.absent:
-            _isolate_culprit(tx, contexts, outcome, str(error))
+        elif _may_be_its_own_fault(error):
+            _isolate_culprit(tx, contexts, outcome, error)
 
 
-def _isolate_culprit(tx: Transaction, contexts: Contexts, failed: CallOutcome, why: str) -> None:
+def _may_be_its_own_fault(error: ProviderError) -> bool:
+    """Whether a failure may be due to what the call carries: so may a 503 in place of a 500.
+
+    Who asks for a longer wait than ours means everybody.
+    """
+    if error.remedy is Remedy.WAIT:
+        return not error.absent and (error.retry_after or 0) <= LONGEST_DELAY
+    return error.remedy in (Remedy.RETRY, Remedy.LOST) and not error.absent
+
+
+def _isolate_culprit(
+    tx: Transaction, contexts: Contexts, failed: CallOutcome, error: ProviderError
+) -> None:
     sent, context = failed.sent, failed.context
     health = contexts.call_health[context.facts.name]
     if context.facts.name in contexts.answered_models:
         health.note_past_answers()
     members = () if health.knows(sent) else _member_tasks(tx, sent.request)
     health.note_failure(sent, members)
-    if health.is_culprit(sent, context.policy.max_tries):
-        reason = TaskError(TaskErrorKind.CALL_FAILED, why, times=sent.no)
+    pushed_back = error.remedy is Remedy.WAIT
+    if health.is_culprit(sent, context.policy.max_tries, pushed_back=pushed_back):
+        reason = TaskError(TaskErrorKind.CALL_FAILED, str(error), times=sent.no)
         if split_request(tx, context.stage_id, sent.request, reason):
             health.note_split(sent, _member_tasks(tx, sent.request))
 
