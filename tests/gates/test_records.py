@@ -212,6 +212,37 @@ def test_two_answers_in_one_response_are_no_answer(text: str) -> None:
     assert parsed.problem == "response holds more than one answer"
 
 
+LINES = '{"block_uid":"a","x":1}\n\n{"block_uid":"b","x":{"block_uid":"a"}}\n'
+
+
+@pytest.mark.parametrize("text", [LINES, LINES.replace("\n", "\r\n"), f"```\n{LINES}```"])
+def test_records_line_by_line_are_one_answer(text: str) -> None:
+    parsed = parse_records(text, ["a", "b", "c"])
+
+    assert parsed.complete
+    assert [record.value for record in parsed.records] == [
+        {"block_uid": "a", "x": 1},
+        {"block_uid": "b", "x": {"block_uid": "a"}},
+    ]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        '{"block_uid":"a","x":2}',  # twice about one block
+        '{"block_uid":"z","x":2}',  # about none that was asked about
+        '{"block_uid":["c"]}',
+        '{"results":[{"block_uid":"c"}]}',
+        '{"block_uid":"c","x":',
+        "or rather:",
+    ],
+)
+def test_lines_that_can_be_read_in_two_ways_are_no_answer(more: str) -> None:
+    parsed = parse_records(LINES + more, ["a", "b", "c"])
+
+    assert (parsed.records, parsed.complete) == ((), False)
+
+
 @pytest.mark.parametrize(
     "text", ["I cannot do that.", "", "{", "[1, 2", '"text"', "12", "```json\n"]
 )

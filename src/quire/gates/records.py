@@ -261,6 +261,7 @@ _ROOT = re.compile(r'\A[\ufeff\s]*+(?=[{\[])|(?=\{\s*+["}])|(?=\[\s*+[{\]])')
 _ID_KEY = '"block_uid"'
 _CLAIM = re.compile(r'"block_uid"\s*+:\s*+("(?:[^"\\]|\\.)*+")', re.DOTALL)
 _NOT_JSON = "answer is not JSON: "
+_AROUND_LINES = "` \t\ufeff"
 _NO_RESULTS = 'answer has no "results" array'
 MORE_THAN_ONE = "response holds more than one answer"
 
@@ -295,8 +296,8 @@ def parse_records(text: str, expected: Sequence[str] = ()) -> Records:
     """Read an answer; what is not closed is not there.
 
     Understood besides `{"results": […]}`: a bare array, one bare record, another key, records by
-    the ids that were expected, any of them written as a JSON string, and words around it that hold
-    no records of their own.
+    the ids that were expected, any of them written as a JSON string, words around it that hold no
+    records of their own, and records line by line, each about another block that was expected.
     """
     strict = _read_strictly(text)
     if not strict.problem:
@@ -306,8 +307,21 @@ def parse_records(text: str, expected: Sequence[str] = ()) -> Records:
     if not own:
         return Records(records=(), complete=False, problem=_NOT_JSON + strict.problem)
     if len(own) > 1:
-        return Records(records=(), complete=False, problem=MORE_THAN_ONE)
+        return _read_lines(text, expected) or Records(
+            records=(), complete=False, problem=MORE_THAN_ONE
+        )
     return _read_carefully(text, own[0].start, expected)
+
+
+def _read_lines(text: str, expected: Sequence[str]) -> Records | None:
+    """Records that are a line each, and nothing else; None where that is not the only reading."""
+    lines = [_read_strictly(line) for line in text.splitlines() if line.strip(_AROUND_LINES)]
+    items = [line.root for line in lines if _has_id(line.root)]
+    uids = [item["block_uid"] for item in items if isinstance(item, dict)]
+    known = [uid for uid in expected if uid in uids]
+    if len(known) != len(uids) or len(items) != len(lines):
+        return None
+    return Records(tuple([Record(item, flaw_of(item)) for item in items]), complete=True)
 
 
 def parse_strictly(text: str, count: int) -> list[Json]:
