@@ -212,16 +212,16 @@ def test_two_answers_in_one_response_are_no_answer(text: str) -> None:
     assert parsed.problem == "response holds more than one answer"
 
 
-LINES = '{"block_uid":"a","x":1}\n\n{"block_uid":"b","x":{"block_uid":"a"}}\n'
+LINES = '{"block_uid":"a","x":"1\u2028"}\n\n{"block_uid":"b","x":{"block_uid":"a"}}\n'
 
 
-@pytest.mark.parametrize("text", [LINES, LINES.replace("\n", "\r\n"), f"```\n{LINES}```"])
+@pytest.mark.parametrize("text", [LINES, LINES.replace("\n", "\r\n"), f"```json\n{LINES}```"])
 def test_records_line_by_line_are_one_answer(text: str) -> None:
     parsed = parse_records(text, ["a", "b", "c"])
 
     assert parsed.complete
     assert [record.value for record in parsed.records] == [
-        {"block_uid": "a", "x": 1},
+        {"block_uid": "a", "x": "1\u2028"},
         {"block_uid": "b", "x": {"block_uid": "a"}},
     ]
 

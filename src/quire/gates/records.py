@@ -261,7 +261,7 @@ _ROOT = re.compile(r'\A[\ufeff\s]*+(?=[{\[])|(?=\{\s*+["}])|(?=\[\s*+[{\]])')
 _ID_KEY = '"block_uid"'
 _CLAIM = re.compile(r'"block_uid"\s*+:\s*+("(?:[^"\\]|\\.)*+")', re.DOTALL)
 _NOT_JSON = "answer is not JSON: "
-_AROUND_LINES = "` \t\ufeff"
+_SAYS_NOTHING = re.compile(r"\s*(```\w*\s*)?")  # an empty line, or a fence
 _NO_RESULTS = 'answer has no "results" array'
 MORE_THAN_ONE = "response holds more than one answer"
 
@@ -315,7 +315,9 @@ def parse_records(text: str, expected: Sequence[str] = ()) -> Records:
 
 def _read_lines(text: str, expected: Sequence[str]) -> Records | None:
     """Records that are a line each, and nothing else; None where that is not the only reading."""
-    lines = [_read_strictly(line) for line in text.splitlines() if line.strip(_AROUND_LINES)]
+    # at \n alone: a string may hold whatever else ends lines
+    texts = [line for line in text.split("\n") if not _SAYS_NOTHING.fullmatch(line)]
+    lines = [_read_strictly(line) for line in texts]
     items = [line.root for line in lines if _has_id(line.root)]
     uids = [item["block_uid"] for item in items if isinstance(item, dict)]
     known = [uid for uid in expected if uid in uids]
