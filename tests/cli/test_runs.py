@@ -10,6 +10,7 @@ from quire.domain.ids import RunId
 from quire.domain.version import VERSION
 from quire.engine import open_engine
 from tests.cli.conftest import Quire
+from tests.ledger.raw import Raw
 
 
 @pytest.fixture
@@ -238,3 +239,20 @@ def test_a_list_that_is_cut_says_so_also_to_programs(ready: Quire) -> None:
         assert f"truncated at {limit}" in cut.stderr
         assert len(json.loads(cut.stdout)) == limit < len(json.loads(whole.stdout))
         assert whole.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "command", [("export", "-o", "out.jsonl"), ("show",), ("show", "--json")], ids=" ".join
+)
+def test_a_damaged_result_is_named_and_not_written(
+    ran: Quire, folder: Path, command: tuple[str, ...]
+) -> None:
+    raw = Raw(str(folder / "quire.db"))
+    raw.rows("UPDATE results SET data = '{broken' WHERE task_id = 3")
+    raw.close()
+
+    result = ran(*command, code=3)
+
+    assert "task 3: its result in the ledger is damaged" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert not (folder / "out.jsonl").exists()

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import orjson
 
-from quire.domain.data import Json, stored_json
+from quire.domain.data import Json, stored_json, strict_json
 from quire.domain.documents import Document
+from quire.domain.errors import LedgerError
 from quire.domain.ids import RunId, TaskId, block_uid
 from quire.domain.recipes import Stage
 from quire.domain.states import ReviewState, TaskState
@@ -69,10 +70,26 @@ def json_fragment(text: str | None) -> orjson.Fragment | None:
     return None if text is None else orjson.Fragment(text)
 
 
+def check_stored(task: TaskId | None, *texts: str | None) -> None:
+    """Refuse to go on where the ledger holds no JSON: it would be written as it is."""
+    for text in texts:
+        try:
+            if text is not None:
+                strict_json(text.encode())
+        except ValueError:
+            raise LedgerError(
+                f"task {task}: its result in the ledger is damaged: it is not JSON",
+                "restore a copy of the ledger",
+            ) from None
+
+
 def critic_verdicts(
     source: ResultSource, words: Iterable[CritiqueRow]
 ) -> tuple[ExportedVerdict, ...]:
     """The words of critics with the names of who spoke."""
+    words = list(words)
+    for word in words:
+        check_stored(word.task_id, word.data)
     return tuple(
         ExportedVerdict(
             word.stage,
@@ -151,6 +168,7 @@ def block_rows(
             if row.review_state == REJECTED:
                 status = "pending"
             if only in ("all", status):
+                check_stored(row.task_id, row.data, row.notes)
                 spoken = words.get(row.task_id) if row.task_id else None
                 critics = critic_verdicts(source, spoken) if spoken else ()
                 yield ExportedBlock(documents[row.document_id], row, status, critics)
@@ -288,6 +306,7 @@ def task_rows(
                 critics=critic_verdicts(source, further.critiques.get(outcome.task_id, [])),
             )
             if only in ("all", row.status):
+                check_stored(outcome.task_id, row.text, row.notes)
                 yield row
 
 
