@@ -106,6 +106,25 @@ def test_an_outage_after_something_succeeded_is_only_waited_for(
     assert run.wait().done == 12
 
 
+@pytest.mark.parametrize("pack_size", [1, 2])
+def test_an_outage_of_lost_calls_holds_the_run_and_costs_no_block(
+    failing: Callable[..., tuple[World, Failing]], pack_size: int
+) -> None:
+    here, model = failing(broken(Remedy.LOST), answers=1)
+
+    run = here.start(pack_size=pack_size, concurrency=2)
+    here.engine.work(lambda: bool(run.progress().holds or run.progress().failed))
+    held = run.progress()
+    model.answers = 100
+    run.resume()
+    ended = run.wait()
+
+    (hold,) = held.holds
+    assert (hold.cause, held.failed, held.splits) == (HoldCause.ANSWERS_LOST, 0, 0)
+    assert "500: something went wrong inside" in hold.detail
+    assert (ended.state, ended.done) == (RunState.FINISHED, 12)
+
+
 def test_push_back_that_lasts_is_told_also_after_an_answer(
     failing: Callable[..., tuple[World, Failing]],
 ) -> None:

@@ -132,6 +132,7 @@ class HoldCause(StrEnum):
     CALL_REFUSED = "call_refused"  # in a way that only a person can mend
     PROVIDER_WAITS = "provider_waits"  # it asked not to be called for long
     NOTHING_SUCCEEDED = "nothing_succeeded"  # only errors ever came from a model
+    ANSWERS_LOST = "answers_lost"  # only dropped connections and timeouts come, which may be billed
     NOT_LISTENING = "not_listening"  # nobody at the address
     ADDRESS_WRONG = "address_wrong"
     ADDRESS_INVALID = "address_invalid"  # what a setting names is none
@@ -176,6 +177,7 @@ _KINDS_OF_CAUSES = {
     HoldCause.CALL_REFUSED: HoldKind.CREDENTIAL,
     HoldCause.PROVIDER_WAITS: HoldKind.REFUSED,
     HoldCause.NOTHING_SUCCEEDED: HoldKind.REFUSED,
+    HoldCause.ANSWERS_LOST: HoldKind.REFUSED,
     HoldCause.NOT_LISTENING: HoldKind.ADDRESS,
     HoldCause.ADDRESS_WRONG: HoldKind.ADDRESS,
     HoldCause.ADDRESS_INVALID: HoldKind.ADDRESS,

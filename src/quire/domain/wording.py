@@ -139,6 +139,10 @@ _HOLD_TEXTS: dict[HoldCause, str | Callable[[Fields], str]] = {
         "nothing but errors came from {model} in {minutes} minutes and {calls} calls, and nothing"
         " ever before: {problem}; check its name and address, then {resume}"
     ),
+    HoldCause.ANSWERS_LOST: (
+        "nothing has come from {model} since {since}, in {calls} calls, and each may be billed:"
+        " {problem}; once it answers again, {resume} goes on, and no block was blamed"
+    ),
     HoldCause.NOT_LISTENING: (
         "{problem}; start the server, or set base_url in [providers.{provider}] of quire.toml;"
         " then {resume}"

@@ -182,6 +182,7 @@ class Contexts:
         self.refused_calls: defaultdict[tuple[str, str, str], RefusedCalls] = defaultdict(
             RefusedCalls
         )
+        self.silent_since: dict[str, datetime] = {}  # models that answer nothing, since when
         self.prepared_texts: dict[bytes, str] = {}  # by hash, until they are claimed
         self.notices: list[str] = []  # what whoever waits at a screen should know
         self._places: dict[str, Places] | None = None  # of models that are asked in weaker ways

@@ -48,6 +48,7 @@ class SentCall(NamedTuple):
     lane: LaneId
     tasks: int
     no: int  # which sending of its request this was
+    lost: int = 0  # of those before, how many nobody knows the end of
 
 
 class _HalvedPack(NamedTuple):
@@ -176,6 +177,15 @@ class CallHealth:
             return counted >= FEW_FAILURES and when_up**counted <= UNLIKELY
         by_chance = when_up**witnessed * self._chance ** (counted - witnessed)
         return counted >= max_tries and by_chance <= VERY_UNLIKELY
+
+    def is_alone_in_failing(self, call: SentCall) -> bool:
+        """Whether others were answered while a call failed, more often than by accident."""
+        return self._failing[call.request].witnessed >= FEW_FAILURES
+
+    @property
+    def calls_in_vain(self) -> int:
+        """How many calls failed since the last answer."""
+        return self._in_vain
 
     @property
     def _chance(self) -> float:

@@ -114,6 +114,10 @@ class Requests(Table):
         """Count one more sending that nobody knows the end of."""
         self._change("count_losses", ids=requests)
 
+    def forgive_losses(self, requests: Sequence[RequestId]) -> None:
+        """Count lost sendings from nought again: they were nobody's fault."""
+        self._change("forgive_losses", ids=requests)
+
     def take_members(self, requests: Sequence[RequestId]) -> list[Member]:
         """The members of some requests as they stand now, taken for this transaction."""
         return self._list(Member, "take_members", ids=requests)

@@ -106,7 +106,7 @@ def claim(
             item.reserve,
             account,
             reckoned.get(item.id),
-            SentCall(item.id, context.lane_id, item.tasks, item.sent + 1),
+            SentCall(item.id, context.lane_id, item.tasks, item.sent + 1, item.lost),
         )
         for item, attempt in pairs
     ]
@@ -260,7 +260,7 @@ def receive(
         failures = [outcome for outcome in outcomes if isinstance(outcome, CallFailure)]
         record_failures(tx, contexts, failures, now)
         hold_for_provider(tx, contexts, failures, now)
-    isolate_culprits(tx, contexts, [_call_outcome(call) for call in returned])
+    isolate_culprits(tx, contexts, [_call_outcome(call) for call in returned], now)
     reporting = [
         call for call in returned if not (call.rates is None and call.outgoing.need is None)
     ]

@@ -1,14 +1,19 @@
-"""Culprits: calls that fail as a whole while others are answered are halved, then given up."""
+"""Culprits: calls that fail as a whole while others are answered are halved, then given up.
+
+A call that was lost too often is given up as well (`pipeline/calls/claim.py`), for each may be
+billed. But where nothing else was answered meanwhile that is nobody's fault: a person is to look.
+"""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from quire.domain.errors import ProviderError, Remedy
 from quire.domain.ids import RequestId, StageId, TaskId
-from quire.domain.reasons import TaskError, TaskErrorKind
+from quire.domain.reasons import HoldCause, TaskError, TaskErrorKind
 from quire.domain.states import RequestMove, RequestState
 from quire.ledger.ledger import Transaction
-from quire.pipeline.calls.record import return_tasks, split_or_give_up
+from quire.pipeline.calls.record import hold_run, return_tasks, split_or_give_up
 from quire.pipeline.contexts import Contexts, LaneContext
 from quire.plan.call_health import SentCall
 from quire.plan.retrying import LONGEST_DELAY
@@ -22,19 +27,24 @@ class CallOutcome(NamedTuple):
     error: ProviderError | None
 
 
-def isolate_culprits(tx: Transaction, contexts: Contexts, outcomes: Sequence[CallOutcome]) -> None:
+def isolate_culprits(
+    tx: Transaction, contexts: Contexts, outcomes: Sequence[CallOutcome], now: datetime
+) -> None:
     """Note how calls fared; those that fail by what they carry go in halves, a lone task fails.
 
     Their requests are queued to go again by now. That costs no tries: it may be nobody's fault.
     """
     for outcome in sorted(outcomes, key=lambda outcome: outcome.error is not None):
-        error, sent = outcome.error, outcome.sent
+        error, sent, model = outcome.error, outcome.sent, outcome.context.facts.name
         if error is None:
-            health = contexts.call_health[outcome.context.facts.name]
+            contexts.silent_since.pop(model, None)
+            health = contexts.call_health[model]
             members = _member_tasks(tx, sent.request) if health.seeks_culprit else ()
             health.note_answer(sent, members)
         elif _may_be_its_own_fault(error):
-            _isolate_culprit(tx, contexts, outcome, error)
+            contexts.silent_since.setdefault(model, now)
+            if not _isolate_culprit(tx, contexts, outcome, error) and error.remedy is Remedy.LOST:
+                _spare_unproven(tx, contexts, outcome, error, now)
 
 
 def _may_be_its_own_fault(error: ProviderError) -> bool:
@@ -49,7 +59,7 @@ def _may_be_its_own_fault(error: ProviderError) -> bool:
 
 def _isolate_culprit(
     tx: Transaction, contexts: Contexts, failed: CallOutcome, error: ProviderError
-) -> None:
+) -> bool:
     sent, context = failed.sent, failed.context
     health = contexts.call_health[context.facts.name]
     if context.facts.name in contexts.answered_models:
@@ -57,10 +67,37 @@ def _isolate_culprit(
     members = () if health.knows(sent) else _member_tasks(tx, sent.request)
     health.note_failure(sent, members)
     pushed_back = error.remedy is Remedy.WAIT
-    if health.is_culprit(sent, context.policy.max_tries, pushed_back=pushed_back):
-        reason = TaskError(TaskErrorKind.CALL_FAILED, str(error), times=sent.no)
-        if split_request(tx, context.stage_id, sent.request, reason):
-            health.note_split(sent, _member_tasks(tx, sent.request))
+    if not health.is_culprit(sent, context.policy.max_tries, pushed_back=pushed_back):
+        return False
+    reason = TaskError(TaskErrorKind.CALL_FAILED, str(error), times=sent.no)
+    if split_request(tx, context.stage_id, sent.request, reason):
+        health.note_split(sent, _member_tasks(tx, sent.request))
+    return True
+
+
+def _spare_unproven(
+    tx: Transaction, contexts: Contexts, lost: CallOutcome, error: ProviderError, now: datetime
+) -> None:
+    """Let a call that was lost too often begin anew, unless others were answered meanwhile.
+
+    Where nothing is answered at all, the run waits for a person: each such call may be billed.
+    """
+    sent, context = lost.sent, lost.context
+    health = contexts.call_health[context.facts.name]
+    if sent.lost + 1 < context.policy.max_calls or health.is_alone_in_failing(sent):
+        return
+    tx.requests.forgive_losses([sent.request])
+    if health.calls_in_vain >= context.policy.max_calls:
+        hold_run(
+            tx,
+            context.run_id,
+            HoldCause.ANSWERS_LOST,
+            now,
+            model=context.facts.name,
+            calls=health.calls_in_vain,
+            since=f"{contexts.silent_since[context.facts.name]:%Y-%m-%d %H:%M} UTC",
+            problem=str(error),
+        )
 
 
 def _member_tasks(tx: Transaction, request: RequestId) -> Sequence[TaskId]:

@@ -66,6 +66,9 @@ UPDATE requests SET not_before = rows.not_before FROM rows WHERE requests.id = r
 -- name: count_losses
 UPDATE requests SET lost = lost + 1 WHERE id IN (:ids...)
 
+-- name: forgive_losses
+UPDATE requests SET lost = 0 WHERE id IN (:ids...)
+
 -- name: count_sendable_members
 -- How many members of each request still wait for just this answer.
 SELECT rt.request_id, count(*) FROM request_tasks rt JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace
