@@ -1,6 +1,7 @@
 """What every test may ask for: databases of both kinds, fresh each time; and its time limit."""
 
 import gc
+import signal
 from collections.abc import Callable, Generator, Iterator
 from functools import cache
 from pathlib import Path
@@ -62,6 +63,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(trylast=True)  # after there is a terminal
 def pytest_configure(config: pytest.Config) -> None:
     """Measure, and tell what was measured where somebody looks."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as in a terminal, also where nohup began it
     config.pluginmanager.register(Stopwatch())
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None and (most := config.getoption("slowest")):

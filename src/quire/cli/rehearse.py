@@ -26,6 +26,7 @@ from quire.domain.data import Json
 from quire.domain.errors import SettingsInvalid
 from quire.domain.ids import RunId
 from quire.domain.pricing import dollars, to_usd
+from quire.domain.states import CredentialState
 
 if TYPE_CHECKING:
     from quire.engine import Engine
@@ -214,7 +215,7 @@ def _print_address(url: str, keys: Mapping[str, str], *, exports: bool) -> None:
 
 def _key_to_export(keys: Mapping[str, str]) -> str:
     """A key that is accepted, if there is one: of those given, where some were."""
-    valid = [key for key, state in keys.items() if state == "valid"]
+    valid = [key for key, state in keys.items() if state == CredentialState.VALID]
     return next(iter([*valid, *keys]), ANY_KEY)
 
 
