@@ -140,6 +140,33 @@ def test_push_back_that_lasts_is_told_also_after_an_answer(
     assert run.wait().done == 12
 
 
+class PushesFirstBack(Scripted):
+    """Asks to wait whenever the call that came first comes again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.pushed_back = "", 0
+
+    async def send(self, call: Call, account: Account = KEYLESS_ACCOUNT) -> RawResponse:
+        """Answer, or ask to wait."""
+        self.first = self.first or call.user
+        if call.user != self.first:
+            return await super().send(call, account)
+        self.pushed_back += 1
+        raise ProviderError("429: too many requests", remedy=Remedy.WAIT, retry_after=0.1)
+
+
+def test_a_call_that_is_always_pushed_back_lets_the_others_go_first(world: Worlds) -> None:
+    here, model = world(), PushesFirstBack()
+    here.ingest(sentences(12))
+    here.engine.context.providers = OneProvider(model)
+
+    run = here.start(pack_size=4, concurrency=1)
+    here.engine.work(lambda: run.progress().done >= 8 or model.pushed_back > 20)
+
+    assert run.progress().done >= 8
+
+
 def test_a_wait_until_tomorrow_holds_the_run_with_the_time(
     failing: Callable[..., tuple[World, Failing]],
 ) -> None:

@@ -56,6 +56,8 @@ from quire.plan.retrying import (
     after_refusal,
 )
 
+BEHIND_OTHERS = 0.2  # seconds that a call is sent later than others, after a wait for all of them
+
 
 def drop_requests(
     tx: Transaction,
@@ -256,8 +258,10 @@ def _apply_step(
 ) -> None:
     match step:
         case Resend(delay=delay):
-            _requeue(tx, row, delay, now)
-            if failure.error.retry_after is not None:
+            if failure.error.retry_after is None:
+                _requeue(tx, row, delay, now)
+            else:  # the others first, or one that is always pushed back would go before them
+                _requeue(tx, row, delay + BEHIND_OTHERS, now)
                 tx.requests.delay_lane(row.lane_id, now + timedelta(seconds=delay))
         case Split() | Refuse() if tx.batches.late_requests([row.request_id]):
             # overtaken: its tasks are others' by now
