@@ -22,6 +22,7 @@ from tests.crash.pace import VARIABLE, PacedClock
 from tests.crash.victim import Doomed
 from tests.kits.judge.pilots import SLIPS, bill, prove, write_pilot
 from tests.rehearsed.rehearsed import BASES, KEYS, VENDORS, billed_entries
+from tests.time_limits import wait_until
 
 SAMPLES = int(os.environ.get("QUIRE_SOAK_SAMPLES", "30"))
 EVIDENCE = 20
@@ -68,9 +69,7 @@ def storm(run: RunHandle, url: str, planned: int) -> list[float]:
         born = time.monotonic()
         with subprocess.Popen(command) as worker:
             time.sleep(chance.uniform(0.5, 1.8 if moment else 6.0))
-            while run.progress().done < moment * planned:
-                assert time.monotonic() < born + LONGEST, "nothing moves"
-                time.sleep(0.02)
+            _await_done(run, moment * planned, worker)
             assert worker.poll() is None, "the run ended before the storm did"
             worker.kill()
         lives.append(round(time.monotonic() - born, 1))
@@ -78,6 +77,10 @@ def storm(run: RunHandle, url: str, planned: int) -> list[float]:
     with subprocess.Popen(command) as last:
         assert last.wait(LONGEST) == 0
     return [*lives, round(time.monotonic() - born, 1)]
+
+
+def _await_done(run: RunHandle, tasks: float, worker: subprocess.Popen[bytes]) -> None:
+    wait_until(lambda: run.progress().done >= tasks, lambda: worker.poll() is None)
 
 
 def format_figures(rows: ExperimentRows, lives: list[float]) -> str:

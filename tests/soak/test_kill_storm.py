@@ -13,6 +13,7 @@ import pytest
 
 from quire.engine import open_engine
 from tests.soak.proof import Sent, assert_each_task_done_once, calls, read_export, write_rows
+from tests.time_limits import wait_until
 from tests.world import METADATA
 
 BLOCKS = 20_000
@@ -21,7 +22,6 @@ PER_CALL = 5
 CONCURRENCY = 8
 LATENCY = 0.1  # seconds an answer takes, so that kills find calls in flight
 EARLY = 0.2  # of the kills come at any moment from the start of the process
-LONGEST = 600.0  # seconds without a call before the storm is given up
 
 
 def order(url: str, rows: Path) -> int:
@@ -48,11 +48,7 @@ def await_moment(worker: subprocess.Popen[bytes], log: Path, chance: random.Rand
         time.sleep(chance.uniform(0, 1))
         return
     wanted = _lines(log) + chance.randint(1, 60)
-    deadline = time.monotonic() + LONGEST
-    while _lines(log) < wanted:
-        assert worker.poll() is None, "the run ended before the storm did"
-        assert time.monotonic() < deadline, "the worker makes no calls"
-        time.sleep(0.01)
+    wait_until(lambda: _lines(log) >= wanted, lambda: worker.poll() is None)
     time.sleep(chance.uniform(0, LATENCY))
 
 
