@@ -14,6 +14,7 @@ from quire.simulated.block_answers import (
     records_for,
     text_of,
 )
+from quire.simulated.counted_lists import asks_tasks, with_asked_counts
 from quire.simulated.fault_scripts import JUDGE_FAULTS, Faults
 from quire.simulated.judge_prompts import JudgePrompt, read_prompt
 from quire.simulated.judge_replies import (
@@ -22,6 +23,7 @@ from quire.simulated.judge_replies import (
     write_reply,
     write_reply_with_slip,
 )
+from quire.simulated.long_texts import read_long_prompt, write_long_text
 
 REFUSAL = "I cannot help with this request."
 BYTES_PER_TOKEN = 4
@@ -102,9 +104,14 @@ def _answer_text(call: Call, blocks: list[AskedBlock], faults: Faults) -> str:
     prompt = read_prompt(call.system, call.user) if schema is None else None
     if prompt is not None:
         return _judge_text(call, prompt, faults)
+    outline = read_long_prompt(call.user) if schema is None else None
+    if outline is not None:
+        return write_long_text(outline, call.model, call.user)
     records = None if schema is None else records_for(blocks, schema)
     if schema is None or records is None:
         return answer(call.user, schema)
+    if asks_tasks(call.system):
+        records = with_asked_counts(blocks, records, schema)
     if not faults.quiet:
         records = _disturb_records(blocks, records, schema, faults, call.attempt_id)
     text = text_of(records, faults.longer if len(blocks) > 1 else 0.0)

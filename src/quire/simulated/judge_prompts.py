@@ -22,7 +22,7 @@ _ASKING = re.compile(
     r"|^[*#` ]*(RUBRIC):[*` ]*$",
     re.MULTILINE,
 )
-_MATERIAL = re.compile(r"^<<<([^\n]+)\n(.*?)\n?^\1>>>[ \t]*$", re.MULTILINE | re.DOTALL)
+MATERIAL = re.compile(r"^<<<([^\n]+)\n(.*?)\n?^\1>>>[ \t]*$", re.MULTILINE | re.DOTALL)
 _WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _SIZES = tuple(
     re.compile(rf"\b{begin}({'|'.join(_WORDS)}|[0-9]{{1,3}})[ -]stages?\b", re.IGNORECASE)
@@ -48,7 +48,7 @@ class JudgePrompt(NamedTuple):
 
 def read_prompt(system: str, user: str) -> JudgePrompt | None:
     """Read what is asked of a judge; None where something else is asked."""
-    instructions = _MATERIAL.sub("", user)
+    instructions = MATERIAL.sub("", user)
     found = [*_ASKING.finditer(system)] or [*_ASKING.finditer(instructions)]
     if not found:
         return None
@@ -68,7 +68,7 @@ def read_prompt(system: str, user: str) -> JudgePrompt | None:
 
 def material_of(user: str) -> str:
     """All material of a message, without its marks; empty where nothing is marked."""
-    return "\n".join(found[2] for found in _MATERIAL.finditer(user))
+    return "\n".join(found[2] for found in MATERIAL.finditer(user))
 
 
 def _rubric_size(text: str) -> int:
