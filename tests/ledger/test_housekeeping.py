@@ -127,9 +127,9 @@ def test_an_erased_document_leaves_counts_and_money_but_no_text(ledger: Ledger, 
         request = request_of(tx, attempt)
         record_answers(tx, [answer(place, attempt, secret.encode(), reply(secret))], NOW)
         tx.requests.note_verdicts([(request, 1, "retry", secret)])
-        requests = tx.purges.take_scope(place.document).requests
-        tx.purges.erase_exchanges([request_id for request_id, _ in requests], NOW)
-        tx.purges.erase_document(place.document, NOW)
+        scope = tx.purges.take_scope(place.document)
+        tx.purges.erase_exchanges([request_id for request_id, _ in scope.requests], NOW)
+        tx.purges.erase_documents(scope, NOW)
 
         assert tx.attempts.spend_of_run(place.run) == (7, 0)
         assert tx.tallies.recount_tasks(place.stage) == {"packed": 1}
@@ -149,7 +149,7 @@ def test_an_erased_document_leaves_no_trace_in_the_file(tmp_path: Path) -> None:
     ledger = open_ledger(str(path))
     place = new_run(ledger, ["the secret word"] * 500)
     with ledger.transaction() as tx:
-        tx.purges.erase_document(place.document, NOW)
+        tx.purges.erase_documents(tx.purges.take_scope(place.document), NOW)
 
     ledger.scrub()
 
@@ -161,7 +161,7 @@ def test_an_erased_document_leaves_no_trace_in_the_file(tmp_path: Path) -> None:
 def test_an_erased_document_may_come_again(ledger: Ledger) -> None:
     place = run_with_ready_tasks(ledger, ["one"])
     with ledger.transaction() as tx:
-        tx.purges.erase_document(place.document, NOW)
+        tx.purges.erase_documents(tx.purges.take_scope(place.document), NOW)
         again = add_document(tx, ["one"])
 
         assert (

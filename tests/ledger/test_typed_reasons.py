@@ -25,11 +25,12 @@ ADDED = {
     "events": ("fields",),
     "tasks": ("error_kind", "error_stage", "error_task"),
     "requests": ("stray_ids",),  # of a later version
-    "documents": ("aside",),
+    "documents": ("aside", "result_id"),
     "credentials": ("accepted_at",),
     "results": ("notes",),
 }
 ADDED_TABLES = ("fallbacks",)  # of a later version
+ADDED_INDEXES = ("documents_result",)
 
 
 class OldLedger:
@@ -43,6 +44,8 @@ class OldLedger:
     def upgrade(self) -> Ledger:
         """Forget what the migration adds, and let it run again."""
         self.ledger.close()
+        for index in ADDED_INDEXES:
+            self.raw.rows(f"DROP INDEX {index}")
         for table, columns in ADDED.items():
             for column in columns:
                 self.raw.rows(f"ALTER TABLE {table} DROP COLUMN {column}")

@@ -134,9 +134,9 @@ def test_answers_and_members_of_others_are_not_taken(ledger: Ledger, theirs: Led
 def test_documents_of_others_are_not_purged(ledger: Ledger, theirs: Ledger, raw: Raw) -> None:
     place, _ = send_all(ledger)
     with theirs.transaction() as tx:
-        assert tx.purges.take_scope(place.document).requests == []
-        assert tx.purges.take_scope(place.document).tasks == []
-        tx.purges.erase_document(place.document, NOW)
+        scope = tx.purges.take_scope(place.document)
+        assert (scope.requests, scope.tasks) == ([], [])
+        tx.purges.erase_documents(scope, NOW)
 
     assert raw.one("SELECT count(*) FROM blocks") == 1
     assert raw.one("SELECT purged_at FROM documents") is None

@@ -193,6 +193,8 @@ def purge(
         f"erased {erased.title!r} with {quantity(purged.requests, 'request')};"
         f" {quantity(purged.tasks, 'open task')} cancelled"
     )
+    if purged.documents > 1:
+        said += f"; {quantity(purged.documents - 1, 'document')} made of its results went with it"
     data = {"document": erased.id, "title": erased.title, **purged._asdict()}
     print_outcome(context, as_json, data, said)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from quire.cli.options import option
-from quire.cli.printing import note
+from quire.cli.printing import note, quantity
 from quire.domain.data import Json
 from quire.domain.errors import NotFound, UsageError
 
@@ -34,7 +34,8 @@ Inputs = Annotated[
     list[str] | None,
     option(
         "NAME=PATH",
-        "Files for an input of the recipe, or a document by number or title; may be repeated.",
+        "Files for an input of the recipe, a document by number or title, or the results of a run's"
+        " stage: run:7/thesis; may be repeated.",
         "--input",
     ),
 ]
@@ -147,7 +148,10 @@ def _select_inputs(engine: "Engine", typed: TypedOrder) -> "Over":
     if typed.input and typed.document:
         raise UsageError("give --input or --document, not both: --input names documents too")
     if typed.document:
-        return engine.library.resolve_documents(typed.document)
+        found: list[DocumentId] = []
+        for name in typed.document:
+            found += _result_documents(engine, name) or engine.library.resolve_documents([name])
+        return found
     if not typed.input:
         return None
     named: dict[str, list[DocumentId]] = defaultdict(list)
@@ -157,9 +161,22 @@ def _select_inputs(engine: "Engine", typed: TypedOrder) -> "Over":
     return dict(named)
 
 
+def _result_documents(engine: "Engine", name: str) -> "list[DocumentId]":
+    """The documents of results, where it is those that are named."""
+    found = engine.library.find_result_documents(name)
+    if found is None:
+        return []
+    if found.missing:
+        tasks = quantity(found.missing, "task")
+        note(f"{name}: {quantity(len(found.documents), 'result')}; {tasks} came to none")
+    return [*found.documents]
+
+
 def _find_documents(engine: "Engine", where: str) -> "list[DocumentId]":
     """Documents of files, which are taken in on the way, or one that is in the ledger."""
     if not (Path(where).exists() or any(name in where for name in "*?[")):
+        if results := _result_documents(engine, where):
+            return results
         try:
             return engine.library.resolve_documents([where])
         except NotFound:

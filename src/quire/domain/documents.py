@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from quire.domain.data import Json
-from quire.domain.ids import DocumentId
+from quire.domain.ids import DocumentId, ResultId
 
 
 class BlockType(StrEnum):
@@ -58,6 +58,7 @@ class ParsedDocument:
     representation_type: str
     blocks: Iterable[Block] = field(repr=False)
     delimiter: str = ""  # what parts the cells of a row, where its ending states another
+    result_id: ResultId | None = None  # that it is made of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

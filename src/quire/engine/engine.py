@@ -277,9 +277,15 @@ class Engine:
         return self._handle(self.queries.must_get(run).id, goes_on=True)
 
     def _handle(self, run: RunId, *, goes_on: bool) -> RunHandle:
-        from quire.engine.run_handle import RunHandle
+        from quire.engine.run_handle import EngineParts, RunHandle
 
-        return RunHandle(self.drive, self.queries, self.commands, run, goes_on=goes_on)
+        parts = EngineParts(
+            self.drive,
+            self.queries,
+            self.commands,
+            lambda run, stage: self.library.result_documents(run, stage).documents,
+        )
+        return RunHandle(parts, run, goes_on=goes_on)
 
     def find_model(self, name: str) -> ModelFacts:
         """The model of a name or an alias, as quire.toml and the catalog know it."""

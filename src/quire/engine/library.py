@@ -10,9 +10,15 @@ from typing import NamedTuple
 from quire.domain.data import Json
 from quire.domain.documents import Document, ParsedDocument
 from quire.domain.errors import Conflict, NotFound, SourceUnreadable, UsageError
-from quire.domain.ids import DocumentId
+from quire.domain.ids import DocumentId, RunId
 from quire.domain.recipes import Recipe, Schema
 from quire.engine.context import EngineContext
+from quire.engine.result_documents import (
+    NamedResults,
+    ResultDocuments,
+    make_result_documents,
+    parse_results_name,
+)
 from quire.ledger.ledger import Transaction
 from quire.pipeline.commands.corpus import IngestedSource, PurgeCounts, ingest, purge
 from quire.recipes.user_schemas import load_schema, read_schema, schema_of
@@ -137,6 +143,16 @@ class Library:
         with self._context.ledger.snapshot() as tx:
             known = {document for document, _ in tx.documents.document_names()}
             return known - tx.documents.usual_documents()
+
+    def result_documents(self, run: int, stage: str | None = None) -> ResultDocuments:
+        """The results of a run's stage, by default its last one, as documents for other runs."""
+        named = NamedResults(RunId(run), stage)
+        return make_result_documents(self._context.ledger, named, self._context.runtime.now())
+
+    def find_result_documents(self, name: str) -> ResultDocuments | None:
+        """The same of what `run:7/thesis` names; None where that is no name of results."""
+        named = parse_results_name(name)
+        return None if named is None else self.result_documents(named.run, named.stage)
 
     def resolve_documents(self, names: Sequence[str]) -> list[DocumentId]:
         """Documents by number, title, file name or fingerprint; each name must mean one."""

@@ -1,9 +1,10 @@
 """A run's handle: wait for it, query it, steer it, take its rows."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from quire.domain.data import Json
-from quire.domain.ids import RunId, TaskId
+from quire.domain.ids import DocumentId, RunId, TaskId
 from quire.domain.runs import HeldError, Progress
 from quire.engine.commands import RunCommands
 from quire.engine.queries import Queries
@@ -13,14 +14,21 @@ from quire.pipeline.commands.regate import RegateReport
 Drive = Callable[[RunId, Callable[[Progress], None] | None], Progress]  # until it is at rest
 
 
+class EngineParts(NamedTuple):
+    """What a handle asks of its engine."""
+
+    drive: Drive
+    queries: Queries
+    commands: RunCommands
+    make_documents: Callable[[RunId, str | None], tuple[DocumentId, ...]]
+
+
 class RunHandle:
     """One run of an engine's ledger."""
 
-    def __init__(
-        self, drive: Drive, queries: Queries, commands: RunCommands, run: RunId, *, goes_on: bool
-    ) -> None:
+    def __init__(self, parts: EngineParts, run: RunId, *, goes_on: bool) -> None:
         """Refer to a run by its key."""
-        self._drive, self._queries, self._commands = drive, queries, commands
+        self._drive, self._queries, self._commands, self._make_documents = parts
         self.id = run
         self.goes_on = goes_on  # the same order was given before
 
@@ -55,6 +63,13 @@ class RunHandle:
     ) -> int:
         """Write JSON lines or another format, of the last stage or of another; returns how many."""
         return self._commands.export(self.id, path, only, stage, form)
+
+    def documents(self, stage: str | None = None) -> tuple[DocumentId, ...]:
+        """The results of a stage, by default the last one, as documents that other runs read.
+
+        `engine.run(…, over=run.documents("thesis"))`; the same result is always the same document.
+        """
+        return self._make_documents(self.id, stage)
 
     def pause(self) -> bool:
         """Send nothing more until `resume`."""

@@ -65,6 +65,7 @@ class Documents(Table):
             "{}",
             0,
             int(aside),
+            parsed.result_id,
         )
         self._connection.run_many("add_document", [row])
         return document

@@ -15,6 +15,14 @@ class PurgeScope(NamedTuple):
 
     tasks: list[tuple[TaskId, TaskState]]
     requests: list[tuple[RequestId, RequestState]]
+    documents: list[DocumentId]  # itself, and those made of results that come from it
+
+
+class _Descent(NamedTuple):
+    """What comes from a document, through results that are documents themselves."""
+
+    tasks: list[TaskId]
+    documents: list[DocumentId]
 
 
 class Purges(Table):
@@ -22,15 +30,13 @@ class Purges(Table):
 
     def take_scope(self, document: DocumentId) -> PurgeScope:
         """All that is about the document or comes from it, taken for this transaction."""
-        self._take_requests_of_tasks(
-            self._tasks_from_document(document)
-        )  # requests before tasks, as everywhere
-        seen = self._tasks_from_document(
-            document
-        )  # others may have been made while we waited for those
-        rows = self._run("take_tasks", tasks=seen)
+        # requests before tasks, as everywhere
+        self._take_requests_of_tasks(self._descent(document).tasks)
+        seen = self._descent(document)  # others may have been made while we waited for those
+        rows = self._run("take_tasks", tasks=seen.tasks)
         tasks = [(row[0], row[1]) for row in rows]  # from here on nobody packs them
-        return PurgeScope(tasks, self._take_requests_of_tasks([task for task, _ in tasks]))
+        requests = self._take_requests_of_tasks([task for task, _ in tasks])
+        return PurgeScope(tasks, requests, seen.documents)
 
     def has_unsettled_answers(self, requests: Sequence[RequestId]) -> bool:
         """Whether an answer is here that nobody has judged: a neighbour's may be in it."""
@@ -44,17 +50,25 @@ class Purges(Table):
         self._connection.change("purge_requests", requests=requests, now=to_micros(now))
         self._connection.change("purge_reasons", requests=requests)
 
-    def erase_document(self, document: DocumentId, now: datetime) -> None:
-        """Erase results, blocks and names of the document, and what came from it."""
-        tasks = self._tasks_from_document(document)
+    def erase_documents(self, scope: PurgeScope, now: datetime) -> None:
+        """Erase results, blocks and names of the documents, and what came from them."""
+        tasks, documents = [task for task, _ in scope.tasks], scope.documents
         self._connection.change("purge_results", tasks=tasks)
         self._change("purge_task_subjects", tasks=tasks)
-        self._connection.change("purge_task_documents", tasks=tasks, document=document)
-        self._change("purge_blocks", document=document)
-        self._change("purge_document", id=document, now=to_micros(now))
+        self._connection.change("purge_task_documents", tasks=tasks, documents=documents)
+        self._change("purge_blocks", documents=documents)
+        self._change("purge_documents", documents=documents, now=to_micros(now))
 
-    def _tasks_from_document(self, document: DocumentId) -> list[TaskId]:
-        return self._column("tasks_from_document", document=document)
+    def _descent(self, document: DocumentId) -> _Descent:
+        """Follow results into the documents made of them, until nothing new is found."""
+        documents = [document]
+        while True:
+            tasks = self._column("tasks_from_documents", documents=documents)
+            known = set(documents)
+            made = self._column("documents_of_tasks", tasks=tasks)
+            if known.issuperset(made):
+                return _Descent(tasks, documents)
+            documents += [number for number in made if number not in known]
 
     def _take_requests_of_tasks(
         self, tasks: Sequence[TaskId]

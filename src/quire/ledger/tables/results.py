@@ -79,6 +79,7 @@ class StageOutcome(NamedTuple):
     data: str | None  # JSON
     review_state: ReviewState | None
     notes: str | None  # JSON
+    result_id: ResultId | None
 
 
 class CritiqueRow(NamedTuple):

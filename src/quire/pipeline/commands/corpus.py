@@ -80,10 +80,14 @@ class PurgeCounts(NamedTuple):
 
     requests: int
     tasks: int  # that were still owed, and are now cancelled
+    documents: int = 1  # itself, and those made of results that came from it
 
 
 def purge(tx: Transaction, document: DocumentId, now: datetime) -> PurgeCounts:
-    """Erase a document; refused while a call about it is out, for its answer is not here yet."""
+    """Erase a document, and the documents made of results that come from it.
+
+    Refused while a call about it is out, for its answer is not here yet.
+    """
     touched = tx.purges.take_scope(document)
     requests = touched.requests
     out = any(state == RequestState.OUT for _, state in requests)
@@ -95,5 +99,5 @@ def purge(tx: Transaction, document: DocumentId, now: datetime) -> PurgeCounts:
     owed = [task for task, state in touched.tasks if state in TASK_OPEN]
     tx.tasks.move_tasks(TaskMove.CANCEL, owed)
     tx.purges.erase_exchanges([request for request, _ in requests], now)
-    tx.purges.erase_document(document, now)
-    return PurgeCounts(len(requests), len(owed))
+    tx.purges.erase_documents(touched, now)
+    return PurgeCounts(len(requests), len(owed), len(touched.documents))

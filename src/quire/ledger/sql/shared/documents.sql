@@ -3,9 +3,9 @@
 SELECT id FROM documents WHERE workspace_id = :workspace AND conv_uid = :conv_uid
 
 -- name: add_document
--- rows: id int, workspace_id text, source_uid text, source_type text, source_filesize int, source_total_characters int, source_locator text, title text, uploaded_at int, conv_uid text, conv_parsing_tool text, conv_representation_type text, conv_total_blocks int, conv_block_type_freq text, conv_total_characters int, aside int
-INSERT INTO documents (id, workspace_id, source_uid, source_type, source_filesize, source_total_characters, source_locator, title, uploaded_at, conv_uid, conv_parsing_tool, conv_representation_type, conv_total_blocks, conv_block_type_freq, conv_total_characters, aside)
-SELECT rows.id, rows.workspace_id, rows.source_uid, rows.source_type, rows.source_filesize, rows.source_total_characters, rows.source_locator, rows.title, rows.uploaded_at, rows.conv_uid, rows.conv_parsing_tool, rows.conv_representation_type, rows.conv_total_blocks, rows.conv_block_type_freq, rows.conv_total_characters, rows.aside FROM rows
+-- rows: id int, workspace_id text, source_uid text, source_type text, source_filesize int, source_total_characters int, source_locator text, title text, uploaded_at int, conv_uid text, conv_parsing_tool text, conv_representation_type text, conv_total_blocks int, conv_block_type_freq text, conv_total_characters int, aside int, result_id int
+INSERT INTO documents (id, workspace_id, source_uid, source_type, source_filesize, source_total_characters, source_locator, title, uploaded_at, conv_uid, conv_parsing_tool, conv_representation_type, conv_total_blocks, conv_block_type_freq, conv_total_characters, aside, result_id)
+SELECT rows.id, rows.workspace_id, rows.source_uid, rows.source_type, rows.source_filesize, rows.source_total_characters, rows.source_locator, rows.title, rows.uploaded_at, rows.conv_uid, rows.conv_parsing_tool, rows.conv_representation_type, rows.conv_total_blocks, rows.conv_block_type_freq, rows.conv_total_characters, rows.aside, rows.result_id FROM rows
 
 -- name: set_document_counts
 -- What was learnt of a document while its blocks streamed in.

@@ -1,14 +1,19 @@
--- name: tasks_from_document
--- Every task about a document, its blocks or a result that comes from it.
+-- name: tasks_from_documents
+-- Every task about some documents, their blocks or a result that comes from them.
 SELECT t.id FROM tasks t WHERE t.workspace_id = :workspace AND t.id IN (
     WITH RECURSIVE down (id) AS (
         SELECT o.id FROM tasks o JOIN blocks b ON b.id = o.block_id AND b.workspace_id = :workspace
-        WHERE o.workspace_id = :workspace AND b.document_id = :document
-        UNION SELECT o.id FROM tasks o WHERE o.workspace_id = :workspace AND o.document_id = :document
-        UNION SELECT td.task_id FROM task_documents td WHERE td.document_id = :document
+        WHERE o.workspace_id = :workspace AND b.document_id IN (:documents...)
+        UNION SELECT o.id FROM tasks o WHERE o.workspace_id = :workspace AND o.document_id IN (:documents...)
+        UNION SELECT td.task_id FROM task_documents td WHERE td.document_id IN (:documents...)
         UNION SELECT ti.task_id FROM down JOIN task_inputs ti ON ti.input_task_id = down.id)
     SELECT id FROM down)
 ORDER BY t.id
+
+-- name: documents_of_tasks
+-- Every document that is made of a result of some tasks, whichever result that is.
+SELECT d.id FROM documents d WHERE d.workspace_id = :workspace AND d.purged_at IS NULL
+  AND d.result_id IN (SELECT r.id FROM results r WHERE r.task_id IN (:tasks...)) ORDER BY d.id
 
 -- name: take_tasks
 -- These tasks, taken for this transaction.
@@ -45,15 +50,15 @@ UPDATE tasks SET error = NULL, error_kind = NULL, error_stage = NULL, error_task
 WHERE workspace_id = :workspace AND id IN (:tasks...)
 
 -- name: purge_task_documents
-DELETE FROM task_documents WHERE task_id IN (:tasks...) AND document_id = :document
+DELETE FROM task_documents WHERE task_id IN (:tasks...) AND document_id IN (:documents...)
 
 -- name: purge_blocks
-DELETE FROM blocks WHERE workspace_id = :workspace AND document_id = :document
+DELETE FROM blocks WHERE workspace_id = :workspace AND document_id IN (:documents...)
 
--- name: purge_document
+-- name: purge_documents
 UPDATE documents SET purged_at = :now, title = '', source_locator = '', source_uid = '',
     conv_uid = 'purged:' || CAST(id AS TEXT)
-WHERE workspace_id = :workspace AND id = :id
+WHERE workspace_id = :workspace AND id IN (:documents...)
 
 -- name: has_unsettled_answers
 SELECT 1 FROM attempts a JOIN responses p ON p.attempt_id = a.id

@@ -1,0 +1,100 @@
+"""Results as documents: what a stage of a run wrote becomes documents that other runs read."""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+from quire.domain.data import stored_json
+from quire.domain.errors import UsageError
+from quire.domain.ids import DocumentId, RunId
+from quire.domain.recipes import Stage
+from quire.domain.states import RunState, StageState, TaskState
+from quire.export.result_rows import ExportedTask, task_rows
+from quire.export.result_selection import ResultSource, choose_stage, find_result_source
+from quire.ledger.ledger import Ledger, Transaction
+from quire.pipeline.commands.corpus import ingest
+from quire.sources.result_data import ResultOrigin, read_result
+
+RESULTS = re.compile(r"run:(\d+)(?:/(.+))?")  # how the results of a run's stage are named
+CHUNK = 100  # results that become documents in one transaction
+
+
+class NamedResults(NamedTuple):
+    """The results that somebody means."""
+
+    run: RunId
+    stage: str | None  # None: the last one
+
+
+class ResultDocuments(NamedTuple):
+    """The documents of a stage's results."""
+
+    documents: tuple[DocumentId, ...]
+    stage: str
+    missing: int  # tasks of the stage that came to nothing
+
+
+def parse_results_name(text: str) -> NamedResults | None:
+    """What `run:7/thesis` means; None where the text is no such name."""
+    found = RESULTS.fullmatch(text)
+    return None if found is None else NamedResults(RunId(int(found[1])), found[2])
+
+
+def make_result_documents(ledger: Ledger, named: NamedResults, now: datetime) -> ResultDocuments:
+    """The documents of a finished stage's accepted results, in order; each result is one document.
+
+    Some at a time: whoever is interrupted goes on with those that are there.
+    """
+    documents: list[DocumentId] = []
+    with ledger.snapshot() as tx:
+        source = find_result_source(tx, named.run)
+        stage = choose_stage(source.recipe, named.stage)
+        tasks = _check_finished(tx, source, stage)
+        results = _accepted_rows(tx, source, stage)
+        while chunk := _take(results, CHUNK):
+            with ledger.transaction() as writing:
+                documents += _add_documents(writing, source, chunk, now)
+    if not documents:
+        raise UsageError(
+            f"{stage.name} of run {named.run} has no results: none of its {tasks:,} tasks came to"
+            f" one; `quire failures {named.run}` says why"
+        )
+    return ResultDocuments(tuple(documents), stage.name, tasks - len(documents))
+
+
+def _check_finished(tx: Transaction, source: ResultSource, stage: Stage) -> int:
+    """How many tasks the stage has; refused while results are still to come."""
+    run = source.run
+    found = next(item for item in tx.runs.stages_of_run(run.id) if item.name == stage.name)
+    if run.state == RunState.RUNNING and found.state != StageState.CLOSED:
+        tasks, done = found.expanded, tx.tallies.tallies_of_stage(found.id).get(TaskState.DONE, 0)
+        known = found.state == StageState.OPEN
+        there = f"{done:,} of {tasks:,} results are there" if known else f"{done:,} results so far"
+        raise UsageError(
+            f"{stage.name} of run {run.id} is not finished: {there};"
+            f" `quire attach {run.id}` goes on with it"
+        )
+    return found.expanded
+
+
+def _accepted_rows(tx: Transaction, source: ResultSource, stage: Stage) -> Iterator[ExportedTask]:
+    for row in task_rows(tx, source, stage, "accepted"):
+        if row.text is not None:  # else it was purged
+            yield row
+
+
+def _take(rows: Iterator[ExportedTask], most: int) -> list[ExportedTask]:
+    return [row for _, row in zip(range(most), rows, strict=False)]
+
+
+def _add_documents(
+    tx: Transaction, source: ResultSource, rows: list[ExportedTask], now: datetime
+) -> Iterator[DocumentId]:
+    authors = {row.outcome.result_id: row.model for row in rows if row.outcome.result_id}
+    stored = tx.subjects.data_of_results([*authors])  # one may have been purged meanwhile
+    for result, model in authors.items():
+        if stored[result] is not None:
+            origin = ResultOrigin(source.run.id, rows[0].stage, model, result)
+            data = stored_json(stored[result])
+            yield ingest(tx, read_result(origin, data), now, aside=True).document_id
