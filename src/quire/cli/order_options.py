@@ -27,6 +27,14 @@ RecipeName = Annotated[
     str | None,
     option("NAME", "In the place of a schema: a recipe, or a recipe's file.", "--recipe", "-r"),
 ]
+Models = Annotated[
+    str | None,
+    option(
+        "MODEL,MODEL…",
+        "The models of a recipe's run, in the place of --model; the first is its own.",
+        "--models",
+    ),
+]
 Params = Annotated[
     list[str] | None, option("NAME=VALUE", "A parameter of the recipe; may be repeated.", "--param")
 ]
@@ -78,6 +86,7 @@ class TypedOrder(NamedTuple):
     stop_after: str | None = None
     reuse: int | None = None
     from_stage: str | None = None
+    models: str | None = None
 
 
 def reuse_from_options(run: int | None, from_stage: str | None) -> tuple[int, str] | None:
@@ -101,6 +110,7 @@ def order_from_options(
         schema=typed.schema,
         recipe=typed.recipe,
         model=model,
+        models=None if typed.models is None else typed.models.split(","),
         over=_select_inputs(engine, typed),
         parameters=read_parameters(engine, typed.recipe or "", typed.param or ()),
         stop_after=typed.stop_after,
@@ -112,6 +122,7 @@ def order_from_options(
 def _refuse_recipe_options(typed: TypedOrder) -> None:
     recipe_only = {"--param": typed.param, "--input": typed.input, "--reuse": typed.reuse}
     recipe_only |= {"--stop-after": typed.stop_after, "--from": typed.from_stage}
+    recipe_only |= {"--models": typed.models}
     for name, value in recipe_only.items():
         if value:
             raise UsageError(f"{name} is for recipes: it goes with --recipe, not with --schema")

@@ -146,6 +146,7 @@ def plan(
     schema: order_options.MaybeSchema = None,
     recipe: order_options.RecipeName = None,
     model: of.ModelName = None,
+    models: order_options.Models = None,
     document: of.Documents = None,
     param: order_options.Params = None,
     given: order_options.Inputs = None,
@@ -157,7 +158,10 @@ def plan(
     """Forecast calls, tokens, time and dollars of every way to do it; spends nothing."""
     with engine_for(context) as engine:
         typed = TypedOrder(
-            schema, recipe, document, param, given, reuse=reuse, from_stage=from_stage
+            *(schema, recipe, document, param, given),
+            reuse=reuse,
+            from_stage=from_stage,
+            models=models,
         )
         engine.exact_tokens = True
         order = order_from_options(engine, typed, model, policy)

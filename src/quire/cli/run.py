@@ -38,6 +38,7 @@ def run(
     schema: order_options.MaybeSchema = None,
     recipe: order_options.RecipeName = None,
     model: of.ModelName = None,
+    models: order_options.Models = None,
     document: of.Documents = None,
     param: order_options.Params = None,
     given: order_options.Inputs = None,
@@ -52,7 +53,9 @@ def run(
 ) -> None:
     """Ask a schema of every block, or follow a recipe; Ctrl-C stops, the same command goes on."""
     with engine_for(context, make=True) as engine:
-        typed = TypedOrder(schema, recipe, document, param, given, stop_after, reuse, from_stage)
+        typed = TypedOrder(
+            schema, recipe, document, param, given, stop_after, reuse, from_stage, models
+        )
         order = order_from_options(engine, typed, model, policy)
         order = replace(order, task_limit=limit, new=new)
         if not session(context).quiet and (again := earlier_note(engine, order)):

@@ -12,6 +12,7 @@ ITEM_PROMPT = "Carry out the task of each block below."
 
 RECORD, GATE = "record", "gate"  # what a critic's word does: it is kept, or it decides
 SAME = "same"  # the model whose result a stage is about
+ALL_MODELS = "all"  # every model of the run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +65,11 @@ class Stage:
     of: str = ""  # the stage whose results it is about, where it is about results
     over: str = ""  # the named input it is about, where it is about documents; "" = all
     samples: int = 1  # independent answers to the same question
+    samples_parameter: str = ""  # the parameter that says how many
     critic: str = ""  # record or gate: it judges the results of `of`; "" = it is no critic
     accepts: str = ""  # of a critic that decides: an expression over its `answer`
     models: tuple[str, ...] = ()  # who is asked, each on its own; none: the run's model
+    all_models: bool = False  # all of the run's: an order names them
     policy: Mapping[str, Json] = field(default_factory=dict)  # in the place of the run's
     settings: Mapping[str, Json] = field(default_factory=dict)  # what its grouping is told
     templated: bool = False  # instructions and prompt are templates; else they are sent as they are
@@ -79,6 +82,12 @@ class Stage:
         """The schema of its records; only stages that are answered by records have one."""
         assert self.schema is not None
         return self.schema
+
+    @property
+    def may_be_several(self) -> bool:
+        """Whether one thing may have several results of it: how many is chosen with the order."""
+        sampled = self.samples > 1 or bool(self.samples_parameter)
+        return sampled or self.all_models or len(self.models) > 1
 
     @property
     def upstream(self) -> tuple[str, ...]:

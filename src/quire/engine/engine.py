@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, overload
@@ -213,6 +213,7 @@ class Engine:
         schema: SchemaSource | None = None,
         recipe: RecipeSource | None = None,
         model: str | None = None,
+        models: Sequence[str] | None = None,
         over: Over = None,
         parameters: Mapping[str, Json] | None = None,
         limit: int | None = None,
@@ -224,7 +225,9 @@ class Engine:
         """Start a run of a schema or of a recipe, or go on with that of the same order.
 
         `wait` does the work. A recipe is a name, a file or a Recipe; `parameters` and `stop_after`
-        are for recipes. `over` may name its inputs: `{"evidence": engine.ingest("articles/")}`.
+        are for recipes, and so is `models`: the first is the run's own, and stages with
+        `models = "all"` ask each. `over` may name its inputs:
+        `{"evidence": engine.ingest("articles/")}`.
         `reuse` is a run and a stage: what comes before the stage keeps that run's results.
         """
         return self.start(
@@ -232,6 +235,7 @@ class Engine:
                 schema=schema,
                 recipe=recipe,
                 model=model,
+                models=models,
                 over=over,
                 parameters=parameters,
                 limit=limit,
@@ -248,12 +252,13 @@ class Engine:
         started = self.orders.start(replace(order, policy=order.policy.with_route(route)))
         return self._handle(started.run_id, goes_on=started.goes_on)
 
-    def plan(
+    def plan(  # noqa: PLR0913 - all that a person may say of a plan
         self,
         *,
         schema: SchemaSource | None = None,
         recipe: RecipeSource | None = None,
         model: str | None = None,
+        models: Sequence[str] | None = None,
         over: Over = None,
         parameters: Mapping[str, Json] | None = None,
         reuse: tuple[int, str] | None = None,
@@ -265,6 +270,7 @@ class Engine:
                 schema=schema,
                 recipe=recipe,
                 model=model,
+                models=models,
                 over=over,
                 parameters=parameters,
                 reuse=reuse,

@@ -1,13 +1,13 @@
 """Orders: a schema or recipe with its models and policy, checked before anything is spent."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from quire.domain.data import Json, canonical_json
+from quire.domain.data import Json, as_object, canonical_json
 from quire.domain.errors import UnknownModel, UsageError
 from quire.domain.ids import DocumentId, RunId
 from quire.domain.models import ModelFacts, Params
@@ -28,6 +28,7 @@ from quire.recipes.plugin_registry import Registry
 from quire.recipes.policy_layers import policy_from_json, resolve_policy, schema_layer
 from quire.recipes.recipe_checks import validate_recipe
 from quire.recipes.recipe_files import load_recipe
+from quire.recipes.recipe_parameters import name_models, named_models
 from quire.recipes.user_schemas import extraction_recipe
 from quire.settings import Settings
 
@@ -40,7 +41,7 @@ RecipeSource = str | Path | Recipe
 class _EarlierOrder(NamedTuple):
     """What a run was told besides its recipe."""
 
-    model: str
+    models: tuple[str, ...]  # its own first
     over: Over
     policy: Mapping[str, Json]
 
@@ -58,6 +59,7 @@ class Orders:
         schema: SchemaSource | None = None,
         recipe: RecipeSource | None = None,
         model: str | None = None,
+        models: Sequence[str] | None = None,
         over: Over = None,
         parameters: Mapping[str, Json] | None = None,
         limit: int | None = None,
@@ -70,16 +72,15 @@ class Orders:
 
         What is not said of an order that reuses a run's results is as that run was told.
         """
+        chosen = _chosen_models(model, models)
         if reuse is not None:
             earlier = self._order_of_run(RunId(reuse[0]))
-            model, over = model or earlier.model, earlier.over if over is None else over
-            flags = {name: value for name, value in policy.items() if value is not None}
-            policy = {**earlier.policy, **flags}
+            chosen, over = chosen or earlier.models, earlier.over if over is None else over
+            policy = {**earlier.policy, **_given_flags(policy)}
         if schema is not None:
             _refuse_for_schema(parameters=parameters, stop_after=stop_after, reuse=reuse)
         asked = self._read_asked(schema, recipe, parameters or {})
-        order = resolve_order(self._context.settings, asked, model, policy)
-        order = with_probed_size(self._context.ledger, order)
+        order = self._resolve_order(asked, chosen, policy)
         if stop_after is not None:
             choose_stage(order.recipe, stop_after)
         inputs, names = self._library.inputs(order.recipe, over)
@@ -92,6 +93,15 @@ class Orders:
             new=new,
             reuse=self._check_reuse(order, reuse),
         )
+
+    def _resolve_order(
+        self, asked: Schema | Recipe, models: Sequence[str], policy: Mapping[str, Json]
+    ) -> Order:
+        own, others = next(iter(models), None), models[1:]
+        if isinstance(asked, Schema):
+            _refuse_for_schema(models=others)
+        order = resolve_order(self._context.settings, asked, own, policy, others)
+        return with_probed_size(self._context.ledger, order)
 
     def _read_asked(
         self,
@@ -126,7 +136,9 @@ class Orders:
         wishes = policy_from_json(found.policy)
         flags = [name for name, source in wishes.sources.items() if source == FLAG]
         policy = {name: getattr(wishes.policy, name) for name in flags}
-        return _EarlierOrder(str(found.model["name"]), over, policy)
+        facts = as_object(as_object(found.recipe).get("facts"))
+        models = named_models(facts) or (str(found.model["name"]),)
+        return _EarlierOrder(models, over, policy)
 
     def earlier_answers(self, order: Order) -> EarlierAnswers | None:
         """The run, if any, that has answers to what a new run of this order would ask again."""
@@ -144,16 +156,21 @@ class Orders:
 
 
 def resolve_order(
-    settings: Settings, asked: Schema | Recipe, model: str | None, overrides: Mapping[str, Json]
+    settings: Settings,
+    asked: Schema | Recipe,
+    model: str | None,
+    overrides: Mapping[str, Json],
+    others: Sequence[str] = (),
 ) -> Order:
     """Resolve models and policy: flag over schema over quire.toml over environment over built-in.
 
+    `model` is the run's own, `others` are asked besides by stages that ask all.
     A schema is a recipe of one stage; only its wishes are a layer of their own.
     """
     schema = asked if isinstance(asked, Schema) else None
     policy = resolve_policy(
         [
-            (FLAG, {name: value for name, value in overrides.items() if value is not None}),
+            (FLAG, _given_flags(overrides)),
             ("schema", schema_layer(schema) if schema else {}),
             ("quire.toml", settings.file_policy),
             ("environment", settings.environment_policy),
@@ -168,19 +185,16 @@ def resolve_order(
     if not isinstance(own, str):
         place = "set `model`" if schema else "name one in the recipe, or set it"
         raise UsageError(f"no model: give --model, {'or ' * bool(schema)}{place} in quire.toml")
-    facts = _find_model(settings, own)
-    known = {own: facts, facts.name: facts}
-    for name in named:
-        named_model = known.setdefault(name, _find_model(settings, name))
-        known[named_model.name] = named_model
-    recipe = _with_full_names(asked, known)
+    known = _find_models(settings, (own, *named, *others))
+    facts = known[own]
+    recipe = _with_models(asked, [known[name].name for name in (own, *others)], known)
     for stage in recipe.stages:
         for name in possible_models(recipe, stage, facts.name):
             _check_params(known[name], stage.params)
-    others = {item.name: item for item in known.values() if item.name != facts.name}
-    if not others:  # several models agree on a way when it is chosen
+    besides = {item.name: item for item in known.values() if item.name != facts.name}
+    if not besides:  # several models agree on a way when it is chosen
         policy = with_usual_route(policy, facts)
-    return Order(recipe=recipe, facts=facts, models=tuple(others.values()), policy=policy)
+    return Order(recipe=recipe, facts=facts, models=tuple(besides.values()), policy=policy)
 
 
 def read_recipe(source: RecipeSource, registry: Registry, parameters: Mapping[str, Json]) -> Recipe:
@@ -205,6 +219,35 @@ def _check_params(facts: ModelFacts, params: Params) -> None:
         raise UsageError(f"{facts.name} takes no {' and no '.join(refused)}; leave it out")
 
 
+def _given_flags(policy: Mapping[str, Json]) -> dict[str, Json]:
+    return {name: value for name, value in policy.items() if value is not None}
+
+
+def _chosen_models(model: str | None, models: Sequence[str] | None) -> tuple[str, ...]:
+    """Whom an order names, the run's own first; nobody: it is found elsewhere."""
+    if models is None:
+        return (model,) if model else ()
+    if model is not None:
+        raise UsageError("give model or models, not both: the first of models is the run's own")
+    if not models or not all(name.strip() for name in models):
+        raise UsageError("models needs at least one model, and each its name")
+    return tuple(name.strip() for name in models)
+
+
+def _with_models(recipe: Recipe, models: Sequence[str], known: Mapping[str, ModelFacts]) -> Recipe:
+    """The recipe with every model under its full name; who asks all asks each of these."""
+    for place, name in enumerate(models):
+        if name in models[:place]:
+            raise UsageError(f"{name} is named twice among the models")
+    found = name_models(recipe, models)
+    if len(models) > 1 and found is recipe:
+        raise UsageError(
+            f"no stage of {recipe.name} asks all models, so only {models[0]} would be asked",
+            'models = "all" in a stage asks each of them; or give one model',
+        )
+    return _with_full_names(found, known)
+
+
 def _find_model(settings: Settings, name: str) -> ModelFacts:
     facts = find_model(name, own_models(settings.models), settings.aliases)
     if facts.provider not in PROVIDER_NAMES:
@@ -213,6 +256,15 @@ def _find_model(settings: Settings, name: str) -> ModelFacts:
             " a server like OpenAI's is called compatible/MODEL@URL"
         )
     return facts
+
+
+def _find_models(settings: Settings, names: Sequence[str]) -> dict[str, ModelFacts]:
+    """Models by the names that were given, and by their full names."""
+    known: dict[str, ModelFacts] = {}
+    for name in names:
+        facts = known.setdefault(name, _find_model(settings, name))
+        known[facts.name] = facts
+    return known
 
 
 def _with_full_names(recipe: Recipe, known: Mapping[str, ModelFacts]) -> Recipe:

@@ -97,7 +97,7 @@ class Reader(NamedTuple):
 def reads_several(reader: Reader) -> bool:
     """Whether one task reads several results of the other stage: then templates get a list."""
     above, over = reader.above, reader.above_root
-    if reader.about is Driver.ONCE or above.samples > 1 or len(above.models) > 1:
+    if reader.about is Driver.ONCE or above.may_be_several:
         return True
     if reader.about is Driver.RESULT and not reader.is_descendant:
         return over in (Driver.BLOCK, Driver.DOCUMENT)

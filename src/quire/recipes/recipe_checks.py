@@ -14,11 +14,11 @@ from quire.plan.builtin_groupings import ALL_TO_ONE
 from quire.recipes.plugin_registry import Registry
 from quire.recipes.policy_layers import stage_layer
 from quire.recipes.prompt_checks import prompt_problems
+from quire.recipes.recipe_parameters import SAMPLES_RULE
 from quire.recipes.recipe_problems import Problems, RecipeProblem, plugin_mistakes, rule_problems
-from quire.recipes.setting_rules import PARAM_RULES, unknown_message, whole_number_rule
+from quire.recipes.setting_rules import PARAM_RULES, unknown_message
 from quire.recipes.stage_graph import RecipeCheck, find_cycle, root_stage, topological_order
 
-SAMPLES_RULE = whole_number_rule(1, 1_000_000)
 _DOCUMENTS = (Driver.BLOCK, Driver.DOCUMENT)
 PlacedMistakes = Iterator[tuple[str, str]]  # each with the key that it is about
 
@@ -133,7 +133,7 @@ def _critic_target_mistakes(stage: Stage, check: RecipeCheck) -> PlacedMistakes:
         yield "of", f"{stage.of} is a critic itself; a critic judges an ordinary stage"
     if stage.about != "each_result" and check.driver(stage) is not None:
         yield "about", "a critic judges every result once: about must be each_result"
-    if len(stage.models) > 1:
+    if len(stage.models) > 1 or stage.all_models:
         yield "models", "a critic is one model; write a critic for each"
 
 

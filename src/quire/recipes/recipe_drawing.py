@@ -33,10 +33,18 @@ def describe_subject(stage: Stage) -> str:
     """What a stage is about, and how often."""
     if stage.critic:
         return f"critic of {stage.of}, {stage.critic}"
-    times = [f"{len(stage.models)} models"] if len(stage.models) > 1 else []
-    times += [f"{stage.samples} samples"] if stage.samples > 1 else []
+    times = [_count_models(stage)] if stage.all_models or len(stage.models) > 1 else []
+    times += [_count_samples(stage)] if stage.samples_parameter or stage.samples > 1 else []
     about = " × ".join([stage.about, *times])
     return f"{about} of {stage.of}" if stage.of else about
+
+
+def _count_models(stage: Stage) -> str:
+    return f"{len(stage.models)} models" if stage.models else "all models"
+
+
+def _count_samples(stage: Stage) -> str:
+    return f"{stage.samples_parameter or stage.samples} samples"
 
 
 def _text_lines(recipe: Recipe) -> Iterator[str]:

@@ -14,7 +14,12 @@ from quire.domain.ids import slug
 from quire.domain.recipes import Recipe
 from quire.recipes.plugin_registry import Registry
 from quire.recipes.recipe_checks import NAME, order_stages, recipe_problems
-from quire.recipes.recipe_parameters import Parameter, choose_values, read_declarations
+from quire.recipes.recipe_parameters import (
+    Parameter,
+    choose_values,
+    fill_samples,
+    read_declarations,
+)
 from quire.recipes.recipe_problems import (
     KeyPath,
     Problems,
@@ -72,10 +77,10 @@ def read_recipe_file(
     found, wrong = _read_top_level(body, name, _FolderFiles(folder))
     declarations, problems = read_declarations(as_object(body.get("parameters")))
     values, missing = choose_values(declarations, given or {}, complete=given is not None)
-    recipe = replace(found, parameters=values)
+    recipe, uncounted = fill_samples(replace(found, parameters=values), declarations)
     complete = not missing and len(values) == len(declarations)
     checks = recipe_problems(recipe, registry, frozenset(declarations), complete)
-    if mistakes := merge_problems([*wrong, *problems, *missing], checks):
+    if mistakes := merge_problems([*wrong, *problems, *missing, *uncounted], checks):
         file_mistakes = dict.fromkeys(mistake.as_file_mistake(name, lines) for mistake in mistakes)
         by_line: list[FileMistake] = sorted(file_mistakes, key=lambda mistake: mistake.line)
         raise RecipeInvalid(name, by_line)

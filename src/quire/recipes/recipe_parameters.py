@@ -1,12 +1,24 @@
 """Recipe parameters: what a recipe lets people choose, with defaults, kinds and choices."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from quire.domain.data import Json, json_or_text
+from quire.domain.recipes import Recipe, Stage
 from quire.recipes.recipe_problems import RecipeProblem, rule_problems
-from quire.recipes.setting_rules import TEXT, Rule, is_whole, one_of, unknown_message
+from quire.recipes.setting_rules import (
+    TEXT,
+    Rule,
+    is_whole,
+    one_of,
+    unknown_message,
+    whole_number_rule,
+)
+
+SAMPLES_RULE = whole_number_rule(1, 1_000_000)
+_REFERENCE = "parameters."
+RUN_MODELS = "models"  # the fact that keeps whom an order named
 
 KINDS: Mapping[str, Callable[[Json], bool]] = {
     "string": lambda value: isinstance(value, str),
@@ -131,3 +143,61 @@ def _kind_of(value: Json) -> str:
 def _shorten_json(value: Json) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else text[:59] + "…"
+
+
+def parameter_name(value: Json) -> str:
+    """The parameter that a value such as "parameters.draws" stands for; "" if it is none."""
+    if not isinstance(value, str) or not value.startswith(_REFERENCE):
+        return ""
+    name = value.removeprefix(_REFERENCE)
+    return name if name.isidentifier() else ""
+
+
+def fill_samples(
+    recipe: Recipe, declarations: Mapping[str, Parameter]
+) -> tuple[Recipe, list[RecipeProblem]]:
+    """The recipe with as many samples as its parameters say, and where they say no number."""
+    filled = [
+        _with_samples(stage, recipe.parameters) if stage.samples_parameter else stage
+        for stage in recipe.stages
+    ]
+    problems = [
+        RecipeProblem(("stages", number, "samples"), message)
+        for number, stage in enumerate(recipe.stages)
+        if (message := _samples_message(stage, recipe.parameters, declarations))
+    ]
+    return replace(recipe, stages=tuple(filled)), problems
+
+
+def _with_samples(stage: Stage, parameters: Mapping[str, Json]) -> Stage:
+    value = parameters.get(stage.samples_parameter)
+    return replace(stage, samples=value) if SAMPLES_RULE.allows(value) else stage  # type: ignore[arg-type]  # a number
+
+
+def _samples_message(
+    stage: Stage, parameters: Mapping[str, Json], declarations: Mapping[str, Parameter]
+) -> str:
+    name = stage.samples_parameter
+    if name and name not in declarations:
+        return f"{_REFERENCE}{name} {unknown_message(name, declarations)}"
+    if name in parameters and not SAMPLES_RULE.allows(parameters[name]):
+        return f"samples is {_REFERENCE}{name}, which must be {SAMPLES_RULE.wanted}"
+    return ""
+
+
+def name_models(recipe: Recipe, models: Sequence[str]) -> Recipe:
+    """The recipe in which stages for all models ask each of these, by name."""
+    if not any(stage.all_models for stage in recipe.stages):
+        return recipe
+    named = [
+        replace(stage, models=tuple(models)) if stage.all_models else stage
+        for stage in recipe.stages
+    ]
+    facts = {**recipe.facts, RUN_MODELS: list(models)}
+    return replace(recipe, stages=tuple(named), facts=facts)
+
+
+def named_models(facts: Mapping[str, Json]) -> tuple[str, ...]:
+    """The models that a run's order named, by the facts of its recipe; none: only its own."""
+    names = facts.get(RUN_MODELS)
+    return tuple(map(str, names)) if isinstance(names, list) else ()

@@ -12,10 +12,12 @@ Kind = TypeVar("Kind")
 
 _PLAIN = {  # fields that are written as they are
     **dict.fromkeys(("name", "about", "instructions", "prompt"), str),
-    **dict.fromkeys(("of", "over", "critic", "accepts"), str),
+    **dict.fromkeys(("of", "over", "critic", "accepts", "samples_parameter"), str),
     **dict.fromkeys(("samples", "max_tokens_per_block", "max_batch_size"), int),
-    "templated": bool,
+    **dict.fromkeys(("templated", "all_models"), bool),
 }
+# written only where they say something, so that orders of before are still known by their keys
+_ADDED_LATER = ("samples_parameter", "all_models")
 
 
 def recipe_to_json(recipe: Recipe) -> dict[str, Json]:
@@ -48,6 +50,9 @@ def recipe_from_json(body: Json) -> Recipe:
 def _stage_to_json(stage: Stage) -> dict[str, Json]:
     written: dict[str, Json] = {item.name: getattr(stage, item.name) for item in fields(stage)}
     del written["prompt_in_items"]  # follows from the prompt
+    for name in _ADDED_LATER:
+        if not written[name]:
+            del written[name]
     return written | {
         "schema": _schema_to_json(stage.schema),
         "params": {**stage.params.as_json(), "stop": list(stage.params.stop)},

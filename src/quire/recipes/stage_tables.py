@@ -8,6 +8,7 @@ from quire.domain.data import Json, as_object
 from quire.domain.errors import Mistake, SchemaInvalid
 from quire.domain.models import Params
 from quire.domain.recipes import (
+    ALL_MODELS,
     DEFAULT_INSTRUCTIONS,
     DEFAULT_PROMPT,
     GATE,
@@ -18,13 +19,20 @@ from quire.domain.recipes import (
     Stage,
 )
 from quire.recipes.policy_layers import schema_layer, stage_layer
+from quire.recipes.recipe_parameters import SAMPLES_RULE, parameter_name
 from quire.recipes.recipe_problems import KeyPath, RecipeProblem, rule_problems
-from quire.recipes.setting_rules import PARAM_RULES, TEXT, Rule, one_of, whole_number_rule
+from quire.recipes.setting_rules import (
+    PARAM_RULES,
+    TEXT,
+    Rule,
+    one_of,
+    or_word,
+    whole_number_rule,
+)
 from quire.recipes.user_schemas import load_schema, read_schema
 
 ReadFile = Callable[[str], bytes]  # a file by its path from the recipe's folder
 
-MOST_SAMPLES = 1_000_000
 _TABLE = Rule(wanted="a table", allows=lambda value: isinstance(value, Mapping))
 _TEXTS = Rule(
     wanted="a list of texts",
@@ -52,8 +60,11 @@ STAGE_RULES: Mapping[str, Rule] = {
     "mode": one_of(RECORD, GATE),
     "accepts": TEXT,
     "model": TEXT,
-    "models": _TEXTS,
-    "samples": whole_number_rule(1, MOST_SAMPLES),
+    "models": or_word(_TEXTS, ALL_MODELS),
+    "samples": Rule(
+        wanted=f'{SAMPLES_RULE.wanted} or "parameters.NAME"',
+        allows=lambda value: SAMPLES_RULE.allows(value) or bool(parameter_name(value)),
+    ),
     "params": _TABLE,
     "policy": _TABLE,
     "settings": _TABLE,
@@ -122,9 +133,11 @@ class _StageReader:
             of=_text_at(values, "of"),
             over=_text_at(values, "over"),
             samples=_as_integer(values.get("samples")) or 1,
+            samples_parameter=parameter_name(values.get("samples")),
             critic=(_text_at(values, "mode") or RECORD) if values.get("critic") else "",
             accepts=_text_at(values, "accepts"),
             models=_as_texts([values["model"]] if "model" in values else values.get("models")),
+            all_models=values.get("models") == ALL_MODELS,
             policy=self._read_policy(values.get("policy"), schema),
             settings=as_object(values.get("settings")),
             templated=True,
