@@ -14,7 +14,7 @@ from quire.providers.compatible import Compatible
 from quire.providers.gemini import Gemini
 from quire.providers.openai import OpenAI
 from quire.providers.protocol import WireFormat
-from tests.providers.sample_calls import SYSTEM, USER, account, make_call, sent_body
+from tests.providers.sample_calls import SYSTEM, TURNS, USER, account, make_call, sent_body
 
 FACTS = replace(CATALOG["simulated/small"], wire=Wire(), max_output=8_000)
 PART = FallbackPart
@@ -123,3 +123,11 @@ def test_chat_calls_are_written_in_every_weaker_way() -> None:
 def test_an_address_is_written_down_without_a_secret() -> None:
     assert plain_address("https://me:word@host:8000/v1/?key=x#y") == "https://host:8000/v1"
     assert plain_address("") == ""
+
+
+def test_a_system_text_that_the_user_says_comes_before_all_turns() -> None:
+    call = weaken_call(make_call(turns=TURNS, stable_turns=2), FACTS, {PART.SYSTEM: "user"})
+
+    assert call.turns[0].text == SYSTEM
+    assert call.turns[1:] == TURNS
+    assert (call.system, call.stable_turns) == ("", 3)

@@ -13,6 +13,7 @@ from quire.domain.documents import BlockType
 from quire.domain.ids import fingerprint
 from quire.domain.models import Params
 from quire.domain.recipes import Stage
+from quire.domain.requests import Role, Turn
 from quire.plan.rendering import (
     ASK,
     FRAMING_BYTES,
@@ -252,6 +253,19 @@ def test_any_other_call_has_another_payload_hash(user: str, params: Params, mode
     usual = payload_hash(payload_head(b"p", Params(), "a/b"), "u")
 
     assert payload_hash(payload_head(b"p", params, model), user) != usual
+
+
+def test_what_was_said_before_is_in_the_payload_hash_and_nothing_where_nothing_was() -> None:
+    head = payload_head(b"p", Params(), "m")
+    hashes = {
+        payload_hash(head, "u"),
+        payload_hash(head, "u", [Turn(Role.USER, "a"), Turn(Role.ASSISTANT, "b")]),
+        payload_hash(head, "u", [Turn(Role.USER, "a"), Turn(Role.USER, "b")]),
+        payload_hash(head, "u", [Turn(Role.USER, "ab")]),
+    }
+
+    assert len(hashes) == 4
+    assert payload_hash(head, "u", ()) == payload_hash(head, "u")
 
 
 def test_a_payload_hash_is_16_bytes() -> None:

@@ -9,7 +9,7 @@ from quire.domain.accounts import Account, Secret
 from quire.domain.data import Json
 from quire.domain.ids import AttemptId
 from quire.domain.models import CacheMarking, Params, StructuredOutput, Wire
-from quire.domain.requests import Call
+from quire.domain.requests import Call, Role, Turn
 from quire.providers.protocol import HttpResponse, WireFormat
 
 KEY = "sk-test-0123456789abcdefghijklmnop"
@@ -53,6 +53,15 @@ def make_call(model: str = CALL.model, **changes: Any) -> Call:
     )
 
 
+# Two of a role follow one another: legal for us, and not for every vendor.
+TURNS = (
+    Turn(Role.USER, "First."),
+    Turn(Role.ASSISTANT, "Said."),
+    Turn(Role.ASSISTANT, "And more."),
+    Turn(Role.USER, "Second."),
+)
+MARKED: dict[str, Any] = {"caching": True, "marking": CacheMarking.BREAKPOINT}
+
 EVERY_FORM = [
     *(
         make_call(structured=structured, marking=marking, caching=caching)
@@ -63,6 +72,7 @@ EVERY_FORM = [
     make_call(temperature=0.2, top_p=0.9, effort="low", seed=7, stop=("END",)),
     make_call(output_schema=None, max_tokens=None),
     make_call(max_tokens=1),
+    *(make_call(turns=TURNS, stable_turns=count, **MARKED) for count in range(len(TURNS) + 1)),
 ]
 
 

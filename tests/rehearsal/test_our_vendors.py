@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from quire.domain.accounts import Account, Secret
 from quire.domain.errors import ProviderError, Remedy, Undecodable
 from quire.domain.ids import AttemptId
 from quire.domain.models import ModelFacts, Params, StructuredOutput
-from quire.domain.requests import Call, Reply, Stop
+from quire.domain.requests import Call, Reply, Role, Stop, Turn
 from quire.providers.catalog import CATALOG
 from quire.providers.provider_registry import Providers
 from quire.rehearsal.server import RehearsalThread, rehearsal_server
@@ -30,13 +31,6 @@ OURS = ("openai/gpt-6-luna", "anthropic/claude-haiku-5-5", "gemini/gemini-3.8-fl
 
 def exchange(server: RehearsalThread, facts: ModelFacts, times: int = 1, **how: Any) -> list[Reply]:
     """Send a call over HTTP, as the engine does, and read what came back."""
-    account = Account(
-        provider=facts.provider,
-        credential="test",
-        key=Secret(KEY),
-        base_url=server.url + PATHS.get(facts.provider, ""),
-        options={"project": "p", "location": "global"},
-    )
     call = Call(
         attempt_id=AttemptId(1),
         model=facts.name,
@@ -47,12 +41,24 @@ def exchange(server: RehearsalThread, facts: ModelFacts, times: int = 1, **how: 
         wire=replace(facts.wire, **how),
         caching=True,
     )
+    return send_calls(server, facts, [call] * times)
+
+
+def send_calls(server: RehearsalThread, facts: ModelFacts, calls: Sequence[Call]) -> list[Reply]:
+    """Send calls over HTTP, one after the other."""
+    account = Account(
+        provider=facts.provider,
+        credential="test",
+        key=Secret(KEY),
+        base_url=server.url + PATHS.get(facts.provider, ""),
+        options={"project": "p", "location": "global"},
+    )
 
     async def send() -> list[Reply]:
         providers = Providers()
         provider = providers.get(facts.provider)
         try:
-            sent = [await provider.send(call, account) for _ in range(times)]
+            sent = [await provider.send(call, account) for call in calls]
             return [provider.decode(response.raw) for response in sent]
         finally:
             await providers.close()
@@ -118,3 +124,33 @@ def test_answers_that_are_none_are_understood(model: str) -> None:
             exchange(server, CATALOG[model])
 
     assert stops == {"refuse": Stop.REFUSAL, "truncate": Stop.LENGTH, "empty": Stop.END}
+
+
+def _continued(facts: ModelFacts, so_far: str) -> Call:
+    turns = (Turn(Role.USER, message()), Turn(Role.ASSISTANT, so_far))
+    return Call(
+        attempt_id=AttemptId(1),
+        model=facts.name,
+        system=SYSTEM,
+        user="Continue exactly where you stopped.",
+        turns=turns,
+        output_schema=SCHEMA,
+        params=Params(max_tokens=2_000),
+        wire=replace(facts.wire, structured=StructuredOutput.TEXT),
+        caching=True,
+    )
+
+
+@pytest.mark.parametrize("model", [*OURS, "mistral/mistral-large-4", "groq/openai/gpt-oss-120b"])
+def test_a_call_of_several_turns_is_understood_and_billed_alike(
+    knowing: RehearsalThread, model: str
+) -> None:
+    facts = CATALOG[model]
+    whole = exchange(knowing, facts, structured=StructuredOutput.TEXT)[0].text
+
+    rest = send_calls(knowing, facts, [_continued(facts, whole[:40])])[0]
+
+    entry = knowing.entries()[-1]
+    assert whole[:40] + rest.text == whole
+    assert rest.usage == entry.usage
+    assert entry.blocks == 2

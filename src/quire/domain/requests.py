@@ -31,6 +31,30 @@ class Stop(StrEnum):
     REFUSAL = "refusal"  # the model or a filter declined the whole call
 
 
+class Role(StrEnum):
+    """Who speaks in a turn."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+class Turn(NamedTuple):
+    """Something said before: by us, or by the model."""
+
+    role: Role
+    text: str
+
+
+CONTINUE = "Continue"  # how every message begins that asks to go on with an answer
+
+
+class CallText(NamedTuple):
+    """What one request says beyond the prefix of its stage."""
+
+    user: str
+    turns: tuple[Turn, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """Exactly what a provider is asked, in no vendor's words yet."""
@@ -41,6 +65,8 @@ class Call:
     user: str
     output_schema: JsonObject | None  # the wire form of the answer; None asks for plain text
     params: Params
+    turns: tuple[Turn, ...] = ()  # between the system text and the user's; two of a role may follow
+    stable_turns: int = 0  # the first of them, which other calls of the stage begin with too
     wire: Wire = PLAIN_WIRE
     caching: bool = False  # mark the end of the system text as worth keeping
     system_role: str = ""  # whose words the system text is said to be, if not as usual there

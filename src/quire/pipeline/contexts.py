@@ -17,6 +17,7 @@ from quire.domain.ids import LaneId, RunId, StageId
 from quire.domain.models import ModelFacts, Params, StructuredOutput
 from quire.domain.policy import Policy
 from quire.domain.recipes import Stage
+from quire.domain.requests import CallText
 from quire.domain.runs import BATCH, DIRECT, Lane
 from quire.gates.chain import GateChain, gate_versions
 from quire.gates.packed_json import GATE_VERSION
@@ -183,7 +184,7 @@ class Contexts:
             RefusedCalls
         )
         self.silent_since: dict[str, datetime] = {}  # models that answer nothing, since when
-        self.prepared_texts: dict[bytes, str] = {}  # by hash, until they are claimed
+        self.prepared_texts: dict[bytes, CallText] = {}  # by hash, until they are claimed
         self.notices: list[str] = []  # what whoever waits at a screen should know
         self._places: dict[str, Places] | None = None  # of models that are asked in weaker ways
         self._places_read_at: datetime | None = None

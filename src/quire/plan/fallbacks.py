@@ -22,7 +22,7 @@ from quire.domain.fallbacks import (
     RefusedPart,
 )
 from quire.domain.models import ModelFacts, StructuredOutput
-from quire.domain.requests import Call
+from quire.domain.requests import Call, Role, Turn
 
 SYSTEM, USER = "system", "user"  # whose words the prefix is said to be
 MAX_TOKENS, MAX_COMPLETION_TOKENS = "max_tokens", "max_completion_tokens"
@@ -122,5 +122,13 @@ def weaken_call(call: Call, facts: ModelFacts, fallbacks: Fallbacks) -> Call:
     role = fallbacks.get(FallbackPart.SYSTEM, "")
     call = replace(call, params=params, wire=wire, limit_name=limit)
     if role == USER and call.system:  # it stands before the blocks, and is cached as well there
-        return replace(call, system="", user=f"{call.system}\n\n{call.user}")
+        return _with_system_said(call)
     return replace(call, system_role=role)
+
+
+def _with_system_said(call: Call) -> Call:
+    """The same call, its system text said by the user at the beginning of all that is said."""
+    if not call.turns:
+        return replace(call, system="", user=f"{call.system}\n\n{call.user}")
+    said = Turn(Role.USER, call.system)
+    return replace(call, system="", turns=(said, *call.turns), stable_turns=call.stable_turns + 1)

@@ -13,6 +13,7 @@ from quire.domain.data import Json, JsonObject, canonical_json, plain_json
 from quire.domain.ids import fingerprint
 from quire.domain.models import Params, StructuredOutput
 from quire.domain.recipes import Stage
+from quire.domain.requests import Turn
 
 RENDER_VERSION = 2  # raised when the same pack would be rendered to other bytes
 
@@ -160,16 +161,18 @@ def payload_head(prefix_hash: bytes, params: Params, model: str) -> bytes:
     return fingerprint(prefix_hash, _params_text(params), model)
 
 
-def payload_hash(head: bytes, user: str) -> bytes:
+def payload_hash(head: bytes, user: str, turns: Sequence[Turn] = ()) -> bytes:
     """Fingerprint a whole call, to check a body that is rendered again.
 
     The head has a fixed length, so that no text can be read as a part of it.
     """
-    return rendered_hash(head, user.encode())
+    return rendered_hash(head, user.encode(), turns)
 
 
-def rendered_hash(head: bytes, rendered: bytes) -> bytes:
+def rendered_hash(head: bytes, rendered: bytes, turns: Sequence[Turn] = ()) -> bytes:
     """Fingerprint a whole call whose text is at hand as bytes."""
+    if turns:
+        head += sha256(orjson.dumps([*map(list, turns)])).digest()
     return sha256(head + rendered).digest()[:16]
 
 

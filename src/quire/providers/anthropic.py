@@ -14,7 +14,7 @@ from quire.domain.accounts import Account, Rates
 from quire.domain.data import Json, JsonObject, plain_json
 from quire.domain.errors import ProviderError, Undecodable
 from quire.domain.models import CacheMarking, Limits, StructuredOutput, Usage
-from quire.domain.requests import Call, Reply, Stop
+from quire.domain.requests import Call, Reply, Role, Stop
 from quire.providers import error_codes, wire
 from quire.providers.event_streams import load_answer
 from quire.providers.portable_schemas import SchemaDialect, portable_schema
@@ -61,13 +61,13 @@ class Anthropic:
     def encode(self, call: Call, account: Account) -> HttpRequest:
         """Put a call into a message."""
         params = call.params
+        marked = call.caching and call.wire.marking is CacheMarking.BREAKPOINT
         body: dict[str, object] = {
             "model": wire.model_id(call),
             "max_tokens": USUAL_OUTPUT if params.max_tokens is None else params.max_tokens,
-            "messages": [{"role": "user", "content": call.user}],
+            "messages": _messages(call, marked),
         }
         if call.system:
-            marked = call.caching and call.wire.marking is CacheMarking.BREAKPOINT
             body["system"] = _system(call.system, marked, marked and call.long_lived)
         if params.stop:
             body["stop_sequences"] = params.stop
@@ -141,11 +141,29 @@ def headers_for(account: Account, version: str) -> Mapping[str, str]:
 
 @lru_cache(maxsize=256)
 def _system(system: str, marked: bool, long_lived: bool) -> orjson.Fragment:
-    block: dict[str, Json] = {"type": "text", "text": system}
+    return wire.fragment([_block(system, marked, long_lived)])
+
+
+def _block(text: str, marked: bool, long_lived: bool) -> dict[str, Json]:
+    block: dict[str, Json] = {"type": "text", "text": text}
     if marked:  # for five minutes, where nothing else is said
         hour: dict[str, Json] = {"ttl": "1h"} if long_lived else {}
         block["cache_control"] = {"type": "ephemeral", **hour}
-    return wire.fragment([block])
+    return block
+
+
+def _messages(call: Call, marked: bool) -> list[object]:
+    return [
+        {"role": message.role.value, "content": _content(message, call.long_lived)}
+        for message in wire.messages_of(call, tuple(Role) if marked else ())
+    ]
+
+
+def _content(message: wire.Message, long_lived: bool) -> Json:
+    if not message.kept:
+        return message.text
+    own = [_block(message.text, marked=False, long_lived=False)] if message.text else []
+    return [_block(message.kept, marked=True, long_lived=long_lived), *own]
 
 
 def _sampling(call: Call) -> dict[str, object]:

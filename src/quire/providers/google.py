@@ -12,7 +12,7 @@ from quire.domain.batches import BatchEnd, BatchRow, BatchStatus, RowEnd
 from quire.domain.data import Json, JsonObject
 from quire.domain.errors import ProviderError, Remedy, Undecodable
 from quire.domain.models import StructuredOutput, Usage
-from quire.domain.requests import Call, Reply, Stop
+from quire.domain.requests import Call, Reply, Role, Stop
 from quire.providers import error_codes, wire
 from quire.providers.batch_requests import (
     BatchSearch,
@@ -33,6 +33,7 @@ from quire.providers.rate_headers import duration
 SchemaWriter: TypeAlias = Callable[[wire.IdentityKey], orjson.Fragment | None]
 
 _VERSIONED = re.compile(r"/v\d\w*/?$")
+_ROLES = {Role.USER: "user", Role.ASSISTANT: "model"}
 _STOPS = {
     "STOP": Stop.END,
     "MALFORMED_FUNCTION_CALL": Stop.END,  # the model's own mistake, which the gates judge
@@ -97,7 +98,12 @@ def encode_content(call: Call, write_schema: SchemaWriter | None = None) -> byte
 
     `write_schema` writes the schema of the answer, where that takes more than what is usual.
     """
-    body: dict[str, object] = {"contents": [{"role": "user", "parts": [{"text": call.user}]}]}
+    body: dict[str, object] = {
+        "contents": [
+            {"role": _ROLES[message.role], "parts": [{"text": message.text}]}
+            for message in wire.messages_of(call)
+        ]
+    }
     if call.system:
         body["systemInstruction"] = _system(call.system)
     config = _config(call)

@@ -11,7 +11,7 @@ from quire.domain.data import Json, JsonObject
 from quire.domain.errors import ProviderError, Undecodable
 from quire.domain.ids import fingerprint
 from quire.domain.models import CacheMarking, StructuredOutput, Usage
-from quire.domain.requests import Call, Reply, Stop
+from quire.domain.requests import Call, Reply, Role, Stop
 from quire.providers import error_codes, wire
 from quire.providers.event_streams import load_answer
 from quire.providers.portable_schemas import SchemaDialect, portable_schema
@@ -88,10 +88,21 @@ def encode_chat(call: Call, variant: ChatVariant) -> bytes:
 
 
 def _chat_messages(call: Call, variant: ChatVariant, marking: str) -> list[object]:
-    user = {"role": "user", "content": call.user}
+    marked_roles = tuple(Role) if marking else ()
+    said: list[object] = [
+        {"role": message.role.value, "content": _chat_content(message, marking)}
+        for message in wire.messages_of(call, marked_roles)
+    ]
     if not call.system:
-        return [user]
-    return [_chat_system(call.system, call.system_role or variant.system_role, marking), user]
+        return said
+    return [_chat_system(call.system, call.system_role or variant.system_role, marking), *said]
+
+
+def _chat_content(message: wire.Message, marking: str) -> Json:
+    if not message.kept:
+        return message.text
+    own: list[Json] = [{"type": "text", "text": message.text}] if message.text else []
+    return [_marked_part(message.kept, marking), *own]
 
 
 def sampling(call: Call) -> dict[str, float]:
@@ -118,12 +129,16 @@ def _cache_key(system: str) -> str:
 def _chat_system(system: str, role: str, marking: str) -> orjson.Fragment:
     if not marking:
         return wire.fragment({"role": role, "content": system})
-    part: dict[str, Json] = {"type": "text", "text": system}
+    return wire.fragment({"role": role, "content": [_marked_part(system, marking)]})
+
+
+def _marked_part(text: str, marking: str) -> dict[str, Json]:
+    part: dict[str, Json] = {"type": "text", "text": text}
     if marking == "cache_control":
         part["cache_control"] = {"type": "ephemeral"}
     else:
         part["prompt_cache_breakpoint"] = {"mode": "explicit"}
-    return wire.fragment({"role": role, "content": [part]})
+    return part
 
 
 def _structured_chat(call: Call, schema: JsonObject, variant: ChatVariant) -> dict[str, object]:
@@ -249,19 +264,34 @@ def encode_responses(call: Call) -> bytes:
 
 
 def _response_messages(call: Call, marked: bool) -> list[object]:
-    user = {"role": "user", "content": call.user}
+    # What the model said can carry no mark there.
+    said: list[object] = [
+        {"role": message.role.value, "content": _response_content(message)}
+        for message in wire.messages_of(call, (Role.USER,) if marked else ())
+    ]
     if not call.system:
-        return [user]
-    return [_prefix_message(call.system, call.system_role or "developer", marked), user]
+        return said
+    return [_prefix_message(call.system, call.system_role or "developer", marked), *said]
+
+
+def _response_content(message: wire.Message) -> Json:
+    if not message.kept:
+        return message.text
+    own: list[Json] = [{"type": "input_text", "text": message.text}] if message.text else []
+    return [_response_part(message.kept, marked=True), *own]
 
 
 @lru_cache(maxsize=256)
 def _prefix_message(system: str, role: str, marked: bool) -> orjson.Fragment:
     """The prefix: `instructions` could carry it too, but no mark for the cache."""
-    part: dict[str, Json] = {"type": "input_text", "text": system}
+    return wire.fragment({"role": role, "content": [_response_part(system, marked=marked)]})
+
+
+def _response_part(text: str, *, marked: bool) -> dict[str, Json]:
+    part: dict[str, Json] = {"type": "input_text", "text": text}
     if marked:
         part["prompt_cache_breakpoint"] = {"mode": "explicit"}
-    return wire.fragment({"role": role, "content": [part]})
+    return part
 
 
 def _structured_response(schema: JsonObject, way: StructuredOutput) -> dict[str, object]:

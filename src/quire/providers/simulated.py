@@ -97,7 +97,8 @@ class SimulatedProvider:
         self.carried_out += outcome.fault in ("", "drop", "garbage")
         if self._log is None and self._log_file is None:
             return
-        contents = fingerprint(*sorted(block.content for block in outcome.blocks)).hex()
+        said = [turn.text for turn in call.turns]
+        contents = fingerprint(*sorted(block.content for block in outcome.blocks), *said).hex()
         became = outcome.fault or outcome.stop.value
         line = f"{call.attempt_id} {len(outcome.blocks)} {contents} {became}\n"
         if self._log is not None:

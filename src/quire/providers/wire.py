@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 import orjson
@@ -12,7 +13,7 @@ import orjson
 from quire.domain.accounts import Secret
 from quire.domain.data import Json, JsonObject, plain_json
 from quire.domain.errors import CallFault, OddBody, ProviderError, Remedy, Undecodable
-from quire.domain.requests import Call
+from quire.domain.requests import Call, Role, Turn
 
 
 class Headers(dict[str, str]):
@@ -92,6 +93,38 @@ def endpoint_url(vendor: str, base: str, default_path: str, end: str) -> str:
 def model_id(call: Call) -> str:
     """The vendor's name for the model: what the catalog says, or the rest of ours."""
     return call.wire.id or call.model.partition("/")[2]
+
+
+class Message(NamedTuple):
+    """One message of a call: what all calls of the stage have there, and what is its own."""
+
+    role: Role
+    kept: str  # worth a mark at its end; "" where nothing is to be marked
+    text: str
+
+
+def messages_of(call: Call, marking: Sequence[Role] = ()) -> list[Message]:
+    """All that follows the system text; roles alternate, because some vendors refuse it otherwise.
+
+    The stable head is marked at its last turn of these roles.
+    """
+    if not call.turns:
+        return [Message(Role.USER, "", call.user)]
+    stable = call.turns[: call.stable_turns]
+    marks = [at for at, turn in enumerate(stable) if turn.role in marking]
+    messages: list[Message] = []
+    for at, turn in enumerate((*call.turns, Turn(Role.USER, call.user))):
+        last = messages.pop() if messages and messages[-1].role is turn.role else None
+        kept, text = (last.kept, join_texts(last.text, turn.text)) if last else ("", turn.text)
+        if marks and at == marks[-1]:
+            kept, text = join_texts(kept, text), ""
+        messages.append(Message(turn.role, kept, text))
+    return messages
+
+
+def join_texts(first: str, second: str) -> str:
+    """Two texts of one speaker, as one."""
+    return f"{first}\n\n{second}" if first and second else first or second
 
 
 def fragment(value: Json) -> orjson.Fragment:

@@ -30,6 +30,7 @@ from quire.rehearsal.vendor_protocol import (
 )
 from quire.simulated.block_answers import AskedBlock, blocks_in, byte_length
 from quire.simulated.call_outcomes import SimulatedOutcome, respond
+from quire.simulated.continued_answers import asked_text
 from quire.simulated.fault_scripts import Faults
 
 GARBAGE = b"<html><head><title>502</title></head><body>rehearsal: this is no answer</body></html>"
@@ -122,7 +123,7 @@ class Exchange:
         entry.model = model.name[:200]
         self._owner = (key, model.name)
         call = endpoint.check(call, model)
-        blocks = blocks_in(call.user)
+        blocks = blocks_in(asked_text(call.user, call.turns))
         entry.blocks = len(blocks)
         self._refuse_scripted(blocks)
         total = input_tokens(call, model)
@@ -244,9 +245,11 @@ class Exchange:
         return thinking if call.max_tokens is None else min(thinking, call.max_tokens)
 
     def _model_call(self, call: ParsedCall) -> Call:
-        system, user = call.system, call.user
+        system, user, turns = call.system, call.user, call.turns
         schema = call.schema
-        if blocks_in(user) and (schema is None or "results" in as_object(schema.get("properties"))):
+        if blocks_in(asked_text(user, turns)) and (
+            schema is None or "results" in as_object(schema.get("properties"))
+        ):
             # The words also say what no schema could bind.
             schema = find_schema_in_words(system) or schema
         return Call(
@@ -254,6 +257,7 @@ class Exchange:
             model=call.model,
             system=system,
             user=user,
+            turns=turns,
             output_schema=schema,
             params=Params(),
         )

@@ -129,7 +129,7 @@ def cache_points(call: ParsedCall, owner: str, model: KnownModel, minimum: int) 
 
 def input_tokens(call: ParsedCall, model: KnownModel) -> int:
     """Count a call's input: its texts, and the schema that travels beside them."""
-    texts = byte_length(call.system) + byte_length(call.user)
+    texts = byte_length(call.system) + sum(byte_length(turn.text) for turn in call.conversation)
     return tokens_of(texts + len(_form_bytes(call)), model)
 
 

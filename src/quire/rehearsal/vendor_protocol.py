@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import groupby
 from typing import NamedTuple, Protocol
 
 import orjson
 
 from quire.domain.data import Json, JsonObject
 from quire.domain.models import CacheMarking, ModelFacts, StructuredOutput, Usage
-from quire.domain.requests import Stop
+from quire.domain.requests import Role, Stop, Turn
 from quire.rehearsal.rate_limits import BucketLevel
 
 
@@ -19,6 +20,7 @@ class CallPart(NamedTuple):
     text: str
     system: bool
     lifetime: str = ""  # of the cache breakpoint behind it, such as 5m; "" where there is none
+    assistant: bool = False  # said by the model
 
 
 class AnswerFormat(NamedTuple):
@@ -55,8 +57,25 @@ class ParsedCall:
 
     @property
     def user(self) -> str:
-        """The question."""
-        return "\n\n".join(part.text for part in self.parts if not part.system)
+        """The question: what was said last, by whom it may be."""
+        return self.conversation[-1].text if self.conversation else ""
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """What was said before the question."""
+        return self.conversation[:-1]
+
+    @property
+    def conversation(self) -> tuple[Turn, ...]:
+        """All that was said, in turns."""
+        parts = [part for part in self.parts if not part.system]
+        return tuple(
+            Turn(
+                Role.ASSISTANT if assistant else Role.USER,
+                "\n\n".join(part.text for part in group),
+            )
+            for assistant, group in groupby(parts, lambda part: part.assistant)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

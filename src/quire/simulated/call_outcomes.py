@@ -14,6 +14,7 @@ from quire.simulated.block_answers import (
     records_for,
     text_of,
 )
+from quire.simulated.continued_answers import question_of, rest_of_answer
 from quire.simulated.counted_lists import asks_tasks, with_asked_counts
 from quire.simulated.fault_scripts import JUDGE_FAULTS, Faults
 from quire.simulated.judge_prompts import JudgePrompt, read_prompt
@@ -46,8 +47,9 @@ class SimulatedOutcome:
 
 def respond(call: Call, faults: Faults, max_output: int | None = None) -> SimulatedOutcome:
     """Answer one call; the same attempt of the same call always comes out the same."""
-    blocks = blocks_in(call.user)
-    strike = "" if faults.quiet else _call_fault(call, blocks, faults)
+    question = question_of(call)
+    blocks = blocks_in(question.user)
+    strike = "" if faults.quiet else _call_fault(question, blocks, faults)
     if strike in UNANSWERED:
         return SimulatedOutcome(blocks=blocks, fault=strike)
     if strike == "refuse":
@@ -55,10 +57,12 @@ def respond(call: Call, faults: Faults, max_output: int | None = None) -> Simula
     elif strike == "empty":
         text, stop = "", Stop.END
     else:
-        text, stop = _limit_output(call, _answer_text(call, blocks, faults), faults, max_output)
+        text = rest_of_answer(call, _answer_text(question, blocks, faults))
+        text, stop = _limit_output(call, text, faults, max_output)
         if strike == "truncate" and stop is Stop.END:
             text, stop = clip_bytes(text, byte_length(text) // 2), Stop.LENGTH
-    input_bytes = byte_length(call.system) + byte_length(call.user)
+    said = (call.system, *[turn.text for turn in call.turns], call.user)
+    input_bytes = sum(map(byte_length, said))
     usage = Usage(input=-(-input_bytes // BYTES_PER_TOKEN), output=token_count(text))
     return SimulatedOutcome(blocks=blocks, text=text, stop=stop, usage=usage)
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from quire.domain.accounts import Account, Need, Rates
 from quire.domain.ids import AttemptId, RequestId, WorkerId
 from quire.domain.reasons import TaskError, TaskErrorKind
-from quire.domain.requests import Answer, AttemptGroup, Call, CallFailure, QueuedRequest
+from quire.domain.requests import Answer, AttemptGroup, Call, CallFailure, CallText, QueuedRequest
 from quire.domain.states import RequestState
 from quire.ledger.ledger import Transaction
 from quire.ledger.stored_values import to_micros
@@ -142,7 +142,7 @@ def _add_attempts(
 
 def _sendable_texts(
     tx: Transaction, contexts: Contexts, context: LaneContext, queued: Sequence[QueuedRequest]
-) -> dict[RequestId, str]:
+) -> dict[RequestId, CallText]:
     """The texts to send; none where a member moved on or the text is not what was promised."""
     most = context.policy.max_calls
     ids = [request.id for request in queued]
@@ -150,7 +150,7 @@ def _sendable_texts(
     if context.reads_results:  # what they were made from may have made way since
         same = unchanged_requests(tx, ids)
         waiting = {request_id: count for request_id, count in waiting.items() if request_id in same}
-    texts: dict[RequestId, str] = {}
+    texts: dict[RequestId, CallText] = {}
     unknown: list[QueuedRequest] = []
     for request in queued:
         kept = contexts.prepared_texts.pop(request.payload_hash, None)
@@ -165,15 +165,16 @@ def _sendable_texts(
 
 def verified_texts(
     tx: Transaction, context: LaneContext, requests: Sequence[QueuedRequest]
-) -> dict[RequestId, str]:
+) -> dict[RequestId, CallText]:
     """Texts as the ledger stores or renders them, where they are what was promised."""
-    texts = _render_texts(tx, context, [request.id for request in requests if request.body is None])
-    texts |= {request.id: request.body for request in requests if request.body is not None}
+    rendered = [request.id for request in requests if request.body is None]
+    texts = {id: CallText(text) for id, text in _render_texts(tx, context, rendered).items()}
+    texts |= {item.id: CallText(item.body) for item in requests if item.body is not None}
     return {
         request.id: texts[request.id]
         for request in requests
         if request.id in texts
-        and payload_hash(context.request_head(request.max_output).payload_head, texts[request.id])
+        and payload_hash(context.request_head(request.max_output).payload_head, *texts[request.id])
         == request.payload_hash
     }
 
@@ -215,7 +216,7 @@ def call_of(
     account: Account,
     request: QueuedRequest,
     attempt: AttemptId,
-    user: str,
+    text: CallText,
     *,
     caching: bool,
 ) -> Call:
@@ -224,7 +225,8 @@ def call_of(
         attempt_id=attempt,
         model=context.facts.name,
         system=context.prefix.system,
-        user=user,
+        user=text.user,
+        turns=text.turns,
         output_schema=context.prefix.output_schema or None,
         params=context.request_head(request.max_output).params,
         wire=context.facts.wire,

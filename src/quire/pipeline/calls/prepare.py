@@ -10,7 +10,7 @@ from quire.domain.ids import RequestId
 from quire.domain.models import Usage
 from quire.domain.pricing import price_call
 from quire.domain.reasons import HoldCause, TaskError, TaskErrorKind
-from quire.domain.requests import Membership, NewRequest, RequestGroup, RequestKind
+from quire.domain.requests import CallText, Membership, NewRequest, RequestGroup, RequestKind
 from quire.domain.runs import BATCH
 from quire.domain.states import StageState, TaskMove, TaskState
 from quire.domain.tasks import ReadyTask
@@ -266,7 +266,7 @@ def _request(
     sent_bytes = context.prefix_bytes + items_bytes(len(tasks), content_bytes) + len(reasons or "")
     digest = rendered_hash(context.request_head(limit).payload_head, rendered)
     if context.route != BATCH:  # a batch is written later, and may be larger than memory
-        contexts.prepared_texts[digest] = user
+        contexts.prepared_texts[digest] = CallText(user)
     per_byte = contexts.sizes[context.stage_id, context.model_no].per_byte
     most_input = context.most_tokens(sent_bytes, per_byte)
     most = Usage(input=most_input, output=limit)

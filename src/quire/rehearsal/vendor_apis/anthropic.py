@@ -370,13 +370,14 @@ def _parse_call(body: Any) -> ParsedCall:
 
 
 def _parts(body: Any) -> Iterator[CallPart]:
-    texts: list[tuple[bool, Any]] = [(True, body.get("system") or [])]
-    texts += [(False, message["content"]) for message in body["messages"]]
-    for system, content in texts:
+    texts: list[tuple[str, Any]] = [("system", body.get("system") or [])]
+    texts += [(message["role"], message["content"]) for message in body["messages"]]
+    for role, content in texts:
         blocks: list[Any] = [{"text": content}] if isinstance(content, str) else content
         for block in blocks:
             mark = block.get("cache_control")
-            yield CallPart(block["text"], system, mark.get("ttl", "5m") if mark else "")
+            lifetime = mark.get("ttl", "5m") if mark else ""
+            yield CallPart(block["text"], role == "system", lifetime, role == "assistant")
 
 
 def _answer_format(body: Any) -> tuple[JsonObject | None, str]:

@@ -307,7 +307,7 @@ def _parts(body: Any) -> Iterator[CallPart]:
         yield CallPart(part["text"], system=True)
     for content in body["contents"]:
         for part in content["parts"]:
-            yield CallPart(part["text"], system=False)
+            yield CallPart(part["text"], system=False, assistant=content.get("role") == "model")
 
 
 def _answer_format(body: Any, config: Any) -> AnswerFormat:

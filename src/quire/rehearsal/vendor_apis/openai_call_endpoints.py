@@ -116,10 +116,12 @@ def _responses_parts(body: Any, options: object) -> Iterator[CallPart]:
 
 def _message_parts(messages: Any, options: object) -> Iterator[CallPart]:
     for message in messages:
-        system = message["role"] in ("system", "developer")
+        role = message["role"]
+        system = role in ("system", "developer")
         content = message["content"] or ""
         for part in [{"text": content}] if isinstance(content, str) else content:
-            yield CallPart(part["text"], system, cache_lifetime(part, options))
+            lifetime = cache_lifetime(part, options)
+            yield CallPart(part["text"], system, lifetime, role == "assistant")
 
 
 def _responses_format(body: Any) -> AnswerFormat:
