@@ -37,6 +37,7 @@ EXTRAS: Mapping[str, str] = MappingProxyType(
         "vertex": "google-auth",
         "tokens": "bpe-openai",
         "local": "xllamacpp",
+        "compress": "wordllama",
         "report": "matplotlib",
     }
 )

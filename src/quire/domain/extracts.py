@@ -1,0 +1,35 @@
+"""Extracts: what takes the place of a text that is too long for a prompt, and who ranks for it."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+
+class PieceKind(StrEnum):
+    """What a part of a prompt is that may be compressed."""
+
+    DOCUMENT = "document"
+    RESULT = "result"  # of another stage
+    TURN = "turn"  # of the history, neither among its first nor its last
+
+
+class Piece(NamedTuple):
+    """A part of a prompt that may be compressed."""
+
+    name: str  # where it stands, such as `documents/2`
+    kind: PieceKind
+    text: str
+    relevance: float = 1.0  # as the recipe declares it
+
+
+class Ranker(Protocol):
+    """Says which passages matter to a prompt; the same version always says the same."""
+
+    @property
+    def version(self) -> str:
+        """What stored extracts are told apart by."""
+        ...
+
+    def scores(self, prompt: str, passages: Sequence[str]) -> Sequence[float]:
+        """How much each passage has to do with the prompt, from 0 to 1."""
+        ...
