@@ -40,6 +40,7 @@ _COMMANDS = {
     "batches": OwnCommand(LOOK, "batches:app"),
     "show": OwnCommand(LOOK, "results:show", "quire show 3 --limit 5"),
     "export": OwnCommand(LOOK, "results:export", "quire export 3 -o out.jsonl --only accepted"),
+    "lineage": OwnCommand(LOOK, "lineage:lineage", "quire lineage 31"),
     "failures": OwnCommand(LOOK, "runs:failures", "quire failures 3"),
     "prompt": OwnCommand(LOOK, "exchanges:prompt", "quire prompt 12"),
     "ledger": OwnCommand(LOOK, "exchanges:ledger", "quire ledger 3 --request 7"),

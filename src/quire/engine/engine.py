@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from quire.engine.forecasts import Forecasts, Plan
     from quire.engine.keys import Keys
     from quire.engine.library import Library, Over, SchemaSource
+    from quire.engine.lineage import Lineages
     from quire.engine.orders import Orders, RecipeSource
     from quire.engine.run_handle import RunHandle
     from quire.ledger.ledger import Ledger
@@ -112,6 +113,13 @@ class Engine:
         return Keys(self.context)
 
     @cached_property
+    def lineages(self) -> Lineages:
+        """What results were made from."""
+        from quire.engine.lineage import Lineages
+
+        return Lineages(self.context)
+
+    @cached_property
     def doctor(self) -> Doctor:
         """Checks of this installation."""
         from quire.engine.doctor.checkup import Doctor
@@ -131,6 +139,7 @@ class Engine:
     workers = _Shortcut(lambda engine: engine.queries.workers)
     stall_reasons = _Shortcut(lambda engine: engine.queries.stall_reasons)
     rows = _Shortcut(lambda engine: engine.queries.rows)
+    lineage = _Shortcut(lambda engine: engine.lineages.trace)
     stage_policies = _Shortcut(lambda engine: engine.queries.stage_policies)
     editable_data = _Shortcut(lambda engine: engine.queries.editable_data)
     pause = _Shortcut(lambda engine: engine.commands.pause)

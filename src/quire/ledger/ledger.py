@@ -24,6 +24,7 @@ from quire.ledger.tables.requests import Requests
 from quire.ledger.tables.results import Results
 from quire.ledger.tables.runs import Runs
 from quire.ledger.tables.schemas import Schemas
+from quire.ledger.tables.sources import Sources
 from quire.ledger.tables.tallies import Tallies
 from quire.ledger.tables.tasks import Tasks
 from quire.ledger.tables.views import Views
@@ -46,6 +47,7 @@ class Transaction:
         self.tasks = Tasks(connection, workspace, self.tallies)
         self.lineage = Lineage(connection, workspace, self.tallies)
         self.subjects = Subjects(connection, workspace)
+        self.sources = Sources(connection, workspace)
         self.critiques = Critiques(connection, workspace)
         self.controls = Controls(connection, workspace, self.tallies)
         self.requests = Requests(connection, workspace)
