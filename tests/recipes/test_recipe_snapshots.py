@@ -22,7 +22,7 @@ def test_every_parameter_of_a_call_survives_its_snapshot() -> None:
 
 
 def test_a_recipe_of_many_stages_survives_its_snapshot() -> None:
-    told = replace(recipe(), facts={"language": "de"}, description="all of it")
+    told = replace(recipe(), facts={"language": "de"}, description="all of it", attach="notes")
 
     kept = recipe_from_json(json.loads(json.dumps(recipe_to_json(told))))
 

@@ -1,5 +1,6 @@
 """Options that say what is asked, a schema or a recipe, as the engine's arguments."""
 
+import sys
 import tomllib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,8 @@ from quire.domain.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from quire.domain.ids import DocumentId
-    from quire.engine import Engine, Order, Parameter
+    from quire.domain.recipes import Recipe
+    from quire.engine import Engine, Order, Parameter, RecipeFile
     from quire.engine.library import Over
 
 MOST_NAMED = 3  # documents in a line
@@ -45,6 +47,20 @@ Inputs = Annotated[
         "Files for an input of the recipe, a document by number or title, or the results of a run's"
         " stage: run:7/thesis; may be repeated.",
         "--input",
+    ),
+]
+Prompt = Annotated[
+    str | None,
+    option(
+        "FILE", "The text of the recipe's prompt, such as a brief; - reads it here.", "--prompt"
+    ),
+]
+Attachments = Annotated[
+    list[str] | None,
+    option(
+        "PATH",
+        "Files or folders for the recipe to read; may be repeated.",
+        "--attach",
     ),
 ]
 StopAfter = Annotated[
@@ -87,6 +103,8 @@ class TypedOrder(NamedTuple):
     reuse: int | None = None
     from_stage: str | None = None
     models: str | None = None
+    prompt: str | None = None
+    attach: Sequence[str] | None = None
 
 
 def reuse_from_options(run: int | None, from_stage: str | None) -> tuple[int, str] | None:
@@ -112,7 +130,7 @@ def order_from_options(
         model=model,
         models=None if typed.models is None else typed.models.split(","),
         over=_select_inputs(engine, typed),
-        parameters=read_parameters(engine, typed.recipe or "", typed.param or ()),
+        parameters=_read_parameters(engine, typed),
         stop_after=typed.stop_after,
         reuse=reuse_from_options(typed.reuse, typed.from_stage),
         policy=policy,
@@ -122,26 +140,52 @@ def order_from_options(
 def _refuse_recipe_options(typed: TypedOrder) -> None:
     recipe_only = {"--param": typed.param, "--input": typed.input, "--reuse": typed.reuse}
     recipe_only |= {"--stop-after": typed.stop_after, "--from": typed.from_stage}
-    recipe_only |= {"--models": typed.models}
+    recipe_only |= {"--models": typed.models, "--prompt": typed.prompt, "--attach": typed.attach}
     for name, value in recipe_only.items():
         if value:
             raise UsageError(f"{name} is for recipes: it goes with --recipe, not with --schema")
 
 
-def read_parameters(engine: "Engine", recipe: str, typed: Sequence[str]) -> dict[str, Json]:
+def _read_parameters(engine: "Engine", typed: TypedOrder) -> dict[str, Json]:
     """Parameters by name, each read as the recipe declares it; the recipe checks them."""
-    from quire.engine.recipe_list import RecipeList
-
-    if not typed:
+    if not typed.param and typed.prompt is None:
         return {}
-    declared = RecipeList(engine.registry).open(recipe).parameters
-    values: dict[str, Json] = {}
-    for text in typed:
+    file = _open_recipe(engine, typed)
+    declared, values = file.parameters, dict[str, Json]()
+    if typed.prompt is not None:
+        name = next((item.name for item in declared.values() if item.prompt), None)
+        if name is None:
+            said = f"{file.recipe.name} takes no --prompt"
+            raise UsageError(
+                f"{said}: none of its parameters has prompt = true; --param gives those"
+            )
+        values[name] = _read_prompt(typed.prompt)
+    for text in typed.param or ():
         name, value = _split_pair("--param", "NAME=VALUE", text)
         if name in values:
             raise UsageError(f"--param {name} is given twice")
         values[name] = _read_value(declared, name, value)
     return values
+
+
+def _open_recipe(engine: "Engine", typed: TypedOrder) -> "RecipeFile":
+    from quire.engine.recipe_list import RecipeList
+
+    return RecipeList(engine.registry).open(typed.recipe or "")
+
+
+def _read_prompt(where: str) -> str:
+    """The text of a file, or of what is typed here."""
+    try:
+        raw = sys.stdin.buffer.read() if where == "-" else Path(where).read_bytes()
+        text = raw.decode("utf-8-sig").strip()
+    except OSError as error:
+        raise UsageError(f"--prompt {where}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"--prompt {where} is not UTF-8 at byte {error.start}") from None
+    if not text:
+        raise UsageError(f"--prompt {where} holds no text")
+    return text
 
 
 def _read_value(declared: "Mapping[str, Parameter]", name: str, text: str) -> Json:
@@ -158,18 +202,36 @@ def _read_value(declared: "Mapping[str, Parameter]", name: str, text: str) -> Js
 def _select_inputs(engine: "Engine", typed: TypedOrder) -> "Over":
     if typed.input and typed.document:
         raise UsageError("give --input or --document, not both: --input names documents too")
+    if typed.attach and typed.document:
+        raise UsageError("give --attach or --document, not both: --attach names documents too")
     if typed.document:
         found: list[DocumentId] = []
         for name in typed.document:
             found += _result_documents(engine, name) or engine.library.resolve_documents([name])
         return found
-    if not typed.input:
+    if not typed.input and not typed.attach:
         return None
     named: dict[str, list[DocumentId]] = defaultdict(list)
-    for text in typed.input:
+    for text in typed.input or ():
         name, where = _split_pair("--input", "NAME=PATH", text)
         named[name] += _find_documents(engine, where)
-    return dict(named)
+    attached = [
+        document for where in typed.attach or () for document in _find_documents(engine, where)
+    ]
+    if not attached:
+        return dict(named)
+    name = _attached_input(_open_recipe(engine, typed).recipe)
+    return {**named, name: [*named[name], *attached]} if name else attached
+
+
+def _attached_input(recipe: "Recipe") -> str:
+    """The input that what is attached belongs to; "" where there is one, without a name."""
+    if recipe.attach or not recipe.inputs:
+        return recipe.attach
+    if len(recipe.inputs) > 1:
+        options = " ".join(f"--input {name}=PATH" for name in recipe.inputs)
+        raise UsageError(f"{recipe.name} has several inputs, and --attach names none: {options}")
+    return recipe.inputs[0]
 
 
 def _result_documents(engine: "Engine", name: str) -> "list[DocumentId]":

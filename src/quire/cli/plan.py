@@ -150,6 +150,8 @@ def plan(
     document: of.Documents = None,
     param: order_options.Params = None,
     given: order_options.Inputs = None,
+    prompt: order_options.Prompt = None,
+    attach: order_options.Attachments = None,
     reuse: order_options.ReuseRun = None,
     from_stage: order_options.FromStage = None,
     as_json: of.AsJson = False,
@@ -162,6 +164,8 @@ def plan(
             reuse=reuse,
             from_stage=from_stage,
             models=models,
+            prompt=prompt,
+            attach=attach,
         )
         engine.exact_tokens = True
         order = order_from_options(engine, typed, model, policy)

@@ -42,6 +42,8 @@ def run(
     document: of.Documents = None,
     param: order_options.Params = None,
     given: order_options.Inputs = None,
+    prompt: order_options.Prompt = None,
+    attach: order_options.Attachments = None,
     limit: of.Limit = None,
     stop_after: order_options.StopAfter = None,
     reuse: order_options.ReuseRun = None,
@@ -53,9 +55,8 @@ def run(
 ) -> None:
     """Ask a schema of every block, or follow a recipe; Ctrl-C stops, the same command goes on."""
     with engine_for(context, make=True) as engine:
-        typed = TypedOrder(
-            schema, recipe, document, param, given, stop_after, reuse, from_stage, models
-        )
+        asked = (schema, recipe, document, param, given, stop_after, reuse, from_stage)
+        typed = TypedOrder(*asked, models, prompt, attach)
         order = order_from_options(engine, typed, model, policy)
         order = replace(order, task_limit=limit, new=new)
         if not session(context).quiet and (again := earlier_note(engine, order)):
@@ -65,10 +66,8 @@ def run(
             tell_detached(context, handle, as_json=as_json)
             return
         forecast = _forecast_cost(engine, handle, order)
-        interrupted = _drive(context, engine, handle)
-        now = handle.progress()
-        how = _DriveOutcome(interrupted, forecast, new)
-        code = _sum_up(context, engine, now, how, as_json=as_json)
+        how = _DriveOutcome(_drive(context, engine, handle), forecast, new)
+        code = _sum_up(context, engine, handle.progress(), how, as_json=as_json)
     raise typer.Exit(code)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quire.cli.options import AsJson, OnlyStage, RunNumber, argument, flag, option
-from quire.cli.order_options import Params, TypedOrder, order_from_options
+from quire.cli.order_options import Params, Prompt, TypedOrder, order_from_options
 from quire.cli.printing import note, print_json, print_table, quantity, say
 from quire.cli.session import engine_and_run, engine_for, print_outcome, session
 from quire.domain.data import Json, json_or_text
@@ -110,12 +110,14 @@ def waive(
 def rerun(
     context: typer.Context,
     run: RunNumber = None,
+    *,
     from_stage: Annotated[str, option("STAGE", "The first stage to ask again.", "--from")] = "",
     recipe: Annotated[
         str | None,
         option("FILE", "Ask as this changed recipe says, in a new run.", "--recipe", "-r"),
     ] = None,
     param: Params = None,
+    prompt: Prompt = None,
     as_json: AsJson = False,
 ) -> None:
     """Ask a stage and all after it again, and pay again; what comes before it stays.
@@ -124,11 +126,13 @@ def rerun(
     """
     if not from_stage:
         raise UsageError("name the first stage to ask again: --from STAGE")
-    if recipe is None and param:
-        raise UsageError("--param is for a changed recipe: it goes with --recipe")
+    if recipe is None and (param or prompt):
+        name = "--param" if param else "--prompt"
+        raise UsageError(f"{name} is for a changed recipe: it goes with --recipe")
     with engine_and_run(context, run) as (engine, number):
         if recipe is not None:
             typed = TypedOrder(None, recipe, param=param, reuse=number, from_stage=from_stage)
+            typed = typed._replace(prompt=prompt)
             started = engine.start(order_from_options(engine, typed, None, {}))
             kept = f"keeps the results of run {number} before {from_stage}"
             said = _describe_reuse(engine, started, kept)

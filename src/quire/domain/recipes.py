@@ -105,6 +105,7 @@ class Recipe:
     description: str = ""
     parameters: Mapping[str, Json] = field(default_factory=dict)  # by name, defaults filled in
     inputs: tuple[str, ...] = ()  # names of sets of documents; none: there is one, without a name
+    attach: str = ""  # the input that holds what is attached to an order, or nothing
     facts: Mapping[str, Json] = field(default_factory=dict)
 
     @property

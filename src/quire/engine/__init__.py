@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from quire.plan.pack_probe import Excess, ProbeSpend, ShareEstimate
     from quire.plan.variants import Forecast, Variant
     from quire.providers.key_check import KeyCheck
+    from quire.recipes.recipe_files import RecipeFile
     from quire.recipes.recipe_parameters import Parameter
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "Parameter",
     "Plan",
     "ProbeSpend",
+    "RecipeFile",
     "RegateReport",
     "RequestLine",
     "RunHandle",
@@ -84,6 +86,7 @@ _NAMES = {
     "quire.plan.pack_probe": ("Excess", "ProbeSpend", "ShareEstimate"),
     "quire.plan.variants": ("Forecast", "Variant"),
     "quire.providers.key_check": ("KeyCheck",),
+    "quire.recipes.recipe_files": ("RecipeFile",),
     "quire.recipes.recipe_parameters": ("Parameter",),
 }
 

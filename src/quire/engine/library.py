@@ -202,7 +202,7 @@ class Library:
         with self._context.ledger.snapshot() as tx:
             known = tx.documents.document_names()
             usual = tx.documents.usual_documents()
-        given = _name_only_input(recipe, usual if over is None else over)
+        given = _name_only_input(recipe, _usual_input(recipe, usual) if over is None else over)
         names: Mapping[DocumentId, str] = {}
         if isinstance(given, Mapping):
             names = _name_inputs(recipe, {name: _ids(item) for name, item in given.items()})
@@ -230,16 +230,22 @@ def _ids(over: Documents) -> set[DocumentId]:
     return set(over)
 
 
+def _usual_input(recipe: Recipe, usual: set[DocumentId]) -> set[DocumentId]:
+    """What a run is about that says nothing of it; nothing is attached by itself."""
+    return set() if recipe.inputs == (recipe.attach,) else usual
+
+
 def _name_only_input(
     recipe: Recipe, over: Documents | Mapping[str, Documents]
 ) -> Documents | Mapping[str, Documents]:
     """What is given without a name belongs to the one input there is; several need names."""
     if not recipe.inputs or isinstance(over, Mapping):
         return over
-    if len(recipe.inputs) > 1:
-        options = " ".join(f"--input {name}=PATH" for name in recipe.inputs)
+    names = [name for name in recipe.inputs if name != recipe.attach] or [recipe.attach]
+    if len(names) > 1:
+        options = " ".join(f"--input {name}=PATH" for name in names)
         raise UsageError(f"{recipe.name} has several inputs, each needs documents: {options}")
-    return {recipe.inputs[0]: over}
+    return {names[0]: over}
 
 
 def _name_inputs(recipe: Recipe, given: Mapping[str, set[DocumentId]]) -> dict[DocumentId, str]:
@@ -248,7 +254,8 @@ def _name_inputs(recipe: Recipe, given: Mapping[str, set[DocumentId]]) -> dict[D
     if unknown:
         names = ", ".join(recipe.inputs) or "it has one, without a name"
         raise UsageError(f"{recipe.name} has no input {unknown[0]!r}; inputs: {names}")
-    missing = [name for name in recipe.inputs if not given.get(name)]
+    needed = (name for name in recipe.inputs if name != recipe.attach)
+    missing = [name for name in needed if not given.get(name)]
     if given and missing:
         raise UsageError(f"{recipe.name} needs documents for its input {missing[0]!r}")
     named: dict[DocumentId, str] = {}

@@ -208,6 +208,9 @@ def _input_problems(recipe: Recipe) -> Problems:
             yield RecipeProblem(("inputs", number), f"input {name!r} must be of a-z, 0-9 and _")
         if name in recipe.inputs[:number]:
             yield RecipeProblem(("inputs", number), f"input {name!r} is named twice")
+    if recipe.attach and recipe.attach not in recipe.inputs:
+        message = f"attach names the input {recipe.attach!r}; inputs = […] does not have it"
+        yield RecipeProblem(("attach",), message)
 
 
 def _stage_problems(stage: Stage, number: int, check: RecipeCheck) -> Problems:

@@ -44,6 +44,7 @@ TOP_RULES: Mapping[str, Rule] = {
         wanted="a list of names",
         allows=lambda value: isinstance(value, list) and all(map(TEXT.allows, value)),
     ),
+    "attach": TEXT,
     "parameters": Rule(wanted="a table", allows=lambda value: isinstance(value, Mapping)),
     "stages": Rule(
         wanted="a list of tables, each written as [[stages]]",
@@ -190,6 +191,7 @@ def _read_top_level(
         version=str(values.get("version") or "1"),
         description=str(values.get("description") or ""),
         inputs=tuple(map(str, inputs)) if isinstance(inputs, list) else (),
+        attach=str(values.get("attach") or ""),
         stages=tuple(stage.stage for stage in read),
     )
     return recipe, problems

@@ -35,6 +35,7 @@ _RULES = {
     "type": one_of(*KINDS),
     "description": TEXT,
     "choices": _LIST,
+    "prompt": one_of(True, False),
     "default": Rule(wanted="a value", allows=lambda value: True),
 }
 
@@ -49,6 +50,7 @@ class Parameter:
     default: Json = None
     description: str = ""
     choices: tuple[Json, ...] = field(default=())
+    prompt: bool = False  # it is what a person asks for; its text may come from a file
 
     def problem(self, value: Json) -> str:
         """Say why a value cannot be taken; "" if it can."""
@@ -86,7 +88,18 @@ def read_declarations(
         problem = "" if found[name].required else found[name].problem(found[name].default)
         if problem:
             mistakes.append(RecipeProblem((*place, "default"), f"the default {problem}"))
-    return found, mistakes
+    return found, [*mistakes, *_prompt_problems(found)]
+
+
+def _prompt_problems(found: Mapping[str, Parameter]) -> Iterator[RecipeProblem]:
+    prompts = [parameter for parameter in found.values() if parameter.prompt]
+    for place, parameter in enumerate(prompts):
+        path = ("parameters", parameter.name, "prompt")
+        if parameter.kind != "string":
+            message = f"a prompt is text, and {parameter.name} is of type {parameter.kind}"
+            yield RecipeProblem(path, message)
+        if place:
+            yield RecipeProblem(path, f"{prompts[0].name} has prompt = true already")
 
 
 def _from_table(name: str, table: Mapping[str, Json]) -> Parameter:
@@ -101,6 +114,7 @@ def _from_table(name: str, table: Mapping[str, Json]) -> Parameter:
         default=default,
         description=str(table.get("description") or ""),
         choices=listed,
+        prompt=table.get("prompt") is True,
     )
 
 
@@ -120,7 +134,9 @@ def choose_values(
             values[name] = declaration.default
         elif complete:
             description = f" ({declaration.description})" if declaration.description else ""
-            mistakes.append(RecipeProblem(place, f"parameter {name} must be given{description}"))
+            how = "; --prompt FILE gives it" if declaration.prompt else ""
+            message = f"parameter {name} must be given{description}{how}"
+            mistakes.append(RecipeProblem(place, message))
     return values, mistakes
 
 

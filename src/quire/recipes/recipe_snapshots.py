@@ -30,6 +30,7 @@ def recipe_to_json(recipe: Recipe) -> dict[str, Json]:
         "description": recipe.description,
         "parameters": dict(recipe.parameters),
         "inputs": list(recipe.inputs),
+        **({"attach": recipe.attach} if recipe.attach else {}),
     }
 
 
@@ -44,6 +45,7 @@ def recipe_from_json(body: Json) -> Recipe:
         description=_optional(table, "description", str) or "",
         parameters=_require_object(table.get("parameters") or {}),
         inputs=_texts(table, "inputs"),
+        attach=_optional(table, "attach", str) or "",
     )
 
 
