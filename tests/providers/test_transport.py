@@ -9,7 +9,8 @@ import pytest
 from aiohttp import web
 
 from quire.domain.errors import ProviderError, Remedy
-from quire.providers.transport import Decompressor, Transport
+from quire.providers.decompression import Decompressor
+from quire.providers.transport import Transport
 from tests.providers.http_calls import failure_of
 from tests.providers.sample_calls import KEY
 from tests.providers.transports import MIB, a_request, hanging, run_against

@@ -4,8 +4,7 @@ import asyncio
 import io
 import os
 import ssl
-import zlib
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing
 from datetime import datetime
 from functools import cache, lru_cache
@@ -17,6 +16,7 @@ from yarl import URL
 
 from quire.domain.errors import CallFault, ProviderError, Remedy
 from quire.domain.version import VERSION
+from quire.providers.decompression import PACKED, PLAIN, decompress
 from quire.providers.network_errors import (
     CONNECT_SECONDS,
     FAILURES,
@@ -25,86 +25,13 @@ from quire.providers.network_errors import (
     speaks_tls,
     wants_tls,
 )
+from quire.providers.plain_posts import LARGEST, LONGEST_LINE, PlainPosts, Response, is_plain
 from quire.providers.protocol import Classify, HttpRequest, HttpResponse, Upload
 from quire.providers.wire import Headers
 
 ACCEPT_ENCODING = "gzip, deflate"  # what we ask for
 
-_DECOMPRESSED_PIECE = 2**18  # bytes that a few packed ones may become at a time
-_PLAIN = ("", "identity")
-_GZIP = ("gzip", "x-gzip")
-_GZIP_START = b"\x1f\x8b"
-_PACKED = (*_GZIP, "deflate")
-
-
-async def decompress(pieces: AsyncIterable[bytes], encoding: str) -> AsyncGenerator[bytes]:
-    """What the pieces of an answer hold; raise ClientPayloadError where their end is missing.
-
-    Its length does not tell: somebody on the way may have packed, or passed on, half of it.
-    """
-    if encoding not in (*_PLAIN, *_PACKED):
-        raise aiohttp.ClientPayloadError("packed in a way that nobody asked for")
-    decompressor = Decompressor(encoding)
-    async for piece in pieces:
-        for part in (piece,) if encoding in _PLAIN else decompressor.add(piece):
-            yield part
-    if not decompressor.is_whole:
-        raise aiohttp.ClientPayloadError("its end is missing")
-
-
-class Decompressor:
-    """What was unpacked of an answer so far: one stream, or several, one after the other."""
-
-    def __init__(self, encoding: str) -> None:
-        """Begin before the first stream."""
-        self._gzip = encoding in _GZIP
-        self._stream: zlib._Decompress | None = None
-        self._after: bytes | None = None  # the last whole gzip stream, what began so far
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether every stream that began has ended."""
-        return self._stream is None
-
-    def add(self, piece: bytes) -> Iterator[bytes]:
-        """Take what came, and give what was in it; what follows the last stream is nothing."""
-        piece = self._skip_tail(piece)
-        more = bool(piece)
-        while more:
-            stream = self._stream = self._stream or zlib.decompressobj(self._window_bits(piece))
-            try:
-                part = stream.decompress(piece, _DECOMPRESSED_PIECE)
-            except zlib.error:
-                raise aiohttp.ClientPayloadError("it cannot be unpacked") from None
-            if part:
-                yield part
-            if stream.eof:
-                self._stream, self._after = None, b"" if self._gzip else None
-                piece = self._skip_tail(stream.unused_data)
-                more = bool(piece)
-            else:  # a stream may keep back what would have been too much
-                piece = stream.unconsumed_tail
-                more = bool(piece) or len(part) == _DECOMPRESSED_PIECE
-
-    def _skip_tail(self, piece: bytes) -> bytes:
-        """What of a piece is to be unpacked: after a whole gzip stream only another one."""
-        if self._after is None:
-            return piece
-        begun = self._after + piece
-        if begun.startswith(_GZIP_START):
-            self._after = None
-            return begun
-        self._after = begun[: len(_GZIP_START)]
-        return b""
-
-    def _window_bits(self, piece: bytes) -> int:
-        if self._gzip:
-            return 16 + zlib.MAX_WBITS
-        return zlib.MAX_WBITS if piece[0] & 0xF == 8 else -zlib.MAX_WBITS  # some leave the head out
-
-
 LARGEST_BODY = 64 * 2**20
-LARGE = 2**19  # bytes that aiohttp would rather not be handed at once
 LARGEST_ERROR = 2**20  # what is said after this much is not read
 CONNECTIONS = 1000
 IDLE_SECONDS = 15.0  # less than any server keeps a connection, so that none is used as it closes
@@ -136,6 +63,7 @@ class Transport:
         self._silent = silent
         self._proxied = proxied
         self._session: aiohttp.ClientSession | None = None
+        self._posts: PlainPosts | None = None  # over its connections
         self._loop: asyncio.AbstractEventLoop | None = None
         self._proxies: dict[str, URL | None] = {}  # by scheme and host
         self._tls_ports: dict[str, bool] = {}  # where a plain call was cut off
@@ -181,7 +109,7 @@ class Transport:
 
     async def close(self) -> None:
         """Close all connections; the next call would open new ones."""
-        session, self._session = self._session, None
+        session, self._session, self._posts = self._session, None, None
         if session is not None and self._loop is asyncio.get_running_loop():
             await session.close()
 
@@ -213,20 +141,25 @@ class Transport:
 
     def _start(
         self, request: HttpRequest, body: bytes | AsyncIterator[bytes] | None, silent: float | None
-    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse | Response]:
         url = URL(request.url)
-        return self._open_session().request(
+        proxy = self._proxy_for(url)
+        session, posts = self._open_session(), self._posts
+        is_call = silent is None and request.method == "POST"
+        if posts and is_call and proxy is None and is_plain(body, url):
+            return posts.start(request.url, request.headers, body)
+        return session.request(
             request.method,
             url,
-            data=io.BytesIO(body) if isinstance(body, bytes) and len(body) > LARGE else body,
+            data=io.BytesIO(body) if isinstance(body, bytes) and len(body) > LARGEST else body,
             headers=request.headers,
             allow_redirects=False,
-            proxy=self._proxy_for(url),
+            proxy=proxy,
             timeout=_timeout(silent),
         )
 
     async def _read_response(
-        self, request: HttpRequest, response: aiohttp.ClientResponse
+        self, request: HttpRequest, response: aiohttp.ClientResponse | Response
     ) -> HttpResponse:
         good = 200 <= response.status < 300
         most = self._largest if good else min(self._largest, LARGEST_ERROR)
@@ -280,9 +213,10 @@ class Transport:
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": f"quire/{VERSION}", "Accept-Encoding": ACCEPT_ENCODING},
                 auto_decompress=False,  # it takes half a gzip stream for a whole one
-                max_line_size=2**16,
-                max_field_size=2**16,
+                max_line_size=LONGEST_LINE,
+                max_field_size=LONGEST_LINE,
             )
+            self._posts = PlainPosts(self._session, _timeout(None))
         return self._session
 
     def _proxy_for(self, url: URL) -> URL | None:
@@ -374,7 +308,7 @@ def _timeout(silent: float | None) -> aiohttp.ClientTimeout:
     return aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silent)
 
 
-def _has_declared_end(response: aiohttp.ClientResponse) -> bool:
+def _has_declared_end(response: aiohttp.ClientResponse | Response) -> bool:
     """Whether more than a closed connection tells where an answer ends."""
     chunked = "chunked" in response.headers.get("Transfer-Encoding", "").lower()
     return chunked or "Content-Length" in response.headers
@@ -387,14 +321,18 @@ def _whole(response: HttpResponse) -> HttpResponse:
     return response
 
 
-async def _read_body(response: aiohttp.ClientResponse, most: int, place: str) -> tuple[bytes, str]:
+async def _read_body(
+    response: aiohttp.ClientResponse | Response, most: int, place: str
+) -> tuple[bytes, str]:
     """Read a body, or a little more than `most` of it; where that fails, as it came, and why."""
-    encoding, came = _encoding_of(response), list[bytes]()
-    pieces = response.content.iter_any()
+    encoding, came, content = _encoding_of(response), list[bytes](), response.content
+    pieces = content.iter_any()
     try:
-        if encoding not in _PACKED:
+        if content.is_eof() and encoding in PLAIN:  # a short one comes with its head
+            return content.read_nowait(), ""
+        if encoding not in PACKED:
             body = await _join(pieces, came, most)
-            return body, "" if encoding in _PLAIN else _unspoken(encoding, place)
+            return body, "" if encoding in PLAIN else _unspoken(encoding, place)
         async with aclosing(decompress(_keep(pieces, came), encoding)) as unpacked:
             return await _join(unpacked, [], most), ""
     except TimeoutError:
@@ -427,11 +365,11 @@ async def _join(pieces: AsyncIterable[bytes], parts: list[bytes], most: int) -> 
     return b"".join(parts)
 
 
-def _body_pieces(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
+def _body_pieces(response: aiohttp.ClientResponse | Response) -> AsyncGenerator[bytes]:
     return decompress(response.content.iter_any(), _encoding_of(response))
 
 
-def _encoding_of(response: aiohttp.ClientResponse) -> str:
+def _encoding_of(response: aiohttp.ClientResponse | Response) -> str:
     return response.headers.get("Content-Encoding", "").strip().lower()
 
 
