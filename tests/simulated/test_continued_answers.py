@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from quire.domain.data import Json
 from quire.domain.requests import Call, Role, Stop, Turn
 from quire.simulated.call_outcomes import respond
-from quire.simulated.fault_scripts import NO_FAULTS
+from quire.simulated.fault_scripts import NO_FAULTS, parse_fault_script
 from tests.simulated.calls import make_call
 
 FIELDS: dict[str, Json] = {"topic": {"type": "string"}}
@@ -54,3 +54,78 @@ def test_what_was_said_otherwise_is_gone_on_with_after_its_end() -> None:
     at = len(whole) // 2
 
     assert respond(go_on(TEXT, f"Well: {whole[:at]}"), NO_FAULTS).text == whole[at:]
+
+
+LONG = replace(TEXT, user="Write about 300 words on the ferry.\nOutline:\n## For\n## Against\n")
+
+
+def gone_on(faults: str, call: Call, share: float = 0.5) -> tuple[str, str, str]:
+    """What was there, what was said next under these faults, and what should have been said."""
+    whole = respond(call, NO_FAULTS).text
+    so_far = whole[: round(share * len(whole))]
+    return (
+        so_far,
+        respond(go_on(call, so_far), parse_fault_script(faults)).text,
+        whole[len(so_far) :],
+    )
+
+
+def test_a_long_text_goes_on_in_pieces_to_its_end() -> None:
+    whole, so_far = respond(LONG, NO_FAULTS).text, ""
+
+    for _ in range(30):
+        piece = respond(go_on(LONG, so_far), parse_fault_script("truncate_at=50"))
+        so_far += piece.text
+        if piece.stop is Stop.END:
+            break
+
+    assert so_far == whole
+
+
+@pytest.mark.parametrize("call", [LONG, TEXT, RECORDS], ids=["long", "line", "records"])
+def test_repeat_tail_says_the_last_lines_again_and_goes_on(call: Call) -> None:
+    so_far, said, rest = gone_on("repeat_tail=1", call)
+
+    assert said.endswith(rest)
+    assert so_far.endswith(said.removesuffix(rest))
+    assert len(said) > len(rest)
+
+
+def test_start_again_says_everything_again() -> None:
+    so_far, said, rest = gone_on("start_again=1", LONG)
+
+    assert said == so_far + rest
+
+
+def test_preamble_says_that_it_goes_on_and_puts_records_into_fences() -> None:
+    _, said, rest = gone_on("preamble=1", LONG)
+    _, fenced, of_record = gone_on("preamble=1", RECORDS)
+
+    assert said == f"Continuing from where I left off:\n\n{rest}"
+    assert fenced == f"Continuing from where I left off:\n```json\n{of_record}\n```"
+
+
+def test_claim_complete_adds_nothing_to_what_is_there() -> None:
+    assert (
+        gone_on("claim_complete=1", LONG)[1] == "The answer above is complete. Nothing is missing."
+    )
+
+
+@pytest.mark.parametrize("call", [LONG, go_on(LONG, "## For")], ids=["first", "continued"])
+def test_stop_silently_ends_in_the_middle_without_a_reason(call: Call) -> None:
+    whole = respond(call, NO_FAULTS)
+    said = respond(call, parse_fault_script("stop_silently=1"))
+
+    assert said.stop is Stop.END
+    assert whole.text.startswith(said.text)
+    assert len(said.text) < len(whole.text)
+
+
+@pytest.mark.parametrize("name", ["repeat_tail", "start_again", "preamble", "claim_complete"])
+def test_a_first_answer_does_not_go_on_badly(name: str) -> None:
+    assert respond(LONG, parse_fault_script(f"{name}=1")) == respond(LONG, NO_FAULTS)
+
+
+def test_a_slip_strikes_by_a_word_of_what_was_asked_first() -> None:
+    assert gone_on("start_again@ferry", LONG)[1].startswith("## For")
+    assert not gone_on("start_again@bridge", LONG)[1].startswith("## For")

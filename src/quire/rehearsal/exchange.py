@@ -300,7 +300,7 @@ def parse_json(raw: bytes) -> Json:
 def _outcome_fault(outcome: SimulatedOutcome) -> str:
     if outcome.stop is Stop.REFUSAL:
         return "refuse"
-    return "" if outcome.text else "empty"
+    return outcome.slip if outcome.text else "empty"
 
 
 def _shortage_message(short: Shortage, model: str) -> str:

@@ -16,6 +16,8 @@ from quire.simulated.call_outcomes import UNANSWERED
 from quire.simulated.fault_scripts import (
     BLOCK_FAULTS,
     CALL_FAULTS,
+    CUT_FAULTS,
+    GOING_ON_FAULTS,
     NO_FAULTS,
     Faults,
     parse_fault_script,
@@ -90,10 +92,9 @@ SERVER_FAULTS: Mapping[str, str] = {
     **BATCH_FAULTS,
 }
 REFUSAL_FAULTS = ("spend", "503", "529")  # drawn before the model is asked; the first one counts
+_TOLD_BY_OUTCOME = (*UNANSWERED, *GOING_ON_FAULTS, *CUT_FAULTS, "refuse", "empty")
 _ANSWER_FAULTS = tuple(
-    name
-    for name in (*BLOCK_FAULTS, *CALL_FAULTS)
-    if name not in UNANSWERED and name not in ("refuse", "empty")
+    name for name in (*BLOCK_FAULTS, *CALL_FAULTS) if name not in _TOLD_BY_OUTCOME
 )
 _ENTRY_GAP = re.compile(r"\s+(?=\w+[=@])")
 

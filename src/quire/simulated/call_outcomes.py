@@ -14,9 +14,14 @@ from quire.simulated.block_answers import (
     records_for,
     text_of,
 )
-from quire.simulated.continued_answers import question_of, rest_of_answer
+from quire.simulated.continued_answers import (
+    is_continued,
+    question_of,
+    rest_of_answer,
+    rest_with_slip,
+)
 from quire.simulated.counted_lists import asks_tasks, with_asked_counts
-from quire.simulated.fault_scripts import JUDGE_FAULTS, Faults
+from quire.simulated.fault_scripts import CUT_FAULTS, GOING_ON_FAULTS, JUDGE_FAULTS, Faults
 from quire.simulated.judge_prompts import JudgePrompt, read_prompt
 from quire.simulated.judge_replies import (
     draws_of,
@@ -40,6 +45,7 @@ class SimulatedOutcome:
 
     blocks: list[AskedBlock]
     fault: str = ""  # the fault that left the call without an answer; "" where there is one
+    slip: str = ""  # what went wrong with going on, or with stopping
     text: str = ""
     stop: Stop = Stop.END
     usage: Usage = field(default_factory=Usage)
@@ -50,6 +56,7 @@ def respond(call: Call, faults: Faults, max_output: int | None = None) -> Simula
     question = question_of(call)
     blocks = blocks_in(question.user)
     strike = "" if faults.quiet else _call_fault(question, blocks, faults)
+    slip = "" if faults.quiet or strike else _continuation_slip(call, question, faults)
     if strike in UNANSWERED:
         return SimulatedOutcome(blocks=blocks, fault=strike)
     if strike == "refuse":
@@ -57,14 +64,17 @@ def respond(call: Call, faults: Faults, max_output: int | None = None) -> Simula
     elif strike == "empty":
         text, stop = "", Stop.END
     else:
-        text = rest_of_answer(call, _answer_text(question, blocks, faults))
+        whole = _answer_text(question, blocks, faults)
+        text = rest_with_slip(slip, call, whole) if slip else rest_of_answer(call, whole)
         text, stop = _limit_output(call, text, faults, max_output)
         if strike == "truncate" and stop is Stop.END:
             text, stop = clip_bytes(text, byte_length(text) // 2), Stop.LENGTH
+        elif slip == "stop_silently":
+            text, stop = clip_bytes(text, byte_length(text) // 2), Stop.END
     said = (call.system, *[turn.text for turn in call.turns], call.user)
     input_bytes = sum(map(byte_length, said))
     usage = Usage(input=-(-input_bytes // BYTES_PER_TOKEN), output=token_count(text))
-    return SimulatedOutcome(blocks=blocks, text=text, stop=stop, usage=usage)
+    return SimulatedOutcome(blocks=blocks, text=text, stop=stop, usage=usage, slip=slip)
 
 
 def token_count(text: str) -> int:
@@ -90,6 +100,14 @@ def _call_fault(call: Call, blocks: list[AskedBlock], faults: Faults) -> str:
         if faults.strikes_call(name, call.attempt_id, contents):
             return name
     return ""
+
+
+def _continuation_slip(call: Call, question: Call, faults: Faults) -> str:
+    """Name what goes wrong with going on; of first answers only where they stop."""
+    continued = is_continued(call.user, call.turns)
+    names = (*(GOING_ON_FAULTS if continued else ()), *CUT_FAULTS)
+    struck = (name for name in names if faults.strikes_call(name, call.attempt_id, [question.user]))
+    return next(struck, "")
 
 
 def _limit_output(

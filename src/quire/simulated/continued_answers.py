@@ -1,10 +1,17 @@
-"""Continued answers: which call goes on with an earlier answer, and what is left to be said."""
+"""Continued answers: which call goes on with an earlier answer, what is left to be said, and slips.
+
+A slip is how models go on badly: they repeat the last lines, start again, say that they go on
+before they do so, or claim that nothing is missing."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from quire.domain.requests import CONTINUE, Call, Role, Turn
 
+COMPLETE = "The answer above is complete. Nothing is missing."
+_PREAMBLE = "Continuing from where I left off:"
+_REPEATED_LINES = 3
+_REPEATED = 200  # characters, where these lines are long
 _TAIL = 40  # characters of what was said that must be found again, where it was said differently
 
 
@@ -36,3 +43,29 @@ def rest_of_answer(call: Call, whole: str) -> str:
     tail = so_far[-_TAIL:]
     at = whole.rfind(tail)
     return whole[at + len(tail) :] if at >= 0 else whole
+
+
+def rest_with_slip(slip: str, call: Call, whole: str) -> str:
+    """What is said in the place of the rest of an answer, by the name of the slip."""
+    rest = rest_of_answer(call, whole)
+    match slip:
+        case "start_again":
+            return whole
+        case "claim_complete":
+            return COMPLETE
+        case "preamble" if call.output_schema is not None:
+            return f"{_PREAMBLE}\n```json\n{rest}\n```"
+        case "preamble":
+            return f"{_PREAMBLE}\n\n{rest}"
+        case "repeat_tail":
+            return _last_lines(call.turns[-1].text) + rest
+        case _:
+            return rest
+
+
+def _last_lines(text: str) -> str:
+    """The end of a text, from the beginning of a line, or of a word where lines are long."""
+    lines = "".join(text.splitlines(keepends=True)[-_REPEATED_LINES:])
+    if len(lines) <= _REPEATED:
+        return lines
+    return lines[-_REPEATED:].partition(" ")[2] or lines[-_REPEATED:]

@@ -9,6 +9,8 @@ A script is a comma-separated list, for example `skip=0.1,refuse@FORBIDDEN,429=0
   garbage, hang, drop, key, 400, 413, 429, 500.
 - For the answer of a judge (a WORD anywhere in the message): missing_marker, two_markers, bold,
   bullets, out_of_range, comma_decimal, abstain_remark, no_reasoning, stage_number, garbled_id.
+- For a call that goes on with an answer (a WORD in what was asked first): repeat_tail, start_again,
+  preamble, claim_complete; and for any call stop_silently.
 - Settings: `seed`, `latency` and `retry_after` in seconds, `longer` (0.28 makes packed answers 28 %
   longer), `truncate_at` (tokens after which every answer is cut), `drift_above` (blocks that a call
   may carry before any of them drifts; 1 unless told), `log` (a file for the call log).
@@ -57,7 +59,21 @@ JUDGE_FAULTS: Mapping[str, str] = {
     "stage_number": "gives the number of a stage for its identifier",
     "garbled_id": "misspells an identifier",
 }
-CALL_FAULTS: Mapping[str, str] = {**_CALL_FAULTS, **JUDGE_FAULTS}
+GOING_ON_FAULTS: Mapping[str, str] = {
+    "repeat_tail": "says the last lines of what is there again before it goes on",
+    "start_again": "begins the whole answer again",
+    "preamble": "says that it goes on before it does so, and puts JSON into fences",
+    "claim_complete": "says that nothing is missing, and adds nothing",
+}
+CUT_FAULTS: Mapping[str, str] = {
+    "stop_silently": "stops in the middle, as if that were the end",
+}
+CALL_FAULTS: Mapping[str, str] = {
+    **_CALL_FAULTS,
+    **JUDGE_FAULTS,
+    **GOING_ON_FAULTS,
+    **CUT_FAULTS,
+}
 NAMES = (*BLOCK_FAULTS, *CALL_FAULTS)
 
 
