@@ -158,7 +158,7 @@ def test_a_call_of_several_turns_is_understood_and_billed_alike(
 
 def test_an_answer_that_goes_on_badly_is_logged_by_its_fault() -> None:
     facts = CATALOG[OURS[0]]
-    with rehearsal_server(faults="start_again=1", models=MODELS) as server:
+    with rehearsal_server(faults="start_again=1", models=CATALOG) as server:
         whole = exchange(server, facts, structured=StructuredOutput.TEXT)[0].text
         again = send_calls(server, facts, [_continued(facts, whole[:40])])[0]
 
