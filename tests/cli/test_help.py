@@ -13,7 +13,7 @@ from tests.cli.conftest import Quire
 COMMANDS = [
     *("init", "ingest", "documents", "schema", "plan", "run", "work", "runs", "status", "show"),
     *("export", "failures", "prompt", "ledger", "events", "pause", "resume", "cancel", "retry"),
-    *("stop-after", "waive", "rerun", "regate", "approve", "reject", "edit", "lineage"),
+    *("stop-after", "waive", "rerun", "regate", "approve", "reject", "edit", "lineage", "results"),
     *("purge", "models", "probe", "doctor", "version", "schema add", "schema list", "schema show"),
     *("attach", "batches", "batches list", "batches show", "batches cancel", "batches adopt"),
     *("keys", "keys add", "keys list", "keys test", "keys remove"),

@@ -78,6 +78,22 @@ def json_or_text(text: str) -> Json:
     return value
 
 
+def readable_json(data: Json) -> str:
+    """JSON as people read it, always the same for the same data."""
+    return json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False)
+
+
+def text_of_result(data: Json) -> str | None:
+    """What a result says where it is text and nothing besides; None of a record."""
+    text = data.get("text") if isinstance(data, Mapping) and len(data) == 1 else data
+    return text if isinstance(text, str) else None
+
+
+def mend_text(text: str) -> str:
+    """Half of a surrogate pair and NUL may stand in JSON, but in no block and no file."""
+    return text.encode(errors="replace").decode().replace("\0", "\ufffd")
+
+
 def as_object(value: Json) -> JsonObject:
     """An object as it is; anything else has no fields."""
     return value if isinstance(value, Mapping) else {}

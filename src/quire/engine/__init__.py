@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from quire.engine.run_handle import RunHandle
     from quire.export.formats import check_format
     from quire.export.result_rows import ExportedBlock, ExportedTask
+    from quire.export.result_tree import ResultTree
     from quire.ledger.tables.results import TaskOutcome
     from quire.ledger.tables.views import AttemptView, RequestLine
     from quire.pipeline.answers.progress import is_at_rest
@@ -52,6 +53,7 @@ __all__ = [
     "RecipeFile",
     "RegateReport",
     "RequestLine",
+    "ResultTree",
     "RunHandle",
     "RunOutcomes",
     "Runtime",
@@ -75,6 +77,7 @@ _NAMES = {
     "quire.engine.run_handle": ("RunHandle",),
     "quire.export.formats": ("check_format",),
     "quire.export.result_rows": ("ExportedBlock", "ExportedTask"),
+    "quire.export.result_tree": ("ResultTree",),
     "quire.ledger.tables.results": ("TaskOutcome",),
     "quire.ledger.tables.views": ("AttemptView", "RequestLine"),
     "quire.pipeline.answers.progress": ("is_at_rest",),

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import TypeVar
 
 from quire.domain.data import Json
 from quire.domain.ids import RunId, TaskId
 from quire.engine.context import EngineContext
 from quire.export.formats import write_export
+from quire.export.result_tree import ResultTree, write_result_tree
 from quire.ledger.ledger import Transaction
 from quire.pipeline.commands import control
 from quire.pipeline.commands.decide import (
@@ -128,6 +130,16 @@ class RunCommands:
     ) -> int:
         """Write the results of a run's last stage, or of another, to a file; returns how many."""
         return write_export(self._context.ledger, run, path, form, only=only, stage=stage)
+
+    def write_results(
+        self,
+        run: RunId,
+        folder: str | Path,
+        stage: str | None = None,
+        watch: Callable[[str], None] | None = None,
+    ) -> ResultTree:
+        """Write the results of all stages, or of one, as readable files with an index."""
+        return write_result_tree(self._context.ledger, run, folder, stage, watch)
 
     def _in_transaction(self, act: Callable[[Transaction, datetime], Outcome]) -> Outcome:
         now = self._context.runtime.now()

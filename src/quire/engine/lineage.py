@@ -7,11 +7,15 @@ lead to the same sources, so this is a graph of results by number, each of them 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import NamedTuple
 
 from quire.domain.data import stored_json
 from quire.domain.errors import NotFound
 from quire.domain.ids import DocumentId, ResultId, RunId, TaskId
 from quire.engine.context import EngineContext
+from quire.export.result_rows import task_rows
+from quire.export.result_selection import choose_stage, find_result_source
+from quire.export.result_tree import result_marks, subject_title
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.sources import ResultOriginRow
 
@@ -67,12 +71,42 @@ class ResultLineage:
         }
 
 
+class ListedResult(NamedTuple):
+    """A result in a list."""
+
+    result: ResultId
+    stage: str
+    task: TaskId
+    model: str
+    about: str
+    marks: tuple[str, ...]  # stale, incomplete and the like
+
+
 class Lineages:
     """What results were made from."""
 
     def __init__(self, context: EngineContext) -> None:
         """Look at the context's ledger."""
         self._context = context
+
+    def results_of_run(self, run: RunId, stage: str | None = None) -> list[ListedResult]:
+        """The accepted results of all stages of a run, or of one."""
+        with self._context.ledger.snapshot() as tx:
+            source = find_result_source(tx, run)
+            stages = [choose_stage(source.recipe, stage)] if stage else source.recipe.stages
+            return [
+                ListedResult(
+                    row.outcome.result_id,
+                    row.stage,
+                    row.outcome.task_id,
+                    row.model,
+                    subject_title(row),
+                    tuple(result_marks(row)),
+                )
+                for chosen in stages
+                for row in task_rows(tx, source, chosen, "accepted")
+                if row.outcome.result_id is not None
+            ]
 
     def trace(self, result: int) -> ResultLineage:
         """What a result was made from, back to the documents, also through other runs."""

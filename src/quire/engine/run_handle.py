@@ -1,6 +1,7 @@
 """A run's handle: wait for it, query it, steer it, take its rows."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 from quire.domain.data import Json
@@ -8,6 +9,7 @@ from quire.domain.ids import DocumentId, RunId, TaskId
 from quire.domain.runs import HeldError, Progress
 from quire.engine.commands import RunCommands
 from quire.engine.queries import Queries
+from quire.export.result_tree import ResultTree
 from quire.pipeline.commands.decide import DecisionOutcome
 from quire.pipeline.commands.regate import RegateReport
 
@@ -63,6 +65,18 @@ class RunHandle:
     ) -> int:
         """Write JSON lines or another format, of the last stage or of another; returns how many."""
         return self._commands.export(self.id, path, only, stage, form)
+
+    def write_results(
+        self,
+        folder: str | Path,
+        stage: str | None = None,
+        watch: Callable[[str], None] | None = None,
+    ) -> ResultTree:
+        """Write the results of all stages, or of one, as readable files with an index of links.
+
+        Only what changed is written; files that others made or changed are left, and told.
+        """
+        return self._commands.write_results(self.id, folder, stage, watch)
 
     def documents(self, stage: str | None = None) -> tuple[DocumentId, ...]:
         """The results of a stage, by default the last one, as documents that other runs read.

@@ -4,11 +4,9 @@ Two results may say the same, and a file may say it too; each is a document of i
 comes from it must lead back to where it came from. So the name of the conversion holds the result.
 """
 
-import json
-from collections.abc import Mapping
 from typing import NamedTuple
 
-from quire.domain.data import Json
+from quire.domain.data import Json, mend_text, readable_json, text_of_result
 from quire.domain.documents import Block, BlockType, ParsedDocument
 from quire.domain.errors import SourceUnreadable
 from quire.domain.ids import ResultId, RunId, conv_uid, source_uid
@@ -38,27 +36,11 @@ class ResultOrigin(NamedTuple):
         return f"run:{self.run}/{self.stage}/{self.result}"
 
 
-def readable_json(data: Json) -> str:
-    """JSON as people read it, always the same for the same data."""
-    return json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False)
-
-
-def text_of_result(data: Json) -> str | None:
-    """What a result says where it is text and nothing besides; None of a record."""
-    text = data.get("text") if isinstance(data, Mapping) and len(data) == 1 else data
-    return text if isinstance(text, str) else None
-
-
-def storable(text: str) -> str:
-    """Half of a surrogate pair and NUL may stand in JSON, but in no block and no file."""
-    return text.encode(errors="replace").decode().replace("\0", "\ufffd")
-
-
 def read_result(origin: ResultOrigin, data: Json) -> ParsedDocument:
     """A result as a source; one that holds nothing but white space is refused."""
     text = text_of_result(data)
     is_text = text is not None
-    text = storable(readable_json(data) if text is None else text)
+    text = mend_text(readable_json(data) if text is None else text)
     blocks = markdown.markdown_parts(text).blocks if is_text else (_json_block(text),)
     if not blocks:
         raise SourceUnreadable(f"{origin.locator}: is empty: it holds only white space")

@@ -1,0 +1,94 @@
+"""The command that lists a run's results by number, or writes them as a tree of readable files."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quire.cli.options import AsJson, OnlyStage, RunNumber, option
+from quire.cli.printing import (
+    clip,
+    console,
+    note,
+    plain_text,
+    print_json,
+    print_list,
+    quantity,
+    say,
+)
+from quire.cli.session import SOME_FAILED, engine_and_run, session
+from quire.domain.ids import RunId
+
+if TYPE_CHECKING:
+    from quire.engine import Engine, ResultTree
+
+MOST_LEFT = 10  # files named that were left as they are
+TITLE = 40  # characters
+
+
+def results(
+    context: typer.Context,
+    run: RunNumber = None,
+    to: Annotated[
+        str | None, option("DIR", "Write them as readable files, with an index.", "--to")
+    ] = None,
+    stage: OnlyStage = None,
+    as_json: AsJson = False,
+) -> None:
+    """List a run's accepted results by number, or write them as readable files (--to DIR)."""
+    with engine_and_run(context, run) as (engine, number):
+        if to is None:
+            _list_results(engine, number, stage, as_json=as_json)
+            return
+        with _file_watcher(session(context).quiet) as watch:
+            tree = engine.commands.write_results(number, to, stage, watch)
+    if as_json:
+        print_json({"run": number, **asdict(tree), "folder": str(tree.folder)})
+    else:
+        _tell(number, tree, quiet=session(context).quiet)
+    if tree.left:
+        raise typer.Exit(SOME_FAILED)
+
+
+def _list_results(engine: "Engine", run: RunId, stage: str | None, *, as_json: bool) -> None:
+    found = engine.lineages.results_of_run(run, stage)
+    rows = (
+        (row.result, row.stage, row.task, row.model, clip(row.about, TITLE), ", ".join(row.marks))
+        for row in found
+    )
+    nothing = f"run {run} has no results yet; `quire status {run}` says how it stands"
+    columns = (">result", "stage", ">task", "model", "~about", "*notes")
+    print_list(as_json, [row._asdict() for row in found], nothing, columns, rows)
+
+
+def _tell(run: RunId, tree: "ResultTree", *, quiet: bool) -> None:
+    for path in tree.left[:MOST_LEFT]:
+        note(f"left as it is, because it is not as Quire wrote it: {plain_text(path)}")
+    if len(tree.left) > MOST_LEFT:
+        note(f"and {len(tree.left) - MOST_LEFT:,} more; --json names all")
+    if quiet:
+        return
+    parts = [f"{tree.written:,} written", f"{tree.unchanged:,} unchanged"]
+    parts += [f"{tree.removed:,} removed"] if tree.removed else []
+    parts += [f"{len(tree.left):,} left as they are"] if tree.left else []
+    say(f"run {run}: {quantity(tree.results, 'result')} in {tree.folder}: {', '.join(parts)}")
+
+
+@contextmanager
+def _file_watcher(quiet: bool) -> Iterator[Callable[[str], None] | None]:
+    """On a terminal, say which file is being written."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    seen = 0
+    with console(sys.stderr).status("writing") as status:
+
+        def watch(path: str) -> None:
+            nonlocal seen
+            seen += 1
+            status.update(f"writing {seen:,}: {plain_text(clip(path, 60))}")
+
+        yield watch

@@ -1,0 +1,37 @@
+"""Results as files, from the shell."""
+
+from pathlib import Path
+
+from tests.cli.conftest import Quire
+from tests.cli.test_result_documents import MODEL
+
+
+def test_results_are_listed_by_number_and_written_as_files(notes: Quire, folder: Path) -> None:
+    notes("run", "--recipe", "notes.toml", *MODEL)
+
+    listed = notes.json("results")
+    first = notes("results", "--to", "out").stdout
+    again = notes.json("results", 1, "--to", "out")
+
+    assert [row["stage"] for row in listed] == [
+        *(["summary"] * 2 + ["check"] * 2 + ["points"] * 4 + ["digest"])
+    ]
+    assert "digest" in notes("results", "--stage", "digest").stdout
+    assert first == f"run 1: 9 results in {Path('out', 'run_1')}: 9 written, 0 unchanged\n"
+    assert (again["unchanged"], again["written"], again["left"]) == (9, 0, [])
+    index = (folder / "out" / "run_1" / "index.md").read_text()
+    number = next(row["result"] for row in listed if row["stage"] == "digest")
+    assert index.splitlines()[-1].endswith(f" · simulated/small · result {number}")
+
+
+def test_files_that_are_left_are_told_and_make_the_exit_code(notes: Quire, folder: Path) -> None:
+    notes("run", "--recipe", "notes.toml", *MODEL)
+    notes("results", "--to", "out")
+    (mine,) = (folder / "out" / "run_1" / "digest").iterdir()
+    mine.write_text("mine")
+
+    said = notes("results", "--to", "out", code=1)
+
+    assert "left as it is, because it is not as Quire wrote it: digest/" in said.stderr
+    assert "1 left as they are" in said.stdout
+    assert mine.read_text() == "mine"
