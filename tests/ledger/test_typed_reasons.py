@@ -23,14 +23,14 @@ ADDED = {
     "batches": ("absent_at", "duplicate_found_at", "trouble"),
     "holds": ("cause", "fields"),
     "events": ("fields",),
-    "tasks": ("error_kind", "error_stage", "error_task"),
+    "tasks": ("error_kind", "error_stage", "error_task", "origin_id", "group_id"),
     "requests": ("stray_ids",),  # of a later version
     "documents": ("aside", "result_id"),
     "credentials": ("accepted_at",),
     "results": ("notes",),
 }
 ADDED_TABLES = ("fallbacks",)  # of a later version
-ADDED_INDEXES = ("documents_result",)
+ADDED_INDEXES = ("documents_result", "tasks_origin", "tasks_group")
 
 
 class OldLedger:

@@ -12,10 +12,14 @@ from quire.domain.ids import DocumentId
 from quire.domain.recipes import SAME
 from quire.plan.builtin_groupings import (
     ALL,
+    BY_GROUP,
+    BY_LINEAGE,
     EACH_BLOCK,
     EACH_DOCUMENT,
     EACH_RESULT,
     GROUPINGS,
+    ONE_FOR_EACH_MODEL,
+    PAIRS_BY_ORIGIN,
     SAMPLES_OF_RESULT,
     SAMPLES_OF_RUN,
     SimpleGrouping,
@@ -23,6 +27,7 @@ from quire.plan.builtin_groupings import (
 )
 
 EVERY = [EACH_BLOCK, EACH_DOCUMENT, EACH_RESULT, ALL, SAMPLES_OF_RUN, SAMPLES_OF_RESULT]
+EVERY += [PAIRS_BY_ORIGIN, BY_LINEAGE, BY_GROUP]
 AROUND = GroupingContext(parameters={}, settings={}, samples=1, models=("a/b",))
 DRIVEN = st.builds(
     DriverItem,
@@ -61,6 +66,10 @@ def test_the_stated_count_is_the_number_of_tasks(
         (SAMPLES_OF_RUN, 1, 3, 30, 90),
         (SAMPLES_OF_RESULT, 90, 1, 5, 450),
         (ALL, 1, 2, 1, 2),
+        (PAIRS_BY_ORIGIN, 9, 3, 1, 27),
+        (BY_LINEAGE, 3, 3, 1, 9),
+        (BY_GROUP, 3, 1, 2, 6),
+        (ONE_FOR_EACH_MODEL, 1, 3, 1, 3),
     ],
 )
 def test_things_times_models_times_samples(
@@ -150,4 +159,8 @@ def test_samples_are_of_each_result_where_a_stage_says_of_which() -> None:
         "each_result": Driver.RESULT,
         "samples": Driver.ONCE,
         "all_to_one": Driver.ONCE,
+        "each_model": Driver.ONCE,
+        "pairs_by_origin": Driver.PAIR,
+        "by_lineage": Driver.LINEAGE,
+        "by_group": Driver.GROUP,
     }

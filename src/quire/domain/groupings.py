@@ -15,6 +15,14 @@ class Driver(StrEnum):
     DOCUMENT = "document"  # every document of the inputs
     RESULT = "result"  # every task of the stage it is `of`
     ONCE = "once"  # the run as a whole
+    PAIR = "pair"  # every task of the stage it is `of`, with each anchor of the same origin
+    LINEAGE = "lineage"  # every origin of the tasks of the stage it is `of`
+    GROUP = "group"  # every task that tasks of the stage it is `of` are about
+
+
+# these are about results of the stage named in `of`
+ABOUT_RESULTS = (Driver.RESULT, Driver.PAIR, Driver.LINEAGE, Driver.GROUP)
+OF_WHOLE_STAGE = (Driver.LINEAGE, Driver.GROUP)  # which must be complete: a group is whole or wrong
 
 
 class DriverItem(NamedTuple):

@@ -212,6 +212,7 @@ class TaskErrorKind(StrEnum):
     REGATED = "regated"  # refused by the gates as they are now
     REJECTED = "rejected"  # by a person
     BLOCKED = "blocked"  # by what it reads
+    UNREAD = "unread"  # there is nothing that it could read
     TEMPLATE = "template"  # it cannot be put into words
     TOO_LARGE = "too_large"  # its prompt is known not to fit the model's window
     UNKNOWN_MODEL = "unknown_model"

@@ -13,6 +13,9 @@ ITEM_PROMPT = "Carry out the task of each block below."
 RECORD, GATE = "record", "gate"  # what a critic's word does: it is kept, or it decides
 SAME = "same"  # the model whose result a stage is about
 ALL_MODELS = "all"  # every model of the run
+EVERY_STAGE = "*"  # in own_model: all stages of which that makes sense
+EACH_MODEL = "each_model"  # the grouping that asks each model once
+BLOCK, LEAVE_OUT = "block", "leave_out"  # what an input does that came to nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +73,8 @@ class Stage:
     accepts: str = ""  # of a critic that decides: an expression over its `answer`
     models: tuple[str, ...] = ()  # who is asked, each on its own; none: the run's model
     all_models: bool = False  # all of the run's: an order names them
+    own_model: tuple[str, ...] = ()  # stages of whose results it reads only its own model's
+    missing: str = ""  # what a failed input does: block or leave_out; "" = as its grouping does
     policy: Mapping[str, Json] = field(default_factory=dict)  # in the place of the run's
     settings: Mapping[str, Json] = field(default_factory=dict)  # what its grouping is told
     templated: bool = False  # instructions and prompt are templates; else they are sent as they are
@@ -84,10 +89,19 @@ class Stage:
         return self.schema
 
     @property
+    def asks_all(self) -> bool:
+        """Whether it asks every model of the run; `each_model` does unless it names some."""
+        return self.all_models or (self.about == EACH_MODEL and not self.models)
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether a model may be asked several times about one thing."""
+        return self.samples > 1 or bool(self.samples_parameter)
+
+    @property
     def may_be_several(self) -> bool:
         """Whether one thing may have several results of it: how many is chosen with the order."""
-        sampled = self.samples > 1 or bool(self.samples_parameter)
-        return sampled or self.all_models or len(self.models) > 1
+        return self.is_sampled or self.asks_all or len(self.models) > 1
 
     @property
     def upstream(self) -> tuple[str, ...]:

@@ -114,6 +114,12 @@ class DriverTask(NamedTuple):
     document_id: DocumentId | None
     block_id: BlockId | None
     subject_hash: bytes
+    origin_id: TaskId | None
+
+    @property
+    def lineage(self) -> TaskId:
+        """The task that its lineage began at: itself, if it comes from no other."""
+        return self.id if self.origin_id is None else self.origin_id
 
 
 class RelatedTask(NamedTuple):
@@ -121,6 +127,14 @@ class RelatedTask(NamedTuple):
 
     id: TaskId
     state: TaskState
+    model_no: int
+
+
+class TaskGroup(NamedTuple):
+    """The task that others come from or are about, and how many those are."""
+
+    id: TaskId
+    members: int
 
 
 class Ancestor(NamedTuple):
@@ -130,6 +144,7 @@ class Ancestor(NamedTuple):
     stage_id: StageId
     id: TaskId
     state: TaskState
+    model_no: int
 
 
 class NewPart(NamedTuple):
@@ -144,6 +159,8 @@ class NewPart(NamedTuple):
     subject_hash: bytes
     question_hash: bytes
     state: TaskState
+    origin_id: TaskId | None = None
+    group_id: TaskId | None = None
     error: TaskError | None = None
 
 

@@ -363,6 +363,7 @@ _TASK_ERROR_TEXTS = {
     TaskErrorKind.CRITIC_FAILED: "critic_failed: {text}",
     TaskErrorKind.REGATED: "regate: {text}",
     TaskErrorKind.BLOCKED: "task {task} of {stage}, which it reads, came to nothing",
+    TaskErrorKind.UNREAD: "there is nothing for it to read",
     TaskErrorKind.TOO_LARGE: (
         "its prompt of about {tokens:,} tokens does not fit: {text} has room for {room:,},"
         " {over:,} fewer; it was not sent"

@@ -12,9 +12,10 @@ from quire.domain.groupings import Driver, Grouping
 from quire.domain.ids import RunId, StageId
 from quire.domain.models import ModelFacts
 from quire.domain.policy import Policy, SourcedPolicy
-from quire.domain.recipes import ITEM_PROMPT, JSON_GATE, SAME, Recipe, Stage
+from quire.domain.recipes import ITEM_PROMPT, JSON_GATE, LEAVE_OUT, SAME, Recipe, Stage
 from quire.ledger.ledger import Transaction
 from quire.plan.builtin_groupings import grouping_of
+from quire.plan.stage_lineage import StageLineage, recipe_lineage
 from quire.recipes.plugin_registry import Registry
 from quire.recipes.policy_layers import policy_from_json
 from quire.recipes.recipe_snapshots import recipe_from_json
@@ -47,6 +48,10 @@ class RunSpec:
         """The models' numbers by name."""
         return {model.name: no for no, model in reversed(list(enumerate(self.models)))}
 
+    def model_number(self, name: str) -> int | None:
+        """The number of a model, "" for the run's own; None where the run was not told of it."""
+        return self.model_numbers.get(name or self.models[0].name)
+
     @cached_property
     def stage_prompts(self) -> dict[str, "StagePrompt"]:
         """How each stage asks, by name."""
@@ -71,7 +76,8 @@ class RunSpec:
         """Who is asked: names, or `same`."""
         if stage.models:
             return stage.models
-        if stage.of and self.models_of(self.stage_named(stage.of)) != (self.models[0].name,):
+        above = self.lineage.answerer(stage)
+        if above is not None and self.models_of(above) != (self.models[0].name,):
             return (SAME,)
         return (self.models[0].name,)
 
@@ -110,11 +116,20 @@ class RunSpec:
         """What a stage is expanded over."""
         return self.grouping_of(stage).driver
 
-    def root_driver_of(self, stage: Stage) -> Driver:
-        """What a stage's results are about in the end, by way of the results of others."""
-        while stage.of:
-            stage = self.stage_named(stage.of)
-        return self.driver_of(stage)
+    @cached_property
+    def lineage(self) -> StageLineage:
+        """Whose results each stage comes from and reads."""
+        return StageLineage({stage.name: stage for stage in self.recipe.stages}, self.driver_of)
+
+    @cached_property
+    def list_inputs(self) -> dict[str, frozenset[str]]:
+        """The stages by name of which one task of each stage may read several results."""
+        return {
+            stage.name: frozenset(
+                name for name in stage.upstream if self.lineage.reads_list(stage, name)
+            )
+            for stage in self.recipe.stages
+        }
 
     def grouping_of(self, stage: Stage) -> Grouping:
         """A stage's grouping."""
@@ -124,8 +139,17 @@ class RunSpec:
         return found
 
     def is_gathering(self, stage: Stage) -> bool:
-        """Whether one task of it reads all of what it needs, as far as that is there."""
+        """Whether one task of it reads all of what it needs."""
         return self.driver_of(stage) is Driver.ONCE and bool(stage.upstream)
+
+    def leaves_out(self, stage: Stage) -> bool:
+        """Whether it takes what is done of what it reads, once all of that has ended."""
+        return stage.missing == LEAVE_OUT if stage.missing else self.is_gathering(stage)
+
+    @cached_property
+    def lenient_stages(self) -> list[StageId]:
+        """The stages that leave out what is missing."""
+        return [stage_id for stage_id, stage in self.stages.items() if self.leaves_out(stage)]
 
     def stages_above(self, stage: Stage) -> frozenset[str]:
         """Every stage that has to be done before it, at any distance."""
@@ -164,13 +188,6 @@ class RunSpec:
         through = self.stages_through(last)
         return frozenset(key for name, key in self.stage_ids.items() if name not in through)
 
-    def ancestors_of(self, stage: Stage) -> frozenset[str]:
-        """The stages whose results its own come from, step by step through `of`."""
-        if not stage.of:
-            return frozenset()
-        above = self.stage_named(stage.of)
-        return frozenset([stage.of, *above.needs]) | self.ancestors_of(above)
-
     def parse_part(self, text: str | None) -> JsonObject:
         """What a grouping said of a task, as it was written down."""
         found: JsonObject = stored_json(text) or NOTHING
@@ -198,8 +215,8 @@ def possible_models(recipe: Recipe, stage: Stage, own: str) -> tuple[str, ...]:
     if stage.models and SAME not in stage.models:
         return stage.models
     named = tuple(model for model in stage.models if model != SAME)
-    if stage.of:
-        above = next(item for item in recipe.stages if item.name == stage.of)
+    above = recipe_lineage(recipe).answerer(stage)
+    if above is not None:
         return tuple(dict.fromkeys([*named, *possible_models(recipe, above, own)]))
     return named or (own,)
 

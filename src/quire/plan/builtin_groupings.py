@@ -2,12 +2,19 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from quire.domain.groupings import Driver, DriverItem, Grouping, GroupingContext, Part
-from quire.domain.recipes import SAME, Stage
+from quire.domain.groupings import (
+    ABOUT_RESULTS,
+    Driver,
+    DriverItem,
+    Grouping,
+    GroupingContext,
+    Part,
+)
+from quire.domain.recipes import EACH_MODEL, SAME
 
 ALL_TO_ONE, SAMPLES = "all_to_one", "samples"
+ANCHOR = "with"  # the setting that names the stage whose results pairs are made with
 SHOW_DOCUMENTS = "documents"  # the setting that shows the documents themselves to an all_to_one
 
 
@@ -19,7 +26,9 @@ class SimpleGrouping:
     driver: Driver
     wants_documents: bool = False
     allowed: tuple[str, ...] = ()  # settings it knows; each is true or false
+    stages: tuple[str, ...] = ()  # settings that name a stage
     most_samples: int | None = None
+    keeps_sample: bool = False  # an answer to a result has that result's number
 
     def mistakes(self, context: GroupingContext) -> Sequence[str]:
         """Refuse settings it does not know, and models or samples that make no sense with it."""
@@ -27,16 +36,19 @@ class SimpleGrouping:
 
     def _find_mistakes(self, context: GroupingContext) -> Iterator[str]:
         for name, value in context.settings.items():
-            if name not in self.allowed:
-                known = f"; it knows {', '.join(self.allowed)}" if self.allowed else ""
+            settings = (*self.allowed, *self.stages)
+            if name not in settings:
+                known = f"; it knows {', '.join(settings)}" if settings else ""
                 yield f"{self.name} has no setting {name!r}{known}"
-            elif not isinstance(value, bool):
+            elif name in self.stages and not (isinstance(value, str) and value):
+                yield f"the setting {name} must be the name of a stage"
+            elif name in self.allowed and not isinstance(value, bool):
                 yield f"the setting {name} must be true or false"
         if context.samples < 1:
             yield "samples must be at least 1"
         elif self.most_samples is not None and context.samples > self.most_samples:
             yield f'{self.name} gives one answer each; several come with about = "{SAMPLES}"'
-        if SAME in context.models and self.driver is not Driver.RESULT:
+        if SAME in context.models and self.driver not in ABOUT_RESULTS:
             yield f'model = "{SAME}" needs a result it is about, and {self.name} has none'
 
     def fan(self, driven: DriverItem, context: GroupingContext) -> Iterator[Part]:
@@ -47,8 +59,7 @@ class SimpleGrouping:
             for sample in range(context.samples):
                 yield Part(
                     model=driven.model if model == SAME else model,
-                    # the answer to a result keeps that result's number
-                    sample=driven.sample if self.most_samples == 1 else sample,
+                    sample=driven.sample if self.keeps_sample else sample,
                     part=driven.part,
                     documents=documents,
                 )
@@ -64,7 +75,13 @@ def _models(context: GroupingContext) -> tuple[str, ...]:
 
 EACH_BLOCK = SimpleGrouping(name="each_block", driver=Driver.BLOCK)
 EACH_DOCUMENT = SimpleGrouping(name="each_document", driver=Driver.DOCUMENT)
-EACH_RESULT = SimpleGrouping(name="each_result", driver=Driver.RESULT, most_samples=1)
+EACH_RESULT = SimpleGrouping(
+    name="each_result", driver=Driver.RESULT, most_samples=1, keeps_sample=True
+)
+PAIRS_BY_ORIGIN = SimpleGrouping(name="pairs_by_origin", driver=Driver.PAIR, stages=(ANCHOR,))
+BY_LINEAGE = SimpleGrouping(name="by_lineage", driver=Driver.LINEAGE)
+BY_GROUP = SimpleGrouping(name="by_group", driver=Driver.GROUP)
+ONE_FOR_EACH_MODEL = SimpleGrouping(name=EACH_MODEL, driver=Driver.ONCE, most_samples=1)
 ALL = SimpleGrouping(
     name=ALL_TO_ONE, driver=Driver.ONCE, wants_documents=True, allowed=(SHOW_DOCUMENTS,)
 )
@@ -73,7 +90,10 @@ SAMPLES_OF_RESULT = SimpleGrouping(name=SAMPLES, driver=Driver.RESULT)
 
 GROUPINGS: Mapping[str, Grouping] = {
     grouping.name: grouping
-    for grouping in (EACH_BLOCK, EACH_DOCUMENT, EACH_RESULT, SAMPLES_OF_RUN, ALL)
+    for grouping in (
+        *(EACH_BLOCK, EACH_DOCUMENT, EACH_RESULT, SAMPLES_OF_RUN, ALL, ONE_FOR_EACH_MODEL),
+        *(PAIRS_BY_ORIGIN, BY_LINEAGE, BY_GROUP),
+    )
 }
 
 
@@ -82,25 +102,3 @@ def grouping_of(about: str, of: str, groupings: Mapping[str, Grouping]) -> Group
     if about == SAMPLES and of:
         return SAMPLES_OF_RESULT
     return groupings.get(about)
-
-
-class Reader(NamedTuple):
-    """A stage that reads another's results, and how near the two are."""
-
-    about: Driver
-    root: Driver  # what its results are about in the end, by way of other results
-    above: Stage  # that it reads, and is not `of`
-    above_root: Driver
-    is_descendant: bool  # what it is about was itself made from what it reads
-
-
-def reads_several(reader: Reader) -> bool:
-    """Whether one task reads several results of the other stage: then templates get a list."""
-    above, over = reader.above, reader.above_root
-    if reader.about is Driver.ONCE or above.may_be_several:
-        return True
-    if reader.about is Driver.RESULT and not reader.is_descendant:
-        return over in (Driver.BLOCK, Driver.DOCUMENT)
-    if reader.root is Driver.ONCE:
-        return over in (Driver.BLOCK, Driver.DOCUMENT)
-    return reader.root is Driver.DOCUMENT and over is Driver.BLOCK

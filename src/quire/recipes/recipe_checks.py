@@ -7,20 +7,22 @@ from itertools import chain, pairwise
 
 from quire.domain.data import Json
 from quire.domain.errors import Mistake, RecipeInvalid
-from quire.domain.groupings import Driver
-from quire.domain.recipes import GATE, RECORD, SAME, GateUse, Recipe, Stage
+from quire.domain.groupings import ABOUT_RESULTS, OF_WHOLE_STAGE, Driver
+from quire.domain.recipes import EACH_MODEL, GATE, RECORD, SAME, GateUse, Recipe, Stage
 from quire.gates.gate_parameters import is_reference
 from quire.plan.builtin_groupings import ALL_TO_ONE
+from quire.plan.stage_lineage import Relation
+from quire.recipes.lineage_checks import PlacedMistakes, lineage_mistakes
 from quire.recipes.plugin_registry import Registry
 from quire.recipes.policy_layers import stage_layer
 from quire.recipes.prompt_checks import prompt_problems
 from quire.recipes.recipe_parameters import SAMPLES_RULE
 from quire.recipes.recipe_problems import Problems, RecipeProblem, plugin_mistakes, rule_problems
 from quire.recipes.setting_rules import PARAM_RULES, unknown_message
-from quire.recipes.stage_graph import RecipeCheck, find_cycle, root_stage, topological_order
+from quire.recipes.stage_graph import RecipeCheck, find_cycle, topological_order
 
 _DOCUMENTS = (Driver.BLOCK, Driver.DOCUMENT)
-PlacedMistakes = Iterator[tuple[str, str]]  # each with the key that it is about
+_OF_LINEAGE = (Relation.KEY, Relation.LINEAGE)  # of the same line of results
 
 
 def relation_problems(stage: Stage, number: int, check: RecipeCheck) -> Problems:
@@ -30,6 +32,7 @@ def relation_problems(stage: Stage, number: int, check: RecipeCheck) -> Problems
         _of_mistakes(stage, check),
         _over_mistakes(stage, check),
         _needs_mistakes(stage, check),
+        lineage_mistakes(stage, check),
         _critic_mistakes(stage, check),
     ):
         yield RecipeProblem(("stages", number, step), message)
@@ -52,9 +55,9 @@ def _of_mistakes(stage: Stage, check: RecipeCheck) -> PlacedMistakes:
     driver = check.driver(stage)
     if stage.of and stage.of not in check.stages:
         yield "of", f"the stage {stage.of!r} {unknown_message(stage.of, check.stages)}"
-    elif stage.of and driver not in (Driver.RESULT, None):
+    elif stage.of and driver not in (*ABOUT_RESULTS, None):
         yield "of", f"{stage.about} is not about the results of a stage; put {stage.of!r} in needs"
-    elif not stage.of and driver is Driver.RESULT and not stage.critic:
+    elif not stage.of and driver in ABOUT_RESULTS and not stage.critic:
         yield "about", f"{stage.about} needs of: the stage whose results it is about"
     elif stage.of == stage.name and stage.of:
         yield "of", "a stage cannot be about its own results"
@@ -69,7 +72,7 @@ def _over_mistakes(stage: Stage, check: RecipeCheck) -> PlacedMistakes:
     if stage.over not in known:
         message = unknown_message(stage.over, known) if known else "is not known"
         yield "over", f"the input {stage.over!r} {message}; inputs = […] names them"
-    elif check.driver(stage) is Driver.RESULT and not check.shows_documents(stage):
+    elif check.driver(stage) in ABOUT_RESULTS and not check.shows_documents(stage):
         yield "over", f"{stage.about} is about results, not about documents"
 
 
@@ -95,24 +98,34 @@ def _critic_unread_message(critic: Stage) -> str:
 def _unrelated_message(stage: Stage, other: Stage, check: RecipeCheck) -> str:
     """Why there is no telling which results of another stage belong to a task."""
     mine, theirs = check.driver(stage), check.driver(other)
-    if None in (mine, theirs) or mine is Driver.ONCE or other.about == ALL_TO_ONE:
+    if None in (mine, theirs) or mine is Driver.ONCE or other.about in (ALL_TO_ONE, EACH_MODEL):
         return ""
     by_document = theirs in _DOCUMENTS or check.root_driver(other) is Driver.DOCUMENT
     if by_document and (mine in _DOCUMENTS or check.shows_documents(stage)):
-        if mine in _DOCUMENTS and stage.over != root_stage(other, check.stages).over:
+        if mine in _DOCUMENTS and stage.over != check.lineage.origin(other).over:
             return f"{other.name} is over other documents than {stage.name}"
         return ""
-    if mine is Driver.RESULT:
-        if other.name in check.ancestors(stage) or stage.of not in check.stages:
-            return ""
+    if mine not in ABOUT_RESULTS:
         return (
-            f"{other.name} is unrelated: a stage about results may need the stage it is of,"
-            f" those before that, or an {ALL_TO_ONE}"
+            f"{other.name} ({other.about}) is unrelated: {stage.about} may need only stages about"
+            f" blocks or documents, or an {ALL_TO_ONE}"
         )
+    if stage.of not in check.stages or _is_of_its_line(stage, other, check):
+        return ""
     return (
-        f"{other.name} ({other.about}) is unrelated: {stage.about} may need only stages about"
-        f" blocks or documents, or an {ALL_TO_ONE}"
+        f"{other.name} is unrelated: a stage about results may need the stage it is of,"
+        f" those before that, or an {ALL_TO_ONE}"
     )
+
+
+def _is_of_its_line(stage: Stage, other: Stage, check: RecipeCheck) -> bool:
+    """Whether a stage about results can tell which of another's are of the same line."""
+    if other.name in check.ancestors(stage):
+        return True
+    if check.driver(stage) is Driver.PAIR:  # whatever is wrong with its anchor is told there
+        return other == check.lineage.anchor(stage)
+    whole = check.driver(stage) in OF_WHOLE_STAGE
+    return whole and check.lineage.relation(stage, other.name) in _OF_LINEAGE
 
 
 def _critic_mistakes(stage: Stage, check: RecipeCheck) -> PlacedMistakes:
@@ -133,7 +146,7 @@ def _critic_target_mistakes(stage: Stage, check: RecipeCheck) -> PlacedMistakes:
         yield "of", f"{stage.of} is a critic itself; a critic judges an ordinary stage"
     if stage.about != "each_result" and check.driver(stage) is not None:
         yield "about", "a critic judges every result once: about must be each_result"
-    if len(stage.models) > 1 or stage.all_models:
+    if len(stage.models) > 1 or stage.asks_all:
         yield "models", "a critic is one model; write a critic for each"
 
 

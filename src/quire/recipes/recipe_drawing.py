@@ -33,7 +33,7 @@ def describe_subject(stage: Stage) -> str:
     """What a stage is about, and how often."""
     if stage.critic:
         return f"critic of {stage.of}, {stage.critic}"
-    times = [_count_models(stage)] if stage.all_models or len(stage.models) > 1 else []
+    times = [_count_models(stage)] if stage.asks_all or len(stage.models) > 1 else []
     times += [_count_samples(stage)] if stage.samples_parameter or stage.samples > 1 else []
     about = " × ".join([stage.about, *times])
     return f"{about} of {stage.of}" if stage.of else about

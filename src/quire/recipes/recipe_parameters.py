@@ -203,10 +203,10 @@ def _samples_message(
 
 def name_models(recipe: Recipe, models: Sequence[str]) -> Recipe:
     """The recipe in which stages for all models ask each of these, by name."""
-    if not any(stage.all_models for stage in recipe.stages):
+    if not any(stage.asks_all for stage in recipe.stages):
         return recipe
     named = [
-        replace(stage, models=tuple(models)) if stage.all_models else stage
+        replace(stage, models=tuple(models), all_models=True) if stage.asks_all else stage
         for stage in recipe.stages
     ]
     facts = {**recipe.facts, RUN_MODELS: list(models)}

@@ -12,12 +12,13 @@ Kind = TypeVar("Kind")
 
 _PLAIN = {  # fields that are written as they are
     **dict.fromkeys(("name", "about", "instructions", "prompt"), str),
-    **dict.fromkeys(("of", "over", "critic", "accepts", "samples_parameter"), str),
+    **dict.fromkeys(("of", "over", "critic", "accepts"), str),
+    **dict.fromkeys(("samples_parameter", "missing"), str),
     **dict.fromkeys(("samples", "max_tokens_per_block", "max_batch_size"), int),
     **dict.fromkeys(("templated", "all_models"), bool),
 }
 # written only where they say something, so that orders of before are still known by their keys
-_ADDED_LATER = ("samples_parameter", "all_models")
+_ADDED_LATER = ("samples_parameter", "all_models", "own_model", "missing")
 
 
 def recipe_to_json(recipe: Recipe) -> dict[str, Json]:
@@ -52,6 +53,7 @@ def recipe_from_json(body: Json) -> Recipe:
 def _stage_to_json(stage: Stage) -> dict[str, Json]:
     written: dict[str, Json] = {item.name: getattr(stage, item.name) for item in fields(stage)}
     del written["prompt_in_items"]  # follows from the prompt
+    written["own_model"] = list(stage.own_model)
     for name in _ADDED_LATER:
         if not written[name]:
             del written[name]
@@ -77,6 +79,7 @@ def _stage_from_json(body: Json) -> Stage:
         gates=_gates_from_json(table.get("gates")),
         needs=_texts(table, "needs"),
         models=_texts(table, "models"),
+        own_model=_texts(table, "own_model"),
         policy=_require_object(table.get("policy") or {}),
         settings=_require_object(table.get("settings") or {}),
     )

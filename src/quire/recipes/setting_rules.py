@@ -64,6 +64,14 @@ def or_word(rule: Rule, word: str) -> Rule:
     )
 
 
+def or_true(rule: Rule) -> Rule:
+    """Allow true or false in the place of a value."""
+    return Rule(
+        wanted=f"true, false or {rule.wanted}",
+        allows=lambda value: isinstance(value, bool) or rule.allows(value),
+    )
+
+
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _DURATION = re.compile(r"([0-9]{1,9}(?:[.][0-9]{1,3})?)\s*([smhd])")
 

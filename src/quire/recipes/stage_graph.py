@@ -8,7 +8,8 @@ from functools import cached_property
 from quire.domain.errors import UsageError
 from quire.domain.groupings import Driver, GroupingContext
 from quire.domain.recipes import GATE, Recipe, Stage
-from quire.plan.builtin_groupings import ALL_TO_ONE, Reader, reads_several
+from quire.plan.builtin_groupings import ALL_TO_ONE
+from quire.plan.stage_lineage import StageLineage
 from quire.recipes.plugin_registry import Registry
 
 
@@ -126,15 +127,6 @@ def ancestors(name: str, stages: Mapping[str, Stage]) -> frozenset[str]:
     return frozenset(found)
 
 
-def root_stage(stage: Stage, stages: Mapping[str, Stage]) -> Stage:
-    """The stage whose subjects it is about in the end, by way of the results of others."""
-    seen = {stage.name}
-    while stage.of in stages and stage.of not in seen:
-        seen.add(stage.of)
-        stage = stages[stage.of]
-    return stage
-
-
 @dataclass(frozen=True)
 class RecipeCheck:
     """A recipe about to be checked."""
@@ -156,7 +148,12 @@ class RecipeCheck:
 
     def root_driver(self, stage: Stage) -> Driver | None:
         """What the subjects are that a stage is about in the end."""
-        return self.driver(root_stage(stage, self.stages))
+        return self.driver(self.lineage.origin(stage))
+
+    @cached_property
+    def lineage(self) -> StageLineage:
+        """Whose results each stage comes from and reads."""
+        return StageLineage(self.stages, self.driver)
 
     def shows_documents(self, stage: Stage) -> bool:
         """Whether the prompt is given a list of documents."""
@@ -171,21 +168,12 @@ class RecipeCheck:
 
     def reads_list(self, stage: Stage, name: str) -> bool | None:
         """Whether a stage's prompt gets a list of another's results; None where nobody knows."""
-        if name == stage.of:
+        about, above = self.driver(stage), self.stages[name]
+        if name == stage.of and about is None:
             return False
-        above = self.stages[name]
-        about, root, over = self.driver(stage), self.root_driver(stage), self.root_driver(above)
-        if about is None or root is None or over is None:
+        if None in (about, self.root_driver(stage), self.root_driver(above)):
             return None
-        return reads_several(Reader(about, root, above, over, name in self._sources(stage)))
-
-    def _sources(self, stage: Stage) -> frozenset[str]:
-        """The stages whose results its own come from, step by step through `of`."""
-        found: set[str] = set()
-        while stage.of in self.stages and stage.of not in found:
-            stage = self.stages[stage.of]
-            found |= {stage.name, *stage.needs}
-        return frozenset(found)
+        return self.lineage.reads_list(stage, name)
 
     def grouping_context(self, stage: Stage) -> GroupingContext:
         """What a stage's grouping may look at before anything is known of its documents."""

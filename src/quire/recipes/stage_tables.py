@@ -9,10 +9,13 @@ from quire.domain.errors import Mistake, SchemaInvalid
 from quire.domain.models import Params
 from quire.domain.recipes import (
     ALL_MODELS,
+    BLOCK,
     DEFAULT_INSTRUCTIONS,
     DEFAULT_PROMPT,
+    EVERY_STAGE,
     GATE,
     JSON_GATE,
+    LEAVE_OUT,
     RECORD,
     GateUse,
     Schema,
@@ -26,6 +29,7 @@ from quire.recipes.setting_rules import (
     TEXT,
     Rule,
     one_of,
+    or_true,
     or_word,
     whole_number_rule,
 )
@@ -60,6 +64,8 @@ STAGE_RULES: Mapping[str, Rule] = {
     "mode": one_of(RECORD, GATE),
     "accepts": TEXT,
     "model": TEXT,
+    "own_model": or_true(_TEXTS),
+    "missing": one_of(BLOCK, LEAVE_OUT),
     "models": or_word(_TEXTS, ALL_MODELS),
     "samples": Rule(
         wanted=f'{SAMPLES_RULE.wanted} or "parameters.NAME"',
@@ -138,6 +144,8 @@ class _StageReader:
             accepts=_text_at(values, "accepts"),
             models=_as_texts([values["model"]] if "model" in values else values.get("models")),
             all_models=values.get("models") == ALL_MODELS,
+            own_model=_own_stages(values.get("own_model")),
+            missing=_text_at(values, "missing"),
             policy=self._read_policy(values.get("policy"), schema),
             settings=as_object(values.get("settings")),
             templated=True,
@@ -232,6 +240,11 @@ def _text_at(table: Mapping[str, Json], name: str) -> str:
 
 def _as_texts(value: Json) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, list | tuple) else ()
+
+
+def _own_stages(value: Json) -> tuple[str, ...]:
+    """The stages of which only its own model's results are read: those named, or all."""
+    return (EVERY_STAGE,) if value is True else _as_texts(value)
 
 
 def _as_integer(value: Json) -> int | None:

@@ -22,6 +22,7 @@ class ProposedResult(NamedTuple):
     part: str | None  # JSON
     document_id: DocumentId | None
     block_id: BlockId | None
+    lineage: TaskId
 
 
 class Critiques(Table):

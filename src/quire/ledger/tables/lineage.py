@@ -25,6 +25,7 @@ from quire.domain.tasks import (
     NewPart,
     RelatedTask,
     SubjectRow,
+    TaskGroup,
 )
 from quire.ledger.connection import Connection, Row
 from quire.ledger.stored_values import to_micros
@@ -40,8 +41,8 @@ class TaskToBlock(NamedTuple):
     """A task that waits for what will not come."""
 
     task: TaskId
-    cause: TaskId  # the first of its inputs that ended so
-    above: str  # the stage of that
+    cause: TaskId | None  # the first of its inputs that ended so; None: it has none
+    above: str | None  # the stage of that
 
 
 class Lineage(Table):
@@ -55,6 +56,38 @@ class Lineage(Table):
     def drivers_of_stage(self, stage: StageId, subject: bytes, limit: int) -> list[DriverTask]:
         """Tasks that another stage is expanded over, from one on."""
         return self._list(DriverTask, "drivers_of_stage", stage=stage, subject=subject, limit=limit)
+
+    def drivers_by_id(self, tasks: Sequence[TaskId]) -> dict[TaskId, DriverTask]:
+        """Tasks that lineages began at, or that groups are about."""
+        found = self._list(DriverTask, "drivers_by_id", ids=list(tasks)) if tasks else []
+        return {driver.id: driver for driver in found}
+
+    def lineages_of_stage(self, stage: StageId, key: int, limit: int) -> list[TaskGroup]:
+        """The origins that a stage's tasks come from, from one on."""
+        return self._list(TaskGroup, "lineages_of_stage", stage=stage, key=key, limit=limit)
+
+    def groups_of_stage(self, stage: StageId, key: int, limit: int) -> list[TaskGroup]:
+        """The tasks that a stage's tasks are about, from one on."""
+        return self._list(TaskGroup, "groups_of_stage", stage=stage, key=key, limit=limit)
+
+    def tasks_of_lineages(
+        self, stage: StageId, origins: Sequence[TaskId]
+    ) -> dict[TaskId, list[RelatedTask]]:
+        """The tasks of a stage by the origin they come from; an origin comes from itself."""
+        found: dict[TaskId, list[RelatedTask]] = defaultdict(list)
+        for name in ("origins_in_stage", "tasks_of_lineages"):
+            for row in self._run(name, stage=stage, origins=list(origins)) if origins else ():
+                found[row[0]].append(RelatedTask(*row[1:]))
+        return found
+
+    def tasks_of_groups(
+        self, stage: StageId, groups: Sequence[TaskId]
+    ) -> dict[TaskId, list[RelatedTask]]:
+        """The tasks of a stage by the task they are about."""
+        found: dict[TaskId, list[RelatedTask]] = defaultdict(list)
+        for row in self._run("tasks_of_groups", stage=stage, groups=list(groups)) if groups else ():
+            found[row[0]].append(RelatedTask(*row[1:]))
+        return found
 
     def input_documents(
         self, run: RunId, of_input: str, ordinal: int, limit: int
@@ -83,9 +116,12 @@ class Lineage(Table):
         """Say what new tasks read, in order."""
         self._connection.insert_many("add_task_inputs", _number_rows(inputs))
 
-    def add_all_inputs(self, task: TaskId, stages: Sequence[StageId]) -> None:
-        """Let one task read every task of some stages."""
-        self._change("add_all_inputs", task=task, stages=list(stages))
+    def add_all_inputs(
+        self, task: TaskId, stages: Sequence[StageId], model_no: int, own: Sequence[StageId]
+    ) -> None:
+        """Let one task read every task of some stages, of some only those of its own model."""
+        values = {"stages": list(stages), "model": model_no, "own": list(own)}
+        self._change("add_all_inputs", task=task, **values)
 
     def add_task_documents(self, shown: Sequence[tuple[TaskId, Sequence[DocumentId]]]) -> None:
         """Say which documents new tasks show."""
@@ -112,6 +148,7 @@ class Lineage(Table):
         for statement in ("copy_results", "copy_task_documents", "copy_task_inputs"):
             self._change(statement, original=original, stage=stage)
         self._change("point_critics_at_copies", stage=stage)
+        self._change("point_lineage_at_copies", run=run, stage=stage)
         counts = self._tallies.recount_tasks(stage)
         self._tallies.add_tallies(stage, counts)
         self.set_stage_subject(stage, b"", 0, sum(counts.values()))
@@ -137,7 +174,7 @@ class Lineage(Table):
         )
         for ancestor in self._list(Ancestor, "ancestors", ids=tasks, stages=list(stages)):
             found[ancestor.task_id][ancestor.stage_id].append(
-                RelatedTask(ancestor.id, ancestor.state)
+                RelatedTask(ancestor.id, ancestor.state, ancestor.model_no)
             )
         return found
 
@@ -148,7 +185,7 @@ class Lineage(Table):
         found: dict[DocumentId, list[RelatedTask]] = defaultdict(list)
         for name in ("tasks_of_documents", "block_tasks_of_documents"):
             for row in self._run(name, stage=stage, documents=list(documents)):
-                task = RelatedTask(row[1], row[2])
+                task = RelatedTask(*row[1:])
                 if task not in found[row[0]]:  # about a block, and about its document
                     found[row[0]].append(task)
         return found
@@ -159,7 +196,7 @@ class Lineage(Table):
         """The tasks of a stage about some blocks."""
         found: dict[BlockId, list[RelatedTask]] = defaultdict(list)
         for row in self._run("tasks_of_blocks", stage=stage, blocks=list(blocks)):
-            found[row[0]].append(RelatedTask(row[1], row[2]))
+            found[row[0]].append(RelatedTask(*row[1:]))
         return found
 
     def first_tasks_of_stage(self, stage: StageId, limit: int) -> list[RelatedTask]:
@@ -170,25 +207,33 @@ class Lineage(Table):
         """Who waited for one of these, and waits for nothing now."""
         return self._column("dependants_to_release", ids=tasks) if tasks else []
 
-    def dependants_to_reset(self, tasks: Sequence[TaskId]) -> list[tuple[TaskId, StageId]]:
-        """Who was blocked although one of these is there, and none of its inputs has failed now."""
-        return self._run("dependants_to_reset", ids=tasks) if tasks else []
+    def dependants_to_reset(
+        self, tasks: Sequence[TaskId], lenient: Sequence[StageId]
+    ) -> list[tuple[TaskId, StageId]]:
+        """Who was blocked although one of these is there, and none of its inputs has failed now.
 
-    def tasks_to_release(self, stage: StageId, limit: int) -> list[TaskId]:
-        """Tasks of a stage that wait for nothing any more."""
-        return self._column("tasks_to_release", stage=stage, limit=limit)
+        In `lenient` stages others may have failed.
+        """
+        asked = {"ids": tasks, "lenient": list(lenient)}
+        return self._run("dependants_to_reset", **asked) if tasks else []
 
-    def gathering_tasks_to_release(self, stage: StageId, limit: int) -> list[TaskId]:
-        """Tasks of a stage that take what there is, once nothing is still owed to them."""
-        return self._column("gathering_tasks_to_release", stage=stage, limit=limit)
+    def tasks_to_release(self, stage: StageId, limit: int, *, gathers: bool) -> list[TaskId]:
+        """Tasks of a stage that wait for nothing any more.
 
-    def tasks_to_block(self, stage: StageId, limit: int) -> list[TaskToBlock]:
+        With `gathers` they take what there is, once nothing is still owed to them.
+        """
+        name = "gathering_tasks_to_release" if gathers else "tasks_to_release"
+        return self._column(name, stage=stage, limit=limit)
+
+    def tasks_to_block(self, stage: StageId, limit: int, *, gathers: bool) -> list[TaskToBlock]:
         """Tasks of a stage that wait for what will not come."""
-        return self._list(TaskToBlock, "tasks_to_block", stage=stage, limit=limit)
+        name = "gathering_tasks_to_block" if gathers else "tasks_to_block"
+        return self._list(TaskToBlock, name, stage=stage, limit=limit)
 
-    def tasks_to_reset(self, stage: StageId, limit: int) -> list[TaskId]:
-        """Blocked tasks of a stage none of whose inputs has ended badly any more."""
-        return self._column("tasks_to_reset", stage=stage, limit=limit)
+    def tasks_to_reset(self, stage: StageId, limit: int, *, gathers: bool) -> list[TaskId]:
+        """Blocked tasks of a stage that nothing stands against any more."""
+        name = "gathering_tasks_to_reset" if gathers else "tasks_to_reset"
+        return self._column(name, stage=stage, limit=limit)
 
     def note_used_inputs(self, used: Sequence[tuple[TaskId, Sequence[ResultId | None]]]) -> None:
         """Note what the current results of some tasks were made from."""

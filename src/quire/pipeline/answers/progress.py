@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from quire.domain.errors import NotFound, PluginFailed, PluginMissing
-from quire.domain.groupings import Driver
+from quire.domain.groupings import OF_WHOLE_STAGE, Driver
 from quire.domain.ids import RunId
 from quire.domain.reasons import StageWait, WaitKind
 from quire.domain.runs import Progress, RunStage, StageProgress, Stall, StallKind, Wishes
@@ -163,6 +163,8 @@ def _is_stage_used_up(tx: Transaction, whole: _RecipeRun, stage: RunStage, limit
         return stage.expanded >= limit
     try:
         grouping = whole.spec.grouping_of(recipe_stage)
+        if grouping.driver in (Driver.PAIR, *OF_WHOLE_STAGE):  # begun only when nothing was limited
+            return False
         around = grouping_context(tx, whole.spec, recipe_stage, grouping)
         return stage.expanded >= grouping.count(_item_count(tx, whole, recipe_stage.name), around)
     except (PluginFailed, PluginMissing):  # the run is held, which says more

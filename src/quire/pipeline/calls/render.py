@@ -21,7 +21,6 @@ from quire.ledger.ledger import Transaction
 from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.contexts import LaneContext
 from quire.pipeline.run_spec import RunSpec, StagePrompt
-from quire.plan.builtin_groupings import Reader, reads_several
 from quire.plan.prompt_variables import (
     Material,
     PromptAnswer,
@@ -233,18 +232,7 @@ def _read_input(
 
 def reads_many(spec: RunSpec, stage: Stage, needed: str) -> bool:
     """Whether a task of this stage reads several results of that one: then templates get a list."""
-    if stage.of == needed:
-        return False
-    above = spec.stage_named(needed)
-    return reads_several(
-        Reader(
-            about=spec.driver_of(stage),
-            root=spec.root_driver_of(stage),
-            above=above,
-            above_root=spec.root_driver_of(above),
-            is_descendant=needed in spec.ancestors_of(stage),
-        )
-    )
+    return needed in spec.list_inputs[stage.name]
 
 
 REPAIR = RequestKind.REPAIR.value
@@ -295,7 +283,7 @@ def _unfounded_tasks(tx: Transaction, context: LaneContext, ready: Sequence[Task
     if not context.reads_results or context.stage.critic or not ready:
         return set()
     unfinished = (*TASK_OPEN, TaskState.FAILED, TaskState.CANCELLED)
-    owed = TASK_OWED if context.spec.is_gathering(context.stage) else unfinished
+    owed = TASK_OWED if context.spec.leaves_out(context.stage) else unfinished
     inputs = tx.subjects.inputs_of_tasks(ready)
     return {task for task, rows in inputs.items() if any(row.state in owed for row in rows)}
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
+from quire.domain.groupings import OF_WHOLE_STAGE
 from quire.domain.reasons import EventKind, HoldCause, StageWait, WaitKind
 from quire.domain.recipes import Stage
 from quire.domain.runs import RunStage, Wishes
@@ -45,15 +46,13 @@ def wait_reason(
     if (stop := stop_wait(spec, recipe_stage, wishes)) is not None:
         return stop
     eager = spec.policy.policy.completion_mode == THROUGHPUT
+    driver = spec.driver_of(recipe_stage)
     for name in recipe_stage.upstream:
         above = stages_by_name[name]
         if eager and _may_run_ahead(spec, recipe_stage, name):
             # what it is about comes one by one; all else that it reads must be there to be found
-            ready = (
-                above.state != StageState.WAITING
-                if name == recipe_stage.of
-                else above.state in SEALED
-            )
+            follows = name == recipe_stage.of and driver not in OF_WHOLE_STAGE
+            ready = above.state != StageState.WAITING if follows else above.state in SEALED
         else:
             ready = above.state == StageState.CLOSED or _is_at_task_limit(
                 tx, spec, recipe_stage, stages_by_name, wishes
@@ -89,6 +88,8 @@ def _is_at_task_limit(
     """
     limit = wishes.task_limit
     if limit is None or not recipe_stage.of or recipe_stage.upstream != (recipe_stage.of,):
+        return False
+    if spec.driver_of(recipe_stage) in OF_WHOLE_STAGE:
         return False
     above = stages_by_name[recipe_stage.of]
     if above.state != StageState.EXPANDING or has_owed_tasks(tx, above.id):

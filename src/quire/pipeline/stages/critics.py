@@ -78,6 +78,8 @@ def _critic_task(
         key,
         b"",
         TaskState.READY,
+        proposed_result.lineage,
+        target,
     )
 
 

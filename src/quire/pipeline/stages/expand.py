@@ -6,17 +6,16 @@ wrong: two workers expand one stage (the stage is locked, and who comes second l
 comes between (wishes are read after the lock), a grouping makes more parts of one thing than fit a
 chunk (the cursor counts parts within the thing), or a grouping of a package makes other parts than
 last time (a task's subject, place and number, is unique in its stage). A stage is sealed when
-nothing is left to expand over and the stages above are sealed too. The task's inputs are traced
-here, once: later only their results change, never which tasks are read.
+nothing is left to expand over and the stages above are sealed too.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from quire.domain.data import plain_json
-from quire.domain.groupings import Driver, DriverItem, Grouping, GroupingContext, Part
-from quire.domain.ids import BlockId, DocumentId, StageId
+from quire.domain.groupings import Grouping, GroupingContext
+from quire.domain.ids import DocumentId
 from quire.domain.reasons import TaskError, TaskErrorKind
 from quire.domain.recipes import Stage
 from quire.domain.runs import RunStage
@@ -25,80 +24,8 @@ from quire.domain.tasks import NewPart, RelatedTask
 from quire.ledger.ledger import Transaction
 from quire.pipeline.contexts import Contexts, LaneContext
 from quire.pipeline.run_spec import RunSpec, is_plain
-
-MOST_WHOLE_STAGE = 1000  # tasks of a stage that is read as a whole
-
-
-class ExpansionItem(NamedTuple):
-    """One thing that a stage is expanded over, with its place in the order."""
-
-    driven: DriverItem
-    place: bytes
-    block_id: BlockId | None = None
-    document_id: DocumentId | None = None
-    task: RelatedTask | None = None
-
-
-class _NewTask(NamedTuple):
-    item: ExpansionItem
-    part: Part
-    no: int  # its place among the parts of the thing
-
-    @property
-    def document_id(self) -> DocumentId | None:
-        """The document it is about: its own, or the only one that is shown."""
-        shown = self.part.documents
-        return shown[0] if len(shown) == 1 else self.item.document_id
-
-
-def _trace_inputs(
-    tx: Transaction, spec: RunSpec, recipe_stage: Stage, tasks: Sequence[_NewTask]
-) -> list[list[RelatedTask]]:
-    """For each new task what it reads: the task it is about first, then what the stage needs."""
-    reads: list[list[RelatedTask]] = [[new.item.task] if new.item.task else [] for new in tasks]
-    for name in recipe_stage.upstream:
-        if name == recipe_stage.of:
-            continue
-        found = _related_tasks(tx, spec, recipe_stage, name, tasks)
-        for own, more in zip(reads, found, strict=True):
-            known = {task.id for task in own}
-            own += [task for task in more if task.id not in known]
-    return reads
-
-
-def _related_tasks(
-    tx: Transaction, spec: RunSpec, recipe_stage: Stage, name: str, tasks: Sequence[_NewTask]
-) -> list[list[RelatedTask]]:
-    stage = spec.stage_ids[name]
-    above = spec.stages[stage]
-    if name in spec.ancestors_of(recipe_stage):
-        return _by_ancestry(tx, stage, tasks)
-    if spec.driver_of(above) is Driver.ONCE:
-        all_of_it = tx.lineage.first_tasks_of_stage(stage, MOST_WHOLE_STAGE)
-        return [all_of_it for _ in tasks]
-    if spec.driver_of(recipe_stage) is Driver.BLOCK and spec.driver_of(above) is Driver.BLOCK:
-        blocks = [new.item.block_id for new in tasks]
-        by_block = tx.lineage.tasks_of_blocks(stage, sorted(set(filter(None, blocks))))
-        return [by_block.get(block, []) if block else [] for block in blocks]
-    return _by_document(tx, stage, tasks)
-
-
-def _by_ancestry(
-    tx: Transaction, stage: StageId, tasks: Sequence[_NewTask]
-) -> list[list[RelatedTask]]:
-    drivers = [new.item.task for new in tasks]
-    above = tx.lineage.ancestors(sorted({task.id for task in drivers if task}), [stage])
-    return [above[task.id][stage] if task else [] for task in drivers]
-
-
-def _by_document(
-    tx: Transaction, stage: StageId, tasks: Sequence[_NewTask]
-) -> list[list[RelatedTask]]:
-    wanted = [new.part.documents or tuple(filter(None, [new.document_id])) for new in tasks]
-    documents = sorted({document for item in wanted for document in item})
-    found = tx.lineage.tasks_of_documents(stage, documents) if documents else {}
-    return [[task for document in item for task in found.get(document, [])] for item in wanted]
-
+from quire.pipeline.stages.expansion_items import NewTask, next_items
+from quire.pipeline.stages.task_inputs import trace_inputs
 
 MOST_DOCUMENTS = 100_000  # that a grouping may look at
 
@@ -118,14 +45,16 @@ def expand_grouping(tx: Transaction, spec: RunSpec, stage: RunStage, limit: int)
     place = tx.lineage.stage_subject(stage.id)
     made_before = stage.cursor_block + 1 if place else 0
     wanted = 2 + limit // max(1, grouping.count(1, around))  # the one at the cursor, and the next
-    items = _next_items(tx, spec, recipe_stage, place, wanted)
-    made: list[_NewTask] = []
-    exhausted = len(items) < wanted
-    for item in items:
+    found = next_items(tx, spec, recipe_stage, place, wanted)
+    made: list[NewTask] = []
+    exhausted = found.exhausted
+    if not found.items:
+        place, made_before = found.last, 0 if found.last != place else made_before
+    for item in found.items:
         first = made_before if item.place == place else 0
         room = limit - len(made)
         parts = list(islice(grouping.fan(item.driven, around), first, first + room + 1))
-        made += [_NewTask(item, part, first + no) for no, part in enumerate(parts[:room])]
+        made += [NewTask(item, part, first + no) for no, part in enumerate(parts[:room])]
         place, made_before = item.place, first + len(parts[:room])
         if len(parts) > room:
             exhausted = False
@@ -153,74 +82,29 @@ def grouping_context(
     )
 
 
-def _next_items(
-    tx: Transaction, spec: RunSpec, recipe_stage: Stage, place: bytes, limit: int
-) -> list[ExpansionItem]:
-    """What comes next, the one at `place` first: some of its tasks may still be owed."""
-    run, key = spec.run_id, int.from_bytes(place, "big")
-    match spec.driver_of(recipe_stage):
-        case Driver.ONCE:
-            return [ExpansionItem(DriverItem(0), _place_key(0))]
-        case Driver.DOCUMENT:
-            listed = tx.lineage.input_documents(run, recipe_stage.over, key, limit)
-            return [
-                ExpansionItem(DriverItem(document), _place_key(ordinal), document_id=document)
-                for ordinal, document in listed
-            ]
-        case Driver.BLOCK:
-            blocks = tx.lineage.input_blocks(run, recipe_stage.over, key, limit)
-            return [
-                ExpansionItem(DriverItem(block), _place_key(block), block, doc)
-                for block, doc in blocks
-            ]
-        case Driver.RESULT:
-            return list(_result_items(tx, spec, recipe_stage, place, limit))
-
-
-def _result_items(
-    tx: Transaction, spec: RunSpec, recipe_stage: Stage, place: bytes, limit: int
-) -> Iterator[ExpansionItem]:
-    for driver in tx.lineage.drivers_of_stage(spec.stage_ids[recipe_stage.of], place, limit):
-        yield ExpansionItem(
-            DriverItem(
-                driver.id,
-                spec.models[driver.model_no].name,
-                driver.sample,
-                spec.parse_part(driver.part),
-            ),
-            bytes(driver.subject_hash),
-            driver.block_id,
-            driver.document_id,
-            RelatedTask(driver.id, driver.state),
-        )
-
-
-def _place_key(key: int) -> bytes:
-    """Ascending, so that the index grows at its end."""
-    return key.to_bytes(8, "big")
-
-
-def _add_tasks(tx: Transaction, spec: RunSpec, stage: RunStage, made: Sequence[_NewTask]) -> None:
+def _add_tasks(tx: Transaction, spec: RunSpec, stage: RunStage, made: Sequence[NewTask]) -> None:
     recipe_stage = spec.stages[stage.id]
     gathers = spec.is_gathering(recipe_stage)
-    read = [[] for _ in made] if gathers else _trace_inputs(tx, spec, recipe_stage, made)
-    pairs = list(zip(made, read, strict=True))
-    rows = [_task_row(spec, new, reads, gathers=gathers) for new, reads in pairs]
+    read = [[] for _ in made] if gathers else trace_inputs(tx, spec, recipe_stage, made)
+    states = [_first_state(spec, recipe_stage, reads) for reads in read]
+    rows = [_task_row(spec, new, *state) for new, state in zip(made, states, strict=True)]
     ids = tx.lineage.add_parts(stage.run_id, stage.id, rows)
     inputs = [[task.id for task in reads] for reads in read]
     tx.lineage.add_task_inputs(list(zip(ids, inputs, strict=True)))
     shown = [new.part.documents for new in made]
     tx.lineage.add_task_documents(list(zip(ids, shown, strict=True)))
-    for task in ids if gathers else ():
-        tx.lineage.add_all_inputs(task, [spec.stage_ids[name] for name in recipe_stage.upstream])
+    if gathers:
+        above = [spec.stage_ids[name] for name in recipe_stage.upstream]
+        own = [spec.stage_ids[name] for name in spec.lineage.own_stages(recipe_stage)]
+        for task, row in zip(ids, rows, strict=True):
+            tx.lineage.add_all_inputs(task, above, row.model_no, own)
 
 
 def _task_row(
-    spec: RunSpec, made: _NewTask, reads: Sequence[RelatedTask], *, gathers: bool
+    spec: RunSpec, made: NewTask, state: TaskState, error: TaskError | None = None
 ) -> NewPart:
     part, item = made.part, made.item
-    number = spec.model_numbers.get(part.model or spec.models[0].name)
-    state, error = (TaskState.WAITING, None) if gathers else readiness(reads)
+    number = spec.model_number(part.model)
     if number is None:
         state = TaskState.FAILED
         error = TaskError(TaskErrorKind.UNKNOWN_MODEL, part.model or "")
@@ -234,8 +118,22 @@ def _task_row(
         item.place + made.no.to_bytes(4, "big"),
         b"",  # what is asked is known when it is put into words
         state,
+        item.origin,
+        item.group,
         error,
     )
+
+
+def _first_state(
+    spec: RunSpec, recipe_stage: Stage, reads: Sequence[RelatedTask]
+) -> tuple[TaskState, TaskError | None]:
+    """The state of a new task; what takes what there is waits until all of it has ended."""
+    if spec.is_gathering(recipe_stage):
+        return TaskState.WAITING, None
+    if not spec.leaves_out(recipe_stage):
+        return readiness(reads)
+    done = reads and all(read.state == TaskState.DONE for read in reads)
+    return (TaskState.READY if done else TaskState.WAITING), None
 
 
 def readiness(reads: Sequence[RelatedTask]) -> tuple[TaskState, TaskError | None]:

@@ -18,7 +18,7 @@ CHUNK = 5000  # tasks looked at in one transaction
 
 def release(tx: Transaction, spec: RunSpec, done: Sequence[TaskId], now: datetime) -> int:
     """Let go whoever waited for one of these alone; returns how many."""
-    hopeful = tx.lineage.dependants_to_reset(done)
+    hopeful = tx.lineage.dependants_to_reset(done, spec.lenient_stages)
     if hopeful:  # they were told that it would not come
         tx.tasks.move_tasks(TaskMove.RESET, [task for task, _ in hopeful], [TaskState.BLOCKED])
         for stage in sorted({stage for _, stage in hopeful}):
@@ -63,16 +63,17 @@ def sweep(tx: Transaction, memo: SweepMemo, spec: RunSpec, stage: RunStage, now:
 def _sweep_tasks(tx: Transaction, spec: RunSpec, stage: RunStage, counts: Mapping[str, int]) -> int:
     moved = 0
     if counts.get(TaskState.BLOCKED, 0):
-        moved += _reset_unblocked(tx, stage.id)
+        moved += _reset_unblocked(tx, spec, stage.id)
         counts = tx.tallies.tallies_of_stage(stage.id)
     if counts.get(TaskState.WAITING, 0):
         moved += _release_or_block(tx, spec, stage)
     return moved
 
 
-def _reset_unblocked(tx: Transaction, stage: StageId) -> int:
+def _reset_unblocked(tx: Transaction, spec: RunSpec, stage: StageId) -> int:
     """What was blocked by something that may succeed after all waits for it again."""
-    hopeful = tx.lineage.tasks_to_reset(stage, CHUNK)
+    gathers = spec.leaves_out(spec.stages[stage])
+    hopeful = tx.lineage.tasks_to_reset(stage, CHUNK, gathers=gathers)
     if not hopeful:
         return 0
     tx.tasks.note_tasks([TaskNote(task) for task in hopeful])
@@ -80,15 +81,15 @@ def _reset_unblocked(tx: Transaction, stage: StageId) -> int:
 
 
 def _release_or_block(tx: Transaction, spec: RunSpec, stage: RunStage) -> int:
-    gathers = spec.is_gathering(spec.stages[stage.id])
-    query = tx.lineage.gathering_tasks_to_release if gathers else tx.lineage.tasks_to_release
-    ready = query(stage.id, CHUNK)
+    gathers = spec.leaves_out(spec.stages[stage.id])
+    ready = tx.lineage.tasks_to_release(stage.id, CHUNK, gathers=gathers)
     moved = tx.tasks.move_tasks(TaskMove.RELEASE, ready) if ready else 0
     if gathers and ready:
         return moved
     reasons: dict[TaskError, list[TaskId]] = defaultdict(list)
-    for task, culprit, above in tx.lineage.tasks_to_block(stage.id, CHUNK):
-        reasons[TaskError(TaskErrorKind.BLOCKED, stage=above, task=culprit)].append(task)
+    for task, culprit, above in tx.lineage.tasks_to_block(stage.id, CHUNK, gathers=gathers):
+        error = TaskError(TaskErrorKind.BLOCKED, stage=above or "", task=culprit)
+        reasons[error if culprit else TaskError(TaskErrorKind.UNREAD)].append(task)
     for error, tasks in reasons.items():
         tx.tasks.note_tasks([TaskNote(task, error=error) for task in tasks])
         moved += tx.tasks.move_tasks(TaskMove.BLOCK, tasks)

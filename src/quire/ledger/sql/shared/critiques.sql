@@ -1,6 +1,6 @@
 -- name: results_to_criticise
 -- Current results of proposed tasks that this critic was not asked about yet.
-SELECT t.id, r.id, t.model_no, t.sample, t.part, t.document_id, t.block_id
+SELECT t.id, r.id, t.model_no, t.sample, t.part, t.document_id, t.block_id, coalesce(t.origin_id, t.id)
 FROM tasks t JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
 WHERE t.workspace_id = :workspace AND t.id IN (:ids...) AND t.state = 'proposed'
   AND NOT EXISTS (SELECT 1 FROM tasks c WHERE c.workspace_id = :workspace AND c.judged_result_id = r.id AND c.stage_id + 0 = :critic)
