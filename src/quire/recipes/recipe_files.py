@@ -28,6 +28,7 @@ from quire.recipes.recipe_problems import (
     merge_problems,
     rule_problems,
 )
+from quire.recipes.schema_parameters import fill_schemas, schema_parameter_problems
 from quire.recipes.setting_rules import TEXT, Rule, unknown_message
 from quire.recipes.stage_tables import read_stage
 
@@ -75,9 +76,10 @@ def read_recipe_file(
     """
     body, decoded = _parse_toml(text, name)
     lines = find_lines(decoded)
-    found, wrong = _read_top_level(body, name, _FolderFiles(folder))
     declarations, problems = read_declarations(as_object(body.get("parameters")))
     values, missing = choose_values(declarations, given or {}, complete=given is not None)
+    found, wrong = _read_top_level(fill_schemas(body, values), name, _FolderFiles(folder))
+    problems += schema_parameter_problems(body, declarations)
     recipe, uncounted = fill_samples(replace(found, parameters=values), declarations)
     complete = not missing and len(values) == len(declarations)
     checks = recipe_problems(recipe, registry, frozenset(declarations), complete)

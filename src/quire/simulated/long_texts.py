@@ -22,10 +22,11 @@ MOST_WORDS = 50_000
 _WORDS_A_HEADING = 80
 _SENTENCES_A_PARAGRAPH = 4
 _TAGGED = re.compile(r"^<([A-Za-z][\w-]*)(?: [^\n>]*)?>\n(.*?)^</\1>[ \t]*$", re.M | re.S)
+_TAG = re.compile(r"^</?[A-Za-z][^\n>]*>[ \t]*$", re.M)
 _OUTLINE = re.compile(r"^[ \t]*Outline:", re.M)
 _HEADING = re.compile(r"#{1,6}[ \t]+\S.*")
 _REMARK = re.compile(r"[ \t]|[-*+][ \t]|\d+[.)][ \t]")
-_LENGTH = re.compile(r"\babout ([0-9][0-9,]{0,8}) words\b", re.I)
+_LENGTH = re.compile(r"\babout\s+([0-9][0-9,]{0,8})\s+words\b", re.I)
 WORD = re.compile(r"[^\W\d_][\w’'-]*")
 _OPENINGS = (
     "Taken as a whole,",
@@ -74,7 +75,7 @@ def read_long_prompt(user: str) -> LongPrompt | None:
 def marked_material(user: str) -> str:
     """All that is marked as material, or the whole message where nothing is."""
     quoted = [match[2] for pattern in (_TAGGED, MATERIAL) for match in pattern.finditer(user)]
-    return "\n".join(quoted) or user
+    return _TAG.sub("", "\n".join(quoted)) or user
 
 
 def _headings(below: str) -> tuple[str, ...]:
