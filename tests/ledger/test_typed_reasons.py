@@ -28,6 +28,7 @@ ADDED = {
     "documents": ("aside", "result_id"),
     "credentials": ("accepted_at",),
     "results": ("notes",),
+    "runs": ("noted_progress", "noted_progress_at"),
 }
 ADDED_TABLES = ("fallbacks",)  # of a later version
 ADDED_INDEXES = ("documents_result", "tasks_origin", "tasks_group")

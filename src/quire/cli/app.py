@@ -45,7 +45,7 @@ _COMMANDS = {
     "failures": OwnCommand(LOOK, "runs:failures", "quire failures 3"),
     "prompt": OwnCommand(LOOK, "exchanges:prompt", "quire prompt 12"),
     "ledger": OwnCommand(LOOK, "exchanges:ledger", "quire ledger 3 --request 7"),
-    "events": OwnCommand(LOOK, "runs:events", "quire events 3"),
+    "events": OwnCommand(LOOK, "events:events", "quire events 3 --follow"),
     "doctor": OwnCommand(LOOK, "doctor:doctor", "quire doctor --offline"),
     "pause": OwnCommand(STEER, "steer:pause", "quire pause 3"),
     "resume": OwnCommand(STEER, "steer:resume", "quire resume 3"),

@@ -78,12 +78,12 @@ def note(text: str) -> None:
     _write_line(sys.stderr, text)
 
 
-def print_json(value: object) -> None:
-    """Print one JSON value on a line of its own."""
+def print_json(value: object, *, on_a_line: bool = False) -> None:
+    """Print one JSON value; programs, and whoever reads line by line, get it on one line."""
     import orjson
 
     options = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z | orjson.OPT_PASSTHROUGH_DATACLASS
-    if sys.stdout.isatty():
+    if sys.stdout.isatty() and not on_a_line:
         options |= orjson.OPT_INDENT_2
     sys.stdout.flush()
     sys.stdout.buffer.write(orjson.dumps(value, default=_json_default, option=options) + b"\n")

@@ -185,28 +185,6 @@ def _value_and_source(value: object) -> tuple[str, str]:
     return ("–" if setting is None else cell_text(setting)), cell_text(value.get("source"))
 
 
-def events(
-    context: typer.Context,
-    run: RunNumber = None,
-    limit: Annotated[int, option("N", "How many, the newest.", min=1)] = 50,
-    every: Every = False,
-    as_json: AsJson = False,
-) -> None:
-    """Tell a run's history."""
-    most = MOST_LISTED if every else limit
-    with engine_and_run(context, run) as (engine, number):
-        found = engine.queries.events(number, most + 1)
-    tell_cut(found, most)
-    found = found[-most:]
-    if as_json:
-        print_json(found)
-    else:
-        print_table(
-            ("at", "event", "*detail"),
-            ((moment(event.at), event.kind, plain_words(event.detail)) for event in found),
-        )
-
-
 TASKS_SHOWN = 5  # of each cause of failure
 EXAMPLES_IN_JSON = 200  # whose refused answer is told, of each
 TITLE, ANSWER = 32, 300  # characters of a document's title, and of a refused answer

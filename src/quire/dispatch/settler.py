@@ -10,9 +10,10 @@ from quire.domain.batches import RowEnd, parse_custom_id
 from quire.domain.errors import Undecodable
 from quire.domain.ids import AttemptId, RunId
 from quire.domain.pricing import price_call
-from quire.domain.reasons import HoldKind
+from quire.domain.reasons import HoldKind, ResumeCause
 from quire.domain.requests import Answer
 from quire.ledger.ledger import Transaction
+from quire.pipeline.answers.notifications import lift_holds
 from quire.pipeline.answers.settle import settle
 from quire.pipeline.batches.collect import KeptLine, collect_kept_lines
 from quire.pipeline.calls.estimate import with_estimates
@@ -59,7 +60,8 @@ class Settler:
         doubtful |= {response.run_id for response in tx.attempts.undecoded_responses()}
         for run in helped - doubtful:
             if not tx.views.has_unreadable_lines(run):  # those are a person's to look at
-                tx.holds.lift_holds(run, [HoldKind.UNDECODABLE])
+                kinds, now = [HoldKind.UNDECODABLE], self._runtime.now()
+                lift_holds(tx, run, kinds, ResumeCause.DECODED, now)
         return len(helped)
 
     def _decode_responses(self, tx: Transaction) -> set[RunId]:

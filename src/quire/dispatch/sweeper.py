@@ -15,9 +15,12 @@ from quire.dispatch.runtime import dead_neighbours, host_name
 from quire.domain.ids import AttemptId, RunId, WorkerId
 from quire.domain.version import VERSION
 from quire.ledger.ledger import Transaction
+from quire.pipeline.answers.notifications import tell_progress
 from quire.pipeline.calls.record import requeue_uncharged
 from quire.pipeline.calls.rescue import WorkerStop, reclaim_expired_leases, sign_off, sign_on
-from quire.pipeline.stages.advance import advance
+from quire.pipeline.stages.advance import SweepResult, advance
+
+TELL_EVERY = timedelta(seconds=2)  # between two looks at how far runs are
 
 
 class Sweeper:
@@ -29,6 +32,7 @@ class Sweeper:
         self._lease = lease
         self._host = host_name()
         self._beat_at = datetime.min.replace(tzinfo=UTC)  # of the beat that holds now
+        self._looked_at = self._beat_at  # when runs were last looked at for a step to be told
         self.worker = WorkerId(0)
         self.serves: RunId | None = None  # the only run that this worker spends for
 
@@ -43,11 +47,18 @@ class Sweeper:
         if not self._beat_at <= now < self._beat_at + self._lease / 3:
             await self._thread.run(self._thread.ledger.check_version)
             await self._keep_alive(has_call, now)
-        expanded, ended = await self._thread.transact(advance, self._contexts, now)
+        expanded, ended = await self._thread.transact(self._sweep, now)
         moved = expanded + len(ended)
         if moved:
             self._runtime.reach("after_expand")
         return moved
+
+    def _sweep(self, tx: Transaction, now: datetime) -> SweepResult:
+        result = advance(tx, self._contexts, now)
+        if not self._looked_at <= now < self._looked_at + TELL_EVERY:
+            tell_progress(tx, now)
+            self._looked_at = now
+        return result
 
     async def sign_off(self, stop: WorkerStop, now: datetime) -> None:
         """Sign off; what is still out is lost, and goes again."""

@@ -32,6 +32,7 @@ class EventKind(StrEnum):
     RUN_STARTED = "run_started"
     RUN_FINISHED = "run_finish"
     RUN_CANCELLED = "run_cancel"
+    PROGRESS = "progress"  # in steps, not with every answer
     REUSED = "reused"  # results of an earlier run
     STAGE_STARTED = "stage_started"
     HELD = "held"
@@ -75,6 +76,9 @@ class ResumeCause(StrEnum):
     NONE_FAILED = "none_failed"
     ALL_WAIVED = "all_waived"
     SAME_ORDER = "same_order"
+    RETRIED = "retried"
+    BATCH_SETTLED = "batch_settled"  # it is known what became of it
+    DECODED = "decoded"  # what nobody could read was read after all
 
 
 class StopCause(StrEnum):

@@ -87,6 +87,7 @@ class Event(NamedTuple):
     kind: str  # an EventKind, or what another version calls it
     detail: str  # in words, as it was written down
     fields: Fields = MappingProxyType({})  # by name; none of one that an older version wrote
+    id: int = 0  # its number: later ones are larger
 
 
 class StallKind(StrEnum):

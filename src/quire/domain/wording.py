@@ -266,6 +266,9 @@ _RESUME_TEXTS = {
     ResumeCause.NONE_FAILED: "no failed task is left",
     ResumeCause.ALL_WAIVED: "every failed task is waived",
     ResumeCause.SAME_ORDER: "the same order was given again",
+    ResumeCause.RETRIED: "what held it is asked again",
+    ResumeCause.BATCH_SETTLED: "it is known what became of the batch",
+    ResumeCause.DECODED: "what could not be read was read after all",
 }
 _STOP_TEXTS = {
     StopCause.INTERRUPT: "by Ctrl-C",
@@ -296,6 +299,7 @@ _EVENT_TEXTS: dict[EventKind, str | Callable[[Fields], str]] = {
     EventKind.RUN_STARTED: _started_text,
     EventKind.RUN_FINISHED: _ENDED_RUN_TEXT,
     EventKind.RUN_CANCELLED: _ENDED_RUN_TEXT,
+    EventKind.PROGRESS: "{ended} of {tasks} tasks have ended: {done} done, {failed} failed",
     EventKind.REUSED: "results of {tasks} tasks come from run {run}",
     EventKind.STAGE_STARTED: "{stage}",
     EventKind.HELD: lambda fields: hold_text(HoldCause(str(fields["cause"])), fields),

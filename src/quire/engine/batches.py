@@ -1,13 +1,16 @@
 """Batches at providers, as people list, cancel and adopt them."""
 
+from datetime import datetime
+
 from quire.domain.batches import Batch, BatchView
 from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.ids import BatchId, RunId
 from quire.domain.models import ModelFacts
-from quire.domain.reasons import MENDED_OUTSIDE, EventKind, HoldKind
+from quire.domain.reasons import MENDED_OUTSIDE, EventKind, HoldKind, ResumeCause
 from quire.domain.states import BatchState
 from quire.engine.context import EngineContext
 from quire.ledger.ledger import Transaction
+from quire.pipeline.answers.notifications import lift_holds
 from quire.pipeline.batches.reconcile import abandon_batch, mark_absent
 from quire.pipeline.batches.submit import confirm_created
 
@@ -66,7 +69,7 @@ class BatchAdmin:
                 confirm_created(tx, found, ref, now, now)
             else:  # it was adopted under a wrong name
                 tx.batches.set_provider_ref(found.id, ref, now, now)
-            _lift_holds(tx, found)
+            _lift_holds(tx, found, now)
 
     def mark_absent(self, batch: int) -> None:
         """Say that the provider does not have a batch: never had it, or has it no more."""
@@ -82,7 +85,7 @@ class BatchAdmin:
                 )
             else:
                 abandon_batch(tx, found, now)
-            _lift_holds(tx, found)
+            _lift_holds(tx, found, now)
 
 
 def _get_batch(tx: Transaction, batch: int) -> Batch:
@@ -115,6 +118,7 @@ def _is_in_doubt(tx: Transaction, batch: Batch) -> bool:
     return batch.failures > 0 or bool(kinds & {HoldKind.UNKNOWN_SUBMIT, *MENDED_OUTSIDE})
 
 
-def _lift_holds(tx: Transaction, batch: Batch) -> None:
-    tx.holds.lift_holds(batch.run_id, [HoldKind.UNKNOWN_SUBMIT, *MENDED_OUTSIDE])
+def _lift_holds(tx: Transaction, batch: Batch, now: datetime) -> None:
+    kinds = [HoldKind.UNKNOWN_SUBMIT, *MENDED_OUTSIDE]
+    lift_holds(tx, batch.run_id, kinds, ResumeCause.BATCH_SETTLED, now)
     tx.notify()

@@ -281,6 +281,11 @@ class Queries:
         with self._context.ledger.snapshot() as tx:
             return tx.events.events_of_run(run, limit)
 
+    def events_after(self, run: RunId, after: int, limit: int = 200) -> list[Event]:
+        """What happened to a run after an event, by its number."""
+        with self._context.ledger.snapshot() as tx:
+            return tx.events.events_after(run, after, limit)
+
     def requests(self, run: RunId, after: int = 0, limit: int = 100) -> list[RequestLine]:
         """A page of a run's requests."""
         with self._context.ledger.snapshot() as tx:

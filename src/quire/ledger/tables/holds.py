@@ -8,7 +8,7 @@ from quire.domain.ids import RunId, WorkspaceId
 from quire.domain.reasons import EventKind, Fields, HoldCause, HoldKind
 from quire.domain.runs import Event, Hold
 from quire.domain.wording import event_text, hold_text
-from quire.ledger.connection import Connection
+from quire.ledger.connection import Connection, Row
 from quire.ledger.stored_values import from_micros, storable_text, to_micros
 
 
@@ -83,10 +83,18 @@ class Events:
         rows = self._connection.run(
             "events_of_run", workspace=self._workspace, run=run, limit=limit
         )
-        return [
-            Event(from_micros(at), kind, detail, json.loads(fields))
-            for at, kind, detail, fields in reversed(rows)
-        ]
+        return [_to_event(row) for row in reversed(rows)]
+
+    def events_after(self, run: RunId, after: int, limit: int) -> list[Event]:
+        """What happened to a run after an event, by its number, the oldest first."""
+        values = {"run": run, "after": after, "limit": limit}
+        rows = self._connection.run("events_after", workspace=self._workspace, **values)
+        return [_to_event(row) for row in rows]
+
+
+def _to_event(row: Row) -> Event:
+    at, kind, detail, fields, number = row
+    return Event(from_micros(at), kind, detail, json.loads(fields), number)
 
 
 def _fields_json(fields: Fields) -> str:

@@ -12,7 +12,7 @@ from quire.domain.ids import DocumentId, RunId, StageId
 from quire.domain.models import ModelFacts
 from quire.domain.runs import Run, RunStage, Wishes
 from quire.domain.states import RUN, STAGE, RunMove, StageMove, StageState
-from quire.ledger.stored_values import row_reader, to_micros
+from quire.ledger.stored_values import from_micros, row_reader, to_micros
 from quire.ledger.tables.table import Table
 
 _to_run = row_reader(Run)
@@ -154,6 +154,16 @@ class Runs(Table):
         ended = None if RUN.targets[name] == RUN.start else to_micros(now)
         moved = self._move("move_run", RUN, name, ids=[run], ended_at=ended)
         return any(rows for _, rows in moved)
+
+    def noted_progress(self, run: RunId) -> tuple[int, datetime]:
+        """How many tasks had ended when that was last told, and when; at first when it began."""
+        ended, at = self._run("noted_progress", id=run)[0]
+        return ended, from_micros(at)
+
+    def note_progress(self, run: RunId, before: int, ended: int, now: datetime) -> bool:
+        """Note that it is told; false where somebody else did."""
+        values = {"before": before, "ended": ended, "now": to_micros(now)}
+        return self._change("note_progress", id=run, **values) > 0
 
     def set_task_limit(self, run: RunId, limit: int | None) -> None:
         """Wish for no more than so many tasks, or for all."""

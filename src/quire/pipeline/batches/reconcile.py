@@ -16,9 +16,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from quire.domain.batches import Batch, BatchMatch
-from quire.domain.reasons import BatchTrouble, EventKind, HoldCause, HoldKind
+from quire.domain.reasons import BatchTrouble, EventKind, HoldCause, HoldKind, ResumeCause
 from quire.domain.states import BatchMove, BatchState
 from quire.ledger.ledger import Transaction
+from quire.pipeline.answers.notifications import lift_holds
 from quire.pipeline.batches.submit import (
     CHUNK,
     abandon_if_run_ended,
@@ -85,7 +86,8 @@ def apply_match(
     spare: Sequence[str] = ()
     if match.ref or (gone and made):
         if confirm_created(tx, batch, made[0], now, now):
-            tx.holds.lift_holds(batch.run_id, [HoldKind.UNKNOWN_SUBMIT])
+            kinds = [HoldKind.UNKNOWN_SUBMIT]
+            lift_holds(tx, batch.run_id, kinds, ResumeCause.BATCH_SETTLED, now)
             spare = made[1:]
             note_duplicates(tx, batch, spare, now)
     elif gone:

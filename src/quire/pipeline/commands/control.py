@@ -12,6 +12,7 @@ from quire.domain.reasons import EventKind, HoldCause, HoldKind, ResumeCause
 from quire.domain.runs import Run
 from quire.domain.states import RunState
 from quire.ledger.ledger import Ledger, Transaction
+from quire.pipeline.answers.notifications import lift_holds
 from quire.pipeline.calls.failure_holds import allow_as_seen
 from quire.pipeline.run_spec import RunSpec
 from quire.pipeline.stages.advance import wind_down_run
@@ -90,7 +91,8 @@ def stop_after(
     if wishes is not None and wishes.stop_after == stage:
         return False
     tx.runs.set_stop_after(run, stage)
-    tx.holds.lift_holds(run, [HoldKind.STOP_AFTER])  # a stage that is over holds it again
+    # a stage that is over holds it again
+    lift_holds(tx, run, [HoldKind.STOP_AFTER], ResumeCause.BY_HAND, now)
     tx.events.add_event(run, EventKind.STOP_AFTER_ASKED, now, stage=stage or "")
     tx.notify()
     return True

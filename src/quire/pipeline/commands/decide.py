@@ -16,6 +16,7 @@ from quire.gates.chain import judge_data, judge_text
 from quire.gates.shape import Shape, allows_null
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.controls import TaskForDecision
+from quire.pipeline.answers.notifications import lift_holds
 from quire.pipeline.calls.record import drop_requests
 from quire.pipeline.commands.control import register_command, uncancelled_run
 from quire.pipeline.commands.retry import reset_dependants
@@ -208,8 +209,7 @@ def _lift_failures_hold(tx: Transaction, run: RunId, now: datetime, cause: Resum
     """Let an exact run go on that waited for nothing but this failure."""
     if any(tx.tasks.count_unwaived_failures(stage.id) for stage in tx.runs.stages_of_run(run)):
         return
-    if tx.holds.lift_holds(run, [HoldKind.FAILURES]):
-        tx.events.add_event(run, EventKind.RESUMED, now, cause=cause)
+    lift_holds(tx, run, [HoldKind.FAILURES], cause, now)
     tx.notify()
 
 

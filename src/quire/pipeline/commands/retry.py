@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from quire.domain.ids import RunId, StageId
-from quire.domain.reasons import EventKind, HoldKind
+from quire.domain.reasons import EventKind, HoldKind, ResumeCause
 from quire.domain.recipes import Stage
 from quire.domain.states import RequestState, RunMove, RunState, TaskMove, TaskState
 from quire.ledger.ledger import Transaction
+from quire.pipeline.answers.notifications import lift_holds
 from quire.pipeline.calls.record import drop_requests
 from quire.pipeline.calls.route import dissolve_draft
 from quire.pipeline.commands.control import check_not_cancelled, register_command, uncancelled_run
@@ -67,9 +68,9 @@ def reset_dependants(
     for stage in spec.stages:
         if has_owed_tasks(tx, stage):
             reopen(tx, spec.run_id, stage, now)
-    tx.holds.lift_holds(spec.run_id, [HoldKind.STOP_AFTER])  # if it is still so, it is held again
-    if spec.is_exact:
-        tx.holds.lift_holds(spec.run_id, [HoldKind.FAILURES])
+    kinds = [HoldKind.STOP_AFTER]  # if it is still so, it is held again
+    kinds += [HoldKind.FAILURES] if spec.is_exact else []
+    lift_holds(tx, spec.run_id, kinds, ResumeCause.RETRIED, now)
     tx.notify()
 
 
@@ -91,7 +92,7 @@ def retry(
     cancelled = uncancelled_run(tx, run).state == RunState.CANCELLED
     names = {item.name for item in spec.stages_named(stage)}
     sources = [TaskState.FAILED, *([TaskState.CANCELLED] if cancelled else [])]
-    granted = _drop_unreadable(tx, run)
+    granted = _drop_unreadable(tx, run, now)
     granted += _retry_critics(tx, spec, names, sources)
     for recipe_stage in spec.recipe.stages:
         if recipe_stage.name in names and not recipe_stage.critic:
@@ -154,12 +155,12 @@ def retry_stale(
     return owed
 
 
-def _drop_unreadable(tx: Transaction, run: RunId) -> int:
+def _drop_unreadable(tx: Transaction, run: RunId, now: datetime) -> int:
     """Ask again, and pay again, where an answer is here that nobody can read."""
     unreadable = tx.requests.unreadable_requests_of_run(run)
     tasks = len(tx.requests.take_members(unreadable)) if unreadable else 0
     drop_requests(tx, unreadable, [RequestState.OUT])
-    tx.holds.lift_holds(run, [HoldKind.UNDECODABLE])
+    lift_holds(tx, run, [HoldKind.UNDECODABLE], ResumeCause.RETRIED, now)
     return tasks
 
 

@@ -15,6 +15,7 @@ from quire.domain.recipes import Recipe, Stage
 from quire.domain.runs import BATCH, DIRECT
 from quire.domain.states import StageMove
 from quire.ledger.ledger import Transaction
+from quire.pipeline.answers.notifications import lift_holds
 from quire.pipeline.calls.route import set_route
 from quire.pipeline.run_spec import possible_models
 from quire.recipes.policy_layers import policy_from_json
@@ -80,7 +81,7 @@ def start(tx: Transaction, order: Order, now: datetime) -> StartedRun:
     known = None if order.new else tx.runs.newest_run_of_key(key)
     if known is not None:
         tx.runs.set_task_limit(known, order.task_limit)
-        _change_stop(tx, known, order)
+        _change_stop(tx, known, order, now)
         _change_speed(tx, known, order, now)
         _retry_keys(tx, known, order, now)
         tx.batches.poll_batches_now(known)
@@ -119,12 +120,12 @@ def _deadline(order: Order, now: datetime) -> datetime | None:
     return None if seconds is None else now + timedelta(seconds=seconds)
 
 
-def _change_stop(tx: Transaction, run: RunId, order: Order) -> None:
+def _change_stop(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:
     """Stop after the stage that this order says, and no longer after another."""
     wishes = tx.runs.wishes_of_run(run)
     if wishes is not None and wishes.stop_after != order.stop_after:
         tx.runs.set_stop_after(run, order.stop_after)
-        tx.holds.lift_holds(run, [HoldKind.STOP_AFTER])
+        lift_holds(tx, run, [HoldKind.STOP_AFTER], ResumeCause.SAME_ORDER, now)
 
 
 def _change_speed(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:
@@ -144,10 +145,9 @@ def _change_speed(tx: Transaction, run: RunId, order: Order, now: datetime) -> N
 
 def _retry_keys(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:
     """Whoever gives the order again wants it tried again; without a good key it is held again."""
-    if tx.holds.lift_holds(run, MENDED_OUTSIDE):
+    if lift_holds(tx, run, MENDED_OUTSIDE, ResumeCause.SAME_ORDER, now):
         for provider in sorted({facts.provider for facts in (order.facts, *order.models)}):
             clear(tx, now, provider)
-        tx.events.add_event(run, EventKind.RESUMED, now, cause=ResumeCause.SAME_ORDER)
 
 
 def run_key(order: Order) -> bytes:

@@ -67,6 +67,15 @@ FROM runs WHERE workspace_id = :workspace AND id = :id AND state = 'running'
 -- Take the run's row, so that two commands on one run happen one after the other.
 UPDATE runs SET run_key = run_key WHERE workspace_id = :workspace AND id = :id
 
+-- name: noted_progress
+-- How many tasks had ended when that was last told, and when that was, or when the run began.
+SELECT noted_progress, coalesce(noted_progress_at, created_at) FROM runs WHERE workspace_id = :workspace AND id = :id
+
+-- name: note_progress
+-- By compare-and-set: of several workers one tells it.
+UPDATE runs SET noted_progress = :ended, noted_progress_at = :now
+WHERE workspace_id = :workspace AND id = :id AND noted_progress = :before
+
 -- name: move_run
 UPDATE runs SET state = :target, ended_at = :ended_at
 WHERE workspace_id = :workspace AND id IN (:ids...) AND state = :source RETURNING id
@@ -134,5 +143,9 @@ VALUES (coalesce((SELECT workspace_id FROM runs WHERE id = :run), :workspace), :
 -- name: has_event
 SELECT 1 FROM events WHERE workspace_id = :workspace AND run_id = :run AND kind = :kind LIMIT 1
 
+-- name: events_after
+-- What happened to a run after an event, the oldest first.
+SELECT at, kind, detail, fields, id FROM events WHERE workspace_id = :workspace AND run_id = :run AND id > :after ORDER BY id LIMIT :limit
+
 -- name: events_of_run
-SELECT at, kind, detail, fields FROM events WHERE workspace_id = :workspace AND run_id = :run ORDER BY id DESC LIMIT :limit
+SELECT at, kind, detail, fields, id FROM events WHERE workspace_id = :workspace AND run_id = :run ORDER BY id DESC LIMIT :limit
