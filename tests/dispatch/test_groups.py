@@ -7,6 +7,7 @@ from dataclasses import replace
 from quire.domain.accounts import Level, Pool
 from quire.domain.data import JsonObject
 from quire.ledger.stored_values import to_micros
+from quire.plan.provider_limits import PARTS
 from tests.world import Calm, World, sentences
 
 Worlds = Callable[..., World]
@@ -30,13 +31,13 @@ def test_a_limit_that_binds_lets_calls_go_in_groups(world: Worlds) -> None:
     here = world(faults="latency=0.02", runtime=runtime)
     facts: JsonObject = {"like": MODEL, "limits": {"requests": 6_000}}
     here.engine.context.settings = replace(here.engine.settings, models={MODEL: facts})
-    with here.engine.ledger.transaction() as tx:  # nothing is left: from here on, 85 a second
-        empty = Level(to_micros(runtime.now()), 0, 0, 0, 0)
-        tx.levels.add_limit_level(Pool(MODEL, 0), empty)
     here.ingest(sentences(120))
     run = here.start(pack_size=1, concurrency=16)
+    with here.engine.ledger.transaction() as tx:  # thirty are owed: from here on, 85 a second
+        empty = Level(to_micros(runtime.now()), -30 * PARTS, 0, 0, 0)
+        tx.levels.add_limit_level(Pool(MODEL, 0), empty)
 
     assert run.wait().done == 120
 
-    commits = runtime.reached["before_record"] + runtime.reached["before_settle"]
-    assert commits <= 100  # by four or more; one by one, it would be nearly two for each call
+    claims = runtime.reached["after_claim"]
+    assert claims <= 20  # of sixteen, as many as may be under way; of four, it would be thirty

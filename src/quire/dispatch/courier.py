@@ -157,8 +157,8 @@ class Courier:
 
     def _is_group(self, now: datetime) -> bool:
         """Whether what came back is worth a commit: enough, or nothing more is to be expected."""
-        if self._is_resting(now):  # else it is stored with the next claim
-            return len(self._back) >= self.most
+        if self._is_resting(now):  # it is stored with the next claim
+            return False
         if len(self._back) >= self._enough:
             return True
         return not self._sends or not NOTHING <= now - self._back_since < GATHER

@@ -65,7 +65,7 @@ class Admission(NamedTuple):
     """What the limits allow of the next calls."""
 
     needs: list[Need]  # of those that may go now, as they were reckoned
-    rest: timedelta  # until a group of the others may go; nothing where all may
+    rest: timedelta  # until as many as were asked for may go, or some of them
 
 
 def pool_of(context: LaneContext, account: Account) -> Pool:
@@ -103,8 +103,8 @@ def reserve_limits(
     needs = [need_of(context, request, learned) for request in queued]
     count, level = admit(level, limits, needs)
     tx.levels.set_limit_level(pool, level)
-    group = needs[count : count + least_group(len(needs))]
-    wait = seconds_until_admitted(level, limits, group) if group else 0.0
+    # as many as there is room for go together: every group is a commit, and wakes a process
+    wait = seconds_until_admitted(level, limits, needs)
     return Admission(needs[:count], min(timedelta(seconds=wait), LONGEST_REST))
 
 

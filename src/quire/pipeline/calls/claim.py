@@ -86,8 +86,9 @@ def claim(
     queued = tx.requests.sendable_requests(context.lane_id, most, now)
     admission = reserve_limits(tx, contexts, context, pool, queued, now)
     needs = admission.needs if admission else ()
+    more = len(queued) >= most or len(needs) < len(queued)  # waits to go
+    contexts.rests[context.lane_id] = now + admission.rest if admission and more else now
     queued = queued[: len(needs)] if admission else queued
-    contexts.rests[context.lane_id] = now + admission.rest if admission else now
     tx.requests.claim_requests(queued)
     texts = _sendable_texts(tx, contexts, context, queued) if queued else {}
     sendable = [request for request in queued if request.id in texts]
