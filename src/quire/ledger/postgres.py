@@ -1,6 +1,7 @@
 """PostgreSQL: many workers on many machines share one ledger."""
 
 import logging
+import select
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -56,7 +57,8 @@ class PostgresConnection:
     def run(self, name: str, /, **values: object) -> list[Row]:
         """Carry out a statement and return its rows, if it has any."""
         cursor = self._raw.execute(self._text(name), _bind_values(values))
-        return cursor.fetchall() if cursor.description else []
+        found = cursor.pgresult  # its columns, one by one, would cost a tenth of all that we do
+        return cursor.fetchall() if found is not None and found.nfields else []
 
     def change(self, name: str, /, **values: object) -> int:
         """Carry out a statement and return how many rows it touched."""
@@ -117,10 +119,11 @@ class PostgresDatabase:
                 min_size=1,
                 max_size=MAX_CONNECTIONS,
                 timeout=CONNECT_SECONDS,
-                check=psycopg_pool.ConnectionPool.check_connection,
+                check=_check_if_input,
                 configure=_configure,
                 open=True,
             )
+            self._pool.wait(CONNECT_SECONDS)  # whoever asks before that has it open another
 
     @contextmanager
     def transaction(self) -> Iterator[PostgresConnection]:
@@ -189,6 +192,23 @@ def _configure(raw: "psycopg.Connection[Row]") -> None:
     for statement in PLANNER_SETTINGS:
         raw.execute(statement)
     raw.commit()
+
+
+def _check_if_input(raw: "psycopg.Connection[Row]") -> None:
+    """Ask a connection whether it still is one, where its server said something unasked.
+
+    One that was closed says so; asking each one before every transaction is a round trip.
+    """
+    if _has_input(raw.fileno()):
+        psycopg_pool.ConnectionPool.check_connection(raw)
+
+
+def _has_input(file: int) -> bool:
+    if not hasattr(select, "poll"):  # Windows
+        return bool(select.select([file], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(file, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _bind_values(values: dict[str, object]) -> dict[str, Any]:
