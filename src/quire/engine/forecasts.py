@@ -24,6 +24,7 @@ from quire.pipeline.calls.render import reads_many
 from quire.pipeline.commands.reuse import check_same_inputs, reusable_stages
 from quire.pipeline.commands.start import Order, Reuse
 from quire.pipeline.run_spec import RunSpec, possible_models
+from quire.plan.builtin_groupings import shows_documents
 from quire.plan.job_forecasts import StageForecast, StageWork, answer_bytes, forecast_stage
 from quire.plan.rendering import render_prefix
 from quire.plan.routing import AUTO, choose_route, with_usual_route
@@ -287,7 +288,9 @@ class _Forecaster:
             settings=stage.settings,
             samples=stage.samples,
             models=self._spec.models_of(stage),
-            documents=self._document_ids(stage) if grouping.wants_documents else (),
+            documents=self._document_ids(stage)
+            if shows_documents(grouping, stage.settings)
+            else (),
         )
         driven = self._sizes[stage.of].tasks if things is None else things
         content = self._content_bytes(stage, document_set, largest=False)

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from quire.domain.data import Json
 from quire.domain.groupings import (
     ABOUT_RESULTS,
     Driver,
@@ -15,7 +17,7 @@ from quire.domain.recipes import EACH_MODEL, SAME
 
 ALL_TO_ONE, SAMPLES = "all_to_one", "samples"
 ANCHOR = "with"  # the setting that names the stage whose results pairs are made with
-SHOW_DOCUMENTS = "documents"  # the setting that shows the documents themselves to an all_to_one
+SHOW_DOCUMENTS = "documents"  # the setting that shows all documents to each task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +55,8 @@ class SimpleGrouping:
 
     def fan(self, driven: DriverItem, context: GroupingContext) -> Iterator[Part]:
         """The tasks about one thing: every model in order, every sample in order."""
-        show_documents = context.settings.get(SHOW_DOCUMENTS) is True and self.wants_documents
-        documents = tuple(context.documents) if show_documents else ()
+        shown = shows_documents(self, context.settings)
+        documents = tuple(context.documents) if shown else ()
         for model in _models(context):
             for sample in range(context.samples):
                 yield Part(
@@ -69,24 +71,27 @@ class SimpleGrouping:
         return driven * len(_models(context)) * context.samples
 
 
+def shows_documents(grouping: Grouping, settings: Mapping[str, Json]) -> bool:
+    """Whether tasks are given a list of documents: built-in groupings do so where told to."""
+    wanted = not isinstance(grouping, SimpleGrouping) or settings.get(SHOW_DOCUMENTS) is True
+    return grouping.wants_documents and wanted
+
+
 def _models(context: GroupingContext) -> tuple[str, ...]:
     return context.models or ("",)  # "" is the run's own
 
 
 EACH_BLOCK = SimpleGrouping(name="each_block", driver=Driver.BLOCK)
 EACH_DOCUMENT = SimpleGrouping(name="each_document", driver=Driver.DOCUMENT)
-EACH_RESULT = SimpleGrouping(
-    name="each_result", driver=Driver.RESULT, most_samples=1, keeps_sample=True
-)
-PAIRS_BY_ORIGIN = SimpleGrouping(name="pairs_by_origin", driver=Driver.PAIR, stages=(ANCHOR,))
-BY_LINEAGE = SimpleGrouping(name="by_lineage", driver=Driver.LINEAGE)
-BY_GROUP = SimpleGrouping(name="by_group", driver=Driver.GROUP)
-ONE_FOR_EACH_MODEL = SimpleGrouping(name=EACH_MODEL, driver=Driver.ONCE, most_samples=1)
-ALL = SimpleGrouping(
-    name=ALL_TO_ONE, driver=Driver.ONCE, wants_documents=True, allowed=(SHOW_DOCUMENTS,)
-)
-SAMPLES_OF_RUN = SimpleGrouping(name=SAMPLES, driver=Driver.ONCE)
-SAMPLES_OF_RESULT = SimpleGrouping(name=SAMPLES, driver=Driver.RESULT)
+_SHOWING = partial(SimpleGrouping, wants_documents=True, allowed=(SHOW_DOCUMENTS,))
+EACH_RESULT = _SHOWING(name="each_result", driver=Driver.RESULT, most_samples=1, keeps_sample=True)
+PAIRS_BY_ORIGIN = _SHOWING(name="pairs_by_origin", driver=Driver.PAIR, stages=(ANCHOR,))
+BY_LINEAGE = _SHOWING(name="by_lineage", driver=Driver.LINEAGE)
+BY_GROUP = _SHOWING(name="by_group", driver=Driver.GROUP)
+ONE_FOR_EACH_MODEL = _SHOWING(name=EACH_MODEL, driver=Driver.ONCE, most_samples=1)
+ALL = _SHOWING(name=ALL_TO_ONE, driver=Driver.ONCE)
+SAMPLES_OF_RUN = _SHOWING(name=SAMPLES, driver=Driver.ONCE)
+SAMPLES_OF_RESULT = _SHOWING(name=SAMPLES, driver=Driver.RESULT)
 
 GROUPINGS: Mapping[str, Grouping] = {
     grouping.name: grouping

@@ -169,8 +169,8 @@ _ALWAYS_KNOWN = ("parameters", "sample", "model", "part", "critique")
 _WHY_MISSING = {  # why a variable that exists elsewhere does not exist here
     "block": "there is no block: tasks are not about blocks",
     "document": "there is no document: tasks are about no single one",
-    "documents": "there are no documents: all_to_one shows them with"
-    " settings = { documents = true }",
+    "documents": "there are no documents: settings = { documents = true } shows them, unless tasks"
+    " are about blocks or documents",
     "inputs": "there are no inputs: name the stage it reads in needs",
     "judged": "only critics have judged",
 }

@@ -8,7 +8,7 @@ from functools import cached_property
 from quire.domain.errors import UsageError
 from quire.domain.groupings import Driver, GroupingContext
 from quire.domain.recipes import GATE, Recipe, Stage
-from quire.plan.builtin_groupings import ALL_TO_ONE
+from quire.plan.builtin_groupings import SHOW_DOCUMENTS, shows_documents
 from quire.plan.stage_lineage import StageLineage
 from quire.recipes.plugin_registry import Registry
 
@@ -158,9 +158,9 @@ class RecipeCheck:
     def shows_documents(self, stage: Stage) -> bool:
         """Whether the prompt is given a list of documents."""
         grouping = self.registry.grouping(stage)
-        if grouping is None or stage.about == ALL_TO_ONE:
-            return bool(stage.settings.get("documents"))
-        return grouping.wants_documents
+        if grouping is None:
+            return bool(stage.settings.get(SHOW_DOCUMENTS))
+        return shows_documents(grouping, stage.settings)
 
     def ancestors(self, stage: Stage) -> frozenset[str]:
         """All stages before the one that this one is about, and that one."""

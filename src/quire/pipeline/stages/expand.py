@@ -26,6 +26,7 @@ from quire.pipeline.contexts import Contexts, LaneContext
 from quire.pipeline.run_spec import RunSpec, is_plain
 from quire.pipeline.stages.expansion_items import NewTask, next_items
 from quire.pipeline.stages.task_inputs import trace_inputs
+from quire.plan.builtin_groupings import shows_documents
 
 MOST_DOCUMENTS = 100_000  # that a grouping may look at
 
@@ -70,7 +71,7 @@ def grouping_context(
 ) -> GroupingContext:
     """What a grouping may look at besides the thing itself."""
     documents: Sequence[DocumentId] = ()
-    if grouping.wants_documents:
+    if shows_documents(grouping, recipe_stage.settings):
         listed = tx.lineage.input_documents(spec.run_id, recipe_stage.over, 0, MOST_DOCUMENTS)
         documents = tuple(document for _, document in listed)
     return GroupingContext(
