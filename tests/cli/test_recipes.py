@@ -8,6 +8,36 @@ from tests.cli.conftest import Quire
 from tests.plugin_packages import Packages
 from tests.recipes.examples import SOUND
 
+DEBATE = """
+[[stages]]
+name = "thesis"
+about = "each_document"
+models = "all"
+prompt = "{{ document.text }}"
+[[stages]]
+name = "review"
+about = "each_result"
+of = "thesis"
+models = "all"
+prompt = "{{ inputs.thesis.text }}"
+[[stages]]
+name = "pair"
+about = "pairs_by_origin"
+of = "review"
+needs = ["thesis"]
+models = "all"
+prompt = "{{ inputs.thesis.text }} {{ inputs.review.text }}"
+[[stages]]
+name = "line"
+about = "by_lineage"
+of = "pair"
+prompt = "{{ inputs.pair|length }}"
+models = "all"
+[[stages]]
+name = "fact"
+about = "each_block"
+prompt = "{{ block.text }}"
+"""
 COMMANDS = ["recipe", *(f"recipe {item}" for item in ("list", "check", "show", "graph", "new"))]
 
 
@@ -101,6 +131,32 @@ def test_a_stage_without_models_asks_whoever_gave_the_result_it_is_about(
     assert "same" in said["echo"]
     assert "same" in said["judge"]
     assert "the run's model" in said["check"]
+
+
+def test_the_tasks_of_a_run_are_counted_before_there_is_one(quire: Quire, folder: Path) -> None:
+    (folder / "debate.toml").write_text(DEBATE)
+
+    lines = quire("recipe", "show", "debate.toml", "--models", 3).stdout.splitlines()
+    counts = {line.split()[0]: line.split()[1] for line in lines if " × " in line or "once" in line}
+    printed = quire.json("recipe", "show", "debate.toml", "--documents", 4)["tasks"]
+
+    assert counts == {"thesis": "3", "review": "9", "pair": "27", "line": "9"}
+    assert lines[-1] == "48 tasks, and 1 for each block: with 3 models, 1 document"
+    assert [(count["stage"], count["tasks"], count["per_block"]) for count in printed] == [
+        *(("thesis", 4, False), ("review", 4, False), ("pair", 4, False), ("line", 4, False)),
+        ("fact", 1, True),
+    ]
+
+
+def test_a_list_that_is_read_as_one_result_is_a_mistake_with_its_line(
+    quire: Quire, folder: Path
+) -> None:
+    text = DEBATE.replace("{{ inputs.pair|length }}", "{{ inputs.pair.text }}")
+    (folder / "debate.toml").write_text(text)
+
+    (line,) = quire("recipe", "check", "debate.toml", code=2).stdout.splitlines()
+
+    assert line.startswith("debate.toml:24: inputs.pair is a list here: write {% for")
 
 
 def test_a_recipe_that_is_not_there_is_one_line(quire: Quire) -> None:

@@ -1,7 +1,7 @@
 """Commands that list, check, show, draw and start recipes."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +16,7 @@ from quire.domain.errors import Conflict, FileMistake, UsageError
 if TYPE_CHECKING:
     from quire.domain.recipes import Recipe, Stage
     from quire.engine import Parameter
-    from quire.engine.recipe_list import RecipeList
+    from quire.engine.recipe_list import RecipeList, StageTasks
 
 app = typer.Typer(
     help="Recipes: several stages over the same documents.",
@@ -61,12 +61,25 @@ def check(
         raise typer.Exit(USAGE)
 
 
-@app.command(epilog="Example: quire recipe show summarise")
-def show(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
-    """Show a recipe's stages and what can be chosen."""
+@app.command(epilog="Example: quire recipe show summarise --documents 20")
+def show(
+    context: typer.Context,
+    name: Name,
+    models: Annotated[
+        int | None, option("N", "Count the tasks of a run with N models.", "--models", min=1)
+    ] = None,
+    documents: Annotated[
+        int | None, option("N", "Count the tasks of a run over N documents.", "--documents", min=1)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a recipe's stages and what can be chosen; and how many tasks that makes."""
     recipes = _recipe_list(context)
+    counted = models is not None or documents is not None
+    counts = recipes.count_tasks(name, models or 1, documents or 1) if counted else []
     if as_json:
-        print_json(recipes.as_json(name))
+        tasks = {"tasks": [count._asdict() for count in counts]} if counted else {}
+        print_json({**recipes.as_json(name), **tasks})
         return
     file = recipes.open(name)
     recipe = file.recipe
@@ -83,8 +96,20 @@ def show(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
         rows = [[*_parameter_row(parameter)] for parameter in file.parameters.values()]
         print_table(("parameter", "type", "default", "*description"), rows)
     say()
-    columns = ("stage", "*about", "reads", "*asks", "*gates", "answers")
-    print_table(columns, [[*_stage_row(stage, recipe)] for stage in recipe.stages])
+    _print_stages(recipe, counts)
+    if counted:
+        say(_total_line(counts, models or 1, documents or 1))
+
+
+def _print_stages(recipe: "Recipe", counts: "Sequence[StageTasks]") -> None:
+    """The table of stages, with their tasks where they were counted."""
+    tasks = {count.stage: [_count_words(count)] for count in counts}
+    columns = ("stage", *([">tasks"] if counts else []))
+    rows = [
+        [stage.name, *tasks.get(stage.name, ()), *_stage_row(stage, recipe)]
+        for stage in recipe.stages
+    ]
+    print_table((*columns, "*about", "reads", "*asks", "*gates", "answers"), rows)
 
 
 @app.command(epilog="Example: quire recipe graph summarise --format mermaid")
@@ -158,7 +183,6 @@ def _parameter_row(parameter: "Parameter") -> Iterator[str]:
 def _stage_row(stage: "Stage", recipe: "Recipe") -> Iterator[str]:
     from quire.engine.recipe_list import describe_subject
 
-    yield stage.name
     yield describe_subject(stage)
     yield ", ".join(stage.upstream)
     yield ", ".join(stage.models) or _model_source(stage, recipe)
@@ -167,10 +191,24 @@ def _stage_row(stage: "Stage", recipe: "Recipe") -> Iterator[str]:
 
 
 def _model_source(stage: "Stage", recipe: "Recipe") -> str:
-    """Who is asked by a stage that does not say it: whoever gave the result it is about."""
+    """Who is asked by a stage that names nobody: all, or whoever gave the result it is about."""
+    if stage.asks_all:
+        return "all models"
     stages = {item.name: item for item in recipe.stages}
     while stage.of:
         stage = stages[stage.of]
-        if stage.models:
+        if stage.models or stage.asks_all:
             return "same"
     return "the run's model"
+
+
+def _count_words(count: "StageTasks") -> str:
+    return f"{count.tasks:,} a block" if count.per_block else f"{count.tasks:,}"
+
+
+def _total_line(counts: "Sequence[StageTasks]", models: int, documents: int) -> str:
+    """What all stages come to, with what they were counted."""
+    total = quantity(sum(count.tasks for count in counts if not count.per_block), "task")
+    blocks = sum(count.tasks for count in counts if count.per_block)
+    more = f", and {blocks:,} for each block" if blocks else ""
+    return f"{total}{more}: with {quantity(models, 'model')}, {quantity(documents, 'document')}"

@@ -29,6 +29,13 @@ from quire.plan.job_forecasts import StageForecast, StageWork, answer_bytes, for
 from quire.plan.rendering import render_prefix
 from quire.plan.routing import AUTO, choose_route, with_usual_route
 from quire.plan.sizing import FORECAST_BYTES, MOST_SAMPLES
+from quire.plan.stage_counts import (
+    InputCount,
+    LineCount,
+    count_things,
+    inputs_per_task,
+    line_count,
+)
 from quire.plan.templates import SUBJECT_NAMES, Template, compile_template
 from quire.plan.token_estimates import NO_PAST_CALLS, PastCalls
 from quire.plan.variants import Forecast
@@ -217,6 +224,10 @@ class _DocumentSet(NamedTuple):
         return sum(document.conv_total_blocks for document in self.documents)
 
     @property
+    def input_count(self) -> InputCount:
+        return InputCount(len(self.documents), self.blocks)
+
+    @property
     def text(self) -> int:
         return sum(document.conv_total_characters for document in self.documents)
 
@@ -243,6 +254,7 @@ class _Forecaster:
             registry=registry,
         )
         self._sizes: dict[str, _Sizes] = {}
+        self._counts: dict[str, LineCount] = {}
         self._past = _past_calls(tx, recipe, order.facts)
 
     def forecasts(self, stage: Stage, rules: Rules) -> list[StageForecast]:
@@ -273,16 +285,11 @@ class _Forecaster:
         ]
         answered = sum(item.tasks - item.oversized for item in found)
         self._sizes[stage.name] = sizes._replace(tasks=answered)
+        self._counts[stage.name] = line_count(spec.lineage, stage, self._counts, answered)
         return found
 
     def _measure(self, stage: Stage) -> _Sizes:
-        document_set, driver = self._document_set(stage), self._spec.driver_of(stage)
-        grouping = self._spec.grouping_of(stage)
-        things = {
-            Driver.ONCE: 1,
-            Driver.DOCUMENT: len(document_set.documents),
-            Driver.BLOCK: document_set.blocks,
-        }.get(driver)
+        document_set, grouping = self._document_set(stage), self._spec.grouping_of(stage)
         grouping_context = GroupingContext(
             parameters=self._order.recipe.parameters,
             settings=stage.settings,
@@ -292,7 +299,7 @@ class _Forecaster:
             if shows_documents(grouping, stage.settings)
             else (),
         )
-        driven = self._sizes[stage.of].tasks if things is None else things
+        driven = count_things(self._spec.lineage, stage, self._counts, document_set.input_count)
         content = self._content_bytes(stage, document_set, largest=False)
         largest = max(content, self._content_bytes(stage, document_set, largest=True))
         samples = [
@@ -382,12 +389,12 @@ class _Forecaster:
         above = self._sizes[name]
         if not reads_many(self._spec, stage, name):
             return above.answer
-        document_set = self._document_set(stage)
-        driver = self._spec.driver_of(stage)
-        groups = {Driver.ONCE: 1, Driver.BLOCK: document_set.blocks}.get(
-            driver, len(document_set.documents)
-        )
-        return above.answer * max(1.0, _mean(above.tasks, groups))
+        lineage, inputs = self._spec.lineage, self._document_set(stage).input_count
+        reads = inputs_per_task(lineage, stage, name, self._counts, inputs)
+        if name in lineage.own_stages(stage):
+            recipe, own = self._order.recipe, self._order.facts.name
+            reads /= len(possible_models(recipe, self._spec.stage_named(name), own))
+        return above.answer * max(1.0, reads)
 
     def _document_set(self, stage: Stage) -> _DocumentSet:
         names = self._order.input_names

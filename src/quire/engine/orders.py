@@ -22,6 +22,7 @@ from quire.pipeline.commands.reuse import carry_over, reusable_stages
 from quire.pipeline.commands.start import Order, Reuse, StartedRun, start
 from quire.pipeline.run_spec import possible_models
 from quire.plan.routing import with_usual_route
+from quire.plan.stage_lineage import recipe_lineage
 from quire.providers.catalog import find_model
 from quire.providers.vendors import PROVIDER_NAMES
 from quire.recipes.plugin_registry import Registry
@@ -188,9 +189,7 @@ def resolve_order(
     known = _find_models(settings, (own, *named, *others))
     facts = known[own]
     recipe = _with_models(asked, [known[name].name for name in (own, *others)], known)
-    for stage in recipe.stages:
-        for name in possible_models(recipe, stage, facts.name):
-            _check_params(known[name], stage.params)
+    _check_models(recipe, facts.name, known)
     besides = {item.name: item for item in known.values() if item.name != facts.name}
     if not besides:  # several models agree on a way when it is chosen
         policy = with_usual_route(policy, facts)
@@ -210,6 +209,14 @@ def _refuse_for_schema(**of_recipes: object) -> None:
     for name, value in of_recipes.items():
         if value:
             raise UsageError(f"{name} is for recipes; a schema has one stage, and no parameters")
+
+
+def _check_models(recipe: Recipe, own: str, known: Mapping[str, ModelFacts]) -> None:
+    """Refuse what a model of some stage would refuse, or has nothing to read of."""
+    for stage in recipe.stages:
+        for name in possible_models(recipe, stage, own):
+            _check_params(known[name], stage.params)
+    _check_own_models(recipe, own)
 
 
 def _check_params(facts: ModelFacts, params: Params) -> None:
@@ -246,6 +253,21 @@ def _with_models(recipe: Recipe, models: Sequence[str], known: Mapping[str, Mode
             'models = "all" in a stage asks each of them; or give one model',
         )
     return _with_full_names(found, known)
+
+
+def _check_own_models(recipe: Recipe, own: str) -> None:
+    """Refuse a model that would read its own results of a stage that does not ask it."""
+    lineage = recipe_lineage(recipe)
+    for stage in recipe.stages:
+        for name in lineage.own_stages(stage):
+            asked = possible_models(recipe, lineage.stages[name], own)
+            others = [model for model in possible_models(recipe, stage, own) if model not in asked]
+            if others:
+                raise UsageError(
+                    f"{others[0]} is to read its own results of {name} in {stage.name},"
+                    f" and {name} asks only {', '.join(asked)}",
+                    f"let {name} ask the same models, or leave it out of own_model",
+                )
 
 
 def _find_model(settings: Settings, name: str) -> ModelFacts:

@@ -5,9 +5,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from quire.domain.errors import Error, FileMistake, RecipeInvalid, UsageError
+from quire.domain.groupings import Driver
 from quire.domain.recipes import Recipe
+from quire.plan.stage_counts import InputCount, count_recipe
+from quire.plan.stage_lineage import recipe_lineage
 from quire.recipes import recipe_drawing, recipe_files
 from quire.recipes.plugin_registry import Registry, with_entry_points
+from quire.recipes.recipe_parameters import name_models
 from quire.recipes.recipe_snapshots import recipe_to_json
 
 GRAPH_FORMATS = recipe_drawing.FORMATS
@@ -23,6 +27,14 @@ class RecipeLine(NamedTuple):
     file: str
     stages: int | None  # None: it cannot be read, and the description says why
     description: str
+
+
+class StageTasks(NamedTuple):
+    """How many tasks a stage has, of a run or for each block."""
+
+    stage: str
+    tasks: int
+    per_block: bool  # how many blocks documents have is not known
 
 
 class RecipeList:
@@ -67,6 +79,21 @@ class RecipeList:
             return 0, [FileMistake(file, 1, str(error))]
         except OSError as error:
             return 0, [FileMistake(file, 1, error.strerror or str(error))]
+
+    def count_tasks(self, name: str, models: int = 1, documents: int = 1) -> list[StageTasks]:
+        """How many tasks each stage has with so many models and documents; none may fail."""
+        recipe = self.open(name).recipe
+        recipe = name_models(recipe, [f"model {number}" for number in range(1, models + 1)])
+        counts = count_recipe(recipe, self._registry.groupings, InputCount(documents, blocks=1))
+        lineage = recipe_lineage(recipe)
+        return [
+            StageTasks(
+                stage.name,
+                counts[stage.name].tasks,
+                lineage.driver(lineage.origin(stage)) is Driver.BLOCK,
+            )
+            for stage in recipe.stages
+        ]
 
     def as_json(self, name: str) -> dict[str, object]:
         """All that a recipe's file says."""
