@@ -16,6 +16,7 @@ COMMANDS = [
     *("stop-after", "waive", "rerun", "regate", "approve", "reject", "edit", "lineage", "results"),
     *("purge", "models", "probe", "doctor", "version", "schema add", "schema list", "schema show"),
     *("attach", "batches", "batches list", "batches show", "batches cancel", "batches adopt"),
+    *("webhooks", "webhooks add", "webhooks list", "webhooks remove", "webhooks test"),
     *("keys", "keys add", "keys list", "keys test", "keys remove"),
     *("recipe", "recipe list", "recipe check", "recipe show", "recipe graph", "recipe new"),
     *(

@@ -39,6 +39,10 @@ SEVERAL = {
     "Requests.add_requests": "a request and its members",
     "Results.task_history": "what was read, asked and said of some tasks",
     "Tallies.fold_tallies": "rows are taken out, and their sums put back",
+    "Webhooks.remove_webhook": "a webhook, and what it was still to be told",
+    "Webhooks.note_delivery": "the outbox and the webhook together",
+    "Webhooks.note_failed_delivery": "the outbox and the webhook together",
+    "Events.add_event": "an event, and who is to be told of it",
     "Tasks.expand_blocks": "of all blocks, or of a sample of them",
     "Tasks.move_tasks_of_stage": "a retry grants fresh tries as well",
 }

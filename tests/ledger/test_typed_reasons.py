@@ -30,7 +30,11 @@ ADDED = {
     "results": ("notes",),
     "runs": ("noted_progress", "noted_progress_at"),
 }
-ADDED_TABLES = ("fallbacks",)  # of a later version
+ADDED_TABLES = (
+    "outbox",
+    "webhooks",
+    "fallbacks",
+)  # of a later version
 ADDED_INDEXES = ("documents_result", "tasks_origin", "tasks_group")
 
 

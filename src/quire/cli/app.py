@@ -63,6 +63,7 @@ _COMMANDS = {
     "schema": OwnCommand(PREPARE, "library:schema_app"),
     "recipe": OwnCommand(PREPARE, "recipes:app"),
     "keys": OwnCommand(PREPARE, "keys:app"),
+    "webhooks": OwnCommand(PREPARE, "webhooks:app"),
     "rehearse": OwnCommand(RUN, "rehearse:app"),
     "local": OwnCommand(RUN, "local:app"),
 }

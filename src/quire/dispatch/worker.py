@@ -1,4 +1,4 @@
-"""The worker: one process's round of its five loops, until there is nothing left to do."""
+"""The worker: one process's round of its six loops, until there is nothing left to do."""
 
 import asyncio
 import gc
@@ -15,6 +15,7 @@ from quire.dispatch.batch_leases import BatchLeases
 from quire.dispatch.courier import Courier
 from quire.dispatch.ledger_thread import LedgerThread
 from quire.dispatch.loop_context import LoopContext, ProviderLookup, WorkerAccounts
+from quire.dispatch.notifier import Notifier
 from quire.dispatch.poller import Poller
 from quire.dispatch.runtime import Runtime
 from quire.dispatch.settler import Settler
@@ -73,6 +74,7 @@ class Worker:
         self.courier.tell = tell
         self.settler = Settler(context)
         self.sweeper = Sweeper(context, lease)
+        self.notifier = Notifier(context)
         self.batch_leases = BatchLeases(self._thread, lease)
         self.batch_leases.done = self.courier.returned  # whatever comes back, a rest is over
         self.submitter = Submitter(context, self.batch_leases)
@@ -131,7 +133,9 @@ class Worker:
                 finally:
                     self.courier.abandon()
                     self.batch_leases.abandon()
+                    self.notifier.abandon()
                     await self.courier.wait_until_idle()
+        await self.notifier.close()
         self.submitter.close()
         self._thread.close()
         if failure is not None:
@@ -151,6 +155,8 @@ class Worker:
         if due or (moved == 0 and self.courier.is_idle):
             moved += await self.sweeper.step(now, self.courier.has_call)
             moved += await self._step_batches(group, now, going=going)
+            if going:
+                await self.notifier.step(group, now)
             self._next_sweep = now + timedelta(seconds=self._settings.sweep)
         return moved
 
@@ -217,6 +223,8 @@ class Worker:
             pass
         stop = WorkerStop(self._cause, cut_off)
         await self._retry_ledger(lambda: self.sweeper.sign_off(stop, self._runtime.now()))
+        if self._cause is None:
+            await self.notifier.finish()
 
     def _is_late(self) -> bool:
         return self._deadline is not None and self._runtime.now() >= self._deadline

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from quire.export.result_tree import ResultTree
     from quire.ledger.tables.results import TaskOutcome
     from quire.ledger.tables.views import AttemptView, RequestLine
+    from quire.ledger.tables.webhooks import Webhook
     from quire.pipeline.answers.progress import is_at_rest
     from quire.pipeline.commands.decide import DecisionOutcome, EditableData
     from quire.pipeline.commands.regate import RegateReport
@@ -61,6 +62,7 @@ __all__ = [
     "StageForecast",
     "TaskOutcome",
     "Variant",
+    "Webhook",
     "check_format",
     "describe_forecast_error",
     "is_at_rest",
@@ -80,6 +82,7 @@ _NAMES = {
     "quire.export.result_tree": ("ResultTree",),
     "quire.ledger.tables.results": ("TaskOutcome",),
     "quire.ledger.tables.views": ("AttemptView", "RequestLine"),
+    "quire.ledger.tables.webhooks": ("Webhook",),
     "quire.pipeline.answers.progress": ("is_at_rest",),
     "quire.pipeline.commands.decide": ("DecisionOutcome", "EditableData"),
     "quire.pipeline.commands.regate": ("RegateReport",),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from quire.engine.lineage import Lineages
     from quire.engine.orders import Orders, RecipeSource
     from quire.engine.run_handle import RunHandle
+    from quire.engine.webhooks import WebhookAdmin
     from quire.ledger.ledger import Ledger
     from quire.pipeline.commands.start import Order
     from quire.providers.provider_registry import Providers
@@ -111,6 +112,13 @@ class Engine:
         from quire.engine.keys import Keys
 
         return Keys(self.context)
+
+    @cached_property
+    def webhooks(self) -> WebhookAdmin:
+        """Who is told what happens to runs."""
+        from quire.engine.webhooks import WebhookAdmin
+
+        return WebhookAdmin(self.context, self.keys)
 
     @cached_property
     def lineages(self) -> Lineages:
@@ -381,6 +389,7 @@ class Engine:
             tell,
         )
         worker.contexts.registry = context.registry
+        worker.notifier.open_box = self.keys.box_opener()
         return worker
 
     def stop(self) -> None:

@@ -25,6 +25,7 @@ from quire.accounts.key_search import (
     validate_key_name,
     validate_provider,
 )
+from quire.accounts.webhook_secrets import is_anything_sealed
 from quire.dispatch.loop_context import WorkerAccounts
 from quire.domain.accounts import Account, Credential, Secret
 from quire.domain.errors import Error, NotFound, UsageError
@@ -61,6 +62,10 @@ class Keys:
         """What a worker asks for its accounts."""
         return worker_accounts(self._context.settings, self._context.environment)
 
+    def box_opener(self) -> Callable[[], Box]:
+        """The same, opened once and not before it is needed."""
+        return box_opener(self._context.settings, self._context.environment)
+
     def box(self) -> Box:
         """What stored keys are sealed with."""
         return open_box(self._place)
@@ -76,7 +81,7 @@ class Keys:
         A secret key is made only where nothing is kept yet: what is kept needs the old one.
         """
         with self._context.ledger.snapshot() as tx:
-            is_first = not stored_credentials(tx.credentials.list_credentials())
+            is_first = not is_anything_sealed(tx)
         made = self.make_secret_key() if is_first else None
         box = self.box()
         with self._context.ledger.transaction() as tx:

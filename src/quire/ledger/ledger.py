@@ -28,6 +28,7 @@ from quire.ledger.tables.sources import Sources
 from quire.ledger.tables.tallies import Tallies
 from quire.ledger.tables.tasks import Tasks
 from quire.ledger.tables.views import Views
+from quire.ledger.tables.webhooks import Webhooks
 from quire.ledger.tables.workers import Workers
 
 
@@ -43,6 +44,7 @@ class Transaction:
         self.runs = Runs(connection, workspace)
         self.holds = Holds(connection)
         self.events = Events(connection, workspace)
+        self.webhooks = Webhooks(connection, workspace)
         self.tallies = Tallies(connection, workspace)
         self.tasks = Tasks(connection, workspace, self.tallies)
         self.lineage = Lineage(connection, workspace, self.tallies)

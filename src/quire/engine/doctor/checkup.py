@@ -32,6 +32,7 @@ WITH_LEDGER: tuple[tuple[str, Check], ...] = (
     ("workers", work_checks.check_workers),
     ("runs", work_checks.check_runs),
     ("batches", work_checks.check_batches),
+    ("webhooks", work_checks.check_webhooks),
     ("tallies", ledger_checks.check_tallies),
 )
 

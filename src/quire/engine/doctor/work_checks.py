@@ -16,6 +16,7 @@ from quire.ledger.ledger import Transaction
 from quire.ledger.stored_values import to_micros
 from quire.pipeline.answers.progress import is_at_rest, progress, stall_reasons
 from quire.plan.provider_limits import LONGEST_TIMEOUT, PARTS, narrowest_limits, refill
+from quire.providers.network_errors import host_of
 
 ON_PURPOSE = (HoldKind.USER, HoldKind.STOP_AFTER)
 # Holds whose words name another command than the one that the doctor does.
@@ -54,6 +55,23 @@ def check_workers(installation: Installation) -> Iterator[Finding]:
             f" {plural(lost, 'call')} out",
             "the next worker takes over by itself: `quire work`, or `quire run` again",
         )
+
+
+def check_webhooks(installation: Installation) -> Iterator[Finding]:
+    """Whether those who are to be told what happens take it."""
+    with installation.ledger.snapshot() as tx:
+        found = tx.webhooks.list_webhooks()
+    if found:
+        waiting = sum(webhook.waiting for webhook in found)
+        yield ok(f"{plural(len(found), 'webhook')}, {waiting:,} to be told")
+    for webhook in found:
+        lost = f"; {plural(webhook.given_up, 'notification')} given up" if webhook.given_up else ""
+        if webhook.failures or webhook.given_up:
+            why = webhook.problem or "it works again"
+            yield warning(
+                f"webhook {webhook.id} ({host_of(webhook.url)}): {why}{lost}",
+                f"mend that, then `quire webhooks test {webhook.id}`",
+            )
 
 
 def check_runs(installation: Installation) -> Iterator[Finding]:

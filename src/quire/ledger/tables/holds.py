@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from quire.domain.ids import RunId, WorkspaceId
+from quire.domain.notifications import notification_of
 from quire.domain.reasons import EventKind, Fields, HoldCause, HoldKind
 from quire.domain.runs import Event, Hold
 from quire.domain.wording import event_text, hold_text
@@ -62,8 +63,8 @@ class Events:
     def add_event(
         self, run: RunId | None, kind: EventKind, now: datetime, /, **fields: str | int
     ) -> None:
-        """Tell something: what its words need are its fields."""
-        self._connection.change(
+        """Tell something: what its words need are its fields; webhooks hear of it by the outbox."""
+        rows = self._connection.run(
             "add_event",
             workspace=self._workspace,
             run=run,
@@ -72,6 +73,10 @@ class Events:
             fields=_fields_json(fields),
             now=to_micros(now),
         )
+        notification = notification_of(kind, fields)
+        if notification is not None:
+            pattern = f"%,{notification},%"
+            self._connection.change("fill_outbox", event=rows[0][0], pattern=pattern)
 
     def has_event(self, run: RunId, kind: EventKind) -> bool:
         """Whether a run's history tells something of this kind."""

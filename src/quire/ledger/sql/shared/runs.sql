@@ -138,7 +138,7 @@ ON CONFLICT DO NOTHING
 -- name: add_event
 -- Where the run is: who takes over from a dead worker may be of another workspace.
 INSERT INTO events (workspace_id, run_id, at, kind, detail, fields)
-VALUES (coalesce((SELECT workspace_id FROM runs WHERE id = :run), :workspace), :run, :now, :kind, :detail, :fields)
+VALUES (coalesce((SELECT workspace_id FROM runs WHERE id = :run), :workspace), :run, :now, :kind, :detail, :fields) RETURNING id
 
 -- name: has_event
 SELECT 1 FROM events WHERE workspace_id = :workspace AND run_id = :run AND kind = :kind LIMIT 1
