@@ -29,13 +29,7 @@ from quire.plan.job_forecasts import StageForecast, StageWork, answer_bytes, for
 from quire.plan.rendering import render_prefix
 from quire.plan.routing import AUTO, choose_route, with_usual_route
 from quire.plan.sizing import FORECAST_BYTES, MOST_SAMPLES
-from quire.plan.stage_counts import (
-    InputCount,
-    LineCount,
-    count_things,
-    inputs_per_task,
-    line_count,
-)
+from quire.plan.stage_counts import InputCount, LineCount, count_things, inputs_per_task, line_count
 from quire.plan.templates import SUBJECT_NAMES, Template, compile_template
 from quire.plan.token_estimates import NO_PAST_CALLS, PastCalls
 from quire.plan.variants import Forecast
