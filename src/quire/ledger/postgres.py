@@ -18,6 +18,8 @@ CHANNEL = "quire"
 MIGRATION_LOCK = 7_183_047  # any number, the same in every process
 MAX_CONNECTIONS = 6
 CONNECT_SECONDS = 3.0  # then the caller is told, and waits by itself
+# The pool would wait ever longer between its tries, up to minutes, after an outage that is over.
+RECONNECT_SECONDS = 1.0
 PLANNER_SETTINGS = (
     "SET random_page_cost = 1.1",  # what is asked for all the time is in memory
     "SET plan_cache_mode = force_custom_plan",  # one made for an empty table would read a full one
@@ -119,6 +121,7 @@ class PostgresDatabase:
                 min_size=1,
                 max_size=MAX_CONNECTIONS,
                 timeout=CONNECT_SECONDS,
+                reconnect_timeout=RECONNECT_SECONDS,
                 check=_check_if_input,
                 configure=_configure,
                 open=True,
