@@ -187,6 +187,29 @@ def test_a_hostile_server_harms_neither_the_run_nor_the_worker(
     assert {post.path for post in server.heard} == {"/hook"}
 
 
+def test_a_webhook_that_does_not_answer_keeps_no_other_waiting(
+    here: World, server: WebhookServer
+) -> None:
+    with webhook_server() as silent:
+        silent.answers = ["silent"]
+        here.engine.webhooks.add(silent.url, ["started"])
+        here.engine.webhooks.add(server.url, ["started", "completed"])
+
+        def is_kept(number: int) -> bool:
+            """Whether the model keeps its answer: until one has heard, and the other is stuck."""
+            done = bool(silent.heard and server.heard)
+            if done:
+                silent.released.set()
+            return not done
+
+        here.model.hold = is_kept
+        finished_run(here)
+
+    assert types(server) == ["started", "completed"]
+    stuck, quick = here.engine.webhooks.list()
+    assert (stuck.failures, stuck.waiting, quick.waiting) == (1, 1, 0)
+
+
 def test_an_answer_without_end_is_not_read(here: World, server: WebhookServer) -> None:
     here.engine.webhooks.add(server.url, ["started"])
     server.answers = ["endless"]

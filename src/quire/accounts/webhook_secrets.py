@@ -21,11 +21,16 @@ def make_uid() -> str:
     return secrets.token_hex(16)
 
 
-def seal_secret(tx: Transaction, box: Box, uid: str, secret: Secret) -> bytes:
-    """Seal a secret for one webhook; refused where others were sealed with another secret key."""
+def check_secrets(tx: Transaction, box: Box) -> None:
+    """Refuse a secret key other than the one that keys and secrets here are sealed with."""
     check_box(tx, box)
     for webhook in tx.webhooks.list_webhooks()[:1]:
         open_secret(tx, box, webhook.uid, webhook.sealed)
+
+
+def seal_secret(tx: Transaction, box: Box, uid: str, secret: Secret) -> bytes:
+    """Seal a secret for one webhook."""
+    check_secrets(tx, box)
     return box.seal(secret, Owner(tx.workspace, PROVIDER, uid))
 
 

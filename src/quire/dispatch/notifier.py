@@ -22,6 +22,7 @@ from quire.pipeline.answers.deliveries import (
 )
 
 LOOK_EVERY = timedelta(seconds=1)  # at the outbox
+MOST_OUT = 20  # deliveries; whoever is slow keeps nobody else waiting
 LAST_SECONDS = 5.0  # in which a worker that is through tells what is left
 
 
@@ -33,15 +34,17 @@ class Notifier:
         _, _, _, self._runtime, self._thread = context
         self.open_box: Callable[[], Box] | None = None
         self.client = WebhookClient()
-        self._look_at = datetime.min.replace(tzinfo=UTC)  # the outbox again
+        self._looked_at = datetime.min.replace(tzinfo=UTC)  # at the outbox, in which nothing was
         self._out: set[asyncio.Task[None]] = set()
 
     async def step(self, group: asyncio.TaskGroup, now: datetime) -> int:
         """Begin what is to be told now; returns how many deliveries that is."""
-        if self._out or now < self._look_at:
+        # the clock may have been set back
+        if len(self._out) >= MOST_OUT or self._looked_at <= now < self._looked_at + LOOK_EVERY:
             return 0
         due = await self._claim(now)
-        self._look_at = now if due else now + LOOK_EVERY
+        if not due:
+            self._looked_at = now
         for delivery in due:
             task = group.create_task(self._deliver(delivery))
             self._out.add(task)

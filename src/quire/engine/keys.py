@@ -25,7 +25,7 @@ from quire.accounts.key_search import (
     validate_key_name,
     validate_provider,
 )
-from quire.accounts.webhook_secrets import is_anything_sealed
+from quire.accounts.webhook_secrets import check_secrets, is_anything_sealed
 from quire.dispatch.loop_context import WorkerAccounts
 from quire.domain.accounts import Account, Credential, Secret
 from quire.domain.errors import Error, NotFound, UsageError
@@ -85,7 +85,7 @@ class Keys:
         made = self.make_secret_key() if is_first else None
         box = self.box()
         with self._context.ledger.transaction() as tx:
-            credentials.check_box(tx, box)
+            check_secrets(tx, box)
             credentials.add(tx, box, provider, name, key, self._now())
         return made
 
