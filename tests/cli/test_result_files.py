@@ -17,6 +17,9 @@ def test_results_are_listed_by_number_and_written_as_files(notes: Quire, folder:
         *(["summary"] * 2 + ["check"] * 2 + ["points"] * 4 + ["digest"])
     ]
     assert "digest" in notes("results", "--stage", "digest").stdout
+    cut = notes("results", "--limit", 2)
+    assert len(cut.stdout.splitlines()) == 4
+    assert "truncated at 2" in cut.stderr
     assert first == f"run 1: 9 results in {Path('out', 'run_1')}: 9 written, 0 unchanged\n"
     assert (again["unchanged"], again["written"], again["left"]) == (9, 0, [])
     index = (folder / "out" / "run_1" / "index.md").read_text()

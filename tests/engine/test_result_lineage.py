@@ -49,6 +49,8 @@ def test_a_result_leads_back_to_its_documents(world: Worlds) -> None:
     assert {found.results[source].sample for source in root.sources} == {0, 1}
     (brief,) = found.documents.values()
     assert (brief.title, brief.result_id) == ("brief", None)
+    origins = {node.origin for node in found.results.values() if node.stage != "end"}
+    assert origins == {node.task_id for node in found.results.values() if node.stage == "thesis"}
     leaves = {node.stage for node in found.results.values() if node.documents}
     assert leaves == {"thesis"}
 

@@ -3,7 +3,7 @@
 import secrets
 
 from quire.accounts.credentials import check_box, stored_credentials
-from quire.accounts.encryption import Box, Owner
+from quire.accounts.encryption import Box, Owner, Unsealable
 from quire.domain.accounts import Secret
 from quire.ledger.ledger import Transaction
 
@@ -36,7 +36,13 @@ def seal_secret(tx: Transaction, box: Box, uid: str, secret: Secret) -> bytes:
 
 def open_secret(tx: Transaction, box: Box, uid: str, sealed: bytes) -> Secret:
     """The secret of a webhook."""
-    return box.open(sealed, Owner(tx.workspace, PROVIDER, uid))
+    try:
+        return box.open(sealed, Owner(tx.workspace, PROVIDER, uid))
+    except Unsealable:
+        raise Unsealable(
+            "the secret of a webhook cannot be opened with the secret key that is here",
+            "give Quire the other one by QUIRE_SECRET_KEY, or remove the webhook and add it again",
+        ) from None
 
 
 def is_anything_sealed(tx: Transaction) -> bool:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.options import AsJson, OnlyStage, RunNumber, option
+from quire.cli.options import AsJson, Every, OnlyStage, RunNumber, option
 from quire.cli.printing import (
+    MOST_LISTED,
     clip,
     console,
     note,
@@ -18,6 +19,7 @@ from quire.cli.printing import (
     print_list,
     quantity,
     say,
+    tell_cut,
 )
 from quire.cli.session import SOME_FAILED, engine_and_run, session
 from quire.domain.ids import RunId
@@ -32,16 +34,20 @@ TITLE = 40  # characters
 def results(
     context: typer.Context,
     run: RunNumber = None,
+    *,
     to: Annotated[
         str | None, option("DIR", "Write them as readable files, with an index.", "--to")
     ] = None,
     stage: OnlyStage = None,
+    limit: Annotated[int, option("N", "How many are listed.", min=1)] = 100,
+    every: Every = False,
     as_json: AsJson = False,
 ) -> None:
     """List a run's accepted results by number, or write them as readable files (--to DIR)."""
     with engine_and_run(context, run) as (engine, number):
         if to is None:
-            _list_results(engine, number, stage, as_json=as_json)
+            most = MOST_LISTED if every else limit
+            _list_results(engine, number, stage, most, as_json=as_json)
             return
         with _file_watcher(session(context).quiet) as watch:
             tree = engine.commands.write_results(number, to, stage, watch)
@@ -53,8 +59,12 @@ def results(
         raise typer.Exit(SOME_FAILED)
 
 
-def _list_results(engine: "Engine", run: RunId, stage: str | None, *, as_json: bool) -> None:
-    found = engine.lineages.results_of_run(run, stage)
+def _list_results(
+    engine: "Engine", run: RunId, stage: str | None, most: int, *, as_json: bool
+) -> None:
+    found = engine.lineages.results_of_run(run, stage, most + 1)
+    tell_cut(found, most)
+    found = found[:most]
     rows = (
         (row.result, row.stage, row.task, row.model, clip(row.about, TITLE), ", ".join(row.marks))
         for row in found

@@ -155,9 +155,19 @@ class Library:
         return None if named is None else self.result_documents(named.run, named.stage)
 
     def resolve_documents(self, names: Sequence[str]) -> list[DocumentId]:
-        """Documents by number, title, file name or fingerprint; each name must mean one."""
-        with self._context.ledger.snapshot() as tx:
-            return [_resolve_document(tx, name).id for name in names]
+        """Documents by number, title, file name or fingerprint; each name must mean one.
+
+        `run:7/thesis` means all results of a stage.
+        """
+        found: list[DocumentId] = []
+        for name in names:
+            results = self.find_result_documents(name)
+            if results is not None:
+                found += results.documents
+                continue
+            with self._context.ledger.snapshot() as tx:
+                found.append(_resolve_document(tx, name).id)
+        return found
 
     def purge(self, name: str) -> tuple[Document, PurgeCounts]:
         """Erase a document with its prompts, responses and results."""

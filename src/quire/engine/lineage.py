@@ -7,6 +7,7 @@ lead to the same sources, so this is a graph of results by number, each of them 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from typing import NamedTuple
 
 from quire.domain.data import stored_json
@@ -38,6 +39,7 @@ class LineageResult:
     by_person: bool  # who edited it
     purged: bool
     reused_from: ResultId | None  # of an earlier run
+    origin: TaskId  # the task at which its line of results began
     block_index: int | None  # of the block that it is about
     sources: tuple[ResultId, ...]
     documents: tuple[DocumentId, ...]  # but for those that its sources have
@@ -89,12 +91,14 @@ class Lineages:
         """Look at the context's ledger."""
         self._context = context
 
-    def results_of_run(self, run: RunId, stage: str | None = None) -> list[ListedResult]:
-        """The accepted results of all stages of a run, or of one."""
+    def results_of_run(
+        self, run: RunId, stage: str | None = None, limit: int | None = None
+    ) -> list[ListedResult]:
+        """The accepted results of all stages of a run, or of one; the first of them."""
         with self._context.ledger.snapshot() as tx:
             source = find_result_source(tx, run)
             stages = [choose_stage(source.recipe, stage)] if stage else source.recipe.stages
-            return [
+            found = (
                 ListedResult(
                     row.outcome.result_id,
                     row.stage,
@@ -106,7 +110,8 @@ class Lineages:
                 for chosen in stages
                 for row in task_rows(tx, source, chosen, "accepted")
                 if row.outcome.result_id is not None
-            ]
+            )
+            return list(islice(found, limit))
 
     def trace(self, result: int) -> ResultLineage:
         """What a result was made from, back to the documents, also through other runs."""
@@ -194,6 +199,7 @@ class _Search:
             by_person=row.author == PERSON,
             purged=bool(row.purged),
             reused_from=row.reused_from,
+            origin=row.origin_id or row.task_id,
             block_index=row.block_index,
             sources=sources,
             documents=self._shown[row.id],

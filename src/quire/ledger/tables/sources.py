@@ -27,6 +27,7 @@ class ResultOriginRow(NamedTuple):
     document_id: DocumentId | None
     block_index: int | None
     used: str | None  # JSON: the input results that its call showed
+    origin_id: TaskId | None  # the task that its lineage began at; None: with itself
 
 
 class DocumentOriginRow(NamedTuple):

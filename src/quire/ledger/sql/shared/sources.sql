@@ -2,7 +2,7 @@
 -- Some results, each with its task, what that is about, and the input results that its call showed.
 SELECT r.id, r.task_id, s.run_id, s.name, t.model_no, t.sample, r.version, r.origin, r.reused_from,
     CASE WHEN r.superseded_at IS NULL THEN 1 ELSE 0 END, CASE WHEN t.stale_since IS NULL THEN 0 ELSE 1 END, CASE WHEN r.data IS NULL THEN 1 ELSE 0 END,
-    t.judged_result_id, coalesce(t.document_id, b.document_id), b.block_index, rt.used
+    t.judged_result_id, coalesce(t.document_id, b.document_id), b.block_index, rt.used, t.origin_id
 FROM results r JOIN tasks t ON t.id = r.task_id AND t.workspace_id = :workspace JOIN stages s ON s.id = t.stage_id
 LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 LEFT JOIN attempts a ON a.id = r.attempt_id LEFT JOIN request_tasks rt ON rt.request_id = a.request_id AND rt.task_id = r.task_id
