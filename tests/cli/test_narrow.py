@@ -95,3 +95,14 @@ def test_a_probe_fits_80_columns(ready: Quire, monkeypatch: pytest.MonkeyPatch) 
     assert max(map(len, table.splitlines())) <= 80
     assert len(table.splitlines()) == 2 + 2 + 2  # heading, alone and again, and two sizes
     assert max(map(len, legend.splitlines()[:4])) <= 80
+
+
+def test_stages_of_a_recipe_keep_names_and_counts_at_80_columns(
+    quire: Quire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+    lines = quire("recipe", "show", "dialectic", "--models", "3").stdout.splitlines()
+
+    assert any(line.startswith("parenthesis      3  each_model") for line in lines)
+    assert any(line.startswith("pairwise        27  pairs_by_origin") for line in lines)

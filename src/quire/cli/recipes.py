@@ -109,7 +109,8 @@ def _print_stages(recipe: "Recipe", counts: "Sequence[StageTasks]") -> None:
         [stage.name, *tasks.get(stage.name, ()), *_stage_row(stage, recipe)]
         for stage in recipe.stages
     ]
-    print_table((*columns, "*about", "reads", "*asks", "*gates", "answers"), rows)
+    columns = (*columns, "*about", "*reads", "*asks", "gates", "~answers")
+    print_table(columns, rows, narrowing=[("gates", None), ("asks", None)])
 
 
 @app.command(epilog="Example: quire recipe graph summarise --format mermaid")
