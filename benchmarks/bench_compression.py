@@ -6,7 +6,7 @@ from collections.abc import Callable
 from time import process_time
 
 from benchmarks.planted_facts import PlantedCase, planted_cases
-from quire.domain.extracts import Piece, PieceKind, Ranker
+from quire.domain.extracts import Ranker, ShownText, TextKind
 from quire.local.embeddings import EmbeddingRanker
 from quire.plan.compression import Extractor
 from quire.plan.lexical_ranking import LexicalRanker
@@ -24,8 +24,8 @@ def by_ranking(ranker: Ranker) -> Shorten:
     """Shorten as a run does."""
 
     def shorten(case: PlantedCase, size: int) -> str:
-        piece = Piece("document", PieceKind.DOCUMENT, case.text)
-        return Extractor(ranker, case.prompt).extract(piece, size)
+        shown = ShownText("document", TextKind.DOCUMENT, case.text)
+        return Extractor(ranker, case.prompt).extract(shown, size)
 
     return shorten
 

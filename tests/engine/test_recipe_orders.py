@@ -9,6 +9,7 @@ import pytest
 from quire.domain.errors import RecipeInvalid, UsageError
 from quire.domain.recipes import SAME, Stage
 from quire.domain.states import RunState
+from quire.plan.lexical_ranking import LexicalRanker
 from tests.pipeline.recipe_stages import NOTED, SMALL, recipe, record_stage, text_stage
 from tests.world import METADATA, World, sentences
 
@@ -134,9 +135,7 @@ TOO_LONG = ["far too long " * 12_000]
 @pytest.mark.parametrize(
     "stage",
     [
-        SUMMARY,
         text_stage("blocks", "each_block", "Say {{ block.text }}"),
-        record_stage("facts", "each_document", "Read {{ document.text }}"),
         record_stage("parts", "each_block", "Read {{ block.text }}"),
     ],
     ids=lambda stage: stage.name,
@@ -159,3 +158,24 @@ def test_prompts_that_cannot_fit_are_planned_at_nothing_and_fail_unsent(
     assert (now.done, now.failed, here.model.calls) == (1, 1, 1)
     [group] = here.engine.queries.failures(run.id)
     assert group.cause == "the prompt does not fit the model's window, and was not sent"
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [SUMMARY, record_stage("facts", "each_document", "Read {{ document.text }}")],
+    ids=lambda stage: stage.name,
+)
+def test_documents_that_do_not_fit_are_planned_and_asked_compressed(
+    world: Worlds, stage: Stage
+) -> None:
+    here = world()
+    here.engine.context.choose_ranker = LexicalRanker
+    here.ingest(sentences(1), name="short")
+    here.ingest(TOO_LONG, name="long")
+
+    plan = here.engine.plan(recipe=recipe(stage), model=SMALL)
+    now = here.engine.run(recipe=recipe(stage), model=SMALL).wait()
+
+    assert [(item.tasks, item.oversized, item.compressed) for item in plan.stages] == [(2, 0, 1)]
+    assert (now.done, now.failed, here.model.calls) == (2, 0, 2)
+    assert now.cost_usd == pytest.approx(plan.cost_usd, rel=0.5)

@@ -23,19 +23,18 @@ ADDED = {
     "batches": ("absent_at", "duplicate_found_at", "trouble"),
     "holds": ("cause", "fields"),
     "events": ("fields",),
-    "tasks": ("error_kind", "error_stage", "error_task", "origin_id", "group_id"),
+    "tasks": (
+        *("error_kind", "error_stage", "error_task", "origin_id", "group_id"),
+        *("compressing", "compression"),
+    ),
     "requests": ("stray_ids",),  # of a later version
     "documents": ("aside", "result_id"),
     "credentials": ("accepted_at",),
     "results": ("notes",),
     "runs": ("noted_progress", "noted_progress_at"),
 }
-ADDED_TABLES = (
-    "outbox",
-    "webhooks",
-    "fallbacks",
-)  # of a later version
-ADDED_INDEXES = ("documents_result", "tasks_origin", "tasks_group")
+ADDED_TABLES = ("outbox", "webhooks", "fallbacks", "extracts", "compressions")  # later ones
+ADDED_INDEXES = ("documents_result", "tasks_origin", "tasks_group", "tasks_compressing")
 
 
 class OldLedger:

@@ -1,4 +1,4 @@
-"""Compression: which pieces shrink, how far, and what is never touched."""
+"""Compression: which texts shrink, how far, and what is never touched."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.domain.extracts import Piece, PieceKind
+from quire.domain.extracts import ShownText, TextKind
 from quire.plan.compression import Extractor, compress, text_hash
 from quire.plan.lexical_ranking import LexicalRanker
 from quire.plan.passages import LONGEST_PASSAGE, MARK, cut_passages, make_extract
@@ -19,14 +19,14 @@ def filler(words: str, sentences: int = 60) -> str:
     return " ".join(f"Sentence {no} says that {words} once more." for no in range(sentences))
 
 
-def document(name: str, text: str, relevance: float = 1.0) -> Piece:
-    return Piece(name, PieceKind.DOCUMENT, text, relevance)
+def document(name: str, text: str, relevance: float = 1.0) -> ShownText:
+    return ShownText(name, TextKind.DOCUMENT, text, relevance)
 
 
-def measure_of(pieces: Sequence[Piece], fixed: int = 500):  # type: ignore[no-untyped-def]
+def measure_of(texts: Sequence[ShownText], fixed: int = 500):  # type: ignore[no-untyped-def]
     def measure(extracts: Mapping[bytes, str]) -> int:
-        texts = [extracts.get(text_hash(piece.text), piece.text) for piece in pieces]
-        return fixed + sum(len(text.encode()) for text in texts)
+        said = [extracts.get(text_hash(shown.text), shown.text) for shown in texts]
+        return fixed + sum(len(text.encode()) for text in said)
 
     return measure
 
@@ -38,11 +38,11 @@ def extractor() -> Extractor:
 def test_the_least_useful_document_shrinks_first_and_others_stay_whole() -> None:
     near = document("documents/1", filler("a ferry left the harbour"))
     far = document("documents/2", filler("pears ripen late"))
-    pieces = [near, far]
+    texts = [near, far]
 
-    done = compress(pieces, 5_000, measure_of(pieces), extractor())
+    done = compress(texts, 5_000, measure_of(texts), extractor())
 
-    assert [found.piece.name for found in done.extracts.values()] == ["documents/2"]
+    assert [found.shown.name for found in done.extracts.values()] == ["documents/2"]
     assert done.size <= 5_000 < done.before
     assert done.over == 0
 
@@ -50,18 +50,18 @@ def test_the_least_useful_document_shrinks_first_and_others_stay_whole() -> None
 def test_declared_relevance_counts_for_more_than_a_small_difference_in_words() -> None:
     near = document("documents/1", filler("a ferry left the harbour"), relevance=0.0)
     far = document("documents/2", filler("pears ripen late"))
-    pieces = [near, far]
+    texts = [near, far]
 
-    done = compress(pieces, 5_000, measure_of(pieces), extractor())
+    done = compress(texts, 5_000, measure_of(texts), extractor())
 
-    assert [found.piece.name for found in done.extracts.values()] == ["documents/1"]
+    assert [found.shown.name for found in done.extracts.values()] == ["documents/1"]
 
 
 def test_an_extract_keeps_what_the_prompt_asks_for() -> None:
     text = f"{filler('pears ripen late')} {FACT} {filler('apples ripen early')}"
-    pieces = [document("document", text)]
+    texts = [document("document", text)]
 
-    done = compress(pieces, 1_600, measure_of(pieces), extractor())
+    done = compress(texts, 1_600, measure_of(texts), extractor())
 
     (found,) = done.extracts.values()
     assert FACT in found.text
@@ -69,37 +69,37 @@ def test_an_extract_keeps_what_the_prompt_asks_for() -> None:
 
 
 def test_turns_shrink_oldest_first() -> None:
-    turns = [Piece(f"history/{no}", PieceKind.TURN, filler(f"topic {no}")) for no in range(4)]
+    turns = [ShownText(f"history/{no}", TextKind.TURN, filler(f"topic {no}")) for no in range(4)]
 
     done = compress(turns, 9_000, measure_of(turns), extractor())
 
-    assert [found.piece.name for found in done.extracts.values()] == ["history/0"]
+    assert [found.shown.name for found in done.extracts.values()] == ["history/0"]
 
 
 def test_no_piece_falls_below_a_quarter_before_every_other_was_tried() -> None:
-    pieces = [document(f"documents/{no}", filler(f"thing {no}", 100)) for no in range(4)]
-    whole = sum(len(piece.text) for piece in pieces)
+    texts = [document(f"documents/{no}", filler(f"thing {no}", 100)) for no in range(4)]
+    whole = sum(len(shown.text) for shown in texts)
 
-    done = compress(pieces, whole * 2 // 5, measure_of(pieces), extractor())
+    done = compress(texts, whole * 2 // 5, measure_of(texts), extractor())
 
     assert done.over == 0
     assert len(done.extracts) == 4
-    assert all(found.size >= len(found.piece.text) // 4 for found in done.extracts.values())
+    assert all(found.size >= len(found.shown.text) // 4 for found in done.extracts.values())
 
 
 def test_what_cannot_fit_says_by_how_much_and_what_was_tried() -> None:
-    pieces = [document("document", filler("pears ripen late"))]
+    texts = [document("document", filler("pears ripen late"))]
 
-    done = compress(pieces, 300, measure_of(pieces, fixed=1_000), extractor())
+    done = compress(texts, 300, measure_of(texts, fixed=1_000), extractor())
 
     assert done.over == done.size - 300 >= 700
     assert len(done.extracts) == 1
 
 
 def test_a_step_that_saves_nothing_is_not_taken() -> None:
-    pieces = [document("document", filler("pears ripen late"))]
+    texts = [document("document", filler("pears ripen late"))]
 
-    done = compress(pieces, 300, lambda extracts: 5_000, extractor())
+    done = compress(texts, 300, lambda extracts: 5_000, extractor())
 
     assert done.extracts == {}
     assert done.over == 4_700
@@ -113,12 +113,12 @@ def test_what_was_made_before_is_not_ranked_again() -> None:
             self.asked += 1
             return super().scores(prompt, passages)
 
-    pieces, ranker = [document("document", filler("pears ripen late"))], Costly()
+    texts, ranker = [document("document", filler("pears ripen late"))], Costly()
     first = Extractor(ranker, PROMPT)
-    compress(pieces, 1_600, measure_of(pieces), first)
+    compress(texts, 1_600, measure_of(texts), first)
     again = Extractor(ranker, PROMPT, first.made)
 
-    done = compress(pieces, 1_610, measure_of(pieces), again)
+    done = compress(texts, 1_610, measure_of(texts), again)
 
     assert ranker.asked == 1
     assert done.over == 0

@@ -283,3 +283,11 @@ def test_a_condition_must_ask_for_a_field_of_the_critics_schema() -> None:
     judge = replace(judge, schema=schema, gates=(GateUse("json"),))
 
     assert any("answer.y is not known" in name for name in mistakes_of(make("a"), judge))
+
+
+def test_relevance_is_declared_of_what_a_prompt_shows() -> None:
+    stage = make("a", relevance={"document": 0.5, "b": 1.0})
+
+    assert mistakes_of(stage, make("b")) == [
+        "/stages/0/relevance/b: relevance of b is not known; known are document"
+    ]

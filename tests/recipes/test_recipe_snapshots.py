@@ -33,14 +33,14 @@ def test_a_recipe_of_many_stages_survives_its_snapshot() -> None:
 def test_every_field_of_a_stage_is_in_its_snapshot_but_what_follows_from_the_others() -> None:
     derived = {"prompt_in_items"}
     # as before there were any, so that the run key stays
-    silent = {"samples_parameter", "all_models", "own_model", "missing"}
+    silent = {"samples_parameter", "all_models", "own_model", "missing", "relevance"}
 
     assert set(_old_snapshot()) == {field.name for field in fields(Stage)} - derived - silent
 
 
 def test_what_only_some_stages_say_survives_its_snapshot() -> None:
     stage = replace(make_stage(), samples_parameter="draws", all_models=True)
-    stage = replace(stage, own_model=("a", "b"), missing="leave_out")
+    stage = replace(stage, own_model=("a", "b"), missing="leave_out", relevance={"a": 0.5})
 
     kept = recipe_from_json(recipe_to_json(Recipe(name="r", stages=(stage,))))
 

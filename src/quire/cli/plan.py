@@ -73,23 +73,36 @@ def _stage_cells(forecast: "StageForecast") -> Iterator[object]:
 def _recipe_notes(planned: "Plan") -> Iterator[str]:
     if planned.rough:
         yield "~ is a rough guess: how long answers are is known when some have come"
-    for stage in planned.stages:
-        if not stage.tasks:
-            yield f"{stage.stage}: there is nothing to ask about; are its documents ingested?"
-        elif stage.oversized:
-            yield (
-                f"{stage.stage}: {stage.oversized:,} of {quantity(stage.tasks, 'prompt')} cannot"
-                f" fit the window of {stage.model}: they fail unsent, and are not in the cost;"
-                " choose a larger window"
-            )
-        elif not stage.fits:
-            yield (
-                f"{stage.stage}: a prompt may take {stage.largest:,} tokens, and {stage.model} has"
-                f" room for {stage.room:,}: what does not fit fails unpaid; choose a larger window"
-            )
+    yield from filter(None, map(_window_note, planned.stages))
     for critic in planned.order.recipe.stages:
         if critic.critic == GATE:
             yield f"{critic.name}: what it vetoes is asked again, and is not in the cost"
+
+
+def _window_note(stage: "StageForecast") -> str:
+    """What does not fit the window of the model, and what becomes of it."""
+    if not stage.tasks:
+        return f"{stage.stage}: there is nothing to ask about; are its documents ingested?"
+    prompts = quantity(stage.tasks, "prompt")
+    room = (
+        f"{stage.stage}: a prompt may take {stage.largest:,} tokens, and {stage.model} has room for"
+        f" {stage.room:,}"
+    )
+    if stage.oversized:
+        return (
+            f"{stage.stage}: {stage.oversized:,} of {prompts} cannot fit the window of"
+            f" {stage.model}: they fail unsent, and are not in the cost; choose a larger window"
+        )
+    if stage.compressed:
+        return (
+            f"{stage.stage}: {stage.compressed:,} of {prompts} do not fit the window of"
+            f" {stage.model}: what they show is compressed, here and for nothing"
+        )
+    if stage.fits:
+        return ""
+    if stage.compressible:
+        return f"{room}: what does not fit is compressed, here and for nothing"
+    return f"{room}: what does not fit fails unpaid; choose a larger window"
 
 
 def forecast_totals(planned: "Plan") -> str:
@@ -126,6 +139,7 @@ def _recipe_json(planned: "Plan") -> dict[str, object]:
                 "room_tokens": stage.room,
                 "fits": stage.fits,
                 "oversized": stage.oversized,
+                "compressed": stage.compressed,
             }
             for stage in planned.stages
         ],

@@ -36,6 +36,7 @@ BATCH_POINTS = (  # and these, where calls travel in batches
     "before_collect",
     "after_collect",
 )
+COMPRESSION_POINTS = ("after_take", "before_extracts", "after_extracts")  # and where one shrinks
 
 
 class Runtime:

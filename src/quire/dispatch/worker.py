@@ -1,4 +1,4 @@
-"""The worker: one process's round of its six loops, until there is nothing left to do."""
+"""The worker: one process's round of its seven loops, until there is nothing left to do."""
 
 import asyncio
 import gc
@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from quire.dispatch.batch_leases import BatchLeases
+from quire.dispatch.compressor import Compressor
 from quire.dispatch.courier import Courier
 from quire.dispatch.ledger_thread import LedgerThread
 from quire.dispatch.loop_context import LoopContext, ProviderLookup, WorkerAccounts
@@ -77,6 +78,7 @@ class Worker:
         self.notifier = Notifier(context)
         self.batch_leases = BatchLeases(self._thread, lease)
         self.batch_leases.done = self.courier.returned  # whatever comes back, a rest is over
+        self.compressor = Compressor(context, self.courier.returned)
         self.submitter = Submitter(context, self.batch_leases)
         self.poller = Poller(context, self.batch_leases)
         self.submitter.poll = self.poller.poll = settings.poll
@@ -112,6 +114,7 @@ class Worker:
     def serve_only(self, run: RunId | None) -> None:
         """Spend for one run only; what belongs to others is still judged and swept."""
         self.courier.only = self.settler.only = self.submitter.only = self.sweeper.serves = run
+        self.compressor.only = run
 
     async def run(self, done: Callable[[], bool], *, signals: bool = False) -> None:
         """Work until `done` says so or somebody asks to stop; what is out is waited for."""
@@ -157,6 +160,7 @@ class Worker:
             moved += await self._step_batches(group, now, going=going)
             if going:
                 await self.notifier.step(group, now)
+            moved += await self.compressor.step(group, self.sweeper.worker, now, going=going)
             self._next_sweep = now + timedelta(seconds=self._settings.sweep)
         return moved
 
@@ -212,7 +216,7 @@ class Worker:
                 await self._wait_for_news()
 
     def _in_flight(self) -> int:
-        return self.courier.in_flight + self.batch_leases.leased_count
+        return self.courier.in_flight + self.batch_leases.leased_count + self.compressor.busy
 
     async def _finish(self, group: asyncio.TaskGroup) -> None:
         """Record and judge the last answers, and sign off; what is still out is abandoned."""

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 
-class PieceKind(StrEnum):
+class TextKind(StrEnum):
     """What a part of a prompt is that may be compressed."""
 
     DOCUMENT = "document"
@@ -13,13 +13,32 @@ class PieceKind(StrEnum):
     TURN = "turn"  # of the history, neither among its first nor its last
 
 
-class Piece(NamedTuple):
+class ShownText(NamedTuple):
     """A part of a prompt that may be compressed."""
 
     name: str  # where it stands, such as `documents/2`
-    kind: PieceKind
+    kind: TextKind
     text: str
     relevance: float = 1.0  # as the recipe declares it
+
+
+class NewExtract(NamedTuple):
+    """What takes the place of a text in a task's prompt, on its way into the ledger."""
+
+    name: str
+    source: bytes  # fingerprint of the whole text
+    size: int  # bytes that it was to have at most
+    text: str
+    tokens: int  # of the whole text, as they are expected
+    kept: int  # tokens of the extract
+
+
+class CompressedText(NamedTuple):
+    """A text of a prompt that was compressed, and from how many tokens to how many."""
+
+    name: str
+    tokens: int
+    kept: int
 
 
 class Ranker(Protocol):

@@ -29,10 +29,11 @@ class Blame(StrEnum):
 
 
 class NoteKind(StrEnum):
-    """What was done to an answer so that it could be read."""
+    """What was done so that an answer could be read, or asked for."""
 
     CONVERTED = "converted"  # to the one type that may stand there, losing nothing
     DROPPED = "dropped"  # nobody asked for it
+    COMPRESSED = "compressed"  # a text of the prompt: `written` tokens were shortened to `read`
 
 
 class ReadingNote(NamedTuple):

@@ -235,6 +235,8 @@ class TaskError(NamedTuple):
     times: int = 0  # that it was sent
     tokens: int = 0  # that its prompt would take
     room: int = 0  # tokens that a prompt may take
+    compressed: int = 0  # texts of it that were shortened
+    tokens_before: int = 0  # that its prompt took then
 
 
 class BatchTrouble(StrEnum):

@@ -77,6 +77,7 @@ class Stage:
     missing: str = ""  # what a failed input does: block or leave_out; "" = as its grouping does
     policy: Mapping[str, Json] = field(default_factory=dict)  # in the place of the run's
     settings: Mapping[str, Json] = field(default_factory=dict)  # what its grouping is told
+    relevance: Mapping[str, float] = field(default_factory=dict)  # of what it shows: 0 to 1, else 1
     templated: bool = False  # instructions and prompt are templates; else they are sent as they are
     prompt_in_items: bool = False  # as it is asked: each item holds its own prompt; never stored
     max_tokens_per_block: int | None = None

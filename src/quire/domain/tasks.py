@@ -182,6 +182,7 @@ class SubjectRow(NamedTuple):
     content: str | None
     document_id: DocumentId | None
     judged_result_id: ResultId | None
+    compression: int = 0  # how often its prompt was compressed
 
 
 class InputRow(NamedTuple):

@@ -346,7 +346,9 @@ _EVENT_TEXTS: dict[EventKind, str | Callable[[Fields], str]] = {
 
 
 def note_text(note: ReadingNote) -> str:
-    """What was done to an answer so that it could be read."""
+    """What was done so that an answer could be read, or asked for."""
+    if note.kind == NoteKind.COMPRESSED:
+        return f"{note.path}: was compressed from about {note.written} tokens to {note.read}"
     if note.kind == NoteKind.DROPPED:
         return f"{note.path}: is dropped, nobody asked for it"
     return f"{note.path}: {note.written} is read as {note.read}"
@@ -370,7 +372,8 @@ _TASK_ERROR_TEXTS = {
     TaskErrorKind.UNREAD: "there is nothing for it to read",
     TaskErrorKind.TOO_LARGE: (
         "its prompt of about {tokens:,} tokens does not fit: {text} has room for {room:,},"
-        " {over:,} fewer; it was not sent"
+        " {over:,} fewer; {tried}; it was not sent; a model with a larger window helps, or less to"
+        " read"
     ),
     TaskErrorKind.UNKNOWN_MODEL: "its grouping asks {text!r}, which the run was not told of",
 }
@@ -383,8 +386,17 @@ def task_error_text(error: TaskError) -> str:
         words = "task {task}, which it reads, is {text}"
     times = "once" if error.times == 1 else f"{error.times} times"
     over = error.tokens - error.room
-    said = words.format_map(error._asdict() | {"times": times, "over": over})
+    made = {"times": times, "over": over, "tried": _tried_text(error)}
+    said = words.format_map(error._asdict() | made)
     return said[:LONGEST_CRITIQUE] if error.kind in OBJECTIONS else said
+
+
+def _tried_text(error: TaskError) -> str:
+    """What was done to make a prompt fit."""
+    if not error.compressed:
+        return "nothing in it can be compressed"
+    texts = "one text was" if error.compressed == 1 else f"{error.compressed} texts were"
+    return f"{texts} compressed, from a prompt of about {error.tokens_before:,}"
 
 
 def shared_cause(kind: str | None, stage: str | None, error: str) -> str:

@@ -1,13 +1,14 @@
 """The engine's context: ledger, settings, registry, providers and clock, shared by its parts."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from quire.dispatch.runtime import Runtime
 from quire.domain.data import Json, JsonObject
 from quire.domain.errors import SettingsInvalid, SettingsMistake
+from quire.domain.extracts import Ranker
 from quire.domain.ids import WorkspaceId
 from quire.domain.models import ModelFacts
 from quire.domain.policy import Policy
@@ -35,6 +36,15 @@ class EngineContext:
     runtime: Runtime
     contexts: Contexts  # what runs were told, read once for all queries
     exact_tokens: bool = False  # count with the model's tokenizer, if installed, when planning
+    choose_ranker: Callable[[], Ranker] = field(default=lambda: _best_ranker())  # for extracts
+
+
+def _best_ranker() -> Ranker:
+    """Local embeddings where they are installed, else shared words."""
+    from quire.local.embeddings import EmbeddingRanker, embeddings_installed
+    from quire.plan.lexical_ranking import LexicalRanker
+
+    return EmbeddingRanker() if embeddings_installed() else LexicalRanker()
 
 
 def make_context(

@@ -390,6 +390,7 @@ class Engine:
         )
         worker.contexts.registry = context.registry
         worker.notifier.open_box = self.keys.box_opener()
+        worker.compressor.choose_ranker = context.choose_ranker
         return worker
 
     def stop(self) -> None:

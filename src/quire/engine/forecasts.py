@@ -1,7 +1,6 @@
 """Forecasts: what a run would take, stage by stage, from documents, answers and batch prices."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
@@ -15,10 +14,10 @@ from quire.domain.ids import DocumentId, RunId, StageId
 from quire.domain.models import ModelFacts
 from quire.domain.pricing import dollars, to_usd
 from quire.domain.recipes import Recipe, Stage
-from quire.domain.requests import OutputSample
 from quire.domain.runs import DIRECT
 from quire.engine.context import EngineContext
 from quire.engine.orders import read_recipe, resolve_order
+from quire.engine.past_calls import past_calls
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.render import reads_many
 from quire.pipeline.commands.reuse import check_same_inputs, reusable_stages
@@ -28,18 +27,16 @@ from quire.plan.builtin_groupings import shows_documents
 from quire.plan.job_forecasts import StageForecast, StageWork, answer_bytes, forecast_stage
 from quire.plan.rendering import render_prefix
 from quire.plan.routing import AUTO, choose_route, with_usual_route
-from quire.plan.sizing import FORECAST_BYTES, MOST_SAMPLES
+from quire.plan.sizing import FORECAST_BYTES
 from quire.plan.stage_counts import InputCount, LineCount, count_things, inputs_per_task, line_count
 from quire.plan.templates import SUBJECT_NAMES, Template, compile_template
-from quire.plan.token_estimates import NO_PAST_CALLS, PastCalls
+from quire.plan.token_estimates import NO_PAST_CALLS
 from quire.plan.variants import Forecast
 from quire.providers.model_facts import token_counter
 from quire.recipes.plugin_registry import Registry
-from quire.recipes.recipe_snapshots import recipe_to_json
 
 DOCUMENTS, BLOCKS = 40, 25  # of each at most, read to count their tokens
 MANY = 1_000_000  # calls, where how many there will be depends on the answers
-PAST_RUNS = 50  # searched for answers to the same question
 WORDS = 60  # bytes of a title, a name, or what a grouping says
 
 Rules = Callable[[str], BatchRules | None]  # of a provider's batches
@@ -249,7 +246,7 @@ class _Forecaster:
         )
         self._sizes: dict[str, _Sizes] = {}
         self._counts: dict[str, LineCount] = {}
-        self._past = _past_calls(tx, recipe, order.facts)
+        self._past = past_calls(tx, recipe, order.facts)
 
     def forecasts(self, stage: Stage, rules: Rules) -> list[StageForecast]:
         """A stage with each of its models."""
@@ -271,6 +268,7 @@ class _Forecaster:
                     if stage_prompt.by_block
                     else None,
                     contents=self._contents(stage, sizes.content),
+                    fixed=self._fixed_bytes(stage),
                     past=self._past.get((stage.name, name), NO_PAST_CALLS),
                 )
             )
@@ -332,6 +330,20 @@ class _Forecaster:
             blocks = self._tx.documents.block_sizes(self._document_ids(stage))
             return (rest + size for size in blocks)
         return (typical,)
+
+    def _fixed_bytes(self, stage: Stage) -> float | None:
+        """Bytes said of a task that are never compressed; None where nothing in it can be."""
+        driver = self._spec.driver_of(stage)
+        template = compile_template(stage.prompt) if stage.templated else None
+        if template is None or not template.names & SUBJECT_NAMES:
+            about_block = driver is Driver.BLOCK and not stage.of
+            return None if about_block else float(len(stage.prompt.encode()))
+        if not template.names & {"document", "documents", "inputs"}:
+            return None
+        documents = self._document_set(stage)
+        block = _mean(documents.text, documents.blocks) if "block" in template.names else 0.0
+        judged = self._judged_bytes(stage, template, largest=False)
+        return len(stage.prompt.encode()) + block + judged
 
     def _subject_bytes(self, stage: Stage, document_set: _DocumentSet, largest: bool) -> float:
         """The text of what a task is about, where the prompt does not say where it goes."""
@@ -402,38 +414,6 @@ class _Forecaster:
 
     def _document_ids(self, stage: Stage) -> list[DocumentId]:
         return [document.id for document in self._document_set(stage).documents]
-
-
-def _past_calls(
-    tx: Transaction, recipe: Recipe, facts: ModelFacts
-) -> dict[tuple[str, str], PastCalls]:
-    """Answered calls of the newest run of the same recipe and model, by stage and model."""
-    written = recipe_to_json(recipe)
-    for run in tx.runs.list_runs(PAST_RUNS):
-        if run.recipe != written or run.model.get("name") != facts.name:
-            continue
-        names = {stage.id: stage.name for stage in tx.runs.stages_of_run(run.id)}
-        found: dict[tuple[str, str], list[OutputSample]] = defaultdict(list)
-        for lane in tx.requests.lanes_of_run(run.id):
-            samples = tx.attempts.output_samples(lane.id, MOST_SAMPLES)
-            found[names[lane.stage_id], lane.model] += samples
-        if any(found.values()):
-            sums = tx.tallies.tallies_of_run(run.id) if recipe.is_single_schema else {}
-            return {key: _past(tx, run.id, seen, sums) for key, seen in found.items() if seen}
-    return {}
-
-
-def _past(
-    tx: Transaction, run: RunId, samples: Sequence[OutputSample], sums: Mapping[str, int]
-) -> PastCalls:
-    """What is known of past calls; the sums of a run are those of its stage if it has only one."""
-    return PastCalls(
-        samples=samples,
-        calls=sums.get("calls", 0),
-        output_tokens=sums.get("output_tokens", 0),
-        cached_tokens=sums.get("cached_tokens", 0),
-        batched=sum(view.answered for view in tx.views.list_batches(run)) if sums else 0,
-    )
 
 
 def _share_tasks(names: Sequence[str], tasks: int) -> list[tuple[str, int]]:

@@ -5,11 +5,17 @@ from collections.abc import Iterator, Sequence
 from quire.domain.data import stored_json
 from quire.domain.ids import TaskId
 from quire.domain.reasons import TaskError, TaskErrorKind
-from quire.domain.tasks import TaskView
+from quire.domain.tasks import SubjectRow, TaskView
 from quire.domain.wording import task_error_text
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.views import RequestView
-from quire.pipeline.calls.render import REPAIR, RenderedTasks, render, text_of_pack
+from quire.pipeline.calls.render import (
+    REPAIR,
+    RenderedTasks,
+    render,
+    render_rows,
+    text_of_pack,
+)
 from quire.pipeline.contexts import Contexts, LaneContext
 from quire.plan.prompt_variables import result_text
 from quire.plan.rendering import BlockItem, payload_hash, user_text
@@ -59,10 +65,22 @@ def _candidate_texts(
     tasks = [member.task_id for member in members]
     used = {member.task_id: stored_json(member.used) for member in members if member.used}
     for critiques in _candidate_critiques(tx, context, tasks, mended=view.kind == REPAIR):
-        done = render(tx, context.spec, context.stage_prompt, tasks, used or None, critiques)
-        if all(task in done.contents for task in tasks):
-            names = [member.wire_id for member in members]
-            yield text_of_pack(context, names, [_item(done, task) for task in tasks])
+        for rows in _candidate_rows(tx, tasks):
+            done = render_rows(
+                tx, context.spec, context.stage_prompt, rows, used or None, critiques
+            )
+            if all(task in done.contents for task in tasks):
+                names = [member.wire_id for member in members]
+                yield text_of_pack(context, names, [_item(done, task) for task in tasks])
+
+
+def _candidate_rows(tx: Transaction, tasks: Sequence[TaskId]) -> Iterator[list[SubjectRow]]:
+    """The tasks as they were compressed the last time, or before that, or not at all."""
+    rows = tx.subjects.subjects_of_tasks(tasks)
+    yield rows
+    if len(rows) == 1:
+        for no in reversed(range(rows[0].compression)):
+            yield [rows[0]._replace(compression=no)]
 
 
 def _candidate_critiques(

@@ -15,6 +15,7 @@ from quire.ledger.tables.controls import Controls
 from quire.ledger.tables.credentials import Credentials
 from quire.ledger.tables.critiques import Critiques
 from quire.ledger.tables.documents import Documents
+from quire.ledger.tables.extracts import ExtractTable
 from quire.ledger.tables.fallbacks import FallbackTable
 from quire.ledger.tables.holds import Events, Holds
 from quire.ledger.tables.limits import LimitLevels, PrefixCaches
@@ -60,6 +61,7 @@ class Transaction:
         self.levels = LimitLevels(connection, workspace)
         self.caches = PrefixCaches(connection, workspace)
         self.fallbacks = FallbackTable(connection, workspace)
+        self.extracts = ExtractTable(connection, workspace)
         self.workers = Workers(connection)
         self.purges = Purges(connection, workspace)
         self.views = Views(connection, workspace)

@@ -22,6 +22,7 @@ from quire.plan.job_costs import (
     primed_caching,
 )
 from quire.plan.packing import SizedTask, pack
+from quire.plan.prompt_fitting import fit_prompts, prompt_room_of
 from quire.plan.rendering import FRAMING_BYTES, Prefix, item_bytes, prefix_bytes, render_prefix
 from quire.plan.routing import BATCH, RouteCosts, choose_route
 from quire.plan.sizing import (
@@ -300,6 +301,8 @@ class StageForecast:
     largest: int  # tokens that the largest prompt may have
     room: int  # tokens that a prompt may have there
     oversized: int = 0  # of the tasks, whose prompts no call to this model can hold
+    compressed: int = 0  # of the tasks, whose prompts will have to be
+    compressible: bool = False  # what is too large is compressed, as far as it can be
     forecast: Forecast | None = None  # every way its calls could go; texts have only one
     reused: bool = False  # an earlier run has its answers: nothing is asked
 
@@ -333,6 +336,7 @@ class StageWork:
     rough: bool
     sizes: Iterable[int] | None = None  # of every task, where they are known
     contents: Iterable[float] | None = None  # bytes said of each, where a template says it
+    fixed: float | None = None  # bytes said of a task that cannot be compressed; None: nothing can
     past: PastCalls = NO_PAST_CALLS  # calls that were answered before
 
 
@@ -351,7 +355,8 @@ def answer_bytes(stage: Stage, content: float, samples: Iterable[OutputSample] =
 def forecast_stage(work: StageWork) -> StageForecast:
     """Forecast one stage with one model; what no call can hold is counted, and costs nothing."""
     facts, head = work.facts, prefix_bytes(render_prefix(work.stage))
-    fitting = _without_oversized(work, most_prompt_bytes(facts) - head)
+    fitted = fit_prompts(_contents(work), work.fixed, prompt_room_of(work.stage, facts, head))
+    fitting = replace(work, tasks=round(work.tasks * fitted.sent), content=fitted.content)
     records = _forecast_records(fitting) if work.stage.schema is not None else None
     calls, taken, written, cost = records.totals if records else _forecast_texts(fitting)
     unpackable = records.oversized if records else 0
@@ -370,20 +375,15 @@ def forecast_stage(work: StageWork) -> StageForecast:
         largest=math.ceil(largest),
         room=room if facts.max_input is None else min(room, facts.max_input),
         oversized=work.tasks - fitting.tasks + unpackable,
+        compressed=round(work.tasks * fitted.compressed),
+        compressible=work.fixed is not None,
         forecast=records.forecast if records else None,
     )
 
 
-def _without_oversized(work: StageWork, room: int) -> StageWork:
-    """The tasks that calls can hold; those of one thing are as large as each other."""
-    if work.contents is None:
-        return work
-    contents = list(work.contents)
-    fitting = [content for content in contents if content <= room]
-    if len(fitting) == len(contents):
-        return work
-    tasks = round(work.tasks * len(fitting) / len(contents))
-    return replace(work, tasks=tasks, content=sum(fitting) / max(1, len(fitting)))
+def _contents(work: StageWork) -> list[float]:
+    """The sizes of prompts that all others are alike to."""
+    return [work.content] if work.contents is None else list(work.contents)
 
 
 _Totals = tuple[int, int, int, int]  # calls, tokens in and out, cost

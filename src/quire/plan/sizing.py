@@ -216,6 +216,17 @@ def most_prompt_bytes(facts: ModelFacts, per_byte: float | None = None) -> int:
     return math.floor(prompt_room(facts) / (stated if per_byte is None else min(stated, per_byte)))
 
 
+def fitting_prompt_bytes(facts: ModelFacts, answer: int, per_byte: float | None = None) -> int:
+    """Bytes of a prompt that fits the window beside an answer of so many tokens, by the bound."""
+    if facts.window_guessed:
+        return UNKNOWN_SIZE
+    room = facts.window - answer
+    if facts.max_input is not None:
+        room = min(room, facts.max_input)
+    bound = facts.token_factor / BOUND_BYTES if per_byte is None else per_byte
+    return max(0, math.floor((room - ENVELOPE_TOKENS) / bound))
+
+
 def call_budget(
     facts: ModelFacts, prefix_bytes: int, prompt_bytes: int, reserved_output: int, cap: int
 ) -> Budget:

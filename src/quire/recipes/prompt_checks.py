@@ -182,6 +182,7 @@ def prompt_problems(stage: Stage, number: int, check: RecipeCheck) -> Problems:
     if stage.templated:
         yield from _system_problems(stage, (*place, "system"), check)
         yield from _user_prompt_problems(stage, (*place, "prompt"), check)
+    yield from _relevance_problems(stage, (*place, "relevance"), check)
     if stage.accepts:
         for message in accepts_mistakes(stage):
             yield RecipeProblem((*place, "accepts"), message)
@@ -218,6 +219,16 @@ def _user_prompt_problems(stage: Stage, path: KeyPath, check: RecipeCheck) -> Pr
     yield from found
     if not template.names & SUBJECT_NAMES and not found:
         yield from _trial_problems(template, path, check)
+
+
+def _relevance_problems(stage: Stage, path: KeyPath, check: RecipeCheck) -> Problems:
+    """Relevance is declared of what may be compressed: documents, and results that are read."""
+    shown = {"document", "documents"} & set(_known_variables(stage, check))
+    known = frozenset({*stage.upstream, *shown})
+    for name in stage.relevance:
+        if name not in known:
+            message = unknown_message(name, known)
+            yield RecipeProblem((*path, name), f"relevance of {name} {message}")
 
 
 def _known_variables(stage: Stage, check: RecipeCheck) -> Iterator[str]:

@@ -18,7 +18,7 @@ _PLAIN = {  # fields that are written as they are
     **dict.fromkeys(("templated", "all_models"), bool),
 }
 # written only where they say something, so that orders of before are still known by their keys
-_ADDED_LATER = ("samples_parameter", "all_models", "own_model", "missing")
+_ADDED_LATER = ("samples_parameter", "all_models", "own_model", "missing", "relevance")
 
 
 def recipe_to_json(recipe: Recipe) -> dict[str, Json]:
@@ -82,6 +82,7 @@ def _stage_from_json(body: Json) -> Stage:
         own_model=_texts(table, "own_model"),
         policy=_require_object(table.get("policy") or {}),
         settings=_require_object(table.get("settings") or {}),
+        relevance=_numbers(table.get("relevance")),
     )
 
 
@@ -137,6 +138,11 @@ def _optional(table: JsonObject, name: str, kind: type[Kind]) -> Kind | None:
 
 def _texts(table: JsonObject, name: str) -> tuple[str, ...]:
     return tuple(str(item) for item in _optional(table, name, list) or ())
+
+
+def _numbers(body: Json) -> dict[str, float]:
+    table = _require_object(body or {})
+    return {name: float(value) for name, value in table.items() if isinstance(value, int | float)}
 
 
 def _optional_float(table: JsonObject, name: str) -> float | None:

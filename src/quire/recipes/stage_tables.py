@@ -50,6 +50,10 @@ _GATES = Rule(
     wanted="a list of gates, each a name or a table with a name",
     allows=lambda value: isinstance(value, list) and all(map(_is_gate, value)),
 )
+_RELEVANCE = Rule(
+    wanted="a table of numbers from 0 to 1",
+    allows=lambda value: isinstance(value, Mapping) and all(map(_is_share, value.values())),
+)
 STAGE_RULES: Mapping[str, Rule] = {
     "name": TEXT,
     "about": TEXT,
@@ -74,6 +78,7 @@ STAGE_RULES: Mapping[str, Rule] = {
     "params": _TABLE,
     "policy": _TABLE,
     "settings": _TABLE,
+    "relevance": _RELEVANCE,
     "max_tokens_per_block": whole_number_rule(1),
     "max_batch_size": whole_number_rule(1),
 }
@@ -81,6 +86,10 @@ STAGE_RULES: Mapping[str, Rule] = {
 
 def _is_gate(value: Json) -> bool:
     return TEXT.allows(value) or (isinstance(value, Mapping) and TEXT.allows(value.get("name")))
+
+
+def _is_share(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
 class ParsedStage(NamedTuple):
@@ -148,6 +157,7 @@ class _StageReader:
             missing=_text_at(values, "missing"),
             policy=self._read_policy(values.get("policy"), schema),
             settings=as_object(values.get("settings")),
+            relevance=_as_numbers(as_object(values.get("relevance"))),
             templated=True,
             max_tokens_per_block=_as_integer(sizes.get("max_tokens_per_block")),
             max_batch_size=_as_integer(sizes.get("max_batch_size")),
@@ -205,6 +215,10 @@ def params_from(table: Mapping[str, Json]) -> Params:
         if isinstance(number := values.get(name), int | float):
             values[name] = float(number)
     return Params(**values, stop=_as_texts(stop))  # type: ignore[arg-type]  # each was checked
+
+
+def _as_numbers(table: Mapping[str, Json]) -> dict[str, float]:
+    return {name: float(value) for name, value in table.items() if isinstance(value, int | float)}
 
 
 def _gate_chain(value: Json, records: bool) -> tuple[GateUse, ...]:

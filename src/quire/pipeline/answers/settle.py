@@ -42,6 +42,7 @@ from quire.gates.packed_json import judge_pack
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.results import AcceptedAnswer
 from quire.ledger.tables.tasks import TaskNote
+from quire.pipeline.calls.compress import with_compression_notes
 from quire.pipeline.calls.failure_holds import check_failures
 from quire.pipeline.calls.plugin_holds import check_plugins
 from quire.pipeline.calls.record import return_tasks
@@ -404,6 +405,8 @@ def _write(tx: Transaction, outcome: _Outcome, now: datetime) -> None:
     tx.requests.accept_members(outcome.all_accepted)
     tx.requests.note_verdicts(outcome.verdicts)
     tx.requests.note_stray_ids(outcome.strays)
+    if outcome.results and not all(context.by_block for context in outcome.contexts.values()):
+        outcome.results = with_compression_notes(tx, outcome.results)
     tx.results.add_results(outcome.results, now)
     tx.tasks.count_calls(outcome.called)
     for (stage, state), tasks in outcome.accepted.items():

@@ -1,12 +1,12 @@
 """Prepare: ready tasks become packed, rendered, queued requests, just in time."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import count
 from typing import NamedTuple
 
-from quire.domain.ids import RequestId
+from quire.domain.ids import RequestId, TaskId
 from quire.domain.models import Usage
 from quire.domain.pricing import price_call
 from quire.domain.reasons import HoldCause, TaskError, TaskErrorKind
@@ -17,6 +17,7 @@ from quire.domain.tasks import ReadyTask
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.calls.admit import NO_LIMIT
+from quire.pipeline.calls.compress import prompt_bytes, prompt_room_of
 from quire.pipeline.calls.failure_holds import check_failures
 from quire.pipeline.calls.learn import learn_sizes
 from quire.pipeline.calls.plugin_holds import check_plugins
@@ -27,7 +28,6 @@ from quire.plan.failure_limits import EXPECTED, FIRST_CALLS, NEVER
 from quire.plan.job_forecasts import EARLY_TASKS
 from quire.plan.packing import pack
 from quire.plan.rendering import (
-    FRAMING_BYTES,
     RENDER_VERSION,
     item_bytes,
     items_bytes,
@@ -38,7 +38,6 @@ from quire.plan.rendering import (
 from quire.plan.sizing import (
     bound_tokens,
     max_tokens,
-    most_prompt_bytes,
     output_estimates,
     prompt_room,
     prompt_tokens,
@@ -77,7 +76,7 @@ def prepare(tx: Transaction, contexts: Contexts, context: LaneContext, now: date
     gathered = gather_ready(tx, context, room)
     more = len(gathered.tasks) == wanted
     sizes = learn_sizes(tx, contexts, context, len(gathered.tasks))
-    ready = _give_up_oversized(tx, context, gathered, sizes.per_byte)
+    ready = _set_aside_oversized(tx, context, gathered, sizes)
     packs = _packs(context, sizes, ready, more=more)[:slots]
     if packs:
         _queue(tx, contexts, context, packs, gathered)
@@ -110,6 +109,8 @@ def may_pack(tx: Transaction, contexts: Contexts, context: LaneContext, now: dat
         return True
     room = _early_room(tx, contexts, context, now)
     if context.stage.critic and _may_propose(tx, context):
+        return True
+    if tx.extracts.tasks_to_compress(context.stage_id, context.model_no, 1):
         return True
     return room > 0 and bool(tx.subjects.ready_parts(context.stage_id, context.model_no, 1))
 
@@ -144,19 +145,47 @@ def _early_room(tx: Transaction, contexts: Contexts, context: LaneContext, now: 
     return NO_LIMIT
 
 
-def _give_up_oversized(
-    tx: Transaction, context: LaneContext, gathered: GatheredTasks, per_byte: float | None
+def _set_aside_oversized(
+    tx: Transaction, context: LaneContext, gathered: GatheredTasks, known: Sizes
 ) -> list[ReadyTask]:
-    """Those whose prompts may fit the model's window; the others fail unsent, with by how much."""
-    facts, reasons = context.facts, gathered.repair_reasons
-    most = most_prompt_bytes(facts, per_byte)
-    sizes = [_prompt_bytes(context, task, reasons.get(task.id, "")) for task in gathered.tasks]
-    if max(sizes, default=0) <= most:
-        return gathered.tasks
+    """Those whose prompts fit; the others are compressed first, or fail unsent where none can be.
+
+    One that was compressed as far as it goes is sent unless it is known not to fit: the bound that
+    packs must fit by is a cautious one.
+    """
+    tasks, reasons = gathered.tasks, gathered.repair_reasons
+    sizes = [
+        prompt_bytes(context, task.content, task.json_bytes, reasons.get(task.id, ""))
+        for task in tasks
+    ]
+    largest = max([task.json_bytes for task in tasks], default=0)
+    if max(sizes, default=0) <= prompt_room_of(context, known, largest).fits:
+        return tasks
+    fitting: list[ReadyTask] = []
+    oversized: dict[TaskId, int] = {}
+    for task, size in zip(tasks, sizes, strict=True):
+        room = prompt_room_of(context, known, task.json_bytes)
+        looked_at = context.by_block or task.id in gathered.compressed
+        if size > (room.most if looked_at else room.fits):
+            oversized[task.id] = size
+        else:
+            fitting.append(task)
+    if context.by_block:
+        _give_up_oversized(tx, context, oversized, known.per_byte)
+    elif oversized:
+        tx.extracts.want_compression(list(oversized))
+    return fitting
+
+
+def _give_up_oversized(
+    tx: Transaction, context: LaneContext, sizes: Mapping[TaskId, int], per_byte: float | None
+) -> None:
+    """Blocks are never compressed: all of them is what is asked about."""
+    facts = context.facts
     room = prompt_room(facts)
     notes = [
         TaskNote(
-            task.id,
+            task,
             error=TaskError(
                 TaskErrorKind.TOO_LARGE,
                 facts.name,
@@ -164,20 +193,10 @@ def _give_up_oversized(
                 room=room,
             ),
         )
-        for task, size in zip(gathered.tasks, sizes, strict=True)
-        if size > most
+        for task, size in sizes.items()
     ]
     tx.tasks.note_tasks(notes)
     tx.tasks.move_tasks(TaskMove.GIVE_UP, [note.id for note in notes], [TaskState.READY])
-    return [task for task, size in zip(gathered.tasks, sizes, strict=True) if size <= most]
-
-
-def _prompt_bytes(context: LaneContext, task: ReadyTask, reasons: str) -> int:
-    """Bytes of all that is sent about a task alone."""
-    if context.stage.schema is None:
-        return len(context.prefix.system.encode()) + len(task.content.encode())
-    asked = FRAMING_BYTES + item_bytes(task.json_bytes) + len(reasons.encode())
-    return context.prefix_bytes + asked
 
 
 def _packs(context: LaneContext, known: Sizes, ready: list[ReadyTask], *, more: bool) -> list[Pack]:

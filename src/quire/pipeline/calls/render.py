@@ -21,6 +21,7 @@ from quire.ledger.ledger import Transaction
 from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.contexts import LaneContext
 from quire.pipeline.run_spec import RunSpec, StagePrompt
+from quire.plan.compressible_parts import with_extracts
 from quire.plan.prompt_variables import (
     Material,
     PromptAnswer,
@@ -64,22 +65,49 @@ def render(
 ) -> RenderedTasks:
     """Put tasks into words, from what is current or from what was used and said before."""
     rows = tx.subjects.subjects_of_tasks(tasks) if tasks else []
+    return render_rows(tx, spec, stage_prompt, rows, used, critiques)
+
+
+def render_rows(
+    tx: Transaction,
+    spec: RunSpec,
+    stage_prompt: StagePrompt,
+    rows: Sequence[SubjectRow],
+    used: Used | None = None,
+    critiques: Critiques | None = None,
+) -> RenderedTasks:
+    """Put tasks into words as their rows say; a row also says how it was compressed."""
     if critiques is not None:
         rows = [_with_critique(row, critiques.get(row.id, "")) for row in rows]
     loaded = _load_inputs(tx, spec, stage_prompt, rows, used, critiques)
     done = RenderedTasks({row.id: row for row in rows}, {}, {}, {})
     for row in rows:
+        material = _material(spec, stage_prompt.stage, row, loaded)
+        if row.compression:
+            compressed = tx.extracts.extracts_of_compression(row.id, row.compression)
+            material = with_extracts(material, compressed)
         try:
-            done.contents[row.id] = task_content(
-                _material(spec, stage_prompt.stage, row, loaded),
-                stage_prompt.item,
-                stage_prompt.stage.prompt,
-                records=stage_prompt.stage.schema is not None,
-            )
+            done.contents[row.id] = render_material(stage_prompt, material)
         except TemplateFailed as error:
             done.failed[row.id] = str(error)
         done.used[row.id] = [input_row.result_id for input_row in loaded.inputs.get(row.id, ())]
     return done
+
+
+def render_material(stage_prompt: StagePrompt, material: Material) -> str:
+    """What is sent of one task, from all that is known of it."""
+    records = stage_prompt.stage.schema is not None
+    return task_content(material, stage_prompt.item, stage_prompt.stage.prompt, records=records)
+
+
+def load_materials(
+    tx: Transaction, context: LaneContext, tasks: Sequence[TaskId]
+) -> list[Material]:
+    """All that is known of some tasks, with nothing compressed."""
+    spec, stage_prompt = context.spec, context.stage_prompt
+    rows = tx.subjects.subjects_of_tasks(tasks)
+    loaded = _load_inputs(tx, spec, stage_prompt, rows, None, None)
+    return [_material(spec, stage_prompt.stage, row, loaded) for row in rows]
 
 
 def _with_critique(row: SubjectRow, critique: str) -> SubjectRow:
@@ -244,6 +272,7 @@ class GatheredTasks(NamedTuple):
     tasks: list[ReadyTask]
     used: dict[TaskId, str]  # of those that read results: which ones, as JSON
     repair_reasons: dict[TaskId, str]  # why their earlier answers did not do
+    compressed: frozenset[TaskId] = frozenset()  # whose prompts were looked at before
 
 
 def gather_ready(tx: Transaction, context: LaneContext, limit: int) -> GatheredTasks:
@@ -267,7 +296,8 @@ def gather_ready(tx: Transaction, context: LaneContext, limit: int) -> GatheredT
         tx.tasks.move_tasks(TaskMove.GIVE_UP, list(done.failed), [TaskState.READY])
     tasks = [_ready_task(done, task) for task in done.contents]
     used = {task: json.dumps(done.used[task]) for task in done.contents if done.used[task]}
-    return GatheredTasks(tasks, used, _complaints(done.rows.values()))
+    compressed = frozenset(row.id for row in done.rows.values() if row.compression)
+    return GatheredTasks(tasks, used, _complaints(done.rows.values()), compressed)
 
 
 def _orphan_critics(tx: Transaction, context: LaneContext, ready: Sequence[TaskId]) -> set[TaskId]:

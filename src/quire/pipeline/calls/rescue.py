@@ -51,6 +51,7 @@ def reclaim_expired_leases(
                 run, EventKind.WORKER_LOST, now, calls=calls_lost, presumed=presumed
             )
         tx.notify()
+    tx.extracts.release_compressions()
     expired = dict(tx.attempts.unknown_attempts(now - WRITE_OFF_AFTER, WRITE_OFF_CHUNK))
     written_off = write_off_reserved(tx, expired, "written off: no answer came", now)
     return ReclaimedCalls(len(gone), calls, len(written_off))
@@ -72,6 +73,7 @@ def sign_off(
     """
     mine = tx.attempts.open_attempts_of_workers([worker])
     served = tx.workers.end_workers([worker], now)
+    tx.extracts.release_compressions()
     lose_attempts(tx, mine, "interrupted", now)
     if stop.cause is None:
         return

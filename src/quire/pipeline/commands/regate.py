@@ -15,6 +15,7 @@ from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.controls import AnsweredTask
 from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.answers.settle import judge_answer, members_by_request, parts_of
+from quire.pipeline.calls.compress import with_compression_notes
 from quire.pipeline.commands.control import (
     check_not_cancelled,
     register_command,
@@ -163,7 +164,7 @@ def _accept_changes(
         )
         for task, answer in accepted
     ]
-    tx.results.add_results(results, now)
+    tx.results.add_results(with_compression_notes(tx, results), now)
     tasks = [task.id for task, _ in accepted]
     move = acceptance_move(spec, stage)
     done = [TaskState.DONE] if move == TaskMove.PROPOSE else []

@@ -1,7 +1,7 @@
 -- name: ready_parts
 -- What may be packed of one model's, in subject order: ready, and no live request carries this version.
 SELECT t.id FROM tasks t
-WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.model_no = :model AND t.state = 'ready'
+WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.model_no = :model AND t.state = 'ready' AND t.compressing IS NULL
   AND NOT EXISTS (
     SELECT 1 FROM request_tasks rt JOIN requests r ON r.id = rt.request_id
     WHERE rt.task_id = t.id AND rt.version = t.version AND r.state IN ('queued', 'out') AND r.late = 0)
@@ -10,7 +10,8 @@ ORDER BY t.id LIMIT :limit
 -- name: subjects_of_tasks
 -- Tasks with all that is said of them alone.
 SELECT t.id, t.version, t.calls, t.pack_cap, t.output_floor, t.next_kind, t.error, t.model_no, t.sample, t.part,
-    coalesce(b.block_index, 0), b.block_type, b.content, coalesce(t.document_id, b.document_id), t.judged_result_id
+    coalesce(b.block_index, 0), b.block_type, b.content, coalesce(t.document_id, b.document_id), t.judged_result_id,
+    t.compression
 FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 WHERE t.workspace_id = :workspace AND t.id IN (:ids...) ORDER BY t.id
 
