@@ -130,6 +130,12 @@ class RelatedTask(NamedTuple):
     model_no: int
 
 
+class LeavingOut(NamedTuple):
+    """How a stage goes on without what came to nothing."""
+
+    about: StageId | None  # of whose results one must be there; None: of any that it reads
+
+
 class TaskGroup(NamedTuple):
     """The task that others come from or are about, and how many those are."""
 

@@ -13,6 +13,7 @@ from quire.domain.ids import RunId, StageId
 from quire.domain.models import ModelFacts
 from quire.domain.policy import Policy, SourcedPolicy
 from quire.domain.recipes import ITEM_PROMPT, JSON_GATE, LEAVE_OUT, SAME, Recipe, Stage
+from quire.domain.tasks import LeavingOut
 from quire.ledger.ledger import Transaction
 from quire.plan.builtin_groupings import grouping_of
 from quire.plan.stage_lineage import StageLineage, recipe_lineage
@@ -142,14 +143,15 @@ class RunSpec:
         """Whether one task of it reads all of what it needs."""
         return self.driver_of(stage) is Driver.ONCE and bool(stage.upstream)
 
-    def leaves_out(self, stage: Stage) -> bool:
-        """Whether it takes what is done of what it reads, once all of that has ended."""
-        return stage.missing == LEAVE_OUT if stage.missing else self.is_gathering(stage)
+    def leaving_out(self, stage: Stage) -> LeavingOut | None:
+        """How it takes what is done of what it reads, once all of that has ended; None: not so."""
+        leaves = stage.missing == LEAVE_OUT if stage.missing else self.is_gathering(stage)
+        return LeavingOut(self.stage_ids[stage.of] if stage.of else None) if leaves else None
 
     @cached_property
     def lenient_stages(self) -> list[StageId]:
         """The stages that leave out what is missing."""
-        return [stage_id for stage_id, stage in self.stages.items() if self.leaves_out(stage)]
+        return [stage_id for stage_id, stage in self.stages.items() if self.leaving_out(stage)]
 
     def stages_above(self, stage: Stage) -> frozenset[str]:
         """Every stage that has to be done before it, at any distance."""

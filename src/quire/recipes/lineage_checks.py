@@ -30,7 +30,9 @@ def lineage_mistakes(stage: Stage, check: RecipeCheck) -> PlacedMistakes:
 
 def _pair_mistakes(stage: Stage, check: RecipeCheck) -> PlacedMistakes:
     """Pairs need two stages of one origin."""
-    name = str(stage.settings.get(ANCHOR) or next(iter(stage.needs), ""))
+    name = stage.settings.get(ANCHOR) or next(iter(stage.needs), "")
+    if not isinstance(name, str):
+        return  # its grouping says so
     if not name:
         yield "about", f"{stage.about} needs a second stage: name it in needs"
     elif name not in stage.needs:

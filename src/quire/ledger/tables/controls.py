@@ -7,6 +7,7 @@ from typing import NamedTuple
 from quire.domain.ids import AttemptId, RequestId, ResultId, RunId, StageId, TaskId, WorkspaceId
 from quire.domain.requests import AnsweredAttempt
 from quire.domain.states import REVIEW, TASK, ReviewMove, ReviewState, TaskMove, TaskState
+from quire.domain.tasks import LeavingOut
 from quire.ledger.connection import Connection
 from quire.ledger.stored_values import storable_text, to_micros
 from quire.ledger.tables.attempts import to_answered
@@ -116,10 +117,13 @@ class Controls(Table):
         """Make a move with critics whose judged result made way."""
         return self._move_picked("move_orphaned_critics", name, stage, sources)
 
-    def reset_tasks_without_inputs(self, stage: StageId, *, gathers: bool) -> int:
+    def reset_tasks_without_inputs(self, stage: StageId, leaving_out: LeavingOut | None) -> int:
         """Let ready tasks wait whose inputs are not there any more."""
-        name = "reset_gathering_without_inputs" if gathers else "reset_without_inputs"
-        return self._move_picked(name, TaskMove.RESET, stage, [TaskState.READY])
+        if leaving_out is None:
+            name, values = "reset_without_inputs", {}
+        else:
+            name, values = "reset_gathering_without_inputs", {"about": leaving_out.about or 0}
+        return self._move_picked(name, TaskMove.RESET, stage, [TaskState.READY], **values)
 
     def mark_stage_stale(self, stage: StageId, now: datetime) -> int:
         """Mark whoever in a stage used what is not current; returns how many."""

@@ -21,6 +21,7 @@ from quire.domain.tasks import (
     DriverTask,
     InputRow,
     JudgedRow,
+    LeavingOut,
     MemberRow,
     NewPart,
     RelatedTask,
@@ -217,23 +218,29 @@ class Lineage(Table):
         asked = {"ids": tasks, "lenient": list(lenient)}
         return self._run("dependants_to_reset", **asked) if tasks else []
 
-    def tasks_to_release(self, stage: StageId, limit: int, *, gathers: bool) -> list[TaskId]:
+    def tasks_to_release(
+        self, stage: StageId, limit: int, leaving_out: LeavingOut | None
+    ) -> list[TaskId]:
         """Tasks of a stage that wait for nothing any more.
 
-        With `gathers` they take what there is, once nothing is still owed to them.
+        Who leaves out what is missing goes when nothing is still owed to it.
         """
-        name = "gathering_tasks_to_release" if gathers else "tasks_to_release"
-        return self._column(name, stage=stage, limit=limit)
+        name = "tasks_to_release" if leaving_out is None else "gathering_tasks_to_release"
+        return self._column(name, stage=stage, limit=limit, **_about(leaving_out))
 
-    def tasks_to_block(self, stage: StageId, limit: int, *, gathers: bool) -> list[TaskToBlock]:
+    def tasks_to_block(
+        self, stage: StageId, limit: int, leaving_out: LeavingOut | None
+    ) -> list[TaskToBlock]:
         """Tasks of a stage that wait for what will not come."""
-        name = "gathering_tasks_to_block" if gathers else "tasks_to_block"
-        return self._list(TaskToBlock, name, stage=stage, limit=limit)
+        name = "tasks_to_block" if leaving_out is None else "gathering_tasks_to_block"
+        return self._list(TaskToBlock, name, stage=stage, limit=limit, **_about(leaving_out))
 
-    def tasks_to_reset(self, stage: StageId, limit: int, *, gathers: bool) -> list[TaskId]:
+    def tasks_to_reset(
+        self, stage: StageId, limit: int, leaving_out: LeavingOut | None
+    ) -> list[TaskId]:
         """Blocked tasks of a stage that nothing stands against any more."""
-        name = "gathering_tasks_to_reset" if gathers else "tasks_to_reset"
-        return self._column(name, stage=stage, limit=limit)
+        name = "tasks_to_reset" if leaving_out is None else "gathering_tasks_to_reset"
+        return self._column(name, stage=stage, limit=limit, **_about(leaving_out))
 
     def note_used_inputs(self, used: Sequence[tuple[TaskId, Sequence[ResultId | None]]]) -> None:
         """Note what the current results of some tasks were made from."""
@@ -256,6 +263,10 @@ class Lineage(Table):
         """Tell a run about further models, numbered from 1."""
         rows = [(run, no, name, plain_json(facts)) for no, (name, facts) in enumerate(models, 1)]
         self._connection.insert_many("add_run_models", rows)
+
+
+def _about(leaving_out: LeavingOut | None) -> dict[str, int]:
+    return {} if leaving_out is None else {"about": leaving_out.about or 0}
 
 
 def _number_rows(things: Iterable[tuple[TaskId, Sequence[int | None]]]) -> list[Row]:

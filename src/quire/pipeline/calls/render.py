@@ -313,7 +313,7 @@ def _unfounded_tasks(tx: Transaction, context: LaneContext, ready: Sequence[Task
     if not context.reads_results or context.stage.critic or not ready:
         return set()
     unfinished = (*TASK_OPEN, TaskState.FAILED, TaskState.CANCELLED)
-    owed = TASK_OWED if context.spec.leaves_out(context.stage) else unfinished
+    owed = TASK_OWED if context.spec.leaving_out(context.stage) else unfinished
     inputs = tx.subjects.inputs_of_tasks(ready)
     return {task for task, rows in inputs.items() if any(row.state in owed for row in rows)}
 

@@ -64,7 +64,7 @@ def reset_dependants(
     for recipe_stage in stages:
         stage = spec.stage_ids[recipe_stage.name]
         if recipe_stage.upstream and not recipe_stage.critic:
-            tx.controls.reset_tasks_without_inputs(stage, gathers=spec.leaves_out(recipe_stage))
+            tx.controls.reset_tasks_without_inputs(stage, spec.leaving_out(recipe_stage))
     for stage in spec.stages:
         if has_owed_tasks(tx, stage):
             reopen(tx, spec.run_id, stage, now)

@@ -131,7 +131,7 @@ def _first_state(
     """The state of a new task; what takes what there is waits until all of it has ended."""
     if spec.is_gathering(recipe_stage):
         return TaskState.WAITING, None
-    if not spec.leaves_out(recipe_stage):
+    if not spec.leaving_out(recipe_stage):
         return readiness(reads)
     done = reads and all(read.state == TaskState.DONE for read in reads)
     return (TaskState.READY if done else TaskState.WAITING), None

@@ -72,8 +72,7 @@ def _sweep_tasks(tx: Transaction, spec: RunSpec, stage: RunStage, counts: Mappin
 
 def _reset_unblocked(tx: Transaction, spec: RunSpec, stage: StageId) -> int:
     """What was blocked by something that may succeed after all waits for it again."""
-    gathers = spec.leaves_out(spec.stages[stage])
-    hopeful = tx.lineage.tasks_to_reset(stage, CHUNK, gathers=gathers)
+    hopeful = tx.lineage.tasks_to_reset(stage, CHUNK, spec.leaving_out(spec.stages[stage]))
     if not hopeful:
         return 0
     tx.tasks.note_tasks([TaskNote(task) for task in hopeful])
@@ -81,13 +80,13 @@ def _reset_unblocked(tx: Transaction, spec: RunSpec, stage: StageId) -> int:
 
 
 def _release_or_block(tx: Transaction, spec: RunSpec, stage: RunStage) -> int:
-    gathers = spec.leaves_out(spec.stages[stage.id])
-    ready = tx.lineage.tasks_to_release(stage.id, CHUNK, gathers=gathers)
+    leaving_out = spec.leaving_out(spec.stages[stage.id])
+    ready = tx.lineage.tasks_to_release(stage.id, CHUNK, leaving_out)
     moved = tx.tasks.move_tasks(TaskMove.RELEASE, ready) if ready else 0
-    if gathers and ready:
+    if leaving_out and ready:
         return moved
     reasons: dict[TaskError, list[TaskId]] = defaultdict(list)
-    for task, culprit, above in tx.lineage.tasks_to_block(stage.id, CHUNK, gathers=gathers):
+    for task, culprit, above in tx.lineage.tasks_to_block(stage.id, CHUNK, leaving_out):
         error = TaskError(TaskErrorKind.BLOCKED, stage=above or "", task=culprit)
         reasons[error if culprit else TaskError(TaskErrorKind.UNREAD)].append(task)
     for error, tasks in reasons.items():

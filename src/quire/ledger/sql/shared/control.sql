@@ -83,7 +83,7 @@ UPDATE tasks SET state = :target WHERE workspace_id = :workspace AND stage_id = 
     SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
     WHERE o.task_id = tasks.id AND i.state IN ('waiting', 'ready', 'packed', 'proposed'))
   OR NOT EXISTS (SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
-    WHERE o.task_id = tasks.id AND i.state = 'done'))
+    WHERE o.task_id = tasks.id AND i.state = 'done' AND (:about = 0 OR i.stage_id = :about)))
 
 -- name: mark_stage_stale
 -- Done or proposed tasks of a stage that used another result than the current one.

@@ -128,12 +128,12 @@ SELECT w.id FROM tasks w WHERE w.workspace_id = :workspace AND w.stage_id = :sta
 ORDER BY w.id LIMIT :limit
 
 -- name: gathering_tasks_to_release
--- Tasks of a stage that take what there is: no input is still owed, and one is done.
+-- Tasks of a stage that take what there is: no input is still owed, and one is done, of the stage they are about if any.
 SELECT w.id FROM tasks w WHERE w.workspace_id = :workspace AND w.stage_id = :stage AND w.state = 'waiting'
   AND NOT EXISTS (SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
     WHERE o.task_id = w.id AND i.state IN ('waiting', 'ready', 'packed', 'proposed'))
   AND EXISTS (SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
-    WHERE o.task_id = w.id AND i.state = 'done')
+    WHERE o.task_id = w.id AND i.state = 'done' AND (:about = 0 OR i.stage_id = :about))
 ORDER BY w.id LIMIT :limit
 
 -- name: tasks_to_block
@@ -144,18 +144,19 @@ WHERE w.workspace_id = :workspace AND w.stage_id = :stage AND w.state = 'waiting
 GROUP BY w.id ORDER BY w.id LIMIT :limit
 
 -- name: gathering_tasks_to_block
--- Tasks of a stage that take what there is, and for which nothing is left to come: with the first input, if it has any.
-SELECT w.id, min(i.id), min(s.name) FROM tasks w LEFT JOIN task_inputs o ON o.task_id = w.id
+-- Tasks of a stage that take what there is, where nothing is, nor is left to come; with the first input that ended badly.
+SELECT w.id, min(CASE WHEN i.state IN ('failed', 'blocked', 'cancelled') THEN i.id END), min(CASE WHEN i.state IN ('failed', 'blocked', 'cancelled') THEN s.name END)
+FROM tasks w LEFT JOIN task_inputs o ON o.task_id = w.id
 LEFT JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace LEFT JOIN stages s ON s.id = i.stage_id
 WHERE w.workspace_id = :workspace AND w.stage_id = :stage AND w.state = 'waiting'
-GROUP BY w.id HAVING min(i.id) IS NULL OR max(CASE WHEN i.state IN ('failed', 'blocked', 'cancelled') THEN 0 ELSE 1 END) = 0
+GROUP BY w.id HAVING max(CASE WHEN i.state IN ('waiting', 'ready', 'packed', 'proposed') OR (i.state = 'done' AND (:about = 0 OR i.stage_id = :about)) THEN 1 ELSE 0 END) = 0
 ORDER BY w.id LIMIT :limit
 
 -- name: gathering_tasks_to_reset
 -- Blocked tasks of a stage that take what there is, for which something is there after all, or may come.
 SELECT w.id FROM tasks w WHERE w.workspace_id = :workspace AND w.stage_id = :stage AND w.state = 'blocked' AND EXISTS (
     SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
-    WHERE o.task_id = w.id AND i.state NOT IN ('failed', 'blocked', 'cancelled'))
+    WHERE o.task_id = w.id AND (i.state IN ('waiting', 'ready', 'packed', 'proposed') OR (i.state = 'done' AND (:about = 0 OR i.stage_id = :about))))
 ORDER BY w.id LIMIT :limit
 
 -- name: tasks_to_reset
