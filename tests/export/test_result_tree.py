@@ -214,3 +214,16 @@ def test_folders_of_stages_are_no_devices_and_apart() -> None:
     assert len({os.path.normcase(folder) for folder in folders.values()}) == 3
     assert folders["con"] not in ("con", "con_")
     assert folders["thesis"] == "thesis"
+
+
+def test_what_is_about_no_document_is_named_by_its_stage(here: World, tmp_path: Path) -> None:
+    stages = recipe(
+        text_stage("thesis", "each_document", "Argue: {{ document.text }}"),
+        text_stage("end_of_it", "all_to_one", "{{ inputs.thesis|length }}", needs=("thesis",)),
+    )
+    run = here.engine.run(recipe=stages, model=SMALL)
+    run.wait()
+
+    run.write_results(tmp_path, stage="end_of_it")
+
+    assert "run_1/end_of_it/small_1-1_end-of-it.md" in files(tmp_path)

@@ -95,5 +95,5 @@ def _describe(node: "LineageResult") -> str:
     }
     said = "".join(f" · {mark}" for mark, holds in marks.items() if holds)
     who = f"{node.stage} by {node.model}{sample}{block}"
-    origin = "" if node.origin == node.task_id else f", of task {node.origin}"
+    origin = "" if node.origin == node.task_id else f", origin task {node.origin}"
     return f"result {node.id}: {who}, run {node.run_id}, task {node.task_id}{origin}{said}"

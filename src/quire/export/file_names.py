@@ -46,13 +46,13 @@ def _cut(data: bytes, size: int) -> Iterable[bytes]:
 
 
 def result_file_name(row: ExportedTask, ending: str) -> str:
-    """The file of a result: who wrote it, which one it is, and what it is about."""
+    """The file of a result: who wrote it, which one it is, and its document or stage."""
     model = words_in_name(row.model.rpartition("/")[2]) or "model"
     about = words_in_name(row.outcome.title or "")
     block = row.outcome.block_index
     about = "_".join(part for part in (about, "" if block is None else f"block-{block}") if part)
     number = subject_number(bytes(row.outcome.subject))
-    return f"{model}_{number}_{about or 'run'}{ending}"
+    return f"{model}_{number}_{about or words_in_name(row.stage)}{ending}"
 
 
 def stage_folders(stages: Iterable[str]) -> dict[str, str]:

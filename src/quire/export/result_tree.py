@@ -18,7 +18,7 @@ from quire.ledger.ledger import Ledger, Transaction
 
 INDEX = "index.md"
 LONGEST_TITLE = 100  # characters of a title in the index
-_HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+_TITLE = re.compile(r"^#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|!~])")
 
 Watch = Callable[[str], None]  # is told the path of every file
@@ -132,7 +132,7 @@ class _TreeWriter:
 def _index_line(row: ExportedTask, path: str) -> str:
     outcome = row.outcome
     text = text_of_result(row.data)
-    heading = _HEADING.search(text) if text else None
+    heading = _TITLE.search(text) if text else None
     about = subject_title(row)
     notes = [row.model, f"result {outcome.result_id}", *result_marks(row)]
     return f"- [{_plain(heading[1] if heading else about)}]({path}) · {' · '.join(notes)}\n"
