@@ -228,7 +228,7 @@ def test_nobody_at_the_address_is_told_in_a_line(here: World) -> None:
     finished_run(here)
 
     (webhook,) = here.engine.webhooks.list()
-    assert webhook.problem.startswith("the connection failed: ")
+    assert webhook.problem == "the connection failed: Connection refused"
     assert webhook.waiting == 1
 
 

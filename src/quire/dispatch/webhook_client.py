@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING
 
 from quire.domain.errors import Error
@@ -71,5 +72,6 @@ class WebhookClient:
 def _reason(error: Exception) -> str:
     """Why the network failed, in a line; never with the address, which may hold a secret."""
     cause = getattr(error, "os_error", None) or error
-    words = getattr(cause, "strerror", None) or type(error).__name__
+    number = getattr(cause, "errno", None)
+    words = os.strerror(number) if isinstance(number, int) and number > 0 else type(error).__name__
     return f"the connection failed: {words}"

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from quire.domain.data import stored_json
@@ -13,6 +14,7 @@ from quire.domain.states import RunState, StageState, TaskState
 from quire.export.result_rows import ExportedTask, task_rows
 from quire.export.result_selection import ResultSource, choose_stage, find_result_source
 from quire.ledger.ledger import Ledger, Transaction
+from quire.pipeline.commands.control import transact_with_retry
 from quire.pipeline.commands.corpus import ingest
 from quire.sources.result_data import ResultOrigin, read_result
 
@@ -53,8 +55,9 @@ def make_result_documents(ledger: Ledger, named: NamedResults, now: datetime) ->
         tasks = _check_finished(tx, source, stage)
         results = _accepted_rows(tx, source, stage)
         while chunk := _take(results, CHUNK):
-            with ledger.transaction() as writing:
-                documents += _add_documents(writing, source, chunk, now)
+            documents += transact_with_retry(
+                ledger, partial(_add_documents, source=source, rows=chunk, now=now)
+            )
     if not documents:
         raise UsageError(
             f"{stage.name} of run {named.run} has no results: none of its {tasks:,} tasks came to"
@@ -90,11 +93,13 @@ def _take(rows: Iterator[ExportedTask], most: int) -> list[ExportedTask]:
 
 def _add_documents(
     tx: Transaction, source: ResultSource, rows: list[ExportedTask], now: datetime
-) -> Iterator[DocumentId]:
+) -> list[DocumentId]:
     authors = {row.outcome.result_id: row.model for row in rows if row.outcome.result_id}
     stored = tx.subjects.data_of_results([*authors])  # one may have been purged meanwhile
+    made: list[DocumentId] = []
     for result, model in authors.items():
         if stored[result] is not None:
             origin = ResultOrigin(source.run.id, rows[0].stage, model, result)
-            data = stored_json(stored[result])
-            yield ingest(tx, read_result(origin, data), now, aside=True).document_id
+            parsed = read_result(origin, stored_json(stored[result]))
+            made.append(ingest(tx, parsed, now, aside=True).document_id)
+    return made
