@@ -80,6 +80,11 @@ POLICY_OPTIONS: Mapping[str, tuple[type, str, str]] = {
     "packing": (bool, "", "Several blocks per call, or one."),
     "max_tries": (int, "N", f"Wrong answers before a block fails ({_BUILT_IN.max_tries})."),
     "max_calls": (int, "N", f"Calls a block may travel in ({_BUILT_IN.max_calls})."),
+    "max_continuations": (
+        int,
+        "N",
+        f"Calls that go on with one unfinished answer; 0: none ({_BUILT_IN.max_continuations}).",
+    ),
     "lenient": (bool, "", "Read lossless slips of form; else where no schema binds answers."),
     "repair_after_failures": (
         int,

@@ -15,6 +15,7 @@ class Policy:
     estimated_output_per_task: int = 250  # the floor of the output estimate, in tokens
     max_tries: int = 3  # wrong answers of its own before a task fails
     max_calls: int = 12  # answered calls a task may ride in before it fails
+    max_continuations: int = 5  # calls that go on with one unfinished answer; 0 = none
     concurrency: int = 16  # direct calls in flight
     call_timeout: float = 120.0  # seconds before a call counts as lost
     temperature: float | None = None

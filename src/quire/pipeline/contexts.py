@@ -40,6 +40,7 @@ from quire.plan.sizing import (
     cacheable_tokens,
     call_budget,
     is_cached,
+    limit_to_stage,
     output_shape,
     pack_cap,
     reserved_output,
@@ -253,6 +254,7 @@ def build_lane_context(lane: Lane, spec: RunSpec, places: Places) -> LaneContext
     """Derive everything that a stage's verbs need."""
     facts = limit_output(spec.models[spec.model_numbers[lane.model]], places.values())
     stage_prompt = spec.stage_prompts[spec.stages[lane.stage_id].name]
+    facts = limit_to_stage(facts, stage_prompt.stage)
     stage, policy = stage_prompt.stage, _pace_policy(spec.policy_of(stage_prompt.stage))
     head = render_prefix(stage)
     head_bytes, prompt_bytes = prefix_bytes(head), len(stage.prompt.encode())

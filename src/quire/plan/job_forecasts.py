@@ -35,6 +35,7 @@ from quire.plan.sizing import (
     call_budget,
     is_cached,
     largest_pack,
+    limit_to_stage,
     learn_output,
     most_prompt_bytes,
     output_estimate,
@@ -125,6 +126,7 @@ def forecast(
     ones; `break_even` asks what if not.
     """
     known = past if isinstance(past, PastCalls) else PastCalls(past)
+    facts = limit_to_stage(facts, stage)
     job = _make_job(stage, facts, policy, pack_cap(stage, policy), known)
     return _build_forecast(
         replace(job, rules=rules), _pack_calls(content_json_bytes, job), render_prefix(stage)
@@ -143,6 +145,7 @@ def break_even(
     `growth` is how much longer packed answers are (1.28 = 28 % longer). What the policy says of
     packing is left aside, because this is asked to decide it; the budgets and the schema bind.
     """
+    facts = limit_to_stage(facts, stage)
     single = _make_job(stage, facts, policy, 1)
     ceiling = price_calls(_pack_calls(content_json_bytes, single).alone, facts).picodollars
     outputs = ("call_output", "task_output", "byte_output")
@@ -354,6 +357,7 @@ def answer_bytes(stage: Stage, content: float, samples: Iterable[OutputSample] =
 
 def forecast_stage(work: StageWork) -> StageForecast:
     """Forecast one stage with one model; what no call can hold is counted, and costs nothing."""
+    work = replace(work, facts=limit_to_stage(work.facts, work.stage))
     facts, head = work.facts, prefix_bytes(render_prefix(work.stage))
     fitted = fit_prompts(_contents(work), work.fixed, prompt_room_of(work.stage, facts, head))
     fitting = replace(work, tasks=round(work.tasks * fitted.sent), content=fitted.content)
@@ -407,17 +411,20 @@ def _forecast_records(work: StageWork) -> _RecordForecast:
 
 
 def _forecast_texts(work: StageWork) -> _Totals:
-    """Texts go one to a call."""
+    """Texts go one to a call, or to as many as it takes: each says again what came before."""
     facts = work.facts
     head = len(work.stage.instructions.encode())
     taken = (head + work.content) / FORECAST_BYTES * facts.token_factor
     written = answer_bytes(work.stage, work.content, work.past.samples) / FORECAST_BYTES
-    written = min(written * max(1.0, facts.token_factor), facts.max_output)
+    written *= max(1.0, facts.token_factor)
+    pieces = max(1, min(1 + work.policy.max_continuations, math.ceil(written / facts.max_output)))
+    written = min(written, pieces * facts.max_output)
+    taken = pieces * taken + facts.max_output * pieces * (pieces - 1) / 2
     batched = work.policy.route == BATCH and work.tasks >= work.policy.min_batch_size
-    price = price_at(facts, round(taken), batched=batched)
+    price = price_at(facts, round(taken / pieces), batched=batched)
     cost = work.tasks * (taken * price.input + written * price.output)
     tokens = math.ceil(work.tasks * taken), math.ceil(work.tasks * written)
-    return work.tasks, *tokens, math.ceil(cost)
+    return work.tasks * pieces, *tokens, math.ceil(cost)
 
 
 def percent_over(forecast: int, spent: int) -> float | None:

@@ -20,7 +20,7 @@ gives more than a third to the answer.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from quire.domain.data import Json, JsonObject
@@ -191,6 +191,12 @@ def cacheable_tokens(system: str) -> int:
     return forecast_tokens(len(system.encode()))
 
 
+def limit_to_stage(facts: ModelFacts, stage: Stage) -> ModelFacts:
+    """What is known of a model, with the longest answer that a stage allows of one call."""
+    most = stage.params.max_tokens
+    return facts if most is None else replace(facts, max_output=min(facts.max_output, most))
+
+
 def reserved_output(facts: ModelFacts) -> int:
     """Keep room for the longest answer, but never more than a third of a small window."""
     return min(facts.max_output, facts.window // 3)
@@ -248,16 +254,22 @@ def call_budget(
     )
 
 
+def limit_alone(stage: Stage) -> int | None:
+    """What a lone task may write at least, where its stage says so."""
+    return max(stage.max_tokens_per_block or 0, stage.params.max_tokens or 0) or None
+
+
 def max_tokens(
-    estimates: Sequence[int], facts: ModelFacts, max_tokens_per_block: int | None, output_floor: int
+    estimates: Sequence[int], facts: ModelFacts, alone: int | None, output_floor: int
 ) -> int:
     """Limit the output of a call that carries tasks with these estimates.
 
-    `output_floor` is the largest floor among its tasks; 0 = none.
+    `alone` is what a lone task may write at least; `output_floor` is the largest floor among its
+    tasks; 0 = none.
     """
     wanted = max(SMALLEST_MAX_TOKENS, output_floor, -(-sum(estimates) * 100 // MARGIN_PERCENT))
-    if len(estimates) == 1 and max_tokens_per_block is not None:
-        wanted = max(wanted, max_tokens_per_block)
+    if len(estimates) == 1 and alone is not None:
+        wanted = max(wanted, alone)
     return min(facts.max_output, wanted + facts.thinking)
 
 

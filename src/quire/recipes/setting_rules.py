@@ -99,6 +99,7 @@ POLICY_RULES = {
     "estimated_output_per_task": whole_number_rule(1, 1_000_000),
     "max_tries": whole_number_rule(1, 100),
     "max_calls": whole_number_rule(1, 1_000),
+    "max_continuations": whole_number_rule(0, 100),
     "concurrency": whole_number_rule(1, 10_000),
     "call_timeout": number_rule(0.001, 86_400),
     "temperature": number_rule(0, 2),

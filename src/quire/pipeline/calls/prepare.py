@@ -37,6 +37,7 @@ from quire.plan.rendering import (
 )
 from quire.plan.sizing import (
     bound_tokens,
+    limit_alone,
     max_tokens,
     output_estimates,
     prompt_room,
@@ -280,7 +281,7 @@ def _request(
         rendered = pack_bytes(prompt_of(context, reasons), names, tasks)
     user = rendered.decode()
     floor = max([task.output_floor for task in tasks])
-    limit = max_tokens(packed.estimates, facts, stage.max_tokens_per_block, floor)
+    limit = max_tokens(packed.estimates, facts, limit_alone(stage), floor)
     content_bytes = sum([task.json_bytes for task in tasks])
     sent_bytes = context.prefix_bytes + items_bytes(len(tasks), content_bytes) + len(reasons or "")
     digest = rendered_hash(context.request_head(limit).payload_head, rendered)
