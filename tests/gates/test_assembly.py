@@ -75,7 +75,7 @@ def test_a_piece_that_says_only_what_is_there_adds_nothing() -> None:
     for piece in (
         "",
         TEXT[:150],
-        TEXT[40:140],
+        TEXT[12:140],
         "The answer above is complete. Nothing is missing.",
     ):
         assert assemble([TEXT[:150], piece], json=False).added < 8

@@ -33,8 +33,21 @@ ADDED = {
     "results": ("notes",),
     "runs": ("noted_progress", "noted_progress_at"),
 }
-ADDED_TABLES = ("outbox", "webhooks", "fallbacks", "extracts", "compressions")  # later ones
-ADDED_INDEXES = ("documents_result", "tasks_origin", "tasks_group", "tasks_compressing")
+ADDED_TABLES = (
+    "outbox",
+    "webhooks",
+    "fallbacks",
+    "extracts",
+    "compressions",
+    "pieces",
+)  # later ones
+ADDED_INDEXES = (
+    "documents_result",
+    "tasks_origin",
+    "tasks_group",
+    "tasks_compressing",
+    "requests_assembled",
+)
 
 
 class OldLedger:

@@ -23,9 +23,10 @@ from quire.domain.gates import StrayIds
 from quire.domain.ids import RequestId, RunId, TaskId
 from quire.domain.pricing import dollars
 from quire.domain.states import AttemptState
+from quire.domain.wording import gap_text
 
 if TYPE_CHECKING:
-    from quire.engine import AttemptView, Engine, RequestLine
+    from quire.engine import AttemptView, ChainCall, Engine, RequestLine
     from quire.engine.queries import ExchangeView
 
 TITLE = 24  # characters of a document's title in a list
@@ -55,6 +56,8 @@ def prompt(
         ]
     )
     _print_text("system", view.system)
+    for turn in view.turns:
+        _print_text(turn.role, turn.text)
     _print_text("user", view.user)
 
 
@@ -165,7 +168,29 @@ def _print_exchange(view: "ExchangeView") -> None:
         for member in view.members
     )
     print_table((">task", "wire id", "state now", "verdict", "*reasons"), rows)
+    if view.chain:
+        _print_chain(view.chain)
     say("\nnext: quire prompt TASK shows what was asked; --json has it all")
+
+
+def _print_chain(chain: "list[ChainCall]") -> None:
+    """The calls of an answer that came in pieces, and all of them together."""
+    tokens = [sum(call.input_tokens for call in chain), sum(call.output_tokens for call in chain)]
+    whole = quantity(len(chain), "call")
+    cost = dollars(sum(call.cost_pico for call in chain))
+    say(f"\nan answer in pieces: {whole}, {tokens[0]:,} tokens in, {tokens[1]:,} out, {cost}")
+    rows = (
+        (
+            str(call.request_id),
+            call.state,
+            f"{call.input_tokens:,}",
+            f"{call.output_tokens:,}",
+            dollars(call.cost_pico),
+            "" if call.gap is None else gap_text(call.gap),
+        )
+        for call in chain
+    )
+    print_table((">request", "state", ">in", ">out", ">cost", "*another followed because"), rows)
 
 
 def _print_attempt(attempt: "AttemptView") -> None:

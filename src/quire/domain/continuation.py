@@ -22,12 +22,12 @@ class Gap(NamedTuple):
     keys: tuple[str, ...] = ()  # the fields that are missing
 
     @property
-    def is_inside(self) -> bool:
-        """Whether it ends in the middle: what follows is put right behind its last character."""
-        return self.trigger in (Trigger.LENGTH, Trigger.UNFINISHED)
+    def is_fragment(self) -> bool:
+        """Whether what follows has no form of its own, so that no schema can bind it."""
+        return self.trigger is not Trigger.DECLARED
 
 
-class Piece(NamedTuple):
+class AnswerPiece(NamedTuple):
     """An answer that is not whole, and that another call goes on with."""
 
     task_id: TaskId

@@ -53,6 +53,7 @@ class CallText(NamedTuple):
 
     user: str
     turns: tuple[Turn, ...] = ()
+    bound: bool = True  # the answer has the form of its stage; not where it goes on in the middle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +103,7 @@ class NewRequest(NamedTuple):
     max_output: int
     reserve: int
     body: str  # only with full bodies
+    parent: AttemptId = AttemptId(0)  # whose answer it goes on with; 0: nobody's
 
 
 # A task's place in a new request: request, ordinal, task, wire id, version. Plain, for there are
@@ -123,6 +125,7 @@ class QueuedRequest(NamedTuple):
     sent: int  # attempts before this one
     lost: int  # sendings nobody knows the end of
     body: str | None
+    parent: AttemptId | None = None  # whose answer it goes on with
 
 
 class AttemptGroup(NamedTuple):
@@ -193,6 +196,8 @@ class AnsweredAttempt(NamedTuple):
     tasks: int
     max_output: int
     late: int  # 1: past the deadline; its tasks are owed again, and may be out elsewhere
+    parent: AttemptId | None  # whose answer it goes on with
+    next_input: int  # tokens that a call would take in which goes on with it, without new words
     text: str
     stop: Stop
     reasoning: str = ""  # read only where the text is next to nothing

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from quire.domain.ids import BlockId, DocumentId, RequestId, ResultId, StageId, TaskId
+from quire.domain.ids import AttemptId, BlockId, DocumentId, RequestId, ResultId, StageId, TaskId
 from quire.domain.reasons import TaskError
 from quire.domain.states import TaskState
 
@@ -213,6 +213,7 @@ class JudgedRow(NamedTuple):
     result_id: ResultId
     data: str | None  # JSON
     used: str | None  # JSON: the results that the judged answer was rendered from
+    attempt_id: AttemptId | None
     answer: str
 
 

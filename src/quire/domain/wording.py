@@ -3,6 +3,7 @@
 from collections import ChainMap
 from collections.abc import Callable
 
+from quire.domain.continuation import Gap, Trigger
 from quire.domain.gates import NoteKind, ReadingNote
 from quire.domain.pricing import dollars
 from quire.domain.reasons import (
@@ -345,12 +346,27 @@ _EVENT_TEXTS: dict[EventKind, str | Callable[[Fields], str]] = {
 }
 
 
+_GAP_TEXTS = {
+    Trigger.LENGTH: "answer was cut off",
+    Trigger.UNFINISHED: "its JSON is not closed",
+    Trigger.DECLARED: "it says itself that it is not complete",
+    Trigger.MISSING: "{keys} missing",
+}
+
+
+def gap_text(gap: Gap) -> str:
+    """Why an answer is not whole."""
+    return _GAP_TEXTS[gap.trigger].format(keys=", ".join(gap.keys))
+
+
 def note_text(note: ReadingNote) -> str:
     """What was done so that an answer could be read, or asked for."""
     if note.kind == NoteKind.COMPRESSED:
         return f"{note.path}: was compressed from about {note.written} tokens to {note.read}"
     if note.kind == NoteKind.DROPPED:
         return f"{note.path}: is dropped, nobody asked for it"
+    if note.kind == NoteKind.INCOMPLETE:
+        return f"incomplete: {_GAP_TEXTS[Trigger(note.written)].format(keys=note.read)}"
     return f"{note.path}: {note.written} is read as {note.read}"
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from quire.export.formats import check_format
     from quire.export.result_rows import ExportedBlock, ExportedTask
     from quire.export.result_tree import ResultTree
+    from quire.ledger.tables.pieces import ChainCall
     from quire.ledger.tables.results import TaskOutcome
     from quire.ledger.tables.views import AttemptView, RequestLine
     from quire.ledger.tables.webhooks import Webhook
@@ -37,6 +38,7 @@ __all__ = [
     "AttemptView",
     "BatchCaching",
     "CachingOption",
+    "ChainCall",
     "DecisionOutcome",
     "EditableData",
     "Engine",
@@ -80,6 +82,7 @@ _NAMES = {
     "quire.export.formats": ("check_format",),
     "quire.export.result_rows": ("ExportedBlock", "ExportedTask"),
     "quire.export.result_tree": ("ResultTree",),
+    "quire.ledger.tables.pieces": ("ChainCall",),
     "quire.ledger.tables.results": ("TaskOutcome",),
     "quire.ledger.tables.views": ("AttemptView", "RequestLine"),
     "quire.ledger.tables.webhooks": ("Webhook",),

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import NamedTuple
@@ -15,12 +15,13 @@ from quire.domain.fallbacks import KnownFallback
 from quire.domain.gates import NO_STRAYS, StrayIds
 from quire.domain.ids import DocumentId, RequestId, RunId, TaskId
 from quire.domain.models import ModelFacts
+from quire.domain.requests import Turn
 from quire.domain.runs import Event, Progress, Run
 from quire.domain.states import RunState, TaskState
 from quire.domain.tasks import Failure, TaskView
 from quire.domain.wording import shared_cause
 from quire.engine.context import EngineContext
-from quire.engine.request_texts import describe_subject, request_text, text_alone
+from quire.engine.request_texts import as_call_text, describe_subject, request_text, text_alone
 from quire.export.result_rows import ExportedBlock, ExportedTask, block_rows, flat_rows, task_rows
 from quire.export.result_selection import (
     ResultSource,
@@ -31,6 +32,7 @@ from quire.export.result_selection import (
 from quire.gates.packed_json import refused_record
 from quire.gates.thoughts import split_thoughts
 from quire.ledger.ledger import Transaction
+from quire.ledger.tables.pieces import ChainCall
 from quire.ledger.tables.results import TaskOutcome
 from quire.ledger.tables.views import AttemptView, MemberView, RequestLine, RequestView
 from quire.pipeline.answers.progress import is_at_rest, progress, stage_stall_reasons, stall_reasons
@@ -94,6 +96,7 @@ class PromptView:
     model: str
     system: str
     user: str
+    turns: tuple[Turn, ...] = ()  # what was said before
     stage: str = ""
     about: str = ""
     stray_ids: StrayIds = NO_STRAYS  # in answers to that request: not what was asked for
@@ -108,6 +111,8 @@ class ExchangeView:
     user: str | None  # None once purged
     attempts: list[AttemptView]
     members: list[MemberView]
+    turns: tuple[Turn, ...] = ()  # what was said before
+    chain: list[ChainCall] = field(default_factory=list)  # of an answer that came in pieces
 
 
 class RunOutcomes(NamedTuple):
@@ -301,9 +306,9 @@ class Queries:
             strays = NO_STRAYS
             if view.request_id is not None:
                 request = self._request(tx, view.request_id)
-                user, strays = request_text(tx, self.contexts, request), request.stray_ids
+                text, strays = request_text(tx, self.contexts, request), request.stray_ids
             else:
-                user = text_alone(tx, context, task)
+                text = as_call_text(text_alone(tx, context, task))
         models = [model.name for model in context.spec.models]
         plain = context.spec.recipe.is_single_schema
         return PromptView(
@@ -311,7 +316,8 @@ class Queries:
             request_id=view.request_id,
             model=models[view.model_no],
             system=context.prefix.system,
-            user=user or "(purged)",
+            user=text.user if text else "(purged)",
+            turns=text.turns if text else (),
             stray_ids=strays,
             stage="" if plain else context.stage.name,
             about=""
@@ -330,10 +336,13 @@ class Queries:
         with self._context.ledger.snapshot() as tx:
             view = self._request(tx, request)
             context = self.contexts.any_of_stage(tx, view.run_id, view.stage_id)
+            text = request_text(tx, self.contexts, view)
             return ExchangeView(
                 request=view,
                 system=context.prefix.system,
-                user=request_text(tx, self.contexts, view),
+                user=text and text.user,
+                turns=text.turns if text else (),
+                chain=tx.pieces.calls_of_chain(request),
                 attempts=[*map(_split_thoughts, tx.views.attempts_of_request(request))],
                 members=tx.views.verdicts_of_request(request),
             )

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from quire.domain.data import stored_json
 from quire.domain.ids import TaskId
 from quire.domain.reasons import TaskError, TaskErrorKind
+from quire.domain.requests import CallText, RequestKind
 from quire.domain.tasks import SubjectRow, TaskView
 from quire.domain.wording import task_error_text
 from quire.ledger.ledger import Transaction
@@ -16,6 +17,7 @@ from quire.pipeline.calls.render import (
     render_rows,
     text_of_pack,
 )
+from quire.pipeline.calls.stored_texts import verified_texts
 from quire.pipeline.contexts import Contexts, LaneContext
 from quire.plan.prompt_variables import result_text
 from quire.plan.rendering import BlockItem, payload_hash, user_text
@@ -28,10 +30,28 @@ CHANGED = (
 MOST_TRIED = 200  # ways to word a request, where it is not known which it was
 
 
-def request_text(tx: Transaction, contexts: Contexts, view: RequestView) -> str | None:
+def as_call_text(text: str | None) -> CallText | None:
+    """A text that nothing was said before; None once it was purged."""
+    return None if text is None else CallText(text)
+
+
+def request_text(tx: Transaction, contexts: Contexts, view: RequestView) -> CallText | None:
     """The text of a request, stored or rendered again; None once part of it was purged."""
     if view.body is not None or view.purged:
-        return view.body
+        return as_call_text(view.body)
+    if view.kind == RequestKind.CONTINUATION:
+        return _continuation(tx, contexts, view)
+    return as_call_text(_plain_text(tx, contexts, view))
+
+
+def _continuation(tx: Transaction, contexts: Contexts, view: RequestView) -> CallText:
+    queued = tx.pieces.request_as_queued(view.id)
+    assert queued is not None
+    context = contexts.of_lane_id(tx, view.run_id, queued.lane_id)
+    return verified_texts(tx, context, [queued]).get(view.id, CallText(CHANGED))
+
+
+def _plain_text(tx: Transaction, contexts: Contexts, view: RequestView) -> str | None:
     lanes = [
         contexts.of_lane(tx, lane)
         for lane in tx.requests.lanes_of_run(view.run_id)

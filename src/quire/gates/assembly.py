@@ -15,10 +15,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from quire.domain.continuation import COMPLETE_FIELD, CONTINUE_FIELD, Gap, Trigger
+from quire.domain.continuation import COMPLETE_FIELD, CONTINUE_FIELD, AnswerPiece, Gap, Trigger
 from quire.domain.data import Json, JsonObject, plain_json, strict_json
 from quire.domain.requests import Stop
 from quire.gates.records import find_roots
+from quire.gates.thoughts import split_thoughts
 
 MOST_OVERLAP = 4000  # characters
 _LEAST_OVERLAP = 20  # from the beginning of a word
@@ -74,6 +75,12 @@ def assemble(pieces: Sequence[str], *, json: bool) -> Assembly:
     return Assembly(text, added)
 
 
+def assemble_pieces(chain: Sequence[AnswerPiece], last: str | None = None, *, json: bool) -> str:
+    """The text of a chain, and of the answer that goes on with it, without what was thought."""
+    texts = [*[piece.text for piece in chain], *([] if last is None else [last])]
+    return assemble([split_thoughts(text).text for text in texts], json=json).text
+
+
 def _weight(text: str) -> int:
     return len("".join(text.split()))
 
@@ -95,9 +102,14 @@ def join_texts(so_far: str, piece: str) -> str:
     shared = _shared_length(so_far, piece)
     if shared:
         return so_far + piece[shared:]
-    said = piece.strip()
-    is_known = len(said) >= _REPEATED and said in so_far and not _repeats_itself("", said)
-    return so_far if is_known else so_far + piece
+    return so_far if _is_known(so_far, piece.strip()) else so_far + piece
+
+
+def _is_known(so_far: str, piece: str) -> bool:
+    """Whether a piece only repeats lines that are there."""
+    if len(piece) < _REPEATED or _repeats_itself("", piece + "\n"):
+        return False
+    return f"\n{piece}" in f"\n{so_far}"
 
 
 def _without_preamble(piece: str) -> str:

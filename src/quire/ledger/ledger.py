@@ -20,6 +20,7 @@ from quire.ledger.tables.fallbacks import FallbackTable
 from quire.ledger.tables.holds import Events, Holds
 from quire.ledger.tables.limits import LimitLevels, PrefixCaches
 from quire.ledger.tables.lineage import Lineage, Subjects
+from quire.ledger.tables.pieces import Pieces
 from quire.ledger.tables.purges import Purges
 from quire.ledger.tables.requests import Requests
 from quire.ledger.tables.results import Results
@@ -38,8 +39,7 @@ class Transaction:
 
     def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
         """Give every table the same connection and workspace."""
-        self.connection = connection
-        self.workspace = workspace
+        self.connection, self.workspace = connection, workspace
         self.documents = Documents(connection, workspace)
         self.schemas = Schemas(connection, workspace)
         self.runs = Runs(connection, workspace)
@@ -63,6 +63,7 @@ class Transaction:
         self.fallbacks = FallbackTable(connection, workspace)
         self.extracts = ExtractTable(connection, workspace)
         self.workers = Workers(connection)
+        self.pieces = Pieces(connection, workspace)
         self.purges = Purges(connection, workspace)
         self.views = Views(connection, workspace)
         self.checks = Checks(connection, workspace)

@@ -123,6 +123,11 @@ class LaneContext:
         return self.places.get(self.address_of(account), NO_FALLBACKS) if self.places else {}
 
     @property
+    def answers_json(self) -> bool:
+        """Whether its answers are JSON."""
+        return self.stage.schema is not None
+
+    @property
     def gate_version(self) -> str:
         """What judges answers; only a run whose gates are installed here can be judged."""
         if self.spec.missing_plugins:

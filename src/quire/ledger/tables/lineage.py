@@ -324,7 +324,7 @@ class Subjects(Table):
         rows = self._run("judged_answers", ids=list(critics))
         return [
             JudgedRow._make(
-                (*row[:5], (decompress(row[5], row[6]) or b"").decode() if row[5] else "")
+                (*row[:6], (decompress(row[6], row[7]) or b"").decode() if row[6] else "")
             )
             for row in rows
         ]

@@ -15,13 +15,14 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TypeVar, assert_never
+from typing import assert_never
 
 import orjson
 
-from quire.domain.data import Json, JsonObject
-from quire.domain.gates import NO_STRAYS, Judgement, ResponseJudgement, StrayIds, Verdict
-from quire.domain.ids import LaneId, RequestId, StageId, TaskId
+from quire.domain.continuation import AnswerPiece
+from quire.domain.data import Json
+from quire.domain.gates import NO_STRAYS, Judgement, ResponseJudgement, StrayIds
+from quire.domain.ids import AttemptId, LaneId, RequestId, StageId, TaskId
 from quire.domain.reasons import TaskError, TaskErrorKind
 from quire.domain.recipes import GATE
 from quire.domain.requests import AnsweredAttempt, Stop
@@ -35,13 +36,21 @@ from quire.domain.states import (
     TaskMove,
     TaskState,
 )
-from quire.domain.tasks import Member, MemberRow
+from quire.domain.tasks import Member
 from quire.domain.wording import note_text
-from quire.gates.chain import judge_answer_text, judge_data, reads_a_form
-from quire.gates.packed_json import judge_pack
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.results import AcceptedAnswer
 from quire.ledger.tables.tasks import TaskNote
+from quire.pipeline.answers.chains import next_move
+from quire.pipeline.answers.judging import (
+    AnyMember,
+    GivenAnswer,
+    Parts,
+    judge_answer,
+    judge_as_it_stands,
+    judge_pieces,
+    parts_of,
+)
 from quire.pipeline.calls.compress import with_compression_notes
 from quire.pipeline.calls.failure_holds import check_failures
 from quire.pipeline.calls.plugin_holds import check_plugins
@@ -50,79 +59,6 @@ from quire.pipeline.contexts import Contexts, LaneContext
 from quire.pipeline.stages.critics import acceptance_move, by_stage, follow_up, record_inputs_used
 from quire.plan.failure_limits import FAILED_CALLS, REFUSED, WINDOW
 from quire.plan.retrying import Accept, AnswerStep, AskAgain, GiveUp, TaskTries, after_answer
-
-Parts = Mapping[TaskId, JsonObject]  # what groupings said of tasks
-AnyMember = TypeVar("AnyMember", Member, MemberRow)
-
-
-def parts_of(tx: Transaction, context: LaneContext, tasks: Sequence[TaskId]) -> Parts:
-    """What groupings said of tasks; of plain questions about blocks nothing is, or is read."""
-    if context.by_block or not tasks:
-        return {}
-    parts = tx.subjects.parts_of_tasks(tasks)
-    return {task: context.spec.parse_part(text) for task, text in parts.items()}
-
-
-def judge_answer(
-    context: LaneContext, answered: AnsweredAttempt, members: Sequence[AnyMember], parts: Parts
-) -> ResponseJudgement:
-    """Judge one answer: a text as a whole, records one by one."""
-    text = _answer_text(context, answered)
-    if context.stage.schema is None:
-        return _judge_answer_text(context, answered._replace(text=text), members, parts)
-    judged = judge_pack(
-        text,
-        answered.stop,
-        [member.wire_id for member in members],
-        context.shape,
-        context.prefix.nested,
-    )
-    if len(context.gates) == 1:
-        return judged
-    tasks = {member.wire_id: member.task_id for member in members}
-    verdicts = {
-        uid: _judge_further(context, verdict, parts.get(tasks[uid], {}))
-        for uid, verdict in judged.verdicts.items()
-    }
-    passed = all(verdict.judgement is Judgement.ACCEPT for verdict in verdicts.values())
-    return judged._replace(verdicts=verdicts, clean=judged.clean and passed)
-
-
-def _answer_text(context: LaneContext, answered: AnsweredAttempt) -> str:
-    """What is judged: the answer, or the reasoning where servers put an answer in a form there."""
-    if not answered.reasoning or answered.stop is not Stop.END or answered.text.strip():
-        return answered.text
-    in_a_form = context.stage.schema is not None or reads_a_form(context.gates)
-    return answered.reasoning if in_a_form else answered.text
-
-
-def _judge_answer_text(
-    context: LaneContext, answered: AnsweredAttempt, members: Sequence[AnyMember], parts: Parts
-) -> ResponseJudgement:
-    verdicts: dict[str, Verdict] = {
-        member.wire_id: judge_answer_text(
-            answered.text,
-            answered.stop,
-            context.gates,
-            _gate_facts(context, parts.get(member.task_id, {})),
-        )
-        for member in members
-    }
-    passed = all(verdict.judgement is Judgement.ACCEPT for verdict in verdicts.values())
-    return ResponseJudgement(verdicts, truncated=answered.stop is Stop.LENGTH, clean=passed)
-
-
-def _judge_further(context: LaneContext, verdict: Verdict, part: JsonObject) -> Verdict:
-    if verdict.judgement is not Judgement.ACCEPT:
-        return verdict
-    schema = context.stage.record.record_schema
-    further = judge_data(verdict.data, context.gates[1:], schema, _gate_facts(context, part))
-    return further._replace(notes=verdict.notes + further.notes)
-
-
-def _gate_facts(context: LaneContext, part: JsonObject) -> JsonObject:
-    return {"parameters": context.spec.recipe.parameters, "part": part}
-
 
 GROUP = 512  # answers judged in one transaction
 GROUP_SIZE = 8 * 2**20  # or so many characters of them, as far as one can tell beforehand
@@ -159,6 +95,10 @@ class _Outcome:
         self.parts: Parts = {}  # what groupings said of tasks
         self.reading: list[tuple[RequestId, TaskId]] = []  # accepted, and made from other results
         self.repairing: list[TaskId] = []  # to be asked with the reasons why the last did not do
+        self.chains: Mapping[AttemptId, Sequence[AnswerPiece]] = {}  # by the last piece of each
+        self.pieces: list[tuple[AnswerPiece, Member]] = []  # to be gone on with
+        self.ended_chains: list[TaskId] = []  # refused as a whole, and asked for anew
+        self.failed_chains: list[TaskId] = []  # the same, and given up
 
 
 def settle(tx: Transaction, contexts: Contexts, now: datetime, limit: int = GROUP) -> int:
@@ -241,6 +181,8 @@ def _load_judging_inputs(
         outcome.parts = {**outcome.parts, **parts_of(tx, context, tasks)}
         if criticised:
             outcome.taken |= tx.results.tasks_with_results(tasks)
+    parents = [attempt.parent for attempt in answered if attempt.parent is not None]
+    outcome.chains = tx.pieces.pieces_before(parents) if parents else {}
 
 
 def members_by_request(members: Iterable[AnyMember]) -> dict[RequestId, list[AnyMember]]:
@@ -255,7 +197,12 @@ def _judge_and_gather(
     answered: AnsweredAttempt, members: Sequence[Member], outcome: _Outcome
 ) -> None:
     context = outcome.lanes[answered.lane_id]
-    judged = judge_answer(context, answered, members, outcome.parts)
+    chain = outcome.chains.get(answered.parent, ()) if answered.parent is not None else ()
+    given = GivenAnswer(context, answered, outcome.parts, chain)
+    if chain:
+        judged = judge_pieces(given, members)
+    else:
+        judged = judge_answer(context, answered, members, outcome.parts)
     last = _end_request(answered, outcome)
     waiting = [
         member
@@ -264,6 +211,13 @@ def _judge_and_gather(
         and member.state in OPEN_TO_ANSWERS
         and member.task_id not in outcome.taken
     ]
+    if answered.tasks == 1 and waiting:
+        move = next_move(given, waiting[0], judged, last=last)
+        judged = move.judged
+        if move.piece is not None:
+            outcome.pieces.append((move.piece, waiting[0]))
+            _gather_verdicts(answered, members, judged, outcome)
+            return
     if judged.clean:
         if answered.sent > 1:  # else no verdict was written before, and none means accepted
             outcome.all_accepted.append(answered.request_id)
@@ -272,7 +226,7 @@ def _judge_and_gather(
     _gather_verdicts(answered, members, judged, outcome)
     if judged.strays != NO_STRAYS:
         outcome.strays.append((answered.request_id, judged.strays))
-    _decide(context, answered, judged, waiting, outcome, last=last)
+    _decide(given, judged, waiting, outcome, last=last)
 
 
 def _accept(
@@ -303,14 +257,14 @@ def _accept(
 
 
 def _decide(
-    context: LaneContext,
-    answered: AnsweredAttempt,
+    given: GivenAnswer,
     judged: ResponseJudgement,
     waiting: Sequence[Member],
     outcome: _Outcome,
     *,
     last: bool,
 ) -> None:
+    context, answered, _, chain = given
     owed = {
         member.wire_id: TaskTries(
             tries=member.tries, calls=member.calls + 1, pack_cap=member.pack_cap
@@ -320,16 +274,45 @@ def _decide(
     steps = after_answer(
         judged, owed, max_output=answered.max_output, facts=context.facts, policy=context.policy
     )
+    if chain and last and waiting:
+        answered, judged, steps = _end_chain(given, judged, waiting[0], outcome, steps)
     accepted = [member for member in waiting if isinstance(steps[member.wire_id], Accept)]
     outcome.refused[answered.stage_id] += len(waiting) - len(accepted)
     outcome.failed_calls[answered.stage_id] += bool(waiting) and not accepted
     _accept(context, answered, accepted, judged, outcome)
     for member in waiting:
         _gather_step(member, steps[member.wire_id], outcome, last=last)
-        if last and _is_to_be_repaired(context, steps[member.wire_id]):
+        goes_on = chain and answered.stop is Stop.REFUSAL
+        if last and not goes_on and _is_to_be_repaired(context, steps[member.wire_id]):
             outcome.repairing.append(member.task_id)
     if last and any(_shrinks(step, len(judged.verdicts)) for step in steps.values()):
         outcome.splits[answered.stage_id] += 1
+
+
+def _end_chain(
+    given: GivenAnswer,
+    judged: ResponseJudgement,
+    member: Member,
+    outcome: _Outcome,
+    steps: dict[str, AnswerStep],
+) -> tuple[AnsweredAttempt, ResponseJudgement, dict[str, AnswerStep]]:
+    """What a refused answer means for the pieces before it; a refused call may go on once more."""
+    answered, uid = given.answered, member.wire_id
+    step = steps[uid]
+    if isinstance(step, Accept) or member.state != TaskState.PACKED:
+        return answered, judged, steps
+    refused = answered.stop is Stop.REFUSAL
+    if isinstance(step, AskAgain):
+        if not refused:
+            outcome.ended_chains.append(member.task_id)
+        return answered, judged, steps
+    if refused:
+        ended = judge_as_it_stands(given, [member])
+        if ended.verdicts[uid].judgement is Judgement.ACCEPT:
+            own = answered._replace(attempt_id=given.chain[-1].attempt_id)
+            return own, ended, {uid: Accept(data=ended.verdicts[uid].data)}
+    outcome.failed_chains.append(member.task_id)
+    return answered, judged, steps
 
 
 def _is_to_be_repaired(context: LaneContext, step: AnswerStep) -> bool:
@@ -413,10 +396,17 @@ def _write(tx: Transaction, outcome: _Outcome, now: datetime) -> None:
         move = acceptance_move(outcome.contexts[stage].spec, stage)
         tx.tasks.move_task_group(move, stage, tasks, state, calls=1)
     tx.tasks.note_tasks([note for note in outcome.notes if note.id not in outcome.taken])
+    going_on = [member for piece, member in outcome.pieces if tx.pieces.add_piece(piece)]
+    tx.pieces.ask_for_continuation(
+        [member.task_id for member in going_on if member.task_id not in outcome.taken]
+    )
+    tx.pieces.end_chains([task for task in outcome.ended_chains if task not in outcome.taken])
+    tx.pieces.forget_continuations(outcome.failed_chains)
     tx.critiques.ask_for_repair([task for task in outcome.repairing if task not in outcome.taken])
     for (stage, state), tasks in outcome.given_up.items():
         tx.tasks.move_task_group(TaskMove.GIVE_UP, stage, tasks, state)
-    return_tasks(tx, outcome.going_again, [*outcome.closing, *outcome.dropping])
+    ready = [*outcome.going_again, *going_on]
+    return_tasks(tx, ready, [*outcome.closing, *outcome.dropping])
     for stage, splits in outcome.splits.items():
         tx.tallies.add_tallies(stage, {"splits": splits})
     if outcome.reading:

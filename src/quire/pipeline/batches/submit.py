@@ -23,12 +23,13 @@ from quire.domain.reasons import BatchTrouble, EventKind
 from quire.domain.requests import Call
 from quire.domain.states import BatchMove, BatchState, RequestState, RunState
 from quire.ledger.ledger import Transaction
-from quire.pipeline.calls.claim import call_of, drop_unsendable, verified_texts
+from quire.pipeline.calls.claim import call_of, drop_unsendable
 from quire.pipeline.calls.record import (
     drop_requests,
     refuse_uncharged,
     requeue_uncharged,
 )
+from quire.pipeline.calls.stored_texts import verified_texts
 from quire.pipeline.contexts import LaneContext
 from quire.plan.batch_schedule import backoff_seconds
 

@@ -14,12 +14,13 @@ storing it twice is harmless (idempotent), because a commit of unknown outcome i
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
-from itertools import groupby
 from typing import NamedTuple
 
 from quire.domain.accounts import Account, Need, Rates
 from quire.domain.ids import AttemptId, RequestId, WorkerId
+from quire.domain.models import StructuredOutput
 from quire.domain.reasons import TaskError, TaskErrorKind
 from quire.domain.requests import Answer, AttemptGroup, Call, CallFailure, CallText, QueuedRequest
 from quire.domain.states import RequestState
@@ -46,11 +47,11 @@ from quire.pipeline.calls.record import (
     split_or_give_up,
 )
 from quire.pipeline.calls.refusals import note_answered
-from quire.pipeline.calls.render import rerender_requests, unchanged_requests
+from quire.pipeline.calls.render import unchanged_requests
+from quire.pipeline.calls.stored_texts import verified_texts
 from quire.pipeline.contexts import Contexts, LaneContext
 from quire.plan.call_health import SentCall
 from quire.plan.fallbacks import weaken_call
-from quire.plan.rendering import BlockItem, payload_hash, user_text
 
 
 class Sender(NamedTuple):
@@ -164,41 +165,6 @@ def _sendable_texts(
     return texts | verified_texts(tx, context, unknown) if unknown else texts
 
 
-def verified_texts(
-    tx: Transaction, context: LaneContext, requests: Sequence[QueuedRequest]
-) -> dict[RequestId, CallText]:
-    """Texts as the ledger stores or renders them, where they are what was promised."""
-    rendered = [request.id for request in requests if request.body is None]
-    texts = {id: CallText(text) for id, text in _render_texts(tx, context, rendered).items()}
-    texts |= {item.id: CallText(item.body) for item in requests if item.body is not None}
-    return {
-        request.id: texts[request.id]
-        for request in requests
-        if request.id in texts
-        and payload_hash(context.request_head(request.max_output).payload_head, *texts[request.id])
-        == request.payload_hash
-    }
-
-
-def _render_texts(
-    tx: Transaction, context: LaneContext, requests: Sequence[RequestId]
-) -> dict[RequestId, str]:
-    if not context.by_block:
-        return rerender_requests(tx, context, requests)
-    contents = tx.requests.member_contents(requests) if requests else []
-    return {
-        request: user_text(
-            context.stage.prompt,
-            request,
-            [
-                BlockItem(member.block_index, member.block_type, member.content or "")
-                for member in members
-            ],
-        )
-        for request, members in groupby(contents, lambda content: content.request_id)
-    }
-
-
 def drop_unsendable(
     tx: Transaction, context: LaneContext, requests: Sequence[QueuedRequest]
 ) -> None:
@@ -234,7 +200,10 @@ def call_of(
         caching=caching,
         long_lived=caching and context.long_lived,
     )
-    return weaken_call(call, context.facts, context.fallbacks_with(account))
+    call = weaken_call(call, context.facts, context.fallbacks_with(account))
+    if text.bound:
+        return call
+    return replace(call, wire=replace(call.wire, structured=StructuredOutput.TEXT))
 
 
 NO_NEED = Need(0, 0, 0)

@@ -27,7 +27,12 @@ def _samples(tx: Transaction, context: LaneContext) -> list[OutputSample]:
     lanes = tx.requests.lanes_of_run(context.run_id)
     mine = [item.id for item in lanes if (item.stage_id, item.model) == wanted]
     most = MOST_SAMPLES
-    return [sample for lane in mine for sample in tx.attempts.output_samples(lane, most)][:most]
+    return [
+        sample
+        for lane in mine
+        for read in (tx.attempts.output_samples, tx.pieces.assembled_samples)
+        for sample in read(lane, most)
+    ][:most]
 
 
 def _sizes_from(context: LaneContext, samples: Sequence[OutputSample]) -> Sizes:

@@ -18,6 +18,7 @@ from quire.ledger.ledger import Transaction
 from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.calls.admit import NO_LIMIT
 from quire.pipeline.calls.compress import prompt_bytes, prompt_room_of
+from quire.pipeline.calls.continue_answers import queue_continuations
 from quire.pipeline.calls.failure_holds import check_failures
 from quire.pipeline.calls.learn import learn_sizes
 from quire.pipeline.calls.plugin_holds import check_plugins
@@ -77,11 +78,13 @@ def prepare(tx: Transaction, contexts: Contexts, context: LaneContext, now: date
     gathered = gather_ready(tx, context, room)
     more = len(gathered.tasks) == wanted
     sizes = learn_sizes(tx, contexts, context, len(gathered.tasks))
+    unfinished = [task for task in gathered.tasks if task.id in gathered.continued][:slots]
+    continued = queue_continuations(tx, contexts, context, unfinished)
     ready = _set_aside_oversized(tx, context, gathered, sizes)
-    packs = _packs(context, sizes, ready, more=more)[:slots]
+    packs = _packs(context, sizes, ready, more=more)[: slots - continued]
     if packs:
         _queue(tx, contexts, context, packs, gathered)
-    return len(packs)
+    return continued + len(packs)
 
 
 def _slots(tx: Transaction, context: LaneContext, queue: int) -> int:
@@ -155,6 +158,8 @@ def _set_aside_oversized(
     packs must fit by is a cautious one.
     """
     tasks, reasons = gathered.tasks, gathered.repair_reasons
+    if gathered.continued:
+        tasks = [task for task in tasks if task.id not in gathered.continued]
     sizes = [
         prompt_bytes(context, task.content, task.json_bytes, reasons.get(task.id, ""))
         for task in tasks

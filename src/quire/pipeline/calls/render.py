@@ -9,14 +9,16 @@ from typing import NamedTuple
 
 import orjson
 
+from quire.domain.continuation import AnswerPiece
 from quire.domain.data import stored_json
 from quire.domain.errors import TemplateFailed
-from quire.domain.ids import DocumentId, RequestId, ResultId, TaskId
+from quire.domain.ids import AttemptId, DocumentId, RequestId, ResultId, TaskId
 from quire.domain.reasons import TaskError, TaskErrorKind
 from quire.domain.recipes import Stage
 from quire.domain.requests import RequestKind
 from quire.domain.states import TASK_OPEN, TASK_OWED, TaskMove, TaskState
-from quire.domain.tasks import InputRow, MemberRow, ReadyTask, SubjectRow
+from quire.domain.tasks import InputRow, JudgedRow, MemberRow, ReadyTask, SubjectRow
+from quire.gates.assembly import assemble_pieces
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.contexts import LaneContext
@@ -179,17 +181,25 @@ def _judged_results(
     above = spec.stage_prompts[critic.of]
     used = {row.task_id: stored_json(row.used) for row in rows if row.used}
     asked = render(tx, spec, above, [row.task_id for row in rows], used, critiques).contents
+    attempts = [row.attempt_id for row in rows if row.attempt_id is not None]
+    chains = tx.pieces.chains_before(attempts) if above.stage.schema is None else {}
     system = render_prefix(above.stage).system
     prompt = above.stage.prompt if above.stage.schema is not None else ""
     return {
         row.critic_id: PromptAnswer(
             asked="\n\n".join(filter(None, [prompt, asked.get(row.task_id, "")])),
             system=system,
-            answer=row.answer if above.stage.schema is None else row.data or "",
+            answer=_whole_text(row, chains) if above.stage.schema is None else row.data or "",
             data=stored_json(row.data),
         )
         for row in rows
     }
+
+
+def _whole_text(row: JudgedRow, chains: Mapping[AttemptId, Sequence[AnswerPiece]]) -> str:
+    """An answer in text, with the pieces that came before it."""
+    chain = chains.get(row.attempt_id, ()) if row.attempt_id is not None else ()
+    return assemble_pieces(chain, row.answer, json=False) if chain else row.answer
 
 
 def _material(spec: RunSpec, stage: Stage, row: SubjectRow, loaded: _RenderInputs) -> Material:
@@ -273,6 +283,7 @@ class GatheredTasks(NamedTuple):
     used: dict[TaskId, str]  # of those that read results: which ones, as JSON
     repair_reasons: dict[TaskId, str]  # why their earlier answers did not do
     compressed: frozenset[TaskId] = frozenset()  # whose prompts were looked at before
+    continued: frozenset[TaskId] = frozenset()  # whose answers are not whole, and are gone on with
 
 
 def gather_ready(tx: Transaction, context: LaneContext, limit: int) -> GatheredTasks:
@@ -296,8 +307,9 @@ def gather_ready(tx: Transaction, context: LaneContext, limit: int) -> GatheredT
         tx.tasks.move_tasks(TaskMove.GIVE_UP, list(done.failed), [TaskState.READY])
     tasks = [_ready_task(done, task) for task in done.contents]
     used = {task: json.dumps(done.used[task]) for task in done.contents if done.used[task]}
-    compressed = frozenset(row.id for row in done.rows.values() if row.compression)
-    return GatheredTasks(tasks, used, _complaints(done.rows.values()), compressed)
+    rows = done.rows.values()
+    compressed = frozenset(row.id for row in rows if row.compression)
+    return GatheredTasks(tasks, used, _complaints(rows), compressed, _continued_tasks(rows))
 
 
 def _orphan_critics(tx: Transaction, context: LaneContext, ready: Sequence[TaskId]) -> set[TaskId]:
@@ -322,11 +334,15 @@ def _with_repair_reasons(tx: Transaction, ready: list[ReadyTask]) -> GatheredTas
     """Of plain questions about blocks, those that go alone may have to say why they go again."""
     alone = [task.id for task in ready if task.pack_cap == 1]
     rows = tx.subjects.subjects_of_tasks(alone) if alone else []
-    return GatheredTasks(ready, {}, _complaints(rows))
+    return GatheredTasks(ready, {}, _complaints(rows), continued=_continued_tasks(rows))
 
 
 def _complaints(rows: Iterable[SubjectRow]) -> dict[TaskId, str]:
     return {row.id: row.error or "" for row in rows if row.next_kind == REPAIR}
+
+
+def _continued_tasks(rows: Iterable[SubjectRow]) -> frozenset[TaskId]:
+    return frozenset(row.id for row in rows if row.next_kind == RequestKind.CONTINUATION)
 
 
 def _ready_task(done: RenderedTasks, task: TaskId) -> ReadyTask:

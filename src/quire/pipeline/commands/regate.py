@@ -14,7 +14,8 @@ from quire.domain.states import ReviewState, RunMove, TaskMove, TaskState
 from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.controls import AnsweredTask
 from quire.ledger.tables.tasks import TaskNote
-from quire.pipeline.answers.settle import judge_answer, members_by_request, parts_of
+from quire.pipeline.answers.judging import GivenAnswer, judge_answer, judge_pieces, parts_of
+from quire.pipeline.answers.settle import members_by_request
 from quire.pipeline.calls.compress import with_compression_notes
 from quire.pipeline.commands.control import (
     check_not_cancelled,
@@ -100,10 +101,14 @@ def _verdicts(
     rows = tx.subjects.members_of_requests(requests) if requests else []
     members = members_by_request(rows)
     parts = parts_of(tx, context, sorted({row.task_id for row in rows}))
+    chains = tx.pieces.pieces_before([item.parent for item in answers if item.parent])
     judged: dict[tuple[TaskId, AttemptId], AnswerVerdict] = {}
     for answer in answers:
         carried = members[answer.request_id]
-        verdicts = judge_answer(context, answer, carried, parts).verdicts
+        if chain := chains.get(answer.parent or AttemptId(0), ()):
+            verdicts = judge_pieces(GivenAnswer(context, answer, parts, chain), carried).verdicts
+        else:
+            verdicts = judge_answer(context, answer, carried, parts).verdicts
         for row in carried:
             verdict = AnswerVerdict(answer.attempt_id, answer.request_id, verdicts[row.wire_id])
             judged[row.task_id, answer.attempt_id] = verdict

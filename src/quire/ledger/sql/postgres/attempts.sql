@@ -1,7 +1,9 @@
 -- name: answered_attempts
 -- Stored answers that nobody has judged yet; another settler's are skipped. The request is taken too: nobody may
 -- claim it while its late answer is judged, and everyone takes requests before tasks.
-SELECT a.id, a.request_id, a.no, l.run_id, l.stage_id, l.id, q.state, q.sent, q.tasks, q.max_output, q.late, p.decoded, p.codec, p.stop,
+SELECT a.id, a.request_id, a.no, l.run_id, l.stage_id, l.id, q.state, q.sent, q.tasks, q.max_output, q.late, q.parent_attempt_id,
+    coalesce(a.input_tokens + a.cached_tokens + a.written_short_tokens + a.written_long_tokens + a.output_tokens - coalesce(a.reasoning_tokens, 0), 0),
+    p.decoded, p.codec, p.stop,
     CASE WHEN length(p.decoded) < 32 THEN p.reasoning END
 FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
 JOIN responses p ON p.attempt_id = a.id
@@ -15,12 +17,12 @@ SELECT count(*) FROM (SELECT 1 FROM attempts WHERE id IN (:ids...) AND state = '
 -- As on SQLite. OFFSET 0 keeps the question apart for each request: as a join, PostgreSQL would read all attempts.
 SELECT coalesce(a.input_tokens + a.cached_tokens + a.written_short_tokens + a.written_long_tokens, 0), a.output_tokens - coalesce(a.reasoning_tokens, 0),
     q.tasks, q.content_bytes
-FROM (SELECT id, tasks, content_bytes FROM requests WHERE lane_id = :lane AND state = 'closed' ORDER BY id DESC LIMIT :limit) AS q
+FROM (SELECT id, tasks, content_bytes FROM requests WHERE lane_id = :lane AND state = 'closed' AND kind <> 'continuation' ORDER BY id DESC LIMIT :limit) AS q
 CROSS JOIN LATERAL (
     SELECT input_tokens, cached_tokens, written_short_tokens, written_long_tokens, output_tokens, reasoning_tokens
     FROM attempts JOIN responses ON attempt_id = id
     WHERE request_id = q.id AND state = 'settled' AND stop = 'end'
-        AND (cost_basis IS NULL OR cost_basis <> 'presumed') OFFSET 0) AS a
+        AND (cost_basis IS NULL OR cost_basis <> 'presumed') AND NOT EXISTS (SELECT 1 FROM pieces c WHERE c.attempt_id = id) OFFSET 0) AS a
 ORDER BY q.id DESC
 
 -- name: undecoded_responses
@@ -32,7 +34,9 @@ WHERE a.state = 'answered' AND p.decoded IS NULL AND p.raw IS NOT NULL ORDER BY 
 
 -- name: answered_attempts_without
 -- The same, without the runs that cannot be judged here.
-SELECT a.id, a.request_id, a.no, l.run_id, l.stage_id, l.id, q.state, q.sent, q.tasks, q.max_output, q.late, p.decoded, p.codec, p.stop,
+SELECT a.id, a.request_id, a.no, l.run_id, l.stage_id, l.id, q.state, q.sent, q.tasks, q.max_output, q.late, q.parent_attempt_id,
+    coalesce(a.input_tokens + a.cached_tokens + a.written_short_tokens + a.written_long_tokens + a.output_tokens - coalesce(a.reasoning_tokens, 0), 0),
+    p.decoded, p.codec, p.stop,
     CASE WHEN length(p.decoded) < 32 THEN p.reasoning END
 FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
 JOIN responses p ON p.attempt_id = a.id

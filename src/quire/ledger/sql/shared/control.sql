@@ -7,8 +7,11 @@ WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source AND EX
         SELECT 1 FROM tasks c WHERE c.workspace_id = :workspace AND c.judged_result_id = r.id AND c.state IN ('failed', 'cancelled'))))
 
 -- name: grant_critics
--- Critics that came to nothing are asked again, where somebody still waits for their word.
-UPDATE tasks SET state = :target, tries = 0, calls = 0, next_kind = 'answer', waived_at = NULL
+-- Critics that came to nothing are asked again, where somebody still waits for their word; their chains as in grant_tasks.
+UPDATE tasks SET state = :target, tries = 0, calls = 0, waived_at = NULL,
+    next_kind = CASE WHEN next_kind = 'continuation' THEN next_kind ELSE 'answer' END,
+    version = CASE WHEN next_kind <> 'continuation' AND EXISTS (SELECT 1 FROM pieces p WHERE p.task_id = tasks.id AND p.version = tasks.version)
+        THEN version + 1 ELSE version END
 WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source AND EXISTS (
     SELECT 1 FROM results r JOIN tasks t ON t.id = r.task_id AND t.workspace_id = :workspace AND t.state = 'proposed'
     WHERE r.id = tasks.judged_result_id AND r.superseded_at IS NULL)
@@ -115,15 +118,17 @@ WHERE t.workspace_id = :workspace AND +t.stage_id = :stage AND t.id > :after AND
 ORDER BY t.id LIMIT :limit
 
 -- name: answers_of_tasks
--- The attempts that answered the current version of some tasks, the newest first.
+-- The attempts that answered the current version of some tasks, the newest first; a piece by itself is no answer.
 SELECT t.id, a.id FROM request_tasks rt JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace AND t.version = rt.version
 JOIN attempts a ON a.request_id = rt.request_id AND a.state = 'settled'
 JOIN responses p ON p.attempt_id = a.id AND p.decoded IS NOT NULL
-WHERE rt.task_id IN (:ids...) ORDER BY t.id, a.id DESC
+WHERE rt.task_id IN (:ids...) AND NOT EXISTS (SELECT 1 FROM pieces c WHERE c.attempt_id = a.id) ORDER BY t.id, a.id DESC
 
 -- name: stored_answers
 -- Answers that were judged before.
-SELECT a.id, a.request_id, a.no, l.run_id, l.stage_id, l.id, q.state, q.sent, q.tasks, q.max_output, q.late, p.decoded, p.codec, p.stop,
+SELECT a.id, a.request_id, a.no, l.run_id, l.stage_id, l.id, q.state, q.sent, q.tasks, q.max_output, q.late, q.parent_attempt_id,
+    coalesce(a.input_tokens + a.cached_tokens + a.written_short_tokens + a.written_long_tokens + a.output_tokens - coalesce(a.reasoning_tokens, 0), 0),
+    p.decoded, p.codec, p.stop,
     CASE WHEN length(p.decoded) < 32 THEN p.reasoning END
 FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
 JOIN responses p ON p.attempt_id = a.id

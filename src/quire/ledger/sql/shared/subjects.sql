@@ -41,7 +41,7 @@ SELECT document_id, content FROM blocks WHERE workspace_id = :workspace AND docu
 
 -- name: judged_answers
 -- What some critics' tasks judge: the task, its result, how it was asked, and the answer as it came.
-SELECT c.id, r.task_id, r.id, r.data, rt.used, p.decoded, p.codec
+SELECT c.id, r.task_id, r.id, r.data, rt.used, r.attempt_id, p.decoded, p.codec
 FROM tasks c JOIN results r ON r.id = c.judged_result_id
 LEFT JOIN attempts a ON a.id = r.attempt_id LEFT JOIN responses p ON p.attempt_id = a.id
 LEFT JOIN request_tasks rt ON rt.request_id = a.request_id AND rt.task_id = r.task_id

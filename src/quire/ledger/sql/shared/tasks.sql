@@ -62,7 +62,11 @@ UPDATE tasks SET state = :target WHERE workspace_id = :workspace AND stage_id = 
 
 -- name: grant_tasks
 -- Failed (or cancelled) tasks go again with fresh tries and calls; what they learnt about packs stays.
-UPDATE tasks SET state = :target, tries = 0, calls = 0, next_kind = 'answer', waived_at = NULL
+-- Who failed in the midst of a chain goes on with it; whose chain was refused as a whole begins anew.
+UPDATE tasks SET state = :target, tries = 0, calls = 0, waived_at = NULL,
+    next_kind = CASE WHEN next_kind = 'continuation' THEN next_kind ELSE 'answer' END,
+    version = CASE WHEN next_kind <> 'continuation' AND EXISTS (SELECT 1 FROM pieces p WHERE p.task_id = tasks.id AND p.version = tasks.version)
+        THEN version + 1 ELSE version END
 WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source
   AND question_hash <> :purged -- nothing can be asked about what was purged
 

@@ -1,0 +1,152 @@
+"""Judging: one answer, or all pieces of one, becomes a verdict for each of its tasks."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+from quire.domain.continuation import AnswerPiece, Gap
+from quire.domain.data import JsonObject
+from quire.domain.gates import Judgement, NoteKind, ReadingNote, ResponseJudgement, Verdict
+from quire.domain.ids import TaskId
+from quire.domain.requests import AnsweredAttempt, Stop
+from quire.domain.tasks import Member, MemberRow
+from quire.domain.wording import gap_text
+from quire.gates.assembly import assemble, find_gap
+from quire.gates.chain import judge_answer_text, judge_data, reads_a_form
+from quire.gates.packed_json import judge_pack
+from quire.gates.thoughts import split_thoughts
+from quire.ledger.ledger import Transaction
+from quire.pipeline.contexts import LaneContext
+
+Parts = Mapping[TaskId, JsonObject]  # what groupings said of tasks
+AnyMember = TypeVar("AnyMember", Member, MemberRow)
+
+
+def parts_of(tx: Transaction, context: LaneContext, tasks: Sequence[TaskId]) -> Parts:
+    """What groupings said of tasks; of plain questions about blocks nothing is, or is read."""
+    if context.by_block or not tasks:
+        return {}
+    parts = tx.subjects.parts_of_tasks(tasks)
+    return {task: context.spec.parse_part(text) for task, text in parts.items()}
+
+
+class WholeAnswer(NamedTuple):
+    """An answer with all pieces that came before it, and what they leave open."""
+
+    text: str
+    added: int  # characters that the last of them brought
+    gap: Gap | None
+
+
+class GivenAnswer(NamedTuple):
+    """An answer with what judging it needs, and the pieces that came before it."""
+
+    context: LaneContext
+    answered: AnsweredAttempt
+    parts: Parts
+    chain: Sequence[AnswerPiece] = ()
+
+
+def whole_answer(given: GivenAnswer) -> WholeAnswer:
+    """What was said in all; what the model thought before each piece is no part of it."""
+    context, answered, _, chain = given
+    said = [split_thoughts(piece.text).text for piece in chain]
+    own = split_thoughts(_answer_text(context, answered)).text
+    text, added = assemble([*said, own], json=context.answers_json)
+    schema = context.stage.schema.record_schema if context.stage.schema else None
+    gap = find_gap(text, answered.stop, schema, json=context.answers_json)
+    if gap is None and chain and not added:  # nothing came to what was open before
+        gap = chain[-1].gap
+    return WholeAnswer(text, added, gap)
+
+
+def judge_pieces(given: GivenAnswer, members: Sequence[AnyMember]) -> ResponseJudgement:
+    """Judge an answer that came in pieces as one; if it is not whole, what was accepted says so."""
+    if given.answered.stop is Stop.REFUSAL:
+        return judge_answer(given.context, given.answered, members, given.parts)
+    return _judge_whole(given, members, whole_answer(given))
+
+
+def judge_as_it_stands(given: GivenAnswer, members: Sequence[AnyMember]) -> ResponseJudgement:
+    """Judge what is there of an answer with which nobody goes on any more."""
+    nothing = given.answered._replace(text="", stop=Stop.END, reasoning="")
+    return _judge_whole(given, members, whole_answer(given._replace(answered=nothing)))
+
+
+def _judge_whole(
+    given: GivenAnswer, members: Sequence[AnyMember], whole: WholeAnswer
+) -> ResponseJudgement:
+    ended = given.answered._replace(text=whole.text, stop=Stop.END, reasoning="")
+    judged = judge_answer(given.context, ended, members, given.parts)
+    return judged if whole.gap is None else _note_incomplete(judged, whole.gap)
+
+
+def _note_incomplete(judged: ResponseJudgement, gap: Gap) -> ResponseJudgement:
+    note = ReadingNote(NoteKind.INCOMPLETE, "/", gap.trigger.value, ", ".join(gap.keys))
+    verdicts = {
+        uid: verdict._replace(notes=(note, *verdict.notes))
+        if verdict.judgement is Judgement.ACCEPT
+        else verdict._replace(reasons=(gap_text(gap), *verdict.reasons))
+        for uid, verdict in judged.verdicts.items()
+    }
+    return judged._replace(verdicts=verdicts)
+
+
+def judge_answer(
+    context: LaneContext, answered: AnsweredAttempt, members: Sequence[AnyMember], parts: Parts
+) -> ResponseJudgement:
+    """Judge one answer: a text as a whole, records one by one."""
+    text = _answer_text(context, answered)
+    if context.stage.schema is None:
+        return _judge_answer_text(context, answered._replace(text=text), members, parts)
+    judged = judge_pack(
+        text,
+        answered.stop,
+        [member.wire_id for member in members],
+        context.shape,
+        context.prefix.nested,
+    )
+    if len(context.gates) == 1:
+        return judged
+    tasks = {member.wire_id: member.task_id for member in members}
+    verdicts = {
+        uid: _judge_further(context, verdict, parts.get(tasks[uid], {}))
+        for uid, verdict in judged.verdicts.items()
+    }
+    passed = all(verdict.judgement is Judgement.ACCEPT for verdict in verdicts.values())
+    return judged._replace(verdicts=verdicts, clean=judged.clean and passed)
+
+
+def _answer_text(context: LaneContext, answered: AnsweredAttempt) -> str:
+    """What is judged: the answer, or the reasoning where servers put an answer in a form there."""
+    if not answered.reasoning or answered.stop is not Stop.END or answered.text.strip():
+        return answered.text
+    in_a_form = context.stage.schema is not None or reads_a_form(context.gates)
+    return answered.reasoning if in_a_form else answered.text
+
+
+def _judge_answer_text(
+    context: LaneContext, answered: AnsweredAttempt, members: Sequence[AnyMember], parts: Parts
+) -> ResponseJudgement:
+    verdicts: dict[str, Verdict] = {
+        member.wire_id: judge_answer_text(
+            answered.text,
+            answered.stop,
+            context.gates,
+            _gate_facts(context, parts.get(member.task_id, {})),
+        )
+        for member in members
+    }
+    passed = all(verdict.judgement is Judgement.ACCEPT for verdict in verdicts.values())
+    return ResponseJudgement(verdicts, truncated=answered.stop is Stop.LENGTH, clean=passed)
+
+
+def _judge_further(context: LaneContext, verdict: Verdict, part: JsonObject) -> Verdict:
+    if verdict.judgement is not Judgement.ACCEPT:
+        return verdict
+    schema = context.stage.record.record_schema
+    further = judge_data(verdict.data, context.gates[1:], schema, _gate_facts(context, part))
+    return further._replace(notes=verdict.notes + further.notes)
+
+
+def _gate_facts(context: LaneContext, part: JsonObject) -> JsonObject:
+    return {"parameters": context.spec.recipe.parameters, "part": part}
