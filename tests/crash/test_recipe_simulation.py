@@ -103,5 +103,5 @@ def test_killing_at_any_point_ends_in_the_same_results(world: Worlds, seed: int,
         ("draw", "done"): blocks * SAMPLES,
         ("whole", "done"): 1,
     }
-    draws = {outcome.answer for outcome in outcomes if outcome.stage == "draw"}
+    draws = {outcome.data for outcome in outcomes if outcome.stage == "draw"}
     assert len(draws) == blocks * SAMPLES

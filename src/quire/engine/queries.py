@@ -22,6 +22,7 @@ from quire.domain.tasks import Failure, TaskView
 from quire.domain.wording import shared_cause
 from quire.engine.context import EngineContext
 from quire.engine.request_texts import as_call_text, describe_subject, request_text, text_alone
+from quire.engine.whole_answers import shown_outcomes
 from quire.export.result_rows import ExportedBlock, ExportedTask, block_rows, flat_rows, task_rows
 from quire.export.result_selection import (
     ResultSource,
@@ -279,7 +280,8 @@ class Queries:
             texts = tx.subjects.document_texts(documents)
             models = tuple(model.name for model in tx.runs.models_of_run(found))
             by_document = {document: texts.get(document, "") for document in documents}
-            yield RunOutcomes(found, models, by_document, _shown_outcomes(tx, run))
+            spec = self.contexts.spec_of(tx, run)
+            yield RunOutcomes(found, models, by_document, shown_outcomes(tx, run, spec))
 
     def events(self, run: RunId, limit: int = 50) -> list[Event]:
         """A run's history."""
@@ -346,15 +348,6 @@ class Queries:
                 attempts=[*map(_split_thoughts, tx.views.attempts_of_request(request))],
                 members=tx.views.verdicts_of_request(request),
             )
-
-
-def _shown_outcomes(
-    tx: Transaction, run: RunId
-) -> Iterator[tuple[TaskOutcome, tuple[DocumentId, ...]]]:
-    shown = tx.results.documents_shown_in_run(run)
-    for outcome in tx.results.outcomes_of_run(run):
-        own = () if outcome.document_id is None else (outcome.document_id,)
-        yield outcome, shown.get(outcome.task_id, own)
 
 
 def _split_thoughts(attempt: AttemptView) -> AttemptView:

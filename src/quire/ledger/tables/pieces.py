@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from quire.domain.continuation import AnswerPiece, Gap, Trigger
-from quire.domain.ids import AttemptId, LaneId, RequestId, TaskId
+from quire.domain.ids import AttemptId, LaneId, RequestId, RunId, TaskId
 from quire.domain.requests import OutputSample, QueuedRequest
 from quire.domain.states import AttemptState
 from quire.ledger.connection import Row
@@ -59,6 +59,10 @@ class Pieces(Table):
             for row in self._connection.run("chains_before", attempts=list(attempts)):
                 found[row[0]].append(_to_piece(row[1:]))
         return found
+
+    def continued_attempts(self, run: RunId) -> set[AttemptId]:
+        """Answers of a run that went on with others."""
+        return set(self._column("continued_attempts", run=run))
 
     def request_as_queued(self, request: RequestId) -> QueuedRequest | None:
         """A request as a claim takes it."""

@@ -73,3 +73,9 @@ JOIN requests q ON q.id = rt.request_id JOIN lanes l ON l.id = q.lane_id AND l.w
 JOIN attempts a ON a.request_id = q.id LEFT JOIN pieces p ON p.attempt_id = a.id
 WHERE me.request_id = :id AND (p.no IS NOT NULL OR q.kind = 'continuation')
 ORDER BY a.id
+
+-- name: continued_attempts
+-- Answers of a run that went on with others.
+SELECT a.id FROM lanes l JOIN requests q ON q.lane_id = l.id AND q.kind = 'continuation' AND q.state = 'closed'
+JOIN attempts a ON a.request_id = q.id AND a.state = 'settled'
+WHERE l.workspace_id = :workspace AND l.run_id = :run
