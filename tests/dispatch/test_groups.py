@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from quire.domain.accounts import Level, Pool
 from quire.domain.data import JsonObject
@@ -20,10 +21,12 @@ class CountingRuntime(Calm):
     def __init__(self) -> None:
         """Begin at nothing."""
         self.reached: Counter[str] = Counter()
+        self.points: list[str] = []
 
     def reach(self, point: str) -> None:
         """Count it."""
         self.reached[point] += 1
+        self.points.append(point)
 
 
 def test_a_limit_that_binds_lets_calls_go_in_groups(world: Worlds) -> None:
@@ -41,3 +44,16 @@ def test_a_limit_that_binds_lets_calls_go_in_groups(world: Worlds) -> None:
 
     claims = runtime.reached["after_claim"]
     assert claims <= 20  # of sixteen, as many as may be under way; of four, it would be thirty
+
+
+def test_the_first_calls_go_after_one_sweep_and_one_packing(tmp_path: Path) -> None:
+    runtime = CountingRuntime()
+    here = World(str(tmp_path / "quire.db"), runtime=runtime)
+    here.ingest(sentences(12))
+    here.run()
+    here.close()
+
+    before = runtime.points[: runtime.points.index("after_claim")]
+    assert before == [
+        *("after_start", "after_expand", "before_settle", "after_settle", "before_record")
+    ]

@@ -35,6 +35,7 @@ class Sweeper:
         self._looked_at = self._beat_at  # when runs were last looked at for a step to be told
         self.worker = WorkerId(0)
         self.serves: RunId | None = None  # the only run that this worker spends for
+        self.ended = False  # a run did, which somebody may be waiting for
 
     async def register(self, now: datetime) -> None:
         """Register, and take over at once from workers of this host that have died."""
@@ -49,6 +50,7 @@ class Sweeper:
             await self._keep_alive(has_call, now)
         expanded, ended = await self._thread.transact(self._sweep, now)
         moved = expanded + len(ended)
+        self.ended = self.ended or bool(ended)
         if moved:
             self._runtime.reach("after_expand")
         return moved

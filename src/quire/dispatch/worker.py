@@ -91,7 +91,8 @@ class Worker:
         self.last_act: Callable[[], None] = lambda: None  # before a process ends in our midst
         self._exit_timer: threading.Timer | None = None
         self._next_sweep: datetime | None = None
-        self._unsettled = 0  # answers stored since the settler last looked
+        # answers stored since the settler last looked; it found nothing, and nothing happened since
+        self._unsettled, self._settled = 0, False
 
     def stop(self, cause: StopCause = StopCause.PROGRAM) -> None:
         """Claim nothing more; finish what is out, within the grace. From any thread."""
@@ -152,45 +153,69 @@ class Worker:
         self._unsettled += exchanged.stored
         due = self._next_sweep is None or now >= self._next_sweep
         await asyncio.sleep(0)  # let the new calls go out before anything is judged
-        if due or exchanged.short or self._must_settle():
-            moved += await self.settler.step(now, packing=going)
-            self._unsettled = 0
+        if due or self._must_settle(short=exchanged.short):
+            moved += await self._settle(now)
         if due or (moved == 0 and self.courier.is_idle):
-            moved += await self.sweeper.step(now, self.courier.has_call)
-            moved += await self._step_batches(group, now, going=going)
-            if going:
-                await self.notifier.step(group, now)
-            moved += await self.compressor.step(group, self.sweeper.worker, now, going=going)
-            self._next_sweep = now + timedelta(seconds=self._settings.sweep)
+            moved += await self._sweep(group, now)
         return moved
 
-    async def _step_batches(self, group: asyncio.TaskGroup, now: datetime, *, going: bool) -> int:
+    async def _settle(self, now: datetime) -> int:
+        """Judge and pack; returns how much was done."""
+        self._settled = False
+        moved = await self.settler.step(now, packing=not self._stopping)
+        self._unsettled, self._settled = 0, moved == 0
+        return moved
+
+    async def _sweep(self, group: asyncio.TaskGroup, now: datetime) -> int:
+        """Move runs on, look after batches, tell and compress; returns how much was done."""
+        going = not self._stopping
+        moved = await self.sweeper.step(now, self.courier.has_call)
+        moved += await self._step_batches(group, now)
+        if going:
+            await self.notifier.step(group, now)
+        moved += await self.compressor.step(group, self.sweeper.worker, now, going=going)
+        self._next_sweep = now + timedelta(seconds=self._settings.sweep)
+        self._settled = self._settled and moved == 0
+        return moved
+
+    async def _step_batches(self, group: asyncio.TaskGroup, now: datetime) -> int:
         worker = self.sweeper.worker
         await self.batch_leases.renew(worker, now)
         moved = self.batch_leases.take_moved()
-        if not going:
+        if self._stopping:
             return moved
         moved += await self.submitter.step(group, worker, now)
         return moved + await self.poller.step(group, worker, now)
 
-    def _must_settle(self) -> bool:
+    def _must_settle(self, *, short: bool) -> bool:
         """Settle as many answers at once as the queues allow: that is when they are refilled."""
+        if self._settled and not self._unsettled:  # nothing happened since nothing was found
+            return False
         waiting = not self.courier.is_idle and not self._stopping
-        return not waiting or self._unsettled >= REFILL_AFTER * self.courier.most
+        return short or not waiting or self._unsettled >= REFILL_AFTER * self.courier.most
 
     async def _work(self, group: asyncio.TaskGroup, done: Callable[[], bool]) -> None:
-        next_check: datetime | None = None
-        while not self._stopping:
+        async def is_done() -> bool:
+            self.sweeper.ended = False
+            return await self._retry_ledger(lambda: self._thread.run(done))
+
+        await self._retry_ledger(lambda: self._begin(group, self._runtime.now()))
+        over, checked = await is_done(), self._runtime.now()
+        while not self._stopping and not over:
             now = self._runtime.now()
             self.courier.returned.clear()
             moved = await self._retry_ledger(lambda: self.step(group, self._runtime.now()))
             idle = moved == 0 and self.courier.is_idle
-            if idle or next_check is None or now >= next_check:
-                if await self._retry_ledger(lambda: self._thread.run(done)):
-                    return
-                next_check = now + timedelta(seconds=self._settings.idle)
-            if moved == 0:
+            late = now >= checked + timedelta(seconds=self._settings.idle)
+            if idle or late or self.sweeper.ended:
+                over, checked = await is_done(), now
+            if moved == 0 and not over:
                 await self._wait_for_news()
+                self._settled = False  # others may have been at work
+
+    async def _begin(self, group: asyncio.TaskGroup, now: datetime) -> int:
+        """Make what was asked for ready to go: before that, there is nothing to look for."""
+        return await self._sweep(group, now) + await self._settle(now)
 
     async def _wait_for_news(self) -> None:
         """Wait for a call to come back, or with none out for news from another process.
