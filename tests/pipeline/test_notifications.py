@@ -104,3 +104,5 @@ def test_a_run_that_ends_at_once_tells_no_step(world: Worlds) -> None:
 
     assert [kind for kind in kinds if kind == EventKind.PROGRESS] in ([], [EventKind.PROGRESS])
     assert (kinds[0], kinds[-1]) == (EventKind.RUN_STARTED, EventKind.RUN_FINISHED)
+    first, *rest = run.events()
+    assert run.events(after=first.id) == rest

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from quire.domain.data import Json
 from quire.domain.ids import DocumentId, RunId, TaskId
-from quire.domain.runs import HeldError, Progress
+from quire.domain.runs import Event, HeldError, Progress
 from quire.engine.commands import RunCommands
 from quire.engine.queries import Queries
 from quire.export.result_tree import ResultTree
@@ -52,6 +52,10 @@ class RunHandle:
     def progress(self) -> Progress:
         """How far it is."""
         return self._queries.progress(self.id)
+
+    def events(self, after: int = 0, limit: int = 200) -> list[Event]:
+        """What happened to it, the oldest first; `after` is the number of the last one known."""
+        return self._queries.events_after(self.id, after, limit)
 
     def rows(self, only: str = "all", stage: str | None = None) -> list[dict[str, Json]]:
         """One flat mapping a block or task, in order, with the answer's fields as columns.
