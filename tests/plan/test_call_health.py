@@ -113,6 +113,26 @@ def test_the_last_of_a_halved_pack_is_to_blame_once_its_neighbours_were_answered
     assert not health.seeks_culprit
 
 
+def test_two_culprits_that_are_left_of_a_halved_pack_are_told_from_an_outage() -> None:
+    health = CallHealth()
+    pack, (first, second) = sent(1, tasks=2), (sent(2, tasks=1), sent(3, tasks=1))
+    for request in range(100, 120):
+        health.note_failure(pack, members(pack))
+        health.note_answer(sent(request))
+    health.note_split(pack, members(pack))
+    for lone, task in zip((first, second), members(pack), strict=True):
+        health.note_failure(lone, [task])
+    assert not health.is_alone_in_failing(first)
+    health.note_answer(sent(120))  # the last that can be
+
+    for no in range(2, 12):
+        health.note_failure(first._replace(no=no))
+        health.note_failure(second._replace(no=no))
+
+    assert health.is_alone_in_failing(first)
+    assert health.is_alone_in_failing(second)
+
+
 @pytest.mark.parametrize("pack_size", [1, 10])
 @pytest.mark.parametrize("concurrency", [1, 4, 16])
 def test_many_poisons_at_once_end_and_cost_nobody_else(pack_size: int, concurrency: int) -> None:

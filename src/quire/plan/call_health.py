@@ -179,8 +179,16 @@ class CallHealth:
         return counted >= max_tries and by_chance <= VERY_UNLIKELY
 
     def is_alone_in_failing(self, call: SentCall) -> bool:
-        """Whether others were answered while a call failed, more often than by accident."""
-        return self._failing[call.request].witnessed >= FEW_FAILURES
+        """Whether others were answered while a call failed, more often than by accident.
+
+        What is left of a halved pack may be two culprits, of whom neither clears the other.
+        """
+        failing = self._failing[call.request]
+        proven = failing.pack is not None and failing.pack.proven
+        by_chance = _chance(self._sendings_when_up) ** (failing.witnessed + proven)
+        return failing.witnessed >= FEW_FAILURES or (
+            failing.witnessed > 0 and by_chance <= UNLIKELY
+        )
 
     @property
     def calls_in_vain(self) -> int:
