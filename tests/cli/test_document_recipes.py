@@ -1,5 +1,6 @@
 """The recipes that write documents, as people type them: looked at, planned and run."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,13 @@ def test_a_dialectic_is_run_from_a_brief_with_documents_attached(briefed: Quire)
     attached = ("--attach", EXAMPLES / "contracts" / "lease.md")
     order = ("--recipe", "dialectic", "--prompt", "brief.md", *attached, "--models", MODEL_NAMES)
 
+    planned = briefed.json("plan", *order)
     said = briefed("run", *order, "--param", "words=200")
 
+    tasks: Counter[str] = Counter()
+    for stage in planned["stages"]:
+        tasks[stage["stage"]] += stage["tasks"]
+    assert tasks == DIALECTIC_COUNTS
     assert "60 of 60 tasks done, 0 failed" in said.stdout
     counts = [f"{stage}: {count} done" for stage, count in DIALECTIC_COUNTS.items()]
     assert " · ".join(counts) in said.stdout
@@ -54,3 +60,9 @@ def test_document_recipes_are_shown_and_drawn(quire: Quire, recipe: str, drawn: 
     assert "--prompt" not in graph
     assert all(stage in shown and stage in graph for stage in drawn)
     assert "must be given" in shown
+
+
+def test_the_counts_of_a_dialectic_are_stated_before_anything_is_asked(quire: Quire) -> None:
+    shown = quire.json("recipe", "show", "dialectic", "--models", 3)
+
+    assert {each["stage"]: each["tasks"] for each in shown["tasks"]} == DIALECTIC_COUNTS
