@@ -65,4 +65,4 @@ def test_document_recipes_are_shown_and_drawn(quire: Quire, recipe: str, drawn: 
 def test_the_counts_of_a_dialectic_are_stated_before_anything_is_asked(quire: Quire) -> None:
     shown = quire.json("recipe", "show", "dialectic", "--models", 3)
 
-    assert {each["stage"]: each["tasks"] for each in shown["tasks"]} == DIALECTIC_COUNTS
+    assert {stage["stage"]: stage["tasks"] for stage in shown["tasks"]} == DIALECTIC_COUNTS
