@@ -1,6 +1,8 @@
 """Webhooks over real HTTP: told in order, signed, tried again; hostile servers do no harm."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,6 +16,7 @@ from quire.engine import RunHandle
 from quire.engine.doctor.findings import Severity
 from tests.dispatch.webhook_server import WebhookServer, webhook_server
 from tests.docs.pages import ROOT, blocks
+from tests.time_limits import wait_until
 from tests.world import Calm, World, sentences
 
 SECRET_WORD = "Zanzibar-7731"
@@ -230,6 +233,26 @@ def test_nobody_at_the_address_is_told_in_a_line(here: World) -> None:
     (webhook,) = here.engine.webhooks.list()
     assert webhook.problem == "the connection failed: Connection refused"
     assert webhook.waiting == 1
+
+
+def test_a_worker_killed_in_the_midst_of_a_delivery_leaves_it_to_the_next(
+    here: World, server: WebhookServer
+) -> None:
+    here.engine.webhooks.add(server.url, ["started"])
+    here.start()
+    server.answers = ["silent"]
+    command = [sys.executable, "-m", "quire", "work", "--quiet", "--ledger", here.url]
+    with subprocess.Popen(command) as process:
+        wait_until(lambda: server.heard, lambda: process.poll() is None)
+        process.kill()
+
+    jump(here, 61)
+    deliver(here)
+
+    first, second = server.heard
+    assert first.headers["Quire-Delivery"] == second.headers["Quire-Delivery"]
+    assert first.body == second.body
+    assert here.engine.webhooks.list()[0].waiting == 0
 
 
 def test_a_secret_that_cannot_be_opened_is_a_failed_try_and_the_work_goes_on(
