@@ -23,7 +23,7 @@ test: .venv/installed  ## every check and test, on SQLite and a real PostgreSQL
 	    || { cat .venv/complaint 2>/dev/null; exit 1; }
 
 suite: .venv/installed postgres  # runs beside the types, which take a core half a minute
-	exec $(PYTHON) -m pytest -n 4 --dist worksteal -m "not soak" --slowest 10
+	exec $(PYTHON) -m pytest -n 3 --dist worksteal -m "not soak" --slowest 10
 
 typed: .venv/installed  # a complaint ends the tests beside it, and nothing else is said after it
 	@trap "" TERM; $(MAKE) --no-print-directory types > .venv/types 2>&1 \

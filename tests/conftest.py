@@ -27,6 +27,7 @@ from tests.time_limits import time_limit
 from tests.warm import warm_starts
 from tests.world import World
 
+gc.disable()  # until all tests are collected: what is made by then stays
 use_quick_folder()  # before pytest looks for a folder of its own
 use_compiled_modules()
 use_ready_ledgers()
@@ -81,6 +82,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """What was collected stays: no search for garbage has to go through thousands of tests."""
     gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
