@@ -31,7 +31,9 @@ WITH sent AS (
     FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id
     WHERE l.workspace_id = :workspace
 ), packs AS (
-    SELECT l.stage_id, count(*) AS packs, sum(q.tasks) AS packed_tasks
+    SELECT l.stage_id, sum(CASE WHEN q.kind = 'continuation' THEN 1 ELSE 0 END) AS continuations,
+        sum(CASE WHEN q.kind = 'continuation' THEN 0 ELSE 1 END) AS packs,
+        sum(CASE WHEN q.kind = 'continuation' THEN 0 ELSE q.tasks END) AS packed_tasks
     FROM requests q JOIN lanes l ON l.id = q.lane_id
     WHERE l.workspace_id = :workspace AND q.tasks > 0 GROUP BY l.stage_id
 ), sums AS (
@@ -46,6 +48,7 @@ WITH sent AS (
     SELECT stage_id, state AS what, count(*) AS number FROM tasks WHERE workspace_id = :workspace GROUP BY stage_id, state
     UNION ALL SELECT stage_id, 'packs', packs FROM packs
     UNION ALL SELECT stage_id, 'packed_tasks', packed_tasks FROM packs
+    UNION ALL SELECT stage_id, 'continuations', continuations FROM packs
     UNION ALL SELECT stage_id, 'calls', calls FROM sums
     UNION ALL SELECT stage_id, 'resent', resent FROM sums
     UNION ALL SELECT stage_id, 'input_tokens', input_tokens FROM sums
