@@ -9,7 +9,7 @@ from quire.domain.data import JsonObject
 from quire.domain.errors import RecipeInvalid
 from quire.domain.groupings import Driver, DriverItem, GroupingContext, Part
 from quire.domain.models import Params
-from quire.domain.recipes import GateUse, Recipe, Stage
+from quire.domain.recipes import GateUse, HistoryEntry, Recipe, Stage
 from quire.recipes.plugin_registry import builtin_registry
 from quire.recipes.recipe_checks import check_recipe, validate_recipe
 from quire.recipes.stage_graph import ancestors, find_cycle, topological_order
@@ -290,4 +290,21 @@ def test_relevance_is_declared_of_what_a_prompt_shows() -> None:
 
     assert mistakes_of(stage, make("b")) == [
         "/stages/0/relevance/b: relevance of b is not known; known are document"
+    ]
+
+
+def test_a_history_is_checked_turn_by_turn_with_the_lines_of_its_templates() -> None:
+    told = (
+        HistoryEntry("assistant", "Hello,\n{{ block.text }}"),
+        HistoryEntry("user", "{{ nobody }}"),
+        HistoryEntry("assistant", inputs="b"),
+    )
+
+    found = mistakes_of(make("a", history=told))
+
+    assert list(dict.fromkeys(problem.split(": ")[0] for problem in found)) == [
+        "/stages/0/history/0",
+        "/stages/0/history/0/content",
+        "/stages/0/history/1/content",
+        "/stages/0/history/2/inputs",
     ]

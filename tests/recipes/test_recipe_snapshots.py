@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from quire.domain.models import Params
-from quire.domain.recipes import JSON_GATE, Recipe, Stage
+from quire.domain.recipes import JSON_GATE, HistoryEntry, Recipe, Stage
 from quire.recipes.recipe_snapshots import recipe_from_json, recipe_to_json
 from tests.plan.examples import make_stage
 from tests.recipes.examples import recipe
@@ -33,7 +33,7 @@ def test_a_recipe_of_many_stages_survives_its_snapshot() -> None:
 def test_every_field_of_a_stage_is_in_its_snapshot_but_what_follows_from_the_others() -> None:
     derived = {"prompt_in_items"}
     # as before there were any, so that the run key stays
-    silent = {"samples_parameter", "all_models", "own_model", "missing", "relevance"}
+    silent = {"samples_parameter", "all_models", "own_model", "missing", "relevance", "history"}
 
     assert set(_old_snapshot()) == {field.name for field in fields(Stage)} - derived - silent
 
@@ -41,6 +41,9 @@ def test_every_field_of_a_stage_is_in_its_snapshot_but_what_follows_from_the_oth
 def test_what_only_some_stages_say_survives_its_snapshot() -> None:
     stage = replace(make_stage(), samples_parameter="draws", all_models=True)
     stage = replace(stage, own_model=("a", "b"), missing="leave_out", relevance={"a": 0.5})
+    stage = replace(
+        stage, history=(HistoryEntry("user", "Hello."), HistoryEntry("assistant", "", "a"))
+    )
 
     kept = recipe_from_json(recipe_to_json(Recipe(name="r", stages=(stage,))))
 

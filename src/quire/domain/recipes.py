@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from quire.domain.data import Json, JsonObject
 from quire.domain.models import Params
@@ -53,6 +54,14 @@ class GateUse:
 JSON_GATE = GateUse("json")
 
 
+class HistoryEntry(NamedTuple):
+    """Something that was said before the prompt: a template, or the results of a stage."""
+
+    role: str  # user or assistant
+    content: str = ""
+    inputs: str = ""  # the stage, each of whose results is a turn
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
     """One step of a recipe: what a task is about, how it is asked, what its answer must satisfy."""
@@ -78,6 +87,7 @@ class Stage:
     policy: Mapping[str, Json] = field(default_factory=dict)  # in the place of the run's
     settings: Mapping[str, Json] = field(default_factory=dict)  # what its grouping is told
     relevance: Mapping[str, float] = field(default_factory=dict)  # of what it shows: 0 to 1, else 1
+    history: tuple[HistoryEntry, ...] = ()  # what was said before the prompt
     templated: bool = False  # instructions and prompt are templates; else they are sent as they are
     prompt_in_items: bool = False  # as it is asked: each item holds its own prompt; never stored
     max_tokens_per_block: int | None = None

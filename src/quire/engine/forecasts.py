@@ -13,7 +13,7 @@ from quire.domain.groupings import Driver, GroupingContext
 from quire.domain.ids import DocumentId, RunId, StageId
 from quire.domain.models import ModelFacts
 from quire.domain.pricing import dollars, to_usd
-from quire.domain.recipes import Recipe, Stage
+from quire.domain.recipes import HistoryEntry, Recipe, Stage
 from quire.domain.runs import DIRECT
 from quire.engine.context import EngineContext
 from quire.engine.orders import read_recipe, resolve_order
@@ -305,17 +305,26 @@ class _Forecaster:
 
     def _content_bytes(self, stage: Stage, document_set: _DocumentSet, *, largest: bool) -> float:
         """Bytes that are said of one task, typically or at most."""
+        before = sum(self._turn_bytes(stage, entry, document_set) for entry in stage.history)
         template = compile_template(stage.prompt) if stage.templated else None
         if template is None or not template.names & SUBJECT_NAMES:
             fixed = 0 if stage.schema else len(stage.prompt.encode())
-            return fixed + self._subject_bytes(stage, document_set, largest)
+            return before + fixed + self._subject_bytes(stage, document_set, largest)
         parts = [
             float(len(stage.prompt.encode())),
             self._document_bytes(template, document_set, largest),
             self._result_bytes(stage, template),
             self._judged_bytes(stage, template, largest),
         ]
-        return sum(parts)
+        return before + sum(parts)
+
+    def _turn_bytes(self, stage: Stage, entry: HistoryEntry, document_set: _DocumentSet) -> float:
+        """Bytes of what was said before, by one entry of a stage's history."""
+        if entry.inputs:
+            return self._upstream_bytes(stage, entry.inputs)
+        template = compile_template(entry.content)
+        shown = self._document_bytes(template, document_set, largest=False)
+        return len(entry.content.encode()) + shown + self._result_bytes(stage, template)
 
     def _contents(self, stage: Stage, typical: float) -> Iterable[float] | None:
         """Bytes that are said of each thing a stage is about; None where answers are among them."""

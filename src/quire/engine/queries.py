@@ -21,7 +21,7 @@ from quire.domain.states import RunState, TaskState
 from quire.domain.tasks import Failure, TaskView
 from quire.domain.wording import shared_cause
 from quire.engine.context import EngineContext
-from quire.engine.request_texts import as_call_text, describe_subject, request_text, text_alone
+from quire.engine.request_texts import describe_subject, request_text, text_alone
 from quire.engine.whole_answers import shown_outcomes
 from quire.export.result_rows import ExportedBlock, ExportedTask, block_rows, flat_rows, task_rows
 from quire.export.result_selection import (
@@ -310,7 +310,7 @@ class Queries:
                 request = self._request(tx, view.request_id)
                 text, strays = request_text(tx, self.contexts, request), request.stray_ids
             else:
-                text = as_call_text(text_alone(tx, context, task))
+                text = text_alone(tx, context, task)
         models = [model.name for model in context.spec.models]
         plain = context.spec.recipe.is_single_schema
         return PromptView(

@@ -30,18 +30,16 @@ CHANGED = (
 MOST_TRIED = 200  # ways to word a request, where it is not known which it was
 
 
-def as_call_text(text: str | None) -> CallText | None:
-    """A text that nothing was said before; None once it was purged."""
-    return None if text is None else CallText(text)
-
-
 def request_text(tx: Transaction, contexts: Contexts, view: RequestView) -> CallText | None:
-    """The text of a request, stored or rendered again; None once part of it was purged."""
-    if view.body is not None or view.purged:
-        return as_call_text(view.body)
+    """What a request says, stored or rendered again; None once part of it was purged."""
+    if view.purged:
+        return None if view.body is None else CallText(view.body)
     if view.kind == RequestKind.CONTINUATION:
         return _continuation(tx, contexts, view)
-    return as_call_text(_plain_text(tx, contexts, view))
+    context = contexts.any_of_stage(tx, view.run_id, view.stage_id)
+    if view.body is not None and not context.stage.history:
+        return CallText(view.body)
+    return _answer_text(tx, contexts, view)
 
 
 def _continuation(tx: Transaction, contexts: Contexts, view: RequestView) -> CallText:
@@ -51,7 +49,7 @@ def _continuation(tx: Transaction, contexts: Contexts, view: RequestView) -> Cal
     return verified_texts(tx, context, [queued]).get(view.id, CallText(CHANGED))
 
 
-def _plain_text(tx: Transaction, contexts: Contexts, view: RequestView) -> str | None:
+def _answer_text(tx: Transaction, contexts: Contexts, view: RequestView) -> CallText | None:
     lanes = [
         contexts.of_lane(tx, lane)
         for lane in tx.requests.lanes_of_run(view.run_id)
@@ -61,14 +59,16 @@ def _plain_text(tx: Transaction, contexts: Contexts, view: RequestView) -> str |
     for text in _candidate_texts(tx, lanes[0], view):
         if text is None:
             return None
-        if any(payload_hash(head, text) == view.payload_hash for head in heads):
+        if view.body is not None:
+            text = text._replace(user=view.body)
+        if any(payload_hash(head, text.user, text.turns) == view.payload_hash for head in heads):
             return text
-    return CHANGED
+    return CallText(CHANGED if view.body is None else view.body)
 
 
 def _candidate_texts(
     tx: Transaction, context: LaneContext, view: RequestView
-) -> Iterator[str | None]:
+) -> Iterator[CallText | None]:
     """Ways to say it: the plain one about blocks, then from what it read, with what it was told."""
     if context.by_block and view.kind != REPAIR:
         contents = tx.requests.member_contents([view.id])
@@ -79,7 +79,7 @@ def _candidate_texts(
         ]
         if len(items) < len(contents):
             yield None
-        yield user_text(context.stage.prompt, view.id, items)
+        yield CallText(user_text(context.stage.prompt, view.id, items))
         return
     members = tx.subjects.members_of_requests([view.id])
     tasks = [member.task_id for member in members]
@@ -91,7 +91,8 @@ def _candidate_texts(
             )
             if all(task in done.contents for task in tasks):
                 names = [member.wire_id for member in members]
-                yield text_of_pack(context, names, [_item(done, task) for task in tasks])
+                text = text_of_pack(context, names, [_item(done, task) for task in tasks])
+                yield CallText(text, done.turns.get(tasks[0], ()))
 
 
 def _candidate_rows(tx: Transaction, tasks: Sequence[TaskId]) -> Iterator[list[SubjectRow]]:
@@ -134,20 +135,21 @@ def _past_critiques(tx: Transaction, task: TaskId) -> list[dict[TaskId, str]]:
     ]
 
 
-def text_alone(tx: Transaction, context: LaneContext, task: TaskId) -> str | None:
-    """The text that a task would be asked with if it went now, and alone; None once purged."""
+def text_alone(tx: Transaction, context: LaneContext, task: TaskId) -> CallText | None:
+    """What a task would be asked if it went now, and alone; None once purged."""
     if context.by_block:
         ready = tx.tasks.task_content(task)
         if ready is None:
             return None
         item = BlockItem(ready.block_index, ready.block_type, ready.content)
-        return user_text(context.stage.prompt, 0, [item])
+        return CallText(user_text(context.stage.prompt, 0, [item]))
     done = render(tx, context.spec, context.stage_prompt, [task])
     if task in done.failed:
-        return f"(it cannot be put into words yet: {done.failed[task]})"
-    if context.stage.schema is None:
-        return done.contents[task]
-    return user_text(context.stage.prompt, 0, [_item(done, task)])
+        return CallText(f"(it cannot be put into words yet: {done.failed[task]})")
+    text = done.contents[task]
+    if context.stage.schema is not None:
+        text = user_text(context.stage.prompt, 0, [_item(done, task)])
+    return CallText(text, done.turns.get(task, ()))
 
 
 def describe_subject(view: TaskView, models: Sequence[str], *, samples: bool) -> str:

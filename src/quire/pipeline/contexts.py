@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from quire.domain.accounts import Account
 from quire.domain.batches import Batch
-from quire.domain.data import canonical_json
+from quire.domain.data import canonical_json, plain_json
 from quire.domain.errors import PluginMissing
 from quire.domain.fallbacks import NO_FALLBACKS, FallbackPart, Fallbacks, plain_address
 from quire.domain.ids import LaneId, RunId, StageId
@@ -121,6 +121,11 @@ class LaneContext:
     def fallbacks_with(self, account: Account) -> Fallbacks:
         """The weaker ways that calls with an account are written in."""
         return self.places.get(self.address_of(account), NO_FALLBACKS) if self.places else {}
+
+    @property
+    def stable_turns(self) -> int:
+        """How many turns of the history all calls of the stage begin with."""
+        return len(self.stage_prompt.history.stable) if self.stage_prompt.history else 0
 
     @property
     def answers_json(self) -> bool:
@@ -263,7 +268,7 @@ def build_lane_context(lane: Lane, spec: RunSpec, places: Places) -> LaneContext
     stage, policy = stage_prompt.stage, _pace_policy(spec.policy_of(stage_prompt.stage))
     head = render_prefix(stage)
     head_bytes, prompt_bytes = prefix_bytes(head), len(stage.prompt.encode())
-    caching, long_lived = _caching(lane, policy, facts, head)
+    caching, long_lived = _caching(lane, policy, facts, _kept_text(head, stage_prompt))
     gates = [] if spec.missing_plugins else spec.gates_of(stage)  # then nobody packs or judges
     version = _gate_version(stage, gates)
     cap, longest = pack_cap(stage, policy), reserved_output(facts)
@@ -293,8 +298,15 @@ def build_lane_context(lane: Lane, spec: RunSpec, places: Places) -> LaneContext
         by_block=stage_prompt.by_block,
         reads_results=bool(stage.upstream),
         places=places,
-        question=stage_question(head.hash, stage.prompt, facts.name, stage.params, version),
+        question=stage_question(head.hash, _asked_by(stage), facts.name, stage.params, version),
     )
+
+
+def _asked_by(stage: Stage) -> str:
+    """What a stage asks in its own words, all that was said before included."""
+    if not stage.history:
+        return stage.prompt
+    return plain_json([stage.prompt, *map(list, stage.history)])
 
 
 def _shape(stage: Stage, lenient: bool) -> Shape:
@@ -322,12 +334,18 @@ def _gate_version(stage: Stage, gates: GateChain) -> str:
     return "+".join([GATE_VERSION, *filter(None, [gate_versions(gates[1:])])])
 
 
-def _caching(lane: Lane, policy: Policy, facts: ModelFacts, head: Prefix) -> tuple[bool, bool]:
+def _kept_text(head: Prefix, stage_prompt: StagePrompt) -> str:
+    """What a provider may keep: the system text, and the stable head of a history."""
+    stable = stage_prompt.history.stable if stage_prompt.history else ()
+    return "".join([head.system, *(turn.text for turn in stable)])
+
+
+def _caching(lane: Lane, policy: Policy, facts: ModelFacts, kept: str) -> tuple[bool, bool]:
     """Whether the prefix is marked, and for how long it is to be kept."""
-    cached = is_cached(facts, policy, head.system)
+    cached = is_cached(facts, policy, kept)
     if not cached or (lane.route == DIRECT and policy.route not in ("batch", "auto")):
         return cached, False
-    tokens = math.ceil(cacheable_tokens(head.system) * facts.token_factor)
+    tokens = math.ceil(cacheable_tokens(kept) * facts.token_factor)
     calls = policy.min_batch_size
     inside = choose_batch_caching(facts, tokens, calls, rules_caches=True, pilot=True)
     return (inside.mark if lane.route == BATCH else cached), inside.long_lived

@@ -16,6 +16,7 @@ from quire.domain.recipes import ITEM_PROMPT, JSON_GATE, LEAVE_OUT, SAME, Recipe
 from quire.domain.tasks import LeavingOut
 from quire.ledger.ledger import Transaction
 from quire.plan.builtin_groupings import grouping_of
+from quire.plan.history import History
 from quire.plan.stage_lineage import StageLineage, recipe_lineage
 from quire.recipes.plugin_registry import Registry
 from quire.recipes.policy_layers import policy_from_json
@@ -231,11 +232,12 @@ class StagePrompt:
     recipe may go it too.
     """
 
-    __slots__ = ("by_block", "item", "stage")
+    __slots__ = ("by_block", "history", "item", "stage")
 
     def __init__(self, stage: Stage, parameters: Mapping[str, Json]) -> None:
         """Fill in the parameters once; a stage without templates is asked as it stands."""
         self.item: Template | None = None
+        self.history = History(stage.history, parameters) if stage.history else None
         if not stage.templated:
             self.stage = stage
             self.by_block = is_plain(stage)
@@ -264,7 +266,7 @@ def is_plain(stage: Stage) -> bool:
     return (
         stage.about == "each_block"
         and stage.schema is not None
-        and not (stage.upstream or stage.models or stage.over or stage.settings)
+        and not (stage.upstream or stage.models or stage.over or stage.settings or stage.history)
         and stage.samples == 1
         and stage.gates == (JSON_GATE,)
     )

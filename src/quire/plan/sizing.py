@@ -157,8 +157,9 @@ def is_text_heavy(schema: Schema) -> bool:
 
 def largest_pack(stage: Stage, most: int = LARGEST_PACK) -> int:
     """Say how many tasks of this stage may ever share a call, whatever a policy wants."""
-    # text cannot be told apart, critics judge alone, and draws in one call would repeat each other
-    if stage.schema is None or stage.critic or stage.samples > 1:
+    # text cannot be told apart, critics judge alone, draws in one call would repeat each other,
+    # and a history is one task's own
+    if stage.schema is None or stage.critic or stage.samples > 1 or stage.history:
         return 1
     return max(1, min(most, stage.max_batch_size or most))
 

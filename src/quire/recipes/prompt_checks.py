@@ -6,6 +6,7 @@ from quire.domain.data import Json, JsonObject
 from quire.domain.errors import TemplateFailed, TemplateInvalid
 from quire.domain.groupings import Driver
 from quire.domain.recipes import Stage
+from quire.domain.requests import Role
 from quire.plan.template_analysis import ITEM, Path
 from quire.plan.template_filters import NotBoolean
 from quire.plan.templates import (
@@ -181,7 +182,8 @@ def prompt_problems(stage: Stage, number: int, check: RecipeCheck) -> Problems:
     place = ("stages", number)
     if stage.templated:
         yield from _system_problems(stage, (*place, "system"), check)
-        yield from _user_prompt_problems(stage, (*place, "prompt"), check)
+        yield from _user_prompt_problems(stage, stage.prompt, (*place, "prompt"), check)
+        yield from _history_problems(stage, (*place, "history"), check)
     yield from _relevance_problems(stage, (*place, "relevance"), check)
     if stage.accepts:
         for message in accepts_mistakes(stage):
@@ -205,8 +207,22 @@ def _system_problems(stage: Stage, path: KeyPath, check: RecipeCheck) -> Problem
         yield from _trial_problems(template, path, check)
 
 
-def _user_prompt_problems(stage: Stage, path: KeyPath, check: RecipeCheck) -> Problems:
-    template = yield from _compile_problems(stage.prompt, path)
+def _history_problems(stage: Stage, path: KeyPath, check: RecipeCheck) -> Problems:
+    """Everything wrong with what was said before the prompt."""
+    if stage.history and stage.history[0].role != Role.USER:
+        message = "history must begin with a turn of the user: some vendors refuse any other"
+        yield RecipeProblem((*path, 0), message)
+    for number, entry in enumerate(stage.history):
+        if not entry.inputs:
+            place = (*path, number, "content")
+            yield from _user_prompt_problems(stage, entry.content, place, check)
+        elif entry.inputs not in stage.upstream:
+            message = f"{entry.inputs}: add it to needs, or use a stage that is there"
+            yield RecipeProblem((*path, number, "inputs"), message)
+
+
+def _user_prompt_problems(stage: Stage, text: str, path: KeyPath, check: RecipeCheck) -> Problems:
+    template = yield from _compile_problems(text, path)
     if template is None:
         return
     known = frozenset(_known_variables(stage, check))

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from quire.domain.data import Json, JsonObject
 from quire.domain.models import Params
-from quire.domain.recipes import JSON_GATE, GateUse, Recipe, Schema, Stage
+from quire.domain.recipes import JSON_GATE, GateUse, HistoryEntry, Recipe, Schema, Stage
 
 Kind = TypeVar("Kind")
 
@@ -18,7 +18,7 @@ _PLAIN = {  # fields that are written as they are
     **dict.fromkeys(("templated", "all_models"), bool),
 }
 # written only where they say something, so that orders of before are still known by their keys
-_ADDED_LATER = ("samples_parameter", "all_models", "own_model", "missing", "relevance")
+_ADDED_LATER = ("samples_parameter", "all_models", "own_model", "missing", "relevance", "history")
 
 
 def recipe_to_json(recipe: Recipe) -> dict[str, Json]:
@@ -54,6 +54,7 @@ def _stage_to_json(stage: Stage) -> dict[str, Json]:
     written: dict[str, Json] = {item.name: getattr(stage, item.name) for item in fields(stage)}
     del written["prompt_in_items"]  # follows from the prompt
     written["own_model"] = list(stage.own_model)
+    written["history"] = [list(entry) for entry in stage.history]
     for name in _ADDED_LATER:
         if not written[name]:
             del written[name]
@@ -83,6 +84,11 @@ def _stage_from_json(body: Json) -> Stage:
         policy=_require_object(table.get("policy") or {}),
         settings=_require_object(table.get("settings") or {}),
         relevance=_numbers(table.get("relevance")),
+        history=tuple(
+            HistoryEntry(*map(str, entry))
+            for entry in _optional(table, "history", list) or ()
+            if isinstance(entry, list)
+        ),
     )
 
 

@@ -1,7 +1,7 @@
 """Stage tables: the tables of a recipe file become stages, as far as they can be understood."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from quire.domain.data import Json, as_object
@@ -18,9 +18,11 @@ from quire.domain.recipes import (
     LEAVE_OUT,
     RECORD,
     GateUse,
+    HistoryEntry,
     Schema,
     Stage,
 )
+from quire.domain.requests import Role
 from quire.recipes.policy_layers import schema_layer, stage_layer
 from quire.recipes.recipe_parameters import SAMPLES_RULE, parameter_name
 from quire.recipes.recipe_problems import KeyPath, RecipeProblem, rule_problems
@@ -54,6 +56,10 @@ _RELEVANCE = Rule(
     wanted="a table of numbers from 0 to 1",
     allows=lambda value: isinstance(value, Mapping) and all(map(_is_share, value.values())),
 )
+_HISTORY = Rule(
+    wanted="a list of { role, content } or { inputs }, each role user or assistant",
+    allows=lambda value: isinstance(value, list) and all(map(_is_turn, value)),
+)
 STAGE_RULES: Mapping[str, Rule] = {
     "name": TEXT,
     "about": TEXT,
@@ -79,6 +85,7 @@ STAGE_RULES: Mapping[str, Rule] = {
     "policy": _TABLE,
     "settings": _TABLE,
     "relevance": _RELEVANCE,
+    "history": _HISTORY,
     "max_tokens_per_block": whole_number_rule(1),
     "max_batch_size": whole_number_rule(1),
 }
@@ -86,6 +93,13 @@ STAGE_RULES: Mapping[str, Rule] = {
 
 def _is_gate(value: Json) -> bool:
     return TEXT.allows(value) or (isinstance(value, Mapping) and TEXT.allows(value.get("name")))
+
+
+def _is_turn(value: Json) -> bool:
+    if not isinstance(value, Mapping) or not all(map(TEXT.allows, value.values())):
+        return False
+    role = value.get("role", Role.ASSISTANT if "inputs" in value else "")
+    return role in tuple(Role) and value.keys() - {"role"} in ({"content"}, {"inputs"})
 
 
 def _is_share(value: Json) -> bool:
@@ -128,6 +142,13 @@ class _StageReader:
         wrong = {finding.path[-1] for finding in self.problems}
         values = {name: value for name, value in self.table.items() if name not in wrong}
         self._find_contradictions(values)
+        return replace(
+            self._read_asking(values),
+            relevance=_as_numbers(as_object(values.get("relevance"))),
+            history=tuple(_history_entries(values.get("history"))),
+        )
+
+    def _read_asking(self, values: Mapping[str, Json]) -> Stage:
         schema = self._read_schema(values["schema"]) if "schema" in values else None
         config = schema.prompt_config if schema else {}
         sizes = {**config, **values}
@@ -157,7 +178,6 @@ class _StageReader:
             missing=_text_at(values, "missing"),
             policy=self._read_policy(values.get("policy"), schema),
             settings=as_object(values.get("settings")),
-            relevance=_as_numbers(as_object(values.get("relevance"))),
             templated=True,
             max_tokens_per_block=_as_integer(sizes.get("max_tokens_per_block")),
             max_batch_size=_as_integer(sizes.get("max_batch_size")),
@@ -215,6 +235,12 @@ def params_from(table: Mapping[str, Json]) -> Params:
         if isinstance(number := values.get(name), int | float):
             values[name] = float(number)
     return Params(**values, stop=_as_texts(stop))  # type: ignore[arg-type]  # each was checked
+
+
+def _history_entries(value: Json) -> Iterator[HistoryEntry]:
+    for entry in map(as_object, value if isinstance(value, list) else []):
+        role = _text_at(entry, "role") or Role.ASSISTANT.value
+        yield HistoryEntry(role, _text_at(entry, "content"), _text_at(entry, "inputs"))
 
 
 def _as_numbers(table: Mapping[str, Json]) -> dict[str, float]:

@@ -194,6 +194,7 @@ def call_of(
         system=context.prefix.system,
         user=text.user,
         turns=text.turns,
+        stable_turns=min(context.stable_turns, len(text.turns)),
         output_schema=context.prefix.output_schema or None,
         params=context.request_head(request.max_output).params,
         wire=context.facts.wire,

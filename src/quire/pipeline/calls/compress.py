@@ -19,6 +19,7 @@ from quire.domain.extracts import CompressedText, NewExtract, Ranker, ShownText
 from quire.domain.gates import NoteKind, ReadingNote
 from quire.domain.ids import RunId, TaskId, WorkerId
 from quire.domain.reasons import TaskError, TaskErrorKind
+from quire.domain.requests import Turn
 from quire.domain.states import TaskMove, TaskState
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.results import AcceptedAnswer
@@ -33,6 +34,7 @@ from quire.plan.compressible_parts import (
     without_texts,
 )
 from quire.plan.compression import Compression, Extractor, compress, prompt_hash, text_hash
+from quire.plan.history import shorten_turns, turn_bytes, turn_texts
 from quire.plan.prompt_fitting import PromptRoom, lone_prompt_room
 from quire.plan.prompt_variables import Material
 from quire.plan.rendering import FRAMING_BYTES, item_bytes
@@ -73,6 +75,7 @@ class OversizedTask(NamedTuple):
     texts: list[ShownText]
     prompt: str  # what passages are ranked by
     known: Mapping[tuple[bytes, int], str]  # extracts that were made before
+    turns: tuple[Turn, ...]  # what was said before
     sizes: Sizes
 
     def measure(self, extracts: Mapping[bytes, str]) -> int:
@@ -81,8 +84,9 @@ class OversizedTask(NamedTuple):
             content = self._content(extracts)
         except TemplateFailed:
             return UNKNOWN_SIZE
-        reasons = self.material.critique
-        return prompt_bytes(self.context, content, len(orjson.dumps(content)), reasons)
+        reasons, said = self.material.critique, shorten_turns(self.turns, extracts)
+        size = prompt_bytes(self.context, content, len(orjson.dumps(content)), reasons)
+        return size + turn_bytes(said)
 
     def room(self, count: CountTokens | None = None) -> PromptRoom:
         """How large it may be, by the model's own tokenizer where there is one."""
@@ -137,7 +141,8 @@ def _oversized_task(
     tx: Transaction, context: LaneContext, material: Material, ranker: str, sizes: Sizes
 ) -> OversizedTask:
     stage_prompt = context.stage_prompt
-    texts = compressible_texts(material, context.stage.relevance)
+    turns = stage_prompt.history.turns(material) if stage_prompt.history else ()
+    texts = [*compressible_texts(material, context.stage.relevance), *turn_texts(turns)]
     try:
         alone = render_material(stage_prompt, without_texts(material, texts))
     except TemplateFailed:  # it cannot do without: its fixed words will have to do
@@ -148,7 +153,7 @@ def _oversized_task(
         key = text_hash(shown.text)
         made = tx.extracts.extracts_of_text(key, prompt_hash(asked, ranker))
         known |= {(key, size): text for size, text in made.items()}
-    return OversizedTask(material.row.id, context, material, texts, asked, known, sizes)
+    return OversizedTask(material.row.id, context, material, texts, asked, known, turns, sizes)
 
 
 def compress_task(

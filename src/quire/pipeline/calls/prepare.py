@@ -10,7 +10,14 @@ from quire.domain.ids import RequestId, TaskId
 from quire.domain.models import Usage
 from quire.domain.pricing import price_call
 from quire.domain.reasons import HoldCause, TaskError, TaskErrorKind
-from quire.domain.requests import CallText, Membership, NewRequest, RequestGroup, RequestKind
+from quire.domain.requests import (
+    CallText,
+    Membership,
+    NewRequest,
+    RequestGroup,
+    RequestKind,
+    Turn,
+)
 from quire.domain.runs import BATCH
 from quire.domain.states import StageState, TaskMove, TaskState
 from quire.domain.tasks import ReadyTask
@@ -26,6 +33,7 @@ from quire.pipeline.calls.record import drop_requests, hold_run
 from quire.pipeline.calls.render import GatheredTasks, gather_ready, prompt_of
 from quire.pipeline.contexts import Contexts, LaneContext, Sizes
 from quire.plan.failure_limits import EXPECTED, FIRST_CALLS, NEVER
+from quire.plan.history import turn_bytes
 from quire.plan.job_forecasts import EARLY_TASKS
 from quire.plan.packing import pack
 from quire.plan.rendering import (
@@ -162,6 +170,7 @@ def _set_aside_oversized(
         tasks = [task for task in tasks if task.id not in gathered.continued]
     sizes = [
         prompt_bytes(context, task.content, task.json_bytes, reasons.get(task.id, ""))
+        + turn_bytes(gathered.turns.get(task.id, ()))
         for task in tasks
     ]
     largest = max([task.json_bytes for task in tasks], default=0)
@@ -236,7 +245,8 @@ def _queue(
     for request, packed in zip(tx.requests.take_ids(len(packs)), packs, strict=True):
         names = wire_ids(request, len(packed.tasks))
         reasons = gathered.repair_reasons.get(packed.tasks[0].id)
-        requests.append(_request(contexts, context, packed, (request, names), reasons))
+        said = gathered.turns.get(packed.tasks[0].id, ())
+        requests.append(_request(contexts, context, packed, (request, names), (reasons, said)))
         members += [
             (request, ordinal, task.id, name, task.version)
             for ordinal, name, task in zip(count(1), names, packed.tasks, strict=False)
@@ -276,9 +286,10 @@ def _request(
     context: LaneContext,
     packed: Pack,
     named: tuple[RequestId, Sequence[str]],
-    reasons: str | None,
+    before: tuple[str | None, tuple[Turn, ...]],
 ) -> NewRequest:
     stage, facts, tasks = context.stage, context.facts, packed.tasks
+    reasons, turns = before
     request, names = named
     if stage.schema is None:
         rendered = tasks[0].content.encode()
@@ -289,9 +300,10 @@ def _request(
     limit = max_tokens(packed.estimates, facts, limit_alone(stage), floor)
     content_bytes = sum([task.json_bytes for task in tasks])
     sent_bytes = context.prefix_bytes + items_bytes(len(tasks), content_bytes) + len(reasons or "")
-    digest = rendered_hash(context.request_head(limit).payload_head, rendered)
+    sent_bytes += turn_bytes(turns)
+    digest = rendered_hash(context.request_head(limit).payload_head, rendered, turns)
     if context.route != BATCH:  # a batch is written later, and may be larger than memory
-        contexts.prepared_texts[digest] = CallText(user)
+        contexts.prepared_texts[digest] = CallText(user, turns)
     per_byte = contexts.sizes[context.stage_id, context.model_no].per_byte
     most_input = context.most_tokens(sent_bytes, per_byte)
     most = Usage(input=most_input, output=limit)

@@ -15,7 +15,7 @@ from quire.domain.errors import TemplateFailed
 from quire.domain.ids import AttemptId, DocumentId, RequestId, ResultId, TaskId
 from quire.domain.reasons import TaskError, TaskErrorKind
 from quire.domain.recipes import Stage
-from quire.domain.requests import RequestKind
+from quire.domain.requests import CallText, RequestKind, Turn
 from quire.domain.states import TASK_OPEN, TASK_OWED, TaskMove, TaskState
 from quire.domain.tasks import InputRow, JudgedRow, MemberRow, ReadyTask, SubjectRow
 from quire.gates.assembly import assemble_pieces
@@ -24,6 +24,7 @@ from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.contexts import LaneContext
 from quire.pipeline.run_spec import RunSpec, StagePrompt
 from quire.plan.compressible_parts import with_extracts
+from quire.plan.history import shorten_turns
 from quire.plan.prompt_variables import (
     Material,
     PromptAnswer,
@@ -46,6 +47,7 @@ class RenderedTasks(NamedTuple):
     contents: dict[TaskId, str]
     used: dict[TaskId, list[ResultId | None]]  # what each was made from
     failed: dict[TaskId, str]  # who cannot be put into words, and why
+    turns: dict[TaskId, tuple[Turn, ...]]  # what was said before, where a stage has a history
 
 
 class _RenderInputs(NamedTuple):
@@ -82,14 +84,17 @@ def render_rows(
     if critiques is not None:
         rows = [_with_critique(row, critiques.get(row.id, "")) for row in rows]
     loaded = _load_inputs(tx, spec, stage_prompt, rows, used, critiques)
-    done = RenderedTasks({row.id: row for row in rows}, {}, {}, {})
+    done = RenderedTasks({row.id: row for row in rows}, {}, {}, {}, {})
     for row in rows:
         material = _material(spec, stage_prompt.stage, row, loaded)
+        extracts: Mapping[bytes, str] = {}
         if row.compression:
-            compressed = tx.extracts.extracts_of_compression(row.id, row.compression)
-            material = with_extracts(material, compressed)
+            extracts = tx.extracts.extracts_of_compression(row.id, row.compression)
         try:
-            done.contents[row.id] = render_material(stage_prompt, material)
+            if stage_prompt.history is not None:
+                said = stage_prompt.history.turns(material)
+                done.turns[row.id] = shorten_turns(said, extracts)
+            done.contents[row.id] = render_material(stage_prompt, with_extracts(material, extracts))
         except TemplateFailed as error:
             done.failed[row.id] = str(error)
         done.used[row.id] = [input_row.result_id for input_row in loaded.inputs.get(row.id, ())]
@@ -276,6 +281,9 @@ def reads_many(spec: RunSpec, stage: Stage, needed: str) -> bool:
 REPAIR = RequestKind.REPAIR.value
 
 
+NO_TURNS: Mapping[TaskId, tuple[Turn, ...]] = {}
+
+
 class GatheredTasks(NamedTuple):
     """Tasks ready to be packed."""
 
@@ -284,6 +292,7 @@ class GatheredTasks(NamedTuple):
     repair_reasons: dict[TaskId, str]  # why their earlier answers did not do
     compressed: frozenset[TaskId] = frozenset()  # whose prompts were looked at before
     continued: frozenset[TaskId] = frozenset()  # whose answers are not whole, and are gone on with
+    turns: Mapping[TaskId, tuple[Turn, ...]] = NO_TURNS  # what was said before each
 
 
 def gather_ready(tx: Transaction, context: LaneContext, limit: int) -> GatheredTasks:
@@ -309,7 +318,9 @@ def gather_ready(tx: Transaction, context: LaneContext, limit: int) -> GatheredT
     used = {task: json.dumps(done.used[task]) for task in done.contents if done.used[task]}
     rows = done.rows.values()
     compressed = frozenset(row.id for row in rows if row.compression)
-    return GatheredTasks(tasks, used, _complaints(rows), compressed, _continued_tasks(rows))
+    return GatheredTasks(
+        tasks, used, _complaints(rows), compressed, _continued_tasks(rows), done.turns
+    )
 
 
 def _orphan_critics(tx: Transaction, context: LaneContext, ready: Sequence[TaskId]) -> set[TaskId]:
@@ -382,20 +393,21 @@ def text_of_pack(
 
 def rerender_requests(
     tx: Transaction, context: LaneContext, requests: Sequence[RequestId]
-) -> dict[RequestId, str]:
+) -> dict[RequestId, CallText]:
     """The texts of requests once more, where what they read has not changed in the meantime."""
     members = tx.subjects.members_of_requests(requests) if requests else []
     done = render(
         tx, context.spec, context.stage_prompt, sorted({member.task_id for member in members})
     )
-    texts: dict[RequestId, str] = {}
+    texts: dict[RequestId, CallText] = {}
     for request, group in groupby(members, lambda row: row.request_id):
         carried = list(group)
         if all(row.task_id in done.contents and _is_made_from(row, done.used) for row in carried):
             items = [_item(done, row.task_id) for row in carried]
             names = [row.wire_id for row in carried]
             reasons = _complaints([done.rows[carried[0].task_id]]).get(carried[0].task_id)
-            texts[request] = text_of_pack(context, names, items, reasons)
+            text = text_of_pack(context, names, items, reasons)
+            texts[request] = CallText(text, done.turns.get(carried[0].task_id, ()))
     return texts
 
 

@@ -25,9 +25,14 @@ def verified_texts(
     """Texts as the ledger stores or renders them, where they are what was promised."""
     continued = [request for request in requests if request.parent is not None]
     plain = [request for request in requests if request.parent is None]
-    rendered = [request.id for request in plain if request.body is None]
-    texts = {id: CallText(text) for id, text in _render_texts(tx, context, rendered).items()}
-    texts |= {item.id: CallText(item.body) for item in plain if item.body is not None}
+    history = context.stage.history  # is not stored with a body
+    rendered = [request.id for request in plain if request.body is None or history]
+    texts = _render_texts(tx, context, rendered)
+    texts |= {
+        item.id: CallText(item.body, texts[item.id].turns if item.id in texts else ())
+        for item in plain
+        if item.body is not None
+    }
     if continued:
         texts |= _continued_texts(tx, context, continued)
     return {
@@ -44,18 +49,20 @@ def _hash(context: LaneContext, max_output: int, text: CallText) -> bytes:
 
 def _render_texts(
     tx: Transaction, context: LaneContext, requests: Sequence[RequestId]
-) -> dict[RequestId, str]:
+) -> dict[RequestId, CallText]:
     if not context.by_block:
         return rerender_requests(tx, context, requests)
     contents = tx.requests.member_contents(requests) if requests else []
     return {
-        request: user_text(
-            context.stage.prompt,
-            request,
-            [
-                BlockItem(member.block_index, member.block_type, member.content or "")
-                for member in members
-            ],
+        request: CallText(
+            user_text(
+                context.stage.prompt,
+                request,
+                [
+                    BlockItem(member.block_index, member.block_type, member.content or "")
+                    for member in members
+                ],
+            )
         )
         for request, members in groupby(contents, lambda content: content.request_id)
     }
