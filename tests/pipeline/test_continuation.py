@@ -11,7 +11,7 @@ from quire.domain.models import Params, StructuredOutput
 from quire.domain.recipes import GateUse, Recipe, Stage
 from quire.domain.requests import Call, Role, Stop
 from quire.engine import RunHandle
-from tests.pipeline.continued_model import TurningModel, let_model_speak, record
+from tests.pipeline.continued_model import let_model_speak, record
 from tests.pipeline.recipe_stages import SMALL, recipe, record_stage, text_stage
 from tests.world import METADATA, World, sentences, until_rest
 
@@ -378,16 +378,3 @@ def test_a_lone_block_that_is_cut_goes_on(world: Worlds) -> None:
 
     assert kinds(here, run) == ["answer", "continuation"]
     assert here.task_tries(run.id) == [("done", 0, "")]
-
-
-def test_what_was_sent_is_shown_with_all_its_turns(world: Worlds) -> None:
-    here = world()
-    here.ingest([WORDS])
-    model = let_model_speak(here, say_in_pieces("It began. ", "It ended."))
-    run = run_recipe(here, essay(50))
-
-    last = here.engine.queries.requests(run.id)[-1]
-    view = here.engine.queries.exchange(last.id)
-
-    assert isinstance(model, TurningModel)
-    assert (view.user, view.turns) == (model.asked[1].user, model.asked[1].turns)
