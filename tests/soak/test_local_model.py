@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -15,8 +16,12 @@ import orjson
 import pytest
 
 import quire
+from quire.domain.data import Json
 from quire.domain.errors import NotFound
+from quire.domain.recipes import GateUse, Recipe
 from quire.local.install import installed_weights
+from quire.recipes.plugin_registry import builtin_registry
+from quire.recipes.recipe_files import load_recipe
 
 pytestmark = pytest.mark.soak
 
@@ -25,6 +30,7 @@ MODEL = "local/smollm2"
 READY = re.compile(r"answers at (http://127\.0\.0\.1:\d+/v1)")
 READY_SECONDS, ENDED_SECONDS = 120, 20  # on a busy machine
 PACK = 3
+SECTIONS = 3
 
 DOCUMENT = """\
 # Minutes of the garden society
@@ -150,6 +156,52 @@ def test_a_strangers_client_is_answered_in_the_form_it_asks_for(server: str) -> 
     assert completion.usage is not None
     assert completion.usage.completion_tokens > 0
     assert completion.model == "smollm2"
+
+
+def local_report() -> Recipe:
+    """The report as it comes with Quire, without its gates: a model so small keeps no headings."""
+    brief = "The garden society must decide whether to buy a small greenhouse for 240 euros."
+    given: dict[str, Json] = {"brief": brief, "sections": SECTIONS, "words": 240}
+    recipe = load_recipe("report", builtin_registry(), given)
+    stages = [
+        replace(stage, gates=(GateUse("text"),), params=replace(stage.params, max_tokens=150))
+        if stage.schema is None
+        else stage
+        for stage in recipe.stages
+    ]
+    return replace(recipe, stages=tuple(stages))
+
+
+def test_a_report_of_three_sections_is_written_from_outline_to_document(
+    engine: quire.Engine, tell: Callable[[str], None]
+) -> None:
+    began = monotonic()
+
+    run = engine.run(
+        recipe=local_report(),
+        over={"material": engine.ingest("minutes.md")},
+        model=MODEL,
+        max_tries=9,
+        max_continuations=2,
+        call_timeout=300,
+    )
+    run.wait()
+
+    rows = {name: run.rows(stage=name) for name in ("outline", "section", "report")}
+    counts = {name: len(found) for name, found in rows.items()}
+    assert counts == {"outline": 1, "section": SECTIONS, "report": 1}
+    assert {row["status"] for found in rows.values() for row in found} == {"accepted"}
+    sections = rows["outline"][0]["sections"]
+    assert isinstance(sections, list)
+    assert len(sections) == SECTIONS
+    progress = run.progress()
+    assert (progress.cost_pico, progress.holds) == (0, ())
+    text = str(rows["report"][0]["text"])
+    tell(
+        f"\n{MODEL}: a report of {SECTIONS} sections, {len(text.split())} words, in"
+        f" {progress.calls} calls, {progress.output_tokens:,} tokens out,"
+        f" {monotonic() - began:.0f} s; it begins: {text[:200]!r}"
+    )
 
 
 def test_where_nothing_listens_the_run_is_held_and_says_what_to_type(
