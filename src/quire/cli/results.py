@@ -134,12 +134,12 @@ def _print_tasks(found: "FirstRows") -> None:
 
 
 def _print_notes(found: "FirstRows") -> None:
-    """What was read in another form than the model wrote it in."""
+    """What was read in another form, shortened in the prompt, or is not whole."""
     blocks = [(block.row.task_id, block.notes) for block in found.blocks or ()]
     tasks = [(task.outcome.task_id, task.notes) for task in found.tasks]
     noted = [(task, notes) for task, notes in [*blocks, *tasks] if notes]
     if noted:
-        say("\nread in another form than it was written in:")
+        say("\nnoted of these results:")
     for task, kept in noted[:MOST_NOTED]:
         notes = [ReadingNote(**note) for note in stored_json(kept)]
         say(f"  task {task}: {clip('; '.join(map(note_text, notes)), TEXT)}")
