@@ -2,7 +2,10 @@
 
 from collections.abc import Callable
 
-from quire.domain.recipes import GateUse
+import pytest
+
+from quire.domain.recipes import GateUse, HistoryEntry
+from quire.domain.requests import CONTINUE, Role
 from tests.pipeline.continued_model import TurningModel, let_model_speak
 from tests.pipeline.test_continuation import (
     END,
@@ -18,6 +21,11 @@ from tests.pipeline.test_continuation import (
 from tests.world import World, until_rest
 
 Worlds = Callable[..., World]
+
+FIXED = (
+    HistoryEntry(role=Role.USER, content="Be exact."),
+    HistoryEntry(role=Role.ASSISTANT, content="I will."),
+)
 
 
 def test_what_was_sent_is_shown_with_all_its_turns(world: Worlds) -> None:
@@ -108,3 +116,25 @@ def test_the_calls_of_a_chain_are_shown_with_tokens_and_cost(world: Worlds) -> N
     ]
     assert [call.output_tokens for call in chain] == [4, 3, 2]
     assert sum(call.cost_pico for call in chain) == run.progress().cost_pico
+
+
+@pytest.mark.parametrize("bodies", ["lean", "full"])
+def test_history_stands_before_the_three_messages(world: Worlds, bodies: str) -> None:
+    here = world()
+    here.ingest([WORDS])
+    model = let_model_speak(
+        here,
+        lambda call: (
+            ("It ended.", END) if call.user.startswith(CONTINUE) else ("It began. ", LENGTH)
+        ),
+    )
+
+    run = run_recipe(here, essay(50, history=FIXED), ledger=bodies)
+
+    first, second = model.asked
+    assert len(first.turns) == len(FIXED)
+    assert second.turns[: len(FIXED)] == first.turns
+    assert [turn.text for turn in second.turns[len(FIXED) :]] == [first.user, "It began. "]
+    assert rows_of(run)[0]["text"] == "It began. It ended."
+    last = here.engine.queries.requests(run.id)[-1].id
+    assert here.engine.queries.exchange(last).turns == second.turns

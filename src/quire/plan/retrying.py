@@ -4,12 +4,12 @@ All that can go wrong with a call is one of two things, and they are decided apa
 (`after_answer`): it was paid for, and each of its tasks is judged by itself. A task whose own
 answer was wrong loses a try; one that was skipped, mixed up or cut off in company loses none and
 goes again in a smaller pack, because its neighbours or the length were to blame; one that was cut
-off alone gets all the room the model has. *No answer* came (`after_error`): the whole call is
-decided by its remedy. What was surely not carried out goes again as it is, for nothing; what may
-have been carried out is lost, goes again, and stays counted as spent; what is too large or refused
-is halved, until a lone task is left to be charged; what is refused for the form of all calls goes
-again in a weaker one (`plan/fallbacks.py`); what no other call could do better holds the run for a
-person.
+off alone is gone on with (`plan/continuation.py`), or gets all the room the model has. *No answer*
+came (`after_error`): the whole call is decided by its remedy. What was surely not carried out goes
+again as it is, for nothing; what may have been carried out is lost, goes again, and stays counted
+as spent; what is too large or refused is halved, until a lone task is left to be charged; what is
+refused for the form of all calls goes again in a weaker one (`plan/fallbacks.py`); what no other
+call could do better holds the run for a person.
 
 Two things could run away. A call that fails at once could be sent in a tight circle: hence a delay
 that doubles with every sending, spread by chance so that many calls do not come back in step, and
