@@ -10,11 +10,15 @@ from quire.dispatch.runtime import COMPRESSION_POINTS
 from quire.domain.ids import TaskId
 from quire.domain.recipes import Stage
 from quire.engine import RunHandle
+from quire.pipeline.calls.compress import compress_task, store_compressed, take_oversized
+from quire.pipeline.calls.prepare import prepare
+from quire.pipeline.contexts import Contexts
+from quire.pipeline.stages.advance import advance
 from quire.plan.lexical_ranking import LexicalRanker
 from tests.ledger.raw import Raw
 from tests.pipeline.recipe_stages import SMALL, recipe, text_stage
 from tests.pipeline.scripted_model import let_model_say
-from tests.world import Calm, World
+from tests.world import NOW, Calm, World
 
 Worlds = Callable[..., World]
 
@@ -217,3 +221,26 @@ def test_a_worker_that_dies_while_it_compresses_loses_nothing(world: Worlds, poi
     assert (now.done, now.failed, here.model.calls) == (1, 0, 1)
     with here.engine.ledger.snapshot() as tx:
         assert len(tx.extracts.compressed_texts([TaskId(1)])[TaskId(1)]) == 1
+
+
+def test_of_two_workers_one_compresses_and_the_late_one_changes_nothing(world: Worlds) -> None:
+    here = world()
+    here.ingest(long_document())
+    engine, contexts, ranker = here.engine, Contexts(), LexicalRanker()
+    run = engine.start(engine.orders.resolve(recipe=recipe(ASK), model=SMALL, policy={}))
+
+    with engine.ledger.transaction() as tx:
+        slow, quick = (tx.workers.add_worker("h", no, "1", NOW, None) for no in (1, 2))
+        advance(tx, contexts, NOW)
+        (lane,) = tx.requests.lanes_of_run(run.id)
+        prepare(tx, contexts, contexts.of_lane(tx, lane), NOW)
+        (first,) = take_oversized(tx, contexts, slow, ranker.version, NOW)
+        assert take_oversized(tx, contexts, quick, ranker.version, NOW) == []
+        tx.workers.end_workers([slow], NOW)
+        tx.extracts.release_compressions()
+        (second,) = take_oversized(tx, contexts, quick, ranker.version, NOW)
+        late = store_compressed(tx, slow, [compress_task(first, ranker)])
+        stored = store_compressed(tx, quick, [compress_task(second, ranker)])
+
+    assert (late, stored) == ([], [TaskId(1)])
+    assert stored_extracts(here) == 1

@@ -47,6 +47,8 @@ from quire.plan.sizing import (
 
 MOST_TAKEN = 16  # tasks that a worker takes at once; each may hold megabytes
 
+DENSITY_MARGIN = 1.05  # tokens to a byte that an extract may have beyond those of the whole
+
 CountTokens = Callable[[str], int]  # as the model would
 
 
@@ -93,7 +95,8 @@ class OversizedTask(NamedTuple):
         content = self._content({})
         known = self.sizes
         if count is not None:
-            known = known._replace(per_byte=count(content) / max(1, len(content.encode())))
+            per_byte = count(content) / max(1, len(content.encode()))
+            known = known._replace(per_byte=DENSITY_MARGIN * per_byte)
         return prompt_room_of(self.context, known, len(orjson.dumps(content)))
 
     def _content(self, extracts: Mapping[bytes, str]) -> str:
