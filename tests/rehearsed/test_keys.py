@@ -171,4 +171,4 @@ def test_without_any_key_a_vendor_s_own_address_is_never_called(
     held = quire(*RUN, "-m", OPENAI, code=4)
 
     assert "no key for openai: `quire keys add openai`, or set OPENAI_API_KEY" in held.stderr
-    assert quire.json("ledger", "1") == []
+    assert {item["sent"] for item in quire.json("ledger", "1")} <= {0}  # packed at most
