@@ -80,12 +80,11 @@ WORK = (
 
 
 def cpu_seconds(folder: Path, recipe: str, count: int) -> float:
-    """CPU seconds of a whole run, a call for each task."""
+    """CPU seconds of a whole run, a call for each task; the blocks are filled in apart."""
     file, path = folder / "measured.toml", str(folder / "engine.db")
     file.write_text(recipe, encoding="utf-8")
-    ledger = open_ledger(path)
-    fill(ledger, count)
-    with Engine(make_context(Settings(ledger=path), ledger)) as engine:
+    run_apart("--fill", path, str(count))
+    with Engine(make_context(Settings(ledger=path), open_ledger(path))) as engine:
         began = process_time()
         run = engine.run(recipe=str(file), model="simulated/small", pack_size=1, concurrency=64)
         ended = run.wait()
@@ -107,8 +106,13 @@ def least_seconds(count: int) -> dict[str, float]:
 
 def peak_megabytes(name: str, count: int) -> float:
     """The most memory of a process that does one of them."""
-    command = [sys.executable, "-m", "benchmarks.bench_stages", "--only", name, str(count)]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return float(run_apart("--only", name, str(count)))
+
+
+def run_apart(*arguments: str) -> str:
+    """Run a part of this in a process of its own; returns what it prints."""
+    command = [sys.executable, "-m", "benchmarks.bench_stages", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def do_one(name: str, count: int) -> None:
@@ -130,6 +134,9 @@ def own_peak() -> int:
 
 def main() -> int:
     """Print CPU per task and memory; 1 if memory grows with the tasks."""
+    if sys.argv[1:2] == ["--fill"]:
+        fill(open_ledger(sys.argv[2]), int(sys.argv[3]))
+        return 0
     if sys.argv[1:2] == ["--only"]:
         do_one(sys.argv[2], int(sys.argv[3]))
         return 0
