@@ -6,7 +6,7 @@ from quire.plan.sizing import prompt_tokens
 from tests.pipeline.recipe_stages import recipe, text_stage
 from tests.pipeline.test_compression import ASK, FACT, long_document
 from tests.rehearsed.conftest import Rehearse
-from tests.rehearsed.rehearsed import ANTHROPIC, QuickClock, Rehearsed, billed_entries
+from tests.rehearsed.rehearsed import ANTHROPIC, OPENAI, QuickClock, Rehearsed, billed_entries
 
 WINDOW = 8_000
 SMALL_WINDOW = {"window": WINDOW, "max_output": 2_000}
@@ -32,6 +32,20 @@ def test_tokens_counted_are_tokens_sent_and_they_fit(rehearse: Rehearse) -> None
     assert FACT in view.user
     assert abs(sent - counted) <= 1
     assert WINDOW // 2 < sent <= WINDOW - 2_000
+
+
+def test_a_text_of_long_words_that_is_counted_exactly_is_compressed_once(
+    rehearse: Rehearse,
+) -> None:
+    here = rehearse(OPENAI, tables={OPENAI: {"window": WINDOW, "max_output": 200}})
+    here.engine.context.choose_ranker = LexicalRanker
+    here.ingest(long_document(900, "international responsibilities concerning development"))
+
+    now = here.engine.run(recipe=recipe(ASK), model=OPENAI).wait()
+
+    assert (now.done, now.failed) == (1, 0)
+    with here.engine.ledger.snapshot() as tx:
+        assert tx.subjects.subjects_of_tasks([TaskId(1)])[0].compression == 1
 
 
 def test_an_incompressible_prompt_is_never_sent_and_costs_nothing(rehearse: Rehearse) -> None:

@@ -91,13 +91,19 @@ class OversizedTask(NamedTuple):
         return size + turn_bytes(said)
 
     def room(self, count: CountTokens | None = None) -> PromptRoom:
-        """How large it may be, by the model's own tokenizer where there is one."""
+        """How large it may be, by the model's own tokenizer where there is one.
+
+        Never larger than whoever packs it allows, who would have it compressed again for ever.
+        """
         content = self._content({})
-        known = self.sizes
-        if count is not None:
-            per_byte = count(content) / max(1, len(content.encode()))
-            known = known._replace(per_byte=DENSITY_MARGIN * per_byte)
-        return prompt_room_of(self.context, known, len(orjson.dumps(content)))
+        size = len(orjson.dumps(content))
+        allowed = prompt_room_of(self.context, self.sizes, size)
+        if count is None:
+            return allowed
+        per_byte = DENSITY_MARGIN * count(content) / max(1, len(content.encode()))
+        counted = prompt_room_of(self.context, self.sizes._replace(per_byte=per_byte), size)
+        most = min(counted.most, allowed.most)
+        return PromptRoom(min(counted.fits, most), most)
 
     def _content(self, extracts: Mapping[bytes, str]) -> str:
         return render_material(self.context.stage_prompt, with_extracts(self.material, extracts))
