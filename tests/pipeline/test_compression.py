@@ -244,3 +244,19 @@ def test_of_two_workers_one_compresses_and_the_late_one_changes_nothing(world: W
 
     assert (late, stored) == ([], [TaskId(1)])
     assert stored_extracts(here) == 1
+
+
+@pytest.mark.parametrize("bodies", ["lean", "full"])
+def test_a_result_with_nul_in_it_is_compressed_and_asked_about(world: Worlds, bodies: str) -> None:
+    here = world()
+    here.ingest(["A word."])
+    here.engine.context.choose_ranker = LexicalRanker
+    long = " ".join(f"Sentence {no} ends in a NUL\0." for no in range(4_500))
+    let_model_say(here, lambda text: long if text.startswith("Write") else None)
+    first = text_stage("first", "each_document", "Write about {{ document.text }}")
+    second = text_stage("second", "each_result", "Read {{ inputs.first.text }}", of="first")
+
+    now = here.engine.run(recipe=recipe(first, second), model=SMALL, ledger=bodies).wait()
+
+    assert (now.done, now.failed) == (2, 0)
+    assert "\0" not in (here.engine.queries.prompt(TaskId(2)).user or "\0")

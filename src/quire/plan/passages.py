@@ -80,7 +80,7 @@ def make_extract(text: str, passages: Sequence[Span], scores: Sequence[float], s
         if taken <= room:
             kept.add(no)
             room -= taken
-    return _with_marks(text, passages, kept)
+    return _with_marks(text, passages, kept).replace("\0", "")  # which PostgreSQL does not store
 
 
 def _with_marks(text: str, passages: Sequence[Span], kept: set[int]) -> str:

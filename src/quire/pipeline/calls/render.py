@@ -102,9 +102,10 @@ def render_rows(
 
 
 def render_material(stage_prompt: StagePrompt, material: Material) -> str:
-    """What is sent of one task, from all that is known of it."""
-    records = stage_prompt.stage.schema is not None
-    return task_content(material, stage_prompt.item, stage_prompt.stage.prompt, records=records)
+    """What is sent of one task, from all that is known of it; a NUL in it says nothing."""
+    stage, item = stage_prompt.stage, stage_prompt.item
+    text = task_content(material, item, stage.prompt, records=stage.schema is not None)
+    return text.replace("\0", "")  # which PostgreSQL does not store
 
 
 def load_materials(
