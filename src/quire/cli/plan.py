@@ -91,12 +91,15 @@ def _window_note(stage: "StageForecast") -> str:
     if stage.oversized:
         return (
             f"{stage.stage}: {stage.oversized:,} of {prompts} cannot fit the window of"
-            f" {stage.model}: they fail unsent, and are not in the cost; choose a larger window"
+            f" {stage.model}: what does not fit fails unsent, and is not in the cost; choose a"
+            " larger window"
         )
     if stage.compressed:
         return (
-            f"{stage.stage}: {stage.compressed:,} of {prompts} do not fit the window of"
-            f" {stage.model}: what they show is compressed, here and for nothing"
+            f"{stage.stage}: {stage.compressed:,} of {prompts}"
+            f" {'does' if stage.tasks == 1 else 'do'} not fit the window of {stage.model}:"
+            f" what {'it shows' if stage.tasks == 1 else 'they show'} is compressed, here and for"
+            " nothing"
         )
     if stage.fits:
         return ""

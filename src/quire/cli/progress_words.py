@@ -79,7 +79,7 @@ def stages_summary(now: Progress) -> str:
 
 def _stage_summary(stage: StageProgress) -> str:
     if not stage.expanded:
-        return "not begun" if stage.state == StageState.WAITING else "nothing"
+        return "not begun" if stage.growing else "nothing"
     to_come = stage.count(*TASK_UNDER_WAY)
     parts = _nonzero_counts(stage, _TOLD_STATES)
     return ", ".join([*parts, f"{to_come:,} to come"] if to_come else parts)

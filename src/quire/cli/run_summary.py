@@ -265,7 +265,8 @@ def _next_steps(now: Progress, code: int, *, new: bool) -> list[str]:
     if now.failed:
         said.append(f"quire failures {run} says why some failed; quire retry {run} asks again")
     if now.done and code in (DONE, SOME_FAILED):
-        said.append(f"quire show {run}, or quire export {run} -o out.jsonl")
+        files = f" quire results {run} --to DIR," if now.is_staged else ""
+        said.append(f"quire show {run},{files} or quire export {run} -o out.jsonl")
     if stale := sum(stage.stale for stage in now.stages):
         said.append(f"quire retry {run} --stale makes {stale:,} again that used what has changed")
     if code == HELD and (remedy := _hold_remedy(now)):

@@ -362,7 +362,8 @@ def gap_text(gap: Gap) -> str:
 def note_text(note: ReadingNote) -> str:
     """What was done so that an answer could be read, or asked for."""
     if note.kind == NoteKind.COMPRESSED:
-        return f"{note.path}: was compressed from about {note.written} tokens to {note.read}"
+        before, after = int(note.written), int(note.read)
+        return f"{note.path}: was compressed from about {before:,} tokens to {after:,}"
     if note.kind == NoteKind.DROPPED:
         return f"{note.path}: is dropped, nobody asked for it"
     if note.kind == NoteKind.INCOMPLETE:

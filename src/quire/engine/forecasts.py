@@ -412,14 +412,16 @@ class _Forecaster:
         return above.answer * max(1.0, reads)
 
     def _document_set(self, stage: Stage) -> _DocumentSet:
-        names = self._order.input_names
+        names, over = self._order.input_names, self._input_name(stage)
         return _DocumentSet(
-            [
-                document
-                for document in self._documents
-                if not stage.over or names.get(document.id) == stage.over
-            ]
+            [document for document in self._documents if not over or names.get(document.id) == over]
         )
+
+    def _input_name(self, stage: Stage) -> str:
+        """The input of its documents: of results, that which they came from; empty means all."""
+        if stage.over or shows_documents(self._spec.grouping_of(stage), stage.settings):
+            return stage.over
+        return self._spec.lineage.origin(stage).over
 
     def _document_ids(self, stage: Stage) -> list[DocumentId]:
         return [document.id for document in self._document_set(stage).documents]

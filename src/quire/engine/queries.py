@@ -322,9 +322,7 @@ class Queries:
             turns=text.turns if text else (),
             stray_ids=strays,
             stage="" if plain else context.stage.name,
-            about=""
-            if plain
-            else describe_subject(view, models, samples=context.stage.samples > 1),
+            about="" if plain else describe_subject(view, models, context.stage),
         )
 
     def _request(self, tx: Transaction, request: RequestId) -> RequestView:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from quire.domain.data import stored_json
 from quire.domain.ids import TaskId
 from quire.domain.reasons import TaskError, TaskErrorKind
+from quire.domain.recipes import Stage
 from quire.domain.requests import CallText, RequestKind
 from quire.domain.tasks import SubjectRow, TaskView
 from quire.domain.wording import task_error_text
@@ -152,12 +153,12 @@ def text_alone(tx: Transaction, context: LaneContext, task: TaskId) -> CallText 
     return CallText(text, done.turns.get(task, ()))
 
 
-def describe_subject(view: TaskView, models: Sequence[str], *, samples: bool) -> str:
+def describe_subject(view: TaskView, models: Sequence[str], stage: Stage) -> str:
     """What a task is about, in a few words; who is asked only where there are several."""
-    parts = [subject(view.block_uid, view.title, view.reads)]
+    parts = [subject(view.block_uid, view.title, view.reads if stage.of else None)]
     if len(models) > 1:
         parts.append(models[view.model_no])
-    if samples:
+    if stage.samples > 1:
         parts.append(f"sample {view.sample}")
     return ", ".join(parts)
 

@@ -1,0 +1,84 @@
+"""What plan, run, prompt and ledger say of a recipe whose stages read different documents."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Quire
+
+RECIPE = """
+inputs = ["letters", "archive"]
+
+[[stages]]
+name = "draft"
+about = "each_document"
+over = "letters"
+models = "all"
+prompt = "A page from {{ document.text }}"
+
+[[stages]]
+name = "mend"
+about = "each_result"
+of = "draft"
+prompt = "Shorten {{ inputs.draft.text }}, which came from {{ document.text }}"
+
+[[stages]]
+name = "verdict"
+about = "each_model"
+needs = ["mend"]
+prompt = "Which is best? {% for each in inputs.mend %}{{ each.text }} {% endfor %}"
+
+[[stages]]
+name = "old"
+about = "each_document"
+over = "archive"
+prompt = "Sum up {{ document.text }}"
+"""
+MODELS = ("--models", "simulated/small,simulated/large")
+ORDER = ("--recipe", "mine.toml", "--input", "letters=letter.txt", "--input", "archive=archive.txt")
+
+
+@pytest.fixture
+def mine(quire: Quire, folder: Path) -> Quire:
+    """The commands, with a recipe of two inputs: a short letter, and an archive of 400 KB."""
+    (folder / "mine.toml").write_text(RECIPE)
+    (folder / "letter.txt").write_text("The ferry is slow.")
+    (folder / "archive.txt").write_text("The river rose again, and nobody crossed it.\n\n" * 9_000)
+    quire("init")
+    return quire
+
+
+def test_a_forecast_of_what_is_about_results_counts_the_documents_these_came_from(
+    mine: Quire,
+) -> None:
+    planned = mine.json("plan", *ORDER, *MODELS)
+    said = mine("plan", *ORDER, *MODELS).stdout
+
+    tokens = {stage["stage"]: stage["input_tokens"] for stage in planned["stages"]}
+    assert tokens["mend"] < 1_000 < tokens["old"]
+    assert "mend:" not in said
+    assert "old: 1 of 1 prompt does not fit the window of simulated/small" in said
+
+
+def test_a_stage_that_nobody_wanted_yet_has_not_begun(mine: Quire) -> None:
+    said = mine("run", *ORDER, *MODELS, "--stop-after", "draft").stdout
+
+    assert "verdict: not begun · old: not begun" in said
+
+
+def test_a_recipe_that_ran_says_how_to_read_its_results_and_what_it_compressed(
+    mine: Quire,
+) -> None:
+    said = mine("run", *ORDER, *MODELS).stdout
+    shown = mine("show", "--stage", "old").stdout
+
+    assert "next: quire show 1, quire results 1 --to DIR, or quire export 1 -o out.jsonl" in said
+    assert "document: was compressed from about 103,500 tokens to " in shown
+
+
+def test_a_task_about_the_whole_run_is_not_said_to_be_about_one_result(mine: Quire) -> None:
+    mine("run", *ORDER, *MODELS)
+    tasks = {row["stage"]: row["task"] for row in mine.json("results")}
+
+    assert "about   the run, simulated/large" in mine("prompt", tasks["verdict"]).stdout
+    assert "result of task" in mine("prompt", tasks["mend"]).stdout
