@@ -82,3 +82,23 @@ def test_a_task_about_the_whole_run_is_not_said_to_be_about_one_result(mine: Qui
 
     assert "about   the run, simulated/large" in mine("prompt", tasks["verdict"]).stdout
     assert "result of task" in mine("prompt", tasks["mend"]).stdout
+
+
+def test_the_ledger_says_of_each_call_its_stage_and_its_model(
+    mine: Quire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine("run", *ORDER, *MODELS)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    listed = mine.json("ledger")
+    said = mine("ledger").stdout
+    request = next(line["id"] for line in listed if line["stage"] == "verdict")
+
+    assert {line["model"] for line in listed if line["stage"] == "draft"} == {
+        "simulated/small",
+        "simulated/large",
+    }
+    assert said.startswith("run 1 · simulated/small (simulated), simulated/large (simulated)\n")
+    assert "verdict  large" in said
+    assert max(map(len, said.splitlines())) <= 80
+    assert "stage       verdict" in mine("ledger", "--request", request).stdout

@@ -7,6 +7,7 @@ import typer
 from quire.cli.options import AsJson, Every, RunNumber, argument, option
 from quire.cli.printing import (
     MOST_LISTED,
+    Narrowing,
     clip,
     model_label,
     moment,
@@ -16,7 +17,9 @@ from quire.cli.printing import (
     print_table,
     quantity,
     say,
+    short_model_name,
 )
+from quire.cli.run_summary import model_labels
 from quire.cli.session import engine_for, resolve_run
 from quire.domain.errors import NotFound
 from quire.domain.gates import StrayIds
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from quire.engine.queries import ExchangeView
 
 TITLE = 24  # characters of a document's title in a list
+OF_REQUESTS: tuple[Narrowing, ...] = (("last sent", None), ("state", None), ("sent", None))
 
 
 def prompt(
@@ -94,15 +98,26 @@ def _list_requests(engine: "Engine", run: RunId, after: int, limit: int, as_json
         if is_cut:
             note(f"quire: truncated at {limit:,}; --after {found[-1].id} goes on, --all lists all")
         return
-    say(f"run {run} · {model_label(engine.queries.head(run).model.name)}")
+    head = engine.queries.head(run)
+    say(f"run {run} · {model_labels(head)}")
     if not found:
         say("no requests" + (f" after {after}" if after else " yet"))
         return
     say()
+    _print_requests(found, staged=head.kind == "recipe")
+    if is_cut:
+        say(f"\nmore: quire ledger {run} --after {found[-1].id}")
+    else:
+        say(f"\nnext: quire ledger {run} --request {found[0].id} shows one in full")
+
+
+def _print_requests(found: "list[RequestLine]", *, staged: bool) -> None:
+    """One line a request; of recipes also which stage asked, and whom."""
     strays = any(_count_strays(line.stray_ids) for line in found)
     rows = (
         (
             str(line.id),
+            *([line.stage, short_model_name(line.model)] if staged else []),
             line.kind,
             f"{line.state}, purged" if line.purged else line.state,
             line.tasks,
@@ -115,12 +130,13 @@ def _list_requests(engine: "Engine", run: RunId, after: int, limit: int, as_json
         )
         for line in found
     )
-    columns = (">request", "kind", "state", ">tasks", ">accepted", ">sent", ">cost", "last sent")
-    print_table((*columns, "~about", *(["stray ids"] if strays else [])), rows)
-    if is_cut:
-        say(f"\nmore: quire ledger {run} --after {found[-1].id}")
-    else:
-        say(f"\nnext: quire ledger {run} --request {found[0].id} shows one in full")
+    columns = ("kind", "state", ">tasks", ">accepted", ">sent", ">cost", "last sent", "~about")
+    who = ("stage", "model") if staged else ()
+    print_table(
+        (">request", *who, *columns, *(["stray ids"] if strays else [])),
+        rows,
+        narrowing=OF_REQUESTS if staged else (),
+    )
 
 
 def _documents(line: "RequestLine") -> str:
@@ -147,6 +163,7 @@ def _print_exchange(view: "ExchangeView") -> None:
         [
             (f"request {request.id}", f"{request.state}{', purged' if request.purged else ''}"),
             ("run", str(request.run_id)),
+            ("stage", view.stage),
             ("kind", f"{request.kind}, {quantity(request.tasks, 'task')}"),
             ("max tokens", f"{request.max_output:,}"),
             ("sent", quantity(request.sent, "time")),

@@ -112,6 +112,7 @@ class ExchangeView:
     user: str | None  # None once purged
     attempts: list[AttemptView]
     members: list[MemberView]
+    stage: str = ""  # of a recipe
     turns: tuple[Turn, ...] = ()  # what was said before
     chain: list[ChainCall] = field(default_factory=list)  # of an answer that came in pieces
 
@@ -341,6 +342,7 @@ class Queries:
                 request=view,
                 system=context.prefix.system,
                 user=text and text.user,
+                stage="" if context.spec.recipe.is_single_schema else context.stage.name,
                 turns=text.turns if text else (),
                 chain=tx.pieces.calls_of_chain(request),
                 attempts=[*map(_split_thoughts, tx.views.attempts_of_request(request))],

@@ -36,6 +36,8 @@ class RequestLine(NamedTuple):
     document: str | None  # the first that it is about, by its title
     documents: int
     stray_ids: StrayIds  # in its answers: not what was asked for
+    stage: str
+    model: str
 
 
 class RequestView(NamedTuple):
@@ -174,9 +176,9 @@ class Views(Table):
 
 
 def _to_request_line(row: Row) -> RequestLine:
-    *head, sent_at, title, documents, strays = row
+    *head, sent_at, title, documents, strays, stage, model = row
     line = (*head[:6], head[6] is not None, *head[7:], from_micros_or_none(sent_at))
-    return RequestLine._make((*line, title, documents, _parse_stray_ids(strays)))
+    return RequestLine._make((*line, title, documents, _parse_stray_ids(strays), stage, model))
 
 
 def _to_attempt_view(row: Row) -> AttemptView:

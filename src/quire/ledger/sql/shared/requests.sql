@@ -147,7 +147,7 @@ SELECT q.id, q.kind, q.tasks, q.max_output, q.state, q.sent, q.purged_at,
         LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
         JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
         WHERE rt.request_id = q.id),
-    q.stray_ids
+    q.stray_ids, (SELECT s.name FROM stages s WHERE s.id = l.stage_id), l.model
 FROM requests q JOIN lanes l ON l.id = q.lane_id
 WHERE l.workspace_id = :workspace AND l.run_id = :run AND q.id > :after ORDER BY q.id LIMIT :limit
 
