@@ -182,7 +182,7 @@ def test_a_prompt_that_may_not_fit_the_window_is_told_beforehand(
 
     said = notes("plan", "--recipe", "notes.toml", *MODEL).stdout
 
-    assert "summary: 1 of 3 prompts do not fit the window of simulated/small: what they" in said
+    assert "summary: 1 of 3 prompts do not fit the window of simulated/small: what is" in said
     assert "check: a prompt may take" in said
 
 

@@ -102,3 +102,10 @@ def test_the_ledger_says_of_each_call_its_stage_and_its_model(
     assert "verdict  large" in said
     assert max(map(len, said.splitlines())) <= 80
     assert "stage       verdict" in mine("ledger", "--request", request).stdout
+
+
+def test_a_forecast_names_every_model_of_the_run(mine: Quire) -> None:
+    head = mine("plan", *ORDER, *MODELS).stdout.splitlines()[0]
+
+    assert " · recipe mine · simulated/small (simulated: no model is called" in head
+    assert head.endswith("), simulated/large (simulated)")

@@ -11,6 +11,7 @@ from quire.cli.order_options import TypedOrder, earlier_note, order_from_options
 from quire.cli.printing import (
     Narrowing,
     clip,
+    model_label,
     note,
     print_json,
     print_table,
@@ -55,8 +56,11 @@ def print_recipe_forecast(planned: "Plan", *, as_json: bool, about: str = "") ->
 
 def _recipe_heading(planned: "Plan") -> str:
     about = f"{quantity(planned.documents, 'document')}, {quantity(planned.blocks, 'block')}"
-    note = f" ({planned.order.facts.note})" if planned.order.facts.note else ""
-    return f"{about} · recipe {planned.order.recipe.name} · {planned.order.facts.name}{note}"
+    order = planned.order
+    note = f" ({order.facts.note})" if order.facts.note else ""
+    others = (model_label(facts.name) for facts in order.models)
+    asked = ", ".join([f"{order.facts.name}{note}", *others])
+    return f"{about} · recipe {order.recipe.name} · {asked}"
 
 
 def _stage_cells(forecast: "StageForecast") -> Iterator[object]:
@@ -83,23 +87,21 @@ def _window_note(stage: "StageForecast") -> str:
     """What does not fit the window of the model, and what becomes of it."""
     if not stage.tasks:
         return f"{stage.stage}: there is nothing to ask about; are its documents ingested?"
-    prompts = quantity(stage.tasks, "prompt")
     room = (
         f"{stage.stage}: a prompt may take {stage.largest:,} tokens, and {stage.model} has room for"
         f" {stage.room:,}"
     )
     if stage.oversized:
         return (
-            f"{stage.stage}: {stage.oversized:,} of {prompts} cannot fit the window of"
-            f" {stage.model}: what does not fit fails unsent, and is not in the cost; choose a"
-            " larger window"
+            f"{stage.stage}: {stage.oversized:,} of {quantity(stage.tasks, 'prompt')} cannot fit"
+            f" the window of {stage.model}: they fail unsent, and are not in the cost;"
+            " choose a larger window"
         )
     if stage.compressed:
+        prompts_do = quantity(stage.tasks, "prompt does", "prompts do")
         return (
-            f"{stage.stage}: {stage.compressed:,} of {prompts}"
-            f" {'does' if stage.tasks == 1 else 'do'} not fit the window of {stage.model}:"
-            f" what {'it shows' if stage.tasks == 1 else 'they show'} is compressed, here and for"
-            " nothing"
+            f"{stage.stage}: {stage.compressed:,} of {prompts_do} not fit the window of"
+            f" {stage.model}: what is shown is compressed, here and for nothing"
         )
     if stage.fits:
         return ""
