@@ -36,5 +36,5 @@ def test_files_that_are_left_are_told_and_make_the_exit_code(notes: Quire, folde
     said = notes("results", "--to", "out", code=1)
 
     assert "left as it is, because it is not as Quire wrote it: digest/" in said.stderr
-    assert "1 left as they are" in said.stdout
+    assert "1 left as it is" in said.stdout
     assert mine.read_text() == "mine"

@@ -83,7 +83,7 @@ def _tell(run: RunId, tree: "ResultTree", *, quiet: bool) -> None:
         return
     parts = [f"{tree.written:,} written", f"{tree.unchanged:,} unchanged"]
     parts += [f"{tree.removed:,} removed"] if tree.removed else []
-    parts += [f"{len(tree.left):,} left as they are"] if tree.left else []
+    parts += [quantity(len(tree.left), "left as it is", "left as they are")] if tree.left else []
     say(f"run {run}: {quantity(tree.results, 'result')} in {tree.folder}: {', '.join(parts)}")
 
 
