@@ -4,8 +4,6 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +13,7 @@ import typer
 from quire.cli.options import AsJson, argument, flag, option
 from quire.cli.printing import (
     clip,
-    console,
+    file_watcher,
     note,
     plain_text,
     print_json,
@@ -91,7 +89,7 @@ def ingest(
 ) -> None:
     """Read documents into the ledger; a bad file gets one line, the rest still go in."""
     quiet = session(context).quiet
-    with engine_for(context, make=True) as engine, _file_watcher(quiet) as watch:
+    with engine_for(context, make=True) as engine, file_watcher("reading", quiet) as watch:
         ingestion = engine.ingest(
             *paths,
             text_column=text_column,
@@ -136,23 +134,6 @@ def _summary(ingestion: "Ingestion") -> str:
     if ingestion.skipped:
         parts.append(f"{quantity(ingestion.skipped, 'file')} of other types left out")
     return "; ".join(parts)
-
-
-@contextmanager
-def _file_watcher(quiet: bool) -> Iterator[Callable[[Path], None] | None]:
-    """On a terminal, say which file is being read."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    read = 0
-    with console(sys.stderr).status("reading") as status:
-
-        def watch(path: Path) -> None:
-            nonlocal read
-            read += 1
-            status.update(f"reading {read:,}: {plain_text(clip(str(path), 60))}")
-
-        yield watch
 
 
 def documents(context: typer.Context, as_json: AsJson = False) -> None:

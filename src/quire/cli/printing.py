@@ -4,7 +4,8 @@ import io
 import os
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -133,6 +134,23 @@ def tell_cut(found: Sequence[object], limit: int) -> bool:
         return False
     note(f"quire: truncated at {limit:,}; --limit N lists more, --all everything")
     return True
+
+
+@contextmanager
+def file_watcher(doing: str, quiet: bool) -> Iterator[Callable[[object], None] | None]:
+    """On a terminal, say which file is worked on: what is being done, how many, and its path."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    seen = 0
+    with console(sys.stderr).status(doing) as status:
+
+        def watch(path: object) -> None:
+            nonlocal seen
+            seen += 1
+            status.update(f"{doing} {seen:,}: {plain_text(clip(str(path), 60))}")
+
+        yield watch
 
 
 def narrow_table(

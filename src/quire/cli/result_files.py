@@ -1,8 +1,5 @@
 """The command that lists a run's results by number, or writes them as a tree of readable files."""
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +9,7 @@ from quire.cli.options import AsJson, Every, OnlyStage, RunNumber, option
 from quire.cli.printing import (
     MOST_LISTED,
     clip,
-    console,
+    file_watcher,
     note,
     plain_text,
     print_json,
@@ -49,7 +46,7 @@ def results(
             most = MOST_LISTED if every else limit
             _list_results(engine, number, stage, most, as_json=as_json)
             return
-        with _file_watcher(session(context).quiet) as watch:
+        with file_watcher("writing", session(context).quiet) as watch:
             tree = engine.commands.write_results(number, to, stage, watch)
     if as_json:
         print_json({"run": number, **asdict(tree), "folder": str(tree.folder)})
@@ -85,20 +82,3 @@ def _tell(run: RunId, tree: "ResultTree", *, quiet: bool) -> None:
     parts += [f"{tree.removed:,} removed"] if tree.removed else []
     parts += [quantity(len(tree.left), "left as it is", "left as they are")] if tree.left else []
     say(f"run {run}: {quantity(tree.results, 'result')} in {tree.folder}: {', '.join(parts)}")
-
-
-@contextmanager
-def _file_watcher(quiet: bool) -> Iterator[Callable[[str], None] | None]:
-    """On a terminal, say which file is being written."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    seen = 0
-    with console(sys.stderr).status("writing") as status:
-
-        def watch(path: str) -> None:
-            nonlocal seen
-            seen += 1
-            status.update(f"writing {seen:,}: {plain_text(clip(path, 60))}")
-
-        yield watch
