@@ -12,6 +12,7 @@ from quire.plan.call_health import (
     MANY_FAILURES,
     MOST_UNPROVEN_TASKS,
     REMEMBERED,
+    VERY_MANY_FAILURES,
     CallHealth,
     SentCall,
 )
@@ -141,6 +142,14 @@ def test_many_poisons_at_once_end_and_cost_nobody_else(pack_size: int, concurren
     for seed in range(8):
         run = Run(FailingServer(poisons=poisons), 100, pack_size, concurrency, seed).go(4000)
         assert (run.failed, len(run.done)) == (set(poisons), 94)
+
+
+@pytest.mark.parametrize("poisons", [range(2), range(3), range(3, 7), range(10), [0, 2, 5, 9]])
+def test_poisons_that_sit_side_by_side_end_although_none_clears_another(poisons: list[int]) -> None:
+    for seed in range(4):
+        run = Run(FailingServer(poisons=frozenset(poisons)), seed=seed).go(8000)
+        assert (run.failed, len(run.done)) == (set(poisons), 100 - len(poisons))
+        assert run.sendings <= 100 + (VERY_MANY_FAILURES + 100) * len(poisons)
 
 
 @given(

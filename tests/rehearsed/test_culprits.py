@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from quire.domain.states import RunState
+from quire.plan.call_health import VERY_MANY_FAILURES
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.front_proxy import DROPPED, Answer, front_proxy
 from tests.rehearsed.rehearsed import OPENAI
@@ -65,7 +66,8 @@ def test_blocks_that_break_a_server_fail_alone_with_the_reason(
     failed = [error for state, _, error in here.task_tries(run.id) if state == "failed"]
     assert all(any(words in error for words in said) for error in failed)
     assert calls["answered"] <= 10 + 4 * len(places)
-    assert calls["broken"] <= 80 * len(places)
+    # Two that happen to be left of one pack clear neither: each is then sent very often.
+    assert calls["broken"] <= (80 if len(places) == 1 else VERY_MANY_FAILURES + 30) * len(places)
     assert calls["broken_before_all_went"] <= 8 * len(places)  # nobody waits for them
 
 

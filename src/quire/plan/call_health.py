@@ -54,8 +54,7 @@ class SentCall(NamedTuple):
 class _HalvedPack(NamedTuple):
     """A pack that was halved."""
 
-    suspects: frozenset[TaskId]  # one of them is to blame; more than it carried, or none
-    proven: bool  # whether something was answered while it failed
+    suspects: frozenset[TaskId]  # one of them is to blame, as answers showed while they failed
     answers_before: int
 
 
@@ -70,6 +69,11 @@ class _FailingRequest:
     witnessed: int = 0  # failures since whose last another was answered
     counted: int = 0  # failures that count against it
     by_chance: int = 0  # failures that were chance, if it is answered after all
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether a lone task is what is left of a pack, one of which is to blame."""
+        return self.pack is not None and bool(self.pack.suspects)
 
 
 class CallHealth:
@@ -153,7 +157,7 @@ class CallHealth:
         for task in members:
             known = self._halved[task].suspects if task in self._halved else frozenset[TaskId]()
             suspects = frozenset(members) if proven else known
-            self._halved[task] = _HalvedPack(suspects, proven, self._answers)
+            self._halved[task] = _HalvedPack(suspects, self._answers)
         self._cleared.difference_update(members)
         for task in list(self._halved)[:-MOST_SPLIT_TASKS]:
             del self._halved[task]
@@ -184,8 +188,8 @@ class CallHealth:
         What is left of a halved pack may be two culprits, of whom neither clears the other.
         """
         failing = self._failing[call.request]
-        proven = failing.pack is not None and failing.pack.proven
-        by_chance = _chance(self._sendings_when_up) ** (failing.witnessed + proven)
+        evidence = failing.witnessed + failing.is_suspect
+        by_chance = _chance(self._sendings_when_up) ** evidence
         return failing.witnessed >= FEW_FAILURES or (
             failing.witnessed > 0 and by_chance <= UNLIKELY
         )
@@ -219,7 +223,7 @@ class CallHealth:
 
     def _is_left_over(self, failing: _FailingRequest) -> bool:
         """Whether all others of a pack one of which is to blame were answered."""
-        if failing.pack is None or not failing.pack.suspects:
+        if failing.pack is None or not failing.is_suspect:
             return False
         return failing.pack.suspects - failing.members <= self._cleared
 
@@ -234,9 +238,7 @@ class CallHealth:
     def _is_in_vain(self, call: SentCall, failing: _FailingRequest) -> bool:
         """Whether a lone task has failed so often that nobody waits for another's answer."""
         others = [item for item in self._failing.values() if item is not failing]
-        suspicious = (failing.pack is not None and failing.pack.proven) or all(
-            item.counted for item in others
-        )
+        suspicious = failing.is_suspect or all(item.counted for item in others)
         evidence = failing.witnessed + suspicious
         if not self._has_answered or not evidence:
             return False
