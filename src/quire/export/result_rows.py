@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import orjson
 
-from quire.domain.data import Json, stored_json, strict_json
+from quire.domain.data import Json, as_object, stored_json, strict_json
 from quire.domain.documents import Document
 from quire.domain.errors import LedgerError
-from quire.domain.ids import RunId, TaskId, block_uid
+from quire.domain.ids import DocumentId, RunId, TaskId, block_uid
 from quire.domain.recipes import Stage
 from quire.domain.states import ReviewState, TaskState
 from quire.export.result_selection import (
@@ -70,17 +70,24 @@ def json_fragment(text: str | None) -> orjson.Fragment | None:
     return None if text is None else orjson.Fragment(text)
 
 
+def read_stored(task: TaskId | None, text: str | None) -> Json:
+    """Read a result; refuse to go on where the ledger holds no JSON."""
+    if text is None:
+        return None
+    try:
+        value: Json = strict_json(text.encode())
+    except ValueError:
+        raise LedgerError(
+            f"task {task}: its result in the ledger is damaged: it is not JSON",
+            "restore a copy of the ledger",
+        ) from None
+    return value
+
+
 def check_stored(task: TaskId | None, *texts: str | None) -> None:
     """Refuse to go on where the ledger holds no JSON: it would be written as it is."""
     for text in texts:
-        try:
-            if text is not None:
-                strict_json(text.encode())
-        except ValueError:
-            raise LedgerError(
-                f"task {task}: its result in the ledger is damaged: it is not JSON",
-                "restore a copy of the ledger",
-            ) from None
+        read_stored(task, text)
 
 
 def critic_verdicts(
@@ -152,14 +159,30 @@ def run_block_rows(tx: Transaction, run: RunId, only: str = "all") -> Iterator[E
 
 
 def block_rows(
-    tx: Transaction, source: ResultSource, stage: Stage, only: str, *, contents: bool = True
+    tx: Transaction, source: ResultSource, stage: Stage, only: str
 ) -> Iterator[ExportedBlock]:
-    """The same of one stage, with what its critics said; without their texts, if so wished."""
+    """The same of one stage, with what its critics said."""
+    documents = _documents_by_id(tx, source)
+    for row, status, critics in _judged_rows(tx, source, stage, only, contents=True):
+        check_stored(row.task_id, row.data, row.notes)
+        yield ExportedBlock(documents[row.document_id], row, status, critics)
+
+
+def _documents_by_id(tx: Transaction, source: ResultSource) -> dict[DocumentId, Document]:
+    return {document.id: document for document in tx.documents.documents_of_run(source.run.id)}
+
+
+_JudgedRow: TypeAlias = tuple[ExportRow, str, tuple[ExportedVerdict, ...]]  # with its status
+
+
+def _judged_rows(
+    tx: Transaction, source: ResultSource, stage: Stage, only: str, *, contents: bool
+) -> Iterator[_JudgedRow]:
+    """Each row of one stage as it stands, with what its critics said."""
     check_only(only)
-    run = source.run.id
-    documents = {document.id: document for document in tx.documents.documents_of_run(run)}
     judged = bool(source.recipe.critics_of(stage.name))
-    found = tx.results.export_rows(run, source.stage_ids[stage.name], contents=contents)
+    stage_id = source.stage_ids[stage.name]
+    found = tx.results.export_rows(source.run.id, stage_id, contents=contents)
     while chunk := list(islice(found, CHUNK_ROWS)):
         tasks = [row.task_id for row in chunk if row.task_id is not None] if judged else []
         words = tx.results.critiques_of_tasks(tasks)
@@ -168,10 +191,8 @@ def block_rows(
             if row.review_state == REJECTED:
                 status = "pending"
             if only in ("all", status):
-                check_stored(row.task_id, row.data, row.notes)
-                spoken = words.get(row.task_id) if row.task_id else None
-                critics = critic_verdicts(source, spoken) if spoken else ()
-                yield ExportedBlock(documents[row.document_id], row, status, critics)
+                spoken = words.get(row.task_id) if words and row.task_id else None
+                yield row, status, critic_verdicts(source, spoken) if spoken else ()
 
 
 def flat_blocks(
@@ -180,11 +201,12 @@ def flat_blocks(
     """Rows as a data frame wants them: one flat mapping a block, the schema's fields as columns."""
     fields = stage.record.properties
     names = [*(_own_column(name, fields) for name in BLOCK_COLUMNS), *fields]
-    for exported in block_rows(tx, source, stage, only, contents=False):
-        document, row, status, critics = exported
-        data = stored_json(exported.data) or {}
+    documents = _documents_by_id(tx, source)
+    for row, status, critics in _judged_rows(tx, source, stage, only, contents=False):
+        document, accepted = documents[row.document_id], status == "accepted"
+        data = as_object(read_stored(row.task_id, row.data)) if accepted else {}
         values = (
-            exported.block_uid,
+            block_uid(document.conv_uid, row.block_index),
             document.source_locator,
             document.title,
             orjson.loads(row.locator).get("key") if '"key"' in row.locator else None,
@@ -196,8 +218,8 @@ def flat_blocks(
             *map(data.get, fields),
         )
         flat: dict[str, Json] = dict(zip(names, values, strict=True))
-        if exported.notes:
-            flat[_own_column("notes", fields)] = stored_json(exported.notes)
+        if row.notes and accepted:
+            flat[_own_column("notes", fields)] = read_stored(row.task_id, row.notes)
         yield flat | critic_columns(critics) if critics else flat
 
 

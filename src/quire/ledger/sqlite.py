@@ -14,7 +14,8 @@ from quire.domain.errors import LedgerBusy, LedgerError, LedgerUnavailable, Newe
 from quire.ledger.connection import Row
 from quire.ledger.statements import ROWS_PER_INSERT, Statement, load
 
-CHECKPOINT_PAGES = 8000  # of the log; a page that changed often is then copied once
+PAGE_BYTES = 8192  # a commit writes half as many pages as with 4096, and takes a quarter less
+CHECKPOINT_PAGES = 4000  # of the log; a page that changed often is then copied once
 APPLICATION_ID = 0x51554952  # "QUIR": marks the file as ours, whatever its user_version
 BUSY_SECONDS = 30  # how long a writer waits for another process's transaction
 RETRY_SECONDS = 0.005  # seconds between two tries
@@ -243,6 +244,7 @@ class SqliteDatabase:
             check_same_thread=False,
             cached_statements=256,
         )
+        raw.execute(f"PRAGMA page_size = {PAGE_BYTES:d}")  # of a new file
         raw.execute("PRAGMA foreign_keys = ON")
         raw.execute(f"PRAGMA query_only = {query_only:d}")
         raw.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'NORMAL'}")
