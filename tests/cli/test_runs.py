@@ -127,6 +127,18 @@ def test_ledger_lists_a_runs_requests_page_by_page(ran: Quire) -> None:
     assert "more: quire ledger 1 --after 2" in ran("ledger", "--limit", 2).stdout
 
 
+def test_ledger_says_of_which_calls_the_cost_is_presumed(ready: Quire) -> None:
+    ready("run", "--schema", "clauses", "--pack-size", 1, faults="drop=0.3,seed=2")
+
+    listed = ready.json("ledger", "--all")
+    shown = ready("ledger", "--all").stdout.splitlines()
+
+    presumed = {item["id"] for item in listed if item["presumed"]}
+    marked = {int(line.split()[0]) for line in shown if "≤ $" in line}
+    assert presumed == marked
+    assert 0 < len(presumed) < len(listed)
+
+
 def test_ledger_shows_one_request_with_attempt_response_and_tasks(ran: Quire) -> None:
     printed = ran.json("ledger", "--request", 2)
     text = ran("ledger", "--request", 2).stdout

@@ -75,6 +75,9 @@ def test_a_dropped_connection_is_presumed_at_its_reservation_and_written_off(
     run = here.run(pack_size=5)
     presumed = run.progress().presumed_pico
     assert presumed > 0
+    listed = here.engine.queries.requests(run.id)
+    assert sum(line.cost_pico for line in listed) == presumed + run.progress().cost_pico
+    assert any(line.presumed for line in listed)
 
     with here.engine.ledger.transaction() as tx:
         rescued = reclaim_expired_leases(

@@ -109,6 +109,7 @@ def test_the_stop_button_ends_the_spending_and_keeps_what_was_paid(
     ended = kernel.reply(cell)
     sent = calls(server)
     assert (ended["status"], ended["ename"]) == ("error", "KeyboardInterrupt")
+    assert ended["evalue"] == "run 1 stopped, all answers are kept: wait() goes on"
     assert kernel.value(THREADS) == []
     assert kernel.value("run.progress().done") == sent
     kernel.manager.shutdown_kernel()

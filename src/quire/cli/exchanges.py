@@ -123,7 +123,7 @@ def _print_requests(found: "list[RequestLine]", *, staged: bool) -> None:
             line.tasks,
             line.accepted,
             line.sent,
-            dollars(line.cost_pico),
+            ("≤ " if line.presumed else "") + dollars(line.cost_pico),
             moment(line.sent_at),
             _documents(line),
             *([_count_strays(line.stray_ids)] if strays else []),

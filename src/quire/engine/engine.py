@@ -334,8 +334,13 @@ class Engine:
                 watch(now)
             return is_at_rest(now) and not (batches and now.batches and not now.holds)
 
-        if self.work(is_done, signals=signals or can_handle_signals(), tell=tell, only=run):
-            raise KeyboardInterrupt  # as Python's own would, but with every answer stored
+        try:
+            signals = signals or can_handle_signals()
+            interrupted = self.work(is_done, signals=signals, tell=tell, only=run)
+        except KeyboardInterrupt:  # in a notebook
+            interrupted = True
+        if interrupted:  # as Python's own would be, but with every answer stored
+            raise KeyboardInterrupt(f"run {run} stopped, all answers are kept: wait() goes on")
         return self.queries.progress(run)
 
     def work(

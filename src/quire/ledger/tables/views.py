@@ -31,7 +31,8 @@ class RequestLine(NamedTuple):
     sent: int
     purged: bool
     accepted: int
-    cost_pico: int
+    cost_pico: int  # at most, where some of it is presumed
+    presumed: int  # sendings of which nobody knows what they cost
     sent_at: datetime | None  # the last time
     document: str | None  # the first that it is about, by its title
     documents: int

@@ -137,7 +137,8 @@ SELECT q.id, q.kind, q.tasks, q.max_output, q.state, q.sent, q.purged_at,
     (SELECT count(*) FROM request_tasks rt WHERE rt.request_id = q.id AND (rt.verdict = 'accept' OR rt.verdict IS NULL
         AND EXISTS (SELECT 1 FROM attempts a JOIN responses p ON p.attempt_id = a.id
                     WHERE a.request_id = q.id AND a.state = 'settled' AND p.stop IS NOT NULL))),
-    (SELECT coalesce(CAST(sum(a.cost) AS INTEGER), 0) FROM attempts a WHERE a.request_id = q.id),
+    (SELECT coalesce(CAST(sum(CASE WHEN a.state IN ('unknown', 'written_off') THEN a.reserved ELSE a.cost END) AS INTEGER), 0) FROM attempts a WHERE a.request_id = q.id),
+    (SELECT count(*) FROM attempts a WHERE a.request_id = q.id AND (a.state = 'unknown' OR a.cost_basis = 'presumed')),
     (SELECT max(a.sent_at) FROM attempts a WHERE a.request_id = q.id),
     (SELECT d.title FROM request_tasks rt JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace
         LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
