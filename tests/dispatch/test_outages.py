@@ -51,7 +51,7 @@ def test_a_full_disk_loses_no_answer_and_the_run_goes_on_when_there_is_room(
     messages: list[str] = []
     writer: sqlite3.Connection = here.engine.ledger._database._writer  # type: ignore[attr-defined]
     pages = writer.execute("PRAGMA page_count").fetchone()[0]
-    writer.execute(f"PRAGMA max_page_count = {pages + 12}")
+    writer.execute(f"PRAGMA max_page_count = {pages + 4}")
 
     def tell(message: str) -> None:
         messages.append(message)
