@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from quire.domain.continuation import Gap, Trigger
 from quire.domain.data import Json
 from quire.domain.requests import Stop
-from quire.gates.assembly import assemble, find_gap, join_texts, merge
+from quire.gates.assembly import assemble, fill, find_gap, merge
+from quire.gates.text_seams import join_texts
 
 TEXT = """# A report
 
@@ -102,6 +103,95 @@ def test_code_that_is_fenced_again_in_the_middle_is_one_block() -> None:
     at = code.index("second")
 
     assert join_texts(code[:at], "```python\n" + code[at:]) == code
+
+
+CODE = """Do so:
+
+```python
+first()
+second()
+```
+
+Then:
+
+```
+plain
+```
+
+and at last
+
+```sh
+ls -l
+```
+
+Done.
+"""
+REFRAIN = """Oh, the wide river runs from the hills to the sea, and nobody knows what it has seen,
+no, nobody knows.
+
+"""
+SONG = f"{REFRAIN}Of the hills.\n\n{REFRAIN}Of mills, long gone.\n\n{REFRAIN}Of a boat.\n"
+
+
+@pytest.mark.parametrize("text", [CODE, SONG])
+def test_code_and_refrains_cut_anywhere_come_back_equal(text: str) -> None:
+    for cut in range(1, len(text)):
+        assert join_texts(text[:cut], text[cut:]) == text, text[:cut]
+
+
+@pytest.mark.parametrize("word", ["markdown", ""])
+def test_a_piece_in_a_fence_comes_out_of_it_with_its_own_code(word: str) -> None:
+    at = CODE.index("at last")
+
+    assert join_texts(CODE[:at], f"```{word}\n{CODE[at:-1]}\n```\n") == CODE[:-1]
+
+
+def test_a_line_that_only_sounds_like_a_preamble_stays() -> None:
+    line = "Picking up where her father had stopped.\n"
+
+    assert join_texts("She wrote on.\n", f"{line}Then she slept.") == (
+        f"She wrote on.\n{line}Then she slept."
+    )
+
+
+TREE: dict[str, Json] = {
+    "title": "A",
+    "parts": [
+        {"title": "B", "parts": [{"title": "C", "parts": []}]},
+        {"title": "D", "parts": []},
+    ],
+}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_records_inside_a_record_never_take_its_place(indent: int | None) -> None:
+    text = json.dumps(TREE, indent=indent)
+
+    for cut in range(1, len(text)):
+        assert assemble([text[:cut], text[cut:]], json=True).text == text, text[:cut]
+        assert json.loads(assemble([text[:cut], text], json=True).text) == TREE, text[:cut]
+
+
+def test_equal_items_of_json_are_not_taken_for_a_repetition() -> None:
+    text = json.dumps([{"a": 1}, {"a": 1}, {"a": 1}], indent=2)
+
+    for cut in range(1, len(text)):
+        assert assemble([text[:cut], text[cut:]], json=True).text == text, text[:cut]
+
+
+def test_fields_that_were_missing_are_taken_and_nothing_else_is_said_twice() -> None:
+    first = {"results": [{"block_uid": "1ab", "title": "Of ships.", "tags": ["a", "b"]}]}
+    again = {"title": "Of ships!", "tags": ["b", "a"], "text": "It rained."}
+    whole = {"title": "Of ships.", "tags": ["a", "b"], "text": "It rained."}
+    gaps = [Gap(Trigger.MISSING, ("text",))]
+
+    for piece in (again, {"results": [{"block_uid": "1ab", **again}]}):
+        text = assemble([json.dumps(first), json.dumps(piece)], gaps, json=True).text
+        assert json.loads(text) == {"results": [{"block_uid": "1ab", **whole}]}
+    assert fill({"a": None, "b": {"c": 1}}, {"a": 2, "b": {"c": 3, "d": 4}}) == {
+        "a": 2,
+        "b": {"c": 1, "d": 4},
+    }
 
 
 def test_json_cut_anywhere_comes_back_equal() -> None:

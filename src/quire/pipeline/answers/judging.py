@@ -10,10 +10,9 @@ from quire.domain.ids import TaskId
 from quire.domain.requests import AnsweredAttempt, Stop
 from quire.domain.tasks import Member, MemberRow
 from quire.domain.wording import gap_text
-from quire.gates.assembly import assemble, find_gap
+from quire.gates.assembly import assemble_chain, find_gap
 from quire.gates.chain import judge_answer_text, judge_data, reads_a_form
 from quire.gates.packed_json import judge_pack
-from quire.gates.thoughts import split_thoughts
 from quire.ledger.ledger import Transaction
 from quire.pipeline.contexts import LaneContext
 
@@ -49,9 +48,8 @@ class GivenAnswer(NamedTuple):
 def whole_answer(given: GivenAnswer) -> WholeAnswer:
     """What was said in all; what the model thought before each piece is no part of it."""
     context, answered, _, chain = given
-    said = [split_thoughts(piece.text).text for piece in chain]
-    own = split_thoughts(_answer_text(context, answered)).text
-    text, added = assemble([*said, own], json=context.answers_json)
+    own = _answer_text(context, answered)
+    text, added = assemble_chain(chain, own, json=context.answers_json)
     schema = context.stage.schema.record_schema if context.stage.schema else None
     gap = find_gap(text, answered.stop, schema, json=context.answers_json)
     if gap is None and chain and not added:  # nothing came to what was open before
