@@ -1,12 +1,13 @@
 """Leases, spend, names and erasure, as the sweeps and people's commands read them."""
 
+import re
 from datetime import timedelta
 from pathlib import Path
 
 from quire.domain.reasons import HoldCause, HoldKind
 from quire.domain.states import AttemptMove, RunMove
 from quire.ledger.ledger import Ledger, open_ledger
-from quire.ledger.statements import migrations
+from quire.ledger.statements import load, migrations
 from quire.pipeline.calls.record import lose_attempts, record_answers
 from quire.pipeline.calls.rescue import WRITE_OFF_AFTER, reclaim_expired_leases
 from tests.ledger.factories import (
@@ -156,6 +157,23 @@ def test_an_erased_document_leaves_no_trace_in_the_file(tmp_path: Path) -> None:
     files = b"".join(key_path.read_bytes() for key_path in path.parent.iterdir())
     assert b"the secret word" not in files
     ledger.close()
+
+
+def test_every_table_that_words_are_erased_from_is_rewritten(postgres_ledger: Ledger) -> None:
+    texts = [item.text for name, item in load("postgres").items() if name.startswith("purge_")]
+    erased = {re.search(r"(?:UPDATE|DELETE FROM) (\w+)", text)[1] for text in texts}  # type: ignore[index]
+    tables = sorted(erased - {"compressions", "pieces", "task_documents"})  # there are none in these
+    raw = Raw(postgres_ledger.url)
+
+    def files() -> list[int]:
+        return [raw.one(f"SELECT pg_relation_filenode('{table}')") for table in tables]
+
+    before = files()
+    postgres_ledger.scrub()
+
+    pairs = zip(tables, before, files(), strict=True)
+    assert [table for table, old, new in pairs if old == new] == []
+    raw.close()
 
 
 def test_an_erased_document_may_come_again(ledger: Ledger) -> None:

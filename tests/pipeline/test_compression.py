@@ -172,6 +172,25 @@ def test_a_purge_erases_extracts_with_the_document_and_no_others(world: Worlds) 
     assert here.engine.queries.prompt(TaskId(2)).user in asked.texts
 
 
+def test_a_purge_while_a_worker_compresses_leaves_no_word_behind(world: Worlds) -> None:
+    here = world()
+    here.ingest(long_document(), "secret")
+    engine, contexts, ranker = here.engine, Contexts(), LexicalRanker()
+    run = engine.start(engine.orders.resolve(recipe=recipe(ASK), model=SMALL, policy={}))
+    with engine.ledger.transaction() as tx:
+        worker = tx.workers.add_worker("h", 1, "1", NOW, None)
+        advance(tx, contexts, NOW)
+        (lane,) = tx.requests.lanes_of_run(run.id)
+        prepare(tx, contexts, contexts.of_lane(tx, lane), NOW)
+        (taken,) = take_oversized(tx, contexts, worker, ranker.version, NOW)
+
+    engine.purge("secret")
+
+    with engine.ledger.transaction() as tx:
+        assert store_compressed(tx, worker, [compress_task(taken, ranker)]) == []
+    assert stored_extracts(here) == 0
+
+
 def test_an_earlier_prompt_is_rendered_again_when_it_was_compressed_anew(world: Worlds) -> None:
     here = world()
     here.ingest(long_document())

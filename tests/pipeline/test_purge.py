@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from quire.domain.errors import Conflict, NotFound, UsageError
-from tests.world import World, sentences
+from quire.domain.accounts import KEYLESS_ACCOUNT, Account
+from quire.domain.errors import Conflict, NotFound, ProviderError, Remedy, UsageError
+from quire.domain.requests import Call
+from quire.providers.protocol import RawResponse
+from tests.world import OneProvider, Scripted, World, sentences
 
 Worlds = Callable[..., World]
 
@@ -25,11 +28,11 @@ def everything_on_disk(here: World) -> bytes:
         return b"".join(path.read_bytes() for path in folder.glob("quire.db*"))
     import psycopg
 
-    tables = "documents blocks runs tasks requests request_tasks attempts responses results events"
     with psycopg.connect(here.url) as connection:
+        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
         rows = [
             connection.execute(f"SELECT coalesce(string_agg(t::text, ' '), '') FROM {name} t")
-            for name in tables.split()
+            for (name,) in tables.fetchall()
         ]
         return "".join(row.fetchone()[0] for row in rows).encode()  # type: ignore[index]
 
@@ -38,6 +41,27 @@ def test_a_purged_document_leaves_no_word_behind(world: Worlds) -> None:
     here = world()
     two_documents(here)
     here.run(pack_size=4, ledger="full")
+    assert SECRET.encode() in everything_on_disk(here)
+
+    here.engine.purge("secret")
+
+    assert SECRET.encode() not in everything_on_disk(here)
+
+
+class Quoting(Scripted):
+    """Refuses every call, and says of what."""
+
+    async def send(self, call: Call, account: Account = KEYLESS_ACCOUNT) -> RawResponse:
+        """Refuse it."""
+        raise ProviderError(f"not allowed: {call.user[-200:]}", remedy=Remedy.FIX_REQUEST)
+
+
+def test_what_a_provider_complained_of_is_erased_too(world: Worlds) -> None:
+    here = world()
+    here.model = Quoting()
+    here.engine.context.providers = OneProvider(here.model)
+    here.ingest([f"{SECRET} is the word."], name="secret")
+    here.run(max_tries=1)
     assert SECRET.encode() in everything_on_disk(here)
 
     here.engine.purge("secret")

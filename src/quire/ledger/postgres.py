@@ -25,8 +25,11 @@ PLANNER_SETTINGS = (
     "SET plan_cache_mode = force_custom_plan",  # one made for an empty table would read a full one
 )
 TABLES_WITH_TEXT = (
+    "attempts",
+    "batch_lines",
     "blocks",
     "documents",
+    "extracts",
     "requests",
     "request_tasks",
     "responses",

@@ -46,6 +46,7 @@ class Purges(Table):
     def erase_exchanges(self, requests: Sequence[RequestId], now: datetime) -> None:
         """Erase what was sent and what came back."""
         self._connection.change("purge_responses", requests=requests)
+        self._connection.change("purge_attempt_errors", requests=requests)
         self._connection.change("purge_batch_lines", requests=requests)
         self._connection.change("purge_requests", requests=requests, now=to_micros(now))
         self._connection.change("purge_reasons", requests=requests)

@@ -10,6 +10,6 @@ ORDER BY q.id FOR UPDATE OF q
 
 -- name: purge_task_subjects
 -- As on SQLite; PostgreSQL turns text into bytes with convert_to.
-UPDATE tasks SET error = NULL, error_kind = NULL, error_stage = NULL, error_task = NULL, block_id = NULL, document_id = NULL, part = NULL,
+UPDATE tasks SET compressing = NULL, error = NULL, error_kind = NULL, error_stage = NULL, error_task = NULL, block_id = NULL, document_id = NULL, part = NULL,
     subject_hash = convert_to('purged:' || CAST(id AS TEXT), 'UTF8'), question_hash = convert_to('purged', 'UTF8')
 WHERE workspace_id = :workspace AND id IN (:tasks...)

@@ -29,6 +29,10 @@ ORDER BY q.id
 UPDATE responses SET raw = NULL, decoded = NULL, reasoning = NULL
 WHERE attempt_id IN (SELECT id FROM attempts WHERE request_id IN (:requests...))
 
+-- name: purge_attempt_errors
+-- What a provider complained of may quote what was sent.
+UPDATE attempts SET error = NULL WHERE request_id IN (:requests...) AND error IS NOT NULL
+
 -- name: purge_batch_lines
 -- What nobody could read may be about the document too.
 DELETE FROM batch_lines WHERE batch_id IN (SELECT batch_id FROM attempts WHERE request_id IN (:requests...) AND batch_id IS NOT NULL)
@@ -44,8 +48,9 @@ UPDATE request_tasks SET reasons = NULL WHERE request_id IN (:requests...)
 UPDATE results SET data = NULL, notes = NULL WHERE task_id IN (:tasks...)
 
 -- name: purge_task_subjects
--- What is left of a task: its state and counts. Its own key takes the place of what named the content.
-UPDATE tasks SET error = NULL, error_kind = NULL, error_stage = NULL, error_task = NULL, block_id = NULL, document_id = NULL, part = NULL,
+-- What is left of a task: its state and counts. Its own key takes the place of what named the content. A worker that
+-- is at compressing its prompt finds that it has it no more.
+UPDATE tasks SET compressing = NULL, error = NULL, error_kind = NULL, error_stage = NULL, error_task = NULL, block_id = NULL, document_id = NULL, part = NULL,
     subject_hash = CAST('purged:' || CAST(id AS TEXT) AS BLOB), question_hash = CAST('purged' AS BLOB)
 WHERE workspace_id = :workspace AND id IN (:tasks...)
 
