@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -170,6 +171,35 @@ def test_a_process_that_died_in_between_knows_its_files_again(
 
     assert tree.left == ()
     assert (tree.written + tree.unchanged, len(files(tmp_path))) == (6, 7)
+
+
+def test_no_line_of_a_journal_leads_out_of_the_folder(run: RunHandle, tmp_path: Path) -> None:
+    run.write_results(tmp_path / "out")
+    precious = tmp_path / "precious.md"
+    precious.write_text("mine")
+    digest = sha256(b"mine").hexdigest()
+    with (tmp_path / "out" / "run_1" / ".quire-results.jsonl").open("a") as journal:
+        for path in ("thesis/../../../precious.md", str(precious), "thesis/gone.md"):
+            journal.write(json.dumps({"path": path, "sha256": digest}) + "\n")
+        journal.write('{"path": "thesis/odd.md"}\n' + "[" * 100_000 + "\n")
+
+    tree = run.write_results(tmp_path / "out")
+
+    assert precious.read_text() == "mine"
+    assert (tree.written, tree.removed, tree.left) == (0, 1, ())
+
+
+def test_nothing_is_written_through_a_link(run: RunHandle, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "out" / "run_1").mkdir(parents=True)
+    (tmp_path / "out" / "run_1" / "thesis").symlink_to(elsewhere)
+
+    tree = run.write_results(tmp_path / "out")
+
+    assert list(elsewhere.iterdir()) == []
+    assert len(tree.left) == 4
+    assert tree.written == 2
 
 
 def test_a_folder_of_another_ledgers_run_is_refused(

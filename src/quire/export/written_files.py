@@ -7,6 +7,7 @@ what a person changed or put there is never written over, nor removed.
 
 import json
 import os
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,6 +20,7 @@ from quire.domain.data import Json
 from quire.domain.errors import Conflict
 
 JOURNAL = ".quire-results.jsonl"
+_PATH = re.compile(r"(?:[a-z0-9_-]+/)?[a-z0-9_-]+\.[a-z]+")  # of a file that we write
 
 
 class FileOutcome(StrEnum):
@@ -53,7 +55,7 @@ class WrittenFiles:
     def write(self, path: str, data: bytes) -> FileOutcome:
         """Write a file, unless it is there as it should be, or as somebody else made it."""
         target, digest = self._folder / path, sha256(data).hexdigest()
-        found = _digest(target)
+        found = "" if _is_elsewhere(target) else _digest(target)
         if found == digest:
             self._note(path, digest)
             return FileOutcome.UNCHANGED
@@ -75,7 +77,7 @@ class WrittenFiles:
     def remove(self, path: str) -> FileOutcome:
         """Remove a file that is as we wrote it."""
         target = self._folder / path
-        found = _digest(target)
+        found = "" if _is_elsewhere(target) else _digest(target)
         if found is not None and found not in self._known[path]:
             return FileOutcome.LEFT
         target.unlink(missing_ok=True)
@@ -129,8 +131,14 @@ class WrittenFiles:
                 )
             for line in lines:
                 found = _parse_line(line)
-                if "path" in found:
-                    self._known[str(found["path"])].add(str(found["sha256"]))
+                path, digest = str(found.get("path", "")), str(found.get("sha256", ""))
+                if _PATH.fullmatch(path) and digest:  # others may have written here: no way out
+                    self._known[path].add(digest)
+
+
+def _is_elsewhere(path: Path) -> bool:
+    """Whether somebody has put a link in the place of our file, or of its folder."""
+    return path.is_symlink() or path.parent.is_symlink()
 
 
 def _digest(path: Path) -> str | None:
@@ -152,6 +160,6 @@ def _parse_line(line: bytes) -> dict[str, Json]:
     """A line of the journal; the last one of a process that died may be cut off."""
     try:
         found = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
