@@ -38,3 +38,28 @@ def test_files_that_are_left_are_told_and_make_the_exit_code(notes: Quire, folde
     assert "left as it is, because it is not as Quire wrote it: digest/" in said.stderr
     assert "1 left as it is" in said.stdout
     assert mine.read_text() == "mine"
+
+
+def test_every_draw_says_which_and_what_was_purged_says_so(notes: Quire, folder: Path) -> None:
+    (folder / "draws.toml").write_text(
+        """[[stages]]
+name = "draw"
+about = "each_document"
+samples = 2
+prompt = "Say something of {{ document.text }}"
+"""
+    )
+    notes("run", "--recipe", "draws.toml", *MODEL)
+    notes("results", "--to", "out")
+    marks = [row["marks"] for row in notes.json("results")]
+    index = (folder / "out" / "run_1" / "index.md").read_text()
+    notes("purge", "1", "--yes")
+
+    assert marks == [["sample 0"], ["sample 1"]] * 2
+    assert (index.count("sample 0"), index.count("sample 1")) == (2, 2)
+    assert sorted(row["marks"] for row in notes.json("results")) == [
+        ["sample 0"],
+        ["sample 0", "purged"],
+        ["sample 1"],
+        ["sample 1", "purged"],
+    ]

@@ -150,14 +150,16 @@ class Library:
         return make_result_documents(self._context.ledger, named, self._context.runtime.now())
 
     def find_result_documents(self, name: str) -> ResultDocuments | None:
-        """The same of what `run:7/thesis` names; None where that is no name of results."""
+        """The same of `run:7/thesis` or `run:7/thesis/31`; None where that names no results."""
         named = parse_results_name(name)
-        return None if named is None else self.result_documents(named.run, named.stage)
+        if named is None:
+            return None
+        return make_result_documents(self._context.ledger, named, self._context.runtime.now())
 
     def resolve_documents(self, names: Sequence[str]) -> list[DocumentId]:
         """Documents by number, title, file name or fingerprint; each name must mean one.
 
-        `run:7/thesis` means all results of a stage.
+        `run:7/thesis` means all results of a stage, `run:7/thesis/31` one of them.
         """
         found: list[DocumentId] = []
         for name in names:
@@ -284,7 +286,7 @@ def _resolve_document(tx: Transaction, name: str) -> Document:
     found = tx.documents.match_documents(name)
     if not found:
         raise NotFound(f"there is no document {name!r}; `quire documents` lists them")
-    if len(found) > 1:
+    if len(found) > 1 and str(found[0].id) != name:  # a number is never another one's name
         titles = ", ".join(f"{document.id} ({document.title})" for document in found)
         raise UsageError(f"{name!r} means several documents: {titles}; give the number")
     return found[0]

@@ -105,7 +105,7 @@ class Lineages:
                     row.outcome.task_id,
                     row.model,
                     subject_title(row),
-                    tuple(result_marks(row)),
+                    tuple(result_marks(row, chosen)),
                 )
                 for chosen in stages
                 for row in task_rows(tx, source, chosen, "accepted")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from quire.domain.data import stored_json
 from quire.domain.errors import UsageError
-from quire.domain.ids import DocumentId, RunId
+from quire.domain.ids import DocumentId, ResultId, RunId
 from quire.domain.recipes import Stage
 from quire.domain.states import RunState, StageState, TaskState
 from quire.export.result_rows import ExportedTask, task_rows
@@ -18,7 +18,8 @@ from quire.pipeline.commands.control import transact_with_retry
 from quire.pipeline.commands.corpus import ingest
 from quire.sources.result_data import ResultOrigin, read_result
 
-RESULTS = re.compile(r"run:(\d+)(?:/(.+))?")  # how the results of a run's stage are named
+# How the results of a run's stage are named, and one of them: run:7, run:7/thesis, run:7/thesis/31.
+RESULTS = re.compile(r"run:(\d+)(?:/([^/]+)(?:/(\d+))?)?")
 CHUNK = 100  # results that become documents in one transaction
 
 
@@ -27,6 +28,7 @@ class NamedResults(NamedTuple):
 
     run: RunId
     stage: str | None  # None: the last one
+    result: ResultId | None = None  # None: all of them
 
 
 class ResultDocuments(NamedTuple):
@@ -38,9 +40,12 @@ class ResultDocuments(NamedTuple):
 
 
 def parse_results_name(text: str) -> NamedResults | None:
-    """What `run:7/thesis` means; None where the text is no such name."""
+    """What `run:7/thesis` or `run:7/thesis/31` means; None where the text is no such name."""
     found = RESULTS.fullmatch(text)
-    return None if found is None else NamedResults(RunId(int(found[1])), found[2])
+    if found is None:
+        return None
+    result = None if found[3] is None else ResultId(int(found[3]))
+    return NamedResults(RunId(int(found[1])), found[2], result)
 
 
 def make_result_documents(ledger: Ledger, named: NamedResults, now: datetime) -> ResultDocuments:
@@ -51,19 +56,30 @@ def make_result_documents(ledger: Ledger, named: NamedResults, now: datetime) ->
     documents: list[DocumentId] = []
     with ledger.snapshot() as tx:
         source = find_result_source(tx, named.run)
-        stage = choose_stage(source.recipe, named.stage)
+        stage = choose_stage(source.recipe, named.stage, f"run:{named.run}/NAME")
         tasks = _check_finished(tx, source, stage)
-        results = _accepted_rows(tx, source, stage)
+        accepted = _Accepted(task_rows(tx, source, stage, "accepted"), named.result)
+        results = iter(accepted)
         while chunk := _take(results, CHUNK):
             documents += transact_with_retry(
                 ledger, partial(_add_documents, source=source, rows=chunk, now=now)
             )
     if not documents:
-        raise UsageError(
-            f"{stage.name} of run {named.run} has no results: none of its {tasks:,} tasks came to"
-            f" one; `quire failures {named.run}` says why"
-        )
-    return ResultDocuments(tuple(documents), stage.name, tasks - len(documents))
+        raise UsageError(_say_why_none(named, stage, tasks, accepted.purged))
+    wanted = tasks if named.result is None else 1
+    return ResultDocuments(tuple(documents), stage.name, wanted - len(documents))
+
+
+def _say_why_none(named: NamedResults, stage: Stage, tasks: int, purged: int) -> str:
+    place = f"{stage.name} of run {named.run}"
+    if purged:
+        return f"{place} has no results any more: what {purged:,} of its tasks wrote was purged"
+    if named.result is not None:
+        return f"{place} has no result {named.result}; `quire results {named.run}` lists them"
+    return (
+        f"{place} has no results: none of its {tasks:,} tasks came to one;"
+        f" `quire failures {named.run}` says why"
+    )
 
 
 def _check_finished(tx: Transaction, source: ResultSource, stage: Stage) -> int:
@@ -81,10 +97,20 @@ def _check_finished(tx: Transaction, source: ResultSource, stage: Stage) -> int:
     return found.expanded
 
 
-def _accepted_rows(tx: Transaction, source: ResultSource, stage: Stage) -> Iterator[ExportedTask]:
-    for row in task_rows(tx, source, stage, "accepted"):
-        if row.text is not None:  # else it was purged
-            yield row
+class _Accepted:
+    """The results of a stage, or one of them, that are there; those purged are counted."""
+
+    def __init__(self, rows: Iterator[ExportedTask], result: ResultId | None) -> None:
+        self._rows, self._result = rows, result
+        self.purged = 0
+
+    def __iter__(self) -> Iterator[ExportedTask]:
+        for row in self._rows:
+            if self._result not in (None, row.outcome.result_id):
+                continue
+            self.purged += row.text is None
+            if row.text is not None:
+                yield row
 
 
 def _take(rows: Iterator[ExportedTask], most: int) -> list[ExportedTask]:

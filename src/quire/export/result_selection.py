@@ -40,8 +40,11 @@ def sink_stages(recipe: Recipe) -> list[Stage]:
     return [stage for stage in recipe.stages if not stage.critic and stage.name not in read]
 
 
-def choose_stage(recipe: Recipe, stage: str | None) -> Stage:
-    """The stage that is meant: by its name, or the one that the recipe is for."""
+def choose_stage(recipe: Recipe, stage: str | None, remedy: str = "--stage NAME") -> Stage:
+    """The stage that is meant: by its name, or the one that the recipe is for.
+
+    `remedy` is how its name is given where that is not clear.
+    """
     names = [item.name for item in recipe.stages]
     if stage is not None:
         found = next((item for item in recipe.stages if item.name == stage), None)
@@ -51,9 +54,7 @@ def choose_stage(recipe: Recipe, stage: str | None) -> Stage:
     last = sink_stages(recipe)
     if len(last) != 1:
         last_names = ", ".join(item.name for item in last)
-        raise UsageError(
-            f"{recipe.name} has several last stages: {last_names}; --stage NAME takes one"
-        )
+        raise UsageError(f"{recipe.name} has several last stages: {last_names}; {remedy} takes one")
     return last[0]
 
 

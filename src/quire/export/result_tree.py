@@ -120,7 +120,7 @@ class _TreeWriter:
                 self._results += 1
                 self._take(path, self._files.write(path, content))
             if path in self._files:
-                yield path, _index_line(row, path)
+                yield path, _index_line(row, stage, path)
 
     def _take(self, path: str, outcome: FileOutcome) -> None:
         self._counts[outcome] += path != INDEX
@@ -129,12 +129,12 @@ class _TreeWriter:
         self._watch(path)
 
 
-def _index_line(row: ExportedTask, path: str) -> str:
+def _index_line(row: ExportedTask, stage: Stage, path: str) -> str:
     outcome = row.outcome
     text = text_of_result(row.data)
     heading = _TITLE.search(text) if text else None
     about = subject_title(row)
-    notes = [row.model, f"result {outcome.result_id}", *result_marks(row)]
+    notes = [row.model, f"result {outcome.result_id}", *result_marks(row, stage)]
     return f"- [{_plain(heading[1] if heading else about)}]({path}) · {' · '.join(notes)}\n"
 
 
@@ -145,11 +145,12 @@ def subject_title(row: ExportedTask) -> str:
     return title if block is None else f"{title}, block {block}"
 
 
-def result_marks(row: ExportedTask) -> list[str]:
-    """What is to be known before a result is believed: that it is stale, or incomplete."""
+def result_marks(row: ExportedTask, stage: Stage) -> list[str]:
+    """What is to be known before a result is believed: that it is stale, incomplete, or erased."""
     kinds = dict.fromkeys(str(note["kind"]) for note in stored_json(row.notes) or ())
     return [
-        *([f"sample {row.outcome.sample}"] if row.outcome.sample else []),
+        *([f"sample {row.outcome.sample}"] if stage.is_sampled else []),
+        *(["purged"] if row.text is None else []),
         *(["stale"] if row.outcome.stale_since is not None else []),
         *(kind.replace("_", " ") for kind in kinds),
     ]

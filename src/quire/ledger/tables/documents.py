@@ -119,7 +119,10 @@ class Documents(Table):
         self._change("ingest_document_again", id=document)
 
     def match_documents(self, name: str) -> list[Document]:
-        """Up to three documents by title, locator, file name, key, or start of a fingerprint."""
+        """Up to three documents by number, title, locator, file name, or start of a fingerprint.
+
+        The one with that number comes first.
+        """
         start = f"{name}%" if len(name) >= 6 and name.isalnum() else ""  # no wildcards from outside
         tail = "%/" + re.sub(r"([\\%_])", r"\\\1", name)
         rows = self._run("match_documents", name=name, start=start, tail=tail)

@@ -40,12 +40,12 @@ WHERE d.workspace_id = :workspace AND d.id IN (:ids...) AND NOT (e.id IN (:ids..
 UPDATE documents SET aside = 1 WHERE workspace_id = :workspace AND id IN (:ids...)
 
 -- name: match_documents
--- Documents by title, locator, file name, key, or the start of a fingerprint.
+-- Documents by number, title, locator, file name, or the start of a fingerprint; the number's comes first.
 SELECT id, source_uid, source_type, source_filesize, source_total_characters, source_locator, title, uploaded_at, conv_uid, conv_parsing_tool, conv_representation_type, conv_total_blocks, conv_block_type_freq, conv_total_characters
 FROM documents
 WHERE workspace_id = :workspace AND purged_at IS NULL
   AND (CAST(id AS TEXT) = :name OR title = :name OR source_locator = :name OR source_locator LIKE :tail ESCAPE '\' OR conv_uid LIKE :start OR source_uid LIKE :start)
-ORDER BY id LIMIT 3
+ORDER BY CASE WHEN CAST(id AS TEXT) = :name THEN 0 ELSE 1 END, id LIMIT 3
 
 -- name: add_blocks
 -- rows: id int, workspace_id text, document_id int, block_index int, block_type text, locator text, headings text, content text, content_hash bytes, json_bytes int
