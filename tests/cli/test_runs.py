@@ -102,6 +102,20 @@ def test_task_numbers_are_in_every_view_of_results(ran: Quire) -> None:
     assert ran.json("prompt", shown)["task"]["id"] == shown
 
 
+def test_a_prompt_that_does_not_fit_says_by_how_much_and_what_helps(
+    ready: Quire, folder: Path
+) -> None:
+    (folder / "long.txt").write_text("word " * 40_000)
+    ready("ingest", "long.txt")
+    ready("run", "--schema", "clauses", "--document", "long.txt", code=1)
+
+    said = " ".join(ready("failures").stdout.split())
+
+    assert "why its prompt of about 50," in said
+    assert "simulated/small has room for 31,488, " in said
+    assert "a model with a larger window helps, or less to read" in said
+
+
 def test_a_run_without_failures_says_so(ready: Quire) -> None:
     ready("run", "--schema", "clauses")
 

@@ -60,6 +60,10 @@ def tasks(here: World, run: RunHandle) -> list[tuple[str, int, int, int]]:
         return [(str(task.state), versions[task.task_id], task.tries, task.calls) for task in found]
 
 
+def first_error(here: World, run: RunHandle) -> str:
+    return here.engine.queries.failures(run.id)[0].failures[0].error
+
+
 def whole_text(world: Worlds) -> str:
     here = world()
     here.ingest([WORDS])
@@ -247,7 +251,22 @@ def test_a_record_that_is_not_whole_at_the_cap_fails(world: Worlds) -> None:
 
     assert len(model.asked) == 6
     assert tasks(here, run) == [("failed", 1, 1, 1)]
-    assert "cut off" in here.engine.queries.failures(run.id)[0].failures[0].error
+    assert first_error(here, run) == (
+        "answer was cut off; it is not whole after 6 calls: more max_tokens or max_continuations"
+        " help"
+    )
+
+
+def test_an_answer_of_which_nothing_came_says_at_which_limit_it_was_cut(world: Worlds) -> None:
+    here = world()
+    model = let_model_speak(here, lambda call: ("{}", LENGTH))  # a tool's call that was cut off
+
+    run = run_recipe(here, long_record(here))
+
+    limit = model.asked[-1].params.max_tokens
+    assert first_error(here, run) == (
+        f"answer was cut off at {limit:,} tokens, the most that a call may write here (3 tries)"
+    )
 
 
 def test_an_assembly_that_its_gate_refuses_costs_a_try_and_is_asked_anew(world: Worlds) -> None:
@@ -286,6 +305,7 @@ def test_without_continuations_an_answer_is_asked_for_again(world: Worlds) -> No
 
     assert not any(call.turns for call in model.asked)
     assert run.progress().failed == 1
+    assert "cut off at 50 tokens, the most that a call may write here" in first_error(here, run)
 
 
 def test_what_no_longer_fits_is_assembled(world: Worlds) -> None:

@@ -29,6 +29,7 @@ from quire.cli.run_summary import mean_pack_words, progress_json
 from quire.cli.session import engine_and_run, engine_for
 from quire.domain.ids import TaskId
 from quire.domain.pricing import dollars
+from quire.domain.reasons import TaskErrorKind
 from quire.domain.runs import Progress
 from quire.domain.states import RunState, TaskState
 from quire.domain.tasks import Failure
@@ -244,6 +245,7 @@ def _print_example(failure: Failure, refused: "RefusedAnswer") -> None:
     print_pairs(
         [
             (f"task {failure.task_id}", _place(failure)),
+            ("why", failure.error if failure.error_kind == TaskErrorKind.TOO_LARGE else ""),
             ("refused", clip(_json_text(refused.record), ANSWER)),
             (refused.critic, clip(critique, ANSWER)),
         ]

@@ -359,6 +359,20 @@ def gap_text(gap: Gap) -> str:
     return _GAP_TEXTS[gap.trigger].format(keys=", ".join(gap.keys))
 
 
+def ended_text(gap: Gap, calls: int, *, capped: bool) -> str:
+    """Why an answer is not whole, and why nobody goes on with it any more."""
+    asked = "one call" if calls == 1 else f"{calls:,} calls"
+    why = (
+        "more max_tokens or max_continuations help" if capped else "no further call fits the window"
+    )
+    return f"{gap_text(gap)}; it is not whole after {asked}: {why}"
+
+
+def limit_text(tokens: int) -> str:
+    """Why an answer was cut off, where a call may not write more."""
+    return f"answer was cut off at {tokens:,} tokens, the most that a call may write here"
+
+
 def note_text(note: ReadingNote) -> str:
     """What was done so that an answer could be read, or asked for."""
     if note.kind == NoteKind.COMPRESSED:

@@ -122,7 +122,8 @@ class _Decoder:
             except RecursionError:
                 return self._skip_nested(at)
             except json.JSONDecodeError as error:
-                problem = problem or f"{error.msg} at character {error.pos}"
+                said = error.msg.removesuffix(" at")  # it expects the place
+                problem = problem or f"{said} at character {error.pos}"
         return _Item(None, "", at, problem)
 
     def _decoder(self, *, strict: bool) -> json.JSONDecoder:

@@ -7,7 +7,7 @@ from quire.domain.gates import CUT_OFF, Blame, Judgement, ResponseJudgement, Ver
 from quire.domain.requests import AnsweredAttempt, Stop
 from quire.domain.states import TaskState
 from quire.domain.tasks import Member
-from quire.domain.wording import gap_text
+from quire.domain.wording import ended_text, gap_text, limit_text
 from quire.pipeline.answers.judging import GivenAnswer, judge_pieces, whole_answer
 from quire.pipeline.contexts import LaneContext
 from quire.plan.continuation import ChainStep, after_piece
@@ -31,10 +31,10 @@ def next_move(
     policy = context.policy
     usual = judged.clean and not chain and not _may_declare(context)
     if usual or not policy.max_continuations or answered.stop is Stop.REFUSAL:
-        return ChainMove(judged)
+        return ChainMove(_say_limit(given, judged))
     whole = whole_answer(given)
-    if whole.gap is None:
-        return ChainMove(judged)
+    if whole.gap is None:  # also where nothing of it came, as of tools that are cut off
+        return ChainMove(_say_limit(given, judged))
     step = after_piece(
         continued=len(chain), added=whole.added, fits=_fits(context, answered), policy=policy
     )
@@ -43,7 +43,10 @@ def next_move(
     if not chain and answered.max_output < context.facts.max_output:
         return ChainMove(judged)  # more room is all it needs
     ended = judge_pieces(given, [member])
-    return ChainMove(_fail_refused(ended) if step is ChainStep.FULL else ended)
+    if step is not ChainStep.FULL:
+        return ChainMove(ended)
+    capped = len(chain) >= policy.max_continuations
+    return ChainMove(_fail_refused(ended, ended_text(whole.gap, len(chain) + 1, capped=capped)))
 
 
 def _may_declare(context: LaneContext) -> bool:
@@ -74,13 +77,28 @@ def _refuse(member: Member, reason: str) -> ResponseJudgement:
     )
 
 
-def _fail_refused(judged: ResponseJudgement) -> ResponseJudgement:
+def _fail_refused(judged: ResponseJudgement, reason: str) -> ResponseJudgement:
     """Asked again, it would only end where it has ended."""
     return judged._replace(
         verdicts={
             uid: verdict
             if verdict.judgement is Judgement.ACCEPT
-            else verdict._replace(judgement=Judgement.FAIL)
+            else verdict._replace(judgement=Judgement.FAIL, reasons=(reason,))
+            for uid, verdict in judged.verdicts.items()
+        }
+    )
+
+
+def _say_limit(given: GivenAnswer, judged: ResponseJudgement) -> ResponseJudgement:
+    """Say at which limit an answer was cut off, where no other call would have more room."""
+    limit = given.answered.max_output
+    if given.answered.stop is not Stop.LENGTH or limit < given.context.facts.max_output:
+        return judged
+    return judged._replace(
+        verdicts={
+            uid: verdict._replace(reasons=(limit_text(limit),))
+            if verdict.blame is Blame.PACK and verdict.judgement is Judgement.RETRY
+            else verdict
             for uid, verdict in judged.verdicts.items()
         }
     )
