@@ -84,6 +84,23 @@ def test_a_recount_agrees_after_purging_cancelling_and_retrying(world: Worlds) -
     assert severities(findings_of(here, "tallies")) == ["ok"]
 
 
+def test_spend_adds_up_alike_by_everything_it_is_shown_by(world: Worlds) -> None:
+    here = world(faults=FAULTS)
+    here.ingest(sentences(40))
+    here.run(pack_size=6, max_tries=50, max_calls=500)
+    (sound,) = findings_of(here, "spend")
+    raw = Raw(here.url)
+    stage = raw.one("SELECT id FROM stages")
+    raw.rows("INSERT INTO tallies (stage_id, what, delta) VALUES (:s, 'cost', 9)", s=stage)
+    raw.close()
+
+    (wrong,) = findings_of(here, "spend")
+
+    assert (sound.severity, wrong.severity) == ("ok", "problem")
+    assert "run, stage, model, day, key, outcome" in sound.message
+    assert wrong.message.startswith("the tallies come to ")
+
+
 def test_wrong_tallies_are_found_and_corrected(world: Worlds) -> None:
     here = world(faults=FAULTS)
     here.ingest(sentences(40))

@@ -38,6 +38,7 @@ _COMMANDS = {
     "runs": OwnCommand(LOOK, "runs:runs", "quire runs"),
     "status": OwnCommand(LOOK, "runs:status", "quire status 3 --policy"),
     "batches": OwnCommand(LOOK, "batches:app"),
+    "spend": OwnCommand(LOOK, "spend:spend", "quire spend 3 --by outcome"),
     "show": OwnCommand(LOOK, "results:show", "quire show 3 --limit 5"),
     "export": OwnCommand(LOOK, "results:export", "quire export 3 -o out.jsonl --only accepted"),
     "results": OwnCommand(LOOK, "result_files:results", "quire results 3 --to out/"),

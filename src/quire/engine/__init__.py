@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from quire.plan.batch_caching import BatchCaching, CachingOption
     from quire.plan.job_forecasts import EARLY_TASKS, StageForecast, describe_forecast_error
     from quire.plan.pack_probe import Excess, ProbeSpend, ShareEstimate
+    from quire.plan.spend_views import SpendSums
     from quire.plan.variants import Forecast, Variant
     from quire.providers.key_check import KeyCheck
     from quire.recipes.recipe_files import RecipeFile
@@ -61,6 +62,7 @@ __all__ = [
     "RunOutcomes",
     "Runtime",
     "ShareEstimate",
+    "SpendSums",
     "StageForecast",
     "TaskOutcome",
     "Variant",
@@ -93,6 +95,7 @@ _NAMES = {
     "quire.plan.batch_caching": ("BatchCaching", "CachingOption"),
     "quire.plan.job_forecasts": ("EARLY_TASKS", "StageForecast", "describe_forecast_error"),
     "quire.plan.pack_probe": ("Excess", "ProbeSpend", "ShareEstimate"),
+    "quire.plan.spend_views": ("SpendSums",),
     "quire.plan.variants": ("Forecast", "Variant"),
     "quire.providers.key_check": ("KeyCheck",),
     "quire.recipes.recipe_files": ("RecipeFile",),

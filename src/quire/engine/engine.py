@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from quire.engine.lineage import Lineages
     from quire.engine.orders import Orders, RecipeSource
     from quire.engine.run_handle import RunHandle
+    from quire.engine.spend import SpendViews
     from quire.engine.webhooks import WebhookAdmin
     from quire.ledger.ledger import Ledger
     from quire.pipeline.commands.start import Order
@@ -119,6 +120,13 @@ class Engine:
         from quire.engine.webhooks import WebhookAdmin
 
         return WebhookAdmin(self.context, self.keys)
+
+    @cached_property
+    def spend(self) -> SpendViews:
+        """What was spent, and what for."""
+        from quire.engine.spend import SpendViews
+
+        return SpendViews(self.context)
 
     @cached_property
     def lineages(self) -> Lineages:

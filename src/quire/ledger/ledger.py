@@ -27,6 +27,7 @@ from quire.ledger.tables.results import Results
 from quire.ledger.tables.runs import Runs
 from quire.ledger.tables.schemas import Schemas
 from quire.ledger.tables.sources import Sources
+from quire.ledger.tables.spend import Spend
 from quire.ledger.tables.tallies import Tallies
 from quire.ledger.tables.tasks import Tasks
 from quire.ledger.tables.views import Views
@@ -66,7 +67,7 @@ class Transaction:
         self.pieces = Pieces(connection, workspace)
         self.purges = Purges(connection, workspace)
         self.views = Views(connection, workspace)
-        self.checks = Checks(connection, workspace)
+        self.spend, self.checks = Spend(connection, workspace), Checks(connection, workspace)
         self.notify = connection.notify
 
 

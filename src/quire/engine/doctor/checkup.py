@@ -34,6 +34,7 @@ WITH_LEDGER: tuple[tuple[str, Check], ...] = (
     ("batches", work_checks.check_batches),
     ("webhooks", work_checks.check_webhooks),
     ("tallies", ledger_checks.check_tallies),
+    ("spend", ledger_checks.check_spend),
 )
 
 

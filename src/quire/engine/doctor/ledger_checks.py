@@ -8,7 +8,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from quire.domain.ids import RunId
+from quire.domain.pricing import dollars
 from quire.domain.reasons import EventKind
+from quire.domain.spend import RunSpend, SpendBy
 from quire.engine.doctor.findings import (
     Finding,
     Installation,
@@ -18,8 +20,11 @@ from quire.engine.doctor.findings import (
     problem,
     warning,
 )
+from quire.engine.spend import read_groups
 from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.checks import DatabaseFacts, Miscount
+from quire.ledger.tables.spend import EVERY_RUN
+from quire.plan.spend_views import total_spend, view_spend
 
 LONG_LOG = 1_000_000_000  # bytes of SQLite's log beside the ledger
 CROWDED_PERCENT = 80  # of the connections that PostgreSQL allows
@@ -126,6 +131,34 @@ def check_tallies(installation: Installation) -> Iterator[Finding]:
             yield problem(f"run {run} was miscounted: {differences}", cure)
     if not found:
         yield ok("a recount of every run agrees with them")
+
+
+def check_spend(installation: Installation) -> Iterator[Finding]:
+    """Add spend up by everything it is shown by: always what the attempts and the tallies say."""
+    with installation.ledger.snapshot() as tx:
+        attempted, tallied = tx.spend.attempted_spend(), tx.spend.tallied_spend()
+        models = tx.spend.priced_models(EVERY_RUN)
+        plain = read_groups(tx, models, outcomes=False)
+        judged = read_groups(tx, models, outcomes=True)
+    truth = _sum_spend(attempted)
+    views: dict[str, tuple[int, int]] = {"the tallies come": _sum_spend(tallied)}
+    for by in SpendBy:
+        total = total_spend(view_spend(judged if by is SpendBy.OUTCOME else plain, by, models))
+        views[f"spend by {by} comes"] = (total.cost, total.presumed)
+    wrong = [name for name, sums in views.items() if sums != truth]
+    for name in wrong:
+        cost, presumed = views[name]
+        known = f"{name} to {dollars(cost)} and {dollars(presumed)} presumed"
+        cure = "`quire doctor --fix` corrects tallies; please report it"
+        of_attempts = f"{dollars(truth[0])} and {dollars(truth[1])}"
+        yield problem(f"{known}, the attempts to {of_attempts}", cure)
+    if not wrong:
+        yield ok(f"{dollars(truth[0])}, the same by {', '.join(SpendBy)}, attempts and tallies")
+
+
+def _sum_spend(runs: Iterable[RunSpend]) -> tuple[int, int]:
+    found = list(runs)
+    return sum(run.cost for run in found), sum(run.presumed for run in found)
 
 
 def _correct_tallies(installation: Installation) -> list[Miscount]:

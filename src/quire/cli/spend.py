@@ -1,0 +1,163 @@
+"""The command that shows what was spent: by run, stage, model, day, key or outcome, with bars."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quire.cli import options as of
+from quire.cli.printing import (
+    Narrowing,
+    clip,
+    print_json,
+    print_table,
+    quantity,
+    say,
+    short_model_name,
+)
+from quire.cli.session import engine_for
+from quire.domain.pricing import dollars, to_usd
+from quire.domain.spend import SpendBy, SpendOutcome
+
+if TYPE_CHECKING:
+    from quire.engine import SpendSums
+    from quire.engine.spend import SpendView
+
+BAR = 16  # cells of the longest bar
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_NARROWING: tuple[Narrowing, ...] = (
+    ("attempts", None),
+    ("model", short_model_name),
+    ("of it cached", None),
+    ("stage", lambda name: clip(name, 20)),
+    ("key", lambda name: clip(name, 24)),
+    ("tokens out", None),
+    ("tokens in", None),
+    ("model", lambda name: clip(name, 20)),
+)
+_OUTCOME_WORDS = {
+    SpendOutcome.ACCEPTED: "all its answers are in the results",
+    SpendOutcome.REPAIRED: "the same, asked with the reasons why the last one did not do",
+    SpendOutcome.SPLIT: "a pack of which some were asked again",
+    SpendOutcome.RETRIED: "did not do, or a critic or a person refused it: asked again",
+    SpendOutcome.REFUSED: "the provider or the model declined",
+    SpendOutcome.LOST: "nobody knows whether it was carried out; its cost is presumed",
+    SpendOutcome.WASTED: "paid, and in no result",
+    SpendOutcome.WAITING: "out, not judged yet, or about to be gone on with",
+}
+
+
+def spend(
+    context: typer.Context,
+    run: Annotated[int | None, of.argument("RUN", "A run's number; all runs by default.")] = None,
+    by: Annotated[
+        str | None,
+        of.option("WHAT", f"{', '.join(SpendBy)}; of one run its stages.", "--by"),
+    ] = None,
+    as_json: of.AsJson = False,
+) -> None:
+    """Show what was spent and what for, and what caching, batches and packing saved."""
+    with engine_for(context) as engine:
+        view = engine.spend.view(by, run)
+    if as_json:
+        print_json(_view_json(view))
+    elif not view.lines:
+        say("nothing was sent yet")
+    else:
+        _print_view(view)
+
+
+def _view_json(view: "SpendView") -> dict[str, object]:
+    from quire.engine.spend import spend_row, sums_json
+
+    return {
+        "by": view.by.value,
+        "run": view.run_id,
+        "rows": [spend_row(line) for line in view.lines],
+        "total": sums_json(view.total),
+        "simulated_usd": to_usd(view.simulated),
+    }
+
+
+def _print_view(view: "SpendView") -> None:
+    total = view.total
+    names = [name for name in view.lines[0].about if name != "run" or view.run_id is None]
+    names = names or ["run"]
+    longest = max(line.sums.cost + line.sums.presumed for line in view.lines)
+    rows = [
+        {f">{name}" if name == "run" else name: line.about[name] or "–" for name in names}
+        | _cells(line.sums, longest)
+        for line in view.lines
+    ]
+    columns = [name for name in rows[0] if any(row[name] != "–" for row in rows) or name in names]
+    print_table(columns, ([row[name] for name in columns] for row in rows), narrowing=_NARROWING)
+    say()
+    say(f"together: {_total_words(total)}{_simulated_note(view, total)}")
+    for line in (*_saving_lines(total), *_outcome_notes(view)):
+        say(line)
+
+
+def _cells(sums: "SpendSums", longest: int) -> dict[str, object]:
+    """The cells of a line; a column in which nobody has anything is left out."""
+    return {
+        ">attempts": sums.attempts,
+        ">calls": sums.calls,
+        ">tokens in": sums.input_tokens,
+        ">of it cached": sums.cached_tokens or "–",
+        ">tokens out": sums.output_tokens,
+        ">cost": dollars(sums.cost),
+        ">presumed": f"≤ {dollars(sums.presumed)}" if sums.presumed else "–",
+        "share": bar(sums.cost + sums.presumed, longest),
+    }
+
+
+def bar(amount: int, longest: int, cells: int = BAR) -> str:
+    """A bar as long as an amount is of the longest, in eighths of a cell."""
+    if amount <= 0 or longest <= 0:
+        return ""
+    eighths = max(1, amount * cells * 8 // longest)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+
+
+def _total_words(total: "SpendSums") -> str:
+    presumed = f" + at most {dollars(total.presumed)} presumed" if total.presumed else ""
+    calls = quantity(total.calls, "call")
+    return (
+        f"{calls}, {total.input_tokens:,} tokens in, {total.output_tokens:,} out,"
+        f" {dollars(total.cost)}{presumed}"
+    )
+
+
+def _simulated_note(view: "SpendView", total: "SpendSums") -> str:
+    if not view.simulated:
+        return ""
+    if view.simulated == total.cost:
+        return " · simulated"
+    return f" · {dollars(view.simulated)} of it simulated"
+
+
+def _saving_lines(total: "SpendSums") -> Iterator[str]:
+    """A line each for what caching, batches and packing saved, and against what."""
+    if total.cached_tokens or total.written_tokens:
+        saved = _saving_words(total.caching_saved)
+        tokens = f"{total.cached_tokens:,} tokens read, {total.written_tokens:,} written"
+        yield f"caching {saved}: {tokens}, against all input at full price"
+    if total.batched_calls:
+        saved, calls = _saving_words(total.batches_saved), quantity(total.batched_calls, "call")
+        yield f"batches {saved}: {calls}, against the same calls sent direct"
+    if total.packing_saved:
+        yield (
+            f"packing saved about {dollars(total.packing_saved)}: {total.tasks:,} tasks in"
+            f" {quantity(total.calls, 'call')}, against the prefix sent with each of them"
+        )
+
+
+def _saving_words(amount: int) -> str:
+    return f"saved {dollars(amount)}" if amount >= 0 else f"cost {dollars(-amount)} more"
+
+
+def _outcome_notes(view: "SpendView") -> Iterator[str]:
+    if view.by is SpendBy.OUTCOME:
+        for line in view.lines:
+            outcome = SpendOutcome(str(line.about["outcome"]))
+            yield f"{outcome.value}: {_OUTCOME_WORDS[outcome]}"

@@ -1,0 +1,102 @@
+"""Spend: what was paid, and what for, in every view; the same numbers as rows for data frames."""
+
+from dataclasses import asdict, dataclass
+
+from quire.domain.data import Json
+from quire.domain.errors import UsageError
+from quire.domain.ids import RunId
+from quire.domain.pricing import to_usd
+from quire.domain.spend import SpendBy, SpendGroup
+from quire.engine.context import EngineContext
+from quire.ledger.ledger import Transaction
+from quire.ledger.tables.spend import EVERY_RUN
+from quire.plan.rendering import USUAL_OVERHEAD
+from quire.plan.spend_views import (
+    PricedModels,
+    SpendLine,
+    SpendSums,
+    smallest_tier,
+    total_spend,
+    view_spend,
+)
+
+SIMULATED = "simulated"
+MONEY = ("cost", "presumed", "caching_saved", "batches_saved", "packing_saved")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpendView:
+    """What was spent, by one thing, and in all."""
+
+    by: SpendBy
+    run_id: RunId | None  # None: all runs
+    lines: tuple[SpendLine, ...]
+    simulated: int  # of the cost in picodollars: no money at all
+
+    @property
+    def total(self) -> SpendSums:
+        """All of it."""
+        return total_spend(self.lines)
+
+
+class SpendViews:
+    """What an engine says of money."""
+
+    def __init__(self, context: EngineContext) -> None:
+        """Ask the context's ledger."""
+        self._context = context
+
+    def __call__(self, by: str | None = None, run: int | None = None) -> list[dict[str, Json]]:
+        """One flat row a line, ready for a data frame: `engine.spend(by="stage", run=3)`.
+
+        `by` is run, stage, model, day (UTC), key or outcome; of one run its stages by default.
+        Money is exact in whole picodollars, and beside it in dollars.
+        """
+        return [spend_row(line) for line in self.view(by, run).lines]
+
+    def view(self, by: str | None = None, run: int | None = None) -> SpendView:
+        """What was spent on a run or on all, by one thing."""
+        way = _read_by(by or (SpendBy.RUN if run is None else SpendBy.STAGE))
+        with self._context.ledger.snapshot() as tx:
+            only = EVERY_RUN if run is None else tx.runs.must_get_run(RunId(run)).id
+            models = tx.spend.priced_models(only)
+            groups = read_groups(tx, models, only, outcomes=way is SpendBy.OUTCOME)
+        simulated = sum(group.cost for group in groups if group.model.startswith(f"{SIMULATED}/"))
+        return SpendView(
+            by=way,
+            run_id=None if run is None else only,
+            lines=tuple(view_spend(groups, way, models)),
+            simulated=simulated,
+        )
+
+
+def read_groups(
+    tx: Transaction, models: PricedModels, run: RunId = EVERY_RUN, *, outcomes: bool
+) -> list[SpendGroup]:
+    """The groups that every view is a sum of."""
+    tier = smallest_tier(models.values())
+    return tx.spend.spend_groups(run, tier, USUAL_OVERHEAD, outcomes=outcomes)
+
+
+def spend_row(line: SpendLine) -> dict[str, Json]:
+    """A line, flat: what it is about, counts, and money both exact and in dollars."""
+    return {**line.about, **sums_json(line.sums)}
+
+
+def sums_json(sums: SpendSums) -> dict[str, Json]:
+    """Sums by name; money in picodollars, and beside it in dollars."""
+    row: dict[str, Json] = {}
+    for name, value in asdict(sums).items():
+        if name in MONEY:
+            row[f"{name}_pico"], row[f"{name}_usd"] = value, to_usd(value)
+        else:
+            row[name] = value
+    return row
+
+
+def _read_by(by: str) -> SpendBy:
+    try:
+        return SpendBy(by)
+    except ValueError:
+        names = ", ".join(SpendBy)
+        raise UsageError(f"spend is grouped by {names}; not by {by!r}") from None

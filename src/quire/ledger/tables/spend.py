@@ -1,0 +1,43 @@
+"""Spend: what attempts took and cost, added up by the database, whatever it is grouped by."""
+
+from quire.domain.data import stored_json
+from quire.domain.ids import RunId
+from quire.domain.models import ModelFacts
+from quire.domain.spend import RunSpend, SpendGroup
+from quire.ledger.tables.table import Table
+
+EVERY_RUN = RunId(0)
+
+
+class Spend(Table):
+    """What the workspace's attempts come to."""
+
+    def spend_groups(
+        self, run: RunId, tier: int, overhead: int, *, outcomes: bool
+    ) -> list[SpendGroup]:
+        """Attempts of a run or of all, added up; calls of more input than `tier` by their size.
+
+        `overhead` is the size of a task's frame in a pack. What became of calls takes a look at
+        every task they carried, so it is asked for.
+        """
+        judged = int(outcomes)
+        values = {"run": run, "tier": tier, "overhead": overhead, "judged": judged}
+        return self._list(SpendGroup, "spend_groups", **values)
+
+    def priced_models(self, run: RunId) -> dict[tuple[RunId, str], ModelFacts]:
+        """The models of a run or of all, by run and name, with the prices that each was told."""
+        known: dict[str, ModelFacts] = {}
+        found: dict[tuple[RunId, str], ModelFacts] = {}
+        for number, text in self._run("priced_models", run=run):
+            if text not in known:
+                known[text] = ModelFacts.from_json(stored_json(text))
+            found[number, known[text].name] = known[text]
+        return found
+
+    def tallied_spend(self) -> list[RunSpend]:
+        """What the tallies of each run say."""
+        return self._list(RunSpend, "tallied_spend")
+
+    def attempted_spend(self) -> list[RunSpend]:
+        """What the attempts of each run say."""
+        return self._list(RunSpend, "attempted_spend")

@@ -1,0 +1,135 @@
+"""Spend in every view: the same total whatever it is grouped by, and what became of each call."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from quire.domain.errors import NotFound, UsageError
+from quire.domain.spend import SpendBy
+from quire.ledger.connection import Connection
+from tests.pipeline.test_money import FAULTS, Ahead
+from tests.world import World, sentences
+
+Worlds = Callable[..., World]
+
+COUNTED = (
+    *("attempts", "calls", "tasks", "input_tokens", "output_tokens"),
+    *("cost_pico", "presumed_pico", "packing_saved_pico"),
+)
+
+
+def totals(here: World, by: str, run: int | None = None) -> dict[str, int]:
+    """The sums of a view."""
+    rows = here.engine.spend(by, run)
+    return {name: sum(int(str(row[name])) for row in rows) for name in COUNTED}
+
+
+def costs(here: World, by: str, run: int | None = None) -> dict[str, int]:
+    """How many attempts each line of a view has."""
+    return {str(row[by]): int(str(row["attempts"])) for row in here.engine.spend(by, run)}
+
+
+def test_every_view_comes_to_what_attempts_and_tallies_say(world: Worlds) -> None:
+    here = world(faults=FAULTS)
+    here.ingest(sentences(120))
+    first, second = here.run(pack_size=10, max_tries=5), here.run(pack_size=4, max_tries=5)
+
+    found = {by: totals(here, by) for by in SpendBy}
+    alone = {by: totals(here, by, second.id) for by in SpendBy}
+
+    known = [run.progress() for run in (first, second)]
+    assert len({tuple(sums.values()) for sums in found.values()}) == 1
+    assert len({tuple(sums.values()) for sums in alone.values()}) == 1
+    assert found[SpendBy.DAY]["cost_pico"] == sum(now.cost_pico for now in known)
+    assert found[SpendBy.DAY]["presumed_pico"] == sum(now.presumed_pico for now in known) > 0
+    assert alone[SpendBy.KEY]["cost_pico"] == known[1].cost_pico
+    assert found[SpendBy.DAY]["packing_saved_pico"] > 0
+    with here.engine.ledger.snapshot() as tx:
+        assert tx.spend.attempted_spend() == tx.spend.tallied_spend()
+
+
+def test_a_view_takes_two_questions_to_the_database_however_much_there_is(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(40))
+    for size in (2, 4, 8):
+        here.run(pack_size=size)
+
+    with counted_questions(here) as asked:
+        here.engine.spend("outcome")
+
+    assert asked == ["priced_models", "spend_groups"]
+
+
+@contextmanager
+def counted_questions(here: World) -> Iterator[list[str]]:
+    """The names of all statements that run meanwhile."""
+    asked: list[str] = []
+    with here.engine.ledger.snapshot() as tx:
+        kind: type[Connection] = type(tx.connection)
+    run = kind.run
+
+    def count(self: Connection, name: str, /, **values: object) -> object:
+        asked.append(name)
+        return run(self, name, **values)
+
+    kind.run = count  # type: ignore[method-assign,assignment]
+    try:
+        yield asked
+    finally:
+        kind.run = run  # type: ignore[method-assign]
+
+
+def test_calls_are_told_by_what_became_of_them(world: Worlds) -> None:
+    clock = Ahead()
+    here = world(runtime=clock)
+    here.ingest(sentences(8))
+    here.model.script = ["drop=1", "500=1", "skip=0.5,seed=2"]
+
+    run = here.run(pack_size=8)
+
+    found = costs(here, "outcome", run.id)
+    assert run.progress().done == 8
+    assert (found["lost"], found["refused"], found["split"]) == (1, 1, 1)
+    assert found["accepted"] == here.model.calls - 3
+    lost = next(row for row in here.engine.spend("outcome") if row["outcome"] == "lost")
+    assert lost["cost_pico"] == 0
+    assert lost["presumed_pico"] == run.progress().presumed_pico
+
+
+def test_a_lone_answer_that_does_not_do_is_retried_then_repaired_or_wasted(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(1))
+    here.model.script = ["wrong=1", "wrong=1"]
+    repaired = here.run(pack_size=1, max_tries=3, repair_after_failures=1)
+    here.model.script = ["wrong=1", "wrong=1"]
+    failed = here.run(pack_size=1, max_tries=2, repair_after_failures=0, hold_failed_percent=100)
+
+    assert costs(here, "outcome", repaired.id) == {"repaired": 1, "retried": 2}
+    assert costs(here, "outcome", failed.id) == {"wasted": 2}
+
+
+def test_runs_stages_models_days_and_keys_are_lines_of_their_own(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(6))
+    first, second = here.run(pack_size=3), here.run(pack_size=6)
+
+    assert costs(here, "run") == {str(first.id): 2, str(second.id): 1}
+    assert costs(here, "model") == {"simulated/small": 3}
+    assert costs(here, "key") == {"": 3}
+    stages = here.engine.spend("stage", first.id)
+    assert [(row["run"], row["stage"], row["tasks"]) for row in stages] == [
+        (first.id, "extract", 6)
+    ]
+    assert here.engine.spend(run=first.id) == stages
+    assert sum(costs(here, "day").values()) == 3
+
+
+def test_what_does_not_exist_is_refused(world: Worlds) -> None:
+    here = world()
+
+    assert here.engine.spend() == []
+    with pytest.raises(UsageError, match="run, stage, model, day, key, outcome"):
+        here.engine.spend(by="colour")
+    with pytest.raises(NotFound):
+        here.engine.spend(run=7)
